@@ -1,0 +1,116 @@
+"""The whole cffi build.  Importing it has no side effects.
+
+``make_native()`` gives the FFI of ``cdevice._native`` (out-of-line API mode).  The cdefs are read from the headers
+that C users include; nothing is declared a second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are
+added to the compiler's and the linker's flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only.
+
+    python build_ffi.py      builds the extension beside the sources
+"""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+
+HERE = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+LIMITED_API = not FREE_THREADED and os.environ.get("CDEVICE_LIMITED_API", "1") != "0"
+HEADERS = ("cdevice/include/cdevice/arrow_abi.h", "cdevice/include/cdevice/backend.h", "cdevice/core/core.h")
+PYTHON_SIDE = "int cdv_install(uintptr_t module, int hexversion);\n"
+
+
+def read_cdef(path):
+    """The declarations of a header as ``FFI.cdef`` wants them.
+
+    Guards, includes and everything between ``cffi: skip`` and ``cffi: end`` are dropped, integer constants kept (cffi
+    compares each with the compiler's); any other directive is an error, with its line.
+    """
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+
+    def blank(match):
+        return "\n" * match.group().count("\n")  # keeps line numbers
+
+    text = re.sub(r"/\* cffi: skip \*/.*?/\* cffi: end \*/", blank, text, flags=re.S)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
+    text = re.sub(r"^#ifdef __cplusplus\n.*?^#endif[^\n]*", blank, text, flags=re.S | re.M)
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        word = line.strip()
+        if not word.startswith("#") or re.fullmatch(r"#define\s+\w+\s+(0[xX][0-9a-fA-F]+|-?\d+)", word):
+            lines.append(line)
+        elif re.match(r"#(ifndef\s+\w+$|define\s+\w+$|endif\b|include\b)", word):
+            lines.append("")
+        else:
+            raise ValueError(f"{path}:{number}: not allowed in a header shared with cffi: {word}")
+    return "\n".join(lines)
+
+
+def builtin_backends():
+    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``."""
+    return sorted(os.path.basename(p)[:-2] for p in glob.glob(os.path.join(HERE, "backends", "*.c")))
+
+
+def write_builtin_list():
+    """Writes build/builtin.c, the list of built-in tables, so that the core does not name them even at link time."""
+    names = builtin_backends()
+    lines = ["/* Written by build_ffi.py. */", '#include "core.h"', "#include <string.h>"]
+    lines += [f"int cdevice_{n}_init(uint32_t, int64_t, const cdevice_backend **, cdevice_error *);" for n in names]
+    lines += ["static const struct {", "  const char *name;", "  cdevice_backend_init_fn init;", "} builtin[] = {"]
+    lines += [f'    {{"{n}", cdevice_{n}_init}},' for n in names]
+    lines += [
+        "};",
+        "/* Registers every table of a built-in backend; ENOENT: no such name. */",
+        "int cdv_load_builtin(const char *name, int replace) {",
+        "  for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)",
+        "    if (!strcmp(builtin[i].name, name)) return cdv_load_tables(builtin[i].init, name, replace);",
+        '  return cdv_fail(CDV_ARGUMENT, ENOENT, "no built-in backend \\"%s\\"", name);',
+        "}",
+        "",
+    ]
+    path = os.path.join(HERE, "build", "builtin.c")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    text = "\n".join(lines)
+    if not os.path.exists(path) or open(path).read() != text:
+        with open(path, "w") as f:
+            f.write(text)
+    return "build/builtin.c"
+
+
+def relative(pattern):
+    return sorted(os.path.relpath(p, HERE) for p in glob.glob(os.path.join(HERE, pattern)))
+
+
+def make_native():
+    """The FFI of cdevice._native.  Paths are relative to this file: build from here."""
+    from cffi import FFI
+
+    ffi = FFI()
+    for header in HEADERS:
+        ffi.cdef(read_cdef(os.path.join(HERE, header)))
+    ffi.cdef(PYTHON_SIDE)
+    includes = ["cdevice/include", "cdevice/core", "cdevice", "backends"]
+    headers = relative("cdevice/include/cdevice/*.h") + relative("cdevice/core/*.h") + relative("backends/*.h")
+    ffi.set_source(
+        "cdevice._native",
+        '#include "core.h"\n#include "native/python.c"\n',
+        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list()],
+        depends=headers + relative("cdevice/native/*"),
+        include_dirs=includes,
+        libraries=["dl"],
+        extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+        + ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
+        + shlex.split(os.environ.get("CDEVICE_CFLAGS", "")),
+        extra_link_args=["-pthread"] + shlex.split(os.environ.get("CDEVICE_LDFLAGS", "")),
+        py_limited_api=LIMITED_API,
+        define_macros=[("Py_LIMITED_API", "0x030A0000")] if LIMITED_API else [("_CFFI_NO_LIMITED_API", None)],
+    )
+    return ffi
+
+
+if __name__ == "__main__":
+    # not ffi.compile(): it changes the directory, or leaves objects inside the package
+    subprocess.check_call([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=HERE)

@@ -1,0 +1,61 @@
+"""Arrow arrays on any device, handed between libraries without a copy.
+
+The package implements the Arrow C device data interface.  Public names are loaded on first use; importing the package
+loads neither a vendor's library nor numpy.
+"""
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "DeviceType": "_device",
+    "Device": "_device",
+    "DeviceInfo": "_device",
+    "device": "_device",
+    "devices": "_device",
+    "Backend": "backend",
+    "Capability": "backend",
+    "BackendInfo": "registry",
+    "list_backends": "registry",
+    "register_backend": "registry",
+    "unregister_backend": "registry",
+    "load_backend": "registry",
+    "refresh_backends": "registry",
+    "asarray": "convert",
+    "from_buffers": "convert",
+    "import_capsules": "convert",
+    "import_from_c": "convert",
+    "DeviceArray": "array",
+    "Buffer": "buffer",
+    "Schema": "schema",
+    "asschema": "schema",
+    "Error": "errors",
+    "BackendUnavailable": "errors",
+    "DeviceError": "errors",
+    "OutOfMemory": "errors",
+    "InvalidArray": "errors",
+    "Released": "errors",
+    "CannotExport": "errors",
+    "Unsupported": "errors",
+    "BackendConflict": "errors",
+    "ArgumentError": "errors",
+    "DeviceWarning": "errors",
+    "get_include": "config",
+}
+
+__all__ = [*_NAMES, "__version__"]
+
+
+def __getattr__(name):
+    module = _NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'cdevice' has no attribute {name!r}")
+    from importlib import import_module
+
+    import_module("cdevice._core")
+    value = getattr(import_module(f"cdevice.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,54 @@
+"""Joins the extension with the Python classes; loaded on the first use of a public name."""
+
+import atexit
+import os
+import threading
+
+from ._ext import _native, check, ffi, lib
+from .array import DeviceArray
+from .errors import from_core
+from .schema import Schema
+
+
+class _Reaper:
+    """One daemon thread that drops Python owners whose arrays were released by threads without the GIL."""
+
+    def __init__(self):
+        self.thread = None
+        self.lock = threading.Lock()
+
+    def start(self):
+        with self.lock:
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._run, name="cdevice-release", daemon=True)
+                self.thread.start()
+
+    @staticmethod
+    def _run():
+        while lib.cdv_defer_wait():
+            _native.drain()
+
+    def stop(self):
+        if self.thread is not None:
+            lib.cdv_defer_stop()
+            self.thread.join()
+        _native.drain()
+
+
+_reaper = _Reaper()
+
+
+def need_reaper():
+    """To be called wherever a Python object becomes the owner of memory."""
+    if _reaper.thread is None:
+        _reaper.start()
+
+
+atexit.register(lambda: _reaper.stop())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reaper.__init__)  # the thread did not come along
+
+_native.set_classes(DeviceArray, Schema, from_core)
+check(lib.cdv_load_builtin(b"cpu", 0))
+
+__all__ = ["check", "ffi", "lib", "need_reaper"]

@@ -1,0 +1,202 @@
+"""Device types and devices: values without a driver behind them until somebody uses them.
+
+Not "device.py": importing a submodule of that name would put the module where the function cdevice.device() belongs.
+"""
+
+import enum
+import re
+from dataclasses import dataclass
+
+from ._ext import check, ffi, lib
+
+
+class DeviceType(enum.IntEnum):
+    """``ArrowDeviceType``: the values and names of the specification, 17 and 18 as in DLPack."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    OPENCL = 4
+    VULKAN = 7
+    METAL = 8
+    VPI = 9
+    ROCM = 10
+    ROCM_HOST = 11
+    EXT_DEV = 12
+    CUDA_MANAGED = 13
+    ONEAPI = 14
+    WEBGPU = 15
+    HEXAGON = 16
+    MAIA = 17
+    TRN = 18
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What a device says of itself; sizes in bytes, -1 where it does not say."""
+
+    name: str
+    driver: str
+    alignment: int
+    total_bytes: int
+    free_bytes: int
+
+
+def type_name(type_id):
+    """The word for a device type: a registered backend's name, else the specification's, else the number."""
+    backend = lib.cdv_backend_for(type_id)
+    if backend:
+        return ffi.string(backend.name).decode()
+    try:
+        return DeviceType(type_id).name.lower()
+    except ValueError:
+        return str(type_id)
+
+
+class Device:
+    """One device: an immutable value, equal and hashable by type and number.
+
+    ``Device(2, 1)`` is what ``cdevice.device("cuda:1")`` gives.  Making one touches no driver.
+    """
+
+    __slots__ = ("_id", "_type")
+
+    def __init__(self, type, id=None):
+        type = int(type)
+        if type <= 0:
+            raise ValueError(f"device types are positive, not {type}")
+        self._type = type
+        self._id = -1 if type == DeviceType.CPU else 0 if id is None else int(id)
+
+    @property
+    def type_id(self):
+        """The ArrowDeviceType as int, also of types without a name."""
+        return self._type
+
+    @property
+    def type(self):
+        """The :class:`DeviceType`, or the int of a type without a name there."""
+        try:
+            return DeviceType(self._type)
+        except ValueError:
+            return self._type
+
+    @property
+    def id(self):
+        """Which device of its type; -1 for the CPU."""
+        return self._id
+
+    @property
+    def name(self):
+        """The device's own name; starts its backend.  Raises BackendUnavailable."""
+        return self.info.name
+
+    @property
+    def info(self):
+        """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError."""
+        from .registry import need_backend
+
+        need_backend(self._type)
+        out = ffi.new("cdevice_device_info *")
+        check(lib.cdv_device_info(self._type, self._id, out))
+        text = ffi.string(out.name).decode("utf-8", "replace")
+        driver = ffi.string(out.driver).decode("utf-8", "replace")
+        return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
+
+    @property
+    def is_available(self):
+        """True when a backend serves this device here.  Starts it; does not raise."""
+        from .errors import Error
+        from .registry import need_backend
+
+        try:
+            need_backend(self._type)
+            out = ffi.new("int64_t *")
+            check(lib.cdv_device_count(self._type, out))
+        except Error:
+            return False
+        return self._id < out[0]
+
+    def __eq__(self, other):
+        if not isinstance(other, Device):
+            return NotImplemented
+        return self._type == other._type and self._id == other._id
+
+    def __hash__(self):
+        return hash((self._type, self._id))
+
+    def __str__(self):
+        name = type_name(self._type)
+        return name if self._type == DeviceType.CPU else f"{name}:{self._id}"
+
+    def __repr__(self):
+        return f"<cdevice.Device {self}>"
+
+    def __reduce__(self):
+        return Device, (self._type, self._id)
+
+
+def _type_of_word(word):
+    word = word.lower().replace("-", "_")
+    if word.isdigit():
+        return int(word)
+    try:
+        return int(DeviceType[word.upper()])
+    except KeyError:
+        pass
+    from .registry import type_of_name
+
+    return type_of_name(word)
+
+
+def device(spec):
+    """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
+
+    Accepts objects with ``type`` and ``index`` (torch) or an integer ``id`` (cupy) as CUDA devices.  Touches no driver.
+    Raises ValueError for a word nobody knows, TypeError for anything else.
+    """
+    if isinstance(spec, Device):
+        return spec
+    if isinstance(spec, str):
+        match = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9_-]*|\d+)(?::(-?\d+))?\s*", spec)
+        if not match:
+            raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
+        number = None if match[2] is None else int(match[2])
+        type_id = _type_of_word(match[1])
+        if number is not None and number < 0 and type_id != DeviceType.CPU:
+            raise ValueError(f"{spec!r}: device numbers start at 0")
+        return Device(type_id, number)
+    if isinstance(spec, tuple) and len(spec) == 2:
+        return Device(*spec)
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        return Device(spec)
+    kind = type(spec)
+    if kind.__module__.split(".")[0] == "torch":
+        return device(f"{spec.type}:{spec.index or 0}" if spec.type != "cpu" else "cpu")
+    if kind.__module__.split(".")[0] in ("cupy", "cupy_cuda", "cupy_backends") and isinstance(getattr(spec, "id", None), int):
+        return Device(DeviceType.CUDA, spec.id)
+    raise TypeError(f"a device is a string, a (type, id) pair or a Device, not {kind.__name__}")
+
+
+def devices(type=None):
+    """All devices that can be used here, or those of one type (a DeviceType, an int or a name).
+
+    Starts the backends; those that are not available here contribute nothing, unless ``type`` asks for one by name:
+    then BackendUnavailable says why.
+    """
+    from .errors import BackendUnavailable
+    from .registry import all_types, need_backend
+
+    wanted = None if type is None else _type_of_word(type) if isinstance(type, str) else int(type)
+    found = []
+    for type_id in all_types() if wanted is None else [wanted]:
+        count = ffi.new("int64_t *")
+        try:
+            need_backend(type_id)
+            check(lib.cdv_device_count(type_id, count))
+        except BackendUnavailable:
+            if wanted is not None:
+                raise
+            continue
+        found += [Device(type_id, i) for i in range(count[0])]
+    return found

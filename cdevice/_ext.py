@@ -1,0 +1,18 @@
+"""Loads the extension module and completes it with the functions that take Python objects."""
+
+import sys
+
+from . import _native
+from ._native import ffi, lib
+
+if lib.cdv_install(id(_native), sys.hexversion) != 0:
+    raise ImportError("cdevice: the extension module could not be completed")
+
+
+def check(code):
+    """Raises what a ``lib`` call of this thread reported."""
+    if code:
+        _native.raise_last()
+
+
+__all__ = ["_native", "check", "ffi", "lib"]

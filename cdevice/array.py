@@ -1,0 +1,186 @@
+"""DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
+
+from ._ext import _native
+
+
+class DeviceArray(_native.Array):
+    """An Arrow array, or a record batch (a struct array), on some device.
+
+    Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is given back when the last
+    of them and of everything exported from them is gone.  ``length``, ``offset``, ``null_count``, ``nbytes``,
+    ``device_id``, ``sync_event``, ``ready``, ``released`` and the Arrow PyCapsule methods are implemented in C.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    # ---- what it is ----
+    @property
+    def schema(self):
+        """The :class:`Schema`: type, name, metadata."""
+        return self._schema
+
+    @property
+    def type(self):
+        """The type in words."""
+        return self._schema.type
+
+    @property
+    def device(self):
+        """The :class:`Device` the buffers live on."""
+        from ._device import Device
+
+        return Device(self.device_type_id, self.device_id)
+
+    @property
+    def device_type(self):
+        """The :class:`DeviceType`, or an int for a type without a name there."""
+        return self.device.type
+
+    @property
+    def buffers(self):
+        """The :class:`Buffer` objects in the order of the Arrow struct; a missing one has address 0."""
+        from .buffer import Buffer
+
+        return [Buffer(self, i) for i in range(self._n_buffers)]
+
+    @property
+    def children(self):
+        """The arrays below.  Children that have a row for each of the parent's (struct, sparse union, fixed-size list)
+        are cut to its slice; others are whole."""
+        return [self._child(i) for i in range(self._n_children)]
+
+    @property
+    def dictionary(self):
+        """The values of a dictionary array, or None."""
+        return None if self._schema.dictionary is None else self._child(-1)
+
+    def field(self, key):
+        """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
+        if isinstance(key, str):
+            names = self._schema.names
+            if names.count(key) != 1:
+                raise KeyError(f"{names.count(key)} fields are called {key!r}")
+            key = names.index(key)
+        n = self._n_children
+        if not -n <= key < n:
+            raise IndexError(f"no child {key} of {n}")
+        return self._child(key % n)
+
+    def __len__(self):
+        return self.length
+
+    # ---- rows ----
+    def slice(self, offset=0, length=None):
+        """Rows [offset, offset + length) without a copy; length None: to the end.  Raises ArgumentError outside."""
+        return self._slice(offset, self.length - offset if length is None else length)
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.length)
+            if step != 1:
+                raise ValueError("only slices with step 1 can be taken without a copy")
+            return self._slice(start, max(stop - start, 0))
+        if isinstance(key, str):
+            return self.field(key)
+        index = key.__index__()
+        n = self.length
+        if not -n <= index < n:
+            raise IndexError(f"row {index} of {n}")
+        return self._slice(index % n, 1).to_pylist()[0]
+
+    def __iter__(self):
+        for start in range(0, self.length, 4096):
+            yield from self._slice(start, min(4096, self.length - start)).to_pylist()
+
+    def to_pylist(self):
+        """The rows as Python objects, null as None; types as pyarrow's ``to_pylist``.
+
+        Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
+        Python's types cannot hold (year 0, a nanosecond where pandas is missing).
+        """
+        from .values import to_pylist
+
+        self._readable("to_pylist()")
+        return to_pylist(self)
+
+    def to_numpy(self):
+        """A one-dimensional numpy array: a read-only view for fixed-width types without nulls, else an object array.
+
+        Waits for the event.  Raises CannotExport for memory that the CPU cannot read.
+        """
+        from .interop.numpy import to_numpy
+
+        return to_numpy(self)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+
+        out = self.to_numpy()
+        if copy is False and out.dtype == object:
+            raise ValueError("this array cannot become a numpy array without a copy")
+        out = out if dtype is None else out.astype(dtype, copy=False)
+        return numpy.array(out) if copy else out
+
+    # ---- checks and comparison ----
+    def validate(self, level="structure"):
+        """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends, views,
+        dictionary indices, UTF-8, null counts; waits for the event).  Raises InvalidArray with node and buffer."""
+        self._validate(validation_level(level))
+
+    def equals(self, other, *, nans_equal=False):
+        """Same type (names of the top, metadata aside) and same values.  Both must be readable by the CPU."""
+        return self._equal(other, nans_equal)
+
+    def __eq__(self, other):
+        if not isinstance(other, DeviceArray):
+            return NotImplemented
+        return self._equal(other, False)
+
+    __hash__ = None
+
+    # ---- events ----
+    def synchronize(self, timeout=None):
+        """Waits on the host until the data may be read.  Ctrl-C interrupts.
+
+        ``timeout``: seconds; TimeoutError after it.  Raises DeviceError when the work before the event failed.
+        """
+        from .waiting import wait_host
+
+        wait_host(self, timeout)
+
+    def wait(self, stream):
+        """Makes ``stream`` (of this array's device) wait for the data; the host does not wait where the device can."""
+        from .registry import stream_handle
+
+        self._wait_stream(self.device_type_id, stream_handle(self.device_type_id, stream))
+
+    # ---- life ----
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.release()
+
+    def __copy__(self):
+        return self._slice(0, self.length)
+
+    def __deepcopy__(self, memo):
+        return self._slice(0, self.length)  # immutable
+
+    def __reduce_ex__(self, protocol):
+        from .pickling import reduce
+
+        return reduce(self, protocol)
+
+    def __repr__(self):
+        from .values import describe
+
+        return describe(self)
+
+
+def validation_level(level):
+    """The number of a level: None, "structure" or "full"."""
+    try:
+        return {None: 0, "structure": 1, "full": 2}[level]
+    except (KeyError, TypeError):
+        raise ValueError(f'validate is "structure", "full" or None, not {level!r}') from None

@@ -1,0 +1,51 @@
+"""One buffer of an array."""
+
+from ._ext import ffi
+
+
+class Buffer:
+    """A buffer of a :class:`DeviceArray`; keeps the array alive."""
+
+    __slots__ = ("__weakref__", "_index", "_owner")
+
+    def __init__(self, owner, index):
+        self._owner, self._index = owner, index
+
+    @property
+    def address(self):
+        """The pointer or handle that the Arrow struct carries; 0: no buffer."""
+        return self._owner._buffer(self._index)[0] or 0
+
+    @property
+    def size(self):
+        """Bytes up to the end of the array's rows; -1: cannot be known without waiting for the device."""
+        return self._owner._buffer(self._index)[1]
+
+    @property
+    def device(self):
+        """The :class:`Device` it lives on."""
+        return self._owner.device
+
+    def memoryview(self):
+        """The bytes, without a copy, read-only.  Waits for the event; raises CannotExport where the CPU cannot read."""
+        self._owner._readable("reading a buffer")
+        return view(self._owner, self.address, self.size)
+
+    @property
+    def __array_interface__(self):
+        self._owner._readable("reading a buffer")
+        return {"version": 3, "shape": (self.size,), "typestr": "|u1", "data": (self.address, True)}
+
+    def __len__(self):
+        return max(self.size, 0)
+
+    def __repr__(self):
+        return f"<cdevice.Buffer {self.size} bytes at {self.address:#x} on {self.device}>"
+
+
+def view(owner, address, size):
+    """A read-only memoryview of bytes on the CPU that keeps ``owner`` alive."""
+    if not address or size <= 0:
+        return memoryview(b"")
+    pointer = ffi.gc(ffi.cast("char *", address), lambda _, owner=owner: None)
+    return memoryview(ffi.buffer(pointer, size)).toreadonly()

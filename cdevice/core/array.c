@@ -1,0 +1,486 @@
+/* array.c - arrays: imported, built, viewed, exported, released. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct array_line {
+  int64_t length, null_count, offset, n_buffers;
+  const void **buffers;
+  int64_t first, n_children, dictionary;
+};
+struct cdv_template {
+  size_t n;
+  bool dictionaries, pushed; /* pushed: the children carry the root's rows */
+  struct array_line lines[];
+};
+
+static atomic_llong live, live_exports;
+int64_t cdv_live_arrays(void) { return atomic_load(&live); }
+int64_t cdv_live_exports(void) { return atomic_load(&live_exports); }
+
+static void export_unref(struct cdv_array *a) {
+  atomic_fetch_sub_explicit(&live_exports, 1, memory_order_relaxed);
+  cdv_array_unref(a);
+}
+
+#define X(name) array##name
+#define NODE ArrowArray
+#define LINE array_line
+#define OWNER cdv_array
+#define OWNER_UNREF export_unref
+#define FILL(x, line)                    \
+  do {                                   \
+    (x)->length = (line)->length;        \
+    (x)->null_count = (line)->null_count; \
+    (x)->offset = (line)->offset;        \
+    (x)->n_buffers = (line)->n_buffers;  \
+    (x)->buffers = (line)->buffers;      \
+  } while (0)
+#include "export.h"
+
+/* ---- life ---- */
+static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *schema, const struct ArrowArray *node) {
+  struct cdv_array *a = root ? malloc(offsetof(struct cdv_array, slot)) : malloc(sizeof *a);
+  if (!a) {
+    cdv_fail_memory(sizeof *a, "an array");
+    return NULL;
+  }
+  atomic_init(&a->refs, 1);
+  atomic_init(&a->template, NULL);
+  a->root = root ? root : a;
+  a->schema = schema;
+  a->node = node;
+  if (!root) {
+    a->slot = NULL;
+    a->owner.drop = NULL;
+    a->has_event = 0;
+    atomic_init(&a->event_done, 0);
+    a->n_blocks = 0;
+    a->blocks = NULL;
+  }
+  atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+  return a;
+}
+
+static void set_rows(struct cdv_array *a, int64_t offset, int64_t length, int64_t null_count) {
+  a->offset = offset;
+  a->length = length;
+  atomic_init(&a->null_count, length ? null_count : 0);
+}
+
+struct cdv_array *cdv_array_ref(struct cdv_array *a) {
+  atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+  return a;
+}
+
+static void free_root(struct cdv_array *a) {
+  if (a->own.array.release) a->own.array.release(&a->own.array);
+  if (a->has_event) a->slot->table.event_destroy(a->slot->table.self, a->own.device_id, &a->event);
+  for (int64_t i = 0; i < a->n_blocks; i++) a->slot->table.free(a->slot->table.self, &a->blocks[i]);
+  free(a->blocks);
+  if (a->owner.drop) a->owner.drop(a->owner.owner);
+  cdv_slot_use(a->slot, -1);
+}
+
+void cdv_array_unref(struct cdv_array *a) {
+  if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1) return;
+  free(atomic_load_explicit(&a->template, memory_order_relaxed));
+  struct cdv_array *root = a->root;
+  if (root == a) free_root(a);
+  cdv_schema_unref(a->schema);
+  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  free(a);
+  if (root != a) cdv_array_unref(root);
+}
+
+int64_t cdv_array_root_type(const struct cdv_array *a) { return a->root->own.device_type; }
+
+/* Moves what was checked; takes over the reference on schema. */
+static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, struct cdv_array **out) {
+  struct cdv_array *a = new_array(NULL, schema, NULL);
+  if (!a) return ENOMEM;
+  a->own = *array;
+  a->node = &a->own.array;
+  set_rows(a, array->array.offset, array->array.length, array->array.null_count);
+  a->slot = cdv_slot_for(array->device_type);
+  cdv_slot_use(a->slot, 1);
+  array->array.release = NULL;
+  *out = a;
+  return 0;
+}
+
+int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out) {
+  int r = cdv_check(schema->node, array, level);
+  if (!r) r = adopt(array, cdv_schema_ref(schema), out);
+  if (r == ENOMEM) cdv_schema_unref(schema);
+  return r;
+}
+
+int cdv_import_pair(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int level, struct cdv_array **out) {
+  struct cdv_schema *s;
+  int r = cdv_check(schema, array, level);
+  if (!r && !schema->release) r = cdv_fail(CDV_RELEASED, EINVAL, "the schema has been released");
+  if (!r) r = cdv_schema_adopt(schema, &s);
+  if (r) return r;
+  r = adopt(array, s, out);
+  if (r) { /* the caller keeps what it had */
+    *schema = s->own;
+    s->own.release = NULL;
+    cdv_schema_unref(s);
+  }
+  return r;
+}
+
+/* ---- building ---- */
+static void built_release(struct ArrowArray *array) {
+  for (int64_t i = 0; i < array->n_children; i++) {
+    struct ArrowArray *x = array->children[i];
+    if (x->release) x->release(x);
+  }
+  if (array->dictionary && array->dictionary->release) array->dictionary->release(array->dictionary);
+  free(array->private_data);
+  array->release = NULL;
+}
+
+/* Moves one part's export below a built node. */
+static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct ArrowArray *to) {
+  const struct ArrowDeviceArray *own = &part->root->own;
+  bool has_memory = part->node->n_buffers || part->node->n_children || part->node->dictionary;
+  if (has_memory && (own->device_type != p->device_type || own->device_id != p->device_id))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s:%lld and %s:%lld",
+                    cdv_device_type_name(p->device_type), (long long)p->device_id,
+                    cdv_device_type_name(own->device_type), (long long)own->device_id);
+  /* the whole array has one event; what a part waits for is waited for here unless the caller covers it */
+  if (own->sync_event && !p->sync_event) {
+    int r = cdv_event_wait_host(part);
+    if (r) return r;
+  }
+  struct ArrowDeviceArray moved;
+  int r = cdv_array_export(part, &moved);
+  if (!r) *to = moved.array;
+  return r;
+}
+
+int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct cdv_owner owner, int level,
+                    struct cdv_array **out) {
+  size_t nb = (size_t)p->n_buffers, nc = (size_t)p->n_children, nd = p->dictionary ? 1 : 0;
+  size_t size = nb * sizeof(void *) + nc * sizeof(void *) + (nc + nd) * sizeof(struct ArrowArray);
+  char *memory = calloc(1, size ? size : 1);
+  if (!memory) return cdv_fail_memory((int64_t)size, "an array");
+  struct ArrowDeviceArray d;
+  memset(&d, 0, sizeof d);
+  struct ArrowArray *nodes = (struct ArrowArray *)memory;
+  struct ArrowArray **children = (struct ArrowArray **)(nodes + nc + nd);
+  const void **buffers = (const void **)(children + nc);
+  if (nb) memcpy(buffers, p->buffers, nb * sizeof(void *));
+  d.device_type = p->device_type;
+  d.device_id = p->device_id;
+  d.sync_event = p->sync_event;
+  d.array.length = p->length;
+  d.array.offset = p->offset;
+  d.array.null_count = p->null_count;
+  d.array.n_buffers = p->n_buffers;
+  d.array.buffers = buffers;
+  d.array.release = built_release;
+  d.array.private_data = memory;
+  int r = 0;
+  for (size_t i = 0; !r && i < nc; i++) {
+    r = adopt_part(p->children[i], p, &nodes[i]);
+    if (r) break;
+    children[i] = &nodes[i];
+    d.array.children = children;
+    d.array.n_children = (int64_t)i + 1;
+  }
+  if (!r && nd) {
+    r = adopt_part(p->dictionary, p, &nodes[nc]);
+    if (!r) d.array.dictionary = &nodes[nc];
+  }
+  if (!r) r = cdv_array_import(&d, schema, level, out);
+  if (r)
+    built_release(&d.array);
+  else
+    (*out)->owner = owner;
+  return r;
+}
+
+/* ---- views ---- */
+static int64_t cut_null_count(int64_t known, int64_t old_length, int64_t length) {
+  return known == 0 || length == 0 ? 0 : length == old_length ? known : -1;
+}
+
+static int view(struct cdv_array *a, struct cdv_schema *schema, const struct ArrowArray *node, int64_t offset,
+                int64_t length, int64_t null_count, struct cdv_array **out) {
+  struct cdv_array *v = new_array(a->root, schema, node);
+  if (!v) {
+    cdv_schema_unref(schema);
+    return ENOMEM;
+  }
+  set_rows(v, offset, length, null_count);
+  cdv_array_ref(a->root);
+  *out = v;
+  return 0;
+}
+
+int cdv_array_slice(struct cdv_array *a, int64_t offset, int64_t length, struct cdv_array **out) {
+  if (offset < 0 || length < 0 || offset > a->length || length > a->length - offset)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "slice of %lld rows at %lld of an array of %lld", (long long)length,
+                    (long long)offset, (long long)a->length);
+  int64_t nulls = cut_null_count(atomic_load_explicit(&a->null_count, memory_order_relaxed), a->length, length);
+  return view(a, cdv_schema_ref(a->schema), a->node, a->offset + offset, length, nulls, out);
+}
+
+int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array **out) {
+  const struct ArrowSchema *s = a->schema->node;
+  bool dictionary = i == -1;
+  if (dictionary ? !s->dictionary : i < 0 || i >= s->n_children)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "no child %lld", (long long)i);
+  const struct ArrowArray *node = dictionary ? a->node->dictionary : a->node->children[i];
+  int64_t offset = node->offset, length = node->length;
+  if (cut && !dictionary) {
+    struct cdv_layout layout;
+    const char *why;
+    if (cdv_layout_parse(s->format, &layout, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
+    int64_t scale = layout.type == CDV_STRUCT || layout.type == CDV_SPARSE_UNION ? 1
+                    : layout.type == CDV_FIXED_LIST                              ? layout.list_size
+                                                                                  : -1;
+    if (scale >= 0) { /* the child has the parent's rows */
+      offset += a->offset * scale;
+      length = a->length * scale;
+    }
+  }
+  struct cdv_schema *schema = cdv_schema_at(a->schema, dictionary ? s->dictionary : s->children[i]);
+  if (!schema) return ENOMEM;
+  return view(a, schema, node, offset, length, cut_null_count(node->null_count, node->length, length), out);
+}
+
+/* ---- export ---- */
+
+/* Rows of a struct without nulls move into its children: consumers of record batches want offset 0 at the top. */
+static bool pushes_down(const struct cdv_array *a) {
+  const struct ArrowArray *n = a->node;
+  const char *format = a->schema->node->format;
+  return format[0] == '+' && format[1] == 's' && !format[2] &&
+         (!n->buffers[0] || atomic_load_explicit(&a->null_count, memory_order_relaxed) == 0);
+}
+
+static struct cdv_template *get_template(struct cdv_array *a) {
+  struct cdv_template *t = atomic_load_explicit(&a->template, memory_order_acquire);
+  if (t) return t;
+  struct array_line *lines = NULL;
+  const struct ArrowArray **order = NULL;
+  size_t n = 0;
+  bool dictionaries = false;
+  if (array_template(a->node, &lines, &order, &n, &dictionaries)) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    const struct ArrowArray *x = order[i];
+    lines[i].length = x->length;
+    lines[i].null_count = x->null_count;
+    lines[i].offset = x->offset;
+    lines[i].n_buffers = x->n_buffers;
+    lines[i].buffers = x->buffers;
+  }
+  bool pushed = pushes_down(a);
+  if (pushed)
+    for (int64_t i = 0; i < a->node->n_children; i++) {
+      lines[i].null_count = cut_null_count(lines[i].null_count, lines[i].length, a->length);
+      lines[i].offset += a->offset;
+      lines[i].length = a->length;
+    }
+  t = malloc(sizeof *t + n * sizeof *lines);
+  if (t) {
+    t->n = n;
+    t->dictionaries = dictionaries;
+    t->pushed = pushed;
+    memcpy(t->lines, lines, n * sizeof *lines);
+    struct cdv_template *other = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&a->template, &other, t, memory_order_acq_rel, memory_order_acquire)) {
+      free(t);
+      t = other;
+    }
+  } else {
+    cdv_fail_memory((int64_t)(n * sizeof *lines), "an export template");
+  }
+  free(lines);
+  free(order);
+  return t;
+}
+
+static void leaf_release(struct ArrowArray *array) {
+  struct cdv_array *a = array->private_data;
+  array->release = NULL;
+  export_unref(a);
+}
+
+int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
+  static const void *no_validity[1];
+  const struct ArrowArray *node = a->node;
+  const struct ArrowDeviceArray *own = &a->root->own;
+  struct ArrowArray *o = &out->array;
+  bool leaf = !node->n_children && !node->dictionary;
+  struct cdv_template *t = NULL;
+  if (!leaf && !(t = get_template(a))) return ENOMEM;
+  o->length = a->length;
+  o->offset = a->offset;
+  o->null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
+  o->n_buffers = node->n_buffers;
+  o->n_children = node->n_children;
+  o->buffers = node->buffers;
+  o->children = NULL;
+  o->dictionary = node->dictionary;
+  if (leaf) {
+    o->release = leaf_release;
+    o->private_data = a;
+  } else {
+    if (array_export_tree(a, t->lines, t->n, t->dictionaries, o)) {
+      o->release = NULL;
+      return ENOMEM;
+    }
+    if (t->pushed) {
+      o->offset = 0;
+      o->null_count = 0;
+      o->buffers = no_validity;
+    }
+  }
+  cdv_array_ref(a);
+  atomic_fetch_add_explicit(&live_exports, 1, memory_order_relaxed);
+  out->device_id = own->device_id;
+  out->device_type = own->device_type;
+  out->sync_event = own->sync_event;
+  out->reserved[0] = out->reserved[1] = out->reserved[2] = 0;
+  return 0;
+}
+
+/* ---- questions ---- */
+int cdv_array_readable(struct cdv_array *a, const char *doing) {
+  const struct ArrowDeviceArray *own = &a->root->own;
+  if (!cdv_host_accessible(own->device_type))
+    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP, "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")",
+                    doing, cdv_device_type_name(own->device_type), (long long)own->device_id);
+  return cdv_event_wait_host(a);
+}
+
+int64_t cdv_array_null_count(struct cdv_array *a) {
+  int64_t known = atomic_load_explicit(&a->null_count, memory_order_relaxed);
+  if (known >= 0) return known;
+  struct cdv_layout layout;
+  const char *why;
+  if (cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
+  if (layout.type == CDV_NULL) {
+    known = a->length;
+  } else if (!layout.n_buffers || cdv_layout_roles(&layout)[0] != CDV_VALIDITY || !a->node->buffers[0]) {
+    known = 0;
+  } else {
+    int done = 0;
+    if (!cdv_host_accessible(a->root->own.device_type) || cdv_event_ready(a, &done) || !done) return -1;
+    known = a->length - cdv_bits_count(a->node->buffers[0], a->offset, a->length);
+  }
+  atomic_store_explicit(&a->null_count, known, memory_order_relaxed);
+  return known;
+}
+
+static int64_t offset_at(const void *offsets, int width, int64_t i) {
+  return width == 4 ? ((const int32_t *)offsets)[i] : ((const int64_t *)offsets)[i];
+}
+
+/* The bytes of one buffer that rows [offset, offset + length) need.  readable: may its contents be looked at? */
+static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *node, int64_t i, int64_t offset,
+                           int64_t length, bool readable, bool whole) {
+  if (i >= l->n_buffers) { /* variadic buffers, then their sizes, which are always on the CPU */
+    int64_t n = node->n_buffers - l->n_buffers - 1;
+    if (i == node->n_buffers - 1) return n * 8;
+    const int64_t *sizes = node->buffers[node->n_buffers - 1];
+    return sizes ? sizes[i - l->n_buffers] : 0;
+  }
+  int role = cdv_layout_roles(l)[i];
+  if (!node->buffers[i]) return 0;
+  if (role != CDV_BYTES) {
+    if (whole) return cdv_buffer_bytes(l, role, offset + length);
+    int64_t from, to;
+    cdv_buffer_range(l, role, offset, length, &from, &to);
+    return to - from;
+  }
+  if (length == 0 && offset == 0) return 0;
+  if (!readable || !node->buffers[1]) return -1;
+  int64_t end = offset_at(node->buffers[1], l->width, offset + length);
+  return whole ? end : end - offset_at(node->buffers[1], l->width, offset);
+}
+
+static bool may_look(struct cdv_array *a) {
+  int done = 0;
+  return cdv_host_accessible(a->root->own.device_type) && !cdv_event_ready(a, &done) && done;
+}
+
+int64_t cdv_array_buffer_size(struct cdv_array *a, int64_t i) {
+  struct cdv_layout layout;
+  const char *why;
+  if (i < 0 || i >= a->node->n_buffers || cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
+  return buffer_need(&layout, a->node, i, a->offset, a->length, may_look(a), true);
+}
+
+/* -1 once anything below cannot be known. */
+static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *n, int64_t offset, int64_t length,
+                          bool readable) {
+  struct cdv_layout l;
+  const char *why;
+  if (cdv_layout_parse(s->format, &l, &why)) return -1;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n->n_buffers; i++) {
+    int64_t b = buffer_need(&l, n, i, offset, length, readable, false);
+    if (b < 0) return -1;
+    sum += b;
+  }
+  for (int64_t i = 0; i < n->n_children; i++) {
+    const struct ArrowArray *c = n->children[i];
+    int64_t co = c->offset, cl = c->length;
+    if (l.type == CDV_STRUCT || l.type == CDV_SPARSE_UNION) {
+      co += offset;
+      cl = length;
+    } else if (l.type == CDV_FIXED_LIST) {
+      co += offset * l.list_size;
+      cl = length * l.list_size;
+    } else if (readable && n->n_buffers > 1 && n->buffers[1] && length &&
+               (l.type == CDV_LIST || l.type == CDV_LARGE_LIST || l.type == CDV_MAP)) {
+      int64_t from = offset_at(n->buffers[1], l.width, offset);
+      cl = offset_at(n->buffers[1], l.width, offset + length) - from;
+      co += from;
+    }
+    int64_t b = tree_bytes(s->children[i], c, co, cl, readable);
+    if (b < 0) return -1;
+    sum += b;
+  }
+  if (n->dictionary) {
+    int64_t b = tree_bytes(s->dictionary, n->dictionary, n->dictionary->offset, n->dictionary->length, readable);
+    if (b < 0) return -1;
+    sum += b;
+  }
+  return sum;
+}
+
+int64_t cdv_array_nbytes(struct cdv_array *a) {
+  return tree_bytes(a->schema->node, a->node, a->offset, a->length, may_look(a));
+}
+
+/* ---- for tests ---- */
+static void *release_thread(void *p) {
+  struct ArrowDeviceArray *a = p;
+  if (a->array.release) a->array.release(&a->array);
+  free(a);
+  return NULL;
+}
+
+int cdv_release_in_thread(struct ArrowDeviceArray *array, int join) {
+  pthread_t thread;
+  struct ArrowDeviceArray *copy = malloc(sizeof *copy);
+  if (!copy) return ENOMEM;
+  *copy = *array;
+  array->array.release = NULL;
+  int r = pthread_create(&thread, NULL, release_thread, copy);
+  if (r) {
+    *array = *copy;
+    free(copy);
+    return r;
+  }
+  return join ? pthread_join(thread, NULL) : pthread_detach(thread);
+}

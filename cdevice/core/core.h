@@ -1,0 +1,269 @@
+/* core.h - the device-agnostic core.  No Python.h, no vendor name.
+ *
+ * Every function may be called from any thread without the GIL.  Functions returning int give 0 or an
+ * errno-compatible code and leave kind, message and place in a per-thread slot (cdv_error_last).  On an error
+ * nothing was consumed and nothing half-built is returned. */
+#ifndef CDEVICE_CORE_H
+#define CDEVICE_CORE_H
+
+#include "cdevice/arrow_abi.h"
+#include "cdevice/backend.h"
+
+/* ---- error.c ---- */
+#define CDV_INVALID_ARRAY 1
+#define CDV_RELEASED 2
+#define CDV_UNAVAILABLE 3
+#define CDV_DEVICE 4
+#define CDV_MEMORY 5
+#define CDV_ARGUMENT 6
+#define CDV_CANNOT_EXPORT 7
+#define CDV_UNSUPPORTED 8
+#define CDV_BUSY 9
+
+struct cdv_error {
+  int kind, code, vendor_code;
+  int32_t device_type;
+  int64_t device_id;
+  int64_t buffer;        /* index of the buffer the complaint is about, or -1 */
+  char vendor_name[64];
+  char node[512];        /* path of the node, "columns[3].dictionary"; empty: the root */
+  char message[1536];
+};
+
+/* ---- layout.c ---- */
+#define CDV_MAX_DEPTH 64
+
+/* Types, in the order of the layout table. */
+enum cdv_type {
+  CDV_NULL, CDV_BOOL, CDV_FIXED, CDV_BINARY, CDV_LARGE_BINARY, CDV_BINARY_VIEW, CDV_LIST, CDV_LARGE_LIST,
+  CDV_LIST_VIEW, CDV_LARGE_LIST_VIEW, CDV_FIXED_LIST, CDV_STRUCT, CDV_MAP, CDV_DENSE_UNION, CDV_SPARSE_UNION,
+  CDV_RUN_END, CDV_N_TYPES
+};
+
+/* What a buffer holds. */
+enum cdv_role {
+  CDV_VALIDITY, CDV_BITS, CDV_VALUES, CDV_OFFSETS, CDV_SIZES, CDV_BYTES, CDV_VIEWS, CDV_TYPE_IDS, CDV_UNION_OFFSETS
+};
+
+/* A parsed format string. */
+struct cdv_layout {
+  int type;           /* enum cdv_type */
+  int width;          /* bytes of one element of the values, offsets or views buffer */
+  int n_buffers;      /* fixed part; view types have the variadic buffers and their sizes beside these */
+  int utf8;           /* binary types: the bytes are text */
+  char code;          /* first letter of fixed-width formats that mean numbers ("i", "l", "g", "d", "t" ...) */
+  int64_t list_size;  /* fixed-size list */
+  int64_t n_children; /* -1: any number */
+  int n_type_ids;
+  unsigned char type_ids[128];
+};
+
+/* ---- schema.c, array.c ---- */
+struct cdv_schema; /* counted, immutable */
+struct cdv_array;  /* counted, immutable: one node of an array, with the slice taken of it */
+
+/* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
+struct cdv_owner {
+  void (*drop)(void *owner);
+  void *owner;
+};
+
+/* ---- defer.c ---- */
+struct cdv_deferred {
+  struct cdv_deferred *next;
+  void (*run)(void *object); /* NULL: object is a Python reference */
+  void *object;
+};
+int cdv_defer_wait(void);
+void cdv_defer_stop(void);
+int64_t cdv_defer_count(void);
+
+/* ---- registry.c ---- */
+int cdv_register(const cdevice_backend *backend, int replace);
+int cdv_unregister(int32_t device_type);
+int64_t cdv_backend_count(void);
+const cdevice_backend *cdv_backend_at(int64_t i);
+const cdevice_backend *cdv_backend_for(int32_t device_type);
+int64_t cdv_backend_live(int32_t device_type);
+int cdv_is_host_accessible(int32_t device_type);
+int cdv_device_count(int32_t device_type, int64_t *out);
+int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
+int cdv_load_builtin(const char *name, int replace);
+
+/* ---- statistics, for leak checks ---- */
+int64_t cdv_live_arrays(void);
+int64_t cdv_live_schemas(void);
+int64_t cdv_live_exports(void);
+
+/* Releases an array from a thread that never saw Python (tests); join: wait for it. */
+int cdv_release_in_thread(struct ArrowDeviceArray *array, int join);
+
+/* cffi: skip */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+
+/* ---- error.c ---- */
+struct cdv_error *cdv_error_last(void);
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int cdv_fail(int kind, int code, const char *format, ...);
+/* Turns what a backend reported into the slot: "doing: message". */
+int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, int64_t device_id, const char *doing);
+int cdv_fail_memory(int64_t nbytes, const char *what);
+
+/* ---- layout.c ---- */
+/* Parses a format.  *why gets a short reason on failure (a constant). */
+int cdv_layout_parse(const char *format, struct cdv_layout *out, const char **why);
+/* One entry per buffer of a type; role of buffer i. */
+const unsigned char *cdv_layout_roles(const struct cdv_layout *layout);
+const char *cdv_role_name(int role);
+/* Bytes that buffer `role` of `layout` needs for elements [0, end); -1: overflow.  CDV_BYTES: cannot be known, 0. */
+int64_t cdv_buffer_bytes(const struct cdv_layout *layout, int role, int64_t end);
+/* Byte range [*from, *to) of a buffer that elements [offset, offset + length) occupy; bits start at a byte. */
+void cdv_buffer_range(const struct cdv_layout *layout, int role, int64_t offset, int64_t length, int64_t *from,
+                      int64_t *to);
+bool cdv_host_accessible(int32_t device_type);
+
+/* ---- block.c: memory for exports, from a small cache ---- */
+void *cdv_block_alloc(size_t size);
+void cdv_block_free(void *block, size_t size);
+
+/* ---- bitmap.c ---- */
+int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length);
+static inline int cdv_bit(const uint8_t *bits, int64_t i) { return (bits[i >> 3] >> (i & 7)) & 1; }
+void cdv_bits_copy(uint8_t *to, int64_t to_offset, const uint8_t *from, int64_t from_offset, int64_t length);
+
+/* ---- registry.c ---- */
+struct cdv_slot {
+  cdevice_backend table; /* full-size copy, holes filled with stubs */
+  atomic_llong live;     /* arrays, blocks and events that need it */
+  atomic_int state;      /* CDV_SLOT_* */
+  int generation;        /* forks counted when it was started */
+};
+#define CDV_SLOT_NEW 0
+#define CDV_SLOT_STARTED 1
+extern _Atomic(struct cdv_slot *) cdv_slots[64];
+struct cdv_slot *cdv_slot_other(int32_t device_type);
+/* NULL: nobody serves that type.  A few nanoseconds; does not start the backend. */
+static inline struct cdv_slot *cdv_slot_for(int32_t device_type) {
+  if (device_type > 0 && device_type < 64) return atomic_load_explicit(&cdv_slots[device_type], memory_order_acquire);
+  return cdv_slot_other(device_type);
+}
+static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
+  if (slot) atomic_fetch_add_explicit(&slot->live, n, memory_order_relaxed);
+}
+/* The started backend, or an error in the slot (BackendUnavailable). */
+int cdv_slot_ready(int32_t device_type, struct cdv_slot **out);
+/* Registers every table an init function hands out; who: for messages. */
+int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
+const char *cdv_device_type_name(int32_t device_type);
+
+/* ---- defer.c ---- */
+void cdv_defer_push(struct cdv_deferred *node);
+struct cdv_deferred *cdv_defer_take(void);
+bool cdv_defer_pending(void);
+
+/* ---- schema.c ---- */
+struct cdv_template;
+struct cdv_schema {
+  atomic_long refs;
+  struct cdv_schema *owner; /* the one that owns the nodes, or NULL: this one does */
+  const struct ArrowSchema *node;
+  struct ArrowSchema own;
+  _Atomic(struct cdv_template *) template;
+};
+/* owns: moves *schema in; on error it is untouched. */
+int cdv_schema_import(struct ArrowSchema *schema, struct cdv_schema **out);
+int cdv_schema_adopt(struct ArrowSchema *schema, struct cdv_schema **out); /* without the check */
+int cdv_schema_check(const struct ArrowSchema *schema);
+int cdv_schema_export(struct cdv_schema *schema, struct ArrowSchema *out);
+/* A schema for a node below (borrowed from schema's owner).  New reference. */
+struct cdv_schema *cdv_schema_at(struct cdv_schema *schema, const struct ArrowSchema *node);
+struct cdv_schema *cdv_schema_ref(struct cdv_schema *schema);
+void cdv_schema_unref(struct cdv_schema *schema);
+/* Deep copy into malloc'ed nodes; compare ignores nothing but the top-level name unless names != 0. */
+int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out);
+bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name);
+/* Same types in the same shape; names, nullability and metadata may differ. */
+bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b);
+/* Bytes of an encoded metadata block; 0 for NULL. */
+int64_t cdv_metadata_size(const char *metadata);
+
+/* ---- array.c ---- */
+struct cdv_array {
+  atomic_long refs;
+  struct cdv_array *root; /* the one that owns the memory; a root points to itself */
+  struct cdv_schema *schema;
+  const struct ArrowArray *node;
+  int64_t offset, length;
+  atomic_llong null_count; /* -1: not known yet */
+  _Atomic(struct cdv_template *) template;
+  /* of the root only */
+  struct cdv_slot *slot;
+  struct ArrowDeviceArray own;
+  struct cdv_owner owner; /* drop(owner) when the root goes; may be NULL */
+  cdevice_event event;    /* storage of an event of our own; own.sync_event points to it */
+  int has_event;
+  atomic_int event_done;  /* the host has seen it pass */
+  int64_t n_blocks;
+  cdevice_block *blocks;
+};
+/* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
+ * level: 0 none, 1 structure, 2 full. */
+int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out);
+/* The same with a schema that is moved in along. */
+int cdv_import_pair(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int level, struct cdv_array **out);
+/* An array over memory of `owner`, built from parts.  children are shared, not consumed.  buffers are copied.
+ * owns: on success owner is dropped with the array; on error it stays the caller's. */
+struct cdv_parts {
+  int32_t device_type;
+  int64_t device_id, length, offset, null_count, n_buffers;
+  const void *const *buffers;
+  int64_t n_children;
+  struct cdv_array *const *children;
+  struct cdv_array *dictionary;
+  void *sync_event; /* borrowed from owner, or NULL */
+};
+int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *parts, struct cdv_owner owner, int level,
+                    struct cdv_array **out);
+/* owns: on success out->array.release must be called; any number of times from one array. */
+int cdv_array_export(struct cdv_array *array, struct ArrowDeviceArray *out);
+struct cdv_array *cdv_array_ref(struct cdv_array *array);
+void cdv_array_unref(struct cdv_array *array);
+/* New views.  child: i of n_children, or -1 for the dictionary; cut: children that share the parent's rows are cut to
+ * them. */
+int cdv_array_slice(struct cdv_array *array, int64_t offset, int64_t length, struct cdv_array **out);
+int cdv_array_child(struct cdv_array *array, int64_t i, bool cut, struct cdv_array **out);
+/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
+int64_t cdv_array_null_count(struct cdv_array *array);
+/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
+int64_t cdv_array_nbytes(struct cdv_array *array);
+/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
+int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
+/* Can the CPU read it now?  0 yes; else an error that says what to do. */
+int cdv_array_readable(struct cdv_array *array, const char *doing);
+/* Shared by the checks. */
+int64_t cdv_array_root_type(const struct cdv_array *array);
+
+/* ---- check.c ---- */
+/* Checks a struct against its schema before anything is used.  Reads the node structs, and on memory that the
+ * CPU may read one offset per variable-size buffer.  level 2 also reads contents. */
+int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, int level);
+int cdv_check_view(struct cdv_array *array, int level);
+
+/* ---- equal.c ---- */
+/* Same type (names aside) and same values; both readable by the CPU. */
+int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal);
+
+/* ---- event.c: the only reader of sync_event ---- */
+int cdv_event_ready(struct cdv_array *array, int *done);
+int cdv_event_wait_host(struct cdv_array *array);
+int cdv_event_wait_stream(struct cdv_array *array, int32_t device_type, void *stream);
+
+/* cffi: end */
+
+#endif

@@ -1,0 +1,44 @@
+/* defer.c - work that a release callback must not do itself because it needs a lock (the GIL) that the releasing
+ * thread must not wait for.  push is lock-free, never allocates and cannot fail, so it is safe from any thread,
+ * before, during and after the life of the interpreter. */
+#include "core.h"
+
+#include <semaphore.h>
+
+static _Atomic(struct cdv_deferred *) head;
+static atomic_int stopped;
+static sem_t wake;
+
+__attribute__((constructor)) static void init(void) { sem_init(&wake, 0, 0); }
+
+void cdv_defer_push(struct cdv_deferred *node) {
+  struct cdv_deferred *h = atomic_load_explicit(&head, memory_order_relaxed);
+  do node->next = h;
+  while (!atomic_compare_exchange_weak_explicit(&head, &h, node, memory_order_release, memory_order_relaxed));
+  if (!h) sem_post(&wake); /* only on empty -> non-empty */
+}
+
+bool cdv_defer_pending(void) { return atomic_load_explicit(&head, memory_order_relaxed) != NULL; }
+
+struct cdv_deferred *cdv_defer_take(void) {
+  if (!cdv_defer_pending()) return NULL;
+  return atomic_exchange_explicit(&head, NULL, memory_order_acquire);
+}
+
+/* Blocks the one thread that drains; 0 once stopped. */
+int cdv_defer_wait(void) {
+  while (sem_wait(&wake) != 0 && errno == EINTR) {}
+  return !atomic_load(&stopped);
+}
+
+void cdv_defer_stop(void) {
+  atomic_store(&stopped, 1);
+  sem_post(&wake);
+}
+
+/* Racy; for tests while nothing runs. */
+int64_t cdv_defer_count(void) {
+  int64_t n = 0;
+  for (struct cdv_deferred *d = atomic_load(&head); d; d = d->next) n++;
+  return n;
+}

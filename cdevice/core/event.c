@@ -1,0 +1,53 @@
+/* event.c - the only reader of sync_event: every import, copy and export passes through here. */
+#include "core.h"
+
+#include <string.h>
+
+/* The backend that understands the array's event, or an error that says what is missing. */
+static int event_slot(struct cdv_array *root, struct cdv_slot **out) { return cdv_slot_ready(root->own.device_type, out); }
+
+static bool known_done(struct cdv_array *root) {
+  return !root->own.sync_event || atomic_load_explicit(&root->event_done, memory_order_acquire);
+}
+
+int cdv_event_ready(struct cdv_array *a, int *done) {
+  struct cdv_array *root = a->root;
+  *done = 1;
+  if (known_done(root)) return 0;
+  struct cdv_slot *slot;
+  int r = event_slot(root, &slot);
+  if (r) return r;
+  cdevice_error err = {.struct_size = sizeof err};
+  r = slot->table.event_done(slot->table.self, root->own.device_id, root->own.sync_event, done, &err);
+  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "asking an event");
+  if (*done) atomic_store_explicit(&root->event_done, 1, memory_order_release);
+  return 0;
+}
+
+int cdv_event_wait_host(struct cdv_array *a) {
+  struct cdv_array *root = a->root;
+  if (known_done(root)) return 0;
+  struct cdv_slot *slot;
+  int r = event_slot(root, &slot);
+  if (r) return r;
+  cdevice_error err = {.struct_size = sizeof err};
+  r = slot->table.event_wait_host(slot->table.self, root->own.device_id, root->own.sync_event, &err);
+  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "waiting for an event");
+  atomic_store_explicit(&root->event_done, 1, memory_order_release);
+  return 0;
+}
+
+/* stream belongs to device_type; another family's stream cannot wait for the event, so the host does. */
+int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, void *stream) {
+  struct cdv_array *root = a->root;
+  if (known_done(root)) return 0;
+  struct cdv_slot *slot, *other;
+  int r = event_slot(root, &slot);
+  if (!r) r = cdv_slot_ready(device_type, &other);
+  if (r) return r;
+  if (slot != other && strcmp(slot->table.family, other->table.family)) return cdv_event_wait_host(a);
+  cdevice_error err = {.struct_size = sizeof err};
+  r = slot->table.event_wait_stream(slot->table.self, root->own.device_id, root->own.sync_event, stream, &err);
+  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "making a stream wait for an event");
+  return 0;
+}

@@ -1,0 +1,158 @@
+/* export.h - how a tree of nodes leaves: included twice, for ArrowArray and for ArrowSchema.
+ *
+ * A template lists the nodes below the root in breadth-first order, so the children of a node stand together.
+ * An export is one head (count, pointers to all nodes) and blocks of nodes; one atomic count serves them all.
+ * A consumer may move any child out and release it by itself: it then keeps the head alive, not its siblings' data
+ * any longer than the owner does.
+ *
+ * Needs: NODE (struct), LINE (struct of a template line, with first, n_children, dictionary), OWNER (struct),
+ * OWNER_UNREF, FILL(node, line) (sets what is constant), and a prefix through X(name). */
+
+#define NODES_PER_BLOCK 400 /* one 32 KiB block of the cache */
+#define INLINE_NODES 40     /* head and nodes in one allocation up to here */
+
+struct X(_export) {
+  atomic_long refs;
+  struct OWNER *owner;
+  size_t size, n_nodes;
+  struct NODE **nodes;  /* [n_nodes], node i of the template */
+  struct NODE **blocks; /* NULL: the nodes follow in this allocation */
+};
+
+static void X(_export_unref)(struct X(_export) * e, long n) {
+  if (atomic_fetch_sub_explicit(&e->refs, n, memory_order_acq_rel) != n) return;
+  struct OWNER *owner = e->owner;
+  if (e->blocks)
+    for (size_t i = 0, k = 0; i < e->n_nodes; i += NODES_PER_BLOCK, k++) {
+      size_t m = e->n_nodes - i < NODES_PER_BLOCK ? e->n_nodes - i : NODES_PER_BLOCK;
+      cdv_block_free(e->blocks[k], m * sizeof(struct NODE));
+    }
+  cdv_block_free(e, e->size);
+  OWNER_UNREF(owner);
+}
+
+static void X(_node_release)(struct NODE *node);
+
+/* Releases what is still in its place below node; counts our own. */
+static long X(_release_below)(struct X(_export) * e, struct NODE *node) {
+  long n = 0;
+  struct NODE **children = node->children;
+  for (int64_t i = 0, m = node->n_children; i < m; i++) {
+    struct NODE *x = children[i];
+    if (x->release == X(_node_release)) {
+      n++;
+      if (x->n_children || x->dictionary) n += X(_release_below)(e, x);
+      x->release = NULL;
+    } else if (x->release) {
+      x->release(x);
+    }
+  }
+  if (node->dictionary && node->dictionary->release) {
+    struct NODE *x = node->dictionary;
+    if (x->release == X(_node_release)) {
+      n += 1 + X(_release_below)(e, x);
+      x->release = NULL;
+    } else {
+      x->release(x);
+    }
+  }
+  return n;
+}
+
+static void X(_node_release)(struct NODE *node) {
+  struct X(_export) *e = node->private_data;
+  long n = 1 + X(_release_below)(e, node);
+  node->release = NULL;
+  X(_export_unref)(e, n);
+}
+
+/* Makes the nodes of a template with n >= 1 lines and hangs them below *root.  Takes over one reference on owner
+ * when it succeeds. */
+static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries, struct NODE *root) {
+  size_t n_blocks = n <= INLINE_NODES ? 0 : (n + NODES_PER_BLOCK - 1) / NODES_PER_BLOCK;
+  size_t size = sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) +
+                (n_blocks ? 0 : n * sizeof(struct NODE));
+  struct X(_export) *e = cdv_block_alloc(size);
+  if (!e) return cdv_fail_memory((int64_t)size, "an export");
+  e->owner = owner;
+  e->size = size;
+  e->n_nodes = n;
+  e->nodes = (struct NODE **)(e + 1);
+  e->blocks = n_blocks ? e->nodes + n : NULL;
+  atomic_init(&e->refs, (long)n + 1);
+  struct NODE *block = (struct NODE *)(e->nodes + n);
+  for (size_t i = 0, k = 0; i < n; k++) {
+    size_t m = n - i;
+    if (n_blocks) {
+      if (m > NODES_PER_BLOCK) m = NODES_PER_BLOCK;
+      block = cdv_block_alloc(m * sizeof(struct NODE));
+      if (!block) {
+        while (k--) cdv_block_free(e->blocks[k], NODES_PER_BLOCK * sizeof(struct NODE));
+        cdv_block_free(e, size);
+        return cdv_fail_memory((int64_t)(m * sizeof(struct NODE)), "an export");
+      }
+      e->blocks[k] = block;
+    }
+    for (size_t j = 0; j < m; j++, i++) {
+      const struct LINE *line = &lines[i];
+      struct NODE *x = &block[j];
+      FILL(x, line);
+      x->n_children = line->n_children;
+      x->children = line->n_children ? e->nodes + line->first : NULL;
+      x->dictionary = NULL;
+      x->release = X(_node_release);
+      x->private_data = e;
+      e->nodes[i] = x;
+    }
+  }
+  if (dictionaries)
+    for (size_t i = 0; i < n; i++)
+      if (lines[i].dictionary >= 0) e->nodes[i]->dictionary = e->nodes[lines[i].dictionary];
+  root->release = X(_node_release);
+  root->private_data = e;
+  root->children = root->n_children ? e->nodes : NULL; /* the root's own come first */
+  root->dictionary = root->dictionary ? e->nodes[root->n_children] : NULL;
+  return 0;
+}
+
+/* Lists the nodes below root.  *lines is malloc'ed; order[i] is the node behind line i (the caller fills the rest). */
+static int X(_template)(const struct NODE *root, struct LINE **lines, const struct NODE ***order, size_t *count,
+                        bool *dictionaries) {
+  size_t n = 0, room = (size_t)root->n_children + 8, at = 0;
+  struct LINE *out = malloc(room * sizeof *out);
+  const struct NODE **queue = malloc(room * sizeof *queue);
+  const struct NODE *node = root;
+  *dictionaries = false;
+  while (out && queue) {
+    size_t below = (size_t)node->n_children + (node->dictionary ? 1 : 0);
+    if (n + below > room) {
+      room = (n + below) * 2;
+      struct LINE *more = realloc(out, room * sizeof *out);
+      if (more) out = more;
+      const struct NODE **longer = more ? realloc(queue, room * sizeof *queue) : NULL;
+      if (!longer) break;
+      queue = longer;
+    }
+    if (node != root) {
+      out[at - 1].first = (int64_t)n;
+      out[at - 1].n_children = node->n_children;
+      out[at - 1].dictionary = node->dictionary ? (int64_t)(n + (size_t)node->n_children) : -1;
+      if (node->dictionary) *dictionaries = true;
+    }
+    for (int64_t i = 0; i < node->n_children; i++) queue[n++] = node->children[i];
+    if (node->dictionary) queue[n++] = node->dictionary;
+    if (at == n) {
+      *lines = out;
+      *order = queue;
+      *count = n;
+      return 0;
+    }
+    node = queue[at++];
+  }
+  free(out);
+  free(queue);
+  return cdv_fail_memory((int64_t)(room * sizeof *out), "an export template");
+}
+
+#undef NODES_PER_BLOCK
+#undef INLINE_NODES

@@ -1,0 +1,361 @@
+/* registry.c - one table of functions per device type, looked up by one atomic load. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic(struct cdv_slot *) cdv_slots[64];
+
+/* Device types from 64 on: a list that only grows; a removed entry has its slot set to NULL. */
+struct other {
+  struct other *next;
+  int32_t device_type;
+  _Atomic(struct cdv_slot *) slot;
+};
+static _Atomic(struct other *) others;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* writers */
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one backend at a time */
+static atomic_int forks; /* counted in children: a runtime started before is not usable there */
+
+static void in_child(void) {
+  atomic_fetch_add(&forks, 1);
+  pthread_mutex_init(&lock, NULL);
+  pthread_mutex_init(&starting, NULL);
+}
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+const char *cdv_device_type_name(int32_t t) {
+  static const char *const names[] = {NULL,     "cpu",      "cuda",    "cuda_host",    "opencl", NULL,     NULL,
+                                      "vulkan", "metal",    "vpi",     "rocm",         "rocm_host", "ext_dev", "cuda_managed",
+                                      "oneapi", "webgpu",   "hexagon", "maia",         "trn"};
+  static _Thread_local char text[4][24];
+  static _Thread_local unsigned turn;
+  struct cdv_slot *slot = cdv_slot_for(t);
+  if (slot) return slot->table.name;
+  if (t > 0 && t < (int32_t)(sizeof names / sizeof *names) && names[t]) return names[t];
+  char *out = text[turn++ & 3]; /* several in one message */
+  snprintf(out, sizeof text[0], "device type %d", (int)t);
+  return out;
+}
+
+struct cdv_slot *cdv_slot_other(int32_t t) {
+  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next)
+    if (o->device_type == t) return atomic_load_explicit(&o->slot, memory_order_acquire);
+  return NULL;
+}
+
+/* The place of a type's slot; made when missing.  Under the lock. */
+static _Atomic(struct cdv_slot *) *place(int32_t t) {
+  if (t < 64) return &cdv_slots[t];
+  for (struct other *o = atomic_load(&others); o; o = o->next)
+    if (o->device_type == t) return &o->slot;
+  struct other *o = calloc(1, sizeof *o);
+  if (!o) return NULL;
+  o->device_type = t;
+  o->next = atomic_load(&others);
+  atomic_store_explicit(&others, o, memory_order_release);
+  return &o->slot;
+}
+
+/* ---- holes in a table ---- */
+static int not_offered(cdevice_error *err, const char *what) {
+  return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this backend offers no %s", what);
+}
+static int no_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
+  (void)self, (void)device, (void)err;
+  uint32_t size = out->struct_size;
+  memset(out, 0, sizeof *out);
+  out->struct_size = size;
+  out->alignment = 64;
+  out->total_bytes = out->free_bytes = -1;
+  return 0;
+}
+static int no_current_stream(void *self, int64_t device, void **out, cdevice_error *err) {
+  (void)self, (void)device, (void)err;
+  *out = NULL;
+  return 0;
+}
+static int no_stream_create(void *self, int64_t device, void **out, cdevice_error *err) {
+  (void)self, (void)device, (void)out;
+  return not_offered(err, "streams");
+}
+static void no_stream_destroy(void *self, int64_t device, void *stream) { (void)self, (void)device, (void)stream; }
+static int no_stream_wait(void *self, int64_t device, void *stream, cdevice_error *err) {
+  (void)self, (void)device, (void)stream, (void)err;
+  return 0; /* without streams everything is complete on return */
+}
+static int no_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err) {
+  (void)self, (void)device, (void)stream, (void)err;
+  memset(out, 0, sizeof *out); /* NULL: safe now */
+  return 0;
+}
+static int no_event_done(void *self, int64_t device, void *event, int *done, cdevice_error *err) {
+  (void)self, (void)device, (void)event, (void)done;
+  return not_offered(err, "events, but the array has one");
+}
+static int no_event_wait_host(void *self, int64_t device, void *event, cdevice_error *err) {
+  (void)self, (void)device, (void)event;
+  return not_offered(err, "events, but the array has one");
+}
+static int no_event_wait_stream(void *self, int64_t device, void *event, void *stream, cdevice_error *err) {
+  (void)self, (void)device, (void)event, (void)stream;
+  return not_offered(err, "events, but the array has one");
+}
+static void no_event_destroy(void *self, int64_t device, cdevice_event *event) { (void)self, (void)device, (void)event; }
+static int no_event_notify(void *self, int64_t device, void *event, void (*fn)(void *), void *arg, cdevice_error *err) {
+  (void)self, (void)device, (void)event, (void)fn, (void)arg;
+  return not_offered(err, "notification of events");
+}
+static int no_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
+                   cdevice_error *err) {
+  (void)self, (void)block, (void)offset, (void)nbytes, (void)byte, (void)stream;
+  return not_offered(err, "fill");
+}
+static int no_locate(void *self, const void *data, int32_t *type, int64_t *device, int64_t *nbytes, cdevice_error *err) {
+  (void)self, (void)data, (void)type, (void)device, (void)nbytes;
+  return not_offered(err, "look-up of buffers");
+}
+static int no_compatible(void *self, const void *data, void *event, void *stream) {
+  (void)self, (void)data, (void)event, (void)stream;
+  return 1;
+}
+static int address_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
+                        cdevice_error *err) {
+  (void)self, (void)err;
+  *out = (cdevice_block){(char *)whole->data + offset, nbytes, whole->device_id, {NULL, NULL}};
+  return 0;
+}
+static void no_stop(void *self) { (void)self; }
+static const void *no_extension(void *self, const char *id) {
+  (void)self, (void)id;
+  return NULL;
+}
+
+static void fill_holes(cdevice_backend *b) {
+#define HOLE(member, stub) \
+  if (!b->member) b->member = stub
+  HOLE(device_info, no_device_info);
+  HOLE(current_stream, no_current_stream);
+  HOLE(stream_create, no_stream_create);
+  HOLE(stream_destroy, no_stream_destroy);
+  HOLE(stream_wait_host, no_stream_wait);
+  HOLE(event_record, no_event_record);
+  HOLE(event_done, no_event_done);
+  HOLE(event_wait_host, no_event_wait_host);
+  HOLE(event_wait_stream, no_event_wait_stream);
+  HOLE(event_destroy, no_event_destroy);
+  HOLE(event_notify, no_event_notify);
+  HOLE(fill, no_fill);
+  HOLE(locate, no_locate);
+  HOLE(compatible, no_compatible);
+  HOLE(view, address_view);
+  HOLE(stop, no_stop);
+  HOLE(extension, no_extension);
+#undef HOLE
+}
+
+/* ---- what a table must be ---- */
+static bool name_ok(const char *name) {
+  if (!name || name[0] < 'a' || name[0] > 'z') return false;
+  size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+  return !name[n] && n < 64;
+}
+
+static int check_table(const cdevice_backend *b) {
+  const uint32_t mine = CDEVICE_BACKEND_ABI;
+  const char *name = b->name ? b->name : "(no name)";
+  if (b->abi_version >> 16 != mine >> 16)
+    return cdv_fail(CDV_ARGUMENT, ENOTSUP, "backend table of version %u.%u, this cdevice serves %u.x: rebuild the plug-in against its backend.h",
+                    b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
+  /* the head and the required members must be there whatever the minor version */
+  size_t required = offsetof(cdevice_backend, copy) + sizeof b->copy;
+  if (b->struct_size < required)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend table of %u bytes, at least %zu are required", b->struct_size, required);
+  if (!name_ok(b->name)) return cdv_fail(CDV_ARGUMENT, EINVAL, "backend name \"%.64s\": expected [a-z][a-z0-9_]*", name);
+  if (b->device_type <= 0)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend %s: device type %d is not positive", name, (int)b->device_type);
+  return 0;
+}
+
+static int check_members(const cdevice_backend *b) {
+  const char *missing = !b->start          ? "start"
+                        : !b->device_count ? "device_count"
+                        : !b->alloc        ? "alloc"
+                        : !b->free         ? "free"
+                        : !b->copy         ? "copy"
+                                           : NULL;
+  if (!missing && (b->capabilities & CDEVICE_CAP_EVENTS))
+    missing = !b->event_record        ? "event_record"
+              : !b->event_done        ? "event_done"
+              : !b->event_wait_host   ? "event_wait_host"
+              : !b->event_wait_stream ? "event_wait_stream"
+              : !b->event_destroy     ? "event_destroy"
+                                      : NULL;
+  if (!missing && !(b->capabilities & CDEVICE_CAP_ADDRESS) && !b->view) missing = "view";
+  if (!missing && (b->capabilities & CDEVICE_CAP_STREAMS) && !b->stream_wait_host) missing = "stream_wait_host";
+  if (missing)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend %s (device type %d): the function %s is missing", b->name,
+                    (int)b->device_type, missing);
+  return 0;
+}
+
+/* owns: the table is copied; what its pointers point to must live as long as the process. */
+int cdv_register(const cdevice_backend *b, int replace) {
+  int r = check_table(b);
+  if (r) return r;
+  struct cdv_slot *slot = calloc(1, sizeof *slot);
+  if (!slot) return cdv_fail_memory(sizeof *slot, "a backend");
+  memcpy(&slot->table, b, b->struct_size < sizeof *b ? b->struct_size : sizeof *b);
+  r = check_members(&slot->table);
+  if (r) {
+    free(slot);
+    return r;
+  }
+  if (!slot->table.family) slot->table.family = slot->table.name;
+  fill_holes(&slot->table);
+  pthread_mutex_lock(&lock);
+  _Atomic(struct cdv_slot *) *at = place(b->device_type);
+  struct cdv_slot *old = at ? atomic_load(at) : NULL;
+  struct cdv_slot *namesake = NULL;
+  int64_t n = cdv_backend_count();
+  for (int64_t i = 0; i < n; i++) {
+    const cdevice_backend *other = cdv_backend_at(i);
+    if (other && other->device_type != b->device_type && !strcmp(other->name, b->name)) namesake = cdv_slot_for(other->device_type);
+  }
+  if (!at)
+    r = cdv_fail_memory(64, "a backend");
+  else if (namesake)
+    r = cdv_fail(CDV_BUSY, EEXIST, "the name \"%s\" is taken by the backend of device type %d", b->name,
+                 (int)namesake->table.device_type);
+  else if (old && !replace)
+    r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is served by \"%s\" already; \"%s\" needs replace=True",
+                 (int)b->device_type, old->table.name, b->name);
+  else
+    atomic_store_explicit(at, slot, memory_order_release); /* the old table stays for arrays made with it */
+  pthread_mutex_unlock(&lock);
+  if (r) free(slot);
+  return r;
+}
+
+int cdv_unregister(int32_t t) {
+  struct cdv_slot *slot = NULL;
+  int r = 0;
+  long long used = 0;
+  pthread_mutex_lock(&lock);
+  _Atomic(struct cdv_slot *) *at = t > 0 ? place(t) : NULL;
+  if (at) slot = atomic_load(at);
+  if (slot) {
+    atomic_store(at, NULL); /* hidden first: nobody new counts itself in */
+    used = atomic_load(&slot->live);
+    if (used) atomic_store(at, slot);
+  }
+  pthread_mutex_unlock(&lock);
+  if (!slot) r = cdv_fail(CDV_ARGUMENT, ENOENT, "no backend is registered for device type %d", (int)t);
+  else if (used) r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
+  else if (atomic_load(&slot->state) == CDV_SLOT_STARTED) slot->table.stop(slot->table.self);
+  return r; /* the slot itself stays: another thread may be looking at it */
+}
+
+int64_t cdv_backend_count(void) { /* places, used or not */
+  int64_t n = 64;
+  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next) n++;
+  return n;
+}
+
+const cdevice_backend *cdv_backend_at(int64_t i) { /* NULL: an unused place */
+  struct cdv_slot *slot = NULL;
+  if (i >= 0 && i < 64) {
+    slot = atomic_load_explicit(&cdv_slots[i], memory_order_acquire);
+  } else {
+    struct other *o = atomic_load_explicit(&others, memory_order_acquire);
+    for (i -= 64; o && i > 0; i--) o = o->next;
+    if (o && i == 0) slot = atomic_load_explicit(&o->slot, memory_order_acquire);
+  }
+  return slot ? &slot->table : NULL;
+}
+
+const cdevice_backend *cdv_backend_for(int32_t t) {
+  struct cdv_slot *slot = cdv_slot_for(t);
+  return slot ? &slot->table : NULL;
+}
+
+int64_t cdv_backend_live(int32_t t) {
+  struct cdv_slot *slot = cdv_slot_for(t);
+  return slot ? (int64_t)atomic_load(&slot->live) : 0;
+}
+
+bool cdv_host_accessible(int32_t t) {
+  if (t == ARROW_DEVICE_CPU) return true;
+  struct cdv_slot *slot = cdv_slot_for(t);
+  return slot && (slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE);
+}
+
+int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) {
+  for (int64_t i = 0;; i++) {
+    const cdevice_backend *table = NULL;
+    cdevice_error err = {.struct_size = sizeof err};
+    int r = init(CDEVICE_BACKEND_ABI, i, &table, &err);
+    if (r == ENOENT && i > 0) return 0;
+    if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "it handed out no table");
+    if (r)
+      return cdv_fail(CDV_ARGUMENT, r, "plug-in %s (core version %u.%u): %s", who, CDEVICE_BACKEND_ABI >> 16,
+                      CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
+    r = cdv_register(table, replace);
+    if (r) return r;
+  }
+}
+
+/* ---- first use ---- */
+static void log_to_stderr(int level, const char *text) {
+  if (level >= 30) fprintf(stderr, "cdevice: %s\n", text);
+}
+static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr};
+
+int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
+  struct cdv_slot *slot = cdv_slot_for(t);
+  if (!slot) return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
+  *out = slot;
+  int state = atomic_load_explicit(&slot->state, memory_order_acquire);
+  bool fork_safe = slot->table.capabilities & CDEVICE_CAP_FORK_SAFE;
+  if (state == CDV_SLOT_STARTED) {
+    if (fork_safe || slot->generation == atomic_load_explicit(&forks, memory_order_relaxed)) return 0;
+    return cdv_fail(CDV_DEVICE, EPERM, "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",
+                    slot->table.name);
+  }
+  int r = 0;
+  cdevice_error err = {.struct_size = sizeof err};
+  pthread_mutex_lock(&starting);
+  if (atomic_load(&slot->state) != CDV_SLOT_STARTED) {
+    r = slot->table.start(slot->table.self, &host, &err);
+    if (!r) {
+      slot->generation = atomic_load(&forks);
+      atomic_store_explicit(&slot->state, CDV_SLOT_STARTED, memory_order_release);
+    }
+  }
+  pthread_mutex_unlock(&starting);
+  /* a failure is not remembered: the next use tries again, the driver may be there by then */
+  return r ? cdv_fail_backend(r, &err, t, -1, "cannot be used here") : 0;
+}
+
+int cdv_device_count(int32_t t, int64_t *out) {
+  struct cdv_slot *slot;
+  int r = cdv_slot_ready(t, &slot);
+  if (r) return r;
+  cdevice_error err = {.struct_size = sizeof err};
+  r = slot->table.device_count(slot->table.self, out, &err);
+  return r ? cdv_fail_backend(r, &err, t, -1, "counting devices") : 0;
+}
+
+int cdv_device_info(int32_t t, int64_t id, cdevice_device_info *out) {
+  struct cdv_slot *slot;
+  int r = cdv_slot_ready(t, &slot);
+  if (r) return r;
+  cdevice_error err = {.struct_size = sizeof err};
+  memset(out, 0, sizeof *out);
+  out->struct_size = sizeof *out;
+  r = slot->table.device_info(slot->table.self, id, out, &err);
+  return r ? cdv_fail_backend(r, &err, t, id, "asking about a device") : 0;
+}
+
+int cdv_is_host_accessible(int32_t t) { return cdv_host_accessible(t); }

@@ -1,0 +1,235 @@
+/* schema.c - schemas: owned, shared, copied, compared, exported.  A schema has a count of its own, so that keeping
+ * one does not keep the data. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct schema_line {
+  const char *format, *name, *metadata;
+  int64_t flags, first, n_children, dictionary;
+};
+struct cdv_template {
+  size_t n;
+  bool dictionaries;
+  struct schema_line lines[];
+};
+
+static atomic_llong live;
+int64_t cdv_live_schemas(void) { return atomic_load(&live); }
+
+#define X(name) schema##name
+#define NODE ArrowSchema
+#define LINE schema_line
+#define OWNER cdv_schema
+#define OWNER_UNREF cdv_schema_unref
+#define FILL(x, line)              \
+  do {                             \
+    (x)->format = (line)->format;  \
+    (x)->name = (line)->name;      \
+    (x)->metadata = (line)->metadata; \
+    (x)->flags = (line)->flags;    \
+  } while (0)
+#include "export.h"
+
+static struct cdv_schema *new_schema(struct cdv_schema *owner, const struct ArrowSchema *node) {
+  struct cdv_schema *s = malloc(sizeof *s);
+  if (!s) {
+    cdv_fail_memory(sizeof *s, "a schema");
+    return NULL;
+  }
+  atomic_init(&s->refs, 1);
+  atomic_init(&s->template, NULL);
+  s->owner = owner;
+  s->node = node;
+  atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+  return s;
+}
+
+struct cdv_schema *cdv_schema_ref(struct cdv_schema *s) {
+  atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+  return s;
+}
+
+void cdv_schema_unref(struct cdv_schema *s) {
+  if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+  free(atomic_load_explicit(&s->template, memory_order_relaxed));
+  if (s->owner)
+    cdv_schema_unref(s->owner);
+  else if (s->own.release)
+    s->own.release(&s->own);
+  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  free(s);
+}
+
+/* Moves without a check: for callers that have checked. */
+int cdv_schema_adopt(struct ArrowSchema *schema, struct cdv_schema **out) {
+  struct cdv_schema *s = new_schema(NULL, NULL);
+  if (!s) return ENOMEM;
+  s->own = *schema;
+  s->node = &s->own;
+  schema->release = NULL;
+  *out = s;
+  return 0;
+}
+
+int cdv_schema_import(struct ArrowSchema *schema, struct cdv_schema **out) {
+  int r = cdv_schema_check(schema);
+  return r ? r : cdv_schema_adopt(schema, out);
+}
+
+struct cdv_schema *cdv_schema_at(struct cdv_schema *schema, const struct ArrowSchema *node) {
+  if (node == schema->node) return cdv_schema_ref(schema);
+  struct cdv_schema *owner = schema->owner ? schema->owner : schema;
+  struct cdv_schema *s = new_schema(owner, node);
+  if (s) cdv_schema_ref(owner);
+  return s;
+}
+
+static struct cdv_template *get_template(struct cdv_schema *s) {
+  struct cdv_template *t = atomic_load_explicit(&s->template, memory_order_acquire);
+  if (t) return t;
+  struct schema_line *lines = NULL;
+  const struct ArrowSchema **order = NULL;
+  size_t n = 0;
+  bool dictionaries = false;
+  if (schema_template(s->node, &lines, &order, &n, &dictionaries)) return NULL;
+  t = malloc(sizeof *t + n * sizeof *lines);
+  if (t) {
+    t->n = n;
+    t->dictionaries = dictionaries;
+    for (size_t i = 0; i < n; i++) {
+      lines[i].format = order[i]->format;
+      lines[i].name = order[i]->name ? order[i]->name : "";
+      lines[i].metadata = order[i]->metadata;
+      lines[i].flags = order[i]->flags;
+    }
+    memcpy(t->lines, lines, n * sizeof *lines);
+    struct cdv_template *other = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&s->template, &other, t, memory_order_acq_rel, memory_order_acquire)) {
+      free(t);
+      t = other;
+    }
+  } else {
+    cdv_fail_memory((int64_t)(n * sizeof *lines), "an export template");
+  }
+  free(lines);
+  free(order);
+  return t;
+}
+
+static void leaf_release(struct ArrowSchema *schema) {
+  struct cdv_schema *s = schema->private_data;
+  schema->release = NULL;
+  cdv_schema_unref(s);
+}
+
+int cdv_schema_export(struct cdv_schema *s, struct ArrowSchema *out) {
+  const struct ArrowSchema *node = s->node;
+  struct cdv_template *t = NULL;
+  bool leaf = !node->n_children && !node->dictionary;
+  if (!leaf && !(t = get_template(s))) return ENOMEM;
+  out->format = node->format;
+  out->name = node->name ? node->name : "";
+  out->metadata = node->metadata;
+  out->flags = node->flags;
+  out->n_children = node->n_children;
+  out->children = NULL;
+  out->dictionary = node->dictionary;
+  if (leaf) {
+    out->private_data = s;
+    out->release = leaf_release;
+  } else if (schema_export_tree(s, t->lines, t->n, t->dictionaries, out)) {
+    out->release = NULL;
+    return ENOMEM;
+  }
+  cdv_schema_ref(s);
+  return 0;
+}
+
+/* ---- metadata: int32 count, then (int32 length, bytes) for keys and values ---- */
+int64_t cdv_metadata_size(const char *m) {
+  if (!m) return 0;
+  int32_t n, length;
+  memcpy(&n, m, 4);
+  int64_t at = 4;
+  for (int64_t i = 0; i < 2 * (int64_t)n; i++) {
+    memcpy(&length, m + at, 4);
+    if (length < 0) return at;
+    at += 4 + (int64_t)length;
+  }
+  return at;
+}
+
+/* ---- deep copy ---- */
+static void copy_release(struct ArrowSchema *s) {
+  for (int64_t i = 0; i < s->n_children; i++)
+    if (s->children[i]) {
+      if (s->children[i]->release) s->children[i]->release(s->children[i]);
+      free(s->children[i]);
+    }
+  if (s->dictionary) {
+    if (s->dictionary->release) s->dictionary->release(s->dictionary);
+    free(s->dictionary);
+  }
+  free(s->children);
+  free(s->private_data);
+  s->release = NULL;
+}
+
+int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out) {
+  const char *name = from->name ? from->name : "";
+  size_t nf = strlen(from->format) + 1, nn = strlen(name) + 1, nm = (size_t)cdv_metadata_size(from->metadata);
+  char *text = malloc(nf + nn + nm);
+  memset(out, 0, sizeof *out);
+  if (!text) return cdv_fail_memory((int64_t)(nf + nn + nm), "a schema");
+  out->private_data = text;
+  out->release = copy_release;
+  out->format = memcpy(text, from->format, nf);
+  out->name = memcpy(text + nf, name, nn);
+  if (nm) out->metadata = memcpy(text + nf + nn, from->metadata, nm);
+  out->flags = from->flags;
+  int r = 0;
+  if (from->n_children) {
+    out->children = calloc((size_t)from->n_children, sizeof *out->children);
+    if (!out->children) r = cdv_fail_memory(from->n_children * 8, "a schema");
+    else out->n_children = from->n_children;
+  }
+  for (int64_t i = 0; !r && i < from->n_children; i++) {
+    out->children[i] = calloc(1, sizeof(struct ArrowSchema));
+    r = out->children[i] ? cdv_schema_copy(from->children[i], out->children[i]) : cdv_fail_memory(72, "a schema");
+  }
+  if (!r && from->dictionary) {
+    out->dictionary = calloc(1, sizeof(struct ArrowSchema));
+    r = out->dictionary ? cdv_schema_copy(from->dictionary, out->dictionary) : cdv_fail_memory(72, "a schema");
+  }
+  if (r) out->release(out);
+  return r;
+}
+
+/* ---- comparison ---- */
+static bool metadata_equal(const char *a, const char *b) {
+  int64_t n = cdv_metadata_size(a), m = cdv_metadata_size(b);
+  if (n <= 4 && m <= 4) return true; /* none, or no entries */
+  return n == m && !memcmp(a, b, (size_t)n);
+}
+
+static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool labels, bool metadata, bool name) {
+  if (strcmp(a->format, b->format) || a->n_children != b->n_children || !a->dictionary != !b->dictionary) return false;
+  if (name && strcmp(a->name ? a->name : "", b->name ? b->name : "")) return false;
+  if (labels && a->flags != b->flags) return false;
+  if (metadata && !metadata_equal(a->metadata, b->metadata)) return false;
+  /* the names inside a list or a map say nothing about its type */
+  bool inner = labels && (a->format[0] != '+' || a->format[1] == 's' || a->format[1] == 'u');
+  for (int64_t i = 0; i < a->n_children; i++)
+    if (!equal(a->children[i], b->children[i], labels, metadata, inner)) return false;
+  return !a->dictionary || equal(a->dictionary, b->dictionary, labels, metadata, false);
+}
+
+bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name) {
+  return equal(a, b, true, metadata, top_name);
+}
+
+bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b) {
+  return equal(a, b, false, false, false);
+}

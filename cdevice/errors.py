@@ -1,0 +1,90 @@
+"""One family of exceptions.  Each is also the builtin that people catch.
+
+Attributes of every :class:`Error`: ``code`` (errno), ``device`` ("cuda:0" or None), ``vendor_code`` and ``vendor_name``
+(0 and "" where no vendor spoke), ``node`` (path of the node, "columns[3].dictionary", or ""), ``buffer`` (index or
+None), ``hint`` (what to do, or "").
+"""
+
+
+class Error(Exception):
+    """Base of everything this package raises on its own account."""
+
+    code = 0
+    device = None
+    vendor_code = 0
+    vendor_name = ""
+    node = ""
+    buffer = None
+    hint = ""
+
+
+class BackendUnavailable(Error, RuntimeError):
+    """No backend serves the device type here: the message says what is missing and what to install."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device or its runtime failed; ``vendor_code`` and ``vendor_name`` say how."""
+
+
+class OutOfMemory(DeviceError, MemoryError):
+    """Neither the host nor the device had the memory."""
+
+
+class InvalidArray(Error, ValueError):
+    """A struct or its contents break the Arrow format; ``node`` and ``buffer`` say where."""
+
+
+class Released(Error, ValueError):
+    """The array or schema has been released."""
+
+
+class CannotExport(Error, BufferError, ValueError):
+    """The data cannot be handed out that way without a copy."""
+
+
+class Unsupported(Error, NotImplementedError):
+    """The device or its backend does not offer this."""
+
+
+class BackendConflict(Error, ValueError):
+    """A backend is registered already, or is in use and cannot be removed."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument is out of range or does not fit the others."""
+
+
+class DeviceWarning(RuntimeWarning):
+    """A failure that could not be raised."""
+
+
+_KINDS = {
+    1: InvalidArray,
+    2: Released,
+    3: BackendUnavailable,
+    4: DeviceError,
+    5: OutOfMemory,
+    6: ArgumentError,
+    7: CannotExport,
+    8: Unsupported,
+    9: BackendConflict,
+}
+
+
+def from_core(kind, code, message, node, buffer, device_type, device_id, vendor_code, vendor_name):
+    """The exception for what the C core reported."""
+    hint = ""
+    device = None
+    if device_type > 0:
+        from ._device import Device
+
+        device = str(Device(device_type, device_id))
+    if kind == 3:
+        from .registry import install_hint
+
+        hint = install_hint(device_type)
+    error = _KINDS.get(kind, Error)(f"{message}; {hint}" if hint else message)
+    error.code, error.node, error.hint, error.device = code, node, hint, device
+    error.buffer = None if buffer < 0 else buffer
+    error.vendor_code, error.vendor_name = vendor_code, vendor_name
+    return error

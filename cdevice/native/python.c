@@ -1,0 +1,827 @@
+/* python.c - the one place where C meets Python objects: capsules, the base classes, deferred release.
+ *
+ * Included by the text that cffi compiles, so that ffi, lib and these functions are one module.  Limited API 3.10.
+ * Functions that may take long or wait hold a reference and let the GIL go. */
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always says yes once there was
+ * a sub-interpreter.  Unknown means no: the release is deferred, which is always correct. ---- */
+static PyThreadState *(*current_tstate)(void);
+static int tstate_is_thread_local; /* 3.12 and later */
+
+static int gil_held(void) {
+  PyThreadState *t = current_tstate ? current_tstate() : NULL;
+  return t && (tstate_is_thread_local || t == PyGILState_GetThisThreadState());
+}
+
+/* ---- Python owners ---- */
+static void run_deferred(struct cdv_deferred *d) { /* GIL held */
+  if (d->run) {
+    d->run(d->object); /* frees d with its object */
+  } else {
+    PyObject *o = d->object;
+    free(d);
+    Py_DECREF(o);
+  }
+}
+
+static void drain(void) { /* GIL held; destructors may push again */
+  struct cdv_deferred *d, *next;
+  if (!cdv_defer_pending()) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  while ((d = cdv_defer_take()))
+    for (; d; d = next) {
+      next = d->next;
+      run_deferred(d);
+    }
+  PyErr_Restore(type, value, traceback);
+}
+
+/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
+static void drop_or_defer(struct cdv_deferred *d) {
+  if (gil_held())
+    run_deferred(d);
+  else
+    cdv_defer_push(d);
+}
+
+static void drop_python(void *owner) { drop_or_defer(owner); }
+
+/* The list node is made here, because release must not allocate. */
+static int make_owner(PyObject *object, struct cdv_owner *out) {
+  struct cdv_deferred *d = malloc(sizeof *d);
+  if (!d) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  Py_INCREF(object);
+  d->next = NULL;
+  d->run = NULL;
+  d->object = object;
+  out->drop = drop_python;
+  out->owner = d;
+  return 0;
+}
+
+/* ---- errors ---- */
+static PyObject *make_error; /* cdevice.errors.from_core */
+
+static PyObject *raise_last(void) {
+  const struct cdv_error *e = cdv_error_last();
+  if (PyErr_Occurred()) return NULL; /* a backend in Python raised: that is the better message */
+  PyObject *message = PyUnicode_DecodeUTF8(e->message, (Py_ssize_t)strlen(e->message), "replace");
+  if (!message) return NULL;
+  PyObject *x = PyObject_CallFunction(make_error, "iiOsLiLis", e->kind, e->code, message, e->node, (long long)e->buffer,
+                                      (int)e->device_type, (long long)e->device_id, e->vendor_code, e->vendor_name);
+  Py_DECREF(message);
+  if (x) {
+    PyErr_SetObject((PyObject *)Py_TYPE(x), x);
+    Py_DECREF(x);
+  }
+  return NULL;
+}
+
+/* ---- the two base classes ---- */
+typedef struct {
+  PyObject_HEAD struct cdv_array *array;
+} ArrayObject;
+typedef struct {
+  PyObject_HEAD struct cdv_schema *schema;
+} SchemaObject;
+
+static PyTypeObject *ArrayBase, *SchemaBase;     /* here */
+static PyTypeObject *array_class, *schema_class; /* cdevice.DeviceArray, cdevice.Schema */
+static allocfunc array_new, schema_new;
+static freefunc array_free, schema_free;
+
+static PyObject *wrap_array(struct cdv_array *a) { /* takes the reference over */
+  PyObject *o = array_new(array_class, 0);
+  if (o)
+    ((ArrayObject *)o)->array = a;
+  else
+    cdv_array_unref(a);
+  return o;
+}
+
+static PyObject *wrap_schema(struct cdv_schema *s) {
+  PyObject *o = schema_new(schema_class, 0);
+  if (o)
+    ((SchemaObject *)o)->schema = s;
+  else
+    cdv_schema_unref(s);
+  return o;
+}
+
+static struct cdv_array *array_of(PyObject *o) {
+  if (!PyObject_TypeCheck(o, ArrayBase)) {
+    PyErr_Format(PyExc_TypeError, "expected a DeviceArray, not %R", (PyObject *)Py_TYPE(o));
+    return NULL;
+  }
+  struct cdv_array *a = ((ArrayObject *)o)->array;
+  if (!a) {
+    cdv_fail(CDV_RELEASED, EINVAL, "the array has been released");
+    raise_last();
+  }
+  return a;
+}
+
+static struct cdv_schema *schema_of(PyObject *o) {
+  if (!PyObject_TypeCheck(o, SchemaBase)) {
+    PyErr_Format(PyExc_TypeError, "expected a Schema, not %R", (PyObject *)Py_TYPE(o));
+    return NULL;
+  }
+  struct cdv_schema *s = ((SchemaObject *)o)->schema;
+  if (!s) PyErr_SetString(PyExc_ValueError, "an empty Schema object");
+  return s;
+}
+
+/* ---- capsules ---- */
+static const char N_SCHEMA[] = "arrow_schema", N_ARRAY[] = "arrow_array", N_DEVICE_ARRAY[] = "arrow_device_array";
+
+static void free_schema_capsule(PyObject *c) {
+  struct ArrowSchema *s = PyCapsule_GetPointer(c, N_SCHEMA);
+  if (s->release) s->release(s);
+  free(s);
+}
+static void free_device_array_capsule(PyObject *c) {
+  struct ArrowDeviceArray *d = PyCapsule_GetPointer(c, N_DEVICE_ARRAY);
+  if (d->array.release) d->array.release(&d->array);
+  free(d);
+}
+static void free_array_capsule(PyObject *c) { /* the same memory under the plain name */
+  struct ArrowDeviceArray *d = PyCapsule_GetPointer(c, N_ARRAY);
+  if (d->array.release) d->array.release(&d->array);
+  free(d);
+}
+
+static PyObject *schema_capsule(struct cdv_schema *s) {
+  struct ArrowSchema *out = malloc(sizeof *out);
+  if (!out) return PyErr_NoMemory();
+  if (cdv_schema_export(s, out)) {
+    free(out);
+    return raise_last();
+  }
+  PyObject *c = PyCapsule_New(out, N_SCHEMA, free_schema_capsule);
+  if (!c) {
+    out->release(out);
+    free(out);
+  }
+  return c;
+}
+
+static PyObject *array_capsule(struct cdv_array *a, int plain) {
+  struct ArrowDeviceArray *out = malloc(sizeof *out);
+  if (!out) return PyErr_NoMemory();
+  if (cdv_array_export(a, out)) {
+    free(out);
+    return raise_last();
+  }
+  PyObject *c = plain ? PyCapsule_New(out, N_ARRAY, free_array_capsule)
+                      : PyCapsule_New(out, N_DEVICE_ARRAY, free_device_array_capsule);
+  if (!c) {
+    out->array.release(&out->array);
+    free(out);
+  }
+  return c;
+}
+
+/* What a consumer asked for: our own schema, or a copy of theirs when only labels differ. */
+static PyObject *negotiated_schema(struct cdv_array *a, PyObject *requested) {
+  if (!requested || requested == Py_None) return schema_capsule(a->schema);
+  struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA);
+  if (!want) return NULL;
+  if (cdv_schema_check(want)) return raise_last();
+  const struct ArrowSchema *have = a->schema->node;
+  if (cdv_schema_castable(have, want) && !cdv_schema_equal(have, want, true, true)) {
+    struct ArrowSchema *copy = malloc(sizeof *copy);
+    if (!copy) return PyErr_NoMemory();
+    if (cdv_schema_copy(want, copy)) {
+      free(copy);
+      return raise_last();
+    }
+    PyObject *c = PyCapsule_New(copy, N_SCHEMA, free_schema_capsule);
+    if (!c) {
+      copy->release(copy);
+      free(copy);
+    }
+    return c;
+  }
+  if (have->n_children != want->n_children && !strcmp(have->format, "+s") && !strcmp(want->format, "+s")) {
+    PyErr_Format(PyExc_ValueError, "requested_schema has %lld fields, the array %lld", (long long)want->n_children,
+                 (long long)have->n_children);
+    return NULL;
+  }
+  return schema_capsule(a->schema); /* best effort: the data as it is */
+}
+
+/* (requested_schema=None, **unknown): unknown keywords must be None.  Returns 0 and *requested (borrowed). */
+static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **requested) {
+  *requested = n > 0 ? args[0] : NULL;
+  if (n > 1) {
+    PyErr_SetString(PyExc_TypeError, "at most 1 positional argument (requested_schema) is taken");
+    return -1;
+  }
+  Py_ssize_t keywords = names ? PyTuple_Size(names) : 0;
+  for (Py_ssize_t i = 0; i < keywords; i++) {
+    PyObject *name = PyTuple_GetItem(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "requested_schema") == 0) {
+      if (n) {
+        PyErr_SetString(PyExc_TypeError, "requested_schema given twice");
+        return -1;
+      }
+      *requested = args[n + i];
+    } else if (args[n + i] != Py_None) {
+      PyErr_Format(PyExc_NotImplementedError, "the keyword %R is not supported", name);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static PyObject *export_pair(struct cdv_array *a, PyObject *requested, int plain) {
+  PyObject *s = negotiated_schema(a, requested);
+  if (!s) return NULL;
+  PyObject *d = array_capsule(a, plain);
+  PyObject *t = d ? PyTuple_New(2) : NULL;
+  if (!t) {
+    Py_DECREF(s);
+    Py_XDECREF(d);
+    return NULL;
+  }
+  PyTuple_SetItem(t, 0, s);
+  PyTuple_SetItem(t, 1, d);
+  return t;
+}
+
+static PyObject *a_device_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  struct cdv_array *a = ((ArrayObject *)self)->array;
+  PyObject *requested = NULL;
+  if (!a) return array_of(self), NULL;
+  if ((n || names) && protocol_arguments(args, n, names, &requested)) return NULL;
+  drain();
+  return export_pair(a, requested, 0);
+}
+
+static PyObject *a_plain_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  struct cdv_array *a = array_of(self);
+  PyObject *requested = NULL;
+  if (!a || protocol_arguments(args, n, names, &requested)) return NULL;
+  drain();
+  if (a->root->own.device_type != ARROW_DEVICE_CPU) {
+    int r;
+    cdv_array_ref(a);
+    Py_BEGIN_ALLOW_THREADS r = cdv_array_readable(a, "__arrow_c_array__");
+    Py_END_ALLOW_THREADS PyObject *out = r ? raise_last() : export_pair(a, requested, 1);
+    cdv_array_unref(a);
+    return out;
+  }
+  return export_pair(a, requested, 1);
+}
+
+static PyObject *a_schema_capsule(PyObject *self, PyObject *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  return a ? schema_capsule(a->schema) : NULL;
+}
+
+/* ---- import ---- */
+static PyObject *import_struct(struct ArrowSchema *q, struct ArrowDeviceArray *d, int level) {
+  struct cdv_array *a;
+  int r;
+  drain();
+  if (level >= 2) {
+    Py_BEGIN_ALLOW_THREADS r = cdv_import_pair(q, d, level, &a);
+    Py_END_ALLOW_THREADS
+  } else {
+    r = cdv_import_pair(q, d, level, &a);
+  }
+  return r ? raise_last() : wrap_array(a);
+}
+
+static int level_argument(PyObject *const *args, Py_ssize_t n, Py_ssize_t at) {
+  if (n <= at) return 1;
+  long level = PyLong_AsLong(args[at]);
+  return level < 0 || level > 2 ? -1 : (int)level;
+}
+
+static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
+  if (q->release && a->release) return 0;
+  PyErr_SetString(PyExc_ValueError, q->release   ? "the array of this capsule has already been consumed"
+                                    : a->release ? "the schema of this capsule has already been consumed"
+                                                 : "the capsules have already been consumed");
+  return -1;
+}
+
+/* import_capsules(schema, array, level=1): moves out of both; on an error they are untouched.  The array capsule may be
+ * an "arrow_device_array" or an "arrow_array". */
+static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  int level = n >= 2 && n <= 3 ? level_argument(args, n, 2) : -1;
+  if (level < 0) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "import_capsules(schema, array, level=0|1|2)");
+    return NULL;
+  }
+  struct ArrowSchema *q = PyCapsule_GetPointer(args[0], N_SCHEMA);
+  if (!q) return NULL;
+  if (PyCapsule_IsValid(args[1], N_ARRAY)) {
+    struct ArrowArray *plain = PyCapsule_GetPointer(args[1], N_ARRAY);
+    if (not_consumed(q, plain)) return NULL;
+    struct ArrowDeviceArray d = {.array = *plain, .device_id = -1, .device_type = ARROW_DEVICE_CPU};
+    PyObject *o = import_struct(q, &d, level);
+    if (o || !d.array.release) plain->release = NULL;
+    return o;
+  }
+  struct ArrowDeviceArray *d = PyCapsule_GetPointer(args[1], N_DEVICE_ARRAY);
+  if (!d || not_consumed(q, &d->array)) return NULL;
+  return import_struct(q, d, level);
+}
+
+/* import_structs(schema address, device array address, level=1) */
+static PyObject *m_import_structs(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  int level = n >= 2 && n <= 3 ? level_argument(args, n, 2) : -1;
+  if (level < 0) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "import_structs(schema, array, level=0|1|2)");
+    return NULL;
+  }
+  struct ArrowSchema *q = PyLong_AsVoidPtr(args[0]);
+  struct ArrowDeviceArray *d = q ? PyLong_AsVoidPtr(args[1]) : NULL;
+  if (!d) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address of a struct is NULL");
+    return NULL;
+  }
+  if (not_consumed(q, &d->array)) return NULL;
+  return import_struct(q, d, level);
+}
+
+static PyObject *m_import_schema(PyObject *self, PyObject *capsule) {
+  (void)self;
+  struct ArrowSchema *q = PyCapsule_GetPointer(capsule, N_SCHEMA);
+  struct cdv_schema *s;
+  if (!q) return NULL;
+  if (!q->release) {
+    PyErr_SetString(PyExc_ValueError, "the schema of this capsule has already been consumed");
+    return NULL;
+  }
+  if (cdv_schema_import(q, &s)) return raise_last();
+  return wrap_schema(s);
+}
+
+/* ---- building ---- */
+/* build(schema, device_type, device_id, length, offset, null_count, buffers, children, dictionary, owner, sync_event,
+ * level): buffers are addresses or handles (int or None), children and dictionary DeviceArrays. */
+static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  if (n != 12) {
+    PyErr_SetString(PyExc_TypeError, "build() takes 12 arguments");
+    return NULL;
+  }
+  struct cdv_schema *schema = schema_of(args[0]);
+  if (!schema) return NULL;
+  struct cdv_parts p = {0};
+  p.device_type = (int32_t)PyLong_AsLong(args[1]);
+  p.device_id = PyLong_AsLongLong(args[2]);
+  p.length = PyLong_AsLongLong(args[3]);
+  p.offset = PyLong_AsLongLong(args[4]);
+  p.null_count = PyLong_AsLongLong(args[5]);
+  p.sync_event = args[10] == Py_None ? NULL : PyLong_AsVoidPtr(args[10]);
+  int level = (int)PyLong_AsLong(args[11]);
+  if (PyErr_Occurred()) return NULL;
+  if (!PyTuple_Check(args[6]) || !PyTuple_Check(args[7])) {
+    PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
+    return NULL;
+  }
+  p.n_buffers = PyTuple_Size(args[6]);
+  p.n_children = PyTuple_Size(args[7]);
+  const void **buffers = calloc((size_t)(p.n_buffers + p.n_children) + 1, sizeof *buffers);
+  if (!buffers) return PyErr_NoMemory();
+  struct cdv_array **children = (struct cdv_array **)(buffers + p.n_buffers);
+  struct cdv_array *out = NULL;
+  struct cdv_owner owner = {NULL, NULL};
+  PyObject *result = NULL;
+  p.buffers = buffers;
+  p.children = children;
+  for (int64_t i = 0; i < p.n_buffers; i++) {
+    PyObject *b = PyTuple_GetItem(args[6], i);
+    buffers[i] = b == Py_None ? NULL : PyLong_AsVoidPtr(b);
+    if (!buffers[i] && PyErr_Occurred()) goto done;
+  }
+  for (int64_t i = 0; i < p.n_children; i++)
+    if (!(children[i] = array_of(PyTuple_GetItem(args[7], i)))) goto done;
+  if (args[8] != Py_None && !(p.dictionary = array_of(args[8]))) goto done;
+  drain();
+  if (args[9] != Py_None && make_owner(args[9], &owner)) goto done;
+  if (cdv_array_build(schema, &p, owner, level, &out)) {
+    raise_last();
+    if (owner.drop) owner.drop(owner.owner);
+  } else {
+    result = wrap_array(out);
+  }
+done:
+  free(buffers);
+  return result;
+}
+
+/* make_schema(format, name, metadata bytes or None, flags, children, dictionary) */
+static PyObject *m_make_schema(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *format, *name, *metadata = NULL;
+  long long flags;
+  PyObject *children, *dictionary, *meta;
+  if (!PyArg_ParseTuple(args, "ssOLO!O", &format, &name, &meta, &flags, &PyTuple_Type, &children, &dictionary)) return NULL;
+  if (meta != Py_None && !(metadata = PyBytes_AsString(meta))) return NULL;
+  Py_ssize_t n = PyTuple_Size(children);
+  struct ArrowSchema top = {0}, **nodes = calloc((size_t)n + 1, sizeof *nodes), copy;
+  struct cdv_schema *s = NULL;
+  if (!nodes) return PyErr_NoMemory();
+  top.format = format;
+  top.name = name;
+  top.metadata = metadata;
+  top.flags = flags;
+  top.n_children = n;
+  top.children = nodes;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    struct cdv_schema *c = schema_of(PyTuple_GetItem(children, i));
+    if (!c) goto failed;
+    nodes[i] = (struct ArrowSchema *)c->node;
+  }
+  if (dictionary != Py_None) {
+    struct cdv_schema *d = schema_of(dictionary);
+    if (!d) goto failed;
+    top.dictionary = (struct ArrowSchema *)d->node;
+  }
+  int r = cdv_schema_copy(&top, &copy);
+  if (!r) {
+    r = cdv_schema_import(&copy, &s);
+    if (r) copy.release(&copy);
+  }
+  free(nodes);
+  return r ? raise_last() : wrap_schema(s);
+failed:
+  free(nodes);
+  return NULL;
+}
+
+/* ---- array: what Python asks ---- */
+static PyObject *a_release(PyObject *self, PyObject *unused) {
+  (void)unused;
+  struct cdv_array *a = ((ArrayObject *)self)->array;
+  ((ArrayObject *)self)->array = NULL;
+  if (a) cdv_array_unref(a);
+  Py_RETURN_NONE;
+}
+
+static PyObject *a_slice(PyObject *self, PyObject *args) {
+  long long offset, length;
+  struct cdv_array *a = array_of(self), *out;
+  if (!a || !PyArg_ParseTuple(args, "LL", &offset, &length)) return NULL;
+  return cdv_array_slice(a, offset, length, &out) ? raise_last() : wrap_array(out);
+}
+
+static PyObject *child(PyObject *self, PyObject *index, bool cut) {
+  struct cdv_array *a = array_of(self), *out;
+  long long i = a ? PyLong_AsLongLong(index) : -1;
+  if (!a || PyErr_Occurred()) return NULL;
+  return cdv_array_child(a, i, cut, &out) ? raise_last() : wrap_array(out);
+}
+static PyObject *a_child(PyObject *self, PyObject *index) { return child(self, index, true); }
+static PyObject *a_raw_child(PyObject *self, PyObject *index) { return child(self, index, false); }
+
+static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None, bytes or -1) */
+  struct cdv_array *a = array_of(self);
+  long long i = a ? PyLong_AsLongLong(index) : -1;
+  if (!a || PyErr_Occurred()) return NULL;
+  if (i < 0 || i >= a->node->n_buffers) {
+    PyErr_SetString(PyExc_IndexError, "no such buffer");
+    return NULL;
+  }
+  const void *p = a->node->buffers[i];
+  if (!p) return Py_BuildValue("OL", Py_None, 0LL);
+  return Py_BuildValue("NL", PyLong_FromVoidPtr((void *)p), (long long)cdv_array_buffer_size(a, i));
+}
+
+/* Runs `expression` on a held array without the GIL. */
+#define WITHOUT_GIL(a, r, expression)                 \
+  do {                                                \
+    cdv_array_ref(a);                                 \
+    Py_BEGIN_ALLOW_THREADS r = (expression);          \
+    Py_END_ALLOW_THREADS cdv_array_unref(a);          \
+  } while (0)
+
+static PyObject *a_validate(PyObject *self, PyObject *level) {
+  struct cdv_array *a = array_of(self);
+  int l = a ? (int)PyLong_AsLong(level) : 0, r;
+  if (!a || PyErr_Occurred()) return NULL;
+  WITHOUT_GIL(a, r, cdv_check_view(a, l));
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
+static PyObject *a_equal(PyObject *self, PyObject *args) {
+  PyObject *other;
+  int nans, r, equal = 0;
+  if (!PyArg_ParseTuple(args, "Op", &other, &nans)) return NULL;
+  struct cdv_array *a = array_of(self), *b = a ? array_of(other) : NULL;
+  if (!b) return NULL;
+  cdv_array_ref(b);
+  WITHOUT_GIL(a, r, cdv_array_equal(a, b, nans, &equal));
+  cdv_array_unref(b);
+  return r ? raise_last() : PyBool_FromLong(equal);
+}
+
+static PyObject *a_wait_host(PyObject *self, PyObject *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  int r;
+  if (!a) return NULL;
+  WITHOUT_GIL(a, r, cdv_event_wait_host(a));
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
+static PyObject *a_wait_stream(PyObject *self, PyObject *args) { /* (device type, stream handle) */
+  struct cdv_array *a = array_of(self);
+  int type, r;
+  PyObject *handle;
+  if (!a || !PyArg_ParseTuple(args, "iO", &type, &handle)) return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if (!stream && PyErr_Occurred()) return NULL;
+  WITHOUT_GIL(a, r, cdv_event_wait_stream(a, type, stream));
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
+static PyObject *a_readable(PyObject *self, PyObject *doing) { /* waits; raises where the CPU cannot read */
+  struct cdv_array *a = array_of(self);
+  PyObject *text = a ? PyUnicode_AsUTF8String(doing) : NULL;
+  if (!text) return NULL;
+  const char *what = PyBytes_AsString(text);
+  int r;
+  WITHOUT_GIL(a, r, cdv_array_readable(a, what));
+  Py_DECREF(text);
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
+/* export_structs(device array address, schema address or 0): writes over what is there */
+static PyObject *a_export_structs(PyObject *self, PyObject *args) {
+  struct cdv_array *a = array_of(self);
+  PyObject *array_address, *schema_address;
+  if (!a || !PyArg_ParseTuple(args, "OO", &array_address, &schema_address)) return NULL;
+  struct ArrowDeviceArray *d = PyLong_AsVoidPtr(array_address);
+  struct ArrowSchema *q = PyErr_Occurred() ? NULL : PyLong_AsVoidPtr(schema_address);
+  if (PyErr_Occurred()) return NULL;
+  if (!d) {
+    PyErr_SetString(PyExc_ValueError, "the address of the array struct is NULL");
+    return NULL;
+  }
+  drain();
+  if (q && cdv_schema_export(a->schema, q)) return raise_last();
+  if (cdv_array_export(a, d)) {
+    if (q) q->release(q);
+    return raise_last();
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject *a_get_schema(PyObject *self, void *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  return a ? wrap_schema(cdv_schema_ref(a->schema)) : NULL;
+}
+
+#define ARRAY_GETTER(name, expression)                   \
+  static PyObject *a_get_##name(PyObject *self, void *unused) { \
+    (void)unused;                                        \
+    struct cdv_array *a = array_of(self);                \
+    return a ? (expression) : NULL;                      \
+  }
+ARRAY_GETTER(length, PyLong_FromLongLong(a->length))
+ARRAY_GETTER(offset, PyLong_FromLongLong(a->offset))
+ARRAY_GETTER(device_type_id, PyLong_FromLong(a->root->own.device_type))
+ARRAY_GETTER(device_id, PyLong_FromLongLong(a->root->own.device_id))
+ARRAY_GETTER(n_children, PyLong_FromLongLong(a->schema->node->n_children))
+ARRAY_GETTER(n_buffers, PyLong_FromLongLong(a->node->n_buffers))
+ARRAY_GETTER(format, PyUnicode_FromString(a->schema->node->format))
+ARRAY_GETTER(sync_event, PyLong_FromVoidPtr(a->root->own.sync_event))
+
+static PyObject *a_get_null_count(PyObject *self, void *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  long long n;
+  if (!a) return NULL;
+  n = atomic_load_explicit(&a->null_count, memory_order_relaxed);
+  if (n < 0) WITHOUT_GIL(a, n, cdv_array_null_count(a));
+  return PyLong_FromLongLong(n);
+}
+
+static PyObject *a_get_nbytes(PyObject *self, void *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  long long n;
+  if (!a) return NULL;
+  WITHOUT_GIL(a, n, cdv_array_nbytes(a));
+  return PyLong_FromLongLong(n);
+}
+
+static PyObject *a_get_ready(PyObject *self, void *unused) {
+  (void)unused;
+  struct cdv_array *a = array_of(self);
+  int r, done = 0;
+  if (!a) return NULL;
+  WITHOUT_GIL(a, r, cdv_event_ready(a, &done));
+  return r ? raise_last() : PyBool_FromLong(done);
+}
+
+static PyObject *a_get_released(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(!((ArrayObject *)self)->array);
+}
+
+static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  (void)args, (void)kwargs;
+  PyErr_Format(PyExc_TypeError, "%R objects come from cdevice.asarray() and cdevice.schema()", (PyObject *)type);
+  return NULL;
+}
+
+static void a_dealloc(PyObject *o) {
+  PyTypeObject *type = Py_TYPE(o);
+  struct cdv_array *a = ((ArrayObject *)o)->array;
+  if (a) cdv_array_unref(a);
+  array_free(o);
+  Py_DECREF(type);
+}
+
+#define FAST(f) ((PyCFunction)(void (*)(void))(f))
+static PyMethodDef a_methods[] = {
+    {"__arrow_c_device_array__", FAST(a_device_array), METH_FASTCALL | METH_KEYWORDS,
+     "__arrow_c_device_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, device array).\n\n"
+     "Copies nothing and does not wait; the event travels along.  Any number of times."},
+    {"__arrow_c_array__", FAST(a_plain_array), METH_FASTCALL | METH_KEYWORDS,
+     "__arrow_c_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, array) in CPU memory.\n\n"
+     "Waits for the event.  Raises CannotExport for memory that the CPU cannot read: use .to(\"cpu\")."},
+    {"__arrow_c_schema__", a_schema_capsule, METH_NOARGS,
+     "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol: the schema."},
+    {"release", a_release, METH_NOARGS,
+     "release()\n--\n\nGives this object's share of the data back.  Idempotent; later use raises Released."},
+    {"_slice", a_slice, METH_VARARGS, NULL},
+    {"_child", a_child, METH_O, NULL},
+    {"_raw_child", a_raw_child, METH_O, NULL},
+    {"_buffer", a_buffer, METH_O, NULL},
+    {"_validate", a_validate, METH_O, NULL},
+    {"_equal", a_equal, METH_VARARGS, NULL},
+    {"_wait_host", a_wait_host, METH_NOARGS, NULL},
+    {"_wait_stream", a_wait_stream, METH_VARARGS, NULL},
+    {"_readable", a_readable, METH_O, NULL},
+    {"_export_structs", a_export_structs, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef a_getset[] = {
+    {"length", a_get_length, NULL, "Rows.", NULL},
+    {"offset", a_get_offset, NULL, "Rows before the first one in the buffers.", NULL},
+    {"null_count", a_get_null_count, NULL, "Nulls; counted when needed.  -1: unknown, on a device that the CPU cannot read.", NULL},
+    {"nbytes", a_get_nbytes, NULL, "Bytes of the buffers that these rows cover, children included; -1: unknown without waiting.", NULL},
+    {"device_type_id", a_get_device_type_id, NULL, "The ArrowDeviceType as int.", NULL},
+    {"device_id", a_get_device_id, NULL, "Which device of that type; -1 for the CPU.", NULL},
+    {"sync_event", a_get_sync_event, NULL, "Address of the event, 0 when the data is safe to use.", NULL},
+    {"ready", a_get_ready, NULL, "True once the device has passed the event.  Does not wait.", NULL},
+    {"released", a_get_released, NULL, "True after release().", NULL},
+    {"_schema", a_get_schema, NULL, NULL, NULL},
+    {"_n_children", a_get_n_children, NULL, NULL, NULL},
+    {"_n_buffers", a_get_n_buffers, NULL, NULL, NULL},
+    {"_format", a_get_format, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot a_slots[] = {
+    {Py_tp_new, no_constructor}, {Py_tp_dealloc, a_dealloc}, {Py_tp_methods, a_methods}, {Py_tp_getset, a_getset}, {0, NULL}};
+static PyType_Spec a_spec = {"cdevice._native.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, a_slots};
+
+/* ---- schema: what Python asks ---- */
+#define SCHEMA_GETTER(name, expression)                  \
+  static PyObject *s_get_##name(PyObject *self, void *unused) { \
+    (void)unused;                                        \
+    struct cdv_schema *s = schema_of(self);              \
+    return s ? (expression) : NULL;                      \
+  }
+SCHEMA_GETTER(format, PyUnicode_FromString(s->node->format))
+SCHEMA_GETTER(name, PyUnicode_DecodeUTF8(s->node->name ? s->node->name : "",
+                                         (Py_ssize_t)strlen(s->node->name ? s->node->name : ""), "replace"))
+SCHEMA_GETTER(flags, PyLong_FromLongLong(s->node->flags))
+SCHEMA_GETTER(n_children, PyLong_FromLongLong(s->node->n_children))
+SCHEMA_GETTER(metadata, s->node->metadata
+                            ? PyBytes_FromStringAndSize(s->node->metadata, (Py_ssize_t)cdv_metadata_size(s->node->metadata))
+                            : (Py_INCREF(Py_None), Py_None))
+
+static PyObject *s_child(PyObject *self, PyObject *index) { /* -1: the dictionary */
+  struct cdv_schema *s = schema_of(self);
+  long long i = s ? PyLong_AsLongLong(index) : -2;
+  if (!s || PyErr_Occurred()) return NULL;
+  const struct ArrowSchema *node = i == -1                              ? s->node->dictionary
+                                   : i >= 0 && i < s->node->n_children ? s->node->children[i]
+                                                                        : NULL;
+  if (!node) {
+    if (i == -1) Py_RETURN_NONE;
+    PyErr_SetString(PyExc_IndexError, "no such field");
+    return NULL;
+  }
+  struct cdv_schema *c = cdv_schema_at(s, node);
+  return c ? wrap_schema(c) : raise_last();
+}
+
+static PyObject *s_equal(PyObject *self, PyObject *args) {
+  PyObject *other;
+  int metadata, top_name;
+  if (!PyArg_ParseTuple(args, "Opp", &other, &metadata, &top_name)) return NULL;
+  struct cdv_schema *a = schema_of(self), *b = a ? schema_of(other) : NULL;
+  return b ? PyBool_FromLong(cdv_schema_equal(a->node, b->node, metadata, top_name)) : NULL;
+}
+
+static PyObject *s_capsule(PyObject *self, PyObject *unused) {
+  (void)unused;
+  struct cdv_schema *s = schema_of(self);
+  return s ? schema_capsule(s) : NULL;
+}
+
+static void s_dealloc(PyObject *o) {
+  PyTypeObject *type = Py_TYPE(o);
+  struct cdv_schema *s = ((SchemaObject *)o)->schema;
+  if (s) cdv_schema_unref(s);
+  schema_free(o);
+  Py_DECREF(type);
+}
+
+static PyMethodDef s_methods[] = {
+    {"__arrow_c_schema__", s_capsule, METH_NOARGS, "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol."},
+    {"_child", s_child, METH_O, NULL},
+    {"_equal", s_equal, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef s_getset[] = {
+    {"format", s_get_format, NULL, "Format string of the Arrow C data interface.", NULL},
+    {"name", s_get_name, NULL, "Name of the field; empty at the top of most arrays.", NULL},
+    {"flags", s_get_flags, NULL, "ARROW_FLAG_* bits.", NULL},
+    {"_n_children", s_get_n_children, NULL, NULL, NULL},
+    {"_metadata", s_get_metadata, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot s_slots[] = {
+    {Py_tp_new, no_constructor}, {Py_tp_dealloc, s_dealloc}, {Py_tp_methods, s_methods}, {Py_tp_getset, s_getset}, {0, NULL}};
+static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, s_slots};
+
+/* ---- module ---- */
+static PyObject *m_drain(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  drain();
+  Py_RETURN_NONE;
+}
+
+/* raise_last(): the error that a lib.cdv_* call of this thread left behind */
+static PyObject *m_raise_last(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  return raise_last();
+}
+
+/* set_classes(DeviceArray, Schema, error factory) */
+static PyObject *m_set_classes(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *a, *s, *e;
+  if (!PyArg_ParseTuple(args, "OOO", &a, &s, &e)) return NULL;
+  Py_INCREF(a);
+  Py_INCREF(s);
+  Py_INCREF(e);
+  array_class = (PyTypeObject *)a;
+  schema_class = (PyTypeObject *)s;
+  make_error = e;
+  array_new = (allocfunc)PyType_GetSlot(array_class, Py_tp_alloc);
+  schema_new = (allocfunc)PyType_GetSlot(schema_class, Py_tp_alloc);
+  array_free = (freefunc)PyType_GetSlot(array_class, Py_tp_free);
+  schema_free = (freefunc)PyType_GetSlot(schema_class, Py_tp_free);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {
+    {"import_capsules", FAST(m_import_capsules), METH_FASTCALL, NULL},
+    {"import_structs", FAST(m_import_structs), METH_FASTCALL, NULL},
+    {"import_schema", m_import_schema, METH_O, NULL},
+    {"build", FAST(m_build), METH_FASTCALL, NULL},
+    {"make_schema", m_make_schema, METH_VARARGS, NULL},
+    {"drain", m_drain, METH_NOARGS, NULL},
+    {"raise_last", m_raise_last, METH_NOARGS, NULL},
+    {"set_classes", m_set_classes, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+/* Called once through cffi, which has let the GIL go.  module: id() of the extension module. */
+static int cdv_install(uintptr_t module, int hexversion) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  *(void **)&current_tstate = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
+  if (!current_tstate) *(void **)&current_tstate = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+  tstate_is_thread_local = hexversion >= 0x030C0000;
+  PyObject *m = (PyObject *)module;
+  int r = PyModule_AddFunctions(m, module_methods);
+  if (!r) {
+    ArrayBase = (PyTypeObject *)PyType_FromSpec(&a_spec);
+    SchemaBase = (PyTypeObject *)PyType_FromSpec(&s_spec);
+    r = !ArrayBase || !SchemaBase || PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
+        PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase);
+  }
+  PyGILState_Release(state);
+  return r ? -1 : 0;
+}

@@ -1,0 +1,49 @@
+"""Pickling: schema and one buffer per Arrow buffer, out of band with protocol 5.
+
+The data is that of the rows alone.  Memory off the CPU travels through the CPU and comes back on the device it was on.
+"""
+
+import pickle
+
+from .buffer import view
+
+
+def reduce(a, protocol):
+    home = str(a.device)
+    cpu = a.to("cpu", copy=True)  # the rows alone, children aligned with their parents
+    if protocol >= 5:
+        parts = _whole(cpu, lambda m: pickle.PickleBuffer(m))
+    else:
+        parts = _whole(cpu, bytes)
+    return _load, (cpu.schema, parts, home)
+
+
+def _whole(a, put):
+    """The parts of an array whose children are not cut (fresh from a copy)."""
+    buffers = []
+    for i in range(a._n_buffers):
+        address, size = a._buffer(i)
+        buffers.append(None if not address else put(view(a, address, size)))
+    children = [_whole(a._raw_child(i), put) for i in range(a._n_children)]
+    dictionary = None if a._schema.dictionary is None else _whole(a._raw_child(-1), put)
+    return a.length, a.offset, a.null_count, buffers, children, dictionary
+
+
+def _load(schema, parts, home):
+    out = _build(schema, parts)
+    return out if home == "cpu" else out.to(home)
+
+
+def _build(schema, parts):
+    from .convert import from_buffers
+
+    length, offset, null_count, buffers, children, dictionary = parts
+    return from_buffers(
+        schema,
+        length,
+        buffers,
+        offset=offset,
+        null_count=null_count,
+        children=[_build(s, p) for s, p in zip(schema.children, children)],
+        dictionary=None if dictionary is None else _build(schema.dictionary, dictionary),
+    )

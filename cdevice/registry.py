@@ -1,0 +1,177 @@
+"""Which backend serves which device type: registration, discovery, messages."""
+
+import os
+from dataclasses import dataclass
+
+from ._ext import check, ffi, lib
+from ._device import DeviceType
+
+# the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
+_BUILTIN = {
+    1: ("cpu", "cdevice.backends.cpu:Backend"),
+}
+
+_objects = {}  # device type -> the Python object behind a registered backend, if there is one
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """One entry of :func:`list_backends`.
+
+    ``origin``: "built-in", "registered" or the distribution that brought it; ``loaded``: is its table registered;
+    ``error``: why it could not be loaded, or None; ``live``: arrays that need it now.
+    """
+
+    type_id: int
+    name: str
+    origin: str
+    loaded: bool
+    version: str = ""
+    family: str = ""
+    capabilities: int = 0
+    live: int = 0
+    hint: str = ""
+    error: str = None
+
+
+def _builtin_class(type_id):
+    from importlib import import_module
+
+    module, _, name = _BUILTIN[type_id][1].partition(":")
+    return getattr(import_module(module), name)
+
+
+def _load(type_id):
+    """Registers a built-in backend that has not been asked for yet."""
+    if type_id in _BUILTIN and type_id not in _objects:
+        backend = _builtin_class(type_id)()
+        if not lib.cdv_backend_for(type_id):
+            register_backend(backend)
+        else:
+            _objects.setdefault(type_id, backend)
+
+
+def need_backend(type_id):
+    """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none."""
+    if not lib.cdv_backend_for(type_id):
+        _load(type_id)
+
+
+def backend_object(type_id):
+    """The Python object of a backend (class with hints, as_stream ...), or None."""
+    need_backend(type_id)
+    if type_id in _BUILTIN and type_id not in _objects:
+        _load(type_id)
+    return _objects.get(type_id)
+
+
+def all_types():
+    """Device types that some backend serves here or could serve."""
+    types = set(_BUILTIN)
+    for i in range(lib.cdv_backend_count()):
+        table = lib.cdv_backend_at(i)
+        if table:
+            types.add(table.device_type)
+    return sorted(types)
+
+
+def type_of_name(word):
+    """The device type of a registered backend's name.  Raises ValueError for a word nobody knows."""
+    for i in range(lib.cdv_backend_count()):
+        table = lib.cdv_backend_at(i)
+        if table and ffi.string(table.name).decode() == word:
+            return table.device_type
+    known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in _BUILTIN.values()})
+    raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
+
+
+def install_hint(type_id):
+    """What to install for a device type, in one sentence; "" where nobody knows."""
+    try:
+        backend = _objects.get(type_id) or (_builtin_class(type_id) if type_id in _BUILTIN else None)
+        return getattr(backend, "install_hint", "") or ""
+    except Exception:  # a hint must not hide the error it belongs to
+        return ""
+
+
+def register_backend(backend, *, replace=False):
+    """Makes a backend serve its device type.
+
+    ``backend``: a :class:`Backend` (subclass instance), any object with ``__cdevice_backend__()`` giving a table's
+    address, or such an address.  ``replace``: take the place of the one registered; arrays made by that one keep it.
+    Raises BackendConflict when the type or the name is taken, ArgumentError for a table that cannot be used.
+    """
+    table = backend if isinstance(backend, int) else None
+    if table is None:
+        method = getattr(backend, "__cdevice_backend__", None)
+        if method is None:
+            raise TypeError(f"{type(backend).__name__} is no backend: it has no __cdevice_backend__()")
+        table = method()
+    if isinstance(table, bytes):  # the name of a built-in table
+        check(lib.cdv_load_builtin(table, replace))
+        _objects[int(backend.device_type)] = backend
+        return
+    pointer = ffi.cast("cdevice_backend *", table)
+    check(lib.cdv_register(pointer, replace))
+    _objects[pointer.device_type] = backend
+
+
+def unregister_backend(type):
+    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none."""
+    from ._device import _type_of_word
+
+    type_id = _type_of_word(type) if isinstance(type, str) else int(type)
+    check(lib.cdv_unregister(type_id))
+    _objects.pop(type_id, None)
+
+
+def list_backends():
+    """{device type: :class:`BackendInfo`} of every backend registered or built in.  Starts none."""
+    out = {}
+    for type_id in all_types():
+        table = lib.cdv_backend_for(type_id)
+        builtin = type_id in _BUILTIN
+        error = None
+        if not table and builtin:
+            try:
+                need_backend(type_id)
+                table = lib.cdv_backend_for(type_id)
+            except Exception as e:
+                error = f"{type(e).__name__}: {e}"
+        key = DeviceType(type_id) if type_id in DeviceType._value2member_map_ else type_id
+        if not table:
+            out[key] = BackendInfo(type_id, _BUILTIN[type_id][0], "built-in", False, hint=install_hint(type_id), error=error)
+            continue
+        text = [ffi.string(s).decode() if s else "" for s in (table.name, table.version, table.family)]
+        out[key] = BackendInfo(
+            type_id,
+            text[0],
+            "built-in" if builtin and _BUILTIN[type_id][0] == text[0] else "registered",
+            True,
+            text[1],
+            text[2],
+            table.capabilities,
+            lib.cdv_backend_live(type_id),
+            install_hint(type_id),
+        )
+    return out
+
+
+def stream_handle(type_id, stream):
+    """The raw handle of a stream object for a device type: None is 0, an int is taken as it is, the backend knows the rest."""
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    backend = backend_object(type_id)
+    convert = getattr(backend, "as_stream", None)
+    handle = convert(stream) if convert else None
+    if handle is None:
+        raise TypeError(f"{type(stream).__name__} is no stream of this device")
+    return handle
+
+
+def environment_off():
+    """Names of plug-ins that CDEVICE_BACKENDS switches off ("-acme,-other")."""
+    words = os.environ.get("CDEVICE_BACKENDS", "").split(",")
+    return {w[1:].strip() for w in map(str.strip, words) if w.startswith("-")}

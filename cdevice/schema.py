@@ -1,0 +1,279 @@
+"""Types and fields: what an ArrowSchema says, and short ways to write one down."""
+
+import struct
+
+from ._ext import _native
+
+NULLABLE = 2
+DICTIONARY_ORDERED = 1
+KEYS_SORTED = 4
+
+# word <-> format of the types without parameters
+_WORDS = {
+    "null": "n",
+    "bool": "b",
+    "int8": "c",
+    "uint8": "C",
+    "int16": "s",
+    "uint16": "S",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "l",
+    "uint64": "L",
+    "float16": "e",
+    "float32": "f",
+    "float64": "g",
+    "binary": "z",
+    "large_binary": "Z",
+    "binary_view": "vz",
+    "string": "u",
+    "large_string": "U",
+    "string_view": "vu",
+    "date32": "tdD",
+    "date64": "tdm",
+    "time32[s]": "tts",
+    "time32[ms]": "ttm",
+    "time64[us]": "ttu",
+    "time64[ns]": "ttn",
+    "duration[s]": "tDs",
+    "duration[ms]": "tDm",
+    "duration[us]": "tDu",
+    "duration[ns]": "tDn",
+    "month_interval": "tiM",
+    "day_time_interval": "tiD",
+    "month_day_nano_interval": "tin",
+}
+_FORMATS = {v: k for k, v in _WORDS.items()}
+_ALIASES = {
+    "utf8": "u",
+    "large_utf8": "U",
+    "utf8_view": "vu",
+    "str": "u",
+    "bytes": "z",
+    "int": "l",
+    "float": "g",
+    "double": "g",
+    "float": "g",
+    "halffloat": "e",
+    "boolean": "b",
+}
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+_UNIT_LETTERS = {v: k for k, v in _UNITS.items()}
+
+
+def _decode_metadata(raw):
+    if raw is None:
+        return None
+    out, at = {}, 4
+    for _ in range(struct.unpack_from("=i", raw)[0]):
+        pair = []
+        for _ in range(2):
+            (n,) = struct.unpack_from("=i", raw, at)
+            pair.append(raw[at + 4 : at + 4 + n])
+            at += 4 + n
+        out[pair[0]] = pair[1]
+    return out
+
+
+def _encode_metadata(metadata):
+    if metadata is None:
+        return None
+    if isinstance(metadata, bytes):
+        return metadata
+    out = [struct.pack("=i", len(metadata))]
+    for pair in metadata.items():
+        for part in pair:
+            part = part.encode() if isinstance(part, str) else bytes(part)
+            out += [struct.pack("=i", len(part)), part]
+    return b"".join(out)
+
+
+class Schema(_native.SchemaBase):
+    """A type, a field or the schema of a record batch: one node of an ArrowSchema with what is below it.
+
+    Comes from an array's ``.schema``, from :func:`asschema`, or from :meth:`make`.  Immutable, shared by count; keeping
+    a schema does not keep any data.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @staticmethod
+    def make(format, name="", *, children=(), dictionary=None, nullable=True, metadata=None, flags=None):
+        """A schema node from its parts.
+
+        ``format``: of the Arrow C data interface ("l", "+s", "tsu:UTC"); ``children``: Schemas; ``dictionary``: Schema
+        of the values, then ``format`` is the index type; ``metadata``: mapping of str or bytes.  Copies everything.
+        Raises InvalidArray where format and children do not fit.
+        """
+        if flags is None:
+            flags = NULLABLE if nullable else 0
+        return _native.make_schema(format, name, _encode_metadata(metadata), flags, tuple(children), dictionary)
+
+    @property
+    def children(self):
+        """The fields below, as Schemas."""
+        return [self._child(i) for i in range(self._n_children)]
+
+    @property
+    def dictionary(self):
+        """The Schema of a dictionary's values, or None."""
+        return self._child(-1)
+
+    @property
+    def names(self):
+        """Names of the fields below."""
+        return [c.name for c in self.children]
+
+    @property
+    def nullable(self):
+        """May its values be null?"""
+        return bool(self.flags & NULLABLE)
+
+    @property
+    def metadata(self):
+        """Mapping of bytes to bytes, or None."""
+        return _decode_metadata(self._metadata)
+
+    @property
+    def type(self):
+        """The type in words, such as "list<item: int32>"."""
+        return _words(self)
+
+    def with_name(self, name):
+        """The same field under another name."""
+        return Schema.make(
+            self.format,
+            name,
+            children=self.children,
+            dictionary=self.dictionary,
+            flags=self.flags,
+            metadata=self._metadata,
+        )
+
+    def equals(self, other, check_metadata=False):
+        """Same types, field names and nullability; the top-level name counts not."""
+        return self._equal(other, check_metadata, False)
+
+    def __eq__(self, other):
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self._equal(other, True, True)
+
+    __hash__ = None
+
+    def __len__(self):
+        return self._n_children
+
+    def __iter__(self):
+        return iter(self.children)
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            names = self.names
+            if names.count(key) != 1:
+                raise KeyError(f"{names.count(key)} fields are called {key!r}")
+            key = names.index(key)
+        if key < 0:
+            key += self._n_children
+        if key < 0:
+            raise IndexError("no such field")
+        return self._child(key)
+
+    def __str__(self):
+        return f"{self.name}: {self.type}" if self.name else self.type
+
+    def __repr__(self):
+        return f"<cdevice.Schema {self}>"
+
+    def __reduce__(self):
+        return _rebuild, (self.format, self.name, self._metadata, self.flags, self.children, self.dictionary)
+
+
+def _rebuild(format, name, metadata, flags, children, dictionary):
+    return Schema.make(format, name, children=children, dictionary=dictionary, flags=flags, metadata=metadata)
+
+
+def _words(s):
+    f = s.format
+    if s.dictionary is not None:
+        ordered = int(bool(s.flags & DICTIONARY_ORDERED))
+        return f"dictionary<values={_words(s.dictionary)}, indices={_FORMATS[f]}, ordered={ordered}>"
+    if f in _FORMATS:
+        return _FORMATS[f]
+    if f.startswith("ts"):
+        unit, zone = _UNITS[f[2]], f[4:]
+        return f"timestamp[{unit}, tz={zone}]" if zone else f"timestamp[{unit}]"
+    if f.startswith("d:"):
+        numbers = f[2:].split(",")
+        return f"decimal{numbers[2] if len(numbers) == 3 else 128}({numbers[0]}, {numbers[1]})"
+    if f.startswith("w:"):
+        return f"fixed_size_binary[{f[2:]}]"
+    inner = ", ".join(f"{c.name}: {_words(c)}" + ("" if c.nullable else " not null") for c in s.children)
+    if f == "+s":
+        return f"struct<{inner}>"
+    if f == "+m":
+        key, value = s.children[0].children
+        return f"map<{_words(key)}, {_words(value)}>"
+    if f == "+r":
+        ends, values = s.children
+        return f"run_end_encoded<run_ends: {_words(ends)}, values: {_words(values)}>"
+    if f.startswith("+u"):
+        ids = f[4:].split(",")
+        inner = ", ".join(f"{c.name}: {_words(c)}={i}" for c, i in zip(s.children, ids))
+        return f"{'dense' if f[2] == 'd' else 'sparse'}_union<{inner}>"
+    if f.startswith("+w:"):
+        return f"fixed_size_list<{inner}>[{f[3:]}]"
+    word = {"+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view"}[f]
+    return f"{word}<{inner}>"
+
+
+def _parse(text, name=""):
+    word = text.strip()
+    if word in _WORDS:
+        return Schema.make(_WORDS[word], name)
+    if word.lower() in _ALIASES:
+        return Schema.make(_ALIASES[word.lower()], name)
+    head, _, rest = word.partition("[")
+    if rest.endswith("]"):
+        parts = [p.strip() for p in rest[:-1].split(",")]
+        if head == "timestamp" and parts[0] in _UNIT_LETTERS:
+            zone = parts[1] if len(parts) > 1 else ""
+            return Schema.make(f"ts{_UNIT_LETTERS[parts[0]]}:{zone.removeprefix('tz=').strip()}", name)
+        if head == "fixed_size_binary" and parts[0].isdigit():
+            return Schema.make(f"w:{parts[0]}", name)
+    head, _, rest = word.partition("(")
+    if head in ("decimal", "decimal32", "decimal64", "decimal128", "decimal256") and rest.endswith(")"):
+        bits = head[7:] or "128"
+        numbers = rest[:-1].replace(" ", "")
+        return Schema.make(f"d:{numbers}" + ("" if bits == "128" else f",{bits}"), name)
+    head, _, rest = word.partition("<")
+    if rest.endswith(">") and head in ("list", "large_list", "list_view", "large_list_view"):
+        inner = rest[:-1]
+        field, colon, of = inner.partition(": ")
+        item = _parse(of, field) if colon and field.isidentifier() else _parse(inner, "item")
+        code = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}[head]
+        return Schema.make(code, name, children=[item])
+    return Schema.make(word, name)  # a format string, or an error that says so
+
+
+def asschema(obj, name=None):
+    """The :class:`Schema` for a type.
+
+    Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
+    array), a word ("int64", "timestamp[us, UTC]", "decimal128(9, 2)", "list<string>"), a format string ("+w:3" needs
+    children, see :meth:`Schema.make`), a mapping of names to types (a struct) or a one-element list (a list).
+    Raises InvalidArray for an unknown word, TypeError for another kind of object.
+    """
+    if isinstance(obj, Schema):
+        out = obj
+    elif hasattr(obj, "__arrow_c_schema__"):
+        out = _native.import_schema(obj.__arrow_c_schema__())
+    elif isinstance(obj, str):
+        out = _parse(obj)
+    elif isinstance(obj, dict):
+        out = Schema.make("+s", children=[asschema(t, str(n)) for n, t in obj.items()])
+    elif isinstance(obj, list) and len(obj) == 1:
+        out = Schema.make("+l", children=[asschema(obj[0], "item")])
+    else:
+        raise TypeError(f"no type can be made of {type(obj).__name__}")
+    return out if name is None or out.name == name else out.with_name(name)

@@ -1,0 +1,51 @@
+"""Entry for pip: the cffi module, the headers, the contents of the sdist.  Metadata is in pyproject.toml."""
+
+import os
+import sys
+
+from setuptools import setup
+from setuptools.command.sdist import sdist
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+os.chdir(HERE)
+sys.path.insert(0, HERE)
+
+import build_ffi  # noqa: E402
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70
+    from wheel.bdist_wheel import bdist_wheel
+
+
+class AbiWheel(bdist_wheel):
+    """One file for every Python from 3.10 on, where the limited API was used."""
+
+    def finalize_options(self):
+        if build_ffi.LIMITED_API:
+            self.py_limited_api = "cp310"
+        super().finalize_options()
+
+
+class FullSdist(sdist):
+    """setuptools finds the C files of the extension, but not what is included or read while building."""
+
+    def make_release_tree(self, base_dir, files):
+        more = ["build_ffi.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
+        for pattern in ("cdevice/core/*", "cdevice/native/*", "cdevice/include/cdevice/*", "backends/*.[ch]"):
+            more += build_ffi.relative(pattern)
+        present = [f for f in more if os.path.isfile(f)]
+        files = [f for f in files if f != "build/builtin.c"] + present
+        super().make_release_tree(base_dir, sorted(set(files)))
+
+
+setup(
+    packages=["cdevice", "cdevice.backends"]
+    + ["cdevice." + d for d in ("interop", "testing", "compute") if os.path.isfile(f"cdevice/{d}/__init__.py")],
+    package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
+    package_data={"cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst"]},
+    exclude_package_data={"": ["*.c"]},
+    cffi_modules=["build_ffi.py:make_native"],
+    cmdclass={"bdist_wheel": AbiWheel, "sdist": FullSdist},
+    zip_safe=False,
+)
