@@ -410,6 +410,15 @@ static int child_lengths(const struct frame *f, const struct context *c, const s
   return 0;
 }
 
+/* A plain column of numbers with nothing to complain about: most of a wide table.  false: look closer. */
+static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a) {
+  unsigned char c = (unsigned char)s->format[0];
+  return cdv_letter_width(c) > 0 && !s->format[1] && s->release && !s->n_children && !s->dictionary && !s->metadata &&
+         a->release && !a->n_children && !a->dictionary && a->n_buffers == 2 && a->buffers && a->buffers[1] &&
+         (a->buffers[0] || a->null_count <= 0) && a->length >= 0 && a->length <= INT64_MAX / 32 && a->offset >= 0 &&
+         a->offset <= INT64_MAX / 32 && a->null_count >= -1 && a->null_count <= a->length;
+}
+
 static int array_tree(const struct frame *f, const struct context *c, const struct ArrowSchema *s, const struct ArrowArray *a) {
   struct cdv_layout l;
   int r = schema_node(f, s, &l);
@@ -439,6 +448,8 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
   for (int64_t i = 0; !r && i < a->n_children; i++) {
     below.index = i;
     if (!a->children[i]) return bad(&below, -1, INVALID, "the child is NULL");
+    const struct ArrowSchema *t = s->children[i];
+    if (c->level == 1 && t->format && below.depth <= CDV_MAX_DEPTH && plainly_good(t, a->children[i])) continue;
     r = array_tree(&below, c, s->children[i], a->children[i]);
   }
   if (!r && a->dictionary) {

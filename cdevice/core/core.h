@@ -118,6 +118,8 @@ int cdv_fail_memory(int64_t nbytes, const char *what);
 /* ---- layout.c ---- */
 /* Parses a format.  *why gets a short reason on failure (a constant). */
 int cdv_layout_parse(const char *format, struct cdv_layout *out, const char **why);
+/* Bytes of a fixed-width type whose format is this one letter; 0: it is no such type. */
+int cdv_letter_width(unsigned char letter);
 /* One entry per buffer of a type; role of buffer i. */
 const unsigned char *cdv_layout_roles(const struct cdv_layout *layout);
 const char *cdv_role_name(int role);

@@ -39,6 +39,8 @@ static const struct {
     ['U'] = {CDV_LARGE_BINARY, 8},
 };
 
+int cdv_letter_width(unsigned char c) { return c < 128 && letters[c].type == CDV_FIXED ? letters[c].width : 0; }
+
 /* Formats that begin with t: the two letters after it. */
 static int time_width(const char *f) {
   if (!f[1]) return 0;
