@@ -154,6 +154,34 @@ class DeviceArray(_native.Array):
 
         self._wait_stream(self.device_type_id, stream_handle(self.device_type_id, stream))
 
+    # ---- moving ----
+    def to(self, device, *, stream=None, copy=None):
+        """The rows on another device: a new array, or one that shares this memory when it is there already.
+
+        ``device``: see :func:`cdevice.device`.  ``stream``: of the target, or of the source when the target is the CPU;
+        None: the current stream of the vendor's library, else the device's default.  ``copy``: True copies always, False
+        never (ValueError).  Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes or more.
+
+        The result carries an event where the target has events and the host does not wait, except where sizes of
+        strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
+        OutOfMemory; the source is untouched by an error.
+        """
+        from ._device import device as as_device
+        from .registry import need_backend, stream_handle
+
+        target = as_device(device)
+        here = self.device_type_id
+        need_backend(target.type_id)
+        need_backend(here)
+        if copy is False and target != self.device:
+            raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+        owner = here if target.type_id == 1 else target.type_id
+        if here == 1:
+            from ._core import need_reaper
+
+            need_reaper()  # the source may be given back by a thread that never saw Python
+        return self._copy(target.type_id, target.id, stream_handle(owner, stream), bool(copy))
+
     # ---- life ----
     def __enter__(self):
         return self

@@ -56,6 +56,7 @@ static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *sc
     a->slot = NULL;
     a->owner.drop = NULL;
     a->has_event = 0;
+    a->packed = 0;
     atomic_init(&a->event_done, 0);
     a->n_blocks = 0;
     a->blocks = NULL;

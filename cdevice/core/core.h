@@ -90,6 +90,10 @@ int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
 int cdv_load_builtin(const char *name, int replace);
 
+/* ---- copy.c, reclaim.c ---- */
+int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
+int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
+
 /* ---- statistics, for leak checks ---- */
 int64_t cdv_live_arrays(void);
 int64_t cdv_live_schemas(void);
@@ -210,6 +214,7 @@ struct cdv_array {
   struct cdv_owner owner; /* drop(owner) when the root goes; may be NULL */
   cdevice_event event;    /* storage of an event of our own; own.sync_event points to it */
   int has_event;
+  int packed; /* made by the transfer engine: one allocation, its places noted beside the buffers */
   atomic_int event_done;  /* the host has seen it pass */
   int64_t n_blocks;
   cdevice_block *blocks;
@@ -260,6 +265,18 @@ int cdv_check_view(struct cdv_array *array, int level);
 /* ---- equal.c ---- */
 /* Same type (names aside) and same values; both readable by the CPU. */
 int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal);
+
+/* ---- copy.c ---- */
+/* To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its current stream).
+ * always: copy even if the data is there.  The result carries an event where the target has events; a CPU result is
+ * complete.  owns: the source is untouched; *out is a new reference.  blocks: only where sizes must be read from a
+ * device first, where a staging chunk is used again, and for a CPU target. */
+int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_id, void *stream, bool always,
+                   struct cdv_array **out);
+
+/* ---- reclaim.c ---- */
+/* Keeps a source (may be NULL) and malloc'ed memory until the event of `array`, recorded on `stream`, has passed. */
+int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more);
 
 /* ---- event.c: the only reader of sync_event ---- */
 int cdv_event_ready(struct cdv_array *array, int *done);

@@ -531,6 +531,20 @@ static PyObject *a_equal(PyObject *self, PyObject *args) {
   return r ? raise_last() : PyBool_FromLong(equal);
 }
 
+/* _copy(device type, device id, stream handle, always) */
+static PyObject *a_copy(PyObject *self, PyObject *args) {
+  struct cdv_array *a = array_of(self), *out = NULL;
+  int type, always, r;
+  long long device;
+  PyObject *handle;
+  if (!a || !PyArg_ParseTuple(args, "iLOp", &type, &device, &handle, &always)) return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if (!stream && PyErr_Occurred()) return NULL;
+  drain();
+  WITHOUT_GIL(a, r, cdv_array_copy(a, type, device, stream, always, &out));
+  return r ? raise_last() : wrap_array(out);
+}
+
 static PyObject *a_wait_host(PyObject *self, PyObject *unused) {
   (void)unused;
   struct cdv_array *a = array_of(self);
@@ -672,6 +686,7 @@ static PyMethodDef a_methods[] = {
     {"_buffer", a_buffer, METH_O, NULL},
     {"_validate", a_validate, METH_O, NULL},
     {"_equal", a_equal, METH_VARARGS, NULL},
+    {"_copy", a_copy, METH_VARARGS, NULL},
     {"_wait_host", a_wait_host, METH_NOARGS, NULL},
     {"_wait_stream", a_wait_stream, METH_VARARGS, NULL},
     {"_readable", a_readable, METH_O, NULL},

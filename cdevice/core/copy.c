@@ -1,0 +1,784 @@
+/* copy.c - the transfer engine: an array to any device, whatever its layout, the rows of the slice alone.
+ *
+ * A plan lists the pieces (one per buffer of the result) and lays them out in one allocation on the target.  To learn
+ * sizes on a device, the two offsets of every variable-size column are gathered level by level, one read for all.
+ * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together; large ones go
+ * straight from their memory.  Between two vendors everything passes through two chunks, both sides busy. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK ((int64_t)8 << 20) /* staging memory of one transfer: two of these */
+#define SMALL ((int64_t)64 << 10) /* from here on a piece goes by itself */
+
+static _Atomic int64_t chunk_bytes = CHUNK;
+int64_t cdv_copy_chunk(int64_t bytes) { /* for tests; 0: only ask */
+  return bytes > 0 ? atomic_exchange(&chunk_bytes, bytes) : atomic_load(&chunk_bytes);
+}
+
+/* ---- memory of the result's nodes ---- */
+struct arena {
+  struct arena *next;
+  size_t used, size;
+  _Alignas(16) char bytes[];
+};
+
+static void *arena_get(struct arena **head, size_t n) {
+  n = (n + 15) & ~(size_t)15;
+  if (!*head || (*head)->size - (*head)->used < n) {
+    size_t size = n > 4000 ? n : *head ? 65000 : 4000;
+    struct arena *a = malloc(sizeof *a + size);
+    if (!a) {
+      cdv_fail_memory((int64_t)size, "the nodes of a copy");
+      return NULL;
+    }
+    a->next = *head;
+    a->used = 0;
+    a->size = size;
+    *head = a;
+  }
+  void *out = (*head)->bytes + (*head)->used;
+  (*head)->used += n;
+  return memset(out, 0, n);
+}
+
+static void arena_free(struct arena *a) {
+  for (struct arena *next; a; a = next) {
+    next = a->next;
+    free(a);
+  }
+}
+
+static void copied_release(struct ArrowArray *array) {
+  arena_free(array->private_data);
+  array->release = NULL;
+}
+
+/* ---- the plan ---- */
+struct piece {
+  const void *src; /* host address, or the source device's buffer; NULL: zeros */
+  int64_t from, nbytes, at;
+  int64_t place;   /* of src in the source's packed block */
+  int64_t rebase;  /* to subtract from each element */
+  int width;       /* of an element, with rebase */
+  bool on_host;    /* src is host memory */
+  const void **where;
+  int64_t *meta; /* `at`, kept beside the buffers of the result */
+};
+
+struct item { /* a node of the source and the rows of it that are wanted */
+  const struct ArrowSchema *s;
+  const struct ArrowArray *a;
+  struct ArrowArray *to;
+  int64_t offset, length, nulls;
+  int64_t rebase; /* of a run-end child */
+};
+
+struct plan {
+  struct cdv_array *src;
+  struct cdv_slot *from, *to; /* from: NULL for host memory that needs no backend */
+  int64_t from_device, to_device;
+  void *from_stream, *to_stream;
+  bool readable; /* the source's memory may be read here and now */
+  bool packed;   /* the source lies in one allocation of ours */
+  struct arena *arena;
+  struct piece *pieces;
+  size_t n_pieces, room;
+  struct item *items;
+  size_t n_items, items_room;
+  int64_t total, alignment;
+  bool whole;  /* the source's packed block is taken as it is */
+  bool across; /* two vendors: everything through staging chunks */
+};
+
+static int backend_error(struct plan *p, struct cdv_slot *slot, int code, const cdevice_error *err, const char *doing) {
+  int64_t id = slot == p->to ? p->to_device : p->from_device;
+  return cdv_fail_backend(code, err, slot->table.device_type, id, doing);
+}
+
+static int grow(void **list, size_t *room, size_t need, size_t size) {
+  if (need <= *room) return 0;
+  size_t n = need * 2 + 16;
+  void *more = realloc(*list, n * size);
+  if (!more) return cdv_fail_memory((int64_t)(n * size), "the plan of a copy");
+  *list = more;
+  *room = n;
+  return 0;
+}
+
+/* The result's nodes carry, behind their buffers, where each lies in the allocation and its size. */
+static int64_t *node_meta(const struct ArrowArray *a) { return (int64_t *)(a->buffers + a->n_buffers); }
+
+/* Buffer i of a result's node; its size is noted beside the buffers. */
+static int add_piece(struct plan *p, const struct item *node, int64_t i, struct piece *x) {
+  if (x->nbytes <= 0) return 0;
+  x->where = &node->to->buffers[i];
+  x->meta = node_meta(node->to) + i;
+  x->meta[node->to->n_buffers] = x->nbytes;
+  if (p->packed) x->place = node_meta(node->a)[i];
+  int r = grow((void **)&p->pieces, &p->room, p->n_pieces + 1, sizeof *p->pieces);
+  if (!r) p->pieces[p->n_pieces++] = *x;
+  return r;
+}
+
+static int add_item(struct plan *p, const struct item *x) {
+  int r = grow((void **)&p->items, &p->items_room, p->n_items + 1, sizeof *p->items);
+  if (!r) p->items[p->n_items++] = *x;
+  return r;
+}
+
+static int64_t value_at(const void *p, int width, int64_t i) {
+  int16_t v2;
+  int32_t v4;
+  int64_t v8;
+  switch (width) {
+    case 2: memcpy(&v2, (const char *)p + i * 2, 2); return v2;
+    case 4: memcpy(&v4, (const char *)p + i * 4, 4); return v4;
+    default: memcpy(&v8, (const char *)p + i * 8, 8); return v8;
+  }
+}
+
+static void subtract(void *p, int width, int64_t n, int64_t by) {
+  for (int64_t i = 0; i < n; i++) {
+    int64_t v = value_at(p, width, i) - by;
+    int16_t v2 = (int16_t)v;
+    int32_t v4 = (int32_t)v;
+    memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
+  }
+}
+
+/* Copies from the source device into host memory and waits. */
+static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
+  const cdevice_backend *b = &p->from->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  cdevice_event event = {0};
+  int r = b->copy(b->self, CDEVICE_COPY_D2H, copies, n, p->from_stream, &err);
+  if (r) return backend_error(p, p->from, r, &err, "reading from the device");
+  r = b->event_record(b->self, p->from_device, p->from_stream, &event, &err);
+  if (!r) {
+    if (event.sync_event) r = b->event_wait_host(b->self, p->from_device, event.sync_event, &err);
+    b->event_destroy(b->self, p->from_device, &event);
+  } else {
+    b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* the copies are under way */
+  }
+  return r ? backend_error(p, p->from, r, &err, "reading from the device") : 0;
+}
+
+/* ---- the two offsets of a variable-size node ---- */
+struct ends {
+  int64_t first, last;
+};
+
+static bool has_offsets(const struct cdv_layout *l) {
+  return l->n_buffers > 1 && cdv_layout_roles(l)[1] == CDV_OFFSETS;
+}
+
+static bool with_bits(const struct item *x, const struct cdv_layout *l) {
+  bool validity = l->n_buffers && cdv_layout_roles(l)[0] == CDV_VALIDITY && x->a->buffers[0] && x->nulls != 0;
+  return validity || l->type == CDV_BOOL;
+}
+
+/* Where the copied rows begin: at a byte of the bitmap, so that no bit is shifted. */
+static int64_t base_of(const struct item *x, const struct cdv_layout *l) {
+  return with_bits(x, l) ? x->offset & ~(int64_t)7 : x->offset;
+}
+
+static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out) {
+  size_t n = end - begin, wanted = 0;
+  if (p->readable) {
+    for (size_t i = 0; i < n; i++) {
+      const struct item *x = &p->items[begin + i];
+      struct cdv_layout l;
+      const char *why;
+      if (cdv_layout_parse(x->s->format, &l, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
+      if (!has_offsets(&l) || !x->length) continue;
+      out[i].first = value_at(x->a->buffers[1], l.width, base_of(x, &l));
+      out[i].last = value_at(x->a->buffers[1], l.width, x->offset + x->length);
+    }
+    return 0;
+  }
+  cdevice_copy *copies = malloc(2 * n * sizeof *copies);
+  int64_t *values = calloc(2 * n, sizeof *values);
+  int r = copies && values ? 0 : cdv_fail_memory((int64_t)(2 * n * sizeof *copies), "sizes");
+  for (size_t i = 0; !r && i < n; i++) {
+    const struct item *x = &p->items[begin + i];
+    struct cdv_layout l;
+    const char *why;
+    if (cdv_layout_parse(x->s->format, &l, &why)) {
+      r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
+      break;
+    }
+    if (!has_offsets(&l) || !x->length) continue;
+    int64_t base = base_of(x, &l), stop = x->offset + x->length;
+    if (p->packed && base == 0 && stop == x->a->offset + x->a->length) { /* we wrote it: known without asking */
+      out[i].first = 0;
+      out[i].last = l.n_buffers == 3 ? node_meta(x->a)[x->a->n_buffers + 2] : x->a->children[0]->length;
+      continue;
+    }
+    copies[wanted++] = (cdevice_copy){&values[2 * i], 0, -1, x->a->buffers[1], base * l.width, p->from_device, l.width};
+    copies[wanted++] = (cdevice_copy){&values[2 * i + 1], 0, -1, x->a->buffers[1], stop * l.width, p->from_device, l.width};
+  }
+  if (!r && wanted) r = read_back(p, copies, (int64_t)wanted);
+  for (size_t k = 0; !r && k < wanted; k += 2) {
+    size_t i = (size_t)((int64_t *)copies[k].dst - values) / 2;
+    int width = (int)copies[k].nbytes;
+    out[i].first = value_at(&values[2 * i], width, 0);
+    out[i].last = value_at(&values[2 * i + 1], width, 0);
+  }
+  free(copies);
+  free(values);
+  return r;
+}
+
+/* ---- one node ---- */
+static int64_t cut_nulls(const struct ArrowArray *a, int64_t length) {
+  return a->null_count == 0 || length == 0 ? 0 : length == a->length ? a->null_count : -1;
+}
+
+static int child_item(struct plan *p, const struct item *x, int64_t k, int64_t offset, int64_t length, int64_t rebase) {
+  const struct ArrowArray *c = k < 0 ? x->a->dictionary : x->a->children[k];
+  struct ArrowArray *to = k < 0 ? x->to->dictionary : x->to->children[k];
+  struct item y = {k < 0 ? x->s->dictionary : x->s->children[k], c, to, c->offset + offset, length, cut_nulls(c, length), rebase};
+  return add_item(p, &y);
+}
+
+/* Elements that list views point to, in readable memory. */
+static struct ends view_range(const struct item *x, const struct cdv_layout *l, int64_t base, int64_t n) {
+  struct ends e = {INT64_MAX, 0};
+  for (int64_t i = 0; i < n; i++) {
+    int64_t size = value_at(x->a->buffers[2], l->width, base + i), at = value_at(x->a->buffers[1], l->width, base + i);
+    if (size <= 0) continue;
+    if (at < e.first) e.first = at;
+    if (at + size > e.last) e.last = at + size;
+  }
+  if (e.first > e.last) e.first = e.last = 0;
+  return e;
+}
+
+static int children_of(struct plan *p, const struct item *x, const struct cdv_layout *l, int64_t base, int64_t n,
+                       const struct ends *ends, const struct ends *views) {
+  int r = 0;
+  for (int64_t k = 0; !r && k < x->a->n_children; k++) {
+    const struct ArrowArray *c = x->a->children[k];
+    switch (l->type) {
+      case CDV_STRUCT:
+      case CDV_SPARSE_UNION: r = child_item(p, x, k, base, n, 0); break;
+      case CDV_FIXED_LIST: r = child_item(p, x, k, base * l->list_size, n * l->list_size, 0); break;
+      case CDV_LIST:
+      case CDV_LARGE_LIST:
+      case CDV_MAP: r = child_item(p, x, k, n ? ends->first : 0, n ? ends->last - ends->first : 0, 0); break;
+      case CDV_LIST_VIEW:
+      case CDV_LARGE_LIST_VIEW: r = child_item(p, x, k, views->first, n ? views->last - views->first : 0, 0); break;
+      case CDV_RUN_END:
+        r = child_item(p, x, k, n ? ends->first : 0, n ? ends->last - ends->first : 0, k == 0 && p->readable ? x->offset : 0);
+        break;
+      default: r = child_item(p, x, k, 0, n ? c->length : 0, 0); break; /* dense union: the children are shared */
+    }
+  }
+  if (!r && x->a->dictionary) r = child_item(p, x, -1, 0, x->a->dictionary->length, 0);
+  return r;
+}
+
+/* Runs that cover the rows; where nothing can be read, all of them. */
+static struct ends run_range(struct plan *p, const struct item *x) {
+  const struct ArrowArray *ends = x->a->children[0];
+  if (!p->readable || !x->length) return (struct ends){0, ends->length};
+  char code = x->s->children[0]->format[0];
+  int width = code == 's' ? 2 : code == 'i' ? 4 : 8;
+  struct ends e;
+  for (int side = 0; side < 2; side++) {
+    int64_t row = side ? x->offset + x->length - 1 : x->offset, low = 0, high = ends->length - 1;
+    while (low < high) {
+      int64_t mid = low + (high - low) / 2;
+      if (value_at(ends->buffers[1], width, ends->offset + mid) > row)
+        high = mid;
+      else
+        low = mid + 1;
+    }
+    if (side)
+      e.last = low + 1;
+    else
+      e.first = low;
+  }
+  return e;
+}
+
+static int plan_node(struct plan *p, const struct item *given, const struct ends *known) {
+  struct item here = *given, *x = &here; /* the list of items may move */
+  struct cdv_layout l;
+  const char *why;
+  if (cdv_layout_parse(x->s->format, &l, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
+  const unsigned char *roles = cdv_layout_roles(&l);
+  const struct ArrowArray *a = x->a;
+  struct ArrowArray *to = x->to;
+  struct ends ends = *known, views = {0, 0};
+  bool validity = l.n_buffers && roles[0] == CDV_VALIDITY && a->buffers[0] && x->nulls != 0;
+  int64_t base = base_of(x, &l), n = x->length ? x->offset + x->length - base : 0;
+  bool runs = l.type == CDV_RUN_END;
+  if (runs) {
+    ends = run_range(p, x);
+    if (!p->readable && n) { /* the runs stay as they are, and the offset with them */
+      to->offset = x->offset;
+    }
+  } else {
+    to->offset = n ? x->offset - base : 0;
+  }
+  if (n && has_offsets(&l)) {
+    int64_t most = l.n_buffers == 2 ? a->children[0]->length : INT64_MAX;
+    if (ends.first < 0 || ends.last < ends.first || ends.last > most)
+      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "the offsets run from %lld to %lld", (long long)ends.first, (long long)ends.last);
+  }
+  if (l.type == CDV_LIST_VIEW || l.type == CDV_LARGE_LIST_VIEW) {
+    views = (struct ends){0, a->children[0]->length};
+    if (p->readable && n) {
+      views = view_range(x, &l, base, n);
+      if (views.first < 0 || views.last > a->children[0]->length)
+        return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "list views point outside their child");
+    }
+  }
+  to->length = x->length;
+  to->null_count = l.type == CDV_NULL ? x->length : validity ? x->nulls : 0;
+  if (validity && x->nulls < 0 && p->readable)
+    to->null_count = x->length - cdv_bits_count(a->buffers[0], x->offset, x->length);
+  to->n_buffers = a->n_buffers;
+  to->n_children = a->n_children;
+  to->release = copied_release;
+  size_t nb = (size_t)a->n_buffers, nc = (size_t)a->n_children, nd = a->dictionary ? 1 : 0;
+  if (nb && !(to->buffers = arena_get(&p->arena, nb * (sizeof(void *) + 2 * sizeof(int64_t))))) return ENOMEM;
+  if (nc + nd) {
+    struct ArrowArray *below = arena_get(&p->arena, (nc + nd) * sizeof *below + nc * sizeof(void *));
+    if (!below) return ENOMEM;
+    to->children = nc ? (struct ArrowArray **)(below + nc + nd) : NULL;
+    for (size_t i = 0; i < nc; i++) to->children[i] = &below[i];
+    to->dictionary = nd ? &below[nc] : NULL;
+  }
+  int r = 0;
+  for (int i = 0; !r && i < l.n_buffers; i++) {
+    int role = roles[i];
+    struct piece c = {.src = a->buffers[i], .on_host = p->readable};
+    if (role == CDV_OFFSETS && !n) { /* one zero offset: some consumers refuse NULL */
+      c.src = NULL;
+      c.on_host = true;
+      c.nbytes = l.width;
+    } else if (role == CDV_VALIDITY && !validity) {
+      continue;
+    } else if (role == CDV_BYTES) {
+      c.from = ends.first;
+      c.nbytes = n ? ends.last - ends.first : 0;
+    } else {
+      int64_t stop;
+      cdv_buffer_range(&l, role, base, n, &c.from, &stop);
+      c.nbytes = n ? stop - c.from : 0;
+      c.width = l.width;
+      if (role == CDV_OFFSETS) c.rebase = ends.first;
+      if (role == CDV_VALUES) c.rebase = x->rebase + views.first;
+    }
+    if (c.nbytes > 0 && !c.src && !(role == CDV_OFFSETS && !n))
+      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i, (long long)c.nbytes);
+    r = add_piece(p, x, i, &c);
+  }
+  if (!r && l.type == CDV_BINARY_VIEW) {
+    int64_t variadic = a->n_buffers - 3;
+    const int64_t *sizes = a->buffers[a->n_buffers - 1];
+    int64_t *copy = arena_get(&p->arena, (size_t)(variadic ? variadic : 1) * sizeof *copy);
+    if (!copy) return ENOMEM;
+    to->buffers[a->n_buffers - 1] = copy; /* the sizes stay on the CPU on every device */
+    for (int64_t i = 0; !r && i < variadic; i++) {
+      copy[i] = n ? sizes[i] : 0;
+      struct piece c = {.src = a->buffers[2 + i], .nbytes = copy[i], .on_host = p->readable};
+      r = add_piece(p, x, 2 + i, &c);
+    }
+  }
+  return r ? r : children_of(p, x, &l, base, n, &ends, &views);
+}
+
+static int make_plan(struct plan *p, struct ArrowArray *top) {
+  struct cdv_array *a = p->src;
+  struct item first = {a->schema->node, a->node, top, a->offset, a->length, cdv_array_null_count(a), 0};
+  int r = add_item(p, &first);
+  for (size_t begin = 0; !r && begin < p->n_items;) { /* level by level */
+    size_t end = p->n_items;
+    struct ends *ends = calloc(end - begin, sizeof *ends);
+    if (!ends) return cdv_fail_memory((int64_t)((end - begin) * sizeof *ends), "sizes");
+    r = learn_ends(p, begin, end, ends);
+    for (size_t i = begin; !r && i < end; i++) r = plan_node(p, &p->items[i], &ends[i - begin]);
+    free(ends);
+    begin = end;
+  }
+  return r;
+}
+
+/* ---- layout on the target ---- */
+static bool is_staged(const struct plan *p, const struct piece *x) {
+  if (p->across) return true;
+  return x->on_host && (x->nbytes < SMALL || x->rebase || !x->src) && p->to->table.device_type != ARROW_DEVICE_CPU;
+}
+
+static int64_t padded(const struct plan *p, int64_t n) { return (n + p->alignment - 1) / p->alignment * p->alignment; }
+
+/* The source's one block as it is, when the rows are all of it: one copy for everything. */
+static bool takes_whole(const struct plan *p) {
+  if (!p->packed || p->readable || p->across || !p->n_pieces) return false;
+  int64_t used = 0;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    if (p->pieces[i].from || p->pieces[i].on_host) return false;
+    used += p->pieces[i].nbytes;
+  }
+  return used >= p->src->root->blocks[0].nbytes / 2;
+}
+
+static int lay_out(struct plan *p) {
+  p->whole = takes_whole(p);
+  if (p->whole) {
+    p->total = p->src->root->blocks[0].nbytes;
+    for (size_t i = 0; i < p->n_pieces; i++) p->pieces[i].at = p->pieces[i].place;
+  }
+  for (int pass = 0; pass < 2 && !p->whole; pass++) /* what is packed together lies together */
+    for (size_t i = 0; i < p->n_pieces; i++) {
+      struct piece *x = &p->pieces[i];
+      if (is_staged(p, x) != (pass == 0)) continue;
+      x->at = p->total;
+      if (x->nbytes > INT64_MAX / 2 - p->total) return cdv_fail_memory(x->nbytes, "a copy");
+      p->total += padded(p, x->nbytes);
+    }
+  return 0;
+}
+
+/* ---- moving bytes ---- */
+struct stage {
+  char *memory;
+  int64_t size;
+  cdevice_event event;
+  bool pending;
+};
+
+static int record(struct plan *p, cdevice_event *out) {
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  memset(out, 0, sizeof *out);
+  int r = b->event_record(b->self, p->to_device, p->to_stream, out, &err);
+  return r ? backend_error(p, p->to, r, &err, "recording an event") : 0;
+}
+
+static int stage_free_again(struct plan *p, struct stage *s) {
+  if (!s->pending) return 0;
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = s->event.sync_event ? b->event_wait_host(b->self, p->to_device, s->event.sync_event, &err) : 0;
+  b->event_destroy(b->self, p->to_device, &s->event);
+  s->pending = false;
+  return r ? backend_error(p, p->to, r, &err, "waiting for a staging chunk") : 0;
+}
+
+static int send(struct plan *p, const cdevice_copy *copies, int64_t n, int kind) {
+  if (!n) return 0;
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = b->copy(b->self, kind, copies, n, p->to_stream, &err);
+  return r ? backend_error(p, p->to, r, &err, "copying to the device") : 0;
+}
+
+/* Fills stage bytes [0, n) with the target's bytes [at, at + n); pieces [i, end) overlap it in order. */
+static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, size_t *from_piece) {
+  cdevice_copy *reads = NULL;
+  size_t n_reads = 0, room = 0;
+  int r = 0;
+  size_t i = *from_piece;
+  for (; !r && i < p->n_pieces; i++) {
+    struct piece *x = &p->pieces[i];
+    if (!is_staged(p, x)) continue;
+    if (x->at >= at + n) break;
+    int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at;
+    int64_t m = x->nbytes - skip;
+    if (m <= 0) continue;
+    if (m > n - put) m = n - put;
+    if (!x->src) {
+      memset(s->memory + put, 0, (size_t)m);
+    } else if (x->on_host) {
+      memcpy(s->memory + put, (const char *)x->src + x->from + skip, (size_t)m);
+      if (x->rebase) subtract(s->memory + put, x->width, m / x->width, x->rebase);
+    } else {
+      r = grow((void **)&reads, &room, n_reads + 1, sizeof *reads);
+      if (!r) reads[n_reads++] = (cdevice_copy){s->memory + put, 0, -1, x->src, x->from + skip, p->from_device, m};
+    }
+    if (x->at + x->nbytes > at + n) break; /* continued in the next chunk */
+  }
+  *from_piece = i;
+  if (!r && n_reads) r = read_back(p, reads, (int64_t)n_reads);
+  free(reads);
+  /* rebased pieces that came from the device */
+  for (size_t k = 0; !r && n_reads && k < p->n_pieces; k++) {
+    struct piece *x = &p->pieces[k];
+    if (x->on_host || !x->rebase || x->at >= at + n || x->at + x->nbytes <= at) continue;
+    int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
+    if (m > n - put) m = n - put;
+    subtract(s->memory + put, x->width, m / x->width, x->rebase);
+  }
+  return r;
+}
+
+/* Sends the target's bytes [0, end) through two chunks. */
+static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, struct stage *stages) {
+  int64_t chunk = atomic_load(&chunk_bytes);
+  chunk = chunk / 64 * 64 ? chunk / 64 * 64 : 64; /* elements are never cut: pieces begin at multiples of 64 */
+  size_t piece = 0;
+  int r = 0;
+  for (int64_t at = 0, turn = 0; !r && at < end; turn++) {
+    struct stage *s = &stages[turn & 1];
+    int64_t n = end - at < chunk ? end - at : chunk;
+    r = stage_free_again(p, s);
+    if (!r && s->size < n) {
+      free(s->memory);
+      s->memory = malloc((size_t)n);
+      s->size = s->memory ? n : 0;
+      if (!s->memory) r = cdv_fail_memory(n, "a staging chunk");
+    }
+    if (!r) r = fill_stage(p, s, at, n, &piece);
+    cdevice_copy copy = {block->data, at, p->to_device, s->memory, 0, -1, n};
+    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
+    at += n;
+    if (!r && at < end) {
+      r = record(p, &s->event);
+      s->pending = !r;
+    }
+  }
+  return r;
+}
+
+/* Pieces that need no staging, in one list. */
+static int send_direct(struct plan *p, const cdevice_block *block, bool *host_memory_used) {
+  cdevice_copy *copies = malloc((p->n_pieces + 1) * sizeof *copies);
+  if (!copies) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *copies), "a copy");
+  int64_t n_host = 0, n = 0;
+  bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU;
+  for (size_t i = 0; i < p->n_pieces; i++) { /* from host memory first */
+    struct piece *x = &p->pieces[i];
+    if (!x->on_host || is_staged(p, x)) continue;
+    if (!x->src) {
+      memset((char *)block->data + x->at, 0, (size_t)x->nbytes); /* only the CPU gets here */
+      continue;
+    }
+    copies[n_host++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, -1, x->nbytes};
+  }
+  int r = send(p, copies, n_host, CDEVICE_COPY_H2D);
+  *host_memory_used = n_host > 0;
+  if (!r && p->whole) {
+    const cdevice_block *from = &p->src->root->blocks[0];
+    copies[n++] = (cdevice_copy){block->data, 0, p->to_device, from->data, 0, p->from_device, from->nbytes};
+  } else if (!r) {
+    for (size_t i = 0; i < p->n_pieces; i++) {
+      struct piece *x = &p->pieces[i];
+      if (!x->on_host) copies[n++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, p->from_device, x->nbytes};
+    }
+  }
+  if (!r && n) {
+    if (to_cpu) {
+      for (int64_t i = 0; i < n; i++) {
+        copies[i].dst = (char *)block->data + copies[i].dst_offset;
+        copies[i].dst_offset = 0;
+      }
+      r = read_back(p, copies, n);
+    } else {
+      bool peer = p->from->table.device_type != p->to->table.device_type || p->from_device != p->to_device;
+      r = send(p, copies, n, peer ? CDEVICE_COPY_PEER : CDEVICE_COPY_D2D);
+    }
+  }
+  free(copies);
+  if (!r && to_cpu)
+    for (size_t i = 0; i < p->n_pieces; i++) {
+      struct piece *x = &p->pieces[i];
+      if (x->rebase) subtract((char *)block->data + x->at, x->width, x->nbytes / x->width, x->rebase);
+    }
+  return r;
+}
+
+/* Offsets that must be rebased but lie on a device and go to one: they travel through the host. */
+static int fetch_rebased(struct plan *p) {
+  int r = 0;
+  for (size_t i = 0; !r && i < p->n_pieces; i++) {
+    struct piece *x = &p->pieces[i];
+    if (x->on_host || !x->rebase) continue;
+    char *memory = arena_get(&p->arena, (size_t)x->nbytes);
+    if (!memory) return ENOMEM;
+    cdevice_copy copy = {memory, 0, -1, x->src, x->from, p->from_device, x->nbytes};
+    r = read_back(p, &copy, 1);
+    x->src = memory;
+    x->from = 0;
+    x->on_host = true;
+  }
+  return r;
+}
+
+static bool same_family(const struct plan *p) {
+  return p->from && !strcmp(p->from->table.family, p->to->table.family);
+}
+
+/* ---- the result ---- */
+static int place_buffers(struct plan *p, struct cdv_array *out) {
+  const cdevice_backend *b = &p->to->table;
+  const cdevice_block whole = out->blocks[0];
+  bool address = b->capabilities & CDEVICE_CAP_ADDRESS;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    struct piece *x = &p->pieces[i];
+    *x->meta = x->at;
+    if (address) {
+      *x->where = (char *)whole.data + x->at;
+      continue;
+    }
+    cdevice_error err = {.struct_size = sizeof err};
+    cdevice_block *v = &out->blocks[out->n_blocks];
+    int r = b->view(b->self, &whole, x->at, x->nbytes, v, &err);
+    if (r) return backend_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
+    out->n_blocks++;
+    *x->where = v->data;
+  }
+  return 0;
+}
+
+static int transfer(struct plan *p, struct cdv_array *out) {
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = 0;
+  if (!p->total) return 0;
+  out->blocks = calloc(1 + (b->capabilities & CDEVICE_CAP_ADDRESS ? 0 : p->n_pieces), sizeof *out->blocks);
+  if (!out->blocks) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
+  r = b->alloc(b->self, p->to_device, p->total, p->to_stream, &out->blocks[0], &err);
+  if (r) {
+    free(out->blocks);
+    out->blocks = NULL;
+    char doing[64];
+    snprintf(doing, sizeof doing, "allocating %lld bytes", (long long)p->total);
+    return backend_error(p, p->to, r, &err, doing);
+  }
+  out->n_blocks = 1;
+  r = place_buffers(p, out);
+  if (r) return r;
+  struct stage stages[2] = {{0}, {0}};
+  bool to_cpu = b->device_type == ARROW_DEVICE_CPU, host_memory = false;
+  int64_t staged = 0;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    struct piece *x = &p->pieces[i];
+    if (is_staged(p, x) && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
+  }
+  if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
+  if (!r && !p->across) r = send_direct(p, &out->blocks[0], &host_memory);
+  if (!r && !to_cpu) {
+    r = record(p, &out->event);
+    if (!r) {
+      out->has_event = 1;
+      out->own.sync_event = out->event.sync_event;
+    }
+  }
+  bool keep_source = host_memory || (p->from && !to_cpu && !(p->from->table.capabilities & CDEVICE_CAP_ASYNC_FREE));
+  if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
+    r = cdv_keep_until(out, p->to_stream, keep_source ? p->src : NULL, stages[0].memory, stages[1].memory);
+    if (!r) stages[0].memory = stages[1].memory = NULL;
+  }
+  if (r && !to_cpu) b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL); /* nothing may be under way */
+  for (int i = 0; i < 2; i++) {
+    if (stages[i].pending) b->event_destroy(b->self, p->to_device, &stages[i].event);
+    free(stages[i].memory);
+  }
+  return r;
+}
+
+static int choose_streams(struct plan *p, void *stream) {
+  cdevice_error err = {.struct_size = sizeof err};
+  bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU;
+  int r = 0;
+  if (!to_cpu) {
+    p->to_stream = stream;
+    if (!stream) r = p->to->table.current_stream(p->to->table.self, p->to_device, &p->to_stream, &err);
+    if (r) return backend_error(p, p->to, r, &err, "asking for the current stream");
+  }
+  if (p->from && same_family(p) && !to_cpu) {
+    p->from_stream = p->to_stream; /* one queue does all, nothing waits on the host */
+    return 0;
+  }
+  if (p->from) {
+    p->from_stream = to_cpu ? stream : NULL;
+    if (!p->from_stream) r = p->from->table.current_stream(p->from->table.self, p->from_device, &p->from_stream, &err);
+    if (r) return backend_error(p, p->from, r, &err, "asking for the current stream");
+  }
+  return 0;
+}
+
+/* Memory that the CPU can read becomes a CPU array as it is. */
+static int relabel(struct cdv_array *a, struct cdv_array **out) {
+  struct ArrowDeviceArray moved;
+  int r = cdv_event_wait_host(a);
+  if (!r) r = cdv_array_export(a, &moved);
+  if (r) return r;
+  moved.device_type = ARROW_DEVICE_CPU;
+  moved.device_id = -1;
+  moved.sync_event = NULL;
+  r = cdv_array_import(&moved, a->schema, 0, out);
+  if (r) moved.array.release(&moved.array);
+  return r;
+}
+
+int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always, struct cdv_array **out) {
+  const struct ArrowDeviceArray *own = &a->root->own;
+  if (type == ARROW_DEVICE_CPU) device = -1;
+  if (!always && own->device_type == type && (own->device_id == device || type == ARROW_DEVICE_CPU)) {
+    return cdv_array_slice(a, 0, a->length, out);
+  }
+  if (!always && type == ARROW_DEVICE_CPU && cdv_host_accessible(own->device_type)) return relabel(a, out);
+  struct plan p = {.src = a, .from_device = own->device_id, .to_device = device};
+  int r = cdv_slot_ready(type, &p.to);
+  if (r) return r;
+  if (own->device_type != ARROW_DEVICE_CPU) {
+    r = cdv_slot_ready(own->device_type, &p.from);
+    if (r) return r;
+  }
+  cdevice_error err = {.struct_size = sizeof err};
+  cdevice_device_info info = {.struct_size = sizeof info};
+  int64_t count = 0;
+  r = p.to->table.device_count(p.to->table.self, &count, &err);
+  if (!r && type != ARROW_DEVICE_CPU && (device < 0 || device >= count))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p.to->table.name, (long long)device, (long long)count);
+  if (!r) r = p.to->table.device_info(p.to->table.self, device, &info, &err);
+  if (r) return backend_error(&p, p.to, r, &err, "asking about a device");
+  p.alignment = info.alignment > 64 ? info.alignment : 64;
+  p.packed = a->root->packed;
+  int done = 0;
+  if (cdv_host_accessible(own->device_type)) r = cdv_event_ready(a, &done);
+  if (!r) r = choose_streams(&p, stream);
+  if (r) return r;
+  p.readable = done;
+  p.across = !done && type != ARROW_DEVICE_CPU && !same_family(&p);
+  if (!done) { /* the work that makes the data comes first */
+    r = cdv_event_wait_stream(a, p.from_stream == p.to_stream && same_family(&p) ? type : own->device_type, p.from_stream);
+    if (r) return r;
+  }
+  struct ArrowDeviceArray made;
+  memset(&made, 0, sizeof made);
+  made.device_type = type;
+  made.device_id = device;
+  made.array.release = copied_release;
+  r = make_plan(&p, &made.array);
+  if (!r && !p.readable && type != ARROW_DEVICE_CPU && !p.across) r = fetch_rebased(&p);
+  if (!r) r = lay_out(&p);
+  made.array.private_data = p.arena;
+  made.array.release = copied_release;
+  struct cdv_array *b = NULL;
+  if (!r) r = cdv_array_import(&made, a->schema, 0, &b); /* unfinished: buffers are set below */
+  if (!r) {
+    b->packed = 1;
+    r = transfer(&p, b);
+    b->own.array.private_data = p.arena;
+  }
+  if (r && b) {
+    struct cdv_error saved = *cdv_error_last(); /* giving memory back must not hide it */
+    cdv_array_unref(b);
+    *cdv_error_last() = saved;
+  } else if (r) {
+    arena_free(p.arena);
+  } else {
+    *out = b;
+  }
+  free(p.pieces);
+  free(p.items);
+  return r;
+}

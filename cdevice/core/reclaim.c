@@ -1,0 +1,149 @@
+/* reclaim.c - memory that a device may still read.
+ *
+ * One thread gives it back once the device has passed the event: told by the backend where it can tell, by asking
+ * otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor. */
+#include "core.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct kept {
+  struct kept *next;
+  struct cdv_array *source;
+  void *memory[2];
+  struct cdv_slot *slot;
+  int64_t device;
+  cdevice_event event; /* our own, for backends that must be asked */
+};
+
+static _Atomic(struct kept *) passed, asked; /* stacks: to give back; to ask about */
+static atomic_llong n_kept;
+static atomic_int running;
+static sem_t wake;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+static void in_child(void) { /* the thread did not come along */
+  atomic_store(&running, 0);
+  sem_init(&wake, 0, 0);
+  pthread_mutex_init(&starting, NULL);
+}
+__attribute__((constructor)) static void init(void) {
+  sem_init(&wake, 0, 0);
+  pthread_atfork(NULL, NULL, in_child);
+}
+
+int64_t cdv_kept(void) { return atomic_load(&n_kept); }
+
+static void push(_Atomic(struct kept *) *stack, struct kept *k) {
+  struct kept *h = atomic_load_explicit(stack, memory_order_relaxed);
+  do k->next = h;
+  while (!atomic_compare_exchange_weak_explicit(stack, &h, k, memory_order_release, memory_order_relaxed));
+  sem_post(&wake);
+}
+
+static void give_back(struct kept *k) {
+  if (k->source) cdv_array_unref(k->source);
+  free(k->memory[0]);
+  free(k->memory[1]);
+  cdv_slot_use(k->slot, -1);
+  free(k);
+  atomic_fetch_sub(&n_kept, 1);
+}
+
+/* One round over what must be asked; gives back what has passed, returns the rest. */
+static struct kept *ask(struct kept *list) {
+  struct kept *rest = NULL;
+  for (struct kept *k = list, *next; k; k = next) {
+    next = k->next;
+    const cdevice_backend *b = &k->slot->table;
+    int done = 0;
+    /* a failed event is passed as well: nothing will run any more */
+    if (b->event_done(b->self, k->device, k->event.sync_event, &done, NULL) || done) {
+      b->event_destroy(b->self, k->device, &k->event);
+      give_back(k);
+    } else {
+      k->next = rest;
+      rest = k;
+    }
+  }
+  return rest;
+}
+
+static void *work(void *unused) {
+  (void)unused;
+  struct kept *waiting = NULL;
+  for (;;) {
+    if (waiting) {
+      struct timespec t;
+      clock_gettime(CLOCK_REALTIME, &t);
+      t.tv_nsec += 1000000;
+      if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
+      sem_timedwait(&wake, &t);
+    } else {
+      sem_wait(&wake);
+    }
+    for (struct kept *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
+      next = k->next;
+      give_back(k);
+    }
+    for (struct kept *k = atomic_exchange(&asked, NULL), *next; k; k = next) {
+      next = k->next;
+      k->next = waiting;
+      waiting = k;
+    }
+    waiting = ask(waiting);
+  }
+  return NULL;
+}
+
+static int need_thread(void) {
+  if (atomic_load_explicit(&running, memory_order_acquire)) return 0;
+  int r = 0;
+  pthread_mutex_lock(&starting);
+  if (!atomic_load(&running)) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    r = pthread_create(&thread, &attributes, work, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!r) atomic_store_explicit(&running, 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&starting);
+  return r ? cdv_fail(CDV_MEMORY, r, "the reclaimer's thread cannot be started: %s", strerror(r)) : 0;
+}
+
+static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */
+
+int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more) {
+  if (!source && !memory && !more) return 0;
+  int r = need_thread();
+  if (r) return r;
+  struct kept *k = calloc(1, sizeof *k);
+  if (!k) return cdv_fail_memory(sizeof *k, "a transfer");
+  struct cdv_slot *slot = array->slot;
+  const cdevice_backend *b = &slot->table;
+  int64_t device = array->own.device_id;
+  cdevice_error err = {.struct_size = sizeof err};
+  k->source = source ? cdv_array_ref(source) : NULL;
+  k->memory[0] = memory;
+  k->memory[1] = more;
+  k->slot = slot;
+  k->device = device;
+  cdv_slot_use(slot, 1);
+  atomic_fetch_add(&n_kept, 1);
+  r = b->event_notify(b->self, device, array->own.sync_event, on_passed, k, &err);
+  if (r == ENOTSUP) {
+    r = b->event_record(b->self, device, stream, &k->event, &err);
+    if (!r) push(&asked, k);
+  }
+  if (r) { /* the caller waits for the stream and frees its memory itself */
+    k->memory[0] = k->memory[1] = NULL;
+    give_back(k);
+    return cdv_fail_backend(r, &err, b->device_type, device, "watching an event");
+  }
+  return 0;
+}
