@@ -41,14 +41,13 @@ def plain(value):
 
 def size(n):
     """1536 -> '1.5 KiB'"""
-    n = float(n)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if n < 1024:
-            break
+    if n < 1024:
+        return f"{n:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
         n /= 1024
-    else:
-        unit = "TiB"
-    return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
+        if n < 1024:
+            return f"{n:.1f} {unit}"
+    return f"{n / 1024:.1f} PiB"
 
 
 def columns(rows, align="", gap="  ", indent="  "):
@@ -121,7 +120,8 @@ def cmd_devices(args):
         for d in devices:
             info = as_dict(d.info)
             print(f"\n{d}  (device type {int(d.type_id)}, id {int(d.id)})")
-            print("\n".join(columns([(k, plain(v)) for k, v in info.items() if v is not None])) or "  no further details")
+            lines = columns([(k, plain(v)) for k, v in info.items() if v is not None])
+            print("\n".join(lines) or "  no further details")
     if missing:
         print("\nnot available")
         print("\n".join(columns([(n, w) for n, w, _ in missing]) if not args.verbose else hints(missing)))
@@ -148,7 +148,7 @@ def parser():
     p = argparse.ArgumentParser(
         prog="python -m cdevice",
         description="Columnar data from library to library on any device (Arrow C Device Data Interface).",
-        epilog="exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device asked for is not available",
+        epilog="exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device asked for is missing",
     )
     p.add_argument("--version", action="store_true", help="print the version and leave")
     sub = p.add_subparsers(dest="command", metavar="COMMAND")

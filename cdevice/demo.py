@@ -214,6 +214,10 @@ def journey(pa, batches, arrays, device, progress):
     return out
 
 
+def plural(n, word):
+    return f"{n:,} {word if n == 1 else word + ('es' if word.endswith('ch') else 's')}"
+
+
 def rate(nbytes, seconds):
     return f"{nbytes / seconds / 1e9:.2f}" if seconds > 0 and nbytes else "-"
 
@@ -269,8 +273,8 @@ def run(args):
         batches = [pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)]
     nulls = sum(table.column(i).null_count for i in range(table.num_columns))
     print(f"\ninput\n  {what}, read in {seconds:.1f} s")
-    print(f"  {table.num_rows:,} rows x {table.num_columns} columns in {len(batches)} batches, "
-          f"{size(table.nbytes)}, {nulls:,} nulls")  # fmt: skip
+    shape = f"{plural(table.num_rows, 'row')} x {plural(table.num_columns, 'column')}"
+    print(f"  {shape} in {plural(len(batches), 'batch')}, {size(table.nbytes)}, {plural(nulls, 'null')}")
     print(f"  {type_summary(table.schema)}")
 
     # -- in, without a copy
@@ -283,9 +287,8 @@ def run(args):
         total += len(want)
         same += len(want & taken_addresses(arr))
     status = OK if same == total else FAILED
-    print("\ntaken in")
-    print(f"  {len(arrays)} batches in {seconds * 1e6:,.0f} µs; {same:,} of {total:,} buffers at the address where pyarrow"
-          f" has them: {'no copy' if same == total else 'COPIED'}")  # fmt: skip
+    print(f"\ntaken in\n  {plural(len(arrays), 'batch')} in {seconds * 1e6:,.0f} µs; ", end="")
+    print(f"{same:,} of {total:,} buffers where pyarrow has them: {'no copy' if same == total else 'COPIED'}")
 
     # -- there and back
     progress = Progress(sys.stderr, len(chosen) * len(batches))
@@ -314,8 +317,8 @@ def run(args):
     for line in errors:
         print(f"  {line}")
     if status == OK:
-        print(f"\nevery value of {table.num_rows:,} rows agrees with pyarrow on {len(chosen)} "
-              f"device{'s' * (len(chosen) != 1)}")  # fmt: skip
+        where = plural(len(chosen), "device")
+        print(f"\nevery value of {plural(table.num_rows, 'row')} agrees with pyarrow on {where}")
     else:
         print("\nFAILED")
     return status
