@@ -111,6 +111,13 @@ def test_is_there(name):
     assert (ROOT / name).stat().st_size > 0
 
 
+def test_one_version():
+    wanted = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    init = ROOT / "cdevice" / "__init__.py"
+    assert re.search(r'^__version__ = "(.+)"$', init.read_text(), re.M)[1] == wanted
+    assert re.search(r"^(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.rst").read_text(), re.M)[1] == wanted
+
+
 def test_tests_do_not_sleep():
     sleep = re.compile(r"\btime\.sleep\(|\b(?:u|nano)?sleep\(")
     found = []
