@@ -77,18 +77,20 @@ def missing_backends(devices):
     return out
 
 
-def device_details(info):
-    """One line about a device: the facts everybody wants first, then what else is short."""
-    info = as_dict(info)
-    parts = []
-    for key in ("platform", "vendor", "driver", "driver_version", "version", "compute_capability"):
-        if info.get(key):
-            parts.append(" ".join(str(info[key]).split()))
-    for key in ("total_memory", "memory", "global_memory", "total_bytes"):
-        if isinstance(info.get(key), int) and info[key] > 0:
-            parts.append(size(info[key]))
-            break
-    return ", ".join(dict.fromkeys(parts))
+def device_row(device):
+    """(device, its own name, driver and memory), for `columns`; a device that fails says so."""
+    import cdevice
+
+    try:
+        info = as_dict(device.info)
+        name = device.name or ""
+    except cdevice.Error as exc:
+        return str(device), f"{type(exc).__name__}: {exc}"
+    parts = [str(info[key]) for key in ("platform", "vendor", "driver") if info.get(key)]
+    total, free = info.get("total_bytes") or -1, info.get("free_bytes") or -1
+    if total > 0:
+        parts.append(f"{size(free)} of {size(total)} free" if 0 < free < total else size(total))
+    return str(device), name, ", ".join(dict.fromkeys(parts))
 
 
 def cmd_devices(args):
@@ -115,7 +117,7 @@ def cmd_devices(args):
         print(json.dumps(data, indent=2))
         return OK
 
-    print("\n".join(columns([(str(d), d.name or "", device_details(d.info)) for d in devices], indent="")))
+    print("\n".join(columns(map(device_row, devices), indent="")))
     if args.verbose:
         for d in devices:
             info = as_dict(d.info)

@@ -11,7 +11,7 @@ import sys
 import time
 import zipfile
 
-from cdevice.cli import FAILED, OK, UNAVAILABLE, USAGE, columns, device_details, missing_backends, size
+from cdevice.cli import FAILED, OK, UNAVAILABLE, USAGE, columns, device_row, missing_backends, size
 
 
 class InputError(Exception):
@@ -249,10 +249,13 @@ def run(args):
                 return USAGE
             if dev not in found:
                 print(f"{name} is not available; found: {', '.join(map(str, found))}", file=sys.stderr)
+                for backend, why, hint in missing:
+                    if backend == str(name).split(":")[0]:
+                        print("\n".join([f"  {why}", *(f"  {line}" for line in hint.splitlines())]), file=sys.stderr)
                 return UNAVAILABLE
             chosen.append(dev)
     print("devices")
-    print("\n".join(columns([(str(d), d.name or "", device_details(d.info)) for d in found])))
+    print("\n".join(columns(map(device_row, found))))
     for line in columns([(n, f"not available: {w}") for n, w, _ in missing]):
         print(line if len(line) <= 118 else line[:115] + "...")
 
