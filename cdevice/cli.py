@@ -50,6 +50,12 @@ def size(n):
     return f"{n / 1024:.1f} PiB"
 
 
+def detail(key, value):
+    if key.endswith("_bytes") and isinstance(value, int):
+        return f"{value:,} ({size(value)})"
+    return plain(value)
+
+
 def columns(rows, align="", gap="  ", indent="  "):
     """Lines of text in columns as wide as needed; `align` has one of '<' and '>' per column, '<' by default."""
     rows = [[str(c) for c in r] for r in rows]
@@ -122,7 +128,7 @@ def cmd_devices(args):
         for d in devices:
             info = as_dict(d.info)
             print(f"\n{d}  (device type {int(d.type_id)}, id {int(d.id)})")
-            lines = columns([(k, plain(v)) for k, v in info.items() if v is not None])
+            lines = columns([(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)])
             print("\n".join(lines) or "  no further details")
     if missing:
         print("\nnot available")
