@@ -1,0 +1,190 @@
+# Shared by the scripts in this folder; sourced, not run.
+#
+#   PYTHON            interpreter to use (default: python3)
+#   CDEVICE_NO_APT=1  never install a system package
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PYTHON=${PYTHON:-python3}
+CC=${CC:-cc}
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+mkdir -p "$root/build"
+
+say() { printf 'ci: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Install system packages where that is ours to do; otherwise say what is missing and return 1.
+apt_install() {
+  if [[ -n ${CDEVICE_NO_APT:-} ]] || ! command -v apt-get >/dev/null || [[ $(id -u) != 0 ]]; then
+    say "missing system packages, to be installed as root: apt-get install $*"
+    return 1
+  fi
+  say "installing system packages: $*"
+  local opts=(-y -qq -o DPkg::Lock::Timeout=120 --no-install-recommends)
+  if DEBIAN_FRONTEND=noninteractive apt-get install "${opts[@]}" "$@" >"$root/build/apt.log" 2>&1; then return 0; fi
+  # A fresh image has no package lists yet.
+  if apt-get update -qq >>"$root/build/apt.log" 2>&1 &&
+    DEBIAN_FRONTEND=noninteractive apt-get install "${opts[@]}" "$@" >>"$root/build/apt.log" 2>&1; then return 0; fi
+  say "could not install $* (build/apt.log says why)"
+  return 1
+}
+
+check_tools() {
+  command -v "$PYTHON" >/dev/null || die "no interpreter '$PYTHON'; set PYTHON=/path/to/python3 (3.10 or newer)"
+  "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    die "$("$PYTHON" -V 2>&1) is too old: 3.10 or newer is needed; set PYTHON=..."
+  command -v "$CC" >/dev/null || apt_install gcc libc6-dev || die "no C compiler"
+  local ver
+  ver=$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  # Debian keeps the headers and ensurepip in packages of their own.
+  if ! [[ -e $("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h ]]; then
+    apt_install "libpython$ver-dev" || die "Python.h of Python $ver is missing (Debian: libpython$ver-dev)"
+  fi
+  if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then
+    apt_install "python$ver-venv" || die "the venv module of Python $ver is missing (Debian: python$ver-venv)"
+  fi
+}
+
+# What the package is made of. No git here: a release archive has none.
+source_files() {
+  (cd "$root" && find setup.py build_ffi.py pyproject.toml README.rst LICENSE cdevice backends -type f \
+    ! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -name '*.so' ! -name '*.o' ! -name '*.pyc' -print0 2>/dev/null |
+    LC_ALL=C sort -z)
+}
+
+digest() { sha256sum | cut -c1-20; }
+
+# prepare NAME EXTRA...: build/venv-NAME with the package, built from a clean copy and installed, and its extras.
+# Sets $py and $pytest. Quick when nothing has changed.
+prepare() {
+  local name=$1 lock key
+  shift
+  check_tools
+  local venv=$root/build/venv-$name copy=$root/build/src-$name
+  py=$venv/bin/python
+  pytest=("$venv/bin/pytest")
+  exec {lock}>"$root/build/$name.lock"
+  flock "$lock"
+
+  key="$("$PYTHON" -VV) $(command -v "$PYTHON") $root"
+  if [[ ! -x $py || $(cat "$venv/.made-for" 2>/dev/null) != "$key" ]]; then
+    say "new virtual environment build/venv-$name ($("$PYTHON" -V))"
+    rm -rf "$venv"
+    "$PYTHON" -m venv "$venv"
+    printf '%s' "$key" >"$venv/.made-for"
+  fi
+
+  key=$( (source_files | (cd "$root" && xargs -0 sha256sum); "$CC" --version
+    echo "${CDEVICE_CFLAGS:-} / ${CDEVICE_LDFLAGS:-}") | digest)
+  if [[ $(cat "$venv/.source" 2>/dev/null) != "$key" ]]; then
+    say "building and installing cdevice"
+    rm -rf "$copy" "$venv/.source"
+    mkdir -p "$copy"
+    source_files | tar -C "$root" --null -T - -cf - | tar -C "$copy" -xf -
+    # Two steps: the second one must not look for newer releases of what the package needs.
+    "$py" -m pip install -q --prefer-binary "cffi>=1.16"
+    if ! "$py" -m pip install -q --no-deps --force-reinstall "$copy" >"$root/build/$name.log" 2>&1; then
+      cat "$root/build/$name.log" >&2
+      die "the package does not build"
+    fi
+    printf '%s' "$key" >"$venv/.source"
+  fi
+
+  local wanted
+  wanted=$("$py" -I - "$@" <<'PY'
+import importlib.metadata, re, sys
+for line in importlib.metadata.requires("cdevice") or ():
+    m = re.fullmatch(r"(.*?)\s*;\s*extra\s*==\s*[\"']([\w-]+)[\"']", line)
+    if m and m[2] in sys.argv[1:]:
+        print(m[1].replace(" ", ""))
+PY
+  )
+  key=$(printf '%s' "$wanted" | digest)
+  if [[ $(cat "$venv/.extras" 2>/dev/null) != "$key" ]]; then
+    local list=() missing=() one
+    mapfile -t list <<<"$wanted"
+    say "installing ${list[*]}"
+    if ! "$py" -m pip install -q --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
+      # One library without a wheel for this interpreter must not take the others with it.
+      for one in "${list[@]}"; do
+        "$py" -m pip install -q --prefer-binary "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
+      done
+      if ((${#missing[@]})); then say "not installed: ${missing[*]} (build/$name.log says why); what needs it is skipped"; fi
+    fi
+    # Incomplete: try again next time.
+    if ((${#missing[@]} == 0)); then printf '%s' "$key" >"$venv/.extras"; fi
+  fi
+  flock -u "$lock"
+  exec {lock}>&-
+}
+
+# pytest ARGS...: from tests/, where no source tree shadows the installed package, children included.
+run_pytest() {
+  local args=() a
+  for a in "$@"; do
+    # Paths may be given as seen from the root.
+    if [[ $a == tests/* && -e $root/${a%%::*} ]]; then a=${a#tests/}; fi
+    args+=("$a")
+  done
+  (cd "$root/tests" && env -u PYTHONPATH PYTHONSAFEPATH=1 "${pytest[@]}" -c "$root/pyproject.toml" --rootdir "$root" \
+    "${args[@]}")
+}
+
+opencl_runtime() {
+  if compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null; then return 0; fi
+  apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
+}
+
+c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
+  -I"$root/cdevice/include" -I"$root/cdevice" -I"$root/cdevice/core" -I"$root/backends")
+
+# c_tests FLAVOUR "FLAGS" [RUNNER...]: compile and run tests/c/*.c against the core, without Python.
+c_tests() {
+  local flavour=$1 flags=() sources=() tests=() f exe rc key out failed=0 passed=0 skipped=0
+  read -ra flags <<<"$2"
+  shift 2
+  flags=("${c_flags[@]}" "${flags[@]}")
+  local dir=$root/build/c-$flavour
+  shopt -s nullglob
+  tests=("$root"/tests/c/*.c)
+  sources=("$root"/cdevice/core/*.c "$root"/backends/*.c)
+  shopt -u nullglob
+  if ((${#tests[@]} == 0)); then return 0; fi
+  # The list of built-in backends is written by the build.
+  f=$(cd "$root" && "$PYTHON" -B -c 'import build_ffi; print(build_ffi.write_builtin_list())' 2>/dev/null) || f=
+  if [[ -n $f ]]; then sources+=("$root/$f"); fi
+
+  key=$( (find "$root/cdevice" "$root/backends" "$root/tests" -name '*.[ch]' -print0 2>/dev/null | LC_ALL=C sort -z |
+    xargs -0 sha256sum; echo "${flags[*]} ${sources[*]}"; "$CC" --version) | digest)
+  if [[ $(cat "$dir/.key" 2>/dev/null) != "$key" ]]; then
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    for f in "${sources[@]}"; do
+      while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+      "$CC" "${flags[@]}" -c "$f" -o "$dir/$(basename "$(dirname "$f")")-$(basename "$f" .c).o" &
+    done
+    wait
+    for f in "${sources[@]}"; do
+      [[ -e $dir/$(basename "$(dirname "$f")")-$(basename "$f" .c).o ]] || { say "$f does not compile"; return 1; }
+    done
+    # An archive, so that a test may include one file of the core itself and take only the rest from here.
+    rm -f "$dir/libcore.a"
+    if ((${#sources[@]})); then ar rcs "$dir/libcore.a" "$dir"/*.o; else ar rcs "$dir/libcore.a"; fi
+    printf '%s' "$key" >"$dir/.key"
+  fi
+
+  for f in "${tests[@]}"; do
+    exe=$dir/$(basename "$f" .c)
+    rc=0
+    if [[ ! -x $exe ]]; then
+      "$CC" "${flags[@]}" -I"$root/tests/c" "$f" -o "$exe" "$dir/libcore.a" -lpthread -ldl -lm || rc=$?
+    fi
+    if ((rc == 0)); then out=$(cd "$dir" && timeout 900 "$@" "$exe" 2>&1) || rc=$?; else out="does not compile"; fi
+    case $rc in
+      0) passed=$((passed + 1)) ;;
+      77) skipped=$((skipped + 1)); printf 'SKIPPED C test %s: %s\n' "$(basename "$f" .c)" "${out:-no reason given}" ;;
+      *) failed=$((failed + 1)); printf 'FAILED C test %s (exit status %d)\n%s\n' "$(basename "$f" .c)" "$rc" "$out" ;;
+    esac
+  done
+  printf 'C tests (%s): %d passed, %d skipped, %d failed\n' "$flavour" "$passed" "$skipped" "$failed"
+  ((failed == 0))
+}

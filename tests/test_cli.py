@@ -1,0 +1,160 @@
+"""The command line, as a user starts it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*args, cwd):
+    command = [sys.executable, "-m", "cdevice", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+def test_help_helps(tmp_path):
+    r = run("--help", cwd=tmp_path)
+    assert r.returncode == 0
+    for word in ("devices", "demo", "bench", "exit status"):
+        assert word in r.stdout
+    for command in ("devices", "demo", "bench"):
+        r = run(command, "--help", cwd=tmp_path)
+        assert r.returncode == 0 and "usage:" in r.stdout
+
+
+def test_without_a_command(tmp_path):
+    r = run(cwd=tmp_path)
+    assert r.returncode == 2 and "usage:" in r.stdout
+    assert run("nonsense", cwd=tmp_path).returncode == 2
+
+
+def test_version(tmp_path):
+    r = run("--version", cwd=tmp_path)
+    assert r.returncode == 0 and re.fullmatch(r"\d+\.\d+.*\n", r.stdout)
+
+
+def test_devices(tmp_path):
+    r = run("devices", cwd=tmp_path)
+    assert r.returncode == 0, r.stderr
+    assert r.stdout.splitlines()[0].split()[0] == "cpu"
+    assert run("devices", "-v", cwd=tmp_path).returncode == 0
+
+
+def test_devices_json(tmp_path):
+    r = run("devices", "--json", cwd=tmp_path)
+    assert r.returncode == 0, r.stderr
+    data = json.loads(r.stdout)
+    assert data["devices"][0]["device"].split(":")[0] == "cpu" and data["devices"][0]["type_id"] == 1
+    for one in data["unavailable"]:
+        assert one["backend"] and one["error"]
+
+
+@pytest.fixture
+def table():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    nan = float("nan")
+    return pa.table(
+        {
+            "i": pa.array([1, None, 3], pa.int32()),
+            "f": [1.0, nan, None],
+            "nested": [[1.5, nan], None, []],
+            "text": ["ä", None, "z" * 40],
+            "time": pa.array([0, 1, None], pa.timestamp("us", "UTC")),
+            "word": pa.array(["a", None, "a"]).dictionary_encode(),
+        }
+    ).replace_schema_metadata({"who": "me"})
+
+
+@pytest.fixture(params=["parquet", "file", "stream", "csv"])
+def path(request, table, tmp_path):
+    import pyarrow as pa
+
+    path = tmp_path / f"table.{request.param}"
+    if request.param == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet", reason="a pyarrow with Parquet")
+        parquet.write_table(table, path)
+    elif request.param == "csv":
+        csv = pytest.importorskip("pyarrow.csv", reason="a pyarrow with CSV")
+        csv.write_csv(table.select(["i", "f", "text"]), path)
+    else:
+        new = pa.ipc.new_file if request.param == "file" else pa.ipc.new_stream
+        with new(str(path), table.schema) as w:
+            w.write_table(table)
+    return path
+
+
+def test_demo(path, tmp_path):
+    r = run("demo", path, "--device", "cpu", cwd=tmp_path)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "no copy" in r.stdout and re.search(r"^ +cpu\S* +3 .* equal$", r.stdout, re.M)
+    assert "every value of 3 rows agrees" in r.stdout
+    assert r.stderr == ""  # no progress bar where nobody looks
+
+
+def test_demo_on_every_device(table, tmp_path):
+    import pyarrow as pa
+
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as w:
+        for _ in range(5):
+            w.write_table(table)
+    r = run("demo", "t.arrow", "--rows", "10", "--batch-rows", "2", cwd=tmp_path)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "10 rows" in r.stdout
+
+
+def test_demo_of_nothing(table, tmp_path):
+    import pyarrow as pa
+
+    with pa.ipc.new_stream(str(tmp_path / "t.arrows"), table.schema):
+        pass
+    r = run("demo", "t.arrows", "--device", "cpu", cwd=tmp_path)
+    assert r.returncode == 0, r.stdout + r.stderr
+
+
+def test_demo_errors(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    r = run("demo", "absent.parquet", cwd=tmp_path)
+    assert r.returncode == 2 and "absent.parquet" in r.stderr and "Traceback" not in r.stderr
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and nothing else")
+    r = run("demo", "cut.parquet", cwd=tmp_path)
+    assert r.returncode == 2 and "known formats" in r.stderr and "Traceback" not in r.stderr
+    assert run("demo", "--rows", "0", cwd=tmp_path).returncode == 2
+    r = run("demo", "--device", "no such device", cwd=tmp_path)
+    assert r.returncode == 2 and "Traceback" not in r.stderr
+
+
+def test_demo_device_not_available(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    data = json.loads(run("devices", "--json", cwd=tmp_path).stdout)
+    here = {d["device"].split(":")[0] for d in data["devices"]}
+    absent = next(name for name in ("cuda", "rocm", "vpi", "hexagon") if name not in here)
+    r = run("demo", "--device", absent, cwd=tmp_path)
+    assert r.returncode == 3 and r.stderr and "Traceback" not in r.stderr
+
+
+def test_demo_sees_a_difference():
+    """The checks of the demo can fail."""
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    from cdevice import demo
+
+    nan = float("nan")
+    a = pa.record_batch({"x": pa.array([1.0, nan, None]), "y": pa.array([[nan], [1.0], []])})
+    assert demo.difference(pa, a, a) is None
+    b = pa.record_batch({"x": pa.array([1.0, nan, 2.0]), "y": a["y"]})
+    assert demo.difference(pa, a, b) == "column x, row 2: None came back as 2.0"
+    assert demo.difference(pa, a, a.slice(0, 2)) == "3 rows came back as 2"
+    c = pa.record_batch({"x": pa.array([1.0, nan, None], pa.float32()), "y": a["y"]})
+    assert "double came back as float" in demo.difference(pa, a, c)
+    assert demo.difference(pa, a, a.replace_schema_metadata({"k": "v"})) == "the schema came back different"
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_bench_prints_its_table(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    r = run("bench", "--quick", "--json", tmp_path / "out.json", cwd=tmp_path)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "int64 export + destroy" in r.stdout and "growth" in r.stdout and "error" not in r.stdout
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert data["ns"]["int64 export + destroy"]["cdevice"] > 0

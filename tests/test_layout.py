@@ -1,0 +1,151 @@
+"""House rules that can be checked by reading the sources."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = re.compile(r"(?<![a-z])(cuda|hip|rocm|opencl|cupy|nvidia|amd|pocl|vulkan|metal)", re.I)
+# The spec's constants, and the names it gives its device types, as whole strings: Arrow's words.
+ARROWS = re.compile(r'\b(ARROW_DEVICE|kDL)_?\w*|"(cuda|cuda_host|opencl|vulkan|metal|rocm|rocm_host|cuda_managed)"')
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
+
+# cdevice's own headers and headers of the C library and POSIX.
+LIBC = set(
+    "assert complex ctype dlfcn errno fcntl fenv float inttypes iso646 limits link locale math pthread sched semaphore "
+    "setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings threads "
+    "time uchar unistd wchar wctype".split()
+)
+TOP = {
+    "setup.py", "build_ffi.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst",
+    "cdevice", "backends", "tests", "examples", "docs", "ci",
+    ".ci", ".clang-format", ".gitattributes", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", ".github",
+}  # fmt: skip
+# What tools leave behind; none of it is tracked.
+LEFT_BEHIND = {".git", "build", "dist", "shared", "__pycache__"}
+LEFT_BEHIND_RE = re.compile(r"\.(venv|cache|coverage|pytest_cache|hypothesis|ruff_cache|idea|vscode|tox)|.*\.egg-info$")
+
+
+def sources(folder, *patterns):
+    base = ROOT / folder
+    out = sorted(p for pattern in patterns for p in base.rglob(pattern) if base.is_dir())
+    return [p for p in out if "__pycache__" not in p.parts]
+
+
+def code(path):
+    """C text without comments, line by line the same."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(
+        r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*',
+        lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]),
+        text,
+        flags=re.S,
+    )
+
+
+def rel(path):
+    return str(path.relative_to(ROOT))
+
+
+def is_libc(name):
+    return name.removesuffix(".h") in LIBC or name.startswith(("sys/", "linux/"))
+
+
+def test_python_h_lives_in_native_only():
+    found = [
+        rel(p)
+        for p in [*sources("cdevice", "*.[ch]"), *sources("backends", "*.[ch]")]
+        if "native" not in p.relative_to(ROOT).parts and any(n == "Python.h" for _, n in INCLUDE.findall(code(p)))
+    ]
+    assert found == []
+
+
+def test_core_names_no_vendor():
+    found = []
+    for p in sources("cdevice/core", "*.[ch]"):
+        for n, line in enumerate(p.read_text(encoding="utf-8").splitlines(), 1):
+            m = VENDOR.search(ARROWS.sub("", line))
+            if m:
+                found.append(f"{rel(p)}:{n}: {m[0]}")
+    assert found == []
+
+
+def test_core_calls_nothing_above_it():
+    found = []
+    for p in sources("cdevice/core", "*.[ch]"):
+        here = {q.name for q in p.parent.iterdir()}
+        for kind, name in INCLUDE.findall(code(p)):
+            if not (name.startswith("cdevice/") or (kind == '"' and name in here) or is_libc(name)):
+                found.append(f"{rel(p)}: {name}")
+    assert found == []
+
+
+def test_backends_know_only_the_door():
+    found = []
+    for p in sources("backends", "*.[ch]"):
+        for kind, name in INCLUDE.findall(code(p)):
+            if not (name.startswith("cdevice/") or (kind == '"' and name in ("dl.h", "runtime.h")) or is_libc(name)):
+                found.append(f"{rel(p)}: {name}")
+    assert found == []
+
+
+def test_public_headers_stand_alone():
+    found = []
+    for p in sources("cdevice/include", "*.h"):
+        for _, name in INCLUDE.findall(code(p)):
+            if not (name.startswith("cdevice/") or is_libc(name)):
+                found.append(f"{rel(p)}: {name}")
+    assert found == []
+
+
+def test_top_level():
+    extra = {
+        p.name for p in ROOT.iterdir() if p.name not in LEFT_BEHIND and not LEFT_BEHIND_RE.match(p.name)
+    } - TOP  # fmt: skip
+    assert extra == set()
+
+
+@pytest.mark.parametrize("name", sorted({"README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst", ".ci/run"}))
+def test_is_there(name):
+    assert (ROOT / name).stat().st_size > 0
+
+
+def test_one_version():
+    wanted = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    init = ROOT / "cdevice" / "__init__.py"
+    assert re.search(r'^__version__ = "(.+)"$', init.read_text(), re.M)[1] == wanted
+    assert re.search(r"^(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.rst").read_text(), re.M)[1] == wanted
+
+
+def test_tests_do_not_sleep():
+    sleep = re.compile(r"\btime\.sleep\(|\b(?:u|nano)?sleep\(")
+    found = []
+    for p in [*sources("tests", "*.py"), *sources("tests", "*.[ch]")]:
+        if p == Path(__file__).resolve() or "hostrt" in p.parts:  # a stand-in runtime may be slow on purpose
+            continue
+        found += [f"{rel(p)}:{n}" for n, line in enumerate(p.read_text().splitlines(), 1) if sleep.search(line)]
+    assert found == []
+
+
+def test_commands_are_executable():
+    scripts = [p for p in sources("ci", "*") if p.is_file() and p.suffix == ""] + [ROOT / ".ci" / "run"]
+    assert {"test", "demo", "bench", "sanitize"} <= {p.name for p in scripts}
+    for p in scripts:
+        assert os.access(p, os.X_OK), rel(p)
+        text = p.read_text()
+        assert text.startswith("#!/usr/bin/env bash\n") and "set -euo pipefail" in text, rel(p)
+
+
+def test_no_machine_is_named():
+    """Paths of somebody's machine do not belong in sources."""
+    machine = re.compile(r"(?<![\w.])/(?:home|root|work|Users|tmp/dev)/[\w.]")
+    found = []
+    for folder in ("cdevice", "backends", "ci", "docs", "examples", "tests"):
+        for p in sources(folder, "*.py", "*.pyi", "*.c", "*.h", "*.rst", "*.sh"):
+            if p == Path(__file__).resolve():
+                continue
+            text = p.read_text(encoding="utf-8", errors="replace")
+            found += [f"{rel(p)}:{n}" for n, line in enumerate(text.splitlines(), 1) if machine.search(line)]
+    assert found == []
