@@ -521,7 +521,7 @@ static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, si
 /* Sends the target's bytes [0, end) through two chunks. */
 static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, struct stage *stages) {
   int64_t chunk = atomic_load(&chunk_bytes);
-  chunk = chunk / 64 * 64 ? chunk / 64 * 64 : 64; /* elements are never cut: pieces begin at multiples of 64 */
+  chunk = chunk < 64 ? 64 : chunk / 64 * 64; /* elements are never cut: pieces begin at multiples of 64 */
   size_t piece = 0;
   int r = 0;
   for (int64_t at = 0, turn = 0; !r && at < end; turn++) {
