@@ -1,8 +1,8 @@
 """Joins the extension with the Python classes; loaded on the first use of a public name."""
 
+import _thread
 import atexit
 import os
-import threading
 
 from ._ext import _native, check, ffi, lib
 from .array import DeviceArray
@@ -15,11 +15,13 @@ class _Reaper:
 
     def __init__(self):
         self.thread = None
-        self.lock = threading.Lock()
+        self.lock = _thread.allocate_lock()
 
     def start(self):
         with self.lock:
             if self.thread is None:
+                import threading
+
                 self.thread = threading.Thread(target=self._run, name="cdevice-release", daemon=True)
                 self.thread.start()
 

@@ -3,9 +3,8 @@
 Not "device.py": importing a submodule of that name would put the module where the function cdevice.device() belongs.
 """
 
+import collections
 import enum
-import re
-from dataclasses import dataclass
 
 from ._ext import check, ffi, lib
 
@@ -31,15 +30,10 @@ class DeviceType(enum.IntEnum):
     TRN = 18
 
 
-@dataclass(frozen=True)
-class DeviceInfo:
+class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment total_bytes free_bytes")):
     """What a device says of itself; sizes in bytes, -1 where it does not say."""
 
-    name: str
-    driver: str
-    alignment: int
-    total_bytes: int
-    free_bytes: int
+    __slots__ = ()
 
 
 def type_name(type_id):
@@ -158,11 +152,11 @@ def device(spec):
     if isinstance(spec, Device):
         return spec
     if isinstance(spec, str):
-        match = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9_-]*|\d+)(?::(-?\d+))?\s*", spec)
-        if not match:
+        word, colon, digits = spec.strip().partition(":")
+        if not word.replace("_", "").replace("-", "").isalnum() or (colon and not digits.removeprefix("-").isdigit()):
             raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
-        number = None if match[2] is None else int(match[2])
-        type_id = _type_of_word(match[1])
+        number = int(digits) if colon else None
+        type_id = _type_of_word(word)
         if number is not None and number < 0 and type_id != DeviceType.CPU:
             raise ValueError(f"{spec!r}: device numbers start at 0")
         return Device(type_id, number)

@@ -125,7 +125,7 @@ class DeviceArray(_native.Array):
     def validate(self, level="structure"):
         """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends, views,
         dictionary indices, UTF-8, null counts; waits for the event).  Raises InvalidArray with node and buffer."""
-        self._validate(validation_level(level))
+        self._validate(level)
 
     def equals(self, other, *, nans_equal=False):
         """Same type (names of the top, metadata aside) and same values.  Both must be readable by the CPU."""
@@ -204,11 +204,3 @@ class DeviceArray(_native.Array):
         from .values import describe
 
         return describe(self)
-
-
-def validation_level(level):
-    """The number of a level: None, "structure" or "full"."""
-    try:
-        return {None: 0, "structure": 1, "full": 2}[level]
-    except (KeyError, TypeError):
-        raise ValueError(f'validate is "structure", "full" or None, not {level!r}') from None

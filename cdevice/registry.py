@@ -1,7 +1,7 @@
 """Which backend serves which device type: registration, discovery, messages."""
 
+import collections
 import os
-from dataclasses import dataclass
 
 from ._ext import check, ffi, lib
 from ._device import DeviceType
@@ -14,24 +14,20 @@ _BUILTIN = {
 _objects = {}  # device type -> the Python object behind a registered backend, if there is one
 
 
-@dataclass(frozen=True)
-class BackendInfo:
+class BackendInfo(
+    collections.namedtuple(
+        "BackendInfo",
+        "type_id name origin loaded version family capabilities live hint error",
+        defaults=("", "", 0, 0, "", None),
+    )
+):
     """One entry of :func:`list_backends`.
 
     ``origin``: "built-in", "registered" or the distribution that brought it; ``loaded``: is its table registered;
     ``error``: why it could not be loaded, or None; ``live``: arrays that need it now.
     """
 
-    type_id: int
-    name: str
-    origin: str
-    loaded: bool
-    version: str = ""
-    family: str = ""
-    capabilities: int = 0
-    live: int = 0
-    hint: str = ""
-    error: str = None
+    __slots__ = ()
 
 
 def _builtin_class(type_id):

@@ -43,7 +43,7 @@ def from_numpy(array, schema=None, *, copy=None):
     """
     import numpy
 
-    from ..convert import from_buffers, from_list
+    from ..convert import from_buffers
     from ..schema import Schema
 
     if array.ndim == 0:
@@ -76,6 +76,8 @@ def from_numpy(array, schema=None, *, copy=None):
         values = array.tolist()
         if mask is not None:
             values = [None if m else v for v, m in zip(values, mask.tolist())]
+        from ..encode import from_list
+
         return from_list(values, schema)
     if array.dtype.kind == "M" and numpy.datetime_data(array.dtype)[0] == "D":
         days = _copied(array, copy, "dates have 8 bytes in numpy").astype("i8")

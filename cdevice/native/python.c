@@ -300,10 +300,27 @@ static PyObject *import_struct(struct ArrowSchema *q, struct ArrowDeviceArray *d
   return r ? raise_last() : wrap_array(a);
 }
 
-static int level_argument(PyObject *const *args, Py_ssize_t n, Py_ssize_t at) {
-  if (n <= at) return 1;
-  long level = PyLong_AsLong(args[at]);
-  return level < 0 || level > 2 ? -1 : (int)level;
+/* "structure", "full" or None; -1 with an exception for anything else. */
+static int level_of(PyObject *validate) {
+  if (!validate) return 1;
+  if (validate == Py_None) return 0;
+  if (PyUnicode_Check(validate)) {
+    if (PyUnicode_CompareWithASCIIString(validate, "structure") == 0) return 1;
+    if (PyUnicode_CompareWithASCIIString(validate, "full") == 0) return 2;
+  }
+  PyErr_Format(PyExc_ValueError, "validate is \"structure\", \"full\" or None, not %R", validate);
+  return -1;
+}
+
+/* (first, second, validate="structure"), the last also as a keyword. */
+static int import_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  Py_ssize_t keywords = names ? PyTuple_Size(names) : 0;
+  if (n < 2 || n + keywords > 3 ||
+      (keywords && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "validate") != 0)) {
+    PyErr_SetString(PyExc_TypeError, "expected (schema, array, validate=\"structure\")");
+    return -1;
+  }
+  return level_of(n + keywords == 3 ? args[2] : NULL);
 }
 
 static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
@@ -314,15 +331,12 @@ static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
   return -1;
 }
 
-/* import_capsules(schema, array, level=1): moves out of both; on an error they are untouched.  The array capsule may be
- * an "arrow_device_array" or an "arrow_array". */
-static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+/* import_capsules(schema, array, validate="structure"): moves out of both; on an error they are untouched.  The array
+ * capsule may be an "arrow_device_array" or an "arrow_array". */
+static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
   (void)self;
-  int level = n >= 2 && n <= 3 ? level_argument(args, n, 2) : -1;
-  if (level < 0) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "import_capsules(schema, array, level=0|1|2)");
-    return NULL;
-  }
+  int level = import_arguments(args, n, names);
+  if (level < 0) return NULL;
   struct ArrowSchema *q = PyCapsule_GetPointer(args[0], N_SCHEMA);
   if (!q) return NULL;
   if (PyCapsule_IsValid(args[1], N_ARRAY)) {
@@ -338,14 +352,11 @@ static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssi
   return import_struct(q, d, level);
 }
 
-/* import_structs(schema address, device array address, level=1) */
-static PyObject *m_import_structs(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+/* import_structs(schema address, device array address, validate="structure") */
+static PyObject *m_import_structs(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
   (void)self;
-  int level = n >= 2 && n <= 3 ? level_argument(args, n, 2) : -1;
-  if (level < 0) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "import_structs(schema, array, level=0|1|2)");
-    return NULL;
-  }
+  int level = import_arguments(args, n, names);
+  if (level < 0) return NULL;
   struct ArrowSchema *q = PyLong_AsVoidPtr(args[0]);
   struct ArrowDeviceArray *d = q ? PyLong_AsVoidPtr(args[1]) : NULL;
   if (!d) {
@@ -387,7 +398,7 @@ static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   p.offset = PyLong_AsLongLong(args[4]);
   p.null_count = PyLong_AsLongLong(args[5]);
   p.sync_event = args[10] == Py_None ? NULL : PyLong_AsVoidPtr(args[10]);
-  int level = (int)PyLong_AsLong(args[11]);
+  int level = level_of(args[11]);
   if (PyErr_Occurred()) return NULL;
   if (!PyTuple_Check(args[6]) || !PyTuple_Check(args[7])) {
     PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
@@ -512,8 +523,8 @@ static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None
 
 static PyObject *a_validate(PyObject *self, PyObject *level) {
   struct cdv_array *a = array_of(self);
-  int l = a ? (int)PyLong_AsLong(level) : 0, r;
-  if (!a || PyErr_Occurred()) return NULL;
+  int l = a ? level_of(level) : -1, r;
+  if (l < 0) return NULL;
   WITHOUT_GIL(a, r, cdv_check_view(a, l));
   if (r) return raise_last();
   Py_RETURN_NONE;
@@ -813,8 +824,12 @@ static PyObject *m_set_classes(PyObject *self, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {
-    {"import_capsules", FAST(m_import_capsules), METH_FASTCALL, NULL},
-    {"import_structs", FAST(m_import_structs), METH_FASTCALL, NULL},
+    {"import_capsules", FAST(m_import_capsules), METH_FASTCALL | METH_KEYWORDS,
+     "import_capsules(schema, array, validate=\"structure\")\n--\n\nA DeviceArray from the two capsules of the Arrow PyCapsule protocol.\n\n"
+     "array: an \"arrow_device_array\" or an \"arrow_array\" capsule.  Moves out of both; on an error both keep what they\n"
+     "had.  Does not wait for the event.  Raises ValueError for a consumed capsule, InvalidArray for a struct that breaks\n"
+     "the format."},
+    {"import_structs", FAST(m_import_structs), METH_FASTCALL | METH_KEYWORDS, NULL},
     {"import_schema", m_import_schema, METH_O, NULL},
     {"build", FAST(m_build), METH_FASTCALL, NULL},
     {"make_schema", m_make_schema, METH_VARARGS, NULL},
