@@ -6,7 +6,7 @@ import os
 
 from ._ext import _native, check, ffi, lib
 from .array import DeviceArray
-from .errors import from_core
+from .errors import BackendUnavailable, from_core
 from .schema import Schema
 
 
@@ -35,6 +35,7 @@ class _Reaper:
             lib.cdv_defer_stop()
             self.thread.join()
         _native.drain()
+        _native.python_ends()
 
 
 _reaper = _Reaper()
@@ -50,7 +51,7 @@ atexit.register(lambda: _reaper.stop())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reaper.__init__)  # the thread did not come along
 
-_native.set_classes(DeviceArray, Schema, from_core)
+_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable)
 check(lib.cdv_load_builtin(b"cpu", 0))
 
 __all__ = ["check", "ffi", "lib", "need_reaper"]

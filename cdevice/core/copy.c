@@ -11,6 +11,7 @@
 
 #define CHUNK ((int64_t)8 << 20) /* staging memory of one transfer: two of these */
 #define SMALL ((int64_t)64 << 10) /* from here on a piece goes by itself */
+#define CHEAP_BLOCK ((int64_t)256 << 10) /* padding up to here costs less than a second copy */
 
 static _Atomic int64_t chunk_bytes = CHUNK;
 int64_t cdv_copy_chunk(int64_t bytes) { /* for tests; 0: only ask */
@@ -425,7 +426,8 @@ static bool takes_whole(const struct plan *p) {
     if (p->pieces[i].from || p->pieces[i].on_host) return false;
     used += p->pieces[i].nbytes;
   }
-  return used >= p->src->root->blocks[0].nbytes / 2;
+  int64_t block = p->src->root->blocks[0].nbytes;
+  return used >= block / 2 || block <= CHEAP_BLOCK;
 }
 
 static int lay_out(struct plan *p) {

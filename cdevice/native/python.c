@@ -66,7 +66,9 @@ static int make_owner(PyObject *object, struct cdv_owner *out) {
 }
 
 /* ---- errors ---- */
-static PyObject *make_error; /* cdevice.errors.from_core */
+static PyObject *make_error;        /* cdevice.errors.from_core */
+static PyObject *unavailable_class; /* cdevice.BackendUnavailable */
+static PyObject *take_cause(void);
 
 static PyObject *raise_last(void) {
   const struct cdv_error *e = cdv_error_last();
@@ -77,6 +79,8 @@ static PyObject *raise_last(void) {
                                       (int)e->device_type, (long long)e->device_id, e->vendor_code, e->vendor_name);
   Py_DECREF(message);
   if (x) {
+    PyObject *cause = take_cause();
+    if (cause) PyException_SetCause(x, cause);
     PyErr_SetObject((PyObject *)Py_TYPE(x), x);
     Py_DECREF(x);
   }
@@ -792,6 +796,8 @@ static PyType_Slot s_slots[] = {
     {Py_tp_new, no_constructor}, {Py_tp_dealloc, s_dealloc}, {Py_tp_methods, s_methods}, {Py_tp_getset, s_getset}, {0, NULL}};
 static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, s_slots};
 
+#include "pybackend.c"
+
 /* ---- module ---- */
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
@@ -805,11 +811,13 @@ static PyObject *m_raise_last(PyObject *self, PyObject *unused) {
   return raise_last();
 }
 
-/* set_classes(DeviceArray, Schema, error factory) */
+/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable) */
 static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *a, *s, *e;
-  if (!PyArg_ParseTuple(args, "OOO", &a, &s, &e)) return NULL;
+  PyObject *a, *s, *e, *u;
+  if (!PyArg_ParseTuple(args, "OOOO", &a, &s, &e, &u)) return NULL;
+  Py_INCREF(u);
+  unavailable_class = u;
   Py_INCREF(a);
   Py_INCREF(s);
   Py_INCREF(e);
@@ -835,6 +843,8 @@ static PyMethodDef module_methods[] = {
     {"make_schema", m_make_schema, METH_VARARGS, NULL},
     {"drain", m_drain, METH_NOARGS, NULL},
     {"raise_last", m_raise_last, METH_NOARGS, NULL},
+    {"make_backend", m_make_backend, METH_O, NULL},
+    {"python_ends", m_python_ends, METH_NOARGS, NULL},
     {"set_classes", m_set_classes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -1,0 +1,142 @@
+"""The base class of backends written in Python."""
+
+import collections
+import enum
+
+
+class Capability(enum.IntFlag):
+    """What a backend can do; the values of ``CDEVICE_CAP_*`` in backend.h."""
+
+    HOST_ACCESSIBLE = 0x1  # the CPU may read the memory once the event is done
+    ADDRESS = 0x2  # address + offset is an address
+    EVENTS = 0x4
+    STREAMS = 0x8
+    ASYNC_FREE = 0x10  # free() is ordered after work that uses the block
+    FREE_BLOCKS = 0x20  # free() may wait for the device
+    PEER = 0x40  # copies between devices of one family
+    NEEDS_PYTHON = 0x80  # set by the package
+    FORK_SAFE = 0x100
+
+
+class CopyKind(enum.IntEnum):
+    """Which side of a copy is host memory."""
+
+    H2D = 1
+    D2H = 2
+    D2D = 3
+    PEER = 4
+
+
+class Copy(collections.namedtuple("Copy", "dst dst_offset dst_device src src_offset src_device nbytes")):
+    """One copy: addresses or handles as int, offsets and size in bytes, device numbers (-1: host memory)."""
+
+    __slots__ = ()
+
+
+class Backend:
+    """One device type, served by Python methods.  Subclass it and pass an instance to ``register_backend``.
+
+    Set ``device_type`` (int) and ``name`` (``[a-z][a-z0-9_]*``).  Required methods: :meth:`device_count`,
+    :meth:`alloc`, :meth:`free`, :meth:`copy`; with ``Capability.EVENTS`` the ``event_`` methods; without
+    ``Capability.ADDRESS`` :meth:`view`.  Methods are called from any thread, with the GIL; what they raise becomes a
+    DeviceError (MemoryError: OutOfMemory, NotImplementedError: Unsupported, BackendUnavailable: itself) at the caller
+    with the exception as its cause.
+    """
+
+    device_type = 0
+    name = ""
+    version = ""
+    family = ""
+    """Backends of one family copy among themselves and share streams and events; empty: alone."""
+    capabilities = Capability.ADDRESS
+    install_hint = ""
+    """What to install, one sentence; ends the message of BackendUnavailable."""
+
+    def __cdevice_backend__(self):
+        from ._ext import _native
+
+        return _native.make_backend(self)
+
+    def start(self):
+        """Loads the runtime; called once, on first use.  Raises BackendUnavailable where there is nothing to serve."""
+
+    def device_count(self):
+        """How many devices there are."""
+        raise NotImplementedError("device_count")
+
+    def device_info(self, device_id):
+        """A :class:`cdevice.DeviceInfo`; ``alignment`` in bytes holds for allocations and for views into them."""
+        from ._device import DeviceInfo
+
+        return DeviceInfo(f"{self.name} {device_id}", "", 64, -1, -1)
+
+    def alloc(self, nbytes, *, device_id, stream=0):
+        """Memory of ``nbytes`` > 0: an address or handle (int), or an object with that as ``data``; it is what
+        :meth:`free` gets."""
+        raise NotImplementedError("alloc")
+
+    def free(self, block):
+        """Gives back what :meth:`alloc` or :meth:`view` returned.  Never called from inside a release callback of a
+        thread without the GIL: it runs on a thread of the package then."""
+        raise NotImplementedError("free")
+
+    def view(self, block, offset, nbytes):
+        """A part of a block where addresses cannot be added to; keeps the block's memory alive."""
+        raise NotImplementedError("view")
+
+    def copy(self, kind, copies, *, stream=0):
+        """Does or enqueues a list of :class:`Copy`.  Without EVENTS all are done on return; with EVENTS host memory stays
+        valid until the stream has passed them."""
+        raise NotImplementedError("copy")
+
+    def event_record(self, *, device_id, stream=0):
+        """Records an event after the work enqueued on ``stream``: the address for ``sync_event`` (int), an object with
+        that as ``sync_event``, or None where the work is done already."""
+        raise NotImplementedError("event_record")
+
+    def event_done(self, event, *, device_id):
+        """Has the device passed the event at this address?  Raises when its work failed."""
+        raise NotImplementedError("event_done")
+
+    def event_wait(self, event, *, device_id, stream=None):
+        """stream None: blocks until the event has passed; else later work on the stream waits for it."""
+        raise NotImplementedError("event_wait")
+
+    def event_destroy(self, event):
+        """Gives back what :meth:`event_record` returned; legal while pending."""
+
+    def current_stream(self, device_id):
+        """The stream to use when the caller names none."""
+        return 0
+
+    def stream_wait(self, *, device_id, stream=0):
+        """Blocks until the stream is empty."""
+
+    def as_stream(self, obj):
+        """The raw handle (int) of another library's stream object, or None if it is none of this device."""
+        return None
+
+    # what the C side calls: positional, plain values
+    def _alloc(self, nbytes, device_id, stream):
+        return self.alloc(nbytes, device_id=device_id, stream=stream)
+
+    def _view(self, block, offset, nbytes):
+        return self.view(block, offset, nbytes)
+
+    def _copy(self, kind, copies, stream):
+        self.copy(CopyKind(kind), [Copy(*c) for c in copies], stream=stream)
+
+    def _event_record(self, device_id, stream):
+        return self.event_record(device_id=device_id, stream=stream)
+
+    def _event_done(self, event, device_id):
+        return self.event_done(event, device_id=device_id)
+
+    def _event_wait(self, event, device_id, stream):
+        self.event_wait(event, device_id=device_id, stream=stream)
+
+    def _current_stream(self, device_id):
+        return self.current_stream(device_id)
+
+    def _stream_wait(self, device_id, stream):
+        self.stream_wait(device_id=device_id, stream=stream)

@@ -1,0 +1,321 @@
+/* pybackend.c - a backend whose functions are methods of a Python object (cdevice.Backend).
+ *
+ * Each trampoline takes the GIL; free and event_destroy, which run inside release callbacks, go through the deferred
+ * list instead.  An exception becomes an errno-compatible code and a message, and stays the cause of what the caller
+ * raises. */
+
+struct py_backend {
+  cdevice_backend table;
+  PyObject *object;
+  char name[64], version[64], family[64];
+};
+
+/* What a block or an event of such a backend keeps. */
+struct py_held {
+  struct cdv_deferred deferred; /* made with it, because release must not allocate */
+  struct py_backend *backend;
+  PyObject *object; /* Block or event reference, handed back to free() or event_destroy() */
+  const char *method;
+};
+
+static atomic_int python_gone; /* set at exit: nobody enters Python any more */
+
+static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
+  if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
+  *state = PyGILState_Ensure();
+  return 0;
+}
+
+static const char CAUSE[] = "cdevice.cause";
+
+/* The pending exception as code and message; it is kept for raise_last of this thread. */
+static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback && value) PyException_SetTraceback(value, traceback);
+  int code = EIO;
+  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError)) code = ENOMEM;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError)) code = ENOTSUP;
+  else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class)) code = ENODEV;
+  PyObject *text = value ? PyObject_Str(value) : NULL, *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+  PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
+  PyObject *name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
+  cdevice_backend_fail(err, code, 0, NULL, "%s() of the Python backend \"%s\" raised %s: %s", method, b->name,
+                       name_bytes ? PyBytes_AsString(name_bytes) : "?", bytes ? PyBytes_AsString(bytes) : "?");
+  PyErr_Clear();
+  PyObject *slot = PyThreadState_GetDict();
+  if (slot && value) PyDict_SetItemString(slot, CAUSE, value);
+  Py_XDECREF(name_bytes);
+  Py_XDECREF(name);
+  Py_XDECREF(bytes);
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return code;
+}
+
+static PyObject *take_cause(void) { /* new reference or NULL */
+  PyObject *slot = PyThreadState_GetDict(), *cause = slot ? PyDict_GetItemString(slot, CAUSE) : NULL;
+  if (!cause) return NULL;
+  Py_INCREF(cause);
+  PyDict_DelItemString(slot, CAUSE);
+  return cause;
+}
+
+/* Calls a method with GIL and error handling around; `use` looks at `result`. */
+#define CALL(b, err, method, use, ...)                                                \
+  do {                                                                                \
+    PyGILState_STATE state = PyGILState_UNLOCKED;                                     \
+    int r_ = enter_python(&state, err);                                               \
+    if (r_) return r_;                                                                \
+    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__);         \
+    if (result) {                                                                     \
+      use;                                                                            \
+      Py_DECREF(result);                                                              \
+    }                                                                                 \
+    if (PyErr_Occurred()) r_ = caught(b, method, err);                                \
+    PyGILState_Release(state);                                                        \
+    return r_;                                                                        \
+  } while (0)
+
+static int py_start(void *self, const cdevice_host *host, cdevice_error *err) {
+  (void)host;
+  struct py_backend *b = self;
+  CALL(b, err, "start", (void)0, NULL);
+}
+
+static int py_device_count(void *self, int64_t *out, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "device_count", *out = PyLong_AsLongLong(result), NULL);
+}
+
+static void read_info(PyObject *info, cdevice_device_info *out) {
+  PyObject *name = PyObject_GetAttrString(info, "name"), *driver = PyObject_GetAttrString(info, "driver");
+  PyObject *alignment = PyObject_GetAttrString(info, "alignment"), *total = PyObject_GetAttrString(info, "total_bytes");
+  PyObject *available = PyObject_GetAttrString(info, "free_bytes");
+  if (name && driver && alignment && total && available) {
+    PyObject *n = PyUnicode_AsUTF8String(name), *d = PyUnicode_AsUTF8String(driver);
+    if (n && d) {
+      snprintf(out->name, sizeof out->name, "%s", PyBytes_AsString(n));
+      snprintf(out->driver, sizeof out->driver, "%s", PyBytes_AsString(d));
+      out->alignment = (uint32_t)PyLong_AsUnsignedLong(alignment);
+      out->total_bytes = PyLong_AsLongLong(total);
+      out->free_bytes = PyLong_AsLongLong(available);
+      if (!PyErr_Occurred() && (out->alignment == 0 || (out->alignment & (out->alignment - 1))))
+        PyErr_Format(PyExc_ValueError, "the alignment %u is no power of two", out->alignment);
+    }
+    Py_XDECREF(n);
+    Py_XDECREF(d);
+  }
+  Py_XDECREF(name);
+  Py_XDECREF(driver);
+  Py_XDECREF(alignment);
+  Py_XDECREF(total);
+  Py_XDECREF(available);
+}
+
+static int py_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "device_info", read_info(result, out), "L", (long long)device);
+}
+
+/* Keeps `object` until method(object) is called for it; NULL with an exception. */
+static struct py_held *hold(struct py_backend *b, PyObject *object, const char *method);
+
+static void run_held(void *p) { /* GIL held */
+  struct py_held *h = p;
+  PyObject *result = PyObject_CallMethod(h->backend->object, h->method, "O", h->object);
+  if (!result) PyErr_WriteUnraisable(h->backend->object); /* nobody is there to raise it to */
+  Py_XDECREF(result);
+  Py_DECREF(h->object);
+  free(h);
+}
+
+static struct py_held *hold(struct py_backend *b, PyObject *object, const char *method) {
+  struct py_held *h = malloc(sizeof *h);
+  if (!h) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  Py_INCREF(object);
+  *h = (struct py_held){{NULL, run_held, h}, b, object, method};
+  return h;
+}
+
+/* alloc returns an address or handle (int), or a Block with `data`. */
+static void take_block(struct py_backend *b, PyObject *result, int64_t device, int64_t nbytes, cdevice_block *out) {
+  PyObject *data = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "data");
+  if (!data) return;
+  void *p = PyLong_AsVoidPtr(data);
+  Py_DECREF(data);
+  if (!p) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() gave address 0");
+    return;
+  }
+  struct py_held *h = hold(b, result, "free");
+  if (h) *out = (cdevice_block){p, nbytes, device, {h, NULL}};
+}
+
+static int py_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_alloc", take_block(b, result, device, nbytes, out), "LLN", (long long)nbytes, (long long)device,
+       PyLong_FromVoidPtr(stream));
+}
+
+static int py_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
+                   cdevice_error *err) {
+  struct py_backend *b = self;
+  struct py_held *h = whole->opaque[0];
+  CALL(b, err, "_view", take_block(b, result, whole->device_id, nbytes, out), "OLL", h->object, (long long)offset,
+       (long long)nbytes);
+}
+
+static void py_free(void *self, const cdevice_block *block) {
+  (void)self;
+  struct py_held *h = block->opaque[0];
+  if (h) drop_or_defer(&h->deferred);
+}
+
+static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
+  struct py_backend *b = self;
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  int r = enter_python(&state, err);
+  if (r) return r;
+  PyObject *list = PyList_New(0), *result = NULL;
+  for (int64_t i = 0; list && i < n; i++) {
+    const cdevice_copy *c = &copies[i];
+    PyObject *one = Py_BuildValue("(NLLNLLL)", PyLong_FromVoidPtr(c->dst), (long long)c->dst_offset, (long long)c->dst_device,
+                                  PyLong_FromVoidPtr((void *)c->src), (long long)c->src_offset, (long long)c->src_device,
+                                  (long long)c->nbytes);
+    if (!one || PyList_Append(list, one)) {
+      Py_XDECREF(one);
+      Py_DECREF(list);
+      list = NULL;
+      break;
+    }
+    Py_DECREF(one);
+  }
+  if (list) result = PyObject_CallMethod(b->object, "_copy", "iON", kind, list, PyLong_FromVoidPtr(stream));
+  Py_XDECREF(list);
+  Py_XDECREF(result);
+  if (PyErr_Occurred()) r = caught(b, "copy", err);
+  PyGILState_Release(state);
+  return r;
+}
+
+/* event_record returns None (the data is safe), the address of an event (int), or an object with `sync_event`. */
+static void take_event(struct py_backend *b, PyObject *result, cdevice_event *out) {
+  memset(out, 0, sizeof *out);
+  if (result == Py_None) return;
+  PyObject *address = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "sync_event");
+  if (!address) return;
+  void *p = PyLong_AsVoidPtr(address);
+  Py_DECREF(address);
+  if (PyErr_Occurred()) return;
+  struct py_held *h = hold(b, result, "event_destroy");
+  if (!h) return;
+  out->sync_event = p;
+  out->opaque = h;
+}
+
+static int py_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_event_record", take_event(b, result, out), "LN", (long long)device, PyLong_FromVoidPtr(stream));
+}
+
+static int py_event_done(void *self, int64_t device, void *event, int *done, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_event_done", *done = PyObject_IsTrue(result) > 0, "NL", PyLong_FromVoidPtr(event), (long long)device);
+}
+
+static int py_event_wait_host(void *self, int64_t device, void *event, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_event_wait", (void)0, "NLO", PyLong_FromVoidPtr(event), (long long)device, Py_None);
+}
+
+static int py_event_wait_stream(void *self, int64_t device, void *event, void *stream, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_event_wait", (void)0, "NLN", PyLong_FromVoidPtr(event), (long long)device, PyLong_FromVoidPtr(stream));
+}
+
+static void py_event_destroy(void *self, int64_t device, cdevice_event *event) {
+  (void)self, (void)device;
+  struct py_held *h = event->opaque;
+  if (h) drop_or_defer(&h->deferred);
+}
+
+static int py_current_stream(void *self, int64_t device, void **out, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_current_stream", *out = PyLong_AsVoidPtr(result), "L", (long long)device);
+}
+
+static int py_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err) {
+  struct py_backend *b = self;
+  CALL(b, err, "_stream_wait", (void)0, "LN", (long long)device, PyLong_FromVoidPtr(stream));
+}
+
+static int text_attribute(PyObject *object, const char *name, char *out, size_t room) {
+  PyObject *value = PyObject_GetAttrString(object, name), *bytes = NULL;
+  if (value && value != Py_None) bytes = PyUnicode_AsUTF8String(value);
+  if (bytes) snprintf(out, room, "%s", PyBytes_AsString(bytes));
+  Py_XDECREF(bytes);
+  Py_XDECREF(value);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* make_backend(object) -> address of a table that calls its methods.  It lives as long as the process: another thread
+ * may be looking at it. */
+static PyObject *m_make_backend(PyObject *self, PyObject *object) {
+  (void)self;
+  struct py_backend *b = calloc(1, sizeof *b);
+  if (!b) return PyErr_NoMemory();
+  cdevice_backend *t = &b->table;
+  PyObject *type = PyObject_GetAttrString(object, "device_type"), *caps = PyObject_GetAttrString(object, "capabilities");
+  if (!type || !caps || text_attribute(object, "name", b->name, sizeof b->name) ||
+      text_attribute(object, "version", b->version, sizeof b->version) ||
+      text_attribute(object, "family", b->family, sizeof b->family))
+    goto failed;
+  t->abi_version = CDEVICE_BACKEND_ABI;
+  t->struct_size = sizeof *t;
+  t->device_type = (int32_t)PyLong_AsLong(type);
+  t->capabilities = PyLong_AsUnsignedLongLong(caps) | CDEVICE_CAP_NEEDS_PYTHON;
+  if (PyErr_Occurred()) goto failed;
+  t->name = b->name;
+  t->version = b->version;
+  t->family = b->family[0] ? b->family : NULL;
+  t->self = b;
+  t->start = py_start;
+  t->device_count = py_device_count;
+  t->alloc = py_alloc;
+  t->free = py_free;
+  t->copy = py_copy;
+  t->device_info = py_device_info;
+  t->view = py_view;
+  t->current_stream = py_current_stream;
+  t->stream_wait_host = py_stream_wait_host;
+  if (t->capabilities & CDEVICE_CAP_EVENTS) {
+    t->event_record = py_event_record;
+    t->event_done = py_event_done;
+    t->event_wait_host = py_event_wait_host;
+    t->event_wait_stream = py_event_wait_stream;
+    t->event_destroy = py_event_destroy;
+  }
+  Py_INCREF(object);
+  b->object = object;
+  Py_DECREF(type);
+  Py_DECREF(caps);
+  return PyLong_FromVoidPtr(t);
+failed:
+  Py_XDECREF(type);
+  Py_XDECREF(caps);
+  free(b);
+  return NULL;
+}
+
+static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */
+  (void)self, (void)unused;
+  atomic_store(&python_gone, 1);
+  Py_RETURN_NONE;
+}

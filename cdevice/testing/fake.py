@@ -1,0 +1,170 @@
+"""A device for tests, in Python: memory the caller cannot guess, one queue a stream, a gate that holds it.
+
+``FakeBackend(device_type=..., name=...)`` serves any free device type.  Work is done by a thread per stream, in order;
+``gate(stream)`` closes a stream until ``open()`` is called, so that tests show asynchrony without sleeping.
+"""
+
+import ctypes
+import itertools
+import queue
+import threading
+
+from ..backend import Backend, Capability
+
+
+class _Event:
+    def __init__(self):
+        self.passed = threading.Event()
+        self.error = None
+        self.cell = ctypes.c_void_p(id(self))
+        self.sync_event = ctypes.addressof(self.cell)
+
+
+class _Stream:
+    def __init__(self):
+        self.work = queue.Queue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        while True:
+            self.work.get()()
+
+
+class Gate:
+    """Holds a stream until it is opened."""
+
+    def __init__(self):
+        self._open = threading.Event()
+
+    def open(self):
+        self._open.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.open()
+
+
+class FakeBackend(Backend):
+    """Handles instead of addresses: nothing can be read except through :meth:`copy`."""
+
+    version = "fake"
+
+    def __init__(self, device_type=12, name="fake", devices=2, *, events=True, fail_after=None):
+        self.device_type, self.name, self._devices = device_type, name, devices
+        self.capabilities = Capability.EVENTS | Capability.STREAMS | Capability.ASYNC_FREE if events else Capability(0)
+        self.fail_after = fail_after  # the n-th call that can fail raises, counted down
+        self.calls = {}
+        self._events = events
+        self._memory = {}  # handle -> (bytearray, offset, size)
+        self._event_objects = {}
+        self._streams = {}
+        self._handles = itertools.count(0x1000, 16)
+        self._lock = threading.Lock()
+
+    # ---- for tests ----
+    def live(self):
+        """Blocks and events not given back."""
+        return len(self._memory) + len(self._event_objects)
+
+    def gate(self, stream=0):
+        g = Gate()
+        self._stream(stream).work.put(g._open.wait)
+        return g
+
+    def _stream(self, handle):
+        with self._lock:
+            if handle not in self._streams:
+                self._streams[handle] = _Stream()
+            return self._streams[handle]
+
+    def _called(self, name):
+        self.calls[name] = self.calls.get(name, 0) + 1
+        if self.fail_after is not None:
+            self.fail_after -= 1
+            if self.fail_after < 0:
+                raise RuntimeError(f"injected failure in {name}")
+
+    # ---- the backend ----
+    def device_count(self):
+        return self._devices
+
+    def alloc(self, nbytes, *, device_id, stream=0):
+        self._called("alloc")
+        with self._lock:
+            handle = next(self._handles)
+            self._memory[handle] = (bytearray(nbytes), 0, nbytes)
+        return handle
+
+    def view(self, block, offset, nbytes):
+        self._called("view")
+        with self._lock:
+            memory, start, size = self._memory[block]
+            if offset + nbytes > size:
+                raise ValueError("view outside its block")
+            handle = next(self._handles)
+            self._memory[handle] = (memory, start + offset, nbytes)
+        return handle
+
+    def free(self, block):
+        with self._lock:
+            del self._memory[block]
+
+    def _bytes(self, handle, offset, nbytes):
+        memory, start, size = self._memory[handle]
+        if offset + nbytes > size:
+            raise ValueError(f"{offset} + {nbytes} bytes in a block of {size}")
+        return memoryview(memory)[start + offset : start + offset + nbytes]
+
+    def copy(self, kind, copies, *, stream=0):
+        self._called("copy")
+        jobs = []
+        for c in copies:
+            if kind == 1:
+                target = self._bytes(c.dst, c.dst_offset, c.nbytes)
+                jobs.append((target, (ctypes.c_char * c.nbytes).from_address(c.src + c.src_offset)))
+            elif kind == 2:
+                target = memoryview((ctypes.c_char * c.nbytes).from_address(c.dst + c.dst_offset)).cast("B")
+                jobs.append((target, self._bytes(c.src, c.src_offset, c.nbytes)))
+            else:
+                jobs.append((self._bytes(c.dst, c.dst_offset, c.nbytes), self._bytes(c.src, c.src_offset, c.nbytes)))
+
+        def work():
+            for target, source in jobs:
+                target[:] = bytes(source)
+
+        if self._events:
+            self._stream(stream).work.put(work)
+        else:
+            work()
+
+    def event_record(self, *, device_id, stream=0):
+        self._called("event_record")
+        event = _Event()
+        self._event_objects[event.sync_event] = event
+        self._stream(stream).work.put(event.passed.set)
+        return event
+
+    def event_done(self, event, *, device_id):
+        e = self._event_objects[event]
+        if e.passed.is_set() and e.error:
+            raise RuntimeError(e.error)
+        return e.passed.is_set()
+
+    def event_wait(self, event, *, device_id, stream=None):
+        e = self._event_objects[event]
+        if stream is None:
+            e.passed.wait()
+            if e.error:
+                raise RuntimeError(e.error)
+        else:
+            self._stream(stream).work.put(e.passed.wait)
+
+    def event_destroy(self, event):
+        self._event_objects.pop(event.sync_event, None)
+
+    def stream_wait(self, *, device_id, stream=0):
+        passed = threading.Event()
+        self._stream(stream).work.put(passed.set)
+        passed.wait()
