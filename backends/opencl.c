@@ -5,11 +5,15 @@
  *
  * Contexts.  OpenCL ties buffers, events and queues to a context and refuses to mix them (-34).  A buffer of another
  * context than the stream's is copied on a short-lived queue of its own context; events cross over by a user event of
- * the other context that a callback completes.  So the order is kept and nobody waits on the host.  Only where a
- * runtime refuses the callback does the host wait, and only between two buffers of two contexts is there no
- * way: ENOTSUP, go through the host.
+ * the other context that is completed when the first one is.  So the order is kept and nobody waits on the host.
+ * Only where that cannot be set up does the host wait, and only between two buffers of two contexts is there
+ * no way: ENOTSUP, go through the host.
  *
- * Streams may be out of order: each batch is then put behind a barrier, so that a stream is a stream. */
+ * Streams may be out of order: each batch is then put behind a barrier, so that a stream is a stream.
+ *
+ * PoCL (seen with 3.1) has two faults, met here by state.fragile: when a user event fails it walks over the events of
+ * the commands behind it and aborts the process if one was released, so events are held until they are over; and it
+ * does not call callbacks of events that fail, so a thread waits instead. */
 #include "dl.h"
 
 #include <errno.h>
@@ -168,6 +172,7 @@ typedef struct cl_state {
   int started;
   int64_t n;
   cl_slot *slots;
+  int fragile; /* PoCL is among the platforms */
   const cdevice_host *host;
   cdevice_dl dl;
 } cl_state;
@@ -394,7 +399,128 @@ static cl_int pick_device(cl_context context, int64_t wanted, cl_device_id *out,
   return code;
 }
 
+/* Events that nobody must release yet; used when state.fragile only. */
+
+#define LIMBO_FAILED 64
+
+static struct {
+  pthread_mutex_t lock;
+  cl_event *pending; /* a ring in use from `at`, `n` long */
+  size_t at, n, capacity;
+  cl_event failed[LIMBO_FAILED]; /* the last ones: whoever fails them may still be walking over them */
+  size_t n_failed;
+} limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back. */
+static void limbo_look(size_t most) {
+  if (most > limbo.n) most = limbo.n;
+  while (most--) {
+    cl_event event = limbo.pending[limbo.at];
+    cl_int status = 0;
+    limbo.at = (limbo.at + 1) % limbo.capacity;
+    limbo.n--;
+    if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
+    if (status > 0) {
+      limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+    } else if (!status) {
+      cl.ReleaseEvent(event);
+    } else {
+      cl_event *place = &limbo.failed[limbo.n_failed++ % LIMBO_FAILED];
+      if (*place) cl.ReleaseEvent(*place);
+      *place = event;
+    }
+  }
+}
+
+/* Takes a reference over.  Each newcomer pays for four looks, so the ring is no longer than what is pending. */
+static void hold(cl_event event) {
+  if (!event) return;
+  if (!state.fragile) {
+    cl.ReleaseEvent(event);
+    return;
+  }
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(4);
+  if (limbo.n == limbo.capacity) {
+    size_t capacity = limbo.capacity ? 2 * limbo.capacity : 64;
+    cl_event *pending = malloc(capacity * sizeof *pending);
+    if (pending) {
+      for (size_t i = 0; i < limbo.n; i++) pending[i] = limbo.pending[(limbo.at + i) % limbo.capacity];
+      free(limbo.pending);
+      limbo.pending = pending;
+      limbo.capacity = capacity;
+      limbo.at = 0;
+    }
+  }
+  /* Out of memory: kept for ever is better than too short. */
+  if (limbo.n < limbo.capacity) limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+  pthread_mutex_unlock(&limbo.lock);
+}
+
+/* After a wait much may be over. */
+static void sweep(void) {
+  if (!state.fragile) return;
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(limbo.n);
+  pthread_mutex_unlock(&limbo.lock);
+}
+
+/* The last argument of an enqueueing call, then what is done with it. */
+static cl_event *held(cl_event *event) {
+  *event = NULL;
+  return state.fragile ? event : NULL;
+}
+
 /* Events. */
+
+static cl_int put_barrier(cl_command_queue queue, cl_event event) {
+  cl_event own;
+  cl_int code = cl.EnqueueBarrierWithWaitList(queue, event ? 1 : 0, event ? &event : NULL, held(&own));
+  hold(own);
+  return code;
+}
+
+/* Calls fn(event, status, arg) once the event is over.  fn releases nothing of it. */
+typedef struct cl_watch {
+  cl_event event;
+  cl_event_callback fn;
+  void *arg;
+} cl_watch;
+
+static void *watch(void *arg) {
+  cl_watch job = *(cl_watch *)arg;
+  cl_int status = CL_COMPLETE, code;
+  free(arg);
+  code = cl.WaitForEvents(1, &job.event);
+  if (code && (cl.GetEventInfo(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ||
+               status >= 0))
+    status = code;
+  job.fn(job.event, status, job.arg);
+  hold(job.event);
+  return NULL;
+}
+
+static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
+  cl_watch *job;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  int failed;
+  if (!state.fragile) return cl.SetEventCallback(event, CL_COMPLETE, fn, arg);
+  job = malloc(sizeof *job);
+  if (!job) return CL_OUT_OF_HOST_MEMORY;
+  *job = (cl_watch){event, fn, arg};
+  cl.RetainEvent(event);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  failed = pthread_create(&thread, &attributes, watch, job);
+  pthread_attr_destroy(&attributes);
+  if (failed) {
+    cl.ReleaseEvent(event);
+    free(job);
+  }
+  return failed ? CL_OUT_OF_HOST_MEMORY : 0;
+}
 
 /* What an event came to: 0 and *done, or EIO.  Status -1 is what runtimes give to a command when one before it has
  * failed; as a code it would read "device not found", so it is told as -14. */
@@ -422,6 +548,7 @@ static int status_of(cl_event event, cl_int *status, cdevice_error *err) {
 
 static int wait_event(cl_event event, cdevice_error *err) {
   cl_int status = 0, code = cl.WaitForEvents(1, &event);
+  sweep();
   if (!code) return 0;
   if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = 0;
   if (status < 0 || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, status);
@@ -456,42 +583,38 @@ static void push_event(cl_event event) {
 static void CL_CALL on_bridge(cl_event event, cl_int status, void *arg) {
   (void)event;
   cl.SetUserEventStatus(arg, status < 0 ? status : CL_COMPLETE);
-  cl.ReleaseEvent(arg);
+  hold(arg);
 }
 
-/* An event of `context` that ends when and as `from`, of another context, does. */
-static cl_int bridge(cl_event from, cl_context context, cl_event *out) {
-  cl_int code = 0;
-  cl_event twin = cl.CreateUserEvent(context, &code);
-  if (!twin) return code;
-  cl.RetainEvent(twin);
-  code = cl.SetEventCallback(from, CL_COMPLETE, on_bridge, twin);
-  if (code) {
-    cl.SetUserEventStatus(twin, code);
-    cl.ReleaseEvent(twin);
-    cl.ReleaseEvent(twin);
-    return code;
-  }
-  push_event(from);
-  *out = twin;
-  return 0;
-}
-
-/* Makes later work of `queue`, of `context`, come after `event`.  `foreign`: the event is of another context. */
+/* Makes later work of `queue`, of `context`, come after `event`, which `foreign` says is of another context.
+ * An event that is over is looked at and not enqueued: that is cheaper, and behind one that has
+ * failed already some runtimes wait for ever. */
 static int follow(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err) {
-  cl_event twin = NULL;
+  cl_event twin;
   cl_int code;
-  int result, done = 0;
-  if (foreign) {
-    result = ask_event(event, &done, err);
-    if (result || done) return result;
-    if (bridge(event, context, &twin)) return wait_event(event, err);
-    event = twin;
+  int done = 0, result = ask_event(event, &done, err);
+  if (result || done) return result;
+  if (!foreign) {
+    code = put_barrier(queue, event);
+    if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
+    return code ? fail(err, code, "clEnqueueBarrierWithWaitList") : 0;
   }
-  code = cl.EnqueueBarrierWithWaitList(queue, 1, &event, NULL);
-  if (twin) cl.ReleaseEvent(twin);
-  if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
-  return code ? fail(err, code, "clEnqueueBarrierWithWaitList") : 0;
+  /* A twin of the event in this context.  The barrier is there before the twin can end. */
+  twin = cl.CreateUserEvent(context, &code);
+  if (!twin) return wait_event(event, err);
+  code = put_barrier(queue, twin);
+  if (code) {
+    cl.SetUserEventStatus(twin, CL_COMPLETE);
+    hold(twin);
+    return fail(err, code, "clEnqueueBarrierWithWaitList");
+  }
+  if (!when_over(event, on_bridge, twin)) { /* the twin is now on_bridge's */
+    push_event(event);
+    return 0;
+  }
+  result = wait_event(event, err);
+  on_bridge(event, result ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_COMPLETE, twin);
+  return result;
 }
 
 /* Waits for all that is on `queue`: after a failure, when host memory must not be touched any more. */
@@ -499,7 +622,7 @@ static void drain(cl_command_queue queue) {
   cl_event marker = NULL;
   if (!cl.EnqueueMarkerWithWaitList(queue, 0, NULL, &marker)) {
     cl.WaitForEvents(1, &marker);
-    cl.ReleaseEvent(marker);
+    hold(marker);
   } else {
     cl.Finish(queue);
   }
@@ -585,17 +708,22 @@ static int check_work(const cl_work *work, const cl_lane *lane, int64_t *foreign
 }
 
 static cl_int enqueue_one(const cl_work *work, const cdevice_copy *copy, cl_command_queue queue) {
-  size_t nbytes = (size_t)copy->nbytes, src = (size_t)copy->src_offset, dst = (size_t)copy->dst_offset;
+  size_t nbytes = (size_t)copy->nbytes, from = (size_t)copy->src_offset, to = (size_t)copy->dst_offset;
+  cl_mem src = (cl_mem)copy->src, dst = copy->dst;
+  cl_event event, *out = held(&event);
+  cl_int code;
   switch (work->kind) {
     case CDEVICE_COPY_H2D:
-      return cl.EnqueueWriteBuffer(queue, copy->dst, 0, dst, nbytes, (const char *)copy->src + copy->src_offset, 0,
-                                   NULL, NULL);
+      code = cl.EnqueueWriteBuffer(queue, dst, 0, to, nbytes, (const char *)copy->src + from, 0, NULL, out);
+      break;
     case CDEVICE_COPY_D2H:
-      return cl.EnqueueReadBuffer(queue, (cl_mem)copy->src, 0, src, nbytes, (char *)copy->dst + copy->dst_offset, 0,
-                                  NULL, NULL);
-    case KIND_FILL: return cl.EnqueueFillBuffer(queue, copy->dst, &work->byte, 1, dst, nbytes, 0, NULL, NULL);
-    default: return cl.EnqueueCopyBuffer(queue, (cl_mem)copy->src, copy->dst, src, dst, nbytes, 0, NULL, NULL);
+      code = cl.EnqueueReadBuffer(queue, src, 0, from, nbytes, (char *)copy->dst + to, 0, NULL, out);
+      break;
+    case KIND_FILL: code = cl.EnqueueFillBuffer(queue, dst, &work->byte, 1, to, nbytes, 0, NULL, out); break;
+    default: code = cl.EnqueueCopyBuffer(queue, src, dst, from, to, nbytes, 0, NULL, out);
   }
+  hold(event);
+  return code;
 }
 
 static const char *work_name(const cl_work *work) {
@@ -654,8 +782,8 @@ static int enqueue_foreign(const cl_work *work, const cl_lane *lane, cl_context 
       if (result) drain(queue);
     }
   }
-  if (before) cl.ReleaseEvent(before);
-  if (after) cl.ReleaseEvent(after);
+  hold(before);
+  hold(after);
   cl.ReleaseCommandQueue(queue);
   return result;
 }
@@ -671,7 +799,7 @@ static int do_work(const cl_work *work, void *stream, cdevice_error *err) {
   result = lane_of(device_of(work, &work->copies[0]), stream, &lane, err);
   if (!result) result = check_work(work, &lane, &foreign, err);
   if (result) return result;
-  if (lane.unordered && (code = cl.EnqueueBarrierWithWaitList(lane.queue, 0, NULL, NULL)))
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
     return fail(err, code, "clEnqueueBarrierWithWaitList");
   if (!foreign) return enqueue_all(work, lane.queue, lane.context, 0, err);
 
@@ -732,6 +860,7 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   cl_device_id *ids;
   cl_slot *slots;
   if (cl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL)) name[0] = 0;
+  if (strstr(name, "Portable Computing Language")) state.fragile = 1;
   if (cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n) || !n) {
     cdevice_dl_note(&state.dl, "platform \"%.60s\": no device", name);
     return 0;
@@ -963,7 +1092,7 @@ static int opencl_event_record(void *self, int64_t device, void *stream, cdevice
   if (code) return fail(err, code, "clEnqueueMarkerWithWaitList");
   code = cl.Flush(lane.queue); /* another queue may only wait for what was flushed */
   if (code) {
-    cl.ReleaseEvent(event);
+    hold(event);
     return fail(err, code, "clFlush");
   }
   out->slot = event;
@@ -1012,7 +1141,7 @@ static int opencl_event_wait_stream(void *self, int64_t device, void *sync_event
 static void opencl_event_destroy(void *self, int64_t device, cdevice_event *event) {
   (void)self, (void)device;
   if (!event || !event->slot) return;
-  if (cl.ReleaseEvent) cl.ReleaseEvent(event->slot);
+  if (cl.ReleaseEvent) hold(event->slot);
   event->slot = NULL;
   event->sync_event = NULL;
 }
@@ -1047,7 +1176,7 @@ static int opencl_event_notify(void *self, int64_t device, void *sync_event, voi
   if (!notice) return fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;
   notice->arg = arg;
-  code = cl.SetEventCallback(event, CL_COMPLETE, on_notice, notice);
+  code = when_over(event, on_notice, notice);
   if (code) {
     free(notice);
     return fail(err, code, "clSetEventCallback");
@@ -1089,6 +1218,7 @@ static int opencl_stream_wait_host(void *self, int64_t device, void *stream, cde
   (void)self;
   if (result) return result;
   code = cl.Finish(lane.queue);
+  sweep();
   return code ? fail(err, code, "clFinish") : 0;
 }
 
@@ -1182,15 +1312,17 @@ static int svm_alloc(void *self, int64_t device, int64_t nbytes, uint32_t alignm
 
 static int svm_free(void *self, int64_t device, void *pointer, void *sync_event, void *stream, cdevice_error *err) {
   cl_lane lane;
+  cl_event event;
   cl_int code;
   int result;
   if (!pointer) return 0;
   result = svm_lane(device, stream, &lane, err);
   if (!result) result = opencl_event_wait_stream(self, device, sync_event, stream, err);
   if (result) return result;
-  if (lane.unordered && (code = cl.EnqueueBarrierWithWaitList(lane.queue, 0, NULL, NULL)))
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
     return fail(err, code, "clEnqueueBarrierWithWaitList");
-  code = cl.EnqueueSVMFree(lane.queue, 1, &pointer, NULL, NULL, 0, NULL, NULL);
+  code = cl.EnqueueSVMFree(lane.queue, 1, &pointer, NULL, NULL, 0, NULL, held(&event));
+  hold(event);
   if (!code) code = cl.Flush(lane.queue);
   return code ? fail(err, code, "clEnqueueSVMFree") : 0;
 }
@@ -1198,6 +1330,7 @@ static int svm_free(void *self, int64_t device, void *pointer, void *sync_event,
 static int svm_copy(void *self, int64_t device, void *dst, const void *src, int64_t nbytes, void *stream,
                     cdevice_error *err) {
   cl_lane lane;
+  cl_event event;
   cl_int code;
   int result;
   (void)self;
@@ -1205,9 +1338,10 @@ static int svm_copy(void *self, int64_t device, void *dst, const void *src, int6
   if (nbytes < 0 || !dst || !src) return fail(err, CL_INVALID_VALUE, "copy of shared virtual memory");
   result = svm_lane(device, stream, &lane, err);
   if (result) return result;
-  if (lane.unordered && (code = cl.EnqueueBarrierWithWaitList(lane.queue, 0, NULL, NULL)))
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
     return fail(err, code, "clEnqueueBarrierWithWaitList");
-  code = cl.EnqueueSVMMemcpy(lane.queue, 0, dst, src, (size_t)nbytes, 0, NULL, NULL);
+  code = cl.EnqueueSVMMemcpy(lane.queue, 0, dst, src, (size_t)nbytes, 0, NULL, held(&event));
+  hold(event);
   return code ? fail(err, code, "clEnqueueSVMMemcpy") : 0;
 }
 

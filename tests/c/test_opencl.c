@@ -22,7 +22,7 @@ static int checks;
 
 #define CHECK(condition)                                                                                          \
   do {                                                                                                            \
-    checks++;                                                                                                     \
+    __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                                                                    \
     if (!(condition)) {                                                                                           \
       fprintf(stderr, "%s:%d: failed: %s\n  last error: %d %s: %s\n", __FILE__, __LINE__, #condition,             \
               (int)err.vendor_code, err.vendor_name, err.message);                                                \
@@ -369,6 +369,7 @@ static void test_gate(void) {
   CHECK(is_done(&received) == 0 && is_done(&copied) == 0);
   CHECK(be->compatible(be->self, a.data, &copied.slot, second) == 1);
   CHECK(be->event_notify(be->self, 0, &received.slot, latch_hit, &told, &err) == 0);
+  CHECK(is_done(&received) == 0);
   CHECK(user.on_destroy(a.data, on_destroyed, &freed) == 0);
   be->free(be->self, &a); /* while both copies are pending */
   CHECK(latch_count(&told) == 0 && latch_count(&freed) == 0 && back[0] == 0);
@@ -410,7 +411,8 @@ static void test_failed_event(void) {
   int done = -1;
   latch told = LATCH;
   cdevice_block a = new_block(0, 64, stream);
-  CHECK(user.barrier(stream, 1, &broken, NULL) == 0);
+  void *barrier = NULL; /* kept: PoCL 3.1 aborts when the event of a command behind a failed one has gone */
+  CHECK(user.barrier(stream, 1, &broken, &barrier) == 0);
   CHECK(down(&word, &a, 0, 4, stream) == 0);
   cdevice_event after = record(0, stream);
   CHECK(be->event_notify(be->self, 0, &after.slot, latch_hit, &told, &err) == 0);
@@ -432,6 +434,7 @@ static void test_failed_event(void) {
   }
   CHECK(result == EIO);
   be->event_destroy(be->self, 0, &after);
+  user.release_event(barrier);
   user.release_event(broken);
   be->free(be->self, &a);
   be->stream_destroy(be->self, 0, stream);
