@@ -22,7 +22,7 @@ static int checks;
 
 #define CHECK(condition)                                                                                          \
   do {                                                                                                            \
-    __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                                                                    \
+    __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                            \
     if (!(condition)) {                                                                                           \
       fprintf(stderr, "%s:%d: failed: %s\n  last error: %d %s: %s\n", __FILE__, __LINE__, #condition,             \
               (int)err.vendor_code, err.vendor_name, err.message);                                                \
@@ -404,6 +404,13 @@ static void test_gate(void) {
   be->stream_destroy(be->self, 0, second);
 }
 
+/* Intel's CPU runtime fails the command that waited for the event, and goes on with the next. */
+static int forgets_failures(void) {
+  cdevice_device_info info = {.struct_size = sizeof info};
+  CHECK(be->device_info(be->self, 0, &info, &err) == 0);
+  return strstr(info.name, "Intel(R) OpenCL") != NULL;
+}
+
 static void test_failed_event(void) {
   void *stream = new_stream(0), *other = new_stream(0);
   void *broken = new_gate(context_of(stream));
@@ -422,9 +429,13 @@ static void test_failed_event(void) {
   CHECK(!strcmp(err.vendor_name, "CL_OUT_OF_RESOURCES") && strstr(err.message, "CL_OUT_OF_RESOURCES"));
   CHECK(be->event_done(be->self, 0, &broken, &done, &err) == EIO && err.vendor_code == -5 && done == -1);
   /* The event behind it: failed too, whatever the runtime calls it. */
-  CHECK(be->event_wait_host(be->self, 0, &after.slot, &err) == EIO && err.vendor_code < 0 && err.vendor_name[0]);
-  CHECK(be->event_done(be->self, 0, &after.slot, &done, &err) == EIO && done == -1);
-  CHECK(be->event_wait_host(be->self, 0, &after.slot, NULL) == EIO);
+  if (forgets_failures()) {
+    CHECK(be->event_wait_host(be->self, 0, &barrier, &err) == EIO); /* the first behind it, at least */
+  } else {
+    CHECK(be->event_wait_host(be->self, 0, &after.slot, &err) == EIO && err.vendor_code < 0 && err.vendor_name[0]);
+    CHECK(be->event_done(be->self, 0, &after.slot, &done, &err) == EIO && done == -1);
+    CHECK(be->event_wait_host(be->self, 0, &after.slot, NULL) == EIO);
+  }
   CHECK(latch_wait(&told, 1) == 0);
   int result = be->event_wait_stream(be->self, 0, &broken, other, &err); /* at once, or on what comes after */
   if (!result) {
@@ -520,7 +531,7 @@ static void test_foreign_context(void) {
   CHECK(be->event_wait_stream(be->self, 0, &broken, stream, &err) == 0);
   received = record(0, stream);
   CHECK(user.set_status(broken, -9999) == 0);
-  CHECK(be->event_wait_host(be->self, 0, &received.slot, &err) == EIO);
+  CHECK(be->event_wait_host(be->self, 0, &received.slot, &err) == (forgets_failures() ? 0 : EIO));
   CHECK(be->event_wait_stream(be->self, 0, &broken, stream, &err) == EIO && err.vendor_code == -9999);
   CHECK(strstr(err.message, "-9999"));
   user.release_event(broken);
