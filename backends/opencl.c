@@ -411,16 +411,18 @@ static struct {
   size_t n_failed;
 } limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back. */
-static void limbo_look(size_t most) {
+/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back, and `patience` of
+ * those end it: behind a closed gate there may be very many. */
+static void limbo_look(size_t most, int patience) {
   if (most > limbo.n) most = limbo.n;
-  while (most--) {
+  while (most-- && patience) {
     cl_event event = limbo.pending[limbo.at];
     cl_int status = 0;
     limbo.at = (limbo.at + 1) % limbo.capacity;
     limbo.n--;
     if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
     if (status > 0) {
+      patience--;
       limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
     } else if (!status) {
       cl.ReleaseEvent(event);
@@ -440,7 +442,7 @@ static void hold(cl_event event) {
     return;
   }
   pthread_mutex_lock(&limbo.lock);
-  limbo_look(4);
+  limbo_look(4, 4);
   if (limbo.n == limbo.capacity) {
     size_t capacity = limbo.capacity ? 2 * limbo.capacity : 64;
     cl_event *pending = malloc(capacity * sizeof *pending);
@@ -461,7 +463,7 @@ static void hold(cl_event event) {
 static void sweep(void) {
   if (!state.fragile) return;
   pthread_mutex_lock(&limbo.lock);
-  limbo_look(limbo.n);
+  limbo_look(limbo.n, 32);
   pthread_mutex_unlock(&limbo.lock);
 }
 
