@@ -1,0 +1,193 @@
+"""OpenCL (device type 4): what is Python about it.
+
+The work is done by the table in ``opencl.c``. Here pyopencl's objects become the handles which that table takes, and
+handles become pyopencl's objects. pyopencl is imported when an object of it is asked for, never before.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+try:
+    from cdevice.backend import Backend as _Base
+except ImportError:  # not built yet, or this file is used alone
+    _Base = object
+
+__all__ = ["Backend", "OpenCLMemory"]
+
+
+@dataclass(frozen=True)
+class OpenCLMemory:
+    """Memory of somebody else's OpenCL object.
+
+    ``data`` is a ``cl_mem`` (0 when there are no bytes), ``offset`` and ``nbytes`` are bytes, ``dtype`` is numpy's type
+    string, ``events`` are ``cl_event`` handles to wait for before the data is read. All handles live as long as
+    ``owner``.
+    """
+
+    data: int
+    offset: int
+    nbytes: int
+    dtype: str
+    shape: tuple[int, ...]
+    device_id: int | None
+    owner: Any = field(repr=False)
+    events: tuple[int, ...] = ()
+    stream: int | None = None
+
+
+class Backend(_Base):
+    """OpenCL through any installed runtime; buffers are ``cl_mem`` handles, streams are command queues."""
+
+    name = "opencl"
+    device_type = 4
+    install_hint = (
+        "OpenCL needs a runtime and a loader: `apt-get install pocl-opencl-icd ocl-icd-libopencl1` for the CPU, or the "
+        "GPU vendor's; `pip install pyopencl` brings a loader and the Python objects (not `pyopencl[pocl]`, whose "
+        "kernels may not build)."
+    )
+
+    def as_stream(self, obj: Any) -> int | None:
+        """The ``cl_command_queue`` handle of a ``pyopencl.CommandQueue`` or an int; ``None`` stays ``None``.
+
+        The handle is borrowed: keep ``obj`` for as long as it is used.
+        """
+        if obj is None:
+            return None
+        if isinstance(obj, int) and not isinstance(obj, bool):
+            if obj <= 0:
+                raise ValueError(f"{obj} is not a cl_command_queue handle; None means the default queue")
+            return obj
+        cl = _imported()
+        if cl is not None and isinstance(obj, cl.CommandQueue):
+            return obj.int_ptr
+        raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
+
+    def owns(self, obj: Any) -> bool:
+        """Whether :meth:`from_object` takes this object. Imports nothing."""
+        cl = _imported()
+        if cl is None:
+            return False
+        array = sys.modules.get("pyopencl.array")
+        return isinstance(obj, cl.MemoryObjectHolder) or (array is not None and isinstance(obj, array.Array))
+
+    def from_object(self, obj: Any) -> OpenCLMemory:
+        """Describes a ``pyopencl.array.Array`` or ``pyopencl.Buffer``, without a copy.
+
+        Raises ``TypeError`` for other objects, ``ValueError`` for an array that is not contiguous or not in a
+        buffer (shared virtual memory has an address, not a ``cl_mem``).
+        """
+        if not self.owns(obj):
+            raise TypeError(f"expected pyopencl.array.Array or pyopencl.Buffer, not {type(obj).__name__}")
+        cl = _imported()
+        if isinstance(obj, cl.MemoryObjectHolder):
+            if obj.type != cl.mem_object_type.BUFFER:
+                raise ValueError("an OpenCL image is not a buffer")
+            return OpenCLMemory(obj.int_ptr, 0, obj.size, "|u1", (obj.size,), _device_id(cl, obj.context), obj)
+        if not obj.flags.c_contiguous:
+            raise ValueError("the array is not contiguous; pass array.copy()")
+        base = obj.base_data
+        if obj.nbytes and not isinstance(base, cl.MemoryObjectHolder):
+            raise ValueError("the array lies in shared virtual memory, which has no cl_mem; pass a copy in a buffer")
+        queue = obj.queue
+        return OpenCLMemory(
+            data=base.int_ptr if obj.nbytes else 0,
+            offset=int(obj.offset),
+            nbytes=int(obj.nbytes),
+            dtype=obj.dtype.str,
+            shape=tuple(int(n) for n in obj.shape),
+            device_id=_device_id(cl, obj.context, None if queue is None else queue.device),
+            owner=obj,
+            events=tuple(event.int_ptr for event in obj.events),
+            stream=None if queue is None else queue.int_ptr,
+        )
+
+    def to_object(
+        self,
+        handle: int,
+        nbytes: int,
+        *,
+        offset: int = 0,
+        dtype: Any = None,
+        shape: tuple[int, ...] | None = None,
+        stream: Any = None,
+        events: tuple[int, ...] = (),
+    ) -> Any:
+        """A ``pyopencl.Buffer`` on the memory, or with ``dtype`` a ``pyopencl.array.Array``; no copy.
+
+        The result holds a reference of its own to the ``cl_mem``. ``events`` (``cl_event`` handles) are what the array
+        waits for before it is used; a buffer has no place for them, so the caller orders its work after them. A
+        buffer that starts at ``offset`` or ends early is a sub-buffer, at a multiple of the device's alignment.
+        """
+        cl = _pyopencl()
+        if not handle:
+            raise ValueError("there is no buffer: the handle is NULL")
+        buffer = cl.Buffer.from_int_ptr(handle, retain=True)
+        if offset < 0 or nbytes < 0 or offset + nbytes > buffer.size:
+            raise ValueError(f"{nbytes} bytes from offset {offset} do not lie in a buffer of {buffer.size}")
+        if dtype is None:
+            if offset or nbytes != buffer.size:
+                buffer = buffer.get_sub_region(offset, nbytes)
+            return buffer
+        import numpy as np
+        import pyopencl.array as array
+
+        dtype = np.dtype(dtype)
+        if shape is None:
+            shape = (nbytes // dtype.itemsize,)
+        if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize > nbytes:
+            raise ValueError(f"shape {shape} of {dtype} needs more than {nbytes} bytes")
+        queue = self._queue(cl, stream)
+        if queue is not None and queue.context != buffer.context:
+            raise ValueError("the queue and the buffer belong to different OpenCL contexts")
+        held = [cl.Event.from_int_ptr(event, retain=True) for event in events]
+        return array.Array(
+            queue if queue is not None else buffer.context, shape, dtype, data=buffer, offset=offset, events=held
+        )
+
+    def _queue(self, cl: Any, stream: Any) -> Any:
+        if stream is None or isinstance(stream, cl.CommandQueue):
+            return stream
+        return cl.CommandQueue.from_int_ptr(self.as_stream(stream), retain=True)
+
+    def loader_path(self) -> str | None:
+        """The OpenCL loader in pyopencl's wheel, for machines without ``libOpenCL.so.1``. Imports nothing."""
+        spec = importlib.util.find_spec("pyopencl")
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            for folder in (pathlib.Path(place, ".libs"), pathlib.Path(place).parent / "pyopencl.libs"):
+                found = sorted(folder.glob("libOpenCL*"))
+                if found:
+                    return str(found[0])
+        return None
+
+
+def _imported() -> Any:
+    return sys.modules.get("pyopencl")
+
+
+def _pyopencl() -> Any:
+    try:
+        import pyopencl
+    except ImportError as error:
+        raise ImportError(f"pyopencl is needed for this. {Backend.install_hint}") from error
+    return pyopencl
+
+
+def _device_id(cl: Any, context: Any, device: Any = None) -> int | None:
+    """Position of the device (or the context's first listed one) among platforms x devices; None: not listed."""
+    listed = [d.int_ptr for platform in cl.get_platforms() for d in _devices(cl, platform)]
+    for candidate in [device] if device is not None else context.devices:
+        if candidate.int_ptr in listed:
+            return listed.index(candidate.int_ptr)
+    return None
+
+
+def _devices(cl: Any, platform: Any) -> list[Any]:
+    try:
+        return platform.get_devices()
+    except cl.Error:  # a platform without a device says so with an error
+        return []
