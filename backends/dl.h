@@ -120,20 +120,18 @@ static inline int cdevice_dl_mapped(cdevice_dl *dl, const char *prefix, const ch
   return -1;
 }
 
-/* The first of: a mapped file whose name begins with `prefix` (NULL: not looked for), the file named by the environment
- * variable (NULL: none), `names` up to its NULL.  A variable that is set is an order: when its file cannot be
- * opened, nothing else is taken instead.  0, or -1 with dl->tried filled. */
+/* The first of: the file named by the environment variable (NULL: none), a mapped file whose name begins with `prefix`
+ * (NULL: not looked for), `names` up to its NULL.  A variable that is set is an order: when its file cannot be opened,
+ * nothing else is taken instead.  0, or -1 with dl->tried filled. */
 static inline int cdevice_dl_open(cdevice_dl *dl, const char *prefix, const char *variable, const char *const *names,
                                   const char *probe) {
-  if (prefix && !cdevice_dl_mapped(dl, prefix, probe)) return 0;
-  if (variable) {
-    const char *value = getenv(variable);
-    if (value && *value) {
-      cdevice_dl_note(dl, "$%s is set", variable);
-      return cdevice_dl_try(dl, value, RTLD_NOW | RTLD_LOCAL, probe);
-    }
-    cdevice_dl_note(dl, "$%s: not set", variable);
+  const char *value = variable ? getenv(variable) : NULL;
+  if (value && *value) {
+    cdevice_dl_note(dl, "$%s is set", variable);
+    return cdevice_dl_try(dl, value, RTLD_NOW | RTLD_LOCAL, probe);
   }
+  if (variable) cdevice_dl_note(dl, "$%s: not set", variable);
+  if (prefix && !cdevice_dl_mapped(dl, prefix, probe)) return 0;
   for (; *names; names++)
     if (!cdevice_dl_try(dl, *names, RTLD_NOW | RTLD_LOCAL, probe)) return 0;
   return -1;

@@ -1251,8 +1251,8 @@ static int opencl_locate(void *self, const void *data, int32_t *device_type, int
   return 0;
 }
 
-/* Without a stream the question is about the default queues: is this one of their contexts? */
-static int opencl_compatible(void *self, const void *data, void *sync_event, void *stream) {
+/* Without a stream the question is about the device's default queue, whether or not it has been needed yet. */
+static int opencl_compatible(void *self, int64_t device, const void *data, void *sync_event, void *stream) {
   cl_context mem_context = NULL, event_context = NULL, context = NULL;
   cl_event event = NULL;
   (void)self;
@@ -1269,9 +1269,8 @@ static int opencl_compatible(void *self, const void *data, void *sync_event, voi
     cl_lane lane;
     return !lane_of(0, stream, &lane, NULL) && lane.context == context;
   }
-  for (int64_t i = 0; i < state.n; i++)
-    if (__atomic_load_n(&state.slots[i].queue, __ATOMIC_ACQUIRE) && state.slots[i].context == context) return 1;
-  return 0;
+  cl_lane lane;
+  return !lane_of(device, NULL, &lane, NULL) && lane.context == context;
 }
 
 /* Shared virtual memory. */

@@ -6,16 +6,13 @@ handles become pyopencl's objects. pyopencl is imported when an object of it is 
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import os
 import pathlib
 import sys
 from dataclasses import dataclass, field
 from typing import Any
-
-try:
-    from cdevice.backend import Backend as _Base
-except ImportError:  # not built yet, or this file is used alone
-    _Base = object
 
 __all__ = ["Backend", "OpenCLMemory"]
 
@@ -40,7 +37,7 @@ class OpenCLMemory:
     stream: int | None = None
 
 
-class Backend(_Base):
+class Backend:
     """OpenCL through any installed runtime; buffers are ``cl_mem`` handles, streams are command queues."""
 
     name = "opencl"
@@ -50,6 +47,21 @@ class Backend(_Base):
         "GPU vendor's; `pip install pyopencl` brings a loader and the Python objects (not `pyopencl[pocl]`, whose "
         "kernels may not build)."
     )
+
+    def __cdevice_backend__(self) -> bytes:
+        self._map_loader()
+        return b"opencl"
+
+    def _map_loader(self) -> None:
+        """Maps the loader of pyopencl's wheel where the system has none: the table then finds it."""
+        if os.environ.get("CDEVICE_OPENCL_LIBRARY"):
+            return
+        try:
+            ctypes.CDLL("libOpenCL.so.1")
+        except OSError:
+            path = self.loader_path()
+            if path:
+                ctypes.CDLL(path)
 
     def as_stream(self, obj: Any) -> int | None:
         """The ``cl_command_queue`` handle of a ``pyopencl.CommandQueue`` or an int; ``None`` stays ``None``.

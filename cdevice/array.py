@@ -112,6 +112,15 @@ class DeviceArray(_native.Array):
 
         return to_numpy(self)
 
+    def to_pyopencl(self, queue=None):
+        """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
+
+        ``queue``: its later work waits for the data on the device; None: the host waits.  Raises CannotExport.
+        """
+        from .interop.pyopencl import to_pyopencl
+
+        return to_pyopencl(self, queue)
+
     def __array__(self, dtype=None, copy=None):
         import numpy
 
@@ -124,7 +133,8 @@ class DeviceArray(_native.Array):
     # ---- checks and comparison ----
     def validate(self, level="structure"):
         """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends, views,
-        dictionary indices, UTF-8, null counts; waits for the event).  Raises InvalidArray with node and buffer."""
+        dictionary indices, UTF-8, null counts; waits for the event), on a device the sizes of its buffers as far as its
+        backend knows them.  Raises InvalidArray with node and buffer."""
         self._validate(level)
 
     def equals(self, other, *, nans_equal=False):

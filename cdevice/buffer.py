@@ -31,6 +31,12 @@ class Buffer:
         self._owner._readable("reading a buffer")
         return view(self._owner, self.address, self.size)
 
+    def to_pyopencl(self, queue=None):
+        """A pyopencl.Buffer on the same memory; later work of ``queue`` waits for it, None: the host waits."""
+        from .interop.pyopencl import buffer_to_pyopencl
+
+        return buffer_to_pyopencl(self._owner, self._index, queue)
+
     @property
     def __array_interface__(self):
         self._owner._readable("reading a buffer")

@@ -25,8 +25,8 @@ def _address(pointer):
 def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="structure"):
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
-    Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, buffers, and Python lists (with
-    ``schema``, else the type follows from the values).  ``schema``: see :func:`asschema`; a request to Arrow producers,
+    Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
+    objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).  ``schema``: see :func:`asschema`; a request to Arrow producers,
     an instruction for lists.  ``device``: where the result shall be; the data moves there if it is elsewhere, on
     ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
     "structure", "full" or None, see :meth:`DeviceArray.validate`.
@@ -67,6 +67,10 @@ def _from_object(obj, want, copy, validate):
 
         out = from_numpy(obj, want, copy=copy)
         return (out if want is None else _retyped(out, want)), bool(copy)
+    if type(obj).__module__.split(".")[0] == "pyopencl":
+        from .interop.pyopencl import from_pyopencl
+
+        return from_pyopencl(obj, want), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")

@@ -9,6 +9,7 @@ from ._device import DeviceType
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
 _BUILTIN = {
     1: ("cpu", "cdevice.backends.cpu:Backend"),
+    4: ("opencl", "cdevice.backends.opencl:Backend"),
 }
 
 _objects = {}  # device type -> the Python object behind a registered backend, if there is one

@@ -16,7 +16,9 @@ struct frame {
 
 struct context {
   int level;
-  bool readable; /* contents may be read now */
+  bool readable;          /* contents may be read now */
+  struct cdv_slot *slot;  /* level 2 on a device: who knows how large its buffers are */
+  int64_t device;
 };
 
 /* ---- messages ---- */
@@ -342,6 +344,22 @@ static int full(const struct frame *f, const struct cdv_layout *l, const struct 
 }
 
 /* ---- arrays ---- */
+
+/* Is a device's buffer alive and large enough, as far as its backend can tell? */
+static int device_buffer(const struct frame *f, const struct context *c, int64_t i, const void *data, int64_t need) {
+  const cdevice_backend *b = &c->slot->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int32_t type = 0;
+  int64_t device = c->device, nbytes = -1;
+  int r = b->locate(b->self, data, &type, &device, &nbytes, &err);
+  if (r == ENOTSUP) return 0;
+  if (r) return bad(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
+  if (nbytes >= 0 && nbytes < need)
+    return bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes, b->name,
+               (long long)need);
+  return 0;
+}
+
 static int fixed_buffers(const struct frame *f, const struct context *c, const struct cdv_layout *l,
                          const struct ArrowSchema *s, const struct ArrowArray *a) {
   const unsigned char *roles = cdv_layout_roles(l);
@@ -350,6 +368,10 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
     int role = roles[i];
     int64_t need = cdv_buffer_bytes(l, role, end);
     if (need < 0) return bad(f, i, INVALID, "%lld values need more bytes than 64 bits can count", (long long)end);
+    if (a->buffers[i] && c->slot && a->length > 0) {
+      int r = device_buffer(f, c, i, a->buffers[i], need);
+      if (r) return r;
+    }
     if (a->buffers[i] || role == CDV_BYTES) continue;
     if (role == CDV_VALIDITY) {
       if (a->null_count > 0)
@@ -469,7 +491,11 @@ int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d
   if (d->device_type == ARROW_DEVICE_CPU && d->sync_event)
     return bad(&top, -1, INVALID, "a CPU array with a sync_event, which only devices have");
   /* with an event pending nothing may be read yet */
-  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type)};
+  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id};
+  if (level >= 2 && !cdv_host_accessible(d->device_type)) {
+    int r = cdv_slot_ready(d->device_type, &c.slot);
+    if (r) return r;
+  }
   return array_tree(&top, &c, schema, &d->array);
 }
 
@@ -480,13 +506,14 @@ int cdv_check_view(struct cdv_array *a, int level) {
   node.length = a->length;
   node.null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
   int done = 0;
-  struct context c = {level, cdv_host_accessible(a->root->own.device_type)};
+  struct context c = {level, cdv_host_accessible(a->root->own.device_type), NULL, a->root->own.device_id};
   if (c.readable) {
     int r = level >= 2 ? cdv_event_wait_host(a) : cdv_event_ready(a, &done);
     if (r) return r;
     c.readable = level >= 2 || done;
   } else if (level >= 2) {
-    return cdv_array_readable(a, "validate(\"full\")");
+    int r = cdv_slot_ready(a->root->own.device_type, &c.slot);
+    if (r) return r;
   }
   return array_tree(&top, &c, a->schema->node, &node);
 }

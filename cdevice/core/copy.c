@@ -694,7 +694,7 @@ static int choose_streams(struct plan *p, void *stream) {
     if (!stream) r = p->to->table.current_stream(p->to->table.self, p->to_device, &p->to_stream, &err);
     if (r) return backend_error(p, p->to, r, &err, "asking for the current stream");
   }
-  if (p->from && same_family(p) && !to_cpu) {
+  if (p->from && !p->across && !to_cpu) {
     p->from_stream = p->to_stream; /* one queue does all, nothing waits on the host */
     return 0;
   }
@@ -720,67 +720,76 @@ static int relabel(struct cdv_array *a, struct cdv_array **out) {
   return r;
 }
 
-int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always, struct cdv_array **out) {
+/* One attempt; across: through the host even between devices of one family. */
+static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array **out) {
+  struct cdv_array *a = p->src;
   const struct ArrowDeviceArray *own = &a->root->own;
-  if (type == ARROW_DEVICE_CPU) device = -1;
-  if (!always && own->device_type == type && (own->device_id == device || type == ARROW_DEVICE_CPU)) {
-    return cdv_array_slice(a, 0, a->length, out);
-  }
-  if (!always && type == ARROW_DEVICE_CPU && cdv_host_accessible(own->device_type)) return relabel(a, out);
-  struct plan p = {.src = a, .from_device = own->device_id, .to_device = device};
-  int r = cdv_slot_ready(type, &p.to);
-  if (r) return r;
-  if (own->device_type != ARROW_DEVICE_CPU) {
-    r = cdv_slot_ready(own->device_type, &p.from);
-    if (r) return r;
-  }
-  cdevice_error err = {.struct_size = sizeof err};
-  cdevice_device_info info = {.struct_size = sizeof info};
-  int64_t count = 0;
-  r = p.to->table.device_count(p.to->table.self, &count, &err);
-  if (!r && type != ARROW_DEVICE_CPU && (device < 0 || device >= count))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p.to->table.name, (long long)device, (long long)count);
-  if (!r) r = p.to->table.device_info(p.to->table.self, device, &info, &err);
-  if (r) return backend_error(&p, p.to, r, &err, "asking about a device");
-  p.alignment = info.alignment > 64 ? info.alignment : 64;
-  p.packed = a->root->packed;
-  int done = 0;
+  int done = 0, r = 0;
   if (cdv_host_accessible(own->device_type)) r = cdv_event_ready(a, &done);
-  if (!r) r = choose_streams(&p, stream);
-  if (r) return r;
-  p.readable = done;
-  p.across = !done && type != ARROW_DEVICE_CPU && !same_family(&p);
-  if (!done) { /* the work that makes the data comes first */
-    r = cdv_event_wait_stream(a, p.from_stream == p.to_stream && same_family(&p) ? type : own->device_type, p.from_stream);
-    if (r) return r;
+  p->readable = done;
+  p->across = p->across || (!done && type != ARROW_DEVICE_CPU && !same_family(p));
+  if (!r) r = choose_streams(p, stream);
+  if (!r && !done) { /* the work that makes the data comes first */
+    bool one_queue = !p->across && type != ARROW_DEVICE_CPU;
+    r = one_queue ? cdv_event_wait_stream(a, type, p->to_device, p->to_stream)
+                  : cdv_event_wait_stream(a, own->device_type, p->from_device, p->from_stream);
   }
+  if (r) return r;
   struct ArrowDeviceArray made;
   memset(&made, 0, sizeof made);
   made.device_type = type;
-  made.device_id = device;
+  made.device_id = p->to_device;
   made.array.release = copied_release;
-  r = make_plan(&p, &made.array);
-  if (!r && !p.readable && type != ARROW_DEVICE_CPU && !p.across) r = fetch_rebased(&p);
-  if (!r) r = lay_out(&p);
-  made.array.private_data = p.arena;
-  made.array.release = copied_release;
+  r = make_plan(p, &made.array);
+  if (!r && !p->readable && type != ARROW_DEVICE_CPU && !p->across) r = fetch_rebased(p);
+  if (!r) r = lay_out(p);
+  made.array.private_data = p->arena;
   struct cdv_array *b = NULL;
   if (!r) r = cdv_array_import(&made, a->schema, 0, &b); /* unfinished: buffers are set below */
   if (!r) {
     b->packed = 1;
-    r = transfer(&p, b);
-    b->own.array.private_data = p.arena;
+    r = transfer(p, b);
   }
   if (r && b) {
     struct cdv_error saved = *cdv_error_last(); /* giving memory back must not hide it */
     cdv_array_unref(b);
     *cdv_error_last() = saved;
   } else if (r) {
-    arena_free(p.arena);
+    arena_free(p->arena);
   } else {
     *out = b;
   }
-  free(p.pieces);
-  free(p.items);
+  free(p->pieces);
+  free(p->items);
+  return r;
+}
+
+int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always, struct cdv_array **out) {
+  const struct ArrowDeviceArray *own = &a->root->own;
+  if (type == ARROW_DEVICE_CPU) device = -1;
+  if (!always && own->device_type == type && (own->device_id == device || type == ARROW_DEVICE_CPU))
+    return cdv_array_slice(a, 0, a->length, out);
+  if (!always && type == ARROW_DEVICE_CPU && cdv_host_accessible(own->device_type)) return relabel(a, out);
+  struct plan p = {.src = a, .from_device = own->device_id, .to_device = device};
+  int r = cdv_slot_ready(type, &p.to);
+  if (!r && own->device_type != ARROW_DEVICE_CPU) r = cdv_slot_ready(own->device_type, &p.from);
+  if (r) return r;
+  cdevice_error err = {.struct_size = sizeof err};
+  cdevice_device_info info = {.struct_size = sizeof info};
+  int64_t count = 0;
+  r = p.to->table.device_count(p.to->table.self, &count, &err);
+  if (!r && type != ARROW_DEVICE_CPU && (device < 0 || device >= count))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p.to->table.name, (long long)device,
+                    (long long)count);
+  if (!r) r = p.to->table.device_info(p.to->table.self, device, &info, &err);
+  if (r) return backend_error(&p, p.to, r, &err, "asking about a device");
+  p.alignment = info.alignment > 64 ? info.alignment : 64;
+  p.packed = a->root->packed;
+  struct plan direct = p;
+  r = attempt(&direct, type, stream, out);
+  if (r == ENOTSUP && !direct.across && p.from && same_family(&p) && type != ARROW_DEVICE_CPU) {
+    p.across = true; /* these two cannot copy among themselves: other contexts, no peer access */
+    r = attempt(&p, type, stream, out);
+  }
   return r;
 }

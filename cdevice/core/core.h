@@ -281,7 +281,8 @@ int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *sour
 /* ---- event.c: the only reader of sync_event ---- */
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);
-int cdv_event_wait_stream(struct cdv_array *array, int32_t device_type, void *stream);
+/* Makes a stream of this device wait. */
+int cdv_event_wait_stream(struct cdv_array *array, int32_t device_type, int64_t device, void *stream);
 
 /* cffi: end */
 

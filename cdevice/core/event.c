@@ -37,8 +37,8 @@ int cdv_event_wait_host(struct cdv_array *a) {
   return 0;
 }
 
-/* stream belongs to device_type; another family's stream cannot wait for the event, so the host does. */
-int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, void *stream) {
+/* Another family's stream cannot wait for the event, so the host does. */
+int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, int64_t device, void *stream) {
   struct cdv_array *root = a->root;
   if (known_done(root)) return 0;
   struct cdv_slot *slot, *other;
@@ -47,7 +47,7 @@ int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, void *stream
   if (r) return r;
   if (slot != other && strcmp(slot->table.family, other->table.family)) return cdv_event_wait_host(a);
   cdevice_error err = {.struct_size = sizeof err};
-  r = slot->table.event_wait_stream(slot->table.self, root->own.device_id, root->own.sync_event, stream, &err);
+  r = other->table.event_wait_stream(other->table.self, device, root->own.sync_event, stream, &err);
   if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "making a stream wait for an event");
   return 0;
 }

@@ -116,8 +116,8 @@ static int no_locate(void *self, const void *data, int32_t *type, int64_t *devic
   (void)self, (void)data, (void)type, (void)device, (void)nbytes;
   return not_offered(err, "look-up of buffers");
 }
-static int no_compatible(void *self, const void *data, void *event, void *stream) {
-  (void)self, (void)data, (void)event, (void)stream;
+static int no_compatible(void *self, int64_t device, const void *data, void *event, void *stream) {
+  (void)self, (void)device, (void)data, (void)event, (void)stream;
   return 1;
 }
 static int address_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,

@@ -577,7 +577,7 @@ static PyObject *a_wait_stream(PyObject *self, PyObject *args) { /* (device type
   if (!a || !PyArg_ParseTuple(args, "iO", &type, &handle)) return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
   if (!stream && PyErr_Occurred()) return NULL;
-  WITHOUT_GIL(a, r, cdv_event_wait_stream(a, type, stream));
+  WITHOUT_GIL(a, r, cdv_event_wait_stream(a, type, a->root->own.device_id, stream));
   if (r) return raise_last();
   Py_RETURN_NONE;
 }

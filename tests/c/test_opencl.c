@@ -338,8 +338,8 @@ static void test_copies(void) {
   CHECK(be->locate(be->self, a.data, &type, &device, &nbytes, &err) == 0);
   CHECK(type == ARROW_DEVICE_OPENCL && device == 0 && nbytes == (int64_t)sizeof host);
   CHECK(be->locate(be->self, NULL, &type, &device, &nbytes, &err) == EINVAL);
-  CHECK(be->compatible(be->self, a.data, NULL, stream) == 1 && be->compatible(be->self, a.data, NULL, NULL) == 1);
-  CHECK(be->compatible(be->self, NULL, NULL, NULL) == 1);
+  CHECK(be->compatible(be->self, 0, a.data, NULL, stream) == 1 && be->compatible(be->self, 0, a.data, NULL, NULL) == 1);
+  CHECK(be->compatible(be->self, 0, NULL, NULL, NULL) == 1);
   void *current = NULL, *again = NULL;
   CHECK(be->current_stream(be->self, 0, &current, &err) == 0 && current);
   CHECK(be->current_stream(be->self, 0, &again, &err) == 0 && again == current);
@@ -367,7 +367,7 @@ static void test_gate(void) {
   CHECK(down(back, &a, 0, sizeof back, second) == 0);
   cdevice_event received = record(0, second);
   CHECK(is_done(&received) == 0 && is_done(&copied) == 0);
-  CHECK(be->compatible(be->self, a.data, &copied.slot, second) == 1);
+  CHECK(be->compatible(be->self, 0, a.data, &copied.slot, second) == 1);
   CHECK(be->event_notify(be->self, 0, &received.slot, latch_hit, &told, &err) == 0);
   CHECK(is_done(&received) == 0);
   CHECK(user.on_destroy(a.data, on_destroyed, &freed) == 0);
@@ -468,9 +468,9 @@ static void test_foreign_context(void) {
   CHECK(context_of(queue) == context);
   CHECK(be->locate(be->self, theirs.data, &type, &at, &nbytes, &err) == 0);
   CHECK(type == 4 && at == 0 && nbytes == (int64_t)sizeof host);
-  CHECK(be->compatible(be->self, theirs.data, NULL, queue) == 1);
-  CHECK(be->compatible(be->self, theirs.data, NULL, stream) == 0);
-  CHECK(be->compatible(be->self, theirs.data, NULL, NULL) == 0);
+  CHECK(be->compatible(be->self, 0, theirs.data, NULL, queue) == 1);
+  CHECK(be->compatible(be->self, 0, theirs.data, NULL, stream) == 0);
+  CHECK(be->compatible(be->self, 0, theirs.data, NULL, NULL) == 0);
   numbers(host, n, 1);
 
   /* Their buffers on our stream, whose gate is closed: nothing blocks, nothing is lost, the order is kept. */
@@ -509,8 +509,8 @@ static void test_foreign_context(void) {
   gate = close_gate(queue);
   CHECK(up(&theirs, 0, host, sizeof host, queue) == 0);
   cdevice_event made = record(0, queue);
-  CHECK(be->compatible(be->self, NULL, &made.slot, stream) == 0);
-  CHECK(be->compatible(be->self, theirs.data, &made.slot, queue) == 1);
+  CHECK(be->compatible(be->self, 0, NULL, &made.slot, stream) == 0);
+  CHECK(be->compatible(be->self, 0, theirs.data, &made.slot, queue) == 1);
   CHECK(be->event_wait_stream(be->self, 0, &made.slot, stream, &err) == 0);
   CHECK(down(back, &theirs, 0, sizeof host, stream) == 0);
   cdevice_event received = record(0, stream);
@@ -615,7 +615,7 @@ static void test_peer(int64_t count) {
     void *gate = close_gate(zero);
     CHECK(up(&a, 0, host, sizeof host, NULL) == 0);
     cdevice_event sent = record(0, NULL);
-    if (be->compatible(be->self, b.data, &sent.slot, NULL)) {
+    if (be->compatible(be->self, 0, b.data, &sent.slot, NULL)) {
       CHECK(be->event_wait_stream(be->self, to, &sent.slot, NULL, &err) == 0);
       CHECK(be->copy(be->self, CDEVICE_COPY_PEER, list, 1, NULL, &err) == 0);
       CHECK(down(back, &b, 0, sizeof back, NULL) == 0);

@@ -107,7 +107,7 @@ typedef struct cdevice_backend {
 
   /* required */
 
-  /* Once, on first use.  ENODEV: nothing here to serve (err->message says what is missing and was tried); any
+  /* On first use, until it succeeds once.  ENODEV: nothing here to serve (err->message says what is missing and was tried); any
    * other code is a fault.  May block. */
   int (*start)(void *self, const cdevice_host *host, cdevice_error *err);
   int (*device_count)(void *self, int64_t *out, cdevice_error *err);
@@ -115,8 +115,9 @@ typedef struct cdevice_backend {
   int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
   /* Never fails; after the vendor's runtime is gone it does nothing.  Blocks only with CAP_FREE_BLOCKS. */
   void (*free)(void *self, const cdevice_block *block);
-  /* Enqueues n copies.  Host memory stays valid until the stream has passed them; without CAP_EVENTS the copies
-   * are complete on return. */
+  /* Enqueues n copies, all of one kind.  Host memory stays valid until the stream has passed them; without CAP_EVENTS
+   * the copies are complete on return.  NULL: the default stream of the copies' device, for PEER of the target's.
+   * ENOTSUP for D2D or PEER: the core goes through the host.  A failing call may wait for what it has sent. */
   int (*copy)(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
 
   /* required with CAP_EVENTS */
@@ -127,7 +128,8 @@ typedef struct cdevice_backend {
   int (*event_done)(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
   /* Blocks until the device has passed it. */
   int (*event_wait_host)(void *self, int64_t device, void *sync_event, cdevice_error *err);
-  /* Makes later work on stream wait; the host does not. */
+  /* Makes later work on a stream of `device` wait; the host does not.  The event may be of another device of the
+   * family. */
   int (*event_wait_stream)(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err);
   /* Legal while pending; never blocks. */
   void (*event_destroy)(void *self, int64_t device, cdevice_event *event);
@@ -145,16 +147,18 @@ typedef struct cdevice_backend {
   void (*stream_destroy)(void *self, int64_t device, void *stream);
   /* Blocks until the stream is empty. */
   int (*stream_wait_host)(void *self, int64_t device, void *stream, cdevice_error *err);
-  /* Calls fn(arg) once the device has passed the event, on a foreign thread; fn must not call the vendor's API. */
+  /* Calls fn(arg) once the device has passed the event or it has failed, on a foreign thread, or on this one before
+   * returning; fn must not call the vendor's API. */
   int (*event_notify)(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
                       cdevice_error *err);
   int (*fill)(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
               cdevice_error *err);
-  /* Where a buffer lives and how large it is (*nbytes = -1: cannot be known).  EINVAL: not a live buffer. */
+  /* Where a buffer lives and how large it is (*nbytes = -1: cannot be known).  *device is a hint on entry, where one
+   * buffer belongs to several devices.  EINVAL: not a live buffer. */
   int (*locate)(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
                 cdevice_error *err);
-  /* May the work of `stream` use this buffer or event directly?  1 or 0.  Absent: always 1. */
-  int (*compatible)(void *self, const void *data, void *sync_event, void *stream);
+  /* May work on `stream` of `device` use this buffer or event directly (either may be NULL)?  1 or 0.  Absent: 1. */
+  int (*compatible)(void *self, int64_t device, const void *data, void *sync_event, void *stream);
   void (*stop)(void *self); /* at unregistration, when nothing of this backend lives */
   const void *(*extension)(void *self, const char *id); /* a struct named by a string, or NULL */
 } cdevice_backend;

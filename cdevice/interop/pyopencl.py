@@ -1,0 +1,120 @@
+"""pyopencl arrays and buffers in and out, without a copy."""
+
+import ctypes
+
+_OPENCL = 4
+
+
+def _backend():
+    from ..registry import backend_object
+
+    return backend_object(_OPENCL)
+
+
+class _Owner:
+    """What an imported array keeps: the pyopencl object and the event to wait for."""
+
+    def __init__(self, obj, event):
+        self.obj, self.event = obj, event
+        self.cell = ctypes.c_void_p(event.int_ptr) if event is not None else None
+
+
+def from_pyopencl(obj, schema=None):
+    """A pyopencl.array.Array or pyopencl.Buffer as a DeviceArray on its device; bytes as uint8.
+
+    The event is a marker behind the array's events and, where it has a queue, behind all that was enqueued there.
+    Raises TypeError and ValueError for what has no Arrow type or no buffer, ArgumentError for a device that this
+    process's OpenCL loader does not list.
+    """
+    import numpy
+    import pyopencl
+
+    from ..convert import _retyped, from_buffers
+    from ..errors import ArgumentError
+    from ..schema import Schema
+    from .numpy import _format_of
+
+    memory = _backend().from_object(obj)
+    dtype = numpy.dtype(memory.dtype)
+    format = _format_of(dtype)
+    if format is None:
+        raise TypeError(f"pyopencl arrays of {dtype} have no Arrow type")
+    if memory.device_id is None:
+        raise ArgumentError("the buffer's OpenCL device is none of those that cdevice lists")
+    if memory.offset % dtype.itemsize:
+        raise ValueError(f"the array begins at byte {memory.offset}, no multiple of {dtype.itemsize}")
+    marker = None
+    queue = getattr(obj, "queue", None)
+    events = list(getattr(obj, "events", ()))
+    if queue is not None:
+        marker = pyopencl.enqueue_marker(queue, wait_for=events or None)
+        queue.flush()
+    elif events:
+        pyopencl.wait_for_events(events)
+    owner = _Owner(obj, marker)
+    length = 1
+    for n in memory.shape:
+        length *= n
+    out = from_buffers(
+        Schema.make(format),
+        length,
+        [None, memory.data or None],
+        offset=memory.offset // dtype.itemsize,
+        null_count=0,
+        device=(_OPENCL, memory.device_id),
+        owner=owner,
+        event=None if marker is None else ctypes.addressof(owner.cell),
+    )
+    return out if schema is None else _retyped(out, schema)
+
+
+def _order(array, queue):
+    """Puts later work of the queue behind the data; without a queue the host waits."""
+    if queue is None:
+        array.synchronize()
+    else:
+        array.wait(queue)
+
+
+def buffer_to_pyopencl(array, index, queue=None):
+    """Buffer ``index`` as a pyopencl.Buffer that holds its own reference to the memory object."""
+    _require_opencl(array)
+    address, size = array._buffer(index)
+    if not address:
+        raise ValueError("there is no buffer")
+    _order(array, queue)
+    import pyopencl
+
+    return pyopencl.Buffer.from_int_ptr(address, retain=True)
+
+
+def to_pyopencl(array, queue=None):
+    """The values of a fixed-width array without nulls as a pyopencl.array.Array on the same memory."""
+    from ..errors import CannotExport
+    from .numpy import _DTYPES
+
+    _require_opencl(array)
+    dtype = _DTYPES.get(array._format)
+    if dtype is None or array._schema.dictionary is not None:
+        raise CannotExport(f"{array.type} is no pyopencl array; take array.buffers[i].to_pyopencl()")
+    if array.null_count != 0:
+        raise CannotExport("the array has nulls, or may have; take array.buffers[i].to_pyopencl()")
+    if not array.length:
+        raise CannotExport("an empty array has no OpenCL buffer")
+    import numpy
+
+    itemsize = numpy.dtype(dtype).itemsize
+    _order(array, queue)
+    return _backend().to_object(
+        array._buffer(1)[0],
+        array.length * itemsize,
+        offset=array.offset * itemsize,
+        dtype=dtype,
+        shape=(array.length,),
+        stream=queue,
+    )
+
+
+def _require_opencl(array):
+    if array.device_type_id != _OPENCL:
+        raise TypeError(f"the data is on {array.device}; bring it to OpenCL with .to(\"opencl\")")
