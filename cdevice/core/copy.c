@@ -531,8 +531,8 @@ static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, 
     int64_t n = end - at < chunk ? end - at : chunk;
     r = stage_free_again(p, s);
     if (!r && s->size < n) {
-      free(s->memory);
-      s->memory = malloc((size_t)n);
+      cdv_stage_free(s->memory);
+      s->memory = cdv_stage_alloc((size_t)n);
       s->size = s->memory ? n : 0;
       if (!s->memory) r = cdv_fail_memory(n, "a staging chunk");
     }
@@ -680,7 +680,7 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (r && !to_cpu) b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL); /* nothing may be under way */
   for (int i = 0; i < 2; i++) {
     if (stages[i].pending) b->event_destroy(b->self, p->to_device, &stages[i].event);
-    free(stages[i].memory);
+    cdv_stage_free(stages[i].memory);
   }
   return r;
 }

@@ -137,6 +137,8 @@ bool cdv_host_accessible(int32_t device_type);
 /* ---- block.c: memory for exports, from a small cache ---- */
 void *cdv_block_alloc(size_t size);
 void cdv_block_free(void *block, size_t size);
+void *cdv_stage_alloc(size_t size); /* 64-byte aligned */
+void cdv_stage_free(void *stage);
 
 /* ---- bitmap.c ---- */
 int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length);
@@ -275,7 +277,7 @@ int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_
                    struct cdv_array **out);
 
 /* ---- reclaim.c ---- */
-/* Keeps a source (may be NULL) and malloc'ed memory until the event of `array`, recorded on `stream`, has passed. */
+/* Keeps a source and staging memory (each may be NULL) until the event of `array`, recorded on `stream`, has passed. */
 int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more);
 
 /* ---- event.c: the only reader of sync_event ---- */

@@ -46,8 +46,8 @@ static void push(_Atomic(struct kept *) *stack, struct kept *k) {
 
 static void give_back(struct kept *k) {
   if (k->source) cdv_array_unref(k->source);
-  free(k->memory[0]);
-  free(k->memory[1]);
+  cdv_stage_free(k->memory[0]);
+  cdv_stage_free(k->memory[1]);
   cdv_slot_use(k->slot, -1);
   free(k);
   atomic_fetch_sub(&n_kept, 1);
