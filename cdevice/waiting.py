@@ -2,25 +2,16 @@
 
 import time
 
+SLICE = 0.02  # seconds between two looks at pending signals
+
 
 def wait_host(array, timeout=None):
-    """Blocks until the event of ``array`` has passed.
-
-    The main thread asks in short slices, so that signals are handled between them; other threads, and backends whose
-    events cannot be asked, wait in one call.
-    """
-    if array.ready:
+    """Blocks until the event of ``array`` has passed; TimeoutError after ``timeout`` seconds."""
+    if timeout is None:
+        while not array._wait_for(SLICE):
+            pass  # Ctrl-C is raised here
         return
-    import threading
-
-    if timeout is None and threading.current_thread() is not threading.main_thread():
-        array._wait_host()
-        return
-    end = None if timeout is None else time.monotonic() + timeout
-    pause = 20e-6
-    while not array.ready:
-        left = pause if end is None else min(pause, end - time.monotonic())
-        if left <= 0:
+    end = time.monotonic() + timeout
+    while not array._wait_for(min(SLICE, end - time.monotonic())):
+        if time.monotonic() >= end:
             raise TimeoutError(f"the data on {array.device} was not ready after {timeout} s")
-        time.sleep(left)
-        pause = min(pause * 1.5, 2e-3)

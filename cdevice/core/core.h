@@ -283,6 +283,8 @@ int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *sour
 /* ---- event.c: the only reader of sync_event ---- */
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);
+/* The same for a limited time; *done says how it ended. */
+int cdv_event_wait_for(struct cdv_array *array, int64_t nanoseconds, int *done);
 /* Makes a stream of this device wait. */
 int cdv_event_wait_stream(struct cdv_array *array, int32_t device_type, int64_t device, void *stream);
 

@@ -1,7 +1,9 @@
 /* event.c - the only reader of sync_event: every import, copy and export passes through here. */
 #include "core.h"
 
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 /* The backend that understands the array's event, or an error that says what is missing. */
 static int event_slot(struct cdv_array *root, struct cdv_slot **out) { return cdv_slot_ready(root->own.device_type, out); }
@@ -22,6 +24,25 @@ int cdv_event_ready(struct cdv_array *a, int *done) {
   if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "asking an event");
   if (*done) atomic_store_explicit(&root->event_done, 1, memory_order_release);
   return 0;
+}
+
+/* Asks again and again for up to so many nanoseconds; pauses grow with the time waited, so little is lost at the end. */
+int cdv_event_wait_for(struct cdv_array *a, int64_t nanoseconds, int *done) {
+  struct timespec begin, now, pause = {0, 0};
+  int r = cdv_event_ready(a, done);
+  if (r || *done) return r;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (int64_t waited = 0; !r && !*done && waited < nanoseconds;) {
+    pause.tv_nsec = waited / 32 < 2000000 ? waited / 32 : 2000000;
+    if (waited < 50000)
+      sched_yield();
+    else
+      nanosleep(&pause, NULL);
+    r = cdv_event_ready(a, done);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    waited = (now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec;
+  }
+  return r;
 }
 
 int cdv_event_wait_host(struct cdv_array *a) {

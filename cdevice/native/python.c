@@ -570,6 +570,16 @@ static PyObject *a_wait_host(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+static PyObject *a_wait_for(PyObject *self, PyObject *seconds) { /* -> has it passed? */
+  struct cdv_array *a = array_of(self);
+  double s = a ? PyFloat_AsDouble(seconds) : 0;
+  int r, done = 0;
+  if (!a || PyErr_Occurred()) return NULL;
+  int64_t ns = s <= 0 ? 0 : s > 1e6 ? (int64_t)1000000000000000 : (int64_t)(s * 1e9);
+  WITHOUT_GIL(a, r, cdv_event_wait_for(a, ns, &done));
+  return r ? raise_last() : PyBool_FromLong(done);
+}
+
 static PyObject *a_wait_stream(PyObject *self, PyObject *args) { /* (device type, stream handle) */
   struct cdv_array *a = array_of(self);
   int type, r;
@@ -703,6 +713,7 @@ static PyMethodDef a_methods[] = {
     {"_equal", a_equal, METH_VARARGS, NULL},
     {"_copy", a_copy, METH_VARARGS, NULL},
     {"_wait_host", a_wait_host, METH_NOARGS, NULL},
+    {"_wait_for", a_wait_for, METH_O, NULL},
     {"_wait_stream", a_wait_stream, METH_VARARGS, NULL},
     {"_readable", a_readable, METH_O, NULL},
     {"_export_structs", a_export_structs, METH_VARARGS, NULL},
