@@ -1,0 +1,348 @@
+"""OpenCL: a device that really is asynchronous, through the same calls as every other.
+
+Queues are held by user events, never by sleeping.  On PoCL, and on Intel's runtime where it is installed.
+"""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import cdevice
+from cdevice._ext import ffi, lib
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
+cla = pytest.importorskip("pyopencl.array", reason="pip install pyopencl")
+
+if not cdevice.device("opencl").is_available:
+    pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1", allow_module_level=True)
+
+DEVICES = [str(d) for d in cdevice.devices("opencl")]
+
+
+def table():
+    return pa.record_batch(
+        {
+            "i": pa.array([1, 2, None, 4, 5, None, 7, 8, 9, 10, 11]),
+            "b": pa.array([True, None, False, True, True, False, None, True, False, True, True]),
+            "s": pa.array(["a", None, "ccc", "", "e" * 30, "f", "g", None, "i", "jj", "k"]),
+            "v": pa.array(["x" * 20, None, "y", "z" * 30, "", "p", "q" * 13, "r", "s", "t", "u"], pa.string_view()),
+            "l": pa.array([[1], None, [], [2, 3], [4], [5, None], [6], [], [7], None, [8]]),
+            "lv": pa.array([[1], None, [], [2, 3], [4], [5], [6], [], [7], None, [8]], pa.list_view(pa.int32())),
+            "f": pa.array([[1, 2]] * 5 + [None] + [[3, 4]] * 5, pa.list_(pa.int16(), 2)),
+            "st": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}] + [{"a": 3, "b": "z"}] * 8),
+            "m": pa.array([[("k", 1)], None, []] + [[("a", 2), ("b", None)]] * 8, pa.map_(pa.string(), pa.int32())),
+            "d": pa.array(["u", "v", "u", None, "w", "u", "v", "u", None, "w", "x"]).dictionary_encode(),
+            "r": pa.RunEndEncodedArray.from_arrays([3, 7, 11], ["p", None, "q"]),
+            "u": pa.UnionArray.from_dense(
+                pa.array([0, 1] * 5 + [0], pa.int8()),
+                pa.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5], pa.int32()),
+                [pa.array(range(6)), pa.array(list("abcde"))],
+            ),
+            "us": pa.UnionArray.from_sparse(
+                pa.array([0, 1] * 5 + [0], pa.int8()), [pa.array(range(11)), pa.array(list("abcdefghijk"))]
+            ),
+        }
+    )
+
+
+@pytest.fixture
+def queue():
+    device = cl.get_platforms()[0].get_devices()[0]
+    return cl.CommandQueue(cl.Context([device]))
+
+
+def hold(queue):
+    """A closed gate on a queue: (open(), what must be kept until then)."""
+    gate = cl.UserEvent(queue.context)
+    barrier = cl.enqueue_barrier(queue, wait_for=[gate])  # kept: PoCL aborts when its event is released early
+    queue.flush()
+    opened = []
+
+    def open_gate():
+        if not opened:
+            opened.append(True)
+            gate.set_status(cl.command_execution_status.COMPLETE)
+
+    return open_gate, barrier
+
+
+@pytest.fixture
+def settled():
+    """After the test nothing may be left: arrays, blocks, events, kept sources."""
+    gc.collect()
+    before = lib.cdv_backend_live(4)
+    yield
+    gc.collect()
+    pause = threading.Event()
+    for _ in range(2000):
+        cdevice._ext._native.drain()
+        if lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0:
+            break
+        pause.wait(0.001)  # the reclaimer's thread has no call to wait for
+    assert lib.cdv_backend_live(4) <= before
+    assert lib.cdv_kept() == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_layout_and_slice_comes_back_equal(device, settled):
+    batch = table()
+    whole = cdevice.asarray(batch)
+    for start in range(0, 12):
+        for stop in range(start, 12):
+            rows = whole[start:stop]
+            there = rows.to(device)
+            assert str(there.device) == device
+            back = there.to("cpu")
+            back.validate("full")
+            assert back.equals(rows)
+            half = (stop - start) // 2
+            assert there[half:].to("cpu").equals(rows[half:])
+    assert pa.record_batch(whole.to(device).to("cpu")).equals(batch)
+
+
+def test_a_slice_on_the_device_moves_between_devices(settled):
+    whole = cdevice.asarray(table())
+    there = whole.to("opencl")
+    for start in range(0, 11, 3):
+        copied = there[start:].to("opencl", copy=True)
+        assert copied.to("cpu").equals(whole[start:])
+
+
+def test_to_returns_while_the_queue_is_held_and_the_data_is_right_after_opening(queue, settled):
+    source = cdevice.asarray(np.arange(5000))
+    open_gate, kept = hold(queue)
+    there = source.to("opencl", stream=queue)
+    assert not there.ready
+    assert there.sync_event
+    with pytest.raises(TimeoutError):
+        there.synchronize(timeout=0.001)
+    open_gate()
+    there.synchronize()
+    assert there.ready
+    assert there.to("cpu").equals(source)
+    del kept
+
+
+def test_a_source_in_host_memory_lives_until_the_held_copy_has_read_it(queue, settled):
+    values = np.arange(1 << 20)
+    open_gate, kept = hold(queue)
+    source = cdevice.asarray(values.copy())
+    there = source.to("opencl", stream=queue)
+    assert lib.cdv_kept() >= 1
+    del source
+    gc.collect()
+    open_gate()
+    assert np.array_equal(there.to("cpu").to_numpy(), values)
+    del kept
+
+
+def test_a_device_side_wait_does_not_block_the_host(queue, settled):
+    other = cl.CommandQueue(queue.context)
+    open_gate, kept = hold(queue)
+    there = cdevice.asarray(np.arange(100, dtype=np.int32)).to("opencl", stream=queue)
+    there.wait(other)  # returns although the gate is closed
+    view = there.to_pyopencl(other)
+    doubled = view.with_queue(other) * 2
+    assert not there.ready
+    open_gate()
+    assert doubled.get()[:3].tolist() == [0, 2, 4]
+    del kept
+
+
+def test_releasing_while_the_queue_is_held_is_safe(queue, settled):
+    open_gate, kept = hold(queue)
+    there = cdevice.asarray(np.arange(5000)).to("opencl", stream=queue)
+    there.release()
+    assert there.released
+    open_gate()
+    queue.finish()
+    del kept
+
+
+def test_a_failed_event_is_an_error_at_the_wait(queue):
+    gate = cl.UserEvent(queue.context)
+    marker = cl.enqueue_marker(queue, wait_for=[gate])
+    queue.flush()
+    cell = ffi.new("void **", ffi.cast("void *", marker.int_ptr))
+    there = cdevice.asarray(np.arange(4)).to("opencl")
+    there.synchronize()
+    failed = cdevice.from_buffers(
+        "int64", 4, [None, there.buffers[1].address], null_count=0, device="opencl", owner=(there, marker, cell), event=cell
+    )
+    assert not failed.ready
+    gate.set_status(-5)
+    with pytest.raises(cdevice.DeviceError) as caught:
+        failed.synchronize()
+    assert caught.value.vendor_code < 0
+    assert caught.value.vendor_name.startswith("CL_")
+
+
+def test_released_on_foreign_threads_by_four_at_once(settled):
+    arrays = [cdevice.asarray(np.arange(100 + i)).to("opencl") for i in range(200)]
+    structs = []
+    for a in arrays:
+        d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
+        a._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
+        s.release(s)
+        structs.append(d)
+    del arrays, a
+
+    def work(part):
+        for d in part:
+            assert lib.cdv_release_in_thread(d, 1) == 0
+
+    threads = [threading.Thread(target=work, args=(structs[i::4],)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def test_pyopencl_arrays_come_in_without_a_copy_and_behind_their_work(queue, settled):
+    made = cla.to_device(queue, np.arange(1000, dtype=np.float32)) * 3
+    array = cdevice.asarray(made)
+    assert array.device_type == cdevice.DeviceType.OPENCL
+    assert array.buffers[1].address == made.base_data.int_ptr
+    assert np.array_equal(array.to("cpu").to_numpy(), np.arange(1000, dtype=np.float32) * 3)
+
+
+def test_pyopencl_arrays_from_another_context_are_copied_through_what_works(settled):
+    device = cl.get_platforms()[0].get_devices()[0]
+    mine = cl.CommandQueue(cl.Context([device]))
+    theirs = cl.CommandQueue(cl.Context([device]))
+    array = cdevice.asarray(cla.to_device(theirs, np.arange(300)))
+    moved = array.to("opencl", stream=mine, copy=True)  # two contexts in one copy: never CL_INVALID_CONTEXT
+    assert np.array_equal(moved.to("cpu").to_numpy(), np.arange(300))
+    assert np.array_equal(moved.to("cpu", stream=theirs).to_numpy(), np.arange(300))
+
+
+def test_arrays_go_out_to_pyopencl_and_keep_the_memory(queue, settled):
+    there = cdevice.asarray(np.arange(64, dtype=np.int32)).to("opencl", stream=queue)
+    out = there.to_pyopencl(queue)
+    part = there.buffers[1].to_pyopencl(queue)
+    del there
+    gc.collect()
+    assert (out + 1).get().tolist() == list(range(1, 65))
+    assert part.size == 256
+    del out, part
+
+
+def test_a_foreign_producers_array_works_like_our_own(queue, settled):
+    data = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 80)
+    cl.enqueue_copy(queue, data, np.arange(10))
+    there = cdevice.from_buffers("int64", 10, [None, data.int_ptr], null_count=0, device="opencl", owner=data)
+    again = cdevice.import_capsules(*there.__arrow_c_device_array__())
+    assert again[2:5].to("cpu").to_pylist() == [2, 3, 4]
+
+
+def test_a_buffer_smaller_than_the_layout_is_refused(queue):
+    data = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 40)
+    there = cdevice.from_buffers("int64", 10, [None, data.int_ptr], null_count=0, device="opencl", owner=data)
+    with pytest.raises(cdevice.InvalidArray, match="40 bytes"):
+        there.validate("full")
+    with pytest.raises(cdevice.DeviceError):
+        there.to("cpu")
+
+
+def test_a_missing_buffer_is_refused():
+    with pytest.raises(cdevice.InvalidArray, match="buffer 1 is NULL"):
+        cdevice.from_buffers("int64", 10, [None, None], null_count=0, device="opencl", owner=object())
+
+
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(cdevice.ArgumentError, match="opencl:99"):
+        cdevice.asarray([1, 2, 3]).to("opencl:99")
+
+
+def test_host_protocols_refuse_device_memory_and_say_what_to_do():
+    there = cdevice.asarray([1, 2, 3]).to("opencl")
+    for call in (there.__arrow_c_array__, there.to_pylist, there.to_numpy):
+        with pytest.raises(cdevice.CannotExport, match=r'\.to\("cpu"\)'):
+            call()
+
+
+def test_repr_shows_the_event_and_reads_nothing(queue):
+    open_gate, kept = hold(queue)
+    there = cdevice.asarray([1, 2, 3]).to("opencl", stream=queue)
+    text = repr(there)
+    assert "opencl:0" in text and "event pending" in text and "[" not in text
+    open_gate()
+    there.synchronize()
+    assert "event done" in repr(there)
+    del kept
+
+
+def test_the_event_travels_with_every_export(queue):
+    open_gate, kept = hold(queue)
+    there = cdevice.asarray([1, 2, 3]).to("opencl", stream=queue)
+    again = cdevice.import_capsules(*there.__arrow_c_device_array__())
+    assert again.sync_event == there.sync_event
+    assert not again.ready
+    open_gate()
+    again.synchronize()
+    del kept
+
+
+def test_a_wide_batch_is_one_allocation_and_buffers_are_aligned():
+    batch = cdevice.asarray(pa.record_batch({f"c{i}": np.arange(10) for i in range(100)}))
+    there = batch.to("opencl")
+    handles = {c.buffers[1].address for c in there.children}
+    assert len(handles) == 100
+    parents = {cl.Buffer.from_int_ptr(h).get_info(cl.mem_info.ASSOCIATED_MEMOBJECT).int_ptr for h in handles}
+    assert len(parents) == 1
+    alignment = cdevice.device("opencl").info.alignment
+    offsets = [cl.Buffer.from_int_ptr(h).get_info(cl.mem_info.OFFSET) for h in handles]
+    assert all(o % alignment == 0 for o in offsets)
+
+
+FAILING = ("alloc", "view", "copy", "event_record")
+
+
+@pytest.mark.parametrize("where", FAILING)
+@pytest.mark.parametrize("to", ["opencl", "cpu"])
+def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(where, to):
+    original = lib.cdv_backend_for(4)
+    real = ffi.new("cdevice_backend *", original[0])  # a copy: the slot's own is replaced below
+    source = cdevice.asarray(table())
+    if to == "cpu":
+        source = source.to("opencl")
+    kind = ffi.typeof(getattr(real, where))
+    state = {"left": 0, "alive": 0}
+
+    def failing(*args):
+        state["left"] -= 1
+        if state["left"] < 0:
+            return 5  # EIO
+        return getattr(real, where)(*args)
+
+    table_ = ffi.new("cdevice_backend *", real[0])
+    callback = ffi.callback(kind, failing)
+    setattr(table_, where, callback)
+    lib.cdv_register(table_, 1)
+    try:
+        failures = 0
+        for n in range(200):
+            live = lib.cdv_backend_live(4)
+            state["left"] = n
+            try:
+                done = source.to(to)
+            except cdevice.DeviceError:
+                failures += 1
+                assert lib.cdv_backend_live(4) == live
+                continue
+            finally:
+                state["left"] = 10**9
+            assert done.to("cpu").equals(cdevice.asarray(table()))
+            del done
+            break
+        # a copy to the CPU needs neither memory nor views of the device
+        assert failures >= (1 if to == "opencl" or where in ("copy", "event_record") else 0)
+    finally:
+        lib.cdv_register(real, 1)
+        _KEEP.append((table_, callback, real))
+
+
+_KEEP = []  # tables that arrays may still be using
