@@ -272,15 +272,22 @@ def _encode_runs(values, schema, f):
     return from_buffers(schema, len(values), [], null_count=0, children=children)
 
 
+def _key(v):
+    """Something hashable that is equal for equal values of one type."""
+    if isinstance(v, dict):
+        return tuple((k, _key(x)) for k, x in v.items())
+    return tuple(map(_key, v)) if isinstance(v, (list, tuple)) else v
+
+
 def _encode(values, schema):
     f = schema.format
     if schema.dictionary is not None:
         distinct, indices = {}, []
         for v in values:
-            indices.append(None if v is None else distinct.setdefault(v, len(distinct)))
+            indices.append(None if v is None else distinct.setdefault(_key(v), (len(distinct), v))[0])
         validity, nulls = _validity(indices)
         data = _pack(indices, _CODES[f])
-        words = _encode(list(distinct), schema.dictionary)
+        words = _encode([v for _, v in distinct.values()], schema.dictionary)
         return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
     if f == "n":
         if any(v is not None for v in values):

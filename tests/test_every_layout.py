@@ -121,7 +121,7 @@ def test_imported_from_cdevice_again_it_is_the_same(source):
 
 @whole
 def test_types_and_schemas_keep_names_flags_and_metadata(source):
-    field = pa.field("a name", source.type, nullable=False, metadata={"k": "v", "": "x"})
+    field = pa.field("a name", source.type, nullable=pa.types.is_null(source.type), metadata={"k": "v", "": "x"})
     schema = cdevice.asschema(field)
     assert pa.field(schema) == field
     assert pa.field(schema).metadata == field.metadata

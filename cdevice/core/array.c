@@ -286,7 +286,7 @@ static struct cdv_template *get_template(struct cdv_array *a) {
   if (pushed)
     for (int64_t i = 0; i < a->node->n_children; i++) {
       lines[i].null_count = cut_null_count(lines[i].null_count, lines[i].length, a->length);
-      lines[i].offset += a->offset;
+      lines[i].offset = a->length ? lines[i].offset + a->offset : 0;
       lines[i].length = a->length;
     }
   t = malloc(sizeof *t + n * sizeof *lines);
@@ -323,7 +323,7 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
   struct cdv_template *t = NULL;
   if (!leaf && !(t = get_template(a))) return ENOMEM;
   o->length = a->length;
-  o->offset = a->offset;
+  o->offset = a->length ? a->offset : 0; /* some consumers want buffers behind the offset of nothing */
   o->null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
   o->n_buffers = node->n_buffers;
   o->n_children = node->n_children;
