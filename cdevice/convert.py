@@ -33,6 +33,8 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
 
     Does not wait for the producer's event: the result carries it.  Raises InvalidArray, TypeError, ValueError.
     """
+    if validate not in ("structure", "full", None):
+        raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
     want = None if schema is None else asschema(schema)
     out, fresh = _from_object(obj, want, copy, validate)
     if device is None:

@@ -1,0 +1,218 @@
+"""The Arrow PyCapsule protocol, and real peers on the other side of it."""
+
+import pytest
+
+import cases
+import cdevice
+from cdevice._ext import lib
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+import numpy as np  # noqa: E402
+
+
+class DeviceOnly:
+    """An object that has nothing but the device method, and takes no keywords, as old producers."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __arrow_c_device_array__(self):
+        return self.array.__arrow_c_device_array__()
+
+
+@pytest.mark.parametrize("method", ["__arrow_c_device_array__", "__arrow_c_array__"])
+def test_unknown_keywords_are_taken_when_none_and_refused_by_name_otherwise(method):
+    export = getattr(cdevice.asarray([1]), method)
+    export(requested_schema=None, something=None)
+    with pytest.raises(NotImplementedError, match="something"):
+        export(something=1)
+    with pytest.raises(TypeError):
+        export(None, None)
+
+
+def test_an_equal_requested_schema_is_granted():
+    array = cdevice.asarray([1, 2])
+    again = cdevice.import_capsules(*array.__arrow_c_device_array__(pa.int64().__arrow_c_schema__()))
+    assert again == array
+
+
+def test_a_request_for_other_labels_is_granted_without_touching_the_data():
+    array = cdevice.asarray(pa.record_batch({"a": [1], "b": ["x"]}))
+    wanted = pa.schema([pa.field("p", pa.int64(), metadata={"k": "v"}), pa.field("q", pa.string())], metadata={"m": "n"})
+    again = cdevice.import_capsules(*array.__arrow_c_device_array__(requested_schema=wanted.__arrow_c_schema__()))
+    assert pa.record_batch(again).schema.equals(wanted, check_metadata=True)
+    assert again.field("p").buffers[1].address == array.field("a").buffers[1].address
+
+
+def test_another_representation_is_answered_with_our_own():
+    array = cdevice.asarray([1, 2])
+    again = cdevice.import_capsules(*array.__arrow_c_device_array__(pa.int32().__arrow_c_schema__()))
+    assert again.type == "int64"
+
+
+def test_a_request_with_another_number_of_fields_is_refused():
+    array = cdevice.asarray(pa.record_batch({"a": [1], "b": ["x"]}))
+    with pytest.raises(ValueError, match="fields"):
+        array.__arrow_c_device_array__(pa.schema([("a", pa.int64())]).__arrow_c_schema__())
+
+
+def test_old_producers_without_keywords_are_taken():
+    assert cdevice.asarray(DeviceOnly(cdevice.asarray([1, 2]))).to_pylist() == [1, 2]
+
+
+def test_our_own_arrays_come_back_as_they_are():
+    array = cdevice.asarray([1])
+    assert cdevice.asarray(array) is array
+
+
+def test_capsules_have_the_names_of_the_protocol():
+    array = cdevice.asarray([1])
+    assert [repr(c).split('"')[1] for c in array.__arrow_c_device_array__()] == ["arrow_schema", "arrow_device_array"]
+    assert [repr(c).split('"')[1] for c in array.__arrow_c_array__()] == ["arrow_schema", "arrow_array"]
+
+
+def test_a_wrong_capsule_is_refused():
+    schema, array = cdevice.asarray([1]).__arrow_c_device_array__()
+    for pair in ((array, schema), (schema, schema), (object(), array)):
+        with pytest.raises(ValueError):
+            cdevice.import_capsules(*pair)
+
+
+def test_a_failed_import_leaves_the_capsules_usable():
+    schema, array = cdevice.asarray([1]).__arrow_c_device_array__()
+    wrong = pa.string().__arrow_c_schema__()
+    with pytest.raises(cdevice.InvalidArray):
+        cdevice.import_capsules(wrong, array)
+    assert cdevice.import_capsules(schema, array).to_pylist() == [1]
+
+
+def test_pyarrow_takes_sliced_and_nullable_structs_as_it_can():
+    array = cdevice.asarray(pa.array([{"a": 1}, None, {"a": 3}]))
+    assert pa.array(array[1:]).to_pylist() == [None, {"a": 3}]
+    full = cdevice.asarray(pa.StructArray.from_arrays([pa.array(range(9))], ["a"]))
+    assert pa.record_batch(full[2:5]).to_pylist() == [{"a": 2}, {"a": 3}, {"a": 4}]
+
+
+# ---- peers ----
+@pytest.mark.parametrize("name", cases.ARRAYS)
+def test_nanoarrow_passes_every_layout_through(name):
+    na = pytest.importorskip("nanoarrow", reason="pip install nanoarrow")
+    from nanoarrow.device import c_device_array
+
+    source = cases.ARRAYS[name]
+    if "view" in name and "list_view" != name and "large_list_view" != name:
+        # nanoarrow 0.9 corrupts memory when it exports view types again; importing is fine
+        assert c_device_array(cdevice.asarray(source)).array.length == 8
+        return
+    through = cdevice.asarray(c_device_array(cdevice.asarray(source)))
+    assert through.to_pylist() == source.to_pylist()
+    assert cdevice.asarray(na.c_array(cdevice.asarray(source))).to_pylist() == source.to_pylist()
+
+
+@pytest.mark.parametrize("name", cases.ARRAYS)
+def test_arro3_passes_layouts_through_the_plain_protocol(name):
+    arro3 = pytest.importorskip("arro3.core", reason="pip install arro3-core")
+    source = cases.ARRAYS[name]
+    try:
+        there = arro3.Array.from_arrow(cdevice.asarray(source))
+    except BaseException as e:  # arro3's panics are no Exceptions
+        if type(e).__name__ == "PanicException" or "not supported" in str(e).lower() or "NYI" in str(e):
+            pytest.skip(f"arro3 has no {name}: {e}")
+        raise
+    assert cdevice.asarray(there).to_pylist() == source.to_pylist()
+
+
+def test_polars_takes_arrays_and_batches_and_gives_them_back():
+    pl = pytest.importorskip("polars", reason="pip install polars")
+    series = pl.Series(cdevice.asarray([1, None, 3]))
+    assert series.to_list() == [1, None, 3]
+    batch = cdevice.asarray(pa.record_batch({"a": [1, 2], "s": ["x", None]}))
+    frame = pl.DataFrame(pa.record_batch(batch))
+    assert frame.to_dicts() == batch.to_pylist()
+    assert cdevice.asarray(series.to_arrow()).to_pylist() == [1, None, 3]
+
+
+def test_duckdb_reads_our_batches():
+    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    batch = pa.table(pa.record_batch(cdevice.asarray(pa.record_batch({"a": [1, 2, 3]}))))
+    assert duckdb.sql("select sum(a) from batch").fetchall() == [(6,)]
+
+
+def test_pandas_columns_come_in_and_go_out():
+    pd = pytest.importorskip("pandas", reason="pip install pandas")
+    series = pd.Series([1.5, 2.5, 3.5])
+    array = cdevice.asarray(series.to_numpy())
+    assert array.to_pylist() == [1.5, 2.5, 3.5]
+    assert pd.Series(array.to_numpy()).equals(series)
+
+
+# ---- numpy ----
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "M8[s]", "M8[ns]", "m8[us]"])
+def test_numpy_numbers_come_in_without_a_copy_and_go_out_as_a_view(dtype):
+    values = np.arange(10).astype(dtype)
+    array = cdevice.asarray(values)
+    assert array.buffers[1].address == values.__array_interface__["data"][0]
+    out = array[2:].to_numpy()
+    assert out.dtype == values.dtype
+    assert np.array_equal(out, values[2:])
+    assert np.shares_memory(out, values)
+    assert not out.flags.writeable
+
+
+def test_numpy_keeps_what_arrow_cannot_say_otherwise():
+    assert cdevice.asarray(np.array([True, False, True])).to_pylist() == [True, False, True]
+    assert cdevice.asarray(np.array(["a", "bc"])).to_pylist() == ["a", "bc"]
+    assert cdevice.asarray(np.array(["2020-01-01", "NaT"], "M8[us]")).null_count == 1
+    assert cdevice.asarray(np.ma.array([1, 2, 3], mask=[0, 1, 0])).to_pylist() == [1, None, 3]
+    assert cdevice.asarray(np.arange(6).reshape(2, 3)).to_pylist() == [[0, 1, 2], [3, 4, 5]]
+    assert cdevice.asarray(np.arange(3).astype(">i4")).to_pylist() == [0, 1, 2]
+    record = np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")])
+    assert cdevice.asarray(record).to_pylist() == [{"a": 1, "b": 2.5}]
+    assert np.asarray(cdevice.asarray([1, None])).tolist() == [1, None]
+
+
+def test_an_empty_numpy_array_is_an_empty_array():
+    assert cdevice.asarray(np.empty(0)).to_numpy().shape == (0,)
+    assert pa.array(cdevice.asarray(np.empty(0))).type == pa.float64()
+
+
+def test_buffers_come_in_without_a_copy():
+    data = bytearray(b"abcdefgh")
+    array = cdevice.asarray(data)
+    data[0] = 0x7A
+    assert array.to_pylist()[0] == 0x7A
+    assert array.type == "uint8"
+    with pytest.raises(BufferError):
+        data.append(1)  # exported, so it cannot be resized
+
+
+def test_types_can_be_said_in_words_formats_mappings_and_foreign_objects():
+    for spec, words in (
+        ("int64", "int64"),
+        ("l", "int64"),
+        ("timestamp[us, UTC]", "timestamp[us, tz=UTC]"),
+        ("decimal128(9, 2)", "decimal128(9, 2)"),
+        ("list<string>", "list<item: string>"),
+        ({"a": "int8", "b": ["string"]}, "struct<a: int8, b: list<item: string>>"),
+        (pa.int32(), "int32"),
+        (pa.field("x", pa.int32()), "int32"),
+        (cdevice.asarray([1]), "int64"),
+    ):
+        assert cdevice.asschema(spec).type == words
+    with pytest.raises(cdevice.InvalidArray):
+        cdevice.asschema("no such type")
+
+
+def test_a_list_request_retypes_numbers_of_the_same_width():
+    array = cdevice.asarray(np.arange(3), schema="timestamp[s]")
+    assert pa.array(array).type == pa.timestamp("s")
+
+
+def test_exports_of_cpu_arrays_say_cpu_and_minus_one():
+    from cdevice._ext import ffi
+
+    d = ffi.new("struct ArrowDeviceArray *")
+    cdevice.asarray([1])._export_structs(int(ffi.cast("uintptr_t", d)), 0)
+    assert (d.device_type, d.device_id) == (1, -1)
+    d.array.release(ffi.addressof(d, "array"))
+    assert lib.cdv_live_exports() >= 0
