@@ -1,0 +1,310 @@
+"""Devices, backends, and what happens without one."""
+
+import pickle
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import cdevice
+from cdevice import DeviceType, device
+from cdevice._ext import ffi, lib
+from cdevice.testing.fake import FakeBackend
+
+
+@pytest.fixture
+def fake():
+    backend = FakeBackend(4001, "testdev")
+    cdevice.register_backend(backend)
+    yield backend
+    wait_until(lambda: lib.cdv_backend_live(4001) == 0)
+    cdevice.unregister_backend(4001)
+
+
+def wait_until(condition):
+    import gc
+
+    pause = threading.Event()
+    for _ in range(5000):
+        gc.collect() if _ % 100 == 0 else None
+        cdevice._ext._native.drain()
+        if condition():
+            return
+        pause.wait(0.001)
+    raise AssertionError("not within five seconds")
+
+
+def structs_of(array, device_type, device_id=0):
+    d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
+    array._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
+    d.device_type, d.device_id = device_type, device_id
+    return d, s
+
+
+# ---- devices ----
+@pytest.mark.parametrize(
+    ("spec", "type_id", "number", "text"),
+    [
+        ("cpu", 1, -1, "cpu"),
+        ("cuda", 2, 0, "cuda:0"),
+        ("CUDA:1", 2, 1, "cuda:1"),
+        ("cuda-host", 3, 0, "cuda_host:0"),
+        ("opencl:3", 4, 3, "opencl:3"),
+        ("rocm", 10, 0, "rocm:0"),
+        ("99:2", 99, 2, "99:2"),
+        ((2, 1), 2, 1, "cuda:1"),
+        (DeviceType.VULKAN, 7, 0, "vulkan:0"),
+        ("maia", 17, 0, "maia:0"),
+    ],
+)
+def test_devices_are_named_by_strings_pairs_and_types(spec, type_id, number, text):
+    d = device(spec)
+    assert (d.type_id, d.id, str(d)) == (type_id, number, text)
+    assert device(str(d)) == d == device(d)
+    assert hash(device(str(d))) == hash(d)
+    assert pickle.loads(pickle.dumps(d)) == d
+
+
+def test_words_that_are_no_device_are_refused():
+    for spec in ("nonsense", "cuda:", "cuda:x", "", ":1", "cuda:-1"):
+        with pytest.raises(ValueError):
+            device(spec)
+    with pytest.raises(TypeError):
+        device(1.5)
+    with pytest.raises(ValueError):
+        device((0, 0))
+
+
+def test_device_types_have_the_values_of_the_specification():
+    assert {t.name: int(t) for t in DeviceType} == {
+        "CPU": 1, "CUDA": 2, "CUDA_HOST": 3, "OPENCL": 4, "VULKAN": 7, "METAL": 8, "VPI": 9, "ROCM": 10, "ROCM_HOST": 11,
+        "EXT_DEV": 12, "CUDA_MANAGED": 13, "ONEAPI": 14, "WEBGPU": 15, "HEXAGON": 16, "MAIA": 17, "TRN": 18,
+    }  # fmt: skip
+    for t in DeviceType:
+        if t <= 16:
+            assert getattr(lib, f"ARROW_DEVICE_{t.name}") == t
+
+
+def test_the_cpu_is_listed_and_says_what_it_is():
+    assert cdevice.devices("cpu") == [device("cpu")]
+    info = device("cpu").info
+    assert info.alignment == 64 and info.total_bytes > info.free_bytes > 0
+    assert device("cpu").is_available
+    assert not device("metal").is_available
+
+
+# ---- without a backend ----
+def test_an_array_on_an_unknown_device_is_held_passed_on_and_released():
+    before = lib.cdv_live_exports()
+    d, s = structs_of(cdevice.asarray([1, 2, 3]), 7777, 5)
+    d.sync_event = ffi.cast("void *", 64)
+    array = cdevice.import_from_c(d, s)
+    assert (array.device_type, array.device_id, array.length) == (7777, 5, 3)
+    assert "7777:5" in repr(array)
+    again = cdevice.import_capsules(*array[1:].__arrow_c_device_array__())
+    assert (again.device_type_id, again.sync_event) == (7777, 64)
+    for use in (lambda: array.to("cpu"), lambda: array.synchronize(), lambda: array.ready, lambda: array.wait(1)):
+        with pytest.raises(cdevice.BackendUnavailable, match="7777"):
+            use()
+    for use in (array.to_pylist, array.__arrow_c_array__, array.to_numpy):
+        with pytest.raises(cdevice.CannotExport, match="7777"):
+            use()
+    del array, again, use
+    assert lib.cdv_live_exports() == before
+
+
+def test_a_missing_backend_is_named_and_says_what_to_install():
+    with pytest.raises(cdevice.BackendUnavailable, match="metal"):
+        cdevice.asarray([1]).to("metal")
+    with pytest.raises(RuntimeError):
+        cdevice.devices("metal")
+
+
+# ---- registration ----
+def test_a_type_is_registered_once_and_replaced_only_on_request(fake):
+    other = FakeBackend(4001, "testdev")
+    with pytest.raises(cdevice.BackendConflict, match="testdev.*replace"):
+        cdevice.register_backend(other)
+    old = cdevice.asarray([1, 2]).to("testdev")
+    cdevice.register_backend(other, replace=True)
+    new = cdevice.asarray([3]).to("testdev")
+    assert other.calls["alloc"] == 1
+    assert new.to("cpu").to_pylist() == [3]
+    del old, new
+    wait_until(lambda: fake.live() == 0 and other.live() == 0)
+
+
+def test_a_name_belongs_to_one_type(fake):
+    with pytest.raises(cdevice.BackendConflict, match="testdev"):
+        cdevice.register_backend(FakeBackend(4002, "testdev"))
+
+
+def test_a_backend_in_use_cannot_be_removed_and_says_so(fake):
+    array = cdevice.asarray([1]).to("testdev")
+    with pytest.raises(cdevice.BackendConflict, match="in use"):
+        cdevice.unregister_backend("testdev")
+    assert array.to("cpu").to_pylist() == [1]
+    del array
+
+
+def test_removing_what_is_not_there_is_an_error():
+    with pytest.raises(cdevice.ArgumentError, match="no backend"):
+        cdevice.unregister_backend(4444)
+
+
+def test_any_positive_type_is_looked_up_by_value():
+    for type_id in (63, 64, 1000, 2**31 - 1):
+        backend = FakeBackend(type_id, f"dev{type_id}")
+        cdevice.register_backend(backend)
+        assert lib.cdv_backend_for(type_id).device_type == type_id
+        assert device(f"dev{type_id}").type_id == type_id
+        assert cdevice.list_backends()[type_id].name == f"dev{type_id}"
+        cdevice.unregister_backend(type_id)
+        assert not lib.cdv_backend_for(type_id)
+
+
+def table(**changes):
+    real = lib.cdv_backend_for(1)
+    copy = ffi.new("cdevice_backend *", real[0])
+    copy.device_type = 4010
+    name = ffi.new("char[]", changes.pop("name", "abc").encode())
+    copy.name = name
+    for k, v in changes.items():
+        setattr(copy, k, v)
+    return copy, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"abi_version": 0x00020000}, "2.0.*1.x"),
+        ({"abi_version": 0}, "0.0"),
+        ({"struct_size": 16}, "16 bytes"),
+        ({"device_type": 0}, "not positive"),
+        ({"device_type": -4}, "not positive"),
+        ({"name": "Not good"}, "Not good"),
+        ({"start": ffi.NULL}, "start is missing"),
+        ({"alloc": ffi.NULL}, "alloc is missing"),
+        ({"free": ffi.NULL}, "free is missing"),
+        ({"copy": ffi.NULL}, "copy is missing"),
+        ({"device_count": ffi.NULL}, "device_count is missing"),
+        ({"capabilities": 0x4 | 0x2}, "event_record is missing"),
+        ({"capabilities": 0x1}, "view is missing"),
+    ],
+)
+def test_tables_that_cannot_be_used_are_refused_by_name_and_reason(changes, message):
+    copy, name = table(**changes)
+    if "capabilities" in changes:
+        copy.view = ffi.NULL
+        copy.event_record = ffi.NULL
+    with pytest.raises(cdevice.ArgumentError, match=message):
+        cdevice.register_backend(int(ffi.cast("uintptr_t", copy)))
+    assert not lib.cdv_backend_for(4010)
+    assert name
+
+
+def test_a_newer_and_longer_table_and_a_shorter_one_are_accepted():
+    longer = ffi.new("char[]", ffi.sizeof("cdevice_backend") + 64)
+    copy, name = table(abi_version=0x00010007)
+    ffi.memmove(longer, copy, ffi.sizeof("cdevice_backend"))
+    big = ffi.cast("cdevice_backend *", longer)
+    big.struct_size = ffi.sizeof("cdevice_backend") + 64
+    cdevice.register_backend(int(ffi.cast("uintptr_t", big)))
+    cdevice.unregister_backend(4010)
+    short, name2 = table(struct_size=ffi.offsetof("cdevice_backend", "event_record"))
+    short.event_record = ffi.cast("void *", 1)  # behind the end: never looked at
+    cdevice.register_backend(int(ffi.cast("uintptr_t", short)))
+    assert cdevice.asarray([1, 2]).to((4010, 0)).to("cpu", copy=True).to_pylist() == [1, 2]
+    wait_until(lambda: lib.cdv_backend_live(4010) == 0)
+    cdevice.unregister_backend(4010)
+    assert name and name2
+
+
+def test_an_object_without_the_door_is_no_backend():
+    with pytest.raises(TypeError, match="__cdevice_backend__"):
+        cdevice.register_backend(object())
+
+
+# ---- backends in Python ----
+def test_exceptions_of_a_python_backend_are_device_errors_with_their_cause(fake):
+    fake.fail_after = 0
+    with pytest.raises(cdevice.DeviceError, match="injected failure in alloc") as caught:
+        cdevice.asarray([1]).to("testdev")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert caught.value.device == "testdev:0"
+    fake.fail_after = None
+
+
+def test_out_of_memory_is_also_a_memory_error(fake):
+    def alloc(nbytes, *, device_id, stream=0):
+        raise MemoryError("full")
+
+    fake.alloc = alloc
+    with pytest.raises(MemoryError) as caught:
+        cdevice.asarray([1]).to("testdev")
+    assert isinstance(caught.value, cdevice.DeviceError)
+    assert "8 bytes" in str(caught.value) or "64 bytes" in str(caught.value)
+
+
+def test_a_backend_that_is_unavailable_says_so_and_is_asked_again():
+    backend = FakeBackend(4003, "moody")
+    state = {"there": False}
+
+    def start():
+        if not state["there"]:
+            raise cdevice.BackendUnavailable("no such runtime; tried: libmoody.so")
+
+    backend.start = start
+    backend.install_hint = "install moody"
+    cdevice.register_backend(backend)
+    with pytest.raises(cdevice.BackendUnavailable, match="libmoody.so.*install moody"):
+        cdevice.asarray([1]).to("moody")
+    assert cdevice.device("moody") not in cdevice.devices()
+    state["there"] = True
+    assert cdevice.asarray([1]).to("moody").to("cpu").to_pylist() == [1]
+    wait_until(lambda: lib.cdv_backend_live(4003) == 0)
+    cdevice.unregister_backend("moody")
+
+
+def test_started_before_a_fork_it_is_an_error_in_the_child(fake):
+    import os
+    import warnings
+
+    cdevice.asarray([1]).to("testdev")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pid = os.fork()
+    if pid == 0:
+        try:
+            cdevice.asarray([1]).to("testdev")
+            os._exit(3)
+        except cdevice.DeviceError as e:
+            os._exit(0 if "fork" in str(e) else 4)
+        os._exit(5)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+# ---- imports ----
+def test_importing_loads_no_numpy_no_driver_and_no_metadata():
+    code = (
+        "import sys, cdevice; cdevice.asarray([1,2]).to('cpu', copy=True); "
+        "print([m for m in ('numpy','pyarrow','pyopencl','cupy','importlib.metadata','asyncio','dataclasses','ctypes') if m in sys.modules]); "
+        "print([l for l in open('/proc/self/maps') if 'libOpenCL' in l or 'libcuda' in l or 'libamdhip' in l])"
+    )
+    out = subprocess.run([sys.executable, "-c", _path() + code], capture_output=True, text=True, check=True)
+    assert out.stdout.split("\n")[:2] == ["[]", "[]"]
+
+
+def _path():
+    return f"import sys; sys.path[:0] = {[p for p in sys.path if p]!r}\n" + (
+        "import importlib.util, types\n"
+        "if importlib.util.find_spec('cdevice.backends') is None:\n"
+        f"    m = types.ModuleType('cdevice.backends'); m.__path__ = [{_backends()!r}]; sys.modules['cdevice.backends'] = m\n"
+    )
+
+
+def _backends():
+    import pathlib
+
+    return str(pathlib.Path(__file__).resolve().parent.parent / "backends")

@@ -1,0 +1,156 @@
+"""The transfer engine on a device of handles and queues (a stand-in in Python): every layout, every cut, every fault."""
+
+import gc
+import threading
+
+import cases
+import pytest
+
+import cdevice
+from cdevice._ext import _native, lib
+from cdevice.testing.fake import FakeBackend
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+
+def settle(*backends):
+    pause = threading.Event()
+    for i in range(5000):
+        if i % 100 == 0:
+            gc.collect()
+        _native.drain()
+        if not any(b.live() for b in backends) and not lib.cdv_kept():
+            return
+        pause.wait(0.001)
+    raise AssertionError([b.live() for b in backends])
+
+
+@pytest.fixture(scope="module")
+def devices():
+    made = FakeBackend(5001, "first"), FakeBackend(5002, "second"), FakeBackend(5003, "sync", events=False)
+    for b in made:
+        cdevice.register_backend(b)
+    yield made
+    settle(*made)
+    for b in made:
+        cdevice.unregister_backend(b.device_type)
+
+
+@pytest.mark.parametrize("name", cases.ARRAYS)
+def test_every_layout_and_cut_travels_there_across_and_back(name, devices):
+    source = cdevice.asarray(cases.ARRAYS[name])
+    for start, stop in ((0, 8), (0, 3), (1, 2), (3, 7), (7, 8), (2, 8), (4, 4)):
+        rows = source[start:stop]
+        for target in ("first:1", "second", "sync"):
+            there = rows.to(target)
+            back = there.to("cpu")
+            back.validate("full")
+            assert back.equals(rows, nans_equal=True)
+            part = there[there.length // 3 :]
+            expected = rows[rows.length // 3 :]
+            assert part.to("cpu").equals(expected, nans_equal=True)
+            for other in ("first:0", "second:1", "sync:1"):
+                assert part.to(other).to("cpu").equals(expected, nans_equal=True)
+
+
+def test_staging_chunks_smaller_than_the_data_give_the_same(devices):
+    source = cdevice.asarray(
+        pa.record_batch({"x": range(3000), "s": [str(i) * (i % 9) for i in range(3000)], "l": [[i] * (i % 4) for i in range(3000)]})
+    )
+    old = lib.cdv_copy_chunk(256)
+    try:
+        there = source[11:2900].to("first")
+        assert there.to("cpu").equals(source[11:2900])
+        across = there[5:].to("second")
+        assert across[7:].to("cpu").equals(source[23:2900])
+    finally:
+        lib.cdv_copy_chunk(old)
+
+
+def test_a_wide_batch_is_one_allocation_one_copy_one_event(devices):
+    first = devices[0]
+    batch = cdevice.asarray(pa.record_batch({f"c{i}": [1, 2, 3] for i in range(500)}))
+    first.calls.clear()
+    there = batch.to("first")
+    assert first.calls["alloc"] == 1
+    assert first.calls["copy"] == 1
+    there.synchronize()
+    first.calls.clear()
+    there.to("cpu")
+    assert first.calls["copy"] == 1
+    first.calls.clear()
+    there.to("first:1")
+    assert (first.calls["alloc"], first.calls["copy"]) == (1, 1)
+
+
+def test_sizes_of_many_columns_are_read_together(devices):
+    first = devices[0]
+    batch = cdevice.asarray(pa.record_batch({f"c{i}": ["a", "bb", "ccc", "d"] for i in range(100)}))
+    there = batch.to("first")
+    first.calls.clear()
+    part = there[1:3].to("cpu")
+    assert first.calls["copy"] == 2  # one for all offsets, one for all data
+    assert part.equals(batch[1:3])
+
+
+def test_nothing_waits_while_the_queue_is_held(devices):
+    first = devices[0]
+    with first.gate():
+        there = cdevice.asarray(["a", "b"]).to("first")
+        again = there.to("first:1")  # sizes are known from the way there: the host need not ask
+        assert not there.ready and not again.ready
+    again.synchronize()
+    assert again.to("cpu").to_pylist() == ["a", "b"]
+
+
+def test_releasing_while_held_gives_everything_back_afterwards(devices):
+    first = devices[0]
+    with first.gate():
+        there = cdevice.asarray(["a", "b"]).to("first")
+        there.release()
+        assert lib.cdv_kept() >= 1
+    settle(*devices)
+
+
+@pytest.mark.parametrize("target", ["first", "cpu", "second", "first:1"])
+def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(target, devices):
+    first, second, _ = devices
+    source = cdevice.asarray(cases.ARRAYS["record"])
+    if target != "first":
+        source = source.to("first")
+    settled = None
+    for n in range(60):
+        gc.collect()
+        first.fail_after = n
+        try:
+            done = source.to(target)
+        except cdevice.DeviceError:
+            continue
+        finally:
+            first.fail_after = None
+        settled = n
+        assert done.to("cpu").to_pylist() == cases.ARRAYS["record"].to_pylist()
+        del done
+        break
+    assert settled
+    assert source.to("cpu").to_pylist() == cases.ARRAYS["record"].to_pylist()
+    del source
+    settle(*devices)
+
+
+def test_copy_false_refuses_to_move_and_none_shares_what_is_there(devices):
+    there = cdevice.asarray([1, 2]).to("first")
+    assert there.to("first").buffers[1].address == there.buffers[1].address
+    assert there.to("first", copy=True).buffers[1].address != there.buffers[1].address
+    with pytest.raises(ValueError, match="copy=False"):
+        there.to("cpu", copy=False)
+    assert cdevice.asarray([3], device="first").device == cdevice.device("first")
+
+
+def test_pickles_come_back_on_their_device(devices):
+    import pickle
+
+    there = cdevice.asarray(["a", None]).to("second:1")
+    again = pickle.loads(pickle.dumps(there))
+    assert again.device == cdevice.device("second:1")
+    assert again.to("cpu").to_pylist() == ["a", None]
