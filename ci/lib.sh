@@ -145,7 +145,7 @@ c_tests() {
   flags=("${c_flags[@]}" "${flags[@]}")
   local dir=$root/build/c-$flavour
   shopt -s nullglob
-  tests=("$root"/tests/c/*.c)
+  tests=("$root"/tests/c/${C_TESTS:-*}.c)
   sources=("$root"/cdevice/core/*.c "$root"/backends/*.c)
   shopt -u nullglob
   if ((${#tests[@]} == 0)); then return 0; fi

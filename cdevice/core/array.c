@@ -42,7 +42,8 @@ static void export_unref(struct cdv_array *a) {
 
 /* ---- life ---- */
 static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *schema, const struct ArrowArray *node) {
-  struct cdv_array *a = root ? malloc(offsetof(struct cdv_array, slot)) : malloc(sizeof *a);
+  struct cdv_array *a = root ? cdv_node_alloc(CDV_NODE_VIEW, offsetof(struct cdv_array, slot))
+                             : cdv_node_alloc(CDV_NODE_ROOT, sizeof *a);
   if (!a) {
     cdv_fail_memory(sizeof *a, "an array");
     return NULL;
@@ -92,7 +93,7 @@ void cdv_array_unref(struct cdv_array *a) {
   if (root == a) free_root(a);
   cdv_schema_unref(a->schema);
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
-  free(a);
+  cdv_node_free(root == a ? CDV_NODE_ROOT : CDV_NODE_VIEW, a);
   if (root != a) cdv_array_unref(root);
 }
 

@@ -44,6 +44,49 @@ void cdv_block_free(void *block, size_t size) {
   free(block);
 }
 
+/* ---- the structs of arrays and schemas ---- */
+
+/* Thousands of imports at once would otherwise fetch fresh pages each time, because glibc gives them back between. */
+#define NODES 4096
+struct unused {
+  struct unused *next;
+};
+static struct {
+  atomic_flag busy;
+  int n;
+  struct unused *first;
+} nodes[CDV_NODE_KINDS];
+
+void *cdv_node_alloc(int kind, size_t size) {
+  struct unused *u = NULL;
+  if (!atomic_flag_test_and_set_explicit(&nodes[kind].busy, memory_order_acquire)) {
+    if ((u = nodes[kind].first)) {
+      nodes[kind].first = u->next;
+      nodes[kind].n--;
+    }
+    atomic_flag_clear_explicit(&nodes[kind].busy, memory_order_release);
+  }
+  return u ? (void *)u : malloc(size);
+}
+
+void cdv_node_free(int kind, void *node) {
+#ifndef __SANITIZE_ADDRESS__ /* which wants to see every free */
+  if (!atomic_flag_test_and_set_explicit(&nodes[kind].busy, memory_order_acquire)) {
+    if (nodes[kind].n < NODES) {
+      struct unused *u = node;
+      u->next = nodes[kind].first;
+      nodes[kind].first = u;
+      nodes[kind].n++;
+      node = NULL;
+    }
+    atomic_flag_clear_explicit(&nodes[kind].busy, memory_order_release);
+  }
+#else
+  (void)kind;
+#endif
+  free(node);
+}
+
 /* ---- staging memory ---- */
 #define STAGE ((size_t)8 << 20)
 #define HEAD 64

@@ -137,6 +137,12 @@ bool cdv_host_accessible(int32_t device_type);
 /* ---- block.c: memory for exports, from a small cache ---- */
 void *cdv_block_alloc(size_t size);
 void cdv_block_free(void *block, size_t size);
+#define CDV_NODE_ROOT 0 /* kinds of nodes, each of one size */
+#define CDV_NODE_VIEW 1
+#define CDV_NODE_SCHEMA 2
+#define CDV_NODE_KINDS 3
+void *cdv_node_alloc(int kind, size_t size);
+void cdv_node_free(int kind, void *node);
 void *cdv_stage_alloc(size_t size); /* 64-byte aligned */
 void cdv_stage_free(void *stage);
 
@@ -150,6 +156,7 @@ struct cdv_slot {
   cdevice_backend table; /* full-size copy, holes filled with stubs */
   atomic_llong live;     /* arrays, blocks and events that need it */
   atomic_int state;      /* CDV_SLOT_* */
+  struct cdv_slot *next; /* of those removed */
   int generation;        /* forks counted when it was started */
 };
 #define CDV_SLOT_NEW 0

@@ -16,6 +16,7 @@ struct other {
 static _Atomic(struct other *) others;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* writers */
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one backend at a time */
+static struct cdv_slot *retired; /* removed or replaced: other threads may still be looking at them */
 static atomic_int forks; /* counted in children: a runtime started before is not usable there */
 
 static void in_child(void) {
@@ -200,6 +201,12 @@ static int check_members(const cdevice_backend *b) {
   return 0;
 }
 
+static void retire(struct cdv_slot *slot) { /* under the lock */
+  if (!slot) return;
+  slot->next = retired;
+  retired = slot;
+}
+
 /* owns: the table is copied; what its pointers point to must live as long as the process. */
 int cdv_register(const cdevice_backend *b, int replace) {
   int r = check_table(b);
@@ -231,8 +238,10 @@ int cdv_register(const cdevice_backend *b, int replace) {
   else if (old && !replace)
     r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is served by \"%s\" already; \"%s\" needs replace=True",
                  (int)b->device_type, old->table.name, b->name);
-  else
+  else {
     atomic_store_explicit(at, slot, memory_order_release); /* the old table stays for arrays made with it */
+    retire(old);
+  }
   pthread_mutex_unlock(&lock);
   if (r) free(slot);
   return r;
@@ -248,13 +257,16 @@ int cdv_unregister(int32_t t) {
   if (slot) {
     atomic_store(at, NULL); /* hidden first: nobody new counts itself in */
     used = atomic_load(&slot->live);
-    if (used) atomic_store(at, slot);
+    if (used)
+      atomic_store(at, slot);
+    else
+      retire(slot);
   }
   pthread_mutex_unlock(&lock);
   if (!slot) r = cdv_fail(CDV_ARGUMENT, ENOENT, "no backend is registered for device type %d", (int)t);
   else if (used) r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
   else if (atomic_load(&slot->state) == CDV_SLOT_STARTED) slot->table.stop(slot->table.self);
-  return r; /* the slot itself stays: another thread may be looking at it */
+  return r;
 }
 
 int64_t cdv_backend_count(void) { /* places, used or not */

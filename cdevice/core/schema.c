@@ -33,7 +33,7 @@ int64_t cdv_live_schemas(void) { return atomic_load(&live); }
 #include "export.h"
 
 static struct cdv_schema *new_schema(struct cdv_schema *owner, const struct ArrowSchema *node) {
-  struct cdv_schema *s = malloc(sizeof *s);
+  struct cdv_schema *s = cdv_node_alloc(CDV_NODE_SCHEMA, sizeof *s);
   if (!s) {
     cdv_fail_memory(sizeof *s, "a schema");
     return NULL;
@@ -59,7 +59,7 @@ void cdv_schema_unref(struct cdv_schema *s) {
   else if (s->own.release)
     s->own.release(&s->own);
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
-  free(s);
+  cdv_node_free(CDV_NODE_SCHEMA, s);
 }
 
 /* Moves without a check: for callers that have checked. */
