@@ -19,7 +19,6 @@ _NAMES = {
     "register_backend": "registry",
     "unregister_backend": "registry",
     "load_backend": "registry",
-    "refresh_backends": "registry",
     "asarray": "convert",
     "from_buffers": "convert",
     "import_capsules": "convert",

@@ -9,7 +9,12 @@ from ._device import DeviceType
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
 _BUILTIN = {
     1: ("cpu", "cdevice.backends.cpu:Backend"),
+    2: ("cuda", "cdevice.backends.cuda:Backend"),
+    3: ("cuda_host", "cdevice.backends.cuda:Backend"),
     4: ("opencl", "cdevice.backends.opencl:Backend"),
+    10: ("rocm", "cdevice.backends.rocm:Backend"),
+    11: ("rocm_host", "cdevice.backends.rocm:Backend"),
+    13: ("cuda_managed", "cdevice.backends.cuda:Backend"),
 }
 
 _objects = {}  # device type -> the Python object behind a registered backend, if there is one
@@ -42,10 +47,10 @@ def _load(type_id):
     """Registers a built-in backend that has not been asked for yet."""
     if type_id in _BUILTIN and type_id not in _objects:
         backend = _builtin_class(type_id)()
-        if not lib.cdv_backend_for(type_id):
-            register_backend(backend)
+        if lib.cdv_backend_for(type_id):
+            _objects.setdefault(type_id, backend)  # its table was registered without it
         else:
-            _objects.setdefault(type_id, backend)
+            register_backend(backend)
 
 
 def need_backend(type_id):
@@ -106,11 +111,21 @@ def register_backend(backend, *, replace=False):
         table = method()
     if isinstance(table, bytes):  # the name of a built-in table
         check(lib.cdv_load_builtin(table, replace))
-        _objects[int(backend.device_type)] = backend
+        for type_id in getattr(backend, "device_types", (backend.device_type,)):
+            _objects.setdefault(int(type_id), backend)
         return
     pointer = ffi.cast("cdevice_backend *", table)
     check(lib.cdv_register(pointer, replace))
     _objects[pointer.device_type] = backend
+
+
+def load_backend(path, *, replace=False):
+    """Loads a native plug-in: a shared library that exports ``cdevice_backend_init`` (see backend.h).
+
+    Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
+    BackendConflict when its types are taken.
+    """
+    check(lib.cdv_load_plugin(os.fsencode(path), replace))
 
 
 def unregister_backend(type):
@@ -155,14 +170,16 @@ def list_backends():
 
 
 def stream_handle(type_id, stream):
-    """The raw handle of a stream object for a device type: None is 0, an int is taken as it is, the backend knows the rest."""
-    if stream is None:
-        return 0
-    if isinstance(stream, int):
-        return stream
+    """The raw handle of a stream object for a device type.
+
+    None: the stream that the vendor's Python library uses in this thread, if it is loaded, else 0, the default.
+    """
     backend = backend_object(type_id)
+    if stream is None:
+        current = getattr(backend, "library_stream", None)
+        return (current() or 0) if current else 0
     convert = getattr(backend, "as_stream", None)
-    handle = convert(stream) if convert else None
+    handle = convert(stream) if convert else stream if isinstance(stream, int) else None
     if handle is None:
         raise TypeError(f"{type(stream).__name__} is no stream of this device")
     return handle

@@ -139,6 +139,7 @@ def test_a_source_in_host_memory_lives_until_the_held_copy_has_read_it(queue, se
     del kept
 
 
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_a_device_side_wait_does_not_block_the_host(queue, settled):
     other = cl.CommandQueue(queue.context)
     open_gate, kept = hold(queue)
@@ -201,6 +202,7 @@ def test_released_on_foreign_threads_by_four_at_once(settled):
         t.join()
 
 
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_pyopencl_arrays_come_in_without_a_copy_and_behind_their_work(queue, settled):
     made = cla.to_device(queue, np.arange(1000, dtype=np.float32)) * 3
     array = cdevice.asarray(made)
@@ -219,6 +221,7 @@ def test_pyopencl_arrays_from_another_context_are_copied_through_what_works(sett
     assert np.array_equal(moved.to("cpu", stream=theirs).to_numpy(), np.arange(300))
 
 
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_arrays_go_out_to_pyopencl_and_keep_the_memory(queue, settled):
     there = cdevice.asarray(np.arange(64, dtype=np.int32)).to("opencl", stream=queue)
     out = there.to_pyopencl(queue)

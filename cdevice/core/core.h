@@ -89,6 +89,7 @@ int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
 int cdv_load_builtin(const char *name, int replace);
+int cdv_load_plugin(const char *path, int replace);
 
 /* ---- copy.c, reclaim.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
@@ -173,7 +174,7 @@ static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
 }
 /* The started backend, or an error in the slot (BackendUnavailable). */
 int cdv_slot_ready(int32_t device_type, struct cdv_slot **out);
-/* Registers every table an init function hands out; who: for messages. */
+/* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
 const char *cdv_device_type_name(int32_t device_type);
 

@@ -1,6 +1,7 @@
 /* registry.c - one table of functions per device type, looked up by one atomic load. */
 #include "core.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,18 +305,31 @@ bool cdv_host_accessible(int32_t t) {
 }
 
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) {
+  int taken = 0, made = 0;
   for (int64_t i = 0;; i++) {
     const cdevice_backend *table = NULL;
     cdevice_error err = {.struct_size = sizeof err};
     int r = init(CDEVICE_BACKEND_ABI, i, &table, &err);
-    if (r == ENOENT && i > 0) return 0;
+    if (r == ENOENT && i > 0) return made ? 0 : taken;
     if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "it handed out no table");
     if (r)
       return cdv_fail(CDV_ARGUMENT, r, "plug-in %s (core version %u.%u): %s", who, CDEVICE_BACKEND_ABI >> 16,
                       CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
     r = cdv_register(table, replace);
-    if (r) return r;
+    if (r == EEXIST) taken = r; /* somebody serves this one already; the others may be free */
+    else if (r) return r;
+    else made++;
   }
+}
+
+/* Libraries are never closed: tables and code of theirs may be in use. */
+int cdv_load_plugin(const char *path, int replace) {
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return cdv_fail(CDV_ARGUMENT, ENOENT, "%s", dlerror());
+  cdevice_backend_init_fn init;
+  *(void **)&init = dlsym(handle, "cdevice_backend_init");
+  if (!init) return cdv_fail(CDV_ARGUMENT, EINVAL, "%s has no function cdevice_backend_init", path);
+  return cdv_load_tables(init, path, replace);
 }
 
 /* ---- first use ---- */

@@ -1,0 +1,57 @@
+"""CUDA, CUDA_HOST and CUDA_MANAGED: what is Python about them.  The work is done by the tables in ``cuda.c``."""
+
+import sys
+
+
+def stream_of(obj):
+    """The raw handle behind another library's stream object, or None.
+
+    ``__cuda_stream__`` (cuda.core, cupy, numba), ``.ptr`` (cupy), ``.cuda_stream`` (torch), ``.handle`` (numba), or
+    anything that ``int()`` takes and is not a number itself (hip-python, cuda-bindings).
+    """
+    method = getattr(obj, "__cuda_stream__", None)
+    if method is not None:
+        version, handle = method() if callable(method) else method
+        if version != 0:
+            raise ValueError(f"__cuda_stream__ of version {version}; version 0 is understood")
+        return int(handle)
+    for name in ("ptr", "cuda_stream", "handle"):
+        value = getattr(obj, name, None)
+        if value is not None:
+            return int(getattr(value, "value", value) or 0)
+    if hasattr(obj, "__int__") and not isinstance(obj, (float, str, bytes)):
+        return int(obj)
+    return None
+
+
+class Backend:
+    """NVIDIA's driver, found at run time; streams are ``CUstream`` handles, which the runtime API shares."""
+
+    name = "cuda"
+    device_type = 2
+    device_types = (2, 3, 13)
+    install_hint = (
+        "CUDA needs an NVIDIA driver (libcuda.so.1; $CDEVICE_CUDA_LIBRARY names another file); "
+        '`pip install "cdevice[cuda12]"` or "cdevice[cuda13]" adds cupy'
+    )
+
+    def __cdevice_backend__(self):
+        return b"cuda"
+
+    def as_stream(self, obj):
+        """The handle of a stream object; ints as in DLPack: 1 the legacy default stream, 2 the per-thread one."""
+        if isinstance(obj, int) and not isinstance(obj, bool):
+            if obj == 0:
+                raise ValueError("stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream")
+            return 0 if obj == 1 else obj
+        return stream_of(obj)
+
+    def library_stream(self):
+        """The stream that cupy uses in this thread, if cupy is loaded and a driver is there; else None."""
+        cupy = sys.modules.get("cupy")
+        if cupy is None:
+            return None
+        try:
+            return cupy.cuda.get_current_stream().ptr
+        except Exception:  # no driver behind cupy: the default stream will say so
+            return None

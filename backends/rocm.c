@@ -1,0 +1,150 @@
+/* rocm.c - ROCM and ROCM_HOST through AMD's HIP runtime.
+ *
+ * Only calls whose C signature is the same from HIP 5 to HIP 7 are used, and hipPointerGetAttributes from HIP 6 on, where
+ * its struct has taken CUDA's shape. */
+#define RT_FAMILY "rocm"
+#define RT_N_KINDS 2
+typedef int rt_saved;
+#include "runtime.h"
+
+#define HIP_FUNCTIONS(X)                                                                      \
+  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                                     \
+  X(1, int, GetDevice, "hipGetDevice", (int *))                                               \
+  X(1, int, SetDevice, "hipSetDevice", (int))                                                 \
+  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                           \
+  X(1, int, Free, "hipFree", (void *))                                                        \
+  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                         \
+  X(1, int, HostFree, "hipHostFree", (void *))                                                \
+  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *))       \
+  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))                     \
+  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                      \
+  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                        \
+  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                                  \
+  X(1, int, EventQuery, "hipEventQuery", (void *))                                            \
+  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                                \
+  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))                \
+  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))                    \
+  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                      \
+  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                              \
+  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))          \
+  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))          \
+  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                               \
+  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                            \
+  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                                \
+  X(0, int, GetLastError, "hipGetLastError", (void))                                          \
+  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                                  \
+  X(0, const char *, GetErrorString, "hipGetErrorString", (int))
+
+static struct {
+  HIP_FUNCTIONS(CDEVICE_DL_MEMBER)
+} hip;
+#define HIP_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&hip.name - (char *)&hip), needed},
+static int version;
+
+enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4 };
+
+/* hipPointerAttribute_t from HIP 6 on. */
+typedef struct {
+  int type, device;
+  void *device_pointer, *host_pointer;
+  int is_managed;
+  unsigned flags;
+  char room[64]; /* for members that a later version appends */
+} hip_attributes;
+
+static const rt_kind rt_kinds[RT_N_KINDS] = {
+    {RT_DEVICE, ARROW_DEVICE_ROCM, "rocm", 0},
+    {RT_PINNED, ARROW_DEVICE_ROCM_HOST, "rocm_host", CDEVICE_CAP_HOST_ACCESSIBLE},
+};
+
+static const char *rt_error_name(int code) {
+  const char *s = hip.GetErrorName ? hip.GetErrorName(code) : NULL;
+  return s ? s : "hipError";
+}
+static const char *rt_error_text(int code) {
+  const char *s = hip.GetErrorString ? hip.GetErrorString(code) : NULL;
+  return s ? s : "an error of the HIP runtime";
+}
+
+static int rt_load(cdevice_error *err) {
+  /* a copy that is mapped already (hip-python's, torch's) comes first: handles must be of one runtime */
+  static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+                                      "/opt/rocm/lib/libamdhip64.so", NULL};
+  const cdevice_dl_row rows[] = {HIP_FUNCTIONS(HIP_ROW)};
+  cdevice_dl dl = {0};
+  if (cdevice_dl_open(&dl, "libamdhip64", "CDEVICE_HIP_LIBRARY", names, "hipGetDeviceCount") ||
+      cdevice_dl_load(&dl, rows, sizeof rows / sizeof *rows, &hip))
+    return cdevice_backend_fail(err, ENODEV, 0, NULL, "no HIP runtime library; tried: %s", dl.tried);
+  if (hip.RuntimeGetVersion) hip.RuntimeGetVersion(&version);
+  return 0;
+}
+
+static int rt_count(int *n) { return hip.GetDeviceCount(n); }
+
+static int rt_describe(int device, cdevice_device_info *out) {
+  size_t available, total;
+  if (hip.DeviceGetName && hip.DeviceGetName(out->name, sizeof out->name, device)) out->name[0] = 0;
+  if (hip.MemGetInfo && !hip.MemGetInfo(&available, &total)) {
+    out->free_bytes = (int64_t)available;
+    out->total_bytes = (int64_t)total;
+  }
+  snprintf(out->driver, sizeof out->driver, "HIP %d.%d", version / 10000000, version / 100000 % 100);
+  return 0;
+}
+
+static int rt_enter(int device, rt_saved *saved) {
+  int code = hip.GetDevice(saved);
+  return code ? code : *saved == device ? 0 : hip.SetDevice(device);
+}
+static void rt_leave(rt_saved *saved) {
+  int now;
+  if (!hip.GetDevice(&now) && now != *saved) hip.SetDevice(*saved);
+}
+
+static int rt_malloc(int kind, size_t n, void **out) {
+  return kind == RT_PINNED ? hip.HostMalloc(out, n, 0) : hip.Malloc(out, n);
+}
+static int rt_mfree(int kind, void *p) { return kind == RT_PINNED ? hip.HostFree(p) : hip.Free(p); }
+
+static int rt_memcpy(int kind, int direction, void *dst, const void *src, size_t n, void *stream) {
+  int how = kind == RT_DEVICE && direction == CDEVICE_COPY_H2D   ? 1
+            : kind == RT_DEVICE && direction == CDEVICE_COPY_D2H ? 2
+                                                                 : HIP_MEMCPY_DEFAULT;
+  return hip.MemcpyAsync(dst, src, n, how, stream);
+}
+static int rt_memset(void *p, int byte, size_t n, void *stream) { return hip.MemsetAsync(p, byte, n, stream); }
+
+static int rt_event_new(void **out) { return hip.EventCreate(out, HIP_EVENT_DISABLE_TIMING); }
+static int rt_event_del(void *event) { return hip.EventDestroy(event); }
+static int rt_event_rec(void *event, void *stream) { return hip.EventRecord(event, stream); }
+static int rt_event_ask(void *event) {
+  int code = hip.EventQuery(event);
+  if (code == RT_NOT_READY && hip.GetLastError) hip.GetLastError(); /* it is no error of the caller's thread */
+  return code;
+}
+static int rt_event_sync(void *event) { return hip.EventSynchronize(event); }
+static int rt_stream_wait(void *stream, void *event) { return hip.StreamWaitEvent(stream, event, 0); }
+static int rt_stream_new(void **out) { return hip.StreamCreate(out, HIP_STREAM_NON_BLOCKING); }
+static int rt_stream_del(void *stream) { return hip.StreamDestroy(stream); }
+static int rt_stream_sync(void *stream) { return hip.StreamSynchronize(stream); }
+static int rt_can_call(void) { return hip.LaunchHostFunc != NULL; }
+static int rt_call(void *stream, void (*fn)(void *), void *arg) { return hip.LaunchHostFunc(stream, fn, arg); }
+
+static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
+  hip_attributes a;
+  if (!hip.PointerGetAttributes || version < 60000000) return 801;
+  memset(&a, 0, sizeof a);
+  int code = hip.PointerGetAttributes(&a, p);
+  if (code && hip.GetLastError) hip.GetLastError();
+  if (code) return code;
+  if (!a.type) return RT_INVALID; /* memory the runtime does not know */
+  *kind = a.type == 1 ? RT_PINNED : RT_DEVICE;
+  *device = a.device;
+  *behind = -1;
+  return 0;
+}
+
+int cdevice_rocm_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err) {
+  (void)core_abi, (void)err;
+  return rt_table(index, out);
+}

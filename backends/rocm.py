@@ -1,0 +1,34 @@
+"""ROCM and ROCM_HOST: what is Python about them.  The work is done by the tables in ``rocm.c``.
+
+Tested on a stand-in for the HIP runtime; never on AMD hardware.
+"""
+
+from cdevice.backends.cuda import Backend as _Cuda
+from cdevice.backends.cuda import stream_of
+
+
+class Backend(_Cuda):
+    """AMD's HIP runtime, found at run time; streams are ``hipStream_t`` handles."""
+
+    name = "rocm"
+    device_type = 10
+    device_types = (10, 11)
+    install_hint = (
+        "ROCm needs AMD's HIP runtime (libamdhip64; $CDEVICE_HIP_LIBRARY names another file) and a device; "
+        '`pip install "cdevice[rocm]"` adds hip-python'
+    )
+
+    def __cdevice_backend__(self):
+        return b"rocm"
+
+    def as_stream(self, obj):
+        """The handle of a stream object; ints as in DLPack: 0 is the default stream, 1 and 2 are refused."""
+        if isinstance(obj, int) and not isinstance(obj, bool):
+            if obj in (1, 2):
+                raise ValueError(f"stream {obj} means nothing to ROCm; 0 is the default stream")
+            return obj
+        return stream_of(obj)
+
+    def library_stream(self):
+        """None: which HIP library is in use cannot be told from cupy, whose ROCm and CUDA builds share one name."""
+        return None

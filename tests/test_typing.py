@@ -1,0 +1,41 @@
+"""What type checkers see is what there is."""
+
+import pathlib
+import re
+
+import cdevice
+
+
+def package():
+    return pathlib.Path(cdevice.__file__).parent
+
+
+def test_the_stub_lists_every_public_name_and_no_other():
+    text = (package() / "__init__.pyi").read_text()
+    listed = dict(re.findall(r"^from \.\w+ import (\w+) as (\w+)$", text, re.M))
+    assert sorted(listed) == sorted(set(cdevice.__all__) - {"__version__"})
+    assert all(getattr(cdevice, name) is not None for name in listed)
+
+
+def test_the_extensions_stub_names_what_it_has():
+    from cdevice import _native
+
+    text = (package() / "_native.pyi").read_text()
+    for name in re.findall(r"^(?:def|class) (\w+)", text, re.M):
+        assert hasattr(_native, name), name
+    for name in re.findall(r"^    def (\w+)\(", text.split("class SchemaBase")[0], re.M):
+        assert hasattr(_native.Array, name), name
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (package() / "py.typed").exists()
+
+
+def test_every_public_name_is_documented():
+    for name in cdevice.__all__:
+        if name != "__version__":
+            assert getattr(cdevice, name).__doc__, name
+    for cls in (cdevice.DeviceArray, cdevice.Schema, cdevice.Device, cdevice.Buffer, cdevice.Backend):
+        for name, value in vars(cls).items():
+            if not name.startswith("_") and (callable(value) or isinstance(value, property)):
+                assert value.__doc__, f"{cls.__name__}.{name}"
