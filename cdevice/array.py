@@ -164,6 +164,15 @@ class DeviceArray(_native.Array):
 
         self._wait_stream(self.device_type_id, stream_handle(self.device_type_id, stream))
 
+    def record_use(self, stream):
+        """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done, even when
+        the array is released before.  Needed only for streams that its producer cannot know."""
+        from ._core import need_reaper
+        from .registry import stream_handle
+
+        need_reaper()
+        self._record_use(stream_handle(self.device_type_id, stream))
+
     # ---- moving ----
     def to(self, device, *, stream=None, copy=None):
         """The rows on another device: a new array, or one that shares this memory when it is there already.

@@ -288,6 +288,9 @@ int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_
 /* Keeps a source and staging memory (each may be NULL) until the event of `array`, recorded on `stream`, has passed. */
 int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more);
 
+/* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
+int cdv_record_use(struct cdv_array *array, void *stream);
+
 /* ---- event.c: the only reader of sync_event ---- */
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);

@@ -147,3 +147,31 @@ int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *sour
   }
   return 0;
 }
+
+int cdv_record_use(struct cdv_array *array, void *stream) {
+  struct cdv_array *root = array->root;
+  struct cdv_slot *slot;
+  int r = cdv_slot_ready(root->own.device_type, &slot);
+  if (!r) r = need_thread();
+  if (r) return r;
+  struct kept *k = calloc(1, sizeof *k);
+  if (!k) return cdv_fail_memory(sizeof *k, "an event");
+  const cdevice_backend *b = &slot->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  k->slot = slot;
+  k->device = root->own.device_id;
+  r = b->event_record(b->self, k->device, stream, &k->event, &err);
+  if (r) {
+    free(k);
+    return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "recording the use of an array");
+  }
+  if (!k->event.sync_event) { /* nothing runs behind the caller's back there */
+    free(k);
+    return 0;
+  }
+  k->source = cdv_array_ref(root);
+  cdv_slot_use(slot, 1);
+  atomic_fetch_add(&n_kept, 1);
+  push(&asked, k);
+  return 0;
+}

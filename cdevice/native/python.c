@@ -592,6 +592,16 @@ static PyObject *a_wait_stream(PyObject *self, PyObject *args) { /* (device type
   Py_RETURN_NONE;
 }
 
+static PyObject *a_record_use(PyObject *self, PyObject *handle) {
+  struct cdv_array *a = array_of(self);
+  void *stream = a ? PyLong_AsVoidPtr(handle) : NULL;
+  int r;
+  if (!a || (!stream && PyErr_Occurred())) return NULL;
+  WITHOUT_GIL(a, r, cdv_record_use(a, stream));
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
 static PyObject *a_readable(PyObject *self, PyObject *doing) { /* waits; raises where the CPU cannot read */
   struct cdv_array *a = array_of(self);
   PyObject *text = a ? PyUnicode_AsUTF8String(doing) : NULL;
@@ -715,6 +725,7 @@ static PyMethodDef a_methods[] = {
     {"_wait_host", a_wait_host, METH_NOARGS, NULL},
     {"_wait_for", a_wait_for, METH_O, NULL},
     {"_wait_stream", a_wait_stream, METH_VARARGS, NULL},
+    {"_record_use", a_record_use, METH_O, NULL},
     {"_readable", a_readable, METH_O, NULL},
     {"_export_structs", a_export_structs, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};

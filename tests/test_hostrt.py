@@ -1,0 +1,438 @@
+"""CUDA, CUDA_HOST, CUDA_MANAGED, ROCM and ROCM_HOST on hostrt, the stand-in runtime in tests/hostrt.
+
+What passes here ran on host memory with real queues, not on a GPU.  Gates hold streams; nothing sleeps.
+"""
+
+import ctypes
+import gc
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+
+import cases
+import numpy as np
+import pytest
+
+import cdevice
+from cdevice._ext import _native, ffi, lib
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+HERE = pathlib.Path(__file__).resolve().parent
+TYPES = {"cuda": 2, "cuda_host": 3, "cuda_managed": 13, "rocm": 10, "rocm_host": 11}
+every_type = pytest.mark.parametrize("device", TYPES)
+
+
+class Stats(ctypes.Structure):
+    _fields_ = [
+        (n, ctypes.c_int64)
+        for n in "live_device live_host live_managed live_bytes live_events live_streams records waits host_blocks misuse ops_done".split()
+    ]
+
+
+class Runtime:
+    """The test controls of one stand-in library."""
+
+    def __init__(self, path, engine, trace):
+        self.path, self.trace = path, trace
+        self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
+        self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
+        self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
+
+    def stats(self):
+        out = Stats()
+        self.library.hostrt_get_stats(ctypes.byref(out))
+        return out
+
+    def gate(self, stream=0):
+        assert self.library.hostrt_gate(stream) == 0
+
+    def open(self):
+        self.library.hostrt_open()
+
+    def fail(self, function, after, code):
+        self.library.hostrt_fail(function.encode(), after, code)
+
+
+@pytest.fixture(scope="module")
+def runtimes(tmp_path_factory):
+    if not shutil.which("make") or not (shutil.which("gcc") or shutil.which("cc")):
+        pytest.skip("no compiler for the stand-in: apt-get install gcc make")
+    build = tmp_path_factory.mktemp("hostrt")
+    subprocess.run(["make", "-s", "-C", str(HERE / "hostrt"), f"B={build}"], check=True, capture_output=True)
+    cuda, hip = build / "cuda/lib/libcuda.so.1", build / "rocm/lib/libamdhip64.so.7"
+    os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"] = str(cuda), str(hip)
+    made = {
+        "cuda": Runtime(cuda, build / "cuda/lib/libhostrt.so", None),
+        "rocm": Runtime(hip, hip, None),
+    }
+    try:
+        for d in TYPES:
+            assert cdevice.device(d).is_available
+        yield made
+    finally:
+        del os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"]
+
+
+@pytest.fixture
+def runtime(runtimes, device):
+    """The stand-in behind `device`; afterwards nothing is left over and nothing was misused."""
+    r = runtimes[device.split("_")[0]]
+    gc.collect()
+    settle()
+    before = lib.cdv_backend_live(TYPES[device])
+    yield r
+    r.open()
+    gc.collect()
+    settle()
+    assert lib.cdv_backend_live(TYPES[device]) <= before
+    assert r.stats().misuse == 0
+
+
+def settle():
+    pause = threading.Event()
+    for i in range(5000):
+        if i % 200 == 0:
+            gc.collect()
+        _native.drain()
+        if not lib.cdv_kept():
+            return
+        pause.wait(0.001)
+    raise AssertionError(f"{lib.cdv_kept()} sources are still kept")
+
+
+def pool(device):
+    table = lib.cdv_backend_for(TYPES[device])
+    extension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(int(ffi.cast("uintptr_t", table.extension)))
+
+    class Pool(ctypes.Structure):
+        _fields_ = [
+            ("struct_size", ctypes.c_uint32),
+            ("statistics", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.POINTER(ctypes.c_int64)] * 4)),
+            ("trim", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)),
+        ]
+
+    me = int(ffi.cast("uintptr_t", table.self))
+    found = ctypes.cast(extension(me, b"cdevice.pool/1"), ctypes.POINTER(Pool)).contents
+
+    def statistics():
+        values = [ctypes.c_int64() for _ in range(4)]
+        found.statistics(me, 0, *values)
+        return dict(zip(("live", "pooled", "pending", "peak"), (v.value for v in values)))
+
+    return statistics, lambda: found.trim(me, 0)
+
+
+@every_type
+@pytest.mark.parametrize("name", cases.ARRAYS)
+def test_hostrt_every_layout_comes_back_equal(device, name, runtime):
+    source = cdevice.asarray(cases.ARRAYS[name])
+    for start, stop in ((0, 8), (1, 6), (3, 4), (5, 5)):
+        rows = source[start:stop]
+        there = rows.to(device)
+        assert there.device_type_id == TYPES[device]
+        assert there.to("cpu", copy=True).equals(rows, nans_equal=True)
+        half = there[there.length // 2 :]
+        assert half.to(f"{device}:1").to("cpu").equals(rows[rows.length // 2 :], nans_equal=True)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("target", ["rocm", "cuda_host", "cuda_managed:1", "rocm_host"])
+def test_hostrt_arrays_move_between_types_and_vendors(device, target, runtime):
+    for name in ("record", "list_of_list_of_string", "string_view", "run_end_encoded"):
+        source = cdevice.asarray(cases.ARRAYS[name])
+        assert source.to(device).to(target)[2:].to(device).to("cpu").equals(source[2:])
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_to_returns_while_the_stream_is_held(device, runtime):
+    source = cdevice.asarray(np.arange(5000))
+    runtime.gate()
+    there = source.to(device)
+    assert not there.ready
+    with pytest.raises(TimeoutError):
+        there.synchronize(timeout=0.001)
+    runtime.open()
+    there.synchronize()
+    assert there.to("cpu").equals(source)
+
+
+@every_type
+def test_hostrt_a_stream_waits_on_the_device_and_the_host_does_not(device, runtime):
+    from ctypes import c_void_p
+
+    runtime.gate()
+    there = cdevice.asarray([1, 2, 3]).to(device)
+    other = ffi.new("void **")
+    table = lib.cdv_backend_for(TYPES[device])
+    err = ffi.new("cdevice_error *")
+    assert table.stream_create(table.self, 0, other, err) == 0
+    handle = int(ffi.cast("uintptr_t", other[0]))
+    waits = runtime.stats().waits
+    there.wait(handle)  # returns although the gate is closed
+    assert runtime.stats().waits == waits + 1
+    assert not there.ready
+    runtime.open()
+    there.synchronize()
+    table.stream_destroy(table.self, 0, other[0])
+    assert c_void_p(handle).value == handle
+
+
+@every_type
+def test_hostrt_release_while_held_does_not_block_and_the_block_waits_in_the_pool(device, runtime):
+    statistics, trim = pool(device)
+    trim()
+    runtime.gate()
+    there = cdevice.asarray(np.arange(1000)).to(device)
+    blocks = runtime.stats().host_blocks
+    there.release()
+    assert runtime.stats().host_blocks == blocks
+    assert statistics()["pending"] >= 8000
+    runtime.open()
+    settle()
+    after = cdevice.asarray(np.arange(1000)).to(device)
+    after.synchronize()
+    assert statistics()["live"] >= 8000
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_blocks_are_used_again_only_when_the_device_has_passed(device, runtime):
+    there = cdevice.asarray(np.arange(1000)).to(device)
+    there.synchronize()
+    address = there.buffers[1].address
+    runtime.gate()
+    there.release()  # the gate is before the release's event
+    second = cdevice.asarray(np.arange(1000)).to(device)
+    assert second.buffers[1].address != address
+    runtime.open()
+    second.synchronize()
+    settle()
+    runtime.gate()
+    third = cdevice.asarray(np.arange(1000)).to(device)
+    assert third.buffers[1].address == address
+    runtime.open()
+    third.synchronize()
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_a_consumer_on_a_stream_of_its_own_is_respected_by_record_use(device, runtime):
+    table = lib.cdv_backend_for(TYPES[device])
+    other, err = ffi.new("void **"), ffi.new("cdevice_error *")
+    assert table.stream_create(table.self, 0, other, err) == 0
+    handle = int(ffi.cast("uintptr_t", other[0]))
+    there = cdevice.asarray(np.arange(1000)).to(device)
+    there.synchronize()
+    live = lib.cdv_backend_live(TYPES[device])
+    runtime.gate(handle)
+    there.record_use(handle)
+    there.release()
+    assert lib.cdv_backend_live(TYPES[device]) >= live  # still held for the consumer
+    runtime.open()
+    settle()
+    assert lib.cdv_backend_live(TYPES[device]) < live
+    table.stream_destroy(table.self, 0, other[0])
+
+
+@every_type
+def test_hostrt_foreign_threads_release(device, runtime):
+    structs = []
+    for i in range(60):
+        d = ffi.new("struct ArrowDeviceArray *")
+        cdevice.asarray(np.arange(50 + i)).to(device)._export_structs(int(ffi.cast("uintptr_t", d)), 0)
+        structs.append(d)
+    for d in structs:
+        assert lib.cdv_release_in_thread(d, 1) == 0
+
+
+@pytest.mark.parametrize("device", ["cuda_host", "cuda_managed", "rocm_host"])
+def test_hostrt_memory_that_the_cpu_can_read_goes_out_without_a_copy_after_waiting(device, runtime):
+    source = cdevice.asarray(np.arange(100))
+    there = source.to(device)
+    assert there.to_pylist() == list(range(100))
+    assert there.to("cpu").buffers[1].address == there.buffers[1].address
+    assert there.to_numpy().__array_interface__["data"][0] == there.buffers[1].address
+    assert pa.array(Plain(there)).to_pylist() == list(range(100))
+
+
+class Plain:
+    def __init__(self, array):
+        self.__arrow_c_array__ = array.__arrow_c_array__
+
+
+@pytest.mark.parametrize(
+    ("device", "functions"),
+    [
+        ("cuda", ("cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuEventCreate", "cuEventRecord", "cuLaunchHostFunc")),
+        ("rocm", ("hipMalloc", "hipMemcpyAsync", "hipEventCreateWithFlags", "hipEventRecord", "hipLaunchHostFunc")),
+    ],
+)
+def test_hostrt_a_fault_at_any_call_leaks_nothing(device, functions, runtime):
+    source = cdevice.asarray(cases.ARRAYS["record"])
+    _, trim = pool(device)
+    seen = 0
+    for function in functions:
+        for n in range(4):
+            settle()
+            trim()
+            live = lib.cdv_backend_live(TYPES[device])
+            runtime.fail(function, n, 719)
+            try:
+                done = source.to(device)
+                done.to("cpu")
+            except cdevice.DeviceError as e:
+                seen += 1
+                assert e.vendor_code == 719
+                assert e.device.startswith(device)
+            done = None
+            runtime.fail("nothing", 0, 0)
+            settle()
+            assert lib.cdv_backend_live(TYPES[device]) == live
+    assert seen >= 2
+    assert source.to(device).to("cpu").equals(source)
+
+
+@pytest.mark.parametrize(("device", "function"), [("cuda", "cuMemAlloc_v2"), ("rocm", "hipMalloc")])
+def test_hostrt_out_of_memory_is_tried_once_more_and_then_says_how_much(device, function, runtime):
+    _, trim = pool(device)
+    trim()
+    runtime.fail(function, 0, 2)
+    assert cdevice.asarray(np.arange(10)).to(device).to("cpu").length == 10  # the second attempt
+
+
+def test_hostrt_vendors_int_streams_mean_what_dlpack_says(runtimes):
+    array = cdevice.asarray([1, 2]).to("cuda")
+    assert array.to("cpu", stream=1).to_pylist() == [1, 2]
+    with pytest.raises(ValueError, match="ambiguous"):
+        array.wait(0)
+    other = cdevice.asarray([1, 2]).to("rocm")
+    assert other.to("cpu", stream=0).to_pylist() == [1, 2]
+    with pytest.raises(ValueError, match="ROCm"):
+        other.wait(1)
+
+
+def test_hostrt_streams_of_other_libraries_are_understood(runtimes):
+    from cdevice.backends.cuda import Backend
+
+    class New:
+        def __cuda_stream__(self):
+            return (0, 64)
+
+    class Cupy:
+        ptr = 65
+
+    class Torch:
+        cuda_stream = 66
+
+    class Plain:
+        def __int__(self):
+            return 67
+
+    backend = Backend()
+    assert [backend.as_stream(s()) for s in (New, Cupy, Torch, Plain)] == [64, 65, 66, 67]
+    assert backend.as_stream(object()) is None
+    with pytest.raises(TypeError):
+        cdevice.asarray([1]).to("cuda").wait(object())
+
+
+PRELUDE = """
+import sys, importlib.util
+sys.path[:0] = {path!r}
+if importlib.util.find_spec("cdevice.backends") is None:
+    import types
+    m = types.ModuleType("cdevice.backends"); m.__path__ = [{backends!r}]; sys.modules["cdevice.backends"] = m
+import os
+import cdevice
+"""
+
+
+def run(code, **environment):
+    text = PRELUDE.format(path=[p for p in sys.path if p], backends=str(HERE.parent / "backends")) + code
+    env = {k: v for k, v in os.environ.items() if not k.startswith("CDEVICE_")} | environment
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, env=env)
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_a_wide_batch_is_one_allocation_few_copies_and_no_wait(device, runtimes, tmp_path):
+    trace = tmp_path / "trace"
+    variable = "CDEVICE_CUDA_LIBRARY" if device == "cuda" else "CDEVICE_HIP_LIBRARY"
+    p = run(
+        f"""
+import numpy as np, ctypes
+fields = [cdevice.asarray(np.arange(1000)) for _ in range(1000)]
+schema = cdevice.Schema.make("+s", children=[f.schema.with_name(str(i)) for i, f in enumerate(fields)])
+batch = cdevice.from_buffers(schema, 1000, [None], null_count=0, children=fields)
+cdevice.device({device!r}).info
+before = sum(1 for _ in open(os.environ["HOSTRT_TRACE"]))
+there = batch.to({device!r})
+ctypes.CDLL(None).fflush(None)
+lines = open(os.environ["HOSTRT_TRACE"]).read().split("\\n")[before:]
+for word in ("Alloc", "Malloc", "Memcpy", "EventRecord", "Synchronize"):
+    print(word, sum(word in line for line in lines))
+there.synchronize()
+""",
+        HOSTRT_TRACE=str(trace),
+        **{variable: str(runtimes[device].path)},
+    )
+    assert p.returncode == 0, p.stderr
+    counts = dict(line.split() for line in p.stdout.splitlines())
+    assert int(counts["Alloc"]) + int(counts["Malloc"]) == 1, p.stdout
+    assert int(counts["Memcpy"]) <= 2, p.stdout
+    assert int(counts["EventRecord"]) == 1, p.stdout
+    assert int(counts["Synchronize"]) == 0, p.stdout
+
+
+def test_hostrt_nothing_is_called_at_import_and_the_exit_is_quiet(runtimes, tmp_path):
+    trace = tmp_path / "trace"
+    p = run(
+        "import cdevice.array; cdevice.asarray([1]); cdevice.device('cuda:0'); cdevice.list_backends();"
+        "assert not os.path.exists(os.environ['HOSTRT_TRACE']) or not open(os.environ['HOSTRT_TRACE']).read();"
+        "a = cdevice.asarray([1, 2]).to('cuda'); b = cdevice.asarray([1]).to('rocm'); b.release()",
+        HOSTRT_TRACE=str(trace),
+        CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
+        CDEVICE_HIP_LIBRARY=str(runtimes["rocm"].path),
+    )
+    assert (p.returncode, p.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("devices", ["0", "1"])
+def test_hostrt_with_no_device_the_backend_is_unavailable_and_with_one_it_works(devices, runtimes):
+    p = run(
+        "print([str(d) for d in cdevice.devices() if d.type_id in (2, 10)])\n"
+        "try: cdevice.asarray([1]).to('cuda'); print('there')\n"
+        "except cdevice.BackendUnavailable as e: print('unavailable', 'driver' in str(e))",
+        HOSTRT_DEVICES=devices,
+        CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
+        CDEVICE_HIP_LIBRARY=str(runtimes["rocm"].path),
+    )
+    assert p.returncode == 0, p.stderr
+    expected = ["[]", "unavailable True"] if devices == "0" else ["['cuda:0', 'rocm:0']", "there"]
+    assert p.stdout.splitlines() == expected
+
+
+def test_without_a_driver_the_message_says_what_was_tried_and_what_to_install():
+    p = run(
+        "for d in ('cuda', 'cuda_host', 'cuda_managed', 'rocm', 'rocm_host'):\n"
+        "    try: cdevice.asarray([1]).to(d)\n"
+        "    except cdevice.BackendUnavailable as e: print(d, 'tried' in str(e), 'needs' in str(e))",
+        CDEVICE_CUDA_LIBRARY="/no/such/libcuda.so.1",
+        CDEVICE_HIP_LIBRARY="/no/such/libamdhip64.so",
+    )
+    assert p.stdout.splitlines() == [f"{d} True True" for d in ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host")], p.stderr
+
+
+def test_hostrt_after_a_fork_the_child_gets_a_clear_error(runtimes):
+    p = run(
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "a = cdevice.asarray([1, 2]).to('cuda'); a.synchronize()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    try: cdevice.asarray([1]).to('cuda')\n"
+        "    except cdevice.DeviceError as e: os._exit(0 if 'fork' in str(e) else 4)\n"
+        "    os._exit(3)\n"
+        "assert os.waitpid(pid, 0)[1] == 0",
+        CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
+    )
+    assert p.returncode == 0, p.stderr
