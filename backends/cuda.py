@@ -42,7 +42,9 @@ class Backend:
         """The handle of a stream object; ints as in DLPack: 1 the legacy default stream, 2 the per-thread one."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             if obj == 0:
-                raise ValueError("stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream")
+                raise ValueError(
+                    "stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream"
+                )
             return 0 if obj == 1 else obj
         return stream_of(obj)
 

@@ -1174,6 +1174,8 @@ static int opencl_event_notify(void *self, int64_t device, void *sync_event, voi
   }
   result = event_of(sync_event, &event, err);
   if (result) return result;
+  if (state.fragile) /* a thread for each event would be the only way, and the core can ask for many at once */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell of failed events");
   notice = malloc(sizeof *notice);
   if (!notice) return fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;

@@ -167,7 +167,9 @@ def device(spec):
     kind = type(spec)
     if kind.__module__.split(".")[0] == "torch":
         return device(f"{spec.type}:{spec.index or 0}" if spec.type != "cpu" else "cpu")
-    if kind.__module__.split(".")[0] in ("cupy", "cupy_cuda", "cupy_backends") and isinstance(getattr(spec, "id", None), int):
+    if kind.__module__.split(".")[0] in ("cupy", "cupy_cuda", "cupy_backends") and isinstance(
+        getattr(spec, "id", None), int
+    ):
         return Device(DeviceType.CUDA, spec.id)
     raise TypeError(f"a device is a string, a (type, id) pair or a Device, not {kind.__name__}")
 

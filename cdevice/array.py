@@ -6,8 +6,8 @@ from ._ext import _native
 class DeviceArray(_native.Array):
     """An Arrow array, or a record batch (a struct array), on some device.
 
-    Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is given back when the last
-    of them and of everything exported from them is gone.  ``length``, ``offset``, ``null_count``, ``nbytes``,
+    Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is given back when the
+    last of them and of everything exported from them is gone.  ``length``, ``offset``, ``null_count``, ``nbytes``,
     ``device_id``, ``sync_event``, ``ready``, ``released`` and the Arrow PyCapsule methods are implemented in C.
     """
 
@@ -132,8 +132,9 @@ class DeviceArray(_native.Array):
 
     # ---- checks and comparison ----
     def validate(self, level="structure"):
-        """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends, views,
-        dictionary indices, UTF-8, null counts; waits for the event), on a device the sizes of its buffers as far as its
+        """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends,
+        views, dictionary indices, UTF-8, null counts; waits for the event), on a device the sizes of its buffers as
+        far as its
         backend knows them.  Raises InvalidArray with node and buffer."""
         self._validate(level)
 
@@ -165,8 +166,8 @@ class DeviceArray(_native.Array):
         self._wait_stream(self.device_type_id, stream_handle(self.device_type_id, stream))
 
     def record_use(self, stream):
-        """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done, even when
-        the array is released before.  Needed only for streams that its producer cannot know."""
+        """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
+        even when the array is released before.  Needed only for streams that its producer cannot know."""
         from ._core import need_reaper
         from .registry import stream_handle
 
@@ -178,8 +179,9 @@ class DeviceArray(_native.Array):
         """The rows on another device: a new array, or one that shares this memory when it is there already.
 
         ``device``: see :func:`cdevice.device`.  ``stream``: of the target, or of the source when the target is the CPU;
-        None: the current stream of the vendor's library, else the device's default.  ``copy``: True copies always, False
-        never (ValueError).  Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes or more.
+        None: the current stream of the vendor's library, else the device's default.  ``copy``: True copies always,
+        False never (ValueError).  Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes
+        or more.
 
         The result carries an event where the target has events and the host does not wait, except where sizes of
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,

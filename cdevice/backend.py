@@ -85,8 +85,8 @@ class Backend:
         raise NotImplementedError("view")
 
     def copy(self, kind, copies, *, stream=0):
-        """Does or enqueues a list of :class:`Copy`.  Without EVENTS all are done on return; with EVENTS host memory stays
-        valid until the stream has passed them."""
+        """Does or enqueues a list of :class:`Copy`.  Without EVENTS all are done on return; with EVENTS host memory
+        stays valid until the stream has passed them."""
         raise NotImplementedError("copy")
 
     def event_record(self, *, device_id, stream=0):

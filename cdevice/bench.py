@@ -487,7 +487,7 @@ def main(argv=None):
     )
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds per row (%(default)s)")
-    p.add_argument("--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth")
+    p.add_argument("--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer")
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
     p.add_argument("--json", metavar="FILE", help="write the figures there too")
     args = p.parse_args(argv)
@@ -525,6 +525,21 @@ def main(argv=None):
     if "cdevice" in libs and want("growth"):
         result["growth"] = {"this process": growth(rounds, target), "bare process": bare_growth(rounds, target)}
         report_growth(result["growth"])
+    if "cdevice" in libs and want("transfer"):
+        from . import bench_transfer
+
+        transfers = bench_transfer.opencl_rows(5 if args.quick else 11)
+        if transfers:
+            print()
+            bench_transfer.report(transfers)
+            result["transfers"] = [
+                dict(zip(("row", "bare_s", "cdevice_s", "ratio", "target", "reached"), t)) for t in transfers
+            ]
+        else:
+            print(
+                'left out: transfers to OpenCL; apt-get install pocl-opencl-icd, pip install "cdevice[opencl]"',
+                file=sys.stderr,
+            )
     if args.json:
         with open(args.json, "w") as f:
             json.dump(result, f, indent=1)

@@ -6,7 +6,6 @@ from ._ext import _native, ffi
 from .array import DeviceArray
 from .schema import Schema, asschema
 
-
 import_capsules = _native.import_capsules
 
 
@@ -26,8 +25,9 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
-    objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).  ``schema``: see :func:`asschema`; a request to Arrow producers,
-    an instruction for lists.  ``device``: where the result shall be; the data moves there if it is elsewhere, on
+    objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).
+    ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
+    result shall be; the data moves there if it is elsewhere, on
     ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
     "structure", "full" or None, see :meth:`DeviceArray.validate`.
 
@@ -99,7 +99,13 @@ def _retyped(out, want):
     """A primitive array under another type of the same width (int64 as timestamp), or as its own."""
     if out.schema.equals(want):
         return out
-    if out._n_children or want._n_children or want.dictionary or out._n_buffers != 2 or "b" in (out._format, want.format):
+    if (
+        out._n_children
+        or want._n_children
+        or want.dictionary
+        or out._n_buffers != 2
+        or "b" in (out._format, want.format)
+    ):
         _require(out, want)
     from .interop.numpy import _DTYPES
 
@@ -111,10 +117,24 @@ def _retyped(out, want):
     if width(out._format) != width(want.format) or not width(want.format):
         _require(out, want)
     pair = out._buffer(0), out._buffer(1)
-    return _native.build(want, 1, -1, out.length, out.offset, out.null_count, (pair[0][0], pair[1][0]), (), None, out, None, "structure")
+    return _native.build(
+        want, 1, -1, out.length, out.offset, out.null_count, (pair[0][0], pair[1][0]), (), None, out, None, "structure"
+    )
 
 
-_MEMORY_FORMATS = {"b": "c", "B": "C", "h": "s", "H": "S", "i": "i", "I": "I", "q": "l", "Q": "L", "e": "e", "f": "f", "d": "g"}
+_MEMORY_FORMATS = {
+    "b": "c",
+    "B": "C",
+    "h": "s",
+    "H": "S",
+    "i": "i",
+    "I": "I",
+    "q": "l",
+    "Q": "L",
+    "e": "e",
+    "f": "f",
+    "d": "g",
+}
 
 
 def _from_memory(obj, data, want, copy):
@@ -123,7 +143,9 @@ def _from_memory(obj, data, want, copy):
         code = {4: "i", 8: "q"}[data.itemsize]
         code = code.upper() if data.format[-1] in "LN" else code
     if code not in _MEMORY_FORMATS or data.ndim != 1 or not data.c_contiguous:
-        raise TypeError(f"a buffer of format {data.format!r} with {data.ndim} dimensions; one contiguous dimension of numbers is taken")
+        raise TypeError(
+            f"a buffer of format {data.format!r} with {data.ndim} dimensions; one contiguous dimension is taken"
+        )
     if copy:
         obj = bytes(data)
     out = from_buffers(Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0)

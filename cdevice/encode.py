@@ -10,8 +10,9 @@ from .schema import asschema
 
 
 def from_list(values, schema=None):
-    """A CPU array of Python values, None as null.  ``schema`` None: int64, float64, bool, string, binary, timestamp[us],
-    date32 or null, as the values say.  Raises TypeError or ValueError for a value that the type cannot hold."""
+    """A CPU array of Python values, None as null.  ``schema`` None: int64, float64, bool, string, binary,
+    timestamp[us], date32 or null, as the values say.  Raises TypeError or ValueError for a value that the type cannot
+    hold."""
     if schema is None:
         schema = _infer(values)
     return _encode(values, schema)
@@ -77,7 +78,7 @@ def _temporal_maker(f):
     unit, kind = f[2], f[1]
     epoch = datetime.datetime(1970, 1, 1)
     if kind == "d":
-        days = lambda v: v.toordinal() - epoch.toordinal()  # noqa: E731
+        days = lambda v: v.toordinal() - epoch.toordinal()
         return ("i", days) if unit == "D" else ("q", lambda v: days(v) * 86400000)
     ticks = _ticks(unit)
     if kind == "t":
@@ -200,7 +201,9 @@ def _encode_lists(values, schema, f):
         pairs = [p for row in rows for p in row]
         children = [_encode([p[0] for p in pairs], key), _encode([p[1] for p in pairs], value)]
         child = from_buffers(item, len(pairs), [None], null_count=0, children=children)
-        return from_buffers(schema, len(values), [validity, _running(map(len, rows), "i")], null_count=nulls, children=[child])
+        return from_buffers(
+            schema, len(values), [validity, _running(map(len, rows), "i")], null_count=nulls, children=[child]
+        )
     if f.startswith("+w"):
         n = int(f[3:])
         rows = [[None] * n if v is None else list(v) for v in values]

@@ -3,8 +3,8 @@
 import collections
 import os
 
-from ._ext import check, ffi, lib
 from ._device import DeviceType
+from ._ext import check, ffi, lib
 
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
 _BUILTIN = {
@@ -152,7 +152,9 @@ def list_backends():
                 error = f"{type(e).__name__}: {e}"
         key = DeviceType(type_id) if type_id in DeviceType._value2member_map_ else type_id
         if not table:
-            out[key] = BackendInfo(type_id, _BUILTIN[type_id][0], "built-in", False, hint=install_hint(type_id), error=error)
+            out[key] = BackendInfo(
+                type_id, _BUILTIN[type_id][0], "built-in", False, hint=install_hint(type_id), error=error
+            )
             continue
         text = [ffi.string(s).decode() if s else "" for s in (table.name, table.version, table.family)]
         out[key] = BackendInfo(

@@ -51,7 +51,6 @@ _ALIASES = {
     "str": "u",
     "bytes": "z",
     "int": "l",
-    "float": "g",
     "double": "g",
     "float": "g",
     "halffloat": "e",

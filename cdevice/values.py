@@ -330,7 +330,8 @@ def describe(a):
             event = "done" if ready else "pending"
         except Exception:  # no backend, or a failed event: repr must not raise
             ready = False
-    head = f"<cdevice.DeviceArray {a.type}, length {a.length}, nulls {'unknown' if nulls < 0 else nulls}, on {a.device}, event {event}"
+    known = "unknown" if nulls < 0 else nulls
+    head = f"<cdevice.DeviceArray {a.type}, length {a.length}, nulls {known}, on {a.device}, event {event}"
     from ._ext import lib
 
     values = ""

@@ -55,9 +55,16 @@ def arrays():
     for unit in ("s", "ms", "us", "ns"):
         for zone in (None, "UTC", "America/New_York", "+05:30"):
             t = pa.timestamp(unit, zone)
-            moments = [datetime.datetime(2013, 7, 1, 12), None, datetime.datetime(1960, 1, 1), datetime.datetime(2100, 1, 1)]
+            moments = [
+                datetime.datetime(2013, 7, 1, 12),
+                None,
+                datetime.datetime(1960, 1, 1),
+                datetime.datetime(2100, 1, 1),
+            ]
             out[f"timestamp[{unit},{zone}]"] = pa.array(moments * 2, t)
-        out[f"duration[{unit}]"] = pa.array([datetime.timedelta(days=3, seconds=4), None, datetime.timedelta(days=-1), None] * 2, pa.duration(unit))
+        out[f"duration[{unit}]"] = pa.array(
+            [datetime.timedelta(days=3, seconds=4), None, datetime.timedelta(days=-1), None] * 2, pa.duration(unit)
+        )
     out["month_day_nano"] = pa.array([(1, 2, 3), None, (-1, 0, 5), (0, 0, 0)] * 2, pa.month_day_nano_interval())
     out["fixed_size_binary"] = pa.array([b"abc", None, b"\0\0\0", b"xyz"] * 2, pa.binary(3))
     for t in (pa.string(), pa.large_string(), pa.string_view()):
@@ -87,7 +94,9 @@ def arrays():
     )
     out["dictionary_uint16"] = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 4, pa.uint16()), pa.array([1.5, 2.5]))
     out["run_end_encoded"] = _ree(pa.array(["p", None, LONG]), [3, 5, 8])
-    out["run_end_encoded_int64"] = pa.RunEndEncodedArray.from_arrays(pa.array([2, 8], pa.int64()), pa.array([1.5, None]))
+    out["run_end_encoded_int64"] = pa.RunEndEncodedArray.from_arrays(
+        pa.array([2, 8], pa.int64()), pa.array([1.5, None])
+    )
     out["uuid"] = pa.array([uuid.UUID(int=i).bytes for i in range(7)] + [None], pa.binary(16)).cast(pa.uuid())
     out["bool8"] = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None, 1] * 2, pa.int8()))
     out["json"] = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None, "[]", "2"] * 2))
@@ -97,14 +106,24 @@ def arrays():
     out["struct_of_list_of_dictionary"] = pa.StructArray.from_arrays(
         [pa.ListArray.from_arrays(pa.array([0, 1, 3, 3, 4, 5, 6, 7, 8], pa.int32()), out["dictionary"])], ["d"]
     )
-    out["map_of_list"] = pa.array([[("k", ["a", None])], None, [], [("m", None)]] * 2, pa.map_(pa.string(), pa.list_(pa.string())))
-    out["list_of_union"] = pa.ListArray.from_arrays(pa.array([0, 1, 1, 2, 4, 5, 6, 7, 8], pa.int32()), out["dense_union"])
+    out["map_of_list"] = pa.array(
+        [[("k", ["a", None])], None, [], [("m", None)]] * 2, pa.map_(pa.string(), pa.list_(pa.string()))
+    )
+    out["list_of_union"] = pa.ListArray.from_arrays(
+        pa.array([0, 1, 1, 2, 4, 5, 6, 7, 8], pa.int32()), out["dense_union"]
+    )
     out["struct_of_run_end_encoded"] = pa.StructArray.from_arrays([out["run_end_encoded"], out["bool"]], ["r", "b"])
     out["list_view_of_string_view"] = pa.array([["a", LONG], None, [], [LONG]] * 2, pa.list_view(pa.string_view()))
-    out["dictionary_of_list"] = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0, 1, 1, 0, 1], pa.int32()), pa.array([["a"], ["b", None]]))
+    out["dictionary_of_list"] = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None, 0, 1, 1, 0, 1], pa.int32()), pa.array([["a"], ["b", None]])
+    )
     out["list_of_bool"] = pa.array([[True], None, [False, None, True], [], [True] * 9, None, [], [False]])
-    out["fixed_size_list_of_string"] = pa.array([["a", LONG], None, ["b", None], ["c", "d"]] * 2, pa.list_(pa.string(), 2))
-    out["record"] = pa.StructArray.from_arrays([out["int32"], out["string"], out["list"], out["dictionary"]], ["i", "s", "l", "d"])
+    out["fixed_size_list_of_string"] = pa.array(
+        [["a", LONG], None, ["b", None], ["c", "d"]] * 2, pa.list_(pa.string(), 2)
+    )
+    out["record"] = pa.StructArray.from_arrays(
+        [out["int32"], out["string"], out["list"], out["dictionary"]], ["i", "s", "l", "d"]
+    )
     return out
 
 

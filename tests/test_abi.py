@@ -35,7 +35,13 @@ def compiler(name="cc"):
 def compile_text(text, tmp_path, *, language="c", args=()):
     source = tmp_path / ("unit.c" if language == "c" else "unit.cpp")
     source.write_text(text)
-    command = [compiler("cc" if language == "c" else "c++"), "-Wall", "-Wextra", "-Werror", f"-I{cdevice.get_include()}"]
+    command = [
+        compiler("cc" if language == "c" else "c++"),
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{cdevice.get_include()}",
+    ]
     command += [f"-std={'c11' if language == 'c' else 'c++17'}", f"-I{pa.get_include()}", str(source), *args]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -50,11 +56,15 @@ def asserts(keyword):
     for name in STRUCTS:
         kind = ffi.typeof(f"struct {name}")
         lines.append(f'{keyword}(sizeof(struct {name}) == {ffi.sizeof(kind)}, "{name}");')
-        lines += [f'{keyword}(offsetof(struct {name}, {m}) == {ffi.offsetof(kind, m)}, "{name}.{m}");' for m in members(name)]
+        lines += [
+            f'{keyword}(offsetof(struct {name}, {m}) == {ffi.offsetof(kind, m)}, "{name}.{m}");' for m in members(name)
+        ]
     return "#include <stddef.h>\n" + "\n".join(lines)
 
 
-@pytest.mark.parametrize("includes", [OURS, THEIRS, OURS + THEIRS, THEIRS + OURS], ids=["ours", "theirs", "ours first", "theirs first"])
+@pytest.mark.parametrize(
+    "includes", [OURS, THEIRS, OURS + THEIRS, THEIRS + OURS], ids=["ours", "theirs", "ours first", "theirs first"]
+)
 def test_the_compiler_agrees_on_every_offset(includes, tmp_path):
     compile_text(includes + asserts("_Static_assert"), tmp_path, args=["-c", "-o", str(tmp_path / "out.o")])
 
@@ -69,7 +79,9 @@ def test_at_run_time_arrows_own_header_gives_the_same_numbers(tmp_path):
     for name in STRUCTS:
         lines.append(f'  printf("{name} %zu\\n", sizeof(struct {name}));')
         lines += [f'  printf("{name}.{m} %zu\\n", offsetof(struct {name}, {m}));' for m in members(name)]
-    text = THEIRS + "#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+    text = (
+        THEIRS + "#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+    )
     compile_text(text, tmp_path, args=["-o", str(tmp_path / "show")])
     theirs = dict(line.split() for line in subprocess.check_output([str(tmp_path / "show")], text=True).splitlines())
     ours = {}
@@ -98,5 +110,7 @@ def test_the_build_script_refuses_what_cffi_cannot_read(tmp_path):
     header.write_text("int f(void);\n#if SOMETHING\nint g(void);\n#endif\n")
     with pytest.raises(ValueError, match="bad.h:2"):
         namespace["read_cdef"](str(header))
-    header.write_text("/* #if in a comment */\n#define N 3\n/* cffi: skip */\n#if X\n#endif\n/* cffi: end */\nint f(void);\n")
+    header.write_text(
+        "/* #if in a comment */\n#define N 3\n/* cffi: skip */\n#if X\n#endif\n/* cffi: end */\nint f(void);\n"
+    )
     assert namespace["read_cdef"](str(header)).split() == ["#define", "N", "3", "int", "f(void);"]

@@ -80,9 +80,10 @@ def vandals(a, s):
     yield "null_count below -1", [(a, "null_count", -2)]
     yield "null_count above length", [(a, "null_count", a.length + 1)]
     yield "length and offset overflow", [(a, "length", BIG), (a, "offset", BIG)]
-    yield "one buffer more" if ffi.string(s.format)[:1] != b"v" else "too few buffers", [
-        (a, "n_buffers", a.n_buffers + 1 if ffi.string(s.format)[:1] != b"v" else 2)
-    ]
+    yield (
+        "one buffer more" if ffi.string(s.format)[:1] != b"v" else "too few buffers",
+        [(a, "n_buffers", a.n_buffers + 1 if ffi.string(s.format)[:1] != b"v" else 2)],
+    )
     yield "negative number of buffers", [(a, "n_buffers", -1)]
     yield "one child more", [(a, "n_children", a.n_children + 1)]
     yield "negative number of children", [(a, "n_children", -1)]
@@ -106,7 +107,10 @@ def vandals(a, s):
     yield "another type", [(s, "format", FORMATS[other])]
 
 
-FORMATS = {f: ffi.new("char[]", f.encode()) for f in ("?", "y", "+s", "i", "d:99,1", "+w:-1", "w:x", "tsx:", "+ud:0,0", "+us:200", "")}
+FORMATS = {
+    f: ffi.new("char[]", f.encode())
+    for f in ("?", "y", "+s", "i", "d:99,1", "+w:-1", "w:x", "tsx:", "+ud:0,0", "+us:200", "")
+}
 
 
 @pytest.mark.parametrize("name", cases.ARRAYS)
@@ -250,25 +254,53 @@ CONTENTS = [
     ("type id -1", cases.ARRAYS["sparse_union"], 0, [0, -1, 0, 1, 0, 1, 0, 0], "b", (), 0),
     ("run end 1 is 3 after 3", cases.ARRAYS["run_end_encoded"], 1, [3, 3, 8], "i", (0,), None),
     ("the last run ends at 7", cases.ARRAYS["run_end_encoded"], 1, [3, 5, 7], "i", (0,), None),
-    ("the dictionary has 2 values", pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"]), 1, [0, 2], "b", (), 1),
-    ("the dictionary has 2 values", pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"]), 1, [0, -1], "b", (), 1),
+    (
+        "the dictionary has 2 values",
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"]),
+        1,
+        [0, 2],
+        "b",
+        (),
+        1,
+    ),
+    (
+        "the dictionary has 2 values",
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"]),
+        1,
+        [0, -1],
+        "b",
+        (),
+        1,
+    ),
     ("the bitmap has 2 nulls", pa.array([1, None, 3]), 0, b"\x01", "", (), 0),
     ("negative size", cases.ARRAYS["string_view"].slice(0, 1), 1, struct.pack("=i12x", -1), "", (), 1),
     ("not padded", cases.ARRAYS["string_view"].slice(0, 1), 1, struct.pack("=i12s", 1, b"ab"), "", (), 1),
     ("data buffer 7", cases.ARRAYS["string_view"].slice(0, 1), 1, struct.pack("=i4sii", 20, b"a va", 7, 0), "", (), 1),
-    ("ends outside data buffer", cases.ARRAYS["string_view"].slice(0, 1), 1, struct.pack("=i4sii", 20, b"a va", 0, 9999), "", (), 1),
+    (
+        "ends outside data buffer",
+        cases.ARRAYS["string_view"].slice(0, 1),
+        1,
+        struct.pack("=i4sii", 20, b"a va", 0, 9999),
+        "",
+        (),
+        1,
+    ),
     ("another prefix", cases.ARRAYS["string_view"].slice(0, 1), 1, struct.pack("=i4sii", 20, b"zzzz", 0, 0), "", (), 1),
     (r"is \[2, \+9\)", pa.array([[1], [2, 3]], pa.list_view(pa.int32())), 2, [1, 9], "i", (), 1),
 ]
 
 
 @pytest.mark.parametrize(("message", "source", "index", "values", "code", "child", "buffer"), CONTENTS)
-def test_contents_that_break_the_format_are_found_by_the_full_check(message, source, index, values, code, child, buffer):
+def test_contents_that_break_the_format_are_found_by_the_full_check(
+    message, source, index, values, code, child, buffer
+):
     if message.startswith("is"):
         values = [1, 9]
     s = broken(source, index, values, code, child)
     try:
-        with pytest.raises(cdevice.InvalidArray, match=message if not message.startswith("is") else "the child has") as caught:
+        with pytest.raises(
+            cdevice.InvalidArray, match=message if not message.startswith("is") else "the child has"
+        ) as caught:
             s.load("full")
         assert caught.value.buffer == buffer
         assert s.array.array.release

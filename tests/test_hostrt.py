@@ -106,12 +106,17 @@ def settle():
 
 def pool(device):
     table = lib.cdv_backend_for(TYPES[device])
-    extension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(int(ffi.cast("uintptr_t", table.extension)))
+    extension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+        int(ffi.cast("uintptr_t", table.extension))
+    )
 
     class Pool(ctypes.Structure):
         _fields_ = [
             ("struct_size", ctypes.c_uint32),
-            ("statistics", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.POINTER(ctypes.c_int64)] * 4)),
+            (
+                "statistics",
+                ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.POINTER(ctypes.c_int64)] * 4),
+            ),
             ("trim", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)),
         ]
 
@@ -420,7 +425,9 @@ def test_without_a_driver_the_message_says_what_was_tried_and_what_to_install():
         CDEVICE_CUDA_LIBRARY="/no/such/libcuda.so.1",
         CDEVICE_HIP_LIBRARY="/no/such/libamdhip64.so",
     )
-    assert p.stdout.splitlines() == [f"{d} True True" for d in ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host")], p.stderr
+    assert p.stdout.splitlines() == [
+        f"{d} True True" for d in ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host")
+    ], p.stderr
 
 
 def test_hostrt_after_a_fork_the_child_gets_a_clear_error(runtimes):

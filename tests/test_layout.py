@@ -86,7 +86,11 @@ def test_backends_know_only_the_door():
     found = []
     for p in sources("backends", "*.[ch]"):
         for kind, name in INCLUDE.findall(code(p)):
-            if not (name.startswith("cdevice/") or (kind == '"' and name in ("dl.h", "runtime.h", p.stem + ".h")) or is_libc(name)):
+            if not (
+                name.startswith("cdevice/")
+                or (kind == '"' and name in ("dl.h", "runtime.h", p.stem + ".h"))
+                or is_libc(name)
+            ):
                 found.append(f"{rel(p)}: {name}")
     assert found == []
 

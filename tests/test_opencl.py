@@ -171,7 +171,13 @@ def test_a_failed_event_is_an_error_at_the_wait(queue):
     there = cdevice.asarray(np.arange(4)).to("opencl")
     there.synchronize()
     failed = cdevice.from_buffers(
-        "int64", 4, [None, there.buffers[1].address], null_count=0, device="opencl", owner=(there, marker, cell), event=cell
+        "int64",
+        4,
+        [None, there.buffers[1].address],
+        null_count=0,
+        device="opencl",
+        owner=(there, marker, cell),
+        event=cell,
     )
     assert not failed.ready
     gate.set_status(-5)

@@ -96,8 +96,10 @@ def test_array(cl, queue):
     assert seen.data == whole.base_data.int_ptr and seen.stream == queue.int_ptr and seen.device_id == 0
     back = backend.to_object(seen.data, seen.nbytes, offset=seen.offset, dtype=seen.dtype, stream=queue)
     assert np.array_equal(back.get(), host[100:200])
-    assert np.array_equal(backend.to_object(seen.data, 8000, dtype="<f8", shape=(10, 100), stream=queue.int_ptr).get(),
-                          host.reshape(10, 100))
+    assert np.array_equal(
+        backend.to_object(seen.data, 8000, dtype="<f8", shape=(10, 100), stream=queue.int_ptr).get(),
+        host.reshape(10, 100),
+    )
     with pytest.raises(ValueError, match="contiguous"):
         backend.from_object(whole[::2])
     with pytest.raises(ValueError, match="needs more"):

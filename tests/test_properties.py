@@ -1,7 +1,8 @@
 """Properties that hold for all values."""
 
-import cdevice
 import pytest
+
+import cdevice
 
 hypothesis = pytest.importorskip("hypothesis", reason="pip install hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -10,7 +11,7 @@ from hypothesis import strategies as st  # noqa: E402
 settings.register_profile("cdevice", deadline=None, max_examples=60)
 settings.load_profile("cdevice")
 
-maybe = lambda s: st.none() | s  # noqa: E731
+maybe = lambda s: st.none() | s
 TYPES = {
     "int64": st.integers(-(2**63), 2**63 - 1),
     "float64": st.floats(allow_nan=False),
@@ -59,7 +60,9 @@ def test_equality_is_that_of_the_values(one, other):
     assert (a == b) == (one == other)
 
 
-@given(st.lists(st.fixed_dictionaries({"a": maybe(st.integers(0, 9)), "b": maybe(st.text(max_size=5))}), max_size=20), cuts)
+@given(
+    st.lists(st.fixed_dictionaries({"a": maybe(st.integers(0, 9)), "b": maybe(st.text(max_size=5))}), max_size=20), cuts
+)
 def test_records_survive_the_protocol(rows, cut):
     array = cdevice.asarray(rows, schema={"a": "int8", "b": "string"})[cut[0] : cut[1]]
     again = cdevice.import_capsules(*array.__arrow_c_device_array__(), validate="full")

@@ -1,8 +1,8 @@
 """The Arrow PyCapsule protocol, and real peers on the other side of it."""
 
+import cases
 import pytest
 
-import cases
 import cdevice
 from cdevice._ext import lib
 
@@ -38,7 +38,9 @@ def test_an_equal_requested_schema_is_granted():
 
 def test_a_request_for_other_labels_is_granted_without_touching_the_data():
     array = cdevice.asarray(pa.record_batch({"a": [1], "b": ["x"]}))
-    wanted = pa.schema([pa.field("p", pa.int64(), metadata={"k": "v"}), pa.field("q", pa.string())], metadata={"m": "n"})
+    wanted = pa.schema(
+        [pa.field("p", pa.int64(), metadata={"k": "v"}), pa.field("q", pa.string())], metadata={"m": "n"}
+    )
     again = cdevice.import_capsules(*array.__arrow_c_device_array__(requested_schema=wanted.__arrow_c_schema__()))
     assert pa.record_batch(again).schema.equals(wanted, check_metadata=True)
     assert again.field("p").buffers[1].address == array.field("a").buffers[1].address
@@ -136,6 +138,7 @@ def test_duckdb_reads_our_batches():
     duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
     batch = pa.table(pa.record_batch(cdevice.asarray(pa.record_batch({"a": [1, 2, 3]}))))
     assert duckdb.sql("select sum(a) from batch").fetchall() == [(6,)]
+    assert batch.num_rows == 3
 
 
 def test_pandas_columns_come_in_and_go_out():
@@ -147,7 +150,9 @@ def test_pandas_columns_come_in_and_go_out():
 
 
 # ---- numpy ----
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "M8[s]", "M8[ns]", "m8[us]"])
+@pytest.mark.parametrize(
+    "dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "M8[s]", "M8[ns]", "m8[us]"]
+)
 def test_numpy_numbers_come_in_without_a_copy_and_go_out_as_a_view(dtype):
     values = np.arange(10).astype(dtype)
     array = cdevice.asarray(values)

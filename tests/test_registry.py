@@ -110,7 +110,8 @@ def test_an_array_on_an_unknown_device_is_held_passed_on_and_released():
     for use in (array.to_pylist, array.__arrow_c_array__, array.to_numpy):
         with pytest.raises(cdevice.CannotExport, match="7777"):
             use()
-    del array, again, use
+    for a in (array, again):
+        a.release()
     assert lib.cdv_live_exports() == before
 
 

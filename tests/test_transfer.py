@@ -55,7 +55,9 @@ def test_every_layout_and_cut_travels_there_across_and_back(name, devices):
 
 def test_staging_chunks_smaller_than_the_data_give_the_same(devices):
     source = cdevice.asarray(
-        pa.record_batch({"x": range(3000), "s": [str(i) * (i % 9) for i in range(3000)], "l": [[i] * (i % 4) for i in range(3000)]})
+        pa.record_batch(
+            {"x": range(3000), "s": [str(i) * (i % 9) for i in range(3000)], "l": [[i] * (i % 4) for i in range(3000)]}
+        )
     )
     old = lib.cdv_copy_chunk(256)
     try:

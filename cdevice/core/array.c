@@ -56,7 +56,7 @@ static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *sc
   if (!root) {
     a->slot = NULL;
     a->owner.drop = NULL;
-    a->has_event = 0;
+    a->event = NULL;
     a->packed = 0;
     atomic_init(&a->event_done, 0);
     a->n_blocks = 0;
@@ -79,7 +79,7 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
 
 static void free_root(struct cdv_array *a) {
   if (a->own.array.release) a->own.array.release(&a->own.array);
-  if (a->has_event) a->slot->table.event_destroy(a->slot->table.self, a->own.device_id, &a->event);
+  if (a->event) cdv_event_unref(a->event);
   for (int64_t i = 0; i < a->n_blocks; i++) a->slot->table.free(a->slot->table.self, &a->blocks[i]);
   free(a->blocks);
   if (a->owner.drop) a->owner.drop(a->owner.owner);

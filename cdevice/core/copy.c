@@ -666,15 +666,12 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
   if (!r && !p->across) r = send_direct(p, &out->blocks[0], &host_memory);
   if (!r && !to_cpu) {
-    r = record(p, &out->event);
-    if (!r) {
-      out->has_event = 1;
-      out->own.sync_event = out->event.sync_event;
-    }
+    r = cdv_event_record(p->to, p->to_device, p->to_stream, &out->event);
+    if (!r && out->event) out->own.sync_event = out->event->event.sync_event;
   }
   bool keep_source = host_memory || (p->from && !to_cpu && !(p->from->table.capabilities & CDEVICE_CAP_ASYNC_FREE));
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
-    r = cdv_keep_until(out, p->to_stream, keep_source ? p->src : NULL, stages[0].memory, stages[1].memory);
+    r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages[0].memory, stages[1].memory);
     if (!r) stages[0].memory = stages[1].memory = NULL;
   }
   if (r && !to_cpu) b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL); /* nothing may be under way */

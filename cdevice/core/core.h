@@ -222,8 +222,7 @@ struct cdv_array {
   struct cdv_slot *slot;
   struct ArrowDeviceArray own;
   struct cdv_owner owner; /* drop(owner) when the root goes; may be NULL */
-  cdevice_event event;    /* storage of an event of our own; own.sync_event points to it */
-  int has_event;
+  struct cdv_event *event; /* an event of our own, to which own.sync_event points; or NULL */
   int packed; /* made by the transfer engine: one allocation, its places noted beside the buffers */
   atomic_int event_done;  /* the host has seen it pass */
   int64_t n_blocks;
@@ -276,6 +275,17 @@ int cdv_check_view(struct cdv_array *array, int level);
 /* Same type (names aside) and same values; both readable by the CPU. */
 int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal);
 
+/* A recorded event of our own, counted: its array and the reclaimer may both need it. */
+struct cdv_event {
+  atomic_int refs;
+  struct cdv_slot *slot;
+  int64_t device;
+  cdevice_event event;
+};
+/* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
+int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
+void cdv_event_unref(struct cdv_event *event);
+
 /* ---- copy.c ---- */
 /* To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its current stream).
  * always: copy even if the data is there.  The result carries an event where the target has events; a CPU result is
@@ -285,8 +295,8 @@ int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_
                    struct cdv_array **out);
 
 /* ---- reclaim.c ---- */
-/* Keeps a source and staging memory (each may be NULL) until the event of `array`, recorded on `stream`, has passed. */
-int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more);
+/* Keeps a source and staging memory (each may be NULL) until an event has passed. */
+int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, void *memory, void *more);
 
 /* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
 int cdv_record_use(struct cdv_array *array, void *stream);

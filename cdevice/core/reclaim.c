@@ -14,19 +14,19 @@ struct kept {
   struct kept *next;
   struct cdv_array *source;
   void *memory[2];
-  struct cdv_slot *slot;
-  int64_t device;
-  cdevice_event event; /* our own, for backends that must be asked */
+  struct cdv_event *event;
 };
 
 static _Atomic(struct kept *) passed, asked; /* stacks: to give back; to ask about */
 static atomic_llong n_kept;
 static atomic_int running;
+static atomic_int polling; /* the thread looks again by itself soon */
 static sem_t wake;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 static void in_child(void) { /* the thread did not come along */
   atomic_store(&running, 0);
+  atomic_store(&polling, 0);
   sem_init(&wake, 0, 0);
   pthread_mutex_init(&starting, NULL);
 }
@@ -38,17 +38,17 @@ __attribute__((constructor)) static void init(void) {
 int64_t cdv_kept(void) { return atomic_load(&n_kept); }
 
 static void push(_Atomic(struct kept *) *stack, struct kept *k) {
-  struct kept *h = atomic_load_explicit(stack, memory_order_relaxed);
+  struct kept *h = atomic_load(stack);
   do k->next = h;
-  while (!atomic_compare_exchange_weak_explicit(stack, &h, k, memory_order_release, memory_order_relaxed));
-  sem_post(&wake);
+  while (!atomic_compare_exchange_weak(stack, &h, k));
+  if (stack == &passed || !atomic_load(&polling)) sem_post(&wake); /* waking costs the caller microseconds */
 }
 
 static void give_back(struct kept *k) {
   if (k->source) cdv_array_unref(k->source);
   cdv_stage_free(k->memory[0]);
   cdv_stage_free(k->memory[1]);
-  cdv_slot_use(k->slot, -1);
+  cdv_event_unref(k->event);
   free(k);
   atomic_fetch_sub(&n_kept, 1);
 }
@@ -58,11 +58,10 @@ static struct kept *ask(struct kept *list) {
   struct kept *rest = NULL;
   for (struct kept *k = list, *next; k; k = next) {
     next = k->next;
-    const cdevice_backend *b = &k->slot->table;
+    const struct cdv_event *e = k->event;
     int done = 0;
     /* a failed event is passed as well: nothing will run any more */
-    if (b->event_done(b->self, k->device, k->event.sync_event, &done, NULL) || done) {
-      b->event_destroy(b->self, k->device, &k->event);
+    if (e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL) || done) {
       give_back(k);
     } else {
       k->next = rest;
@@ -76,13 +75,14 @@ static void *work(void *unused) {
   (void)unused;
   struct kept *waiting = NULL;
   for (;;) {
+    atomic_store(&polling, waiting != NULL);
     if (waiting) {
       struct timespec t;
       clock_gettime(CLOCK_REALTIME, &t);
       t.tv_nsec += 1000000;
       if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
       sem_timedwait(&wake, &t);
-    } else {
+    } else if (!atomic_load(&asked)) {
       sem_wait(&wake);
     }
     for (struct kept *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
@@ -118,29 +118,24 @@ static int need_thread(void) {
 
 static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */
 
-int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *source, void *memory, void *more) {
+int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, void *memory, void *more) {
   if (!source && !memory && !more) return 0;
   int r = need_thread();
   if (r) return r;
-  struct kept *k = calloc(1, sizeof *k);
+  struct kept *k = malloc(sizeof *k);
   if (!k) return cdv_fail_memory(sizeof *k, "a transfer");
-  struct cdv_slot *slot = array->slot;
-  const cdevice_backend *b = &slot->table;
-  int64_t device = array->own.device_id;
-  cdevice_error err = {.struct_size = sizeof err};
-  k->source = source ? cdv_array_ref(source) : NULL;
-  k->memory[0] = memory;
-  k->memory[1] = more;
-  k->slot = slot;
-  k->device = device;
-  cdv_slot_use(slot, 1);
+  const cdevice_backend *b = &event->slot->table;
+  *k = (struct kept){NULL, source ? cdv_array_ref(source) : NULL, {memory, more}, event};
+  atomic_fetch_add(&event->refs, 1);
   atomic_fetch_add(&n_kept, 1);
-  r = b->event_notify(b->self, device, array->own.sync_event, on_passed, k, &err);
+  cdevice_error err = {.struct_size = sizeof err};
+  r = b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
   if (r == ENOTSUP) {
-    r = b->event_record(b->self, device, stream, &k->event, &err);
-    if (!r) push(&asked, k);
+    push(&asked, k);
+    r = 0;
   }
   if (r) { /* the caller waits for the stream and frees its memory itself */
+    int64_t device = event->device;
     k->memory[0] = k->memory[1] = NULL;
     give_back(k);
     return cdv_fail_backend(r, &err, b->device_type, device, "watching an event");
@@ -149,29 +144,13 @@ int cdv_keep_until(struct cdv_array *array, void *stream, struct cdv_array *sour
 }
 
 int cdv_record_use(struct cdv_array *array, void *stream) {
-  struct cdv_array *root = array->root;
+  const struct ArrowDeviceArray *own = &array->root->own;
   struct cdv_slot *slot;
-  int r = cdv_slot_ready(root->own.device_type, &slot);
-  if (!r) r = need_thread();
-  if (r) return r;
-  struct kept *k = calloc(1, sizeof *k);
-  if (!k) return cdv_fail_memory(sizeof *k, "an event");
-  const cdevice_backend *b = &slot->table;
-  cdevice_error err = {.struct_size = sizeof err};
-  k->slot = slot;
-  k->device = root->own.device_id;
-  r = b->event_record(b->self, k->device, stream, &k->event, &err);
-  if (r) {
-    free(k);
-    return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "recording the use of an array");
-  }
-  if (!k->event.sync_event) { /* nothing runs behind the caller's back there */
-    free(k);
-    return 0;
-  }
-  k->source = cdv_array_ref(root);
-  cdv_slot_use(slot, 1);
-  atomic_fetch_add(&n_kept, 1);
-  push(&asked, k);
-  return 0;
+  struct cdv_event *event;
+  int r = cdv_slot_ready(own->device_type, &slot);
+  if (!r) r = cdv_event_record(slot, own->device_id, stream, &event);
+  if (r || !event) return r; /* no event: nothing runs behind the caller's back there */
+  r = cdv_keep_until(event, array->root, NULL, NULL);
+  cdv_event_unref(event);
+  return r;
 }

@@ -39,7 +39,8 @@ def from_numpy(array, schema=None, *, copy=None):
 
     One-dimensional contiguous numbers, datetimes and void bytes are taken without a copy and kept alive; NaT becomes
     null; n dimensions become nested fixed-size lists; bool, strings, strided and foreign-endian data are converted.
-    A structured array becomes a struct, a masked array keeps its mask as nulls.  copy=False raises where a copy is needed.
+    A structured array becomes a struct, a masked array keeps its mask as nulls.  copy=False raises where a
+    copy is needed.
     """
     import numpy
 
@@ -63,7 +64,9 @@ def from_numpy(array, schema=None, *, copy=None):
             length = 1
             for n in array.shape[:axis]:
                 length *= n
-            out = from_buffers(Schema.make(f"+w:{array.shape[axis]}", children=[child]), length, [None], null_count=0, children=[out])
+            out = from_buffers(
+                Schema.make(f"+w:{array.shape[axis]}", children=[child]), length, [None], null_count=0, children=[out]
+            )
         return out
     if array.dtype.fields:
         names = array.dtype.names
@@ -123,7 +126,12 @@ def _primitive(array, format, mask=None, length=None):
         validity = numpy.packbits(~mask, bitorder="little")
     length = len(array) if length is None else length
     nulls = int(mask.sum()) if validity is not None else 0
-    return from_buffers(Schema.make(format), length, [validity, array.view("u1") if array.dtype.kind in "mM" else array], null_count=nulls)
+    return from_buffers(
+        Schema.make(format),
+        length,
+        [validity, array.view("u1") if array.dtype.kind in "mM" else array],
+        null_count=nulls,
+    )
 
 
 def to_numpy(a):
@@ -141,7 +149,11 @@ def to_numpy(a):
     if dtype is not None and a.null_count == 0:
         dtype = numpy.dtype(dtype)
         data = view(a, *a._buffer(1))
-        return numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize) if a.length else numpy.empty(0, dtype)
+        return (
+            numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
+            if a.length
+            else numpy.empty(0, dtype)
+        )
     values = a.to_pylist()
     out = numpy.empty(len(values), dtype=object)
     out[:] = values

@@ -117,4 +117,4 @@ def to_pyopencl(array, queue=None):
 
 def _require_opencl(array):
     if array.device_type_id != _OPENCL:
-        raise TypeError(f"the data is on {array.device}; bring it to OpenCL with .to(\"opencl\")")
+        raise TypeError(f'the data is on {array.device}; bring it to OpenCL with .to("opencl")')
