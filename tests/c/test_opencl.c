@@ -180,6 +180,27 @@ static int down(void *host, const cdevice_block *block, int64_t offset, int64_t 
   return be->copy(be->self, CDEVICE_COPY_D2H, &copy, 1, stream, &err);
 }
 
+/* Runtimes that cannot tell of an event say ENOTSUP; then a thread of the test waits, as the core would ask. */
+static struct watched {
+  void **slot;
+  void *told;
+} watched[8];
+static int n_watched;
+static void *watch_event(void *p) {
+  struct watched *w = p;
+  be->event_wait_host(be->self, 0, w->slot, NULL);
+  latch_hit(w->told);
+  return NULL;
+}
+static int notify(cdevice_event *event, void *told) {
+  int r = be->event_notify(be->self, 0, &event->slot, latch_hit, told, &err);
+  if (r != ENOTSUP) return r == 0;
+  pthread_t thread;
+  struct watched *w = &watched[n_watched++];
+  *w = (struct watched){&event->slot, told};
+  return !pthread_create(&thread, NULL, watch_event, w) && !pthread_detach(thread);
+}
+
 static cdevice_event record(int64_t device, void *stream) {
   cdevice_event event = {0};
   CHECK(be->event_record(be->self, device, stream, &event, &err) == 0);
@@ -368,7 +389,7 @@ static void test_gate(void) {
   cdevice_event received = record(0, second);
   CHECK(is_done(&received) == 0 && is_done(&copied) == 0);
   CHECK(be->compatible(be->self, 0, a.data, &copied.slot, second) == 1);
-  CHECK(be->event_notify(be->self, 0, &received.slot, latch_hit, &told, &err) == 0);
+  CHECK(notify(&received, &told));
   CHECK(is_done(&received) == 0);
   CHECK(user.on_destroy(a.data, on_destroyed, &freed) == 0);
   be->free(be->self, &a); /* while both copies are pending */
@@ -382,7 +403,7 @@ static void test_gate(void) {
   CHECK(!memcmp(host, back, sizeof host));
   CHECK(latch_wait(&told, 1) == 0);
   CHECK(latch_wait(&freed, 1) == 0); /* so nothing was leaked */
-  CHECK(be->event_notify(be->self, 0, &received.slot, latch_hit, &told, &err) == 0);
+  CHECK(notify(&received, &told));
   CHECK(latch_wait(&told, 2) == 0);
   be->event_destroy(be->self, 0, &received);
   be->event_destroy(be->self, 0, &received);
@@ -422,7 +443,7 @@ static void test_failed_event(void) {
   CHECK(user.barrier(stream, 1, &broken, &barrier) == 0);
   CHECK(down(&word, &a, 0, 4, stream) == 0);
   cdevice_event after = record(0, stream);
-  CHECK(be->event_notify(be->self, 0, &after.slot, latch_hit, &told, &err) == 0);
+  CHECK(notify(&after, &told));
   CHECK(user.set_status(broken, -5) == 0);
   /* The event that failed: its own code. */
   CHECK(be->event_wait_host(be->self, 0, &broken, &err) == EIO && err.vendor_code == -5);
