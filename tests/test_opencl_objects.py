@@ -84,6 +84,7 @@ def test_buffer(cl, queue):
         backend.to_object(0, 8)
 
 
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_array(cl, queue):
     np = pytest.importorskip("numpy")
     import pyopencl.array as array
@@ -113,6 +114,7 @@ def test_array(cl, queue):
             backend.from_object(wrong)
 
 
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_events_go_along(cl, queue):
     """An array made behind a closed gate is not read before the gate opens."""
     np = pytest.importorskip("numpy")
