@@ -156,3 +156,16 @@ def test_pickles_come_back_on_their_device(devices):
     again = pickle.loads(pickle.dumps(there))
     assert again.device == cdevice.device("second:1")
     assert again.to("cpu").to_pylist() == ["a", None]
+
+
+def test_ctrl_c_interrupts_a_wait(devices):
+    import _thread
+
+    first = devices[0]
+    with first.gate():
+        there = cdevice.asarray([1, 2]).to("first")
+        with pytest.raises(KeyboardInterrupt):
+            threading.Thread(target=_thread.interrupt_main).start()
+            there.synchronize()
+    there.synchronize()
+    assert there.ready
