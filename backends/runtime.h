@@ -93,16 +93,6 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
 static const char *rt_error_name(int code);
 static const char *rt_error_text(int code);
 
-/* What extension("cdevice.pool/1") gives. */
-typedef struct cdevice_pool {
-  uint32_t struct_size;
-  /* Bytes of this device type: in use; free to use again; given back, but the device may still use them; the most that
-   * was ever in use. */
-  void (*statistics)(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak);
-  /* Gives what is free to use again back to the vendor.  May wait for the device. */
-  void (*trim)(void *self, int64_t device);
-} cdevice_pool;
-
 #define RT_DEVICES 32
 #define RT_EVENTS 256
 #define RT_WATCHES 8
@@ -383,8 +373,8 @@ static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cd
     if (code == RT_OOM) { /* once more with what the pool holds, and without rounding */
       rt_trim_device((int)device, 1);
       code = rt_malloc(k->kind, (size_t)size, &c->data);
-      if (code == RT_OOM && size > nbytes + (1 << 20)) {
-        int64_t exact = (nbytes + RT_SMALLEST - 1) / RT_SMALLEST * RT_SMALLEST;
+      int64_t exact = (nbytes + RT_SMALLEST - 1) / RT_SMALLEST * RT_SMALLEST;
+      if (code == RT_OOM && exact < size) {
         code = rt_malloc(k->kind, (size_t)exact, &c->data);
         if (!code) size = exact, sort = RT_ODD;
       }
@@ -482,7 +472,10 @@ static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved saved;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
-  rt_trim_device((int)device, 0);
+  pthread_mutex_lock(&rt_state[device].lock);
+  int lost = rt_state[device].lost != NULL; /* only a wait tells when these have passed */
+  pthread_mutex_unlock(&rt_state[device].lock);
+  rt_trim_device((int)device, lost);
   rt_leave(&saved);
 }
 

@@ -47,6 +47,16 @@ def type_name(type_id):
         return str(type_id)
 
 
+class DeviceMemory(collections.namedtuple("DeviceMemory", "live pooled pending peak")):
+    """Bytes that a backend holds of a device's memory; -1 where it does not say.
+
+    ``live``: in use by arrays; ``pooled``: free to use again; ``pending``: given back, but the device may still use
+    them; ``peak``: the most that was ever live.
+    """
+
+    __slots__ = ()
+
+
 class Device:
     """One device: an immutable value, equal and hashable by type and number.
 
@@ -96,6 +106,32 @@ class Device:
         text = ffi.string(out.name).decode("utf-8", "replace")
         driver = ffi.string(out.driver).decode("utf-8", "replace")
         return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
+
+    def _pool(self):
+        from .registry import need_backend
+
+        need_backend(self._type)
+        count = ffi.new("int64_t *")
+        check(lib.cdv_device_count(self._type, count))
+        if self._type != DeviceType.CPU and not self._id < count[0]:
+            raise ValueError(f"no device {self}, there are {count[0]}")
+        table = lib.cdv_backend_for(self._type)
+        return table, ffi.cast("const cdevice_pool *", table.extension(table.self, b"cdevice.pool/1"))
+
+    def memory(self):
+        """:class:`DeviceMemory` of this device; starts the backend.  Raises BackendUnavailable, ValueError."""
+        table, pool = self._pool()
+        if not pool:
+            return DeviceMemory(-1, -1, -1, -1)
+        out = ffi.new("int64_t[4]")
+        pool.statistics(table.self, self._id, out, out + 1, out + 2, out + 3)
+        return DeviceMemory(*out)
+
+    def trim(self):
+        """Gives pooled memory back to the driver; may wait for the device.  Raises BackendUnavailable, ValueError."""
+        table, pool = self._pool()
+        if pool:
+            pool.trim(table.self, self._id)
 
     @property
     def is_available(self):

@@ -111,7 +111,8 @@ typedef struct cdevice_backend {
    * other code is a fault.  May block. */
   int (*start)(void *self, const cdevice_host *host, cdevice_error *err);
   int (*device_count)(void *self, int64_t *out, cdevice_error *err);
-  /* owns: on success the caller owns *out until free.  nbytes > 0.  ENOMEM: out of memory. */
+  /* owns: on success the caller owns *out until free.  nbytes > 0.  ENOMEM: out of memory.  May wait for the device
+   * when memory is short. */
   int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
   /* Never fails; after the vendor's runtime is gone it does nothing.  Blocks only with CAP_FREE_BLOCKS. */
   void (*free)(void *self, const cdevice_block *block);
@@ -162,6 +163,16 @@ typedef struct cdevice_backend {
   void (*stop)(void *self); /* at unregistration, when nothing of this backend lives */
   const void *(*extension)(void *self, const char *id); /* a struct named by a string, or NULL */
 } cdevice_backend;
+
+/* What extension("cdevice.pool/1") gives, where a backend keeps freed memory to use it again. */
+typedef struct cdevice_pool {
+  uint32_t struct_size;
+  /* Bytes of this device type: in use; free to use again; given back, but the device may still use them; the most that
+   * was ever in use. */
+  void (*statistics)(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak);
+  /* Gives what is free to use again back to the vendor.  May wait for the device. */
+  void (*trim)(void *self, int64_t device);
+} cdevice_pool;
 
 /* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;
  * ENOTSUP: core_abi is not one it can serve. */
