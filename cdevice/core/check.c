@@ -3,6 +3,7 @@
  * Level 1 (structure): node structs, and one offset per variable-size buffer where the CPU may read it now.
  * Level 2 (full): also offsets, type ids, run ends, views, dictionary indices, UTF-8 and null counts. */
 #include "core.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,17 +141,6 @@ int cdv_schema_check(const struct ArrowSchema *schema) {
 }
 
 /* ---- contents (level 2); memory is readable ---- */
-static int64_t offset_at(const void *p, int width, int64_t i) {
-  int32_t v4;
-  int64_t v8;
-  if (width == 4) {
-    memcpy(&v4, (const char *)p + i * 4, 4);
-    return v4;
-  }
-  memcpy(&v8, (const char *)p + i * 8, 8);
-  return v8;
-}
-
 static bool valid_at(const struct ArrowArray *a, int64_t i) {
   return !a->buffers[0] || cdv_bit(a->buffers[0], a->offset + i);
 }
@@ -182,10 +172,10 @@ static bool utf8_ok(const uint8_t *p, int64_t n) {
 
 static int full_offsets(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a, int64_t limit) {
   if (!a->buffers[1]) return 0;
-  int64_t last = offset_at(a->buffers[1], l->width, a->offset);
+  int64_t last = cdv_value(a->buffers[1], l->width, a->offset);
   if (last < 0) return bad(f, 1, INVALID, "offset %lld is negative: %lld", (long long)a->offset, (long long)last);
   for (int64_t i = 1; i <= a->length; i++) {
-    int64_t next = offset_at(a->buffers[1], l->width, a->offset + i);
+    int64_t next = cdv_value(a->buffers[1], l->width, a->offset + i);
     if (next < last)
       return bad(f, 1, INVALID, "offsets decrease at %lld: %lld after %lld", (long long)(a->offset + i), (long long)next,
                  (long long)last);
@@ -227,8 +217,8 @@ static int full_text(const struct frame *f, const struct cdv_layout *l, const st
   const char *bytes = a->buffers[2];
   for (int64_t i = 0; i < a->length; i++) {
     if (!valid_at(a, i)) continue;
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset + i);
-    int64_t to = offset_at(a->buffers[1], l->width, a->offset + i + 1);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i);
+    int64_t to = cdv_value(a->buffers[1], l->width, a->offset + i + 1);
     if (to > from && !utf8_ok((const uint8_t *)bytes + from, to - from))
       return bad(f, 2, INVALID, "value %lld is not UTF-8", (long long)i);
   }
@@ -238,7 +228,7 @@ static int full_text(const struct frame *f, const struct cdv_layout *l, const st
 static int full_list_view(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
   int64_t limit = a->children[0]->length;
   for (int64_t i = 0; i < a->length; i++) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset + i), n = offset_at(a->buffers[2], l->width, a->offset + i);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i), n = cdv_value(a->buffers[2], l->width, a->offset + i);
     if (from < 0 || n < 0 || from > limit || n > limit - from)
       return bad(f, 1, INVALID, "value %lld is [%lld, +%lld), the child has %lld values", (long long)i, (long long)from,
                  (long long)n, (long long)limit);
@@ -256,7 +246,7 @@ static int full_union(const struct frame *f, const struct cdv_layout *l, const s
     int id = ids[a->offset + i];
     if (id < 0 || child_of[id] < 0) return bad(f, 0, INVALID, "value %lld has type id %d, which the union lacks", (long long)i, id);
     if (l->type == CDV_DENSE_UNION) {
-      int64_t at = offset_at(a->buffers[1], 4, a->offset + i);
+      int64_t at = cdv_value(a->buffers[1], 4, a->offset + i);
       int k = child_of[id];
       if (at < 0 || at >= a->children[k]->length)
         return bad(f, 1, INVALID, "value %lld is number %lld of a child of %lld", (long long)i, (long long)at,
@@ -270,17 +260,10 @@ static int full_union(const struct frame *f, const struct cdv_layout *l, const s
 
 static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, const struct ArrowArray *a) {
   const struct ArrowArray *ends = a->children[0];
-  char code = s->children[0]->format[0];
+  int width = cdv_run_width(s);
   int64_t last = 0;
   for (int64_t i = 0; i < ends->length; i++) {
-    int16_t v2;
-    int64_t end;
-    if (code == 's') {
-      memcpy(&v2, (const char *)ends->buffers[1] + (ends->offset + i) * 2, 2);
-      end = v2;
-    } else {
-      end = offset_at(ends->buffers[1], code == 'i' ? 4 : 8, ends->offset + i);
-    }
+    int64_t end = cdv_value(ends->buffers[1], width, ends->offset + i);
     if (end <= last) return bad(f, -1, INVALID, "run end %lld is %lld after %lld", (long long)i, (long long)end, (long long)last);
     last = end;
   }
@@ -288,18 +271,6 @@ static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, con
     return bad(f, -1, INVALID, "the last run ends at %lld, %lld values are needed", (long long)last,
                (long long)(a->offset + a->length));
   return 0;
-}
-
-static int64_t index_at(const void *p, char code, int64_t i) {
-  switch (code) {
-    case 'c': return ((const int8_t *)p)[i];
-    case 'C': return ((const uint8_t *)p)[i];
-    case 's': return ((const int16_t *)p)[i];
-    case 'S': return ((const uint16_t *)p)[i];
-    case 'i': return ((const int32_t *)p)[i];
-    case 'I': return ((const uint32_t *)p)[i];
-    default: return ((const int64_t *)p)[i]; /* a uint64 above 2^63 looks negative: out of range all the same */
-  }
 }
 
 static int full(const struct frame *f, const struct cdv_layout *l, const struct ArrowSchema *s, const struct ArrowArray *a) {
@@ -330,7 +301,7 @@ static int full(const struct frame *f, const struct cdv_layout *l, const struct 
   if (!r && a->dictionary)
     for (int64_t i = 0; i < a->length; i++) {
       if (!valid_at(a, i)) continue;
-      int64_t k = index_at(a->buffers[1], l->code, a->offset + i);
+      int64_t k = cdv_index(a->buffers[1], l->code, a->offset + i);
       if (k < 0 || k >= a->dictionary->length)
         return bad(f, 1, INVALID, "index %lld is %lld, the dictionary has %lld values", (long long)i, (long long)k,
                    (long long)a->dictionary->length);
@@ -382,7 +353,7 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
     }
   }
   if (c->readable && l->n_buffers == 3 && roles[2] == CDV_BYTES && a->length > 0) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset), to = offset_at(a->buffers[1], l->width, end);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from)
       return bad(f, 1, INVALID, "the offsets run from %lld to %lld", (long long)from, (long long)to);
     if (to > from && !a->buffers[2])
@@ -424,7 +395,7 @@ static int child_lengths(const struct frame *f, const struct context *c, const s
   }
   bool lists = l->type == CDV_LIST || l->type == CDV_LARGE_LIST || l->type == CDV_MAP;
   if (c->readable && lists && a->length) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset), to = offset_at(a->buffers[1], l->width, end);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from || to > a->children[0]->length)
       return bad(f, 1, INVALID, "the offsets run from %lld to %lld, the child has %lld values", (long long)from,
                  (long long)to, (long long)a->children[0]->length);

@@ -5,6 +5,7 @@
  * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together; large ones go
  * straight from their memory.  Between two vendors everything passes through two chunks, both sides busy. */
 #include "core.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,20 +130,9 @@ static int add_item(struct plan *p, const struct item *x) {
   return r;
 }
 
-static int64_t value_at(const void *p, int width, int64_t i) {
-  int16_t v2;
-  int32_t v4;
-  int64_t v8;
-  switch (width) {
-    case 2: memcpy(&v2, (const char *)p + i * 2, 2); return v2;
-    case 4: memcpy(&v4, (const char *)p + i * 4, 4); return v4;
-    default: memcpy(&v8, (const char *)p + i * 8, 8); return v8;
-  }
-}
-
 static void subtract(void *p, int width, int64_t n, int64_t by) {
   for (int64_t i = 0; i < n; i++) {
-    int64_t v = value_at(p, width, i) - by;
+    int64_t v = cdv_value(p, width, i) - by;
     int16_t v2 = (int16_t)v;
     int32_t v4 = (int32_t)v;
     memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
@@ -194,8 +184,8 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
       const char *why;
       if (cdv_layout_parse(x->s->format, &l, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
       if (!has_offsets(&l) || !x->length) continue;
-      out[i].first = value_at(x->a->buffers[1], l.width, base_of(x, &l));
-      out[i].last = value_at(x->a->buffers[1], l.width, x->offset + x->length);
+      out[i].first = cdv_value(x->a->buffers[1], l.width, base_of(x, &l));
+      out[i].last = cdv_value(x->a->buffers[1], l.width, x->offset + x->length);
     }
     return 0;
   }
@@ -224,8 +214,8 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
   for (size_t k = 0; !r && k < wanted; k += 2) {
     size_t i = (size_t)((int64_t *)copies[k].dst - values) / 2;
     int width = (int)copies[k].nbytes;
-    out[i].first = value_at(&values[2 * i], width, 0);
-    out[i].last = value_at(&values[2 * i + 1], width, 0);
+    out[i].first = cdv_value(&values[2 * i], width, 0);
+    out[i].last = cdv_value(&values[2 * i + 1], width, 0);
   }
   free(copies);
   free(values);
@@ -248,7 +238,7 @@ static int child_item(struct plan *p, const struct item *x, int64_t k, int64_t o
 static struct ends view_range(const struct item *x, const struct cdv_layout *l, int64_t base, int64_t n) {
   struct ends e = {INT64_MAX, 0};
   for (int64_t i = 0; i < n; i++) {
-    int64_t size = value_at(x->a->buffers[2], l->width, base + i), at = value_at(x->a->buffers[1], l->width, base + i);
+    int64_t size = cdv_value(x->a->buffers[2], l->width, base + i), at = cdv_value(x->a->buffers[1], l->width, base + i);
     if (size <= 0) continue;
     if (at < e.first) e.first = at;
     if (at + size > e.last) e.last = at + size;
@@ -283,26 +273,8 @@ static int children_of(struct plan *p, const struct item *x, const struct cdv_la
 
 /* Runs that cover the rows; where nothing can be read, all of them. */
 static struct ends run_range(struct plan *p, const struct item *x) {
-  const struct ArrowArray *ends = x->a->children[0];
-  if (!p->readable || !x->length) return (struct ends){0, ends->length};
-  char code = x->s->children[0]->format[0];
-  int width = code == 's' ? 2 : code == 'i' ? 4 : 8;
-  struct ends e;
-  for (int side = 0; side < 2; side++) {
-    int64_t row = side ? x->offset + x->length - 1 : x->offset, low = 0, high = ends->length - 1;
-    while (low < high) {
-      int64_t mid = low + (high - low) / 2;
-      if (value_at(ends->buffers[1], width, ends->offset + mid) > row)
-        high = mid;
-      else
-        low = mid + 1;
-    }
-    if (side)
-      e.last = low + 1;
-    else
-      e.first = low;
-  }
-  return e;
+  if (!p->readable || !x->length) return (struct ends){0, x->a->children[0]->length};
+  return (struct ends){cdv_run_of(x->s, x->a, x->offset), cdv_run_of(x->s, x->a, x->offset + x->length - 1) + 1};
 }
 
 static int plan_node(struct plan *p, const struct item *given, const struct ends *known) {

@@ -28,9 +28,24 @@ static void in_child(void) {
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
 const char *cdv_device_type_name(int32_t t) {
-  static const char *const names[] = {NULL,     "cpu",      "cuda",    "cuda_host",    "opencl", NULL,     NULL,
-                                      "vulkan", "metal",    "vpi",     "rocm",         "rocm_host", "ext_dev", "cuda_managed",
-                                      "oneapi", "webgpu",   "hexagon", "maia",         "trn"};
+  static const char *const names[] = {
+      [ARROW_DEVICE_CPU] = "cpu",
+      [ARROW_DEVICE_CUDA] = "cuda",
+      [ARROW_DEVICE_CUDA_HOST] = "cuda_host",
+      [ARROW_DEVICE_OPENCL] = "opencl",
+      [ARROW_DEVICE_VULKAN] = "vulkan",
+      [ARROW_DEVICE_METAL] = "metal",
+      [ARROW_DEVICE_VPI] = "vpi",
+      [ARROW_DEVICE_ROCM] = "rocm",
+      [ARROW_DEVICE_ROCM_HOST] = "rocm_host",
+      [ARROW_DEVICE_EXT_DEV] = "ext_dev",
+      [ARROW_DEVICE_CUDA_MANAGED] = "cuda_managed",
+      [ARROW_DEVICE_ONEAPI] = "oneapi",
+      [ARROW_DEVICE_WEBGPU] = "webgpu",
+      [ARROW_DEVICE_HEXAGON] = "hexagon",
+      [17] = "maia",
+      [18] = "trn",
+  };
   static _Thread_local char text[4][24];
   static _Thread_local unsigned turn;
   struct cdv_slot *slot = cdv_slot_for(t);
