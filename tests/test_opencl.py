@@ -79,15 +79,15 @@ def hold(queue):
 @pytest.fixture
 def settled():
     """After the test nothing may be left: arrays, blocks, events, kept sources."""
-    gc.collect()
     before = lib.cdv_backend_live(4)
     yield
-    gc.collect()
     pause = threading.Event()
-    for _ in range(2000):
+    for i in range(2000):
         cdevice._ext._native.drain()
         if lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0:
             break
+        if i % 50 == 20:
+            gc.collect()
         pause.wait(0.001)  # the reclaimer's thread has no call to wait for
     assert lib.cdv_backend_live(4) <= before
     assert lib.cdv_kept() == 0
