@@ -5,6 +5,7 @@
  * raises. */
 
 struct py_backend {
+  struct py_backend *next;
   cdevice_backend table;
   PyObject *object;
   char name[64], version[64], family[64];
@@ -265,6 +266,8 @@ static int text_attribute(PyObject *object, const char *name, char *out, size_t 
   return PyErr_Occurred() ? -1 : 0;
 }
 
+static struct py_backend *made; /* all of them; under the GIL */
+
 /* make_backend(object) -> address of a table that calls its methods.  It lives as long as the process: another thread
  * may be looking at it. */
 static PyObject *m_make_backend(PyObject *self, PyObject *object) {
@@ -304,6 +307,8 @@ static PyObject *m_make_backend(PyObject *self, PyObject *object) {
   }
   Py_INCREF(object);
   b->object = object;
+  b->next = made;
+  made = b;
   Py_DECREF(type);
   Py_DECREF(caps);
   return PyLong_FromVoidPtr(t);
