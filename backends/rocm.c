@@ -7,32 +7,32 @@
 typedef int rt_saved;
 #include "runtime.h"
 
-#define HIP_FUNCTIONS(X)                                                                      \
-  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                                     \
-  X(1, int, GetDevice, "hipGetDevice", (int *))                                               \
-  X(1, int, SetDevice, "hipSetDevice", (int))                                                 \
-  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                           \
-  X(1, int, Free, "hipFree", (void *))                                                        \
-  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                         \
-  X(1, int, HostFree, "hipHostFree", (void *))                                                \
-  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *))       \
-  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))                     \
-  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                      \
-  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                        \
-  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                                  \
-  X(1, int, EventQuery, "hipEventQuery", (void *))                                            \
-  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                                \
-  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))                \
-  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))                    \
-  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                      \
-  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                              \
-  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))          \
-  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))          \
-  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                               \
-  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                            \
-  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                                \
-  X(0, int, GetLastError, "hipGetLastError", (void))                                          \
-  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                                  \
+#define HIP_FUNCTIONS(X)                                                                \
+  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                               \
+  X(1, int, GetDevice, "hipGetDevice", (int *))                                         \
+  X(1, int, SetDevice, "hipSetDevice", (int))                                           \
+  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                     \
+  X(1, int, Free, "hipFree", (void *))                                                  \
+  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                   \
+  X(1, int, HostFree, "hipHostFree", (void *))                                          \
+  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *)) \
+  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))               \
+  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                \
+  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                  \
+  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                            \
+  X(1, int, EventQuery, "hipEventQuery", (void *))                                      \
+  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                          \
+  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))          \
+  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))              \
+  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
+  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
+  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
+  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))    \
+  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
+  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                      \
+  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                          \
+  X(0, int, GetLastError, "hipGetLastError", (void))                                    \
+  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                            \
   X(0, const char *, GetErrorString, "hipGetErrorString", (int))
 
 static struct {
@@ -68,8 +68,12 @@ static const char *rt_error_text(int code) {
 
 static int rt_load(cdevice_error *err) {
   /* a copy that is mapped already (hip-python's, torch's) comes first: handles must be of one runtime */
-  static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
-                                      "/opt/rocm/lib/libamdhip64.so", NULL};
+  static const char *const names[] = {"libamdhip64.so.7",
+                                      "libamdhip64.so.6",
+                                      "libamdhip64.so.5",
+                                      "libamdhip64.so",
+                                      "/opt/rocm/lib/libamdhip64.so",
+                                      NULL};
   const cdevice_dl_row rows[] = {HIP_FUNCTIONS(HIP_ROW)};
   cdevice_dl dl = {0};
   if (cdevice_dl_open(&dl, "libamdhip64", "CDEVICE_HIP_LIBRARY", names, "hipGetDeviceCount") ||

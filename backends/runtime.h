@@ -32,7 +32,16 @@
 #include <stdlib.h>
 
 /* The error numbers that CUDA's driver, CUDA's runtime and HIP share. */
-enum { RT_OK = 0, RT_INVALID = 1, RT_OOM = 2, RT_SHUTDOWN = 4, RT_NO_DRIVER = 35, RT_NO_DEVICE = 100, RT_BAD_DEVICE = 101, RT_NOT_READY = 600 };
+enum {
+  RT_OK = 0,
+  RT_INVALID = 1,
+  RT_OOM = 2,
+  RT_SHUTDOWN = 4,
+  RT_NO_DRIVER = 35,
+  RT_NO_DEVICE = 100,
+  RT_BAD_DEVICE = 101,
+  RT_NOT_READY = 600
+};
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
 typedef struct rt_kind {
@@ -84,8 +93,8 @@ typedef struct rt_chunk { /* one allocation of the vendor's */
   struct rt_chunk *next;
   void *data;
   int64_t size;
-  void *stream;       /* it was allocated for */
-  void *event[2];     /* recorded when it was given back */
+  void *stream;   /* it was allocated for */
+  void *event[2]; /* recorded when it was given back */
   int kind;
 } rt_chunk;
 
@@ -120,13 +129,13 @@ static int rt_bad_device(cdevice_error *err, int64_t device) {
   return cdevice_backend_fail(err, EINVAL, RT_BAD_DEVICE, rt_error_name(RT_BAD_DEVICE), "no device %lld, there are %d",
                               (long long)device, rt_devices);
 }
-#define RT_ENTER(device, err)                                                            \
-  rt_saved saved;                                                                        \
-  if ((device) < 0 || (device) >= rt_devices) return rt_bad_device(err, device);         \
-  int code = rt_enter((int)(device), &saved);                                            \
+#define RT_ENTER(device, err)                                                    \
+  rt_saved saved;                                                                \
+  if ((device) < 0 || (device) >= rt_devices) return rt_bad_device(err, device); \
+  int code = rt_enter((int)(device), &saved);                                    \
   if (code) return rt_fail(err, code, "making the device current")
-#define RT_LEAVE(err, doing)                        \
-  rt_leave(&saved);                                 \
+#define RT_LEAVE(err, doing) \
+  rt_leave(&saved);          \
   return code ? rt_fail(err, code, doing) : 0
 
 /* ---- first use ---- */
@@ -397,7 +406,8 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   RT_LEAVE(err, "making a stream wait for an event");
 }
 
-static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg, cdevice_error *err) {
+static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg,
+                           cdevice_error *err) {
   (void)self;
   if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime calls nobody back");
   RT_ENTER(device, err);
@@ -434,7 +444,8 @@ static int rt_stream_wait_host(void *self, int64_t device, void *stream, cdevice
   RT_LEAVE(err, "waiting for a stream");
 }
 
-static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes, cdevice_error *err) {
+static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
+                     cdevice_error *err) {
   const rt_kind *k = self;
   int kind = RT_DEVICE, where = 0;
   int64_t behind = -1;
@@ -461,7 +472,8 @@ static int rt_table(int64_t index, const cdevice_backend **out) {
       .abi_version = CDEVICE_BACKEND_ABI,
       .struct_size = sizeof *b,
       .device_type = rt_kinds[index].device_type,
-      .capabilities = rt_kinds[index].capabilities | CDEVICE_CAP_ADDRESS | CDEVICE_CAP_EVENTS | CDEVICE_CAP_STREAMS | CDEVICE_CAP_PEER,
+      .capabilities = rt_kinds[index].capabilities | CDEVICE_CAP_ADDRESS | CDEVICE_CAP_EVENTS | CDEVICE_CAP_STREAMS |
+                      CDEVICE_CAP_PEER,
       .name = rt_kinds[index].name,
       .family = RT_FAMILY,
       .self = (void *)&rt_kinds[index],

@@ -53,21 +53,21 @@ static void finish_template(const struct cdv_array *a, struct cdv_template *t) {
 #define LINE array_line
 #define OWNER cdv_array
 #define OWNER_UNREF export_unref
-#define FILL(x, line)                    \
-  do {                                   \
-    (x)->length = (line)->length;        \
+#define FILL(x, line)                     \
+  do {                                    \
+    (x)->length = (line)->length;         \
     (x)->null_count = (line)->null_count; \
-    (x)->offset = (line)->offset;        \
-    (x)->n_buffers = (line)->n_buffers;  \
-    (x)->buffers = (line)->buffers;      \
+    (x)->offset = (line)->offset;         \
+    (x)->n_buffers = (line)->n_buffers;   \
+    (x)->buffers = (line)->buffers;       \
   } while (0)
 #define FINISH finish_template
 #include "export.h"
 
 /* ---- life ---- */
 static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *schema, const struct ArrowArray *node) {
-  struct cdv_array *a = root ? cdv_node_alloc(CDV_NODE_VIEW, offsetof(struct cdv_array, slot))
-                             : cdv_node_alloc(CDV_NODE_ROOT, sizeof *a);
+  struct cdv_array *a =
+      root ? cdv_node_alloc(CDV_NODE_VIEW, offsetof(struct cdv_array, slot)) : cdv_node_alloc(CDV_NODE_ROOT, sizeof *a);
   if (!a) {
     cdv_fail_memory(sizeof *a, "an array");
     return NULL;
@@ -266,7 +266,7 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
     if (cdv_layout_parse(s->format, &layout, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
     int64_t scale = layout.type == CDV_STRUCT || layout.type == CDV_SPARSE_UNION ? 1
                     : layout.type == CDV_FIXED_LIST                              ? layout.list_size
-                                                                                  : -1;
+                                                                                 : -1;
     if (scale >= 0) { /* the child has the parent's rows */
       offset += a->offset * scale;
       length = a->length * scale;
@@ -328,8 +328,9 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
 int cdv_array_readable(struct cdv_array *a, const char *doing) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (!cdv_host_accessible(own->device_type))
-    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP, "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")",
-                    doing, cdv_device_type_name(own->device_type), (long long)own->device_id);
+    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
+                    "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")", doing,
+                    cdv_device_type_name(own->device_type), (long long)own->device_id);
   return cdv_event_wait_host(a);
 }
 

@@ -100,7 +100,8 @@ static bool same_value(const struct pair *p, const struct cdv_layout *l, int64_t
     case CDV_LIST_VIEW:
     case CDV_LARGE_LIST_VIEW: {
       int64_t n = cdv_value(a->buffers[2], l->width, ai), m = cdv_value(b->buffers[2], l->width, bj);
-      return n == m && same_child(p, 0, cdv_value(a->buffers[1], l->width, ai), cdv_value(b->buffers[1], l->width, bj), n);
+      return n == m &&
+             same_child(p, 0, cdv_value(a->buffers[1], l->width, ai), cdv_value(b->buffers[1], l->width, bj), n);
     }
     case CDV_FIXED_LIST: return same_child(p, 0, ai * l->list_size, bj * l->list_size, l->list_size);
     case CDV_STRUCT:

@@ -69,10 +69,11 @@ static void X(_node_release)(struct NODE *node) {
 
 /* Makes the nodes of a template with n >= 1 lines and hangs them below *root.  Takes over one reference on owner
  * when it succeeds. */
-static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries, struct NODE *root) {
+static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries,
+                           struct NODE *root) {
   size_t n_blocks = n <= INLINE_NODES ? 0 : (n + NODES_PER_BLOCK - 1) / NODES_PER_BLOCK;
-  size_t size = sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) +
-                (n_blocks ? 0 : n * sizeof(struct NODE));
+  size_t size =
+      sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) + (n_blocks ? 0 : n * sizeof(struct NODE));
   struct X(_export) *e = cdv_block_alloc(size);
   if (!e) return cdv_fail_memory((int64_t)size, "an export");
   e->owner = owner;
@@ -171,7 +172,8 @@ static struct cdv_template *X(_get_template)(struct OWNER *owner) {
     for (size_t i = 0; i < n; i++) FILL(&lines[i], order[i]);
     if (n) memcpy(t->lines, lines, n * sizeof *lines);
     FINISH(owner, t);
-    if (!atomic_compare_exchange_strong_explicit(&owner->template, &other, t, memory_order_acq_rel, memory_order_acquire)) {
+    if (!atomic_compare_exchange_strong_explicit(&owner->template, &other, t, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
       free(t); /* another thread was first */
       t = other;
     }

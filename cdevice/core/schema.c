@@ -29,12 +29,12 @@ static void finish_template(const struct cdv_schema *s, struct cdv_template *t) 
 #define LINE schema_line
 #define OWNER cdv_schema
 #define OWNER_UNREF cdv_schema_unref
-#define FILL(x, line)              \
-  do {                             \
-    (x)->format = (line)->format;  \
-    (x)->name = (line)->name;      \
+#define FILL(x, line)                 \
+  do {                                \
+    (x)->format = (line)->format;     \
+    (x)->name = (line)->name;         \
     (x)->metadata = (line)->metadata; \
-    (x)->flags = (line)->flags;    \
+    (x)->flags = (line)->flags;       \
   } while (0)
 #define FINISH finish_template
 #include "export.h"
@@ -167,8 +167,10 @@ int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out) {
   int r = 0;
   if (from->n_children) {
     out->children = calloc((size_t)from->n_children, sizeof *out->children);
-    if (!out->children) r = cdv_fail_memory(from->n_children * 8, "a schema");
-    else out->n_children = from->n_children;
+    if (!out->children)
+      r = cdv_fail_memory(from->n_children * 8, "a schema");
+    else
+      out->n_children = from->n_children;
   }
   for (int64_t i = 0; !r && i < from->n_children; i++) {
     out->children[i] = calloc(1, sizeof(struct ArrowSchema));
