@@ -77,15 +77,6 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
 static const char *rt_error_name(int code);
 static const char *rt_error_text(int code);
 
-/* What extension("cdevice.pool/1") gives. */
-typedef struct cdevice_pool {
-  uint32_t struct_size;
-  /* Bytes: in use; free to use again; free, the device may still use them; the most that was ever in use. */
-  void (*statistics)(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak);
-  /* Gives what is free to use again back to the vendor.  May wait for the device. */
-  void (*trim)(void *self, int64_t device);
-} cdevice_pool;
-
 #define RT_DEVICES 32
 #define RT_EVENTS 256
 
@@ -330,9 +321,9 @@ static void rt_trim(void *self, int64_t device) {
 }
 
 static const void *rt_extension(void *self, const char *id) {
-  static const cdevice_pool pool = {sizeof pool, rt_statistics, rt_trim};
+  static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   (void)self;
-  return strcmp(id, "cdevice.pool/1") ? NULL : &pool;
+  return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
 }
 
 /* ---- copies ---- */

@@ -10,6 +10,7 @@ _NAMES = {
     "DeviceType": "_device",
     "Device": "_device",
     "DeviceInfo": "_device",
+    "MemoryInfo": "_device",
     "device": "_device",
     "devices": "_device",
     "Backend": "backend",

@@ -36,6 +36,12 @@ class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment tot
     __slots__ = ()
 
 
+class MemoryInfo(collections.namedtuple("MemoryInfo", "live pooled pending peak")):
+    """Bytes of a pool: in use, free to use again, free but perhaps still used by the device, most ever in use."""
+
+    __slots__ = ()
+
+
 def type_name(type_id):
     """The word for a device type: a registered backend's name, else the specification's, else the number."""
     backend = lib.cdv_backend_for(type_id)
@@ -96,6 +102,30 @@ class Device:
         text = ffi.string(out.name).decode("utf-8", "replace")
         driver = ffi.string(out.driver).decode("utf-8", "replace")
         return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
+
+    def _pool(self):
+        from .errors import Unsupported
+        from .registry import need_backend
+
+        need_backend(self._type)
+        check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
+        table = lib.cdv_backend_for(self._type)
+        found = table.extension(table.self, ffi.new("char[]", b"cdevice.pool/1"))
+        if not found:
+            raise Unsupported(f"{self} keeps no pool of memory")
+        return table, ffi.cast("cdevice_pool *", found)
+
+    def memory(self):
+        """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
+        table, pool = self._pool()
+        values = [ffi.new("int64_t *") for _ in range(4)]
+        pool.statistics(table.self, self._id, *values)
+        return MemoryInfo(*(v[0] for v in values))
+
+    def trim(self):
+        """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
+        table, pool = self._pool()
+        pool.trim(table.self, self._id)
 
     @property
     def is_available(self):

@@ -107,30 +107,8 @@ def settle():
 
 
 def pool(device):
-    table = lib.cdv_backend_for(TYPES[device])
-    extension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-        int(ffi.cast("uintptr_t", table.extension))
-    )
-
-    class Pool(ctypes.Structure):
-        _fields_ = [
-            ("struct_size", ctypes.c_uint32),
-            (
-                "statistics",
-                ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.POINTER(ctypes.c_int64)] * 4),
-            ),
-            ("trim", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)),
-        ]
-
-    me = int(ffi.cast("uintptr_t", table.self))
-    found = ctypes.cast(extension(me, b"cdevice.pool/1"), ctypes.POINTER(Pool)).contents
-
-    def statistics():
-        values = [ctypes.c_int64() for _ in range(4)]
-        found.statistics(me, 0, *values)
-        return dict(zip(("live", "pooled", "pending", "peak"), (v.value for v in values)))
-
-    return statistics, lambda: found.trim(me, 0)
+    d = cdevice.device(device)
+    return (lambda: d.memory()._asdict()), d.trim
 
 
 @every_type
@@ -446,3 +424,76 @@ def test_hostrt_after_a_fork_the_child_gets_a_clear_error(runtimes):
         CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
     )
     assert p.returncode == 0, p.stderr
+
+
+class Interface:
+    """What cupy or numba would hand in: memory of its own and the interface over it."""
+
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed"])
+def test_hostrt_the_cuda_array_interface_goes_out_and_comes_in_without_a_copy(device, runtime):
+    there = cdevice.asarray(np.arange(100, dtype="f4")).to(device)
+    interface = there[10:].__cuda_array_interface__
+    assert interface["shape"] == (90,) and interface["typestr"] == "<f4"
+    assert interface["data"] == (there.buffers[1].address + 40, True)
+    again = cdevice.asarray(Interface(there[10:]))
+    assert again.device_type_id == TYPES[device]
+    assert again.buffers[1].address == interface["data"][0]
+    assert again.to("cpu").to_pylist() == list(range(10, 100))
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+def test_hostrt_the_interface_orders_both_sides_by_a_stream(device, runtime):
+    runtime.gate()
+    there = cdevice.asarray(np.arange(50)).to(device)
+    waits = runtime.stats().waits
+    interface = there.__cuda_array_interface__
+    assert interface["stream"] == 1 and runtime.stats().waits == waits + 1
+    again = cdevice.asarray(Interface(there, stream=1))
+    assert again.sync_event and not again.ready
+    runtime.open()
+    assert again.to("cpu").to_pylist() == list(range(50))
+    assert there.__cuda_array_interface__["stream"] is None
+
+
+def test_hostrt_the_interface_refuses_what_it_cannot_say(runtimes):
+    there = cdevice.asarray(np.arange(10)).to("cuda")
+    for array in (cdevice.asarray([1]), cdevice.asarray(["a"]).to("cuda"), cdevice.asarray([1, None]).to("cuda")):
+        assert not hasattr(array, "__cuda_array_interface__")
+    for changes in (
+        {"mask": object()},
+        {"strides": (16,)},
+        {"typestr": ">i8"},
+        {"shape": (2, 5)},
+        {"stream": 0},
+        {"shape": (10**6,)},
+        {"data": (16, True)},
+    ):
+        with pytest.raises(ValueError):
+            cdevice.asarray(Interface(there, **changes))
+
+
+@every_type
+def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
+    d = cdevice.device(device)
+    d.trim()
+    before = d.memory().live
+    there = cdevice.asarray(np.arange(1000)).to(device)
+    there.synchronize()
+    assert d.memory().live == before + 8192
+    there.release()
+    settle()
+    memory = d.memory()
+    assert memory.live == before
+    assert memory.pooled + memory.pending >= 8192 and memory.peak >= 8192
+    d.trim()
+    assert d.memory().pooled == 0
+
+
+def test_a_device_without_a_pool_says_so():
+    with pytest.raises(cdevice.Unsupported, match="pool"):
+        cdevice.device("cpu").memory()
