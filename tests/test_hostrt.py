@@ -497,3 +497,74 @@ def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
 def test_a_device_without_a_pool_says_so():
     with pytest.raises(cdevice.Unsupported, match="pool"):
         cdevice.device("cpu").memory()
+
+
+def test_hostrt_hip_python_is_a_client_of_the_same_runtime(runtimes):
+    """Streams, events and memory of AMD's Python bindings and ours, mixed, over the stand-in."""
+    pytest.importorskip("hip", reason="pip install hip-python")
+    p = run(
+        """
+import ctypes
+from hip import hip
+def ok(r):
+    assert r[0] == hip.hipError_t.hipSuccess, r
+    return r[1] if len(r) == 2 else None
+rt = ctypes.CDLL(os.environ["ROCM_PATH"] + "/lib/libamdhip64.so")
+rt.hostrt_gate.argtypes = [ctypes.c_void_p]
+stream = ok(hip.hipStreamCreateWithFlags(hip.hipStreamNonBlocking))
+rt.hostrt_gate(int(stream))
+there = cdevice.asarray(list(range(100))).to("rocm", stream=stream)       # on their stream
+event = ctypes.c_void_p.from_address(there.sync_event).value
+assert hip.hipEventQuery(event)[0] == hip.hipError_t.hipErrorNotReady     # they ask our event
+rt.hostrt_open()
+ok(hip.hipEventSynchronize(event))
+assert there.ready
+out = (ctypes.c_int64 * 100)()
+ok(hip.hipMemcpy(out, there.buffers[1].address, 800, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+assert list(out) == list(range(100))
+memory = ok(hip.hipMalloc(800))                                           # their memory, our array
+ok(hip.hipMemcpy(memory, there.buffers[1].address, 800, hip.hipMemcpyKind.hipMemcpyDeviceToDevice))
+ours = cdevice.from_buffers("int64", 100, [None, int(memory)], null_count=0, device="rocm", owner=memory)
+assert ours[10:20].to("cpu").to_pylist() == list(range(10, 20))
+device = ok(hip.hipGetDevice())
+cdevice.asarray([1]).to("rocm:1").synchronize()
+assert ok(hip.hipGetDevice()) == device                                   # theirs is as it was
+print("good")
+""",
+        ROCM_PATH=str(runtimes["rocm"].path.parent.parent),
+    )
+    assert p.stdout.strip() == "good", p.stderr
+
+
+def test_hostrt_cuda_bindings_is_a_client_of_the_same_driver(runtimes):
+    """Streams and events of NVIDIA's Python bindings and ours, mixed, over the stand-in."""
+    pytest.importorskip("cuda.bindings.driver", reason="pip install cuda-bindings")
+    p = run(
+        """
+import ctypes
+library = ctypes.CDLL(os.environ["CDEVICE_CUDA_LIBRARY"], mode=ctypes.RTLD_GLOBAL)  # the same soname for them
+from cuda.bindings import driver as cu
+def ok(r):
+    assert r[0] == cu.CUresult.CUDA_SUCCESS, r
+    return r[1] if len(r) == 2 else None
+library.hostrt_gate.argtypes = [ctypes.c_void_p]
+ok(cu.cuInit(0))
+context = ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(0))))
+ok(cu.cuCtxPushCurrent(context))
+stream = ok(cu.cuStreamCreate(1))
+library.hostrt_gate(int(stream))
+there = cdevice.asarray(list(range(100))).to("cuda", stream=stream)
+event = cu.CUevent(ctypes.c_void_p.from_address(there.sync_event).value)
+assert cu.cuEventQuery(event)[0] == cu.CUresult.CUDA_ERROR_NOT_READY
+library.hostrt_open()
+ok(cu.cuEventSynchronize(event))
+assert there.ready
+out = (ctypes.c_int64 * 100)()
+ok(cu.cuMemcpyDtoH(ctypes.addressof(out), there.buffers[1].address, 800))
+assert list(out) == list(range(100))
+assert int(ok(cu.cuCtxGetCurrent())) == int(context)                      # their context is as it was
+print("good")
+""",
+        CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
+    )
+    assert p.stdout.strip() == "good", p.stderr

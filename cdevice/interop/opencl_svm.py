@@ -48,8 +48,8 @@ def _raise(code, err, doing):
 class SharedMemory:
     """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (default: ours).
 
-    ``fine_grain``: the host may touch it without mapping. Freed by :meth:`release`, behind what its queue has been given
-    so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.
+    ``fine_grain``: the host may touch it without mapping. Freed by :meth:`release`, behind what its queue has been
+    given so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.
     """
 
     def __init__(self, nbytes, *, device_id=0, queue=None, fine_grain=False):
