@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define ALIGNMENT 64
-#define HUGE ((size_t)2 << 20)    /* a huge page */
+#define HUGE ((size_t)2 << 20)   /* a huge page */
 #define LARGE ((int64_t)4 << 20) /* from here on memory is taken in huge pages */
 
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -33,7 +33,8 @@ static int device_info(void *self, int64_t device, cdevice_device_info *out, cde
 
 static int cpu_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)stream;
-  if (nbytes > INT64_MAX - (int64_t)HUGE) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes", (long long)nbytes);
+  if (nbytes > INT64_MAX - (int64_t)HUGE)
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes", (long long)nbytes);
   size_t alignment = nbytes >= LARGE ? HUGE : ALIGNMENT;
   void *data = aligned_alloc(alignment, ((size_t)nbytes + alignment - 1) / alignment * alignment);
   if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for %lld bytes", (long long)nbytes);

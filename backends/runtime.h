@@ -480,9 +480,9 @@ static void rt_trim(void *self, int64_t device) {
 }
 
 static const void *rt_extension(void *self, const char *id) {
-  static const cdevice_pool pool = {sizeof pool, rt_statistics, rt_trim};
+  static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   (void)self;
-  return strcmp(id, "cdevice.pool/1") ? NULL : &pool;
+  return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
 }
 
 /* ---- copies ---- */

@@ -1,8 +1,8 @@
 # Written beside __init__.py, whose names are loaded on first use; tests/test_typing.py keeps the two in step.
 from ._device import Device as Device
 from ._device import DeviceInfo as DeviceInfo
-from ._device import DeviceMemory as DeviceMemory
 from ._device import DeviceType as DeviceType
+from ._device import MemoryInfo as MemoryInfo
 from ._device import device as device
 from ._device import devices as devices
 from .array import DeviceArray as DeviceArray

@@ -36,6 +36,12 @@ class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment tot
     __slots__ = ()
 
 
+class MemoryInfo(collections.namedtuple("MemoryInfo", "live pooled pending peak")):
+    """Bytes of a pool: in use, free to use again, free but perhaps still used by the device, most ever in use."""
+
+    __slots__ = ()
+
+
 def type_name(type_id):
     """The word for a device type: a registered backend's name, else the specification's, else the number."""
     backend = lib.cdv_backend_for(type_id)
@@ -45,16 +51,6 @@ def type_name(type_id):
         return DeviceType(type_id).name.lower()
     except ValueError:
         return str(type_id)
-
-
-class DeviceMemory(collections.namedtuple("DeviceMemory", "live pooled pending peak")):
-    """Bytes that a backend holds of a device's memory; -1 where it does not say.
-
-    ``live``: in use by arrays; ``pooled``: free to use again; ``pending``: given back, but the device may still use
-    them; ``peak``: the most that was ever live.
-    """
-
-    __slots__ = ()
 
 
 class Device:
@@ -108,30 +104,28 @@ class Device:
         return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
 
     def _pool(self):
+        from .errors import Unsupported
         from .registry import need_backend
 
         need_backend(self._type)
-        count = ffi.new("int64_t *")
-        check(lib.cdv_device_count(self._type, count))
-        if self._type != DeviceType.CPU and not self._id < count[0]:
-            raise ValueError(f"no device {self}, there are {count[0]}")
+        check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
         table = lib.cdv_backend_for(self._type)
-        return table, ffi.cast("const cdevice_pool *", table.extension(table.self, b"cdevice.pool/1"))
+        found = table.extension(table.self, ffi.new("char[]", b"cdevice.pool/1"))
+        if not found:
+            raise Unsupported(f"{self} keeps no pool of memory")
+        return table, ffi.cast("cdevice_pool *", found)
 
     def memory(self):
-        """:class:`DeviceMemory` of this device; starts the backend.  Raises BackendUnavailable, ValueError."""
+        """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
         table, pool = self._pool()
-        if not pool:
-            return DeviceMemory(-1, -1, -1, -1)
-        out = ffi.new("int64_t[4]")
-        pool.statistics(table.self, self._id, out, out + 1, out + 2, out + 3)
-        return DeviceMemory(*out)
+        values = [ffi.new("int64_t *") for _ in range(4)]
+        pool.statistics(table.self, self._id, *values)
+        return MemoryInfo(*(v[0] for v in values))
 
     def trim(self):
-        """Gives pooled memory back to the driver; may wait for the device.  Raises BackendUnavailable, ValueError."""
+        """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
         table, pool = self._pool()
-        if pool:
-            pool.trim(table.self, self._id)
+        pool.trim(table.self, self._id)
 
     @property
     def is_available(self):

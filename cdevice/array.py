@@ -121,6 +121,17 @@ class DeviceArray(_native.Array):
 
         return to_pyopencl(self, queue)
 
+    @property
+    def __cuda_array_interface__(self):
+        """Version 3, for CUDA and CUDA_MANAGED arrays of fixed width without nulls; others have no such attribute.
+
+        Where the data is not ready, the legacy default stream waits for it and is named as ``stream``. The dict keeps
+        no owner: this object must outlive the use.
+        """
+        from .interop.cuda import export_interface
+
+        return export_interface(self)
+
     def __array__(self, dtype=None, copy=None):
         import numpy
 

@@ -55,7 +55,10 @@ class Backend:
     def __cdevice_backend__(self):
         from ._ext import _native
 
-        return _native.make_backend(self)
+        table = self.__dict__.get("_table")  # one for the life of the object, however often it is registered
+        if table is None:
+            table = self._table = _native.make_backend(self)
+        return table
 
     def start(self):
         """Loads the runtime; called once, on first use.  Raises BackendUnavailable where there is nothing to serve."""

@@ -79,15 +79,15 @@ def hold(queue):
 @pytest.fixture
 def settled():
     """After the test nothing may be left: arrays, blocks, events, kept sources."""
-    gc.collect()
     before = lib.cdv_backend_live(4)
     yield
-    gc.collect()
     pause = threading.Event()
-    for _ in range(2000):
+    for i in range(2000):
         cdevice._ext._native.drain()
         if lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0:
             break
+        if i % 50 == 20:
+            gc.collect()
         pause.wait(0.001)  # the reclaimer's thread has no call to wait for
     assert lib.cdv_backend_live(4) <= before
     assert lib.cdv_kept() == 0
@@ -328,6 +328,44 @@ def test_a_wide_batch_is_one_allocation_and_buffers_are_aligned():
     assert all(o % alignment == 0 for o in offsets)
 
 
+def test_shared_virtual_memory_is_an_allocation_asked_for_by_name(queue):
+    from cdevice.interop.opencl_svm import SharedMemory
+
+    for memory in (SharedMemory(800), SharedMemory(800, queue=queue, fine_grain=True)):
+        values = np.arange(100)
+        memory.write(values)
+        assert np.array_equal(np.frombuffer(memory.read(), "i8"), values)
+        assert memory.address % 64 == 0
+        array = cdevice.from_buffers("int64", 100, [None, memory.address], null_count=0, device="opencl", owner=memory)
+        assert array.buffers[1].address == memory.address
+        array.release()
+        memory.release()
+        with pytest.raises(cdevice.Released):
+            memory.read()
+
+
+def test_without_a_loader_it_is_unavailable_and_the_rest_works():
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "try: cdevice.asarray([1]).to('opencl')\n"
+        "except cdevice.BackendUnavailable as e: print('tried' in str(e) or 'libOpenCL' in str(e), 'pocl-opencl-icd' in str(e))\n"
+        "print(cdevice.asarray([1, 2]).to('cpu', copy=True).to_pylist(), cdevice.devices('cpu'))"
+    )
+    backends = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "backends")
+    prelude = (
+        f"import sys; sys.path[:0] = {[p for p in sys.path if p]!r}\nimport importlib.util, types\n"
+        "if importlib.util.find_spec('cdevice.backends') is None:\n"
+        f"    m = types.ModuleType('cdevice.backends'); m.__path__ = [{backends!r}]; sys.modules['cdevice.backends'] = m\n"
+        "import cdevice\n"
+    )
+    env = os.environ | {"CDEVICE_OPENCL_LIBRARY": "/no/such/libOpenCL.so.1"}
+    done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, env=env)
+    assert done.stdout.splitlines() == ["True True", "[1, 2] [<cdevice.Device cpu>]"], done.stderr
+
+
 FAILING = ("alloc", "view", "copy", "event_record")
 
 
@@ -345,7 +383,7 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(where, to):
     def failing(*args):
         state["left"] -= 1
         if state["left"] < 0:
-            return 5  # EIO
+            return 12 if where == "alloc" else 5  # ENOMEM, EIO
         return getattr(real, where)(*args)
 
     table_ = ffi.new("cdevice_backend *", real[0])
@@ -359,8 +397,9 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(where, to):
             state["left"] = n
             try:
                 done = source.to(to)
-            except cdevice.DeviceError:
+            except cdevice.DeviceError as e:
                 failures += 1
+                assert isinstance(e, MemoryError) == (where == "alloc")
                 assert lib.cdv_backend_live(4) == live
                 continue
             finally:

@@ -26,8 +26,9 @@ def wait_until(condition):
     import gc
 
     pause = threading.Event()
-    for _ in range(5000):
-        gc.collect() if _ % 100 == 0 else None
+    for i in range(5000):
+        if i % 50 == 20:
+            gc.collect()
         cdevice._ext._native.drain()
         if condition():
             return

@@ -16,7 +16,7 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 def settle(*backends):
     pause = threading.Event()
     for i in range(5000):
-        if i % 100 == 0:
+        if i % 50 == 20:
             gc.collect()
         _native.drain()
         if not any(b.live() for b in backends) and not lib.cdv_kept():
@@ -122,7 +122,6 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(target, devices
         source = source.to("first")
     settled = None
     for n in range(60):
-        gc.collect()
         first.fail_after = n
         try:
             done = source.to(target)

@@ -1,5 +1,6 @@
 /* array.c - arrays: imported, built, viewed, exported, released. */
 #include "core.h"
+#include "values.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,25 +26,48 @@ static void export_unref(struct cdv_array *a) {
   cdv_array_unref(a);
 }
 
+static int64_t cut_null_count(int64_t known, int64_t old_length, int64_t length) {
+  return known == 0 || length == 0 ? 0 : length == old_length ? known : -1;
+}
+
+/* Rows of a struct without nulls move into its children: consumers of record batches want offset 0 at the top. */
+static bool pushes_down(const struct cdv_array *a) {
+  const struct ArrowArray *n = a->node;
+  const char *format = a->schema->node->format;
+  return format[0] == '+' && format[1] == 's' && !format[2] &&
+         (!n->buffers[0] || atomic_load_explicit(&a->null_count, memory_order_relaxed) == 0);
+}
+
+static void finish_template(const struct cdv_array *a, struct cdv_template *t) {
+  t->pushed = pushes_down(a);
+  for (int64_t i = 0; t->pushed && i < a->node->n_children; i++) {
+    struct array_line *line = &t->lines[i];
+    line->null_count = cut_null_count(line->null_count, line->length, a->length);
+    line->offset = a->length ? line->offset + a->offset : 0;
+    line->length = a->length;
+  }
+}
+
 #define X(name) array##name
 #define NODE ArrowArray
 #define LINE array_line
 #define OWNER cdv_array
 #define OWNER_UNREF export_unref
-#define FILL(x, line)                    \
-  do {                                   \
-    (x)->length = (line)->length;        \
+#define FILL(x, line)                     \
+  do {                                    \
+    (x)->length = (line)->length;         \
     (x)->null_count = (line)->null_count; \
-    (x)->offset = (line)->offset;        \
-    (x)->n_buffers = (line)->n_buffers;  \
-    (x)->buffers = (line)->buffers;      \
+    (x)->offset = (line)->offset;         \
+    (x)->n_buffers = (line)->n_buffers;   \
+    (x)->buffers = (line)->buffers;       \
   } while (0)
+#define FINISH finish_template
 #include "export.h"
 
 /* ---- life ---- */
 static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *schema, const struct ArrowArray *node) {
-  struct cdv_array *a = root ? cdv_node_alloc(CDV_NODE_VIEW, offsetof(struct cdv_array, slot))
-                             : cdv_node_alloc(CDV_NODE_ROOT, sizeof *a);
+  struct cdv_array *a =
+      root ? cdv_node_alloc(CDV_NODE_VIEW, offsetof(struct cdv_array, slot)) : cdv_node_alloc(CDV_NODE_ROOT, sizeof *a);
   if (!a) {
     cdv_fail_memory(sizeof *a, "an array");
     return NULL;
@@ -208,10 +232,6 @@ int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct
 }
 
 /* ---- views ---- */
-static int64_t cut_null_count(int64_t known, int64_t old_length, int64_t length) {
-  return known == 0 || length == 0 ? 0 : length == old_length ? known : -1;
-}
-
 static int view(struct cdv_array *a, struct cdv_schema *schema, const struct ArrowArray *node, int64_t offset,
                 int64_t length, int64_t null_count, struct cdv_array **out) {
   struct cdv_array *v = new_array(a->root, schema, node);
@@ -246,7 +266,7 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
     if (cdv_layout_parse(s->format, &layout, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
     int64_t scale = layout.type == CDV_STRUCT || layout.type == CDV_SPARSE_UNION ? 1
                     : layout.type == CDV_FIXED_LIST                              ? layout.list_size
-                                                                                  : -1;
+                                                                                 : -1;
     if (scale >= 0) { /* the child has the parent's rows */
       offset += a->offset * scale;
       length = a->length * scale;
@@ -258,56 +278,6 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
 }
 
 /* ---- export ---- */
-
-/* Rows of a struct without nulls move into its children: consumers of record batches want offset 0 at the top. */
-static bool pushes_down(const struct cdv_array *a) {
-  const struct ArrowArray *n = a->node;
-  const char *format = a->schema->node->format;
-  return format[0] == '+' && format[1] == 's' && !format[2] &&
-         (!n->buffers[0] || atomic_load_explicit(&a->null_count, memory_order_relaxed) == 0);
-}
-
-static struct cdv_template *get_template(struct cdv_array *a) {
-  struct cdv_template *t = atomic_load_explicit(&a->template, memory_order_acquire);
-  if (t) return t;
-  struct array_line *lines = NULL;
-  const struct ArrowArray **order = NULL;
-  size_t n = 0;
-  bool dictionaries = false;
-  if (array_template(a->node, &lines, &order, &n, &dictionaries)) return NULL;
-  for (size_t i = 0; i < n; i++) {
-    const struct ArrowArray *x = order[i];
-    lines[i].length = x->length;
-    lines[i].null_count = x->null_count;
-    lines[i].offset = x->offset;
-    lines[i].n_buffers = x->n_buffers;
-    lines[i].buffers = x->buffers;
-  }
-  bool pushed = pushes_down(a);
-  if (pushed)
-    for (int64_t i = 0; i < a->node->n_children; i++) {
-      lines[i].null_count = cut_null_count(lines[i].null_count, lines[i].length, a->length);
-      lines[i].offset = a->length ? lines[i].offset + a->offset : 0;
-      lines[i].length = a->length;
-    }
-  t = malloc(sizeof *t + n * sizeof *lines);
-  if (t) {
-    t->n = n;
-    t->dictionaries = dictionaries;
-    t->pushed = pushed;
-    memcpy(t->lines, lines, n * sizeof *lines);
-    struct cdv_template *other = NULL;
-    if (!atomic_compare_exchange_strong_explicit(&a->template, &other, t, memory_order_acq_rel, memory_order_acquire)) {
-      free(t);
-      t = other;
-    }
-  } else {
-    cdv_fail_memory((int64_t)(n * sizeof *lines), "an export template");
-  }
-  free(lines);
-  free(order);
-  return t;
-}
 
 static void leaf_release(struct ArrowArray *array) {
   struct cdv_array *a = array->private_data;
@@ -322,7 +292,7 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
   struct ArrowArray *o = &out->array;
   bool leaf = !node->n_children && !node->dictionary;
   struct cdv_template *t = NULL;
-  if (!leaf && !(t = get_template(a))) return ENOMEM;
+  if (!leaf && !(t = array_get_template(a))) return ENOMEM;
   o->length = a->length;
   o->offset = a->length ? a->offset : 0; /* some consumers want buffers behind the offset of nothing */
   o->null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
@@ -358,8 +328,9 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
 int cdv_array_readable(struct cdv_array *a, const char *doing) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (!cdv_host_accessible(own->device_type))
-    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP, "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")",
-                    doing, cdv_device_type_name(own->device_type), (long long)own->device_id);
+    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
+                    "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")", doing,
+                    cdv_device_type_name(own->device_type), (long long)own->device_id);
   return cdv_event_wait_host(a);
 }
 
@@ -382,10 +353,6 @@ int64_t cdv_array_null_count(struct cdv_array *a) {
   return known;
 }
 
-static int64_t offset_at(const void *offsets, int width, int64_t i) {
-  return width == 4 ? ((const int32_t *)offsets)[i] : ((const int64_t *)offsets)[i];
-}
-
 /* The bytes of one buffer that rows [offset, offset + length) need.  readable: may its contents be looked at? */
 static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *node, int64_t i, int64_t offset,
                            int64_t length, bool readable, bool whole) {
@@ -405,8 +372,8 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
   }
   if (length == 0 && offset == 0) return 0;
   if (!readable || !node->buffers[1]) return -1;
-  int64_t end = offset_at(node->buffers[1], l->width, offset + length);
-  return whole ? end : end - offset_at(node->buffers[1], l->width, offset);
+  int64_t end = cdv_value(node->buffers[1], l->width, offset + length);
+  return whole ? end : end - cdv_value(node->buffers[1], l->width, offset);
 }
 
 static bool may_look(struct cdv_array *a) {
@@ -444,8 +411,8 @@ static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *
       cl = length * l.list_size;
     } else if (readable && n->n_buffers > 1 && n->buffers[1] && length &&
                (l.type == CDV_LIST || l.type == CDV_LARGE_LIST || l.type == CDV_MAP)) {
-      int64_t from = offset_at(n->buffers[1], l.width, offset);
-      cl = offset_at(n->buffers[1], l.width, offset + length) - from;
+      int64_t from = cdv_value(n->buffers[1], l.width, offset);
+      cl = cdv_value(n->buffers[1], l.width, offset + length) - from;
       co += from;
     }
     int64_t b = tree_bytes(s->children[i], c, co, cl, readable);

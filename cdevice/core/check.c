@@ -3,6 +3,7 @@
  * Level 1 (structure): node structs, and one offset per variable-size buffer where the CPU may read it now.
  * Level 2 (full): also offsets, type ids, run ends, views, dictionary indices, UTF-8 and null counts. */
 #include "core.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@ struct frame {
 
 struct context {
   int level;
-  bool readable;          /* contents may be read now */
-  struct cdv_slot *slot;  /* level 2 on a device: who knows how large its buffers are */
+  bool readable;         /* contents may be read now */
+  struct cdv_slot *slot; /* level 2 on a device: who knows how large its buffers are */
   int64_t device;
 };
 
@@ -58,12 +59,32 @@ static int bad(const struct frame *f, int64_t buffer, int kind, const char *form
 static const char *type_word(const char *f) {
   static const struct {
     const char *format, *word;
-  } words[] = {{"n", "null"},     {"b", "bool"},        {"c", "int8"},       {"C", "uint8"},        {"s", "int16"},
-               {"S", "uint16"},   {"i", "int32"},       {"I", "uint32"},     {"l", "int64"},        {"L", "uint64"},
-               {"e", "float16"},  {"f", "float32"},     {"g", "float64"},    {"z", "binary"},       {"u", "string"},
-               {"Z", "large_binary"}, {"U", "large_string"}, {"vz", "binary_view"}, {"vu", "string_view"},
-               {"+l", "list"},    {"+L", "large_list"}, {"+vl", "list_view"}, {"+vL", "large_list_view"},
-               {"+s", "struct"},  {"+m", "map"},        {"+r", "run_end_encoded"}};
+  } words[] = {{"n", "null"},
+               {"b", "bool"},
+               {"c", "int8"},
+               {"C", "uint8"},
+               {"s", "int16"},
+               {"S", "uint16"},
+               {"i", "int32"},
+               {"I", "uint32"},
+               {"l", "int64"},
+               {"L", "uint64"},
+               {"e", "float16"},
+               {"f", "float32"},
+               {"g", "float64"},
+               {"z", "binary"},
+               {"u", "string"},
+               {"Z", "large_binary"},
+               {"U", "large_string"},
+               {"vz", "binary_view"},
+               {"vu", "string_view"},
+               {"+l", "list"},
+               {"+L", "large_list"},
+               {"+vl", "list_view"},
+               {"+vL", "large_list_view"},
+               {"+s", "struct"},
+               {"+m", "map"},
+               {"+r", "run_end_encoded"}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i].format, f)) return words[i].word;
   return f;
@@ -140,17 +161,6 @@ int cdv_schema_check(const struct ArrowSchema *schema) {
 }
 
 /* ---- contents (level 2); memory is readable ---- */
-static int64_t offset_at(const void *p, int width, int64_t i) {
-  int32_t v4;
-  int64_t v8;
-  if (width == 4) {
-    memcpy(&v4, (const char *)p + i * 4, 4);
-    return v4;
-  }
-  memcpy(&v8, (const char *)p + i * 8, 8);
-  return v8;
-}
-
 static bool valid_at(const struct ArrowArray *a, int64_t i) {
   return !a->buffers[0] || cdv_bit(a->buffers[0], a->offset + i);
 }
@@ -172,7 +182,8 @@ static bool utf8_ok(const uint8_t *p, int64_t n) {
     int more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
     if (!more || i + more >= n) return false;
     uint8_t d = p[i + 1];
-    if (d < (c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80) || d > (c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF)) return false;
+    if (d < (c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80) || d > (c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF))
+      return false;
     for (int k = 2; k <= more; k++)
       if ((p[i + k] & 0xC0) != 0x80) return false;
     i += more + 1;
@@ -182,13 +193,13 @@ static bool utf8_ok(const uint8_t *p, int64_t n) {
 
 static int full_offsets(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a, int64_t limit) {
   if (!a->buffers[1]) return 0;
-  int64_t last = offset_at(a->buffers[1], l->width, a->offset);
+  int64_t last = cdv_value(a->buffers[1], l->width, a->offset);
   if (last < 0) return bad(f, 1, INVALID, "offset %lld is negative: %lld", (long long)a->offset, (long long)last);
   for (int64_t i = 1; i <= a->length; i++) {
-    int64_t next = offset_at(a->buffers[1], l->width, a->offset + i);
+    int64_t next = cdv_value(a->buffers[1], l->width, a->offset + i);
     if (next < last)
-      return bad(f, 1, INVALID, "offsets decrease at %lld: %lld after %lld", (long long)(a->offset + i), (long long)next,
-                 (long long)last);
+      return bad(f, 1, INVALID, "offsets decrease at %lld: %lld after %lld", (long long)(a->offset + i),
+                 (long long)next, (long long)last);
     last = next;
   }
   if (limit >= 0 && last > limit)
@@ -208,17 +219,20 @@ static int full_views(const struct frame *f, const struct cdv_layout *l, const s
     const char *bytes = view + 4;
     if (v[0] > 12) {
       if (v[2] < 0 || v[2] >= n_data)
-        return bad(f, 1, INVALID, "view %lld points to data buffer %d of %lld", (long long)i, (int)v[2], (long long)n_data);
+        return bad(f, 1, INVALID, "view %lld points to data buffer %d of %lld", (long long)i, (int)v[2],
+                   (long long)n_data);
       if (v[3] < 0 || v[3] > sizes[v[2]] - v[0])
         return bad(f, 1, INVALID, "view %lld ends outside data buffer %d of %lld bytes", (long long)i, (int)v[2],
                    (long long)sizes[v[2]]);
       bytes = (const char *)a->buffers[2 + v[2]] + v[3];
-      if (memcmp(bytes, view + 4, 4)) return bad(f, 1, INVALID, "view %lld has another prefix than its data", (long long)i);
+      if (memcmp(bytes, view + 4, 4))
+        return bad(f, 1, INVALID, "view %lld has another prefix than its data", (long long)i);
     } else {
       for (int k = v[0]; k < 12; k++)
         if (view[4 + k]) return bad(f, 1, INVALID, "view %lld is not padded with zeros", (long long)i);
     }
-    if (l->utf8 && !utf8_ok((const uint8_t *)bytes, v[0])) return bad(f, 1, INVALID, "value %lld is not UTF-8", (long long)i);
+    if (l->utf8 && !utf8_ok((const uint8_t *)bytes, v[0]))
+      return bad(f, 1, INVALID, "value %lld is not UTF-8", (long long)i);
   }
   return 0;
 }
@@ -227,8 +241,8 @@ static int full_text(const struct frame *f, const struct cdv_layout *l, const st
   const char *bytes = a->buffers[2];
   for (int64_t i = 0; i < a->length; i++) {
     if (!valid_at(a, i)) continue;
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset + i);
-    int64_t to = offset_at(a->buffers[1], l->width, a->offset + i + 1);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i);
+    int64_t to = cdv_value(a->buffers[1], l->width, a->offset + i + 1);
     if (to > from && !utf8_ok((const uint8_t *)bytes + from, to - from))
       return bad(f, 2, INVALID, "value %lld is not UTF-8", (long long)i);
   }
@@ -238,7 +252,8 @@ static int full_text(const struct frame *f, const struct cdv_layout *l, const st
 static int full_list_view(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
   int64_t limit = a->children[0]->length;
   for (int64_t i = 0; i < a->length; i++) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset + i), n = offset_at(a->buffers[2], l->width, a->offset + i);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i),
+            n = cdv_value(a->buffers[2], l->width, a->offset + i);
     if (from < 0 || n < 0 || from > limit || n > limit - from)
       return bad(f, 1, INVALID, "value %lld is [%lld, +%lld), the child has %lld values", (long long)i, (long long)from,
                  (long long)n, (long long)limit);
@@ -254,9 +269,10 @@ static int full_union(const struct frame *f, const struct cdv_layout *l, const s
   int64_t last[128] = {0};
   for (int64_t i = 0; i < a->length; i++) {
     int id = ids[a->offset + i];
-    if (id < 0 || child_of[id] < 0) return bad(f, 0, INVALID, "value %lld has type id %d, which the union lacks", (long long)i, id);
+    if (id < 0 || child_of[id] < 0)
+      return bad(f, 0, INVALID, "value %lld has type id %d, which the union lacks", (long long)i, id);
     if (l->type == CDV_DENSE_UNION) {
-      int64_t at = offset_at(a->buffers[1], 4, a->offset + i);
+      int64_t at = cdv_value(a->buffers[1], 4, a->offset + i);
       int k = child_of[id];
       if (at < 0 || at >= a->children[k]->length)
         return bad(f, 1, INVALID, "value %lld is number %lld of a child of %lld", (long long)i, (long long)at,
@@ -270,18 +286,12 @@ static int full_union(const struct frame *f, const struct cdv_layout *l, const s
 
 static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, const struct ArrowArray *a) {
   const struct ArrowArray *ends = a->children[0];
-  char code = s->children[0]->format[0];
+  int width = cdv_run_width(s);
   int64_t last = 0;
   for (int64_t i = 0; i < ends->length; i++) {
-    int16_t v2;
-    int64_t end;
-    if (code == 's') {
-      memcpy(&v2, (const char *)ends->buffers[1] + (ends->offset + i) * 2, 2);
-      end = v2;
-    } else {
-      end = offset_at(ends->buffers[1], code == 'i' ? 4 : 8, ends->offset + i);
-    }
-    if (end <= last) return bad(f, -1, INVALID, "run end %lld is %lld after %lld", (long long)i, (long long)end, (long long)last);
+    int64_t end = cdv_value(ends->buffers[1], width, ends->offset + i);
+    if (end <= last)
+      return bad(f, -1, INVALID, "run end %lld is %lld after %lld", (long long)i, (long long)end, (long long)last);
     last = end;
   }
   if (last < a->offset + a->length)
@@ -290,24 +300,14 @@ static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, con
   return 0;
 }
 
-static int64_t index_at(const void *p, char code, int64_t i) {
-  switch (code) {
-    case 'c': return ((const int8_t *)p)[i];
-    case 'C': return ((const uint8_t *)p)[i];
-    case 's': return ((const int16_t *)p)[i];
-    case 'S': return ((const uint16_t *)p)[i];
-    case 'i': return ((const int32_t *)p)[i];
-    case 'I': return ((const uint32_t *)p)[i];
-    default: return ((const int64_t *)p)[i]; /* a uint64 above 2^63 looks negative: out of range all the same */
-  }
-}
-
-static int full(const struct frame *f, const struct cdv_layout *l, const struct ArrowSchema *s, const struct ArrowArray *a) {
+static int full(const struct frame *f, const struct cdv_layout *l, const struct ArrowSchema *s,
+                const struct ArrowArray *a) {
   int r = 0;
   if (l->n_buffers && cdv_layout_roles(l)[0] == CDV_VALIDITY && a->buffers[0] && a->null_count >= 0) {
     int64_t nulls = a->length - cdv_bits_count(a->buffers[0], a->offset, a->length);
     if (nulls != a->null_count)
-      return bad(f, 0, INVALID, "null_count is %lld, the bitmap has %lld nulls", (long long)a->null_count, (long long)nulls);
+      return bad(f, 0, INVALID, "null_count is %lld, the bitmap has %lld nulls", (long long)a->null_count,
+                 (long long)nulls);
   }
   if (a->length == 0 && l->type != CDV_RUN_END) return 0;
   switch (l->type) {
@@ -330,14 +330,15 @@ static int full(const struct frame *f, const struct cdv_layout *l, const struct 
   if (!r && a->dictionary)
     for (int64_t i = 0; i < a->length; i++) {
       if (!valid_at(a, i)) continue;
-      int64_t k = index_at(a->buffers[1], l->code, a->offset + i);
+      int64_t k = cdv_index(a->buffers[1], l->code, a->offset + i);
       if (k < 0 || k >= a->dictionary->length)
         return bad(f, 1, INVALID, "index %lld is %lld, the dictionary has %lld values", (long long)i, (long long)k,
                    (long long)a->dictionary->length);
     }
   if (!r && l->type == CDV_MAP) {
     const struct ArrowArray *keys = a->children[0]->children[0];
-    if (keys->n_buffers && keys->buffers[0] && cdv_bits_count(keys->buffers[0], keys->offset, keys->length) != keys->length)
+    if (keys->n_buffers && keys->buffers[0] &&
+        cdv_bits_count(keys->buffers[0], keys->offset, keys->length) != keys->length)
       return bad(f, -1, INVALID, "a map has a null key");
   }
   return r;
@@ -355,8 +356,8 @@ static int device_buffer(const struct frame *f, const struct context *c, int64_t
   if (r == ENOTSUP) return 0;
   if (r) return bad(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
   if (nbytes >= 0 && nbytes < need)
-    return bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes, b->name,
-               (long long)need);
+    return bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes,
+               b->name, (long long)need);
   return 0;
 }
 
@@ -382,7 +383,7 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
     }
   }
   if (c->readable && l->n_buffers == 3 && roles[2] == CDV_BYTES && a->length > 0) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset), to = offset_at(a->buffers[1], l->width, end);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from)
       return bad(f, 1, INVALID, "the offsets run from %lld to %lld", (long long)from, (long long)to);
     if (to > from && !a->buffers[2])
@@ -394,17 +395,21 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
 static int view_buffers(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
   int64_t n_data = a->n_buffers - l->n_buffers - 1;
   const int64_t *sizes = a->buffers[a->n_buffers - 1];
-  if (n_data && !sizes) return bad(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
+  if (n_data && !sizes)
+    return bad(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
   for (int64_t i = 0; i < n_data; i++) {
-    if (sizes[i] < 0) return bad(f, l->n_buffers + i, INVALID, "data buffer %lld has the size %lld", (long long)i, (long long)sizes[i]);
+    if (sizes[i] < 0)
+      return bad(f, l->n_buffers + i, INVALID, "data buffer %lld has the size %lld", (long long)i, (long long)sizes[i]);
     if (sizes[i] && !a->buffers[l->n_buffers + i])
-      return bad(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i, (long long)sizes[i]);
+      return bad(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i,
+                 (long long)sizes[i]);
   }
   return 0;
 }
 
 /* Lengths that follow from this node; children's own counts were checked before. */
-static int child_lengths(const struct frame *f, const struct context *c, const struct cdv_layout *l, const struct ArrowArray *a) {
+static int child_lengths(const struct frame *f, const struct context *c, const struct cdv_layout *l,
+                         const struct ArrowArray *a) {
   int64_t end = a->offset + a->length;
   for (int64_t i = 0; i < a->n_children; i++) {
     int64_t have = a->children[i]->length, want = -1;
@@ -413,7 +418,8 @@ static int child_lengths(const struct frame *f, const struct context *c, const s
     else if (l->type == CDV_FIXED_LIST)
       want = l->list_size && end > INT64_MAX / l->list_size ? INT64_MAX : end * l->list_size;
     if (want > have)
-      return bad(f, -1, INVALID, "child %lld has %lld values, %lld are needed", (long long)i, (long long)have, (long long)want);
+      return bad(f, -1, INVALID, "child %lld has %lld values, %lld are needed", (long long)i, (long long)have,
+                 (long long)want);
   }
   if (l->type == CDV_RUN_END) {
     const struct ArrowArray *ends = a->children[0], *values = a->children[1];
@@ -424,7 +430,7 @@ static int child_lengths(const struct frame *f, const struct context *c, const s
   }
   bool lists = l->type == CDV_LIST || l->type == CDV_LARGE_LIST || l->type == CDV_MAP;
   if (c->readable && lists && a->length) {
-    int64_t from = offset_at(a->buffers[1], l->width, a->offset), to = offset_at(a->buffers[1], l->width, end);
+    int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from || to > a->children[0]->length)
       return bad(f, 1, INVALID, "the offsets run from %lld to %lld, the child has %lld values", (long long)from,
                  (long long)to, (long long)a->children[0]->length);
@@ -441,7 +447,8 @@ static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a
          a->offset <= INT64_MAX / 32 && a->null_count >= -1 && a->null_count <= a->length;
 }
 
-static int array_tree(const struct frame *f, const struct context *c, const struct ArrowSchema *s, const struct ArrowArray *a) {
+static int array_tree(const struct frame *f, const struct context *c, const struct ArrowSchema *s,
+                      const struct ArrowArray *a) {
   struct cdv_layout l;
   int r = schema_node(f, s, &l);
   if (r) return r;
@@ -458,12 +465,14 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
                l.n_buffers + (views ? 1 : 0), views ? " or more" : "");
   if (a->n_buffers && !a->buffers) return bad(f, -1, INVALID, "the list of buffers is NULL");
   if (a->n_children != s->n_children)
-    return bad(f, -1, INVALID, "%lld children, the schema has %lld", (long long)a->n_children, (long long)s->n_children);
+    return bad(f, -1, INVALID, "%lld children, the schema has %lld", (long long)a->n_children,
+               (long long)s->n_children);
   if (a->n_children && !a->children) return bad(f, -1, INVALID, "the list of children is NULL");
   if (!a->dictionary != !s->dictionary)
     return bad(f, -1, INVALID, a->dictionary ? "an unexpected dictionary" : "the dictionary is missing");
   if ((l.type == CDV_DENSE_UNION || l.type == CDV_SPARSE_UNION || l.type == CDV_RUN_END) && a->null_count > 0)
-    return bad(f, -1, INVALID, "%s cannot have nulls of its own, null_count is %lld", type_word(s->format), (long long)a->null_count);
+    return bad(f, -1, INVALID, "%s cannot have nulls of its own, null_count is %lld", type_word(s->format),
+               (long long)a->null_count);
   r = fixed_buffers(f, c, &l, s, a);
   if (!r && views) r = view_buffers(f, &l, a);
   struct frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};

@@ -5,12 +5,13 @@
  * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together; large ones go
  * straight from their memory.  Between two vendors everything passes through two chunks, both sides busy. */
 #include "core.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK ((int64_t)8 << 20) /* staging memory of one transfer: two of these */
-#define SMALL ((int64_t)64 << 10) /* from here on a piece goes by itself */
+#define CHUNK ((int64_t)8 << 20)         /* staging memory of one transfer: two of these */
+#define SMALL ((int64_t)64 << 10)        /* from here on a piece goes by itself */
 #define CHEAP_BLOCK ((int64_t)256 << 10) /* padding up to here costs less than a second copy */
 
 static _Atomic int64_t chunk_bytes = CHUNK;
@@ -60,10 +61,10 @@ static void copied_release(struct ArrowArray *array) {
 struct piece {
   const void *src; /* host address, or the source device's buffer; NULL: zeros */
   int64_t from, nbytes, at;
-  int64_t place;   /* of src in the source's packed block */
-  int64_t rebase;  /* to subtract from each element */
-  int width;       /* of an element, with rebase */
-  bool on_host;    /* src is host memory */
+  int64_t place;  /* of src in the source's packed block */
+  int64_t rebase; /* to subtract from each element */
+  int width;      /* of an element, with rebase */
+  bool on_host;   /* src is host memory */
   const void **where;
   int64_t *meta; /* `at`, kept beside the buffers of the result */
 };
@@ -129,20 +130,9 @@ static int add_item(struct plan *p, const struct item *x) {
   return r;
 }
 
-static int64_t value_at(const void *p, int width, int64_t i) {
-  int16_t v2;
-  int32_t v4;
-  int64_t v8;
-  switch (width) {
-    case 2: memcpy(&v2, (const char *)p + i * 2, 2); return v2;
-    case 4: memcpy(&v4, (const char *)p + i * 4, 4); return v4;
-    default: memcpy(&v8, (const char *)p + i * 8, 8); return v8;
-  }
-}
-
 static void subtract(void *p, int width, int64_t n, int64_t by) {
   for (int64_t i = 0; i < n; i++) {
-    int64_t v = value_at(p, width, i) - by;
+    int64_t v = cdv_value(p, width, i) - by;
     int16_t v2 = (int16_t)v;
     int32_t v4 = (int32_t)v;
     memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
@@ -194,8 +184,8 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
       const char *why;
       if (cdv_layout_parse(x->s->format, &l, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
       if (!has_offsets(&l) || !x->length) continue;
-      out[i].first = value_at(x->a->buffers[1], l.width, base_of(x, &l));
-      out[i].last = value_at(x->a->buffers[1], l.width, x->offset + x->length);
+      out[i].first = cdv_value(x->a->buffers[1], l.width, base_of(x, &l));
+      out[i].last = cdv_value(x->a->buffers[1], l.width, x->offset + x->length);
     }
     return 0;
   }
@@ -218,14 +208,15 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
       continue;
     }
     copies[wanted++] = (cdevice_copy){&values[2 * i], 0, -1, x->a->buffers[1], base * l.width, p->from_device, l.width};
-    copies[wanted++] = (cdevice_copy){&values[2 * i + 1], 0, -1, x->a->buffers[1], stop * l.width, p->from_device, l.width};
+    copies[wanted++] =
+        (cdevice_copy){&values[2 * i + 1], 0, -1, x->a->buffers[1], stop * l.width, p->from_device, l.width};
   }
   if (!r && wanted) r = read_back(p, copies, (int64_t)wanted);
   for (size_t k = 0; !r && k < wanted; k += 2) {
     size_t i = (size_t)((int64_t *)copies[k].dst - values) / 2;
     int width = (int)copies[k].nbytes;
-    out[i].first = value_at(&values[2 * i], width, 0);
-    out[i].last = value_at(&values[2 * i + 1], width, 0);
+    out[i].first = cdv_value(&values[2 * i], width, 0);
+    out[i].last = cdv_value(&values[2 * i + 1], width, 0);
   }
   free(copies);
   free(values);
@@ -240,7 +231,8 @@ static int64_t cut_nulls(const struct ArrowArray *a, int64_t length) {
 static int child_item(struct plan *p, const struct item *x, int64_t k, int64_t offset, int64_t length, int64_t rebase) {
   const struct ArrowArray *c = k < 0 ? x->a->dictionary : x->a->children[k];
   struct ArrowArray *to = k < 0 ? x->to->dictionary : x->to->children[k];
-  struct item y = {k < 0 ? x->s->dictionary : x->s->children[k], c, to, c->offset + offset, length, cut_nulls(c, length), rebase};
+  struct item y = {
+      k < 0 ? x->s->dictionary : x->s->children[k], c, to, c->offset + offset, length, cut_nulls(c, length), rebase};
   return add_item(p, &y);
 }
 
@@ -248,7 +240,8 @@ static int child_item(struct plan *p, const struct item *x, int64_t k, int64_t o
 static struct ends view_range(const struct item *x, const struct cdv_layout *l, int64_t base, int64_t n) {
   struct ends e = {INT64_MAX, 0};
   for (int64_t i = 0; i < n; i++) {
-    int64_t size = value_at(x->a->buffers[2], l->width, base + i), at = value_at(x->a->buffers[1], l->width, base + i);
+    int64_t size = cdv_value(x->a->buffers[2], l->width, base + i),
+            at = cdv_value(x->a->buffers[1], l->width, base + i);
     if (size <= 0) continue;
     if (at < e.first) e.first = at;
     if (at + size > e.last) e.last = at + size;
@@ -272,7 +265,8 @@ static int children_of(struct plan *p, const struct item *x, const struct cdv_la
       case CDV_LIST_VIEW:
       case CDV_LARGE_LIST_VIEW: r = child_item(p, x, k, views->first, n ? views->last - views->first : 0, 0); break;
       case CDV_RUN_END:
-        r = child_item(p, x, k, n ? ends->first : 0, n ? ends->last - ends->first : 0, k == 0 && p->readable ? x->offset : 0);
+        r = child_item(p, x, k, n ? ends->first : 0, n ? ends->last - ends->first : 0,
+                       k == 0 && p->readable ? x->offset : 0);
         break;
       default: r = child_item(p, x, k, 0, n ? c->length : 0, 0); break; /* dense union: the children are shared */
     }
@@ -283,26 +277,8 @@ static int children_of(struct plan *p, const struct item *x, const struct cdv_la
 
 /* Runs that cover the rows; where nothing can be read, all of them. */
 static struct ends run_range(struct plan *p, const struct item *x) {
-  const struct ArrowArray *ends = x->a->children[0];
-  if (!p->readable || !x->length) return (struct ends){0, ends->length};
-  char code = x->s->children[0]->format[0];
-  int width = code == 's' ? 2 : code == 'i' ? 4 : 8;
-  struct ends e;
-  for (int side = 0; side < 2; side++) {
-    int64_t row = side ? x->offset + x->length - 1 : x->offset, low = 0, high = ends->length - 1;
-    while (low < high) {
-      int64_t mid = low + (high - low) / 2;
-      if (value_at(ends->buffers[1], width, ends->offset + mid) > row)
-        high = mid;
-      else
-        low = mid + 1;
-    }
-    if (side)
-      e.last = low + 1;
-    else
-      e.first = low;
-  }
-  return e;
+  if (!p->readable || !x->length) return (struct ends){0, x->a->children[0]->length};
+  return (struct ends){cdv_run_of(x->s, x->a, x->offset), cdv_run_of(x->s, x->a, x->offset + x->length - 1) + 1};
 }
 
 static int plan_node(struct plan *p, const struct item *given, const struct ends *known) {
@@ -328,7 +304,8 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
   if (n && has_offsets(&l)) {
     int64_t most = l.n_buffers == 2 ? a->children[0]->length : INT64_MAX;
     if (ends.first < 0 || ends.last < ends.first || ends.last > most)
-      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "the offsets run from %lld to %lld", (long long)ends.first, (long long)ends.last);
+      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "the offsets run from %lld to %lld", (long long)ends.first,
+                      (long long)ends.last);
   }
   if (l.type == CDV_LIST_VIEW || l.type == CDV_LARGE_LIST_VIEW) {
     views = (struct ends){0, a->children[0]->length};
@@ -376,7 +353,8 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
       if (role == CDV_VALUES) c.rebase = x->rebase + views.first;
     }
     if (c.nbytes > 0 && !c.src && !(role == CDV_OFFSETS && !n))
-      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i, (long long)c.nbytes);
+      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i,
+                      (long long)c.nbytes);
     r = add_piece(p, x, i, &c);
   }
   if (!r && l.type == CDV_BINARY_VIEW) {
@@ -571,7 +549,8 @@ static int send_direct(struct plan *p, const cdevice_block *block, bool *host_me
   } else if (!r) {
     for (size_t i = 0; i < p->n_pieces; i++) {
       struct piece *x = &p->pieces[i];
-      if (!x->on_host) copies[n++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, p->from_device, x->nbytes};
+      if (!x->on_host)
+        copies[n++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, p->from_device, x->nbytes};
     }
   }
   if (!r && n) {
@@ -612,9 +591,7 @@ static int fetch_rebased(struct plan *p) {
   return r;
 }
 
-static bool same_family(const struct plan *p) {
-  return p->from && !strcmp(p->from->table.family, p->to->table.family);
-}
+static bool same_family(const struct plan *p) { return p->from && !strcmp(p->from->table.family, p->to->table.family); }
 
 /* ---- the result ---- */
 static int place_buffers(struct plan *p, struct cdv_array *out) {
@@ -761,7 +738,8 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
   return r;
 }
 
-int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always, struct cdv_array **out) {
+int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always,
+                   struct cdv_array **out) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (type == ARROW_DEVICE_CPU) device = -1;
   if (!always && own->device_type == type && (own->device_id == device || type == ARROW_DEVICE_CPU))

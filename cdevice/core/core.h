@@ -24,9 +24,9 @@ struct cdv_error {
   int kind, code, vendor_code;
   int32_t device_type;
   int64_t device_id;
-  int64_t buffer;        /* index of the buffer the complaint is about, or -1 */
+  int64_t buffer; /* index of the buffer the complaint is about, or -1 */
   char vendor_name[64];
-  char node[512];        /* path of the node, "columns[3].dictionary"; empty: the root */
+  char node[512]; /* path of the node, "columns[3].dictionary"; empty: the root */
   char message[1536];
 };
 
@@ -35,14 +35,36 @@ struct cdv_error {
 
 /* Types, in the order of the layout table. */
 enum cdv_type {
-  CDV_NULL, CDV_BOOL, CDV_FIXED, CDV_BINARY, CDV_LARGE_BINARY, CDV_BINARY_VIEW, CDV_LIST, CDV_LARGE_LIST,
-  CDV_LIST_VIEW, CDV_LARGE_LIST_VIEW, CDV_FIXED_LIST, CDV_STRUCT, CDV_MAP, CDV_DENSE_UNION, CDV_SPARSE_UNION,
-  CDV_RUN_END, CDV_N_TYPES
+  CDV_NULL,
+  CDV_BOOL,
+  CDV_FIXED,
+  CDV_BINARY,
+  CDV_LARGE_BINARY,
+  CDV_BINARY_VIEW,
+  CDV_LIST,
+  CDV_LARGE_LIST,
+  CDV_LIST_VIEW,
+  CDV_LARGE_LIST_VIEW,
+  CDV_FIXED_LIST,
+  CDV_STRUCT,
+  CDV_MAP,
+  CDV_DENSE_UNION,
+  CDV_SPARSE_UNION,
+  CDV_RUN_END,
+  CDV_N_TYPES
 };
 
 /* What a buffer holds. */
 enum cdv_role {
-  CDV_VALIDITY, CDV_BITS, CDV_VALUES, CDV_OFFSETS, CDV_SIZES, CDV_BYTES, CDV_VIEWS, CDV_TYPE_IDS, CDV_UNION_OFFSETS
+  CDV_VALIDITY,
+  CDV_BITS,
+  CDV_VALUES,
+  CDV_OFFSETS,
+  CDV_SIZES,
+  CDV_BYTES,
+  CDV_VIEWS,
+  CDV_TYPE_IDS,
+  CDV_UNION_OFFSETS
 };
 
 /* A parsed format string. */
@@ -221,10 +243,10 @@ struct cdv_array {
   /* of the root only */
   struct cdv_slot *slot;
   struct ArrowDeviceArray own;
-  struct cdv_owner owner; /* drop(owner) when the root goes; may be NULL */
+  struct cdv_owner owner;  /* drop(owner) when the root goes; may be NULL */
   struct cdv_event *event; /* an event of our own, to which own.sync_event points; or NULL */
-  int packed; /* made by the transfer engine: one allocation, its places noted beside the buffers */
-  atomic_int event_done;  /* the host has seen it pass */
+  int packed;              /* made by the transfer engine: one allocation, its places noted beside the buffers */
+  atomic_int event_done;   /* the host has seen it pass */
   int64_t n_blocks;
   cdevice_block *blocks;
 };

@@ -1,5 +1,6 @@
 /* equal.c - equality of values, whatever the offsets, the encoding of nulls and the place of the bytes. */
 #include "core.h"
+#include "values.h"
 
 #include <string.h>
 
@@ -8,10 +9,6 @@ struct pair {
   const struct ArrowArray *a, *b;
   bool nans_equal;
 };
-
-static int64_t offset_at(const void *p, int width, int64_t i) {
-  return width == 4 ? ((const int32_t *)p)[i] : ((const int64_t *)p)[i];
-}
 
 /* i is a row of the node, its own offset not counted. */
 static bool valid(const struct ArrowArray *x, const struct cdv_layout *l, int64_t i) {
@@ -60,36 +57,6 @@ static const char *view_bytes(const struct ArrowArray *x, int64_t i, int32_t *n)
   return v[0] <= 12 ? view + 4 : (const char *)x->buffers[2 + v[2]] + v[3];
 }
 
-/* The run that holds a logical row. */
-static int64_t run_of(const struct ArrowSchema *s, const struct ArrowArray *x, int64_t i) {
-  const struct ArrowArray *ends = x->children[0];
-  char code = s->children[0]->format[0];
-  int64_t row = x->offset + i, low = 0, high = ends->length - 1;
-  while (low < high) {
-    int64_t mid = low + (high - low) / 2, at = ends->offset + mid;
-    int64_t end = code == 's' ? ((const int16_t *)ends->buffers[1])[at] : offset_at(ends->buffers[1], code == 'i' ? 4 : 8, at);
-    if (end > row)
-      high = mid;
-    else
-      low = mid + 1;
-  }
-  return low;
-}
-
-static int64_t index_of(const struct ArrowArray *x, char code, int64_t i) {
-  const void *p = x->buffers[1];
-  i += x->offset;
-  switch (code) {
-    case 'c': return ((const int8_t *)p)[i];
-    case 'C': return ((const uint8_t *)p)[i];
-    case 's': return ((const int16_t *)p)[i];
-    case 'S': return ((const uint16_t *)p)[i];
-    case 'i': return ((const int32_t *)p)[i];
-    case 'I': return ((const uint32_t *)p)[i];
-    default: return ((const int64_t *)p)[i];
-  }
-}
-
 static int child_of(const struct cdv_layout *l, int id) {
   for (int k = 0; k < l->n_type_ids; k++)
     if (l->type_ids[k] == id) return k;
@@ -102,7 +69,7 @@ static bool same_value(const struct pair *p, const struct cdv_layout *l, int64_t
   int64_t w = l->width, ai = a->offset + i, bj = b->offset + j;
   if (p->s->dictionary) {
     struct pair d = {p->s->dictionary, p->t->dictionary, a->dictionary, b->dictionary, p->nans_equal};
-    return same_range(&d, index_of(a, l->code, i), index_of(b, l->code, j), 1);
+    return same_range(&d, cdv_index(a->buffers[1], l->code, ai), cdv_index(b->buffers[1], l->code, bj), 1);
   }
   switch (l->type) {
     case CDV_NULL: return true;
@@ -114,8 +81,8 @@ static bool same_value(const struct pair *p, const struct cdv_layout *l, int64_t
     }
     case CDV_BINARY:
     case CDV_LARGE_BINARY: {
-      int64_t x = offset_at(a->buffers[1], l->width, ai), n = offset_at(a->buffers[1], l->width, ai + 1) - x;
-      int64_t y = offset_at(b->buffers[1], l->width, bj), m = offset_at(b->buffers[1], l->width, bj + 1) - y;
+      int64_t x = cdv_value(a->buffers[1], l->width, ai), n = cdv_value(a->buffers[1], l->width, ai + 1) - x;
+      int64_t y = cdv_value(b->buffers[1], l->width, bj), m = cdv_value(b->buffers[1], l->width, bj + 1) - y;
       return n == m && (!n || !memcmp((const char *)a->buffers[2] + x, (const char *)b->buffers[2] + y, (size_t)n));
     }
     case CDV_BINARY_VIEW: {
@@ -126,14 +93,15 @@ static bool same_value(const struct pair *p, const struct cdv_layout *l, int64_t
     case CDV_LIST:
     case CDV_LARGE_LIST:
     case CDV_MAP: {
-      int64_t x = offset_at(a->buffers[1], l->width, ai), n = offset_at(a->buffers[1], l->width, ai + 1) - x;
-      int64_t y = offset_at(b->buffers[1], l->width, bj), m = offset_at(b->buffers[1], l->width, bj + 1) - y;
+      int64_t x = cdv_value(a->buffers[1], l->width, ai), n = cdv_value(a->buffers[1], l->width, ai + 1) - x;
+      int64_t y = cdv_value(b->buffers[1], l->width, bj), m = cdv_value(b->buffers[1], l->width, bj + 1) - y;
       return n == m && same_child(p, 0, x, y, n);
     }
     case CDV_LIST_VIEW:
     case CDV_LARGE_LIST_VIEW: {
-      int64_t n = offset_at(a->buffers[2], l->width, ai), m = offset_at(b->buffers[2], l->width, bj);
-      return n == m && same_child(p, 0, offset_at(a->buffers[1], l->width, ai), offset_at(b->buffers[1], l->width, bj), n);
+      int64_t n = cdv_value(a->buffers[2], l->width, ai), m = cdv_value(b->buffers[2], l->width, bj);
+      return n == m &&
+             same_child(p, 0, cdv_value(a->buffers[1], l->width, ai), cdv_value(b->buffers[1], l->width, bj), n);
     }
     case CDV_FIXED_LIST: return same_child(p, 0, ai * l->list_size, bj * l->list_size, l->list_size);
     case CDV_STRUCT:
@@ -145,10 +113,10 @@ static bool same_value(const struct pair *p, const struct cdv_layout *l, int64_t
       int id = ((const int8_t *)a->buffers[0])[ai];
       if (id != ((const int8_t *)b->buffers[0])[bj]) return false;
       bool dense = l->type == CDV_DENSE_UNION;
-      return same_child(p, child_of(l, id), dense ? offset_at(a->buffers[1], 4, ai) : ai,
-                        dense ? offset_at(b->buffers[1], 4, bj) : bj, 1);
+      return same_child(p, child_of(l, id), dense ? cdv_value(a->buffers[1], 4, ai) : ai,
+                        dense ? cdv_value(b->buffers[1], 4, bj) : bj, 1);
     }
-    case CDV_RUN_END: return same_child(p, 1, run_of(p->s, a, i), run_of(p->t, b, j), 1);
+    case CDV_RUN_END: return same_child(p, 1, cdv_run_of(p->s, a, ai), cdv_run_of(p->t, b, bj), 1);
   }
   return false;
 }

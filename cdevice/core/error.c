@@ -30,7 +30,10 @@ int cdv_fail(int kind, int code, const char *format, ...) {
 }
 
 int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, int64_t device_id, const char *doing) {
-  int kind = code == ENODEV ? CDV_UNAVAILABLE : code == ENOMEM ? CDV_MEMORY : code == ENOTSUP ? CDV_UNSUPPORTED : CDV_DEVICE;
+  int kind = code == ENODEV    ? CDV_UNAVAILABLE
+             : code == ENOMEM  ? CDV_MEMORY
+             : code == ENOTSUP ? CDV_UNSUPPORTED
+                               : CDV_DEVICE;
   clear(kind, code);
   slot.device_type = device_type;
   slot.device_id = device_id;

@@ -33,7 +33,9 @@ void cdv_event_unref(struct cdv_event *e) {
 }
 
 /* The backend that understands the array's event, or an error that says what is missing. */
-static int event_slot(struct cdv_array *root, struct cdv_slot **out) { return cdv_slot_ready(root->own.device_type, out); }
+static int event_slot(struct cdv_array *root, struct cdv_slot **out) {
+  return cdv_slot_ready(root->own.device_type, out);
+}
 
 static bool known_done(struct cdv_array *root) {
   return !root->own.sync_event || atomic_load_explicit(&root->event_done, memory_order_acquire);
@@ -96,6 +98,7 @@ int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, int64_t devi
   if (slot != other && strcmp(slot->table.family, other->table.family)) return cdv_event_wait_host(a);
   cdevice_error err = {.struct_size = sizeof err};
   r = other->table.event_wait_stream(other->table.self, device, root->own.sync_event, stream, &err);
-  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "making a stream wait for an event");
+  if (r)
+    return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "making a stream wait for an event");
   return 0;
 }

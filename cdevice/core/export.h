@@ -5,8 +5,9 @@
  * A consumer may move any child out and release it by itself: it then keeps the head alive, not its siblings' data
  * any longer than the owner does.
  *
- * Needs: NODE (struct), LINE (struct of a template line, with first, n_children, dictionary), OWNER (struct),
- * OWNER_UNREF, FILL(node, line) (sets what is constant), and a prefix through X(name). */
+ * Needs: NODE (struct), LINE (struct of a template line, with first, n_children, dictionary), struct cdv_template (n,
+ * dictionaries, lines[]), OWNER (struct with node and template), OWNER_UNREF, FILL(to, from) (copies what is constant,
+ * from a node or a line), FINISH(owner, template), and a prefix through X(name). */
 
 #define NODES_PER_BLOCK 400 /* one 32 KiB block of the cache */
 #define INLINE_NODES 40     /* head and nodes in one allocation up to here */
@@ -68,10 +69,11 @@ static void X(_node_release)(struct NODE *node) {
 
 /* Makes the nodes of a template with n >= 1 lines and hangs them below *root.  Takes over one reference on owner
  * when it succeeds. */
-static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries, struct NODE *root) {
+static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries,
+                           struct NODE *root) {
   size_t n_blocks = n <= INLINE_NODES ? 0 : (n + NODES_PER_BLOCK - 1) / NODES_PER_BLOCK;
-  size_t size = sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) +
-                (n_blocks ? 0 : n * sizeof(struct NODE));
+  size_t size =
+      sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) + (n_blocks ? 0 : n * sizeof(struct NODE));
   struct X(_export) *e = cdv_block_alloc(size);
   if (!e) return cdv_fail_memory((int64_t)size, "an export");
   e->owner = owner;
@@ -152,6 +154,35 @@ static int X(_template)(const struct NODE *root, struct LINE **lines, const stru
   free(out);
   free(queue);
   return cdv_fail_memory((int64_t)(room * sizeof *out), "an export template");
+}
+
+/* The owner's template, made on first use; NULL: out of memory. */
+static struct cdv_template *X(_get_template)(struct OWNER *owner) {
+  struct cdv_template *t = atomic_load_explicit(&owner->template, memory_order_acquire), *other = NULL;
+  if (t) return t;
+  struct LINE *lines = NULL;
+  const struct NODE **order = NULL;
+  size_t n = 0;
+  bool dictionaries = false;
+  if (X(_template)(owner->node, &lines, &order, &n, &dictionaries)) return NULL;
+  t = malloc(sizeof *t + n * sizeof *lines);
+  if (t) {
+    t->n = n;
+    t->dictionaries = dictionaries;
+    for (size_t i = 0; i < n; i++) FILL(&lines[i], order[i]);
+    if (n) memcpy(t->lines, lines, n * sizeof *lines);
+    FINISH(owner, t);
+    if (!atomic_compare_exchange_strong_explicit(&owner->template, &other, t, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+      free(t); /* another thread was first */
+      t = other;
+    }
+  } else {
+    cdv_fail_memory((int64_t)(n * sizeof *lines), "an export template");
+  }
+  free(lines);
+  free(order);
+  return t;
 }
 
 #undef NODES_PER_BLOCK

@@ -32,10 +32,10 @@ static const struct {
 static const struct {
   unsigned char type, width;
 } letters[128] = {
-    ['n'] = {CDV_NULL, 0},         ['b'] = {CDV_BOOL, 0},         ['c'] = {CDV_FIXED, 1}, ['C'] = {CDV_FIXED, 1},
-    ['s'] = {CDV_FIXED, 2},        ['S'] = {CDV_FIXED, 2},        ['i'] = {CDV_FIXED, 4}, ['I'] = {CDV_FIXED, 4},
-    ['l'] = {CDV_FIXED, 8},        ['L'] = {CDV_FIXED, 8},        ['e'] = {CDV_FIXED, 2}, ['f'] = {CDV_FIXED, 4},
-    ['g'] = {CDV_FIXED, 8},        ['z'] = {CDV_BINARY, 4},       ['u'] = {CDV_BINARY, 4}, ['Z'] = {CDV_LARGE_BINARY, 8},
+    ['n'] = {CDV_NULL, 0},         ['b'] = {CDV_BOOL, 0},   ['c'] = {CDV_FIXED, 1},  ['C'] = {CDV_FIXED, 1},
+    ['s'] = {CDV_FIXED, 2},        ['S'] = {CDV_FIXED, 2},  ['i'] = {CDV_FIXED, 4},  ['I'] = {CDV_FIXED, 4},
+    ['l'] = {CDV_FIXED, 8},        ['L'] = {CDV_FIXED, 8},  ['e'] = {CDV_FIXED, 2},  ['f'] = {CDV_FIXED, 4},
+    ['g'] = {CDV_FIXED, 8},        ['z'] = {CDV_BINARY, 4}, ['u'] = {CDV_BINARY, 4}, ['Z'] = {CDV_LARGE_BINARY, 8},
     ['U'] = {CDV_LARGE_BINARY, 8},
 };
 
@@ -98,10 +98,19 @@ static int union_ids(const char *p, struct cdv_layout *out) {
 static int parse_nested(const char *f, struct cdv_layout *out, const char **why) {
   const char *p;
   switch (f[1]) {
-    case 'l': out->type = CDV_LIST; out->width = 4; break;
-    case 'L': out->type = CDV_LARGE_LIST; out->width = 8; break;
+    case 'l':
+      out->type = CDV_LIST;
+      out->width = 4;
+      break;
+    case 'L':
+      out->type = CDV_LARGE_LIST;
+      out->width = 8;
+      break;
     case 's': out->type = CDV_STRUCT; break;
-    case 'm': out->type = CDV_MAP; out->width = 4; break;
+    case 'm':
+      out->type = CDV_MAP;
+      out->width = 4;
+      break;
     case 'r': out->type = CDV_RUN_END; break;
     case 'v':
       if ((f[2] != 'l' && f[2] != 'L') || f[3]) return -1;
@@ -187,8 +196,8 @@ int cdv_layout_parse(const char *f, struct cdv_layout *out, const char **why) {
 const unsigned char *cdv_layout_roles(const struct cdv_layout *layout) { return table[layout->type].roles; }
 
 const char *cdv_role_name(int role) {
-  static const char *const names[] = {"a validity bitmap", "bits",  "values",  "offsets", "sizes",
-                                      "bytes",             "views", "type ids", "union offsets"};
+  static const char *const names[] = {
+      "a validity bitmap", "bits", "values", "offsets", "sizes", "bytes", "views", "type ids", "union offsets"};
   return names[role];
 }
 

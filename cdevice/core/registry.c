@@ -15,10 +15,10 @@ struct other {
   _Atomic(struct cdv_slot *) slot;
 };
 static _Atomic(struct other *) others;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* writers */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* writers */
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one backend at a time */
 static struct cdv_slot *retired; /* removed or replaced: other threads may still be looking at them */
-static atomic_int forks; /* counted in children: a runtime started before is not usable there */
+static atomic_int forks;         /* counted in children: a runtime started before is not usable there */
 
 static void in_child(void) {
   atomic_fetch_add(&forks, 1);
@@ -28,9 +28,24 @@ static void in_child(void) {
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
 const char *cdv_device_type_name(int32_t t) {
-  static const char *const names[] = {NULL,     "cpu",      "cuda",    "cuda_host",    "opencl", NULL,     NULL,
-                                      "vulkan", "metal",    "vpi",     "rocm",         "rocm_host", "ext_dev", "cuda_managed",
-                                      "oneapi", "webgpu",   "hexagon", "maia",         "trn"};
+  static const char *const names[] = {
+      [ARROW_DEVICE_CPU] = "cpu",
+      [ARROW_DEVICE_CUDA] = "cuda",
+      [ARROW_DEVICE_CUDA_HOST] = "cuda_host",
+      [ARROW_DEVICE_OPENCL] = "opencl",
+      [ARROW_DEVICE_VULKAN] = "vulkan",
+      [ARROW_DEVICE_METAL] = "metal",
+      [ARROW_DEVICE_VPI] = "vpi",
+      [ARROW_DEVICE_ROCM] = "rocm",
+      [ARROW_DEVICE_ROCM_HOST] = "rocm_host",
+      [ARROW_DEVICE_EXT_DEV] = "ext_dev",
+      [ARROW_DEVICE_CUDA_MANAGED] = "cuda_managed",
+      [ARROW_DEVICE_ONEAPI] = "oneapi",
+      [ARROW_DEVICE_WEBGPU] = "webgpu",
+      [ARROW_DEVICE_HEXAGON] = "hexagon",
+      [17] = "maia",
+      [18] = "trn",
+  };
   static _Thread_local char text[4][24];
   static _Thread_local unsigned turn;
   struct cdv_slot *slot = cdv_slot_for(t);
@@ -104,7 +119,9 @@ static int no_event_wait_stream(void *self, int64_t device, void *event, void *s
   (void)self, (void)device, (void)event, (void)stream;
   return not_offered(err, "events, but the array has one");
 }
-static void no_event_destroy(void *self, int64_t device, cdevice_event *event) { (void)self, (void)device, (void)event; }
+static void no_event_destroy(void *self, int64_t device, cdevice_event *event) {
+  (void)self, (void)device, (void)event;
+}
 static int no_event_notify(void *self, int64_t device, void *event, void (*fn)(void *), void *arg, cdevice_error *err) {
   (void)self, (void)device, (void)event, (void)fn, (void)arg;
   return not_offered(err, "notification of events");
@@ -114,7 +131,8 @@ static int no_fill(void *self, const cdevice_block *block, int64_t offset, int64
   (void)self, (void)block, (void)offset, (void)nbytes, (void)byte, (void)stream;
   return not_offered(err, "fill");
 }
-static int no_locate(void *self, const void *data, int32_t *type, int64_t *device, int64_t *nbytes, cdevice_error *err) {
+static int no_locate(void *self, const void *data, int32_t *type, int64_t *device, int64_t *nbytes,
+                     cdevice_error *err) {
   (void)self, (void)data, (void)type, (void)device, (void)nbytes;
   return not_offered(err, "look-up of buffers");
 }
@@ -168,13 +186,17 @@ static int check_table(const cdevice_backend *b) {
   const uint32_t mine = CDEVICE_BACKEND_ABI;
   const char *name = b->name ? b->name : "(no name)";
   if (b->abi_version >> 16 != mine >> 16)
-    return cdv_fail(CDV_ARGUMENT, ENOTSUP, "backend table of version %u.%u, this cdevice serves %u.x: rebuild the plug-in against its backend.h",
-                    b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
+    return cdv_fail(
+        CDV_ARGUMENT, ENOTSUP,
+        "backend table of version %u.%u, this cdevice serves %u.x: rebuild the plug-in against its backend.h",
+        b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
   /* the head and the required members must be there whatever the minor version */
   size_t required = offsetof(cdevice_backend, copy) + sizeof b->copy;
   if (b->struct_size < required)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend table of %u bytes, at least %zu are required", b->struct_size, required);
-  if (!name_ok(b->name)) return cdv_fail(CDV_ARGUMENT, EINVAL, "backend name \"%.64s\": expected [a-z][a-z0-9_]*", name);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend table of %u bytes, at least %zu are required", b->struct_size,
+                    required);
+  if (!name_ok(b->name))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "backend name \"%.64s\": expected [a-z][a-z0-9_]*", name);
   if (b->device_type <= 0)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "backend %s: device type %d is not positive", name, (int)b->device_type);
   return 0;
@@ -229,7 +251,8 @@ int cdv_register(const cdevice_backend *b, int replace) {
   int64_t n = cdv_backend_count();
   for (int64_t i = 0; i < n; i++) {
     const cdevice_backend *other = cdv_backend_at(i);
-    if (other && other->device_type != b->device_type && !strcmp(other->name, b->name)) namesake = cdv_slot_for(other->device_type);
+    if (other && other->device_type != b->device_type && !strcmp(other->name, b->name))
+      namesake = cdv_slot_for(other->device_type);
   }
   if (!at)
     r = cdv_fail_memory(64, "a backend");
@@ -264,9 +287,12 @@ int cdv_unregister(int32_t t) {
       retire(slot);
   }
   pthread_mutex_unlock(&lock);
-  if (!slot) r = cdv_fail(CDV_ARGUMENT, ENOENT, "no backend is registered for device type %d", (int)t);
-  else if (used) r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
-  else if (atomic_load(&slot->state) == CDV_SLOT_STARTED) slot->table.stop(slot->table.self);
+  if (!slot)
+    r = cdv_fail(CDV_ARGUMENT, ENOENT, "no backend is registered for device type %d", (int)t);
+  else if (used)
+    r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
+  else if (atomic_load(&slot->state) == CDV_SLOT_STARTED)
+    slot->table.stop(slot->table.self);
   return r;
 }
 
@@ -316,9 +342,12 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) 
       return cdv_fail(CDV_ARGUMENT, r, "plug-in %s (core version %u.%u): %s", who, CDEVICE_BACKEND_ABI >> 16,
                       CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
     r = cdv_register(table, replace);
-    if (r == EEXIST) taken = r; /* somebody serves this one already; the others may be free */
-    else if (r) return r;
-    else made++;
+    if (r == EEXIST)
+      taken = r; /* somebody serves this one already; the others may be free */
+    else if (r)
+      return r;
+    else
+      made++;
   }
 }
 
@@ -340,14 +369,17 @@ static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stder
 
 int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
   struct cdv_slot *slot = cdv_slot_for(t);
-  if (!slot) return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
+  if (!slot)
+    return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
   *out = slot;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
   bool fork_safe = slot->table.capabilities & CDEVICE_CAP_FORK_SAFE;
   if (state == CDV_SLOT_STARTED) {
     if (fork_safe || slot->generation == atomic_load_explicit(&forks, memory_order_relaxed)) return 0;
-    return cdv_fail(CDV_DEVICE, EPERM, "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",
-                    slot->table.name);
+    return cdv_fail(
+        CDV_DEVICE, EPERM,
+        "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",
+        slot->table.name);
   }
   int r = 0;
   cdevice_error err = {.struct_size = sizeof err};

@@ -18,18 +18,25 @@ struct cdv_template {
 static atomic_llong live;
 int64_t cdv_live_schemas(void) { return atomic_load(&live); }
 
+static void finish_template(const struct cdv_schema *s, struct cdv_template *t) {
+  (void)s;
+  for (size_t i = 0; i < t->n; i++)
+    if (!t->lines[i].name) t->lines[i].name = "";
+}
+
 #define X(name) schema##name
 #define NODE ArrowSchema
 #define LINE schema_line
 #define OWNER cdv_schema
 #define OWNER_UNREF cdv_schema_unref
-#define FILL(x, line)              \
-  do {                             \
-    (x)->format = (line)->format;  \
-    (x)->name = (line)->name;      \
+#define FILL(x, line)                 \
+  do {                                \
+    (x)->format = (line)->format;     \
+    (x)->name = (line)->name;         \
     (x)->metadata = (line)->metadata; \
-    (x)->flags = (line)->flags;    \
+    (x)->flags = (line)->flags;       \
   } while (0)
+#define FINISH finish_template
 #include "export.h"
 
 static struct cdv_schema *new_schema(struct cdv_schema *owner, const struct ArrowSchema *node) {
@@ -86,38 +93,6 @@ struct cdv_schema *cdv_schema_at(struct cdv_schema *schema, const struct ArrowSc
   return s;
 }
 
-static struct cdv_template *get_template(struct cdv_schema *s) {
-  struct cdv_template *t = atomic_load_explicit(&s->template, memory_order_acquire);
-  if (t) return t;
-  struct schema_line *lines = NULL;
-  const struct ArrowSchema **order = NULL;
-  size_t n = 0;
-  bool dictionaries = false;
-  if (schema_template(s->node, &lines, &order, &n, &dictionaries)) return NULL;
-  t = malloc(sizeof *t + n * sizeof *lines);
-  if (t) {
-    t->n = n;
-    t->dictionaries = dictionaries;
-    for (size_t i = 0; i < n; i++) {
-      lines[i].format = order[i]->format;
-      lines[i].name = order[i]->name ? order[i]->name : "";
-      lines[i].metadata = order[i]->metadata;
-      lines[i].flags = order[i]->flags;
-    }
-    memcpy(t->lines, lines, n * sizeof *lines);
-    struct cdv_template *other = NULL;
-    if (!atomic_compare_exchange_strong_explicit(&s->template, &other, t, memory_order_acq_rel, memory_order_acquire)) {
-      free(t);
-      t = other;
-    }
-  } else {
-    cdv_fail_memory((int64_t)(n * sizeof *lines), "an export template");
-  }
-  free(lines);
-  free(order);
-  return t;
-}
-
 static void leaf_release(struct ArrowSchema *schema) {
   struct cdv_schema *s = schema->private_data;
   schema->release = NULL;
@@ -128,7 +103,7 @@ int cdv_schema_export(struct cdv_schema *s, struct ArrowSchema *out) {
   const struct ArrowSchema *node = s->node;
   struct cdv_template *t = NULL;
   bool leaf = !node->n_children && !node->dictionary;
-  if (!leaf && !(t = get_template(s))) return ENOMEM;
+  if (!leaf && !(t = schema_get_template(s))) return ENOMEM;
   out->format = node->format;
   out->name = node->name ? node->name : "";
   out->metadata = node->metadata;
@@ -192,8 +167,10 @@ int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out) {
   int r = 0;
   if (from->n_children) {
     out->children = calloc((size_t)from->n_children, sizeof *out->children);
-    if (!out->children) r = cdv_fail_memory(from->n_children * 8, "a schema");
-    else out->n_children = from->n_children;
+    if (!out->children)
+      r = cdv_fail_memory(from->n_children * 8, "a schema");
+    else
+      out->n_children = from->n_children;
   }
   for (int64_t i = 0; !r && i < from->n_children; i++) {
     out->children[i] = calloc(1, sizeof(struct ArrowSchema));

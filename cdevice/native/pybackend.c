@@ -5,6 +5,7 @@
  * raises. */
 
 struct py_backend {
+  struct py_backend *next;
   cdevice_backend table;
   PyObject *object;
   char name[64], version[64], family[64];
@@ -35,9 +36,12 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
   PyErr_NormalizeException(&type, &value, &traceback);
   if (traceback && value) PyException_SetTraceback(value, traceback);
   int code = EIO;
-  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError)) code = ENOMEM;
-  else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError)) code = ENOTSUP;
-  else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class)) code = ENODEV;
+  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
+    code = ENOMEM;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
+    code = ENOTSUP;
+  else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class))
+    code = ENODEV;
   PyObject *text = value ? PyObject_Str(value) : NULL, *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
   PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
   PyObject *name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
@@ -65,19 +69,19 @@ static PyObject *take_cause(void) { /* new reference or NULL */
 }
 
 /* Calls a method with GIL and error handling around; `use` looks at `result`. */
-#define CALL(b, err, method, use, ...)                                                \
-  do {                                                                                \
-    PyGILState_STATE state = PyGILState_UNLOCKED;                                     \
-    int r_ = enter_python(&state, err);                                               \
-    if (r_) return r_;                                                                \
-    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__);         \
-    if (result) {                                                                     \
-      use;                                                                            \
-      Py_DECREF(result);                                                              \
-    }                                                                                 \
-    if (PyErr_Occurred()) r_ = caught(b, method, err);                                \
-    PyGILState_Release(state);                                                        \
-    return r_;                                                                        \
+#define CALL(b, err, method, use, ...)                                        \
+  do {                                                                        \
+    PyGILState_STATE state = PyGILState_UNLOCKED;                             \
+    int r_ = enter_python(&state, err);                                       \
+    if (r_) return r_;                                                        \
+    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__); \
+    if (result) {                                                             \
+      use;                                                                    \
+      Py_DECREF(result);                                                      \
+    }                                                                         \
+    if (PyErr_Occurred()) r_ = caught(b, method, err);                        \
+    PyGILState_Release(state);                                                \
+    return r_;                                                                \
   } while (0)
 
 static int py_start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -186,9 +190,9 @@ static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   PyObject *list = PyList_New(0), *result = NULL;
   for (int64_t i = 0; list && i < n; i++) {
     const cdevice_copy *c = &copies[i];
-    PyObject *one = Py_BuildValue("(NLLNLLL)", PyLong_FromVoidPtr(c->dst), (long long)c->dst_offset, (long long)c->dst_device,
-                                  PyLong_FromVoidPtr((void *)c->src), (long long)c->src_offset, (long long)c->src_device,
-                                  (long long)c->nbytes);
+    PyObject *one = Py_BuildValue("(NLLNLLL)", PyLong_FromVoidPtr(c->dst), (long long)c->dst_offset,
+                                  (long long)c->dst_device, PyLong_FromVoidPtr((void *)c->src),
+                                  (long long)c->src_offset, (long long)c->src_device, (long long)c->nbytes);
     if (!one || PyList_Append(list, one)) {
       Py_XDECREF(one);
       Py_DECREF(list);
@@ -265,6 +269,8 @@ static int text_attribute(PyObject *object, const char *name, char *out, size_t 
   return PyErr_Occurred() ? -1 : 0;
 }
 
+static struct py_backend *made; /* all of them; under the GIL */
+
 /* make_backend(object) -> address of a table that calls its methods.  It lives as long as the process: another thread
  * may be looking at it. */
 static PyObject *m_make_backend(PyObject *self, PyObject *object) {
@@ -272,7 +278,8 @@ static PyObject *m_make_backend(PyObject *self, PyObject *object) {
   struct py_backend *b = calloc(1, sizeof *b);
   if (!b) return PyErr_NoMemory();
   cdevice_backend *t = &b->table;
-  PyObject *type = PyObject_GetAttrString(object, "device_type"), *caps = PyObject_GetAttrString(object, "capabilities");
+  PyObject *type = PyObject_GetAttrString(object, "device_type"),
+           *caps = PyObject_GetAttrString(object, "capabilities");
   if (!type || !caps || text_attribute(object, "name", b->name, sizeof b->name) ||
       text_attribute(object, "version", b->version, sizeof b->version) ||
       text_attribute(object, "family", b->family, sizeof b->family))
@@ -304,6 +311,8 @@ static PyObject *m_make_backend(PyObject *self, PyObject *object) {
   }
   Py_INCREF(object);
   b->object = object;
+  b->next = made;
+  made = b;
   Py_DECREF(type);
   Py_DECREF(caps);
   return PyLong_FromVoidPtr(t);

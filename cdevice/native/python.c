@@ -445,7 +445,8 @@ static PyObject *m_make_schema(PyObject *self, PyObject *args) {
   const char *format, *name, *metadata = NULL;
   long long flags;
   PyObject *children, *dictionary, *meta;
-  if (!PyArg_ParseTuple(args, "ssOLO!O", &format, &name, &meta, &flags, &PyTuple_Type, &children, &dictionary)) return NULL;
+  if (!PyArg_ParseTuple(args, "ssOLO!O", &format, &name, &meta, &flags, &PyTuple_Type, &children, &dictionary))
+    return NULL;
   if (meta != Py_None && !(metadata = PyBytes_AsString(meta))) return NULL;
   Py_ssize_t n = PyTuple_Size(children);
   struct ArrowSchema top = {0}, **nodes = calloc((size_t)n + 1, sizeof *nodes), copy;
@@ -518,11 +519,11 @@ static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None
 }
 
 /* Runs `expression` on a held array without the GIL. */
-#define WITHOUT_GIL(a, r, expression)                 \
-  do {                                                \
-    cdv_array_ref(a);                                 \
-    Py_BEGIN_ALLOW_THREADS r = (expression);          \
-    Py_END_ALLOW_THREADS cdv_array_unref(a);          \
+#define WITHOUT_GIL(a, r, expression)        \
+  do {                                       \
+    cdv_array_ref(a);                        \
+    Py_BEGIN_ALLOW_THREADS r = (expression); \
+    Py_END_ALLOW_THREADS cdv_array_unref(a); \
   } while (0)
 
 static PyObject *a_validate(PyObject *self, PyObject *level) {
@@ -641,11 +642,11 @@ static PyObject *a_get_schema(PyObject *self, void *unused) {
   return a ? wrap_schema(cdv_schema_ref(a->schema)) : NULL;
 }
 
-#define ARRAY_GETTER(name, expression)                   \
+#define ARRAY_GETTER(name, expression)                          \
   static PyObject *a_get_##name(PyObject *self, void *unused) { \
-    (void)unused;                                        \
-    struct cdv_array *a = array_of(self);                \
-    return a ? (expression) : NULL;                      \
+    (void)unused;                                               \
+    struct cdv_array *a = array_of(self);                       \
+    return a ? (expression) : NULL;                             \
   }
 ARRAY_GETTER(length, PyLong_FromLongLong(a->length))
 ARRAY_GETTER(offset, PyLong_FromLongLong(a->offset))
@@ -706,10 +707,12 @@ static void a_dealloc(PyObject *o) {
 #define FAST(f) ((PyCFunction)(void (*)(void))(f))
 static PyMethodDef a_methods[] = {
     {"__arrow_c_device_array__", FAST(a_device_array), METH_FASTCALL | METH_KEYWORDS,
-     "__arrow_c_device_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, device array).\n\n"
+     "__arrow_c_device_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, device "
+     "array).\n\n"
      "Copies nothing and does not wait; the event travels along.  Any number of times."},
     {"__arrow_c_array__", FAST(a_plain_array), METH_FASTCALL | METH_KEYWORDS,
-     "__arrow_c_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, array) in CPU memory.\n\n"
+     "__arrow_c_array__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol: (schema, array) in CPU "
+     "memory.\n\n"
      "Waits for the event.  Raises CannotExport for memory that the CPU cannot read: use .to(\"cpu\")."},
     {"__arrow_c_schema__", a_schema_capsule, METH_NOARGS,
      "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol: the schema."},
@@ -732,8 +735,10 @@ static PyMethodDef a_methods[] = {
 static PyGetSetDef a_getset[] = {
     {"length", a_get_length, NULL, "Rows.", NULL},
     {"offset", a_get_offset, NULL, "Rows before the first one in the buffers.", NULL},
-    {"null_count", a_get_null_count, NULL, "Nulls; counted when needed.  -1: unknown, on a device that the CPU cannot read.", NULL},
-    {"nbytes", a_get_nbytes, NULL, "Bytes of the buffers that these rows cover, children included; -1: unknown without waiting.", NULL},
+    {"null_count", a_get_null_count, NULL,
+     "Nulls; counted when needed.  -1: unknown, on a device that the CPU cannot read.", NULL},
+    {"nbytes", a_get_nbytes, NULL,
+     "Bytes of the buffers that these rows cover, children included; -1: unknown without waiting.", NULL},
     {"device_type_id", a_get_device_type_id, NULL, "The ArrowDeviceType as int.", NULL},
     {"device_id", a_get_device_id, NULL, "Which device of that type; -1 for the CPU.", NULL},
     {"sync_event", a_get_sync_event, NULL, "Address of the event, 0 when the data is safe to use.", NULL},
@@ -744,33 +749,37 @@ static PyGetSetDef a_getset[] = {
     {"_n_buffers", a_get_n_buffers, NULL, NULL, NULL},
     {"_format", a_get_format, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot a_slots[] = {
-    {Py_tp_new, no_constructor}, {Py_tp_dealloc, a_dealloc}, {Py_tp_methods, a_methods}, {Py_tp_getset, a_getset}, {0, NULL}};
-static PyType_Spec a_spec = {"cdevice._native.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, a_slots};
+static PyType_Slot a_slots[] = {{Py_tp_new, no_constructor},
+                                {Py_tp_dealloc, a_dealloc},
+                                {Py_tp_methods, a_methods},
+                                {Py_tp_getset, a_getset},
+                                {0, NULL}};
+static PyType_Spec a_spec = {"cdevice._native.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                             a_slots};
 
 /* ---- schema: what Python asks ---- */
-#define SCHEMA_GETTER(name, expression)                  \
+#define SCHEMA_GETTER(name, expression)                         \
   static PyObject *s_get_##name(PyObject *self, void *unused) { \
-    (void)unused;                                        \
-    struct cdv_schema *s = schema_of(self);              \
-    return s ? (expression) : NULL;                      \
+    (void)unused;                                               \
+    struct cdv_schema *s = schema_of(self);                     \
+    return s ? (expression) : NULL;                             \
   }
 SCHEMA_GETTER(format, PyUnicode_FromString(s->node->format))
 SCHEMA_GETTER(name, PyUnicode_DecodeUTF8(s->node->name ? s->node->name : "",
                                          (Py_ssize_t)strlen(s->node->name ? s->node->name : ""), "replace"))
 SCHEMA_GETTER(flags, PyLong_FromLongLong(s->node->flags))
 SCHEMA_GETTER(n_children, PyLong_FromLongLong(s->node->n_children))
-SCHEMA_GETTER(metadata, s->node->metadata
-                            ? PyBytes_FromStringAndSize(s->node->metadata, (Py_ssize_t)cdv_metadata_size(s->node->metadata))
-                            : (Py_INCREF(Py_None), Py_None))
+SCHEMA_GETTER(metadata, s->node->metadata ? PyBytes_FromStringAndSize(s->node->metadata,
+                                                                      (Py_ssize_t)cdv_metadata_size(s->node->metadata))
+                                          : (Py_INCREF(Py_None), Py_None))
 
 static PyObject *s_child(PyObject *self, PyObject *index) { /* -1: the dictionary */
   struct cdv_schema *s = schema_of(self);
   long long i = s ? PyLong_AsLongLong(index) : -2;
   if (!s || PyErr_Occurred()) return NULL;
-  const struct ArrowSchema *node = i == -1                              ? s->node->dictionary
+  const struct ArrowSchema *node = i == -1                             ? s->node->dictionary
                                    : i >= 0 && i < s->node->n_children ? s->node->children[i]
-                                                                        : NULL;
+                                                                       : NULL;
   if (!node) {
     if (i == -1) Py_RETURN_NONE;
     PyErr_SetString(PyExc_IndexError, "no such field");
@@ -814,9 +823,13 @@ static PyGetSetDef s_getset[] = {
     {"_n_children", s_get_n_children, NULL, NULL, NULL},
     {"_metadata", s_get_metadata, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot s_slots[] = {
-    {Py_tp_new, no_constructor}, {Py_tp_dealloc, s_dealloc}, {Py_tp_methods, s_methods}, {Py_tp_getset, s_getset}, {0, NULL}};
-static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, s_slots};
+static PyType_Slot s_slots[] = {{Py_tp_new, no_constructor},
+                                {Py_tp_dealloc, s_dealloc},
+                                {Py_tp_methods, s_methods},
+                                {Py_tp_getset, s_getset},
+                                {0, NULL}};
+static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, s_slots};
 
 #include "pybackend.c"
 
@@ -853,22 +866,24 @@ static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef module_methods[] = {
-    {"import_capsules", FAST(m_import_capsules), METH_FASTCALL | METH_KEYWORDS,
-     "import_capsules(schema, array, validate=\"structure\")\n--\n\nA DeviceArray from the two capsules of the Arrow PyCapsule protocol.\n\n"
-     "array: an \"arrow_device_array\" or an \"arrow_array\" capsule.  Moves out of both; on an error both keep what they\n"
-     "had.  Does not wait for the event.  Raises ValueError for a consumed capsule, InvalidArray for a struct that breaks\n"
-     "the format."},
-    {"import_structs", FAST(m_import_structs), METH_FASTCALL | METH_KEYWORDS, NULL},
-    {"import_schema", m_import_schema, METH_O, NULL},
-    {"build", FAST(m_build), METH_FASTCALL, NULL},
-    {"make_schema", m_make_schema, METH_VARARGS, NULL},
-    {"drain", m_drain, METH_NOARGS, NULL},
-    {"raise_last", m_raise_last, METH_NOARGS, NULL},
-    {"make_backend", m_make_backend, METH_O, NULL},
-    {"python_ends", m_python_ends, METH_NOARGS, NULL},
-    {"set_classes", m_set_classes, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsules), METH_FASTCALL | METH_KEYWORDS,
+                                        "import_capsules(schema, array, validate=\"structure\")\n--\n\nA DeviceArray "
+                                        "from the two capsules of the Arrow PyCapsule protocol.\n\n"
+                                        "array: an \"arrow_device_array\" or an \"arrow_array\" capsule.  Moves out of "
+                                        "both; on an error both keep what they\n"
+                                        "had.  Does not wait for the event.  Raises ValueError for a consumed capsule, "
+                                        "InvalidArray for a struct that breaks\n"
+                                        "the format."},
+                                       {"import_structs", FAST(m_import_structs), METH_FASTCALL | METH_KEYWORDS, NULL},
+                                       {"import_schema", m_import_schema, METH_O, NULL},
+                                       {"build", FAST(m_build), METH_FASTCALL, NULL},
+                                       {"make_schema", m_make_schema, METH_VARARGS, NULL},
+                                       {"drain", m_drain, METH_NOARGS, NULL},
+                                       {"raise_last", m_raise_last, METH_NOARGS, NULL},
+                                       {"make_backend", m_make_backend, METH_O, NULL},
+                                       {"python_ends", m_python_ends, METH_NOARGS, NULL},
+                                       {"set_classes", m_set_classes, METH_VARARGS, NULL},
+                                       {NULL, NULL, 0, NULL}};
 
 /* Called once through cffi, which has let the GIL go.  module: id() of the extension module. */
 static int cdv_install(uintptr_t module, int hexversion) {

@@ -8,12 +8,12 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(x)                                             \
-  do {                                                       \
-    if (!(x)) {                                              \
+#define CHECK(x)                                              \
+  do {                                                        \
+    if (!(x)) {                                               \
       fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-      failures++;                                            \
-    }                                                        \
+      failures++;                                             \
+    }                                                         \
   } while (0)
 
 /* ---- formats ---- */
@@ -21,20 +21,40 @@ static void test_formats(void) {
   static const struct {
     const char *format;
     int type, width, n_buffers;
-  } good[] = {{"n", CDV_NULL, 0, 0},        {"b", CDV_BOOL, 0, 2},          {"c", CDV_FIXED, 1, 2},
-              {"L", CDV_FIXED, 8, 2},       {"e", CDV_FIXED, 2, 2},         {"d:5,2", CDV_FIXED, 16, 2},
-              {"d:9,2,32", CDV_FIXED, 4, 2}, {"d:76,-3,256", CDV_FIXED, 32, 2}, {"w:0", CDV_FIXED, 0, 2},
-              {"w:42", CDV_FIXED, 42, 2},   {"u", CDV_BINARY, 4, 3},        {"Z", CDV_LARGE_BINARY, 8, 3},
-              {"vu", CDV_BINARY_VIEW, 16, 2}, {"tdD", CDV_FIXED, 4, 2},     {"ttn", CDV_FIXED, 8, 2},
-              {"tss:", CDV_FIXED, 8, 2},    {"tsn:Europe/Paris", CDV_FIXED, 8, 2}, {"tin", CDV_FIXED, 16, 2},
-              {"+l", CDV_LIST, 4, 2},       {"+L", CDV_LARGE_LIST, 8, 2},   {"+vl", CDV_LIST_VIEW, 4, 3},
-              {"+w:3", CDV_FIXED_LIST, 0, 1}, {"+s", CDV_STRUCT, 0, 1},     {"+m", CDV_MAP, 4, 2},
-              {"+ud:1,5,127", CDV_DENSE_UNION, 4, 2}, {"+us:", CDV_SPARSE_UNION, 4, 1}, {"+r", CDV_RUN_END, 0, 0}};
-  static const char *const bad[] = {"",      "x",      "ii",    "d",      "d:",      "d:0,1",   "d:39,1", "d:10,1,32", "d:5",
-                                    "d:5,2,99", "d:5,2x", "w",    "w:",     "w:-1",    "w:2x",    "t",      "td",        "tdx",
-                                    "tds",   "tts:",   "ts",    "tss",    "tsx:",    "tDs:",    "ti",     "tix",       "v",
-                                    "vx",    "vuu",    "+",     "+x",     "+ll",     "+w",      "+w:",    "+w:99999999999",
-                                    "+u",    "+ud",    "+ux:0", "+ud:0,0", "+ud:128", "+ud:1,", "+v",     "+vx",       "+vll"};
+  } good[] = {{"n", CDV_NULL, 0, 0},
+              {"b", CDV_BOOL, 0, 2},
+              {"c", CDV_FIXED, 1, 2},
+              {"L", CDV_FIXED, 8, 2},
+              {"e", CDV_FIXED, 2, 2},
+              {"d:5,2", CDV_FIXED, 16, 2},
+              {"d:9,2,32", CDV_FIXED, 4, 2},
+              {"d:76,-3,256", CDV_FIXED, 32, 2},
+              {"w:0", CDV_FIXED, 0, 2},
+              {"w:42", CDV_FIXED, 42, 2},
+              {"u", CDV_BINARY, 4, 3},
+              {"Z", CDV_LARGE_BINARY, 8, 3},
+              {"vu", CDV_BINARY_VIEW, 16, 2},
+              {"tdD", CDV_FIXED, 4, 2},
+              {"ttn", CDV_FIXED, 8, 2},
+              {"tss:", CDV_FIXED, 8, 2},
+              {"tsn:Europe/Paris", CDV_FIXED, 8, 2},
+              {"tin", CDV_FIXED, 16, 2},
+              {"+l", CDV_LIST, 4, 2},
+              {"+L", CDV_LARGE_LIST, 8, 2},
+              {"+vl", CDV_LIST_VIEW, 4, 3},
+              {"+w:3", CDV_FIXED_LIST, 0, 1},
+              {"+s", CDV_STRUCT, 0, 1},
+              {"+m", CDV_MAP, 4, 2},
+              {"+ud:1,5,127", CDV_DENSE_UNION, 4, 2},
+              {"+us:", CDV_SPARSE_UNION, 4, 1},
+              {"+r", CDV_RUN_END, 0, 0}};
+  static const char *const bad[] = {"",          "x",    "ii",       "d",       "d:",      "d:0,1",  "d:39,1",
+                                    "d:10,1,32", "d:5",  "d:5,2,99", "d:5,2x",  "w",       "w:",     "w:-1",
+                                    "w:2x",      "t",    "td",       "tdx",     "tds",     "tts:",   "ts",
+                                    "tss",       "tsx:", "tDs:",     "ti",      "tix",     "v",      "vx",
+                                    "vuu",       "+",    "+x",       "+ll",     "+w",      "+w:",    "+w:99999999999",
+                                    "+u",        "+ud",  "+ux:0",    "+ud:0,0", "+ud:128", "+ud:1,", "+v",
+                                    "+vx",       "+vll"};
   struct cdv_layout l;
   const char *why;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -83,7 +103,8 @@ static void drop(void *owner) {
 
 static struct cdv_array *make(int columns) {
   static int64_t values[16];
-  struct ArrowSchema leaf = {.format = "l", .name = "x", .flags = ARROW_FLAG_NULLABLE}, top = {.format = "+s", .name = ""};
+  struct ArrowSchema leaf = {.format = "l", .name = "x", .flags = ARROW_FLAG_NULLABLE},
+                     top = {.format = "+s", .name = ""};
   struct ArrowSchema copy, *fields[2000];
   struct cdv_schema *schema, *field;
   struct cdv_array *child, *out, *children[2000];
@@ -96,8 +117,13 @@ static struct cdv_array *make(int columns) {
   struct cdv_parts p = {.device_type = 1, .device_id = -1, .length = 16, .n_buffers = 2, .buffers = buffers};
   CHECK(!cdv_array_build(field, &p, (struct cdv_owner){drop, values}, 1, &child));
   for (int i = 0; i < columns; i++) children[i] = child;
-  struct cdv_parts q = {.device_type = 1, .device_id = -1, .length = 16, .n_buffers = 1, .buffers = none,
-                        .n_children = columns, .children = children};
+  struct cdv_parts q = {.device_type = 1,
+                        .device_id = -1,
+                        .length = 16,
+                        .n_buffers = 1,
+                        .buffers = none,
+                        .n_children = columns,
+                        .children = children};
   CHECK(!cdv_array_build(schema, &q, (struct cdv_owner){NULL, NULL}, 1, &out));
   cdv_array_unref(child);
   cdv_schema_unref(field);

@@ -164,15 +164,18 @@ typedef struct cdevice_backend {
   const void *(*extension)(void *self, const char *id); /* a struct named by a string, or NULL */
 } cdevice_backend;
 
-/* What extension("cdevice.pool/1") gives, where a backend keeps freed memory to use it again. */
+/* extension(self, "cdevice.pool/1"): for backends that keep freed memory to use it again. */
 typedef struct cdevice_pool {
   uint32_t struct_size;
-  /* Bytes of this device type: in use; free to use again; given back, but the device may still use them; the most that
-   * was ever in use. */
+  uint32_t reserved;
+  /* Bytes: in use; free to use again; free, but the device may still use them; the most that was ever in use. */
   void (*statistics)(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak);
   /* Gives what is free to use again back to the vendor.  May wait for the device. */
   void (*trim)(void *self, int64_t device);
 } cdevice_pool;
+/* cffi: skip */
+#define CDEVICE_POOL "cdevice.pool/1"
+/* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;
  * ENOTSUP: core_abi is not one it can serve. */

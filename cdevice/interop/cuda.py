@@ -1,0 +1,101 @@
+"""The CUDA array interface, version 3, in and out."""
+
+from .._ext import check, ffi, lib
+
+_CUDA, _MANAGED = 2, 13
+_LEGACY = 1  # the legacy default stream in the interface and in DLPack
+
+
+def export_interface(array):
+    from .numpy import _DTYPES
+
+    dtype = _DTYPES.get(array._format)
+    if array.device_type_id not in (_CUDA, _MANAGED) or dtype is None or array.schema.dictionary is not None:
+        raise AttributeError("__cuda_array_interface__: only fixed-width arrays on CUDA have it")
+    if array.null_count != 0:
+        raise AttributeError("__cuda_array_interface__: the array has nulls, or may have")
+    size = int(dtype[1:])
+    stream = None
+    if not array.ready:
+        array.wait(_LEGACY)
+        stream = _LEGACY
+    address = (array._buffer(1)[0] or 0) + array.offset * size if array.length else 0
+    return {
+        "version": 3,
+        "shape": (array.length,),
+        "typestr": ("|" if size == 1 else "<") + dtype,
+        "data": (address, True),
+        "strides": None,
+        "stream": stream,
+    }
+
+
+class _Owner:
+    """What an imported array keeps: the object, and an event recorded on the stream that it named."""
+
+    def __init__(self, obj, table, device, stream):
+        self.obj, self.table, self.device, self.event = obj, table, device, ffi.new("cdevice_event *")
+        if stream is not None:
+            err = ffi.new("cdevice_error *")
+            code = table.event_record(
+                table.self, device, ffi.cast("void *", 0 if stream == _LEGACY else stream), self.event, err
+            )
+            if code:
+                from ..errors import DeviceError
+
+                raise DeviceError(f"cuda: recording an event on the array's stream: {ffi.string(err.message).decode()}")
+
+    def __del__(self):
+        if self.event.sync_event:
+            self.table.event_destroy(self.table.self, self.device, self.event)
+
+
+def import_interface(obj, schema=None):
+    """An object with ``__cuda_array_interface__`` as a DeviceArray on its device, without a copy.
+
+    The event is recorded on the stream that the object names. The memory must not be written while the array lives.
+    Raises ValueError for masks, strides and types that Arrow has not, InvalidArray for memory that CUDA does not know.
+    """
+    from ..convert import _retyped, from_buffers
+    from ..errors import InvalidArray
+    from ..registry import need_backend
+    from ..schema import Schema
+    from .numpy import _FORMATS
+
+    d = obj.__cuda_array_interface__
+    typestr, shape = d["typestr"], tuple(d["shape"])
+    format = _FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
+    if format is None:
+        raise ValueError(f"arrays of {typestr} have no Arrow type")
+    if d.get("mask") is not None:
+        raise ValueError("an array with a mask cannot be taken without a copy")
+    if len(shape) != 1:
+        raise ValueError(f"one dimension is taken, not {len(shape)}")
+    size = int(typestr[2:])
+    if d.get("strides") not in (None, (size,)):
+        raise ValueError("the array is not contiguous")
+    if d.get("stream") == 0:
+        raise ValueError("stream 0 is forbidden by the interface")
+    need_backend(_CUDA)
+    check(lib.cdv_device_count(_CUDA, ffi.new("int64_t *")))
+    table = lib.cdv_backend_for(_CUDA)
+    address, kind, device, behind = d["data"][0], _CUDA, 0, 0
+    if shape[0]:
+        where, number, nbytes = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
+        err = ffi.new("cdevice_error *")
+        if table.locate(table.self, ffi.cast("void *", address), where, number, nbytes, err):
+            raise InvalidArray(f"CUDA does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
+        kind, device, behind = where[0], number[0], nbytes[0]
+        if 0 <= behind < shape[0] * size:
+            raise InvalidArray(f"{shape[0]} values need {shape[0] * size} bytes, there are {behind} at {address:#x}")
+    owner = _Owner(obj, table, device, d.get("stream"))
+    out = from_buffers(
+        Schema.make(format),
+        shape[0],
+        [None, address or None],
+        null_count=0,
+        device=(kind, device),
+        owner=owner,
+        event=owner.event.sync_event or None,
+    )
+    return out if schema is None else _retyped(out, schema)
