@@ -44,7 +44,7 @@ setup(
     + ["cdevice." + d for d in ("interop", "testing", "compute") if os.path.isfile(f"cdevice/{d}/__init__.py")],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={"cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst"]},
-    exclude_package_data={"": ["*.c"]},
+    exclude_package_data={"": ["*.c"], "cdevice": ["core/*", "native/*"], "cdevice.backends": ["*.h"]},
     cffi_modules=["build_ffi.py:make_native"],
     cmdclass={"bdist_wheel": AbiWheel, "sdist": FullSdist},
     zip_safe=False,

@@ -248,6 +248,18 @@ def test_pyopencl_arrays_from_another_context_are_copied_through_what_works(sett
     assert np.array_equal(moved.to("cpu", stream=theirs).to_numpy(), np.arange(300))
 
 
+def test_a_queue_of_another_context_can_wait_for_an_event(queue, settled):
+    other_context = new_queue()
+    theirs = next(other_context)
+    open_gate, kept = hold(queue)
+    there = cdevice.asarray(np.arange(100)).to("opencl", stream=queue)
+    open_gate()
+    there.wait(theirs)  # never CL_INVALID_CONTEXT
+    theirs.finish()
+    assert np.array_equal(there.to("cpu", stream=theirs).to_numpy(), np.arange(100))
+    del kept
+
+
 @pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_arrays_go_out_to_pyopencl_and_keep_the_memory(queue, settled):
     there = cdevice.asarray(np.arange(64, dtype=np.int32)).to("opencl", stream=queue)
