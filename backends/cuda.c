@@ -1,7 +1,8 @@
 /* cuda.c - CUDA, CUDA_HOST and CUDA_MANAGED through the driver API, which is there exactly when a driver is.
  *
- * The primary context of each device is retained once and pushed around every entry: it is the one that all users of
- * the runtime API work in, and handles of both APIs are the same. */
+ * The primary context of a device is retained once, on first use, and pushed around every entry: it is the one that all
+ * users of the runtime API work in, and handles of both APIs are the same.  With drivers before 12.5, a stream given to
+ * cdevice must live until what was allocated for it has been released. */
 #define RT_FAMILY "cuda"
 #define RT_N_KINDS 3
 typedef int rt_saved;
@@ -34,6 +35,8 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                        \
   X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
   X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                         \
+  X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                 \
+  X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                       \
   X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))     \
   X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))        \
   X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                       \
@@ -46,7 +49,7 @@ static struct {
   CUDA_FUNCTIONS(CDEVICE_DL_MEMBER)
 } cu;
 #define CUDA_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&cu.name - (char *)&cu), needed},
-static void *contexts[RT_DEVICES];
+static _Atomic(void *) contexts[RT_DEVICES];
 
 enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_MEM_ATTACH_GLOBAL = 1 };
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_DEVICE_ORDINAL = 9, CU_RANGE_START = 11, CU_RANGE_SIZE = 12 };
@@ -73,22 +76,15 @@ static int rt_load(cdevice_error *err) {
   if (cdevice_dl_open(&dl, NULL, "CDEVICE_CUDA_LIBRARY", names, "cuInit") ||
       cdevice_dl_load(&dl, rows, sizeof rows / sizeof *rows, &cu))
     return cdevice_backend_fail(err, ENODEV, 0, NULL, "no NVIDIA driver library; tried: %s", dl.tried);
+  snprintf(rt_library, sizeof rt_library, "%s", dl.path);
   int code = cu.Init(0);
   if (code)
-    return cdevice_backend_fail(err, code == RT_NO_DEVICE || code == RT_NO_DRIVER ? ENODEV : rt_errno(code), code,
-                                rt_error_name(code), "the driver does not start: %s", rt_error_text(code));
+    return cdevice_backend_fail(err, rt_errno(code), code, rt_error_name(code), "the driver (%s) does not start: %s",
+                                rt_library, rt_error_text(code));
   return 0;
 }
 
-static int rt_count(int *n) {
-  int code = cu.DeviceGetCount(n);
-  for (int i = 0; !code && i < *n && i < RT_DEVICES; i++) {
-    int device;
-    code = cu.DeviceGet(&device, i);
-    if (!code && !contexts[i]) code = cu.PrimaryCtxRetain(&contexts[i], device); /* never released: others use it too */
-  }
-  return code;
-}
+static int rt_count(int *n) { return cu.DeviceGetCount(n); }
 
 static int rt_describe(int device, cdevice_device_info *out) {
   size_t available, total;
@@ -103,9 +99,29 @@ static int rt_describe(int device, cdevice_device_info *out) {
   return 0;
 }
 
+/* On a device's first use, not before: a context takes memory and time.  Never released: the last release would destroy
+ * what others have in it. */
+static int context_of(int device, void **out) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  int handle, code = 0;
+  *out = atomic_load_explicit(&contexts[device], memory_order_acquire);
+  if (*out) return 0;
+  pthread_mutex_lock(&lock);
+  *out = atomic_load(&contexts[device]);
+  if (!*out) {
+    code = cu.DeviceGet(&handle, device);
+    if (!code) code = cu.PrimaryCtxRetain(out, handle);
+    if (!code) atomic_store_explicit(&contexts[device], *out, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
 static int rt_enter(int device, rt_saved *saved) {
+  void *context;
+  int code = context_of(device, &context);
   *saved = 0;
-  return cu.CtxPush(contexts[device]);
+  return code ? code : cu.CtxPush(context);
 }
 static void rt_leave(rt_saved *saved) {
   void *context;
@@ -134,12 +150,17 @@ static int rt_memset(void *p, int byte, size_t n, void *stream) {
 static int rt_event_new(void **out) { return cu.EventCreate(out, CU_EVENT_DISABLE_TIMING); }
 static int rt_event_del(void *event) { return cu.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return cu.EventRecord(event, stream); }
+/* Of CUDA 12.5 and later; it takes in non-blocking streams too, and needs no handle that its owner may have destroyed. */
+static int rt_event_rec_all(int device, void *event) {
+  return cu.CtxRecordEvent ? cu.CtxRecordEvent(atomic_load(&contexts[device]), event) : RT_NOT_SUPPORTED;
+}
 static int rt_event_ask(void *event) { return cu.EventQuery(event); }
 static int rt_event_sync(void *event) { return cu.EventSynchronize(event); }
 static int rt_stream_wait(void *stream, void *event) { return cu.StreamWaitEvent(stream, event, 0); }
 static int rt_stream_new(void **out) { return cu.StreamCreate(out, CU_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return cu.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return cu.StreamSynchronize(stream); }
+static int rt_device_sync(void) { return cu.CtxSynchronize(); }
 static int rt_can_call(void) { return cu.LaunchHostFunc != NULL; }
 static int rt_call(void *stream, void (*fn)(void *), void *arg) { return cu.LaunchHostFunc(stream, fn, arg); }
 
@@ -147,7 +168,7 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
   unsigned type = 0, managed = 0;
   cu_ptr start = 0;
   size_t size = 0;
-  if (!cu.PointerGetAttribute) return 801;
+  if (!cu.PointerGetAttribute) return RT_NOT_SUPPORTED;
   int code = cu.PointerGetAttribute(&type, CU_MEMORY_TYPE, (cu_ptr)p);
   if (!code) code = cu.PointerGetAttribute(device, CU_DEVICE_ORDINAL, (cu_ptr)p);
   if (code) return code;

@@ -1,5 +1,6 @@
 """CUDA, CUDA_HOST and CUDA_MANAGED: what is Python about them.  The work is done by the tables in ``cuda.c``."""
 
+import numbers
 import sys
 
 
@@ -19,9 +20,19 @@ def stream_of(obj):
         value = getattr(obj, name, None)
         if value is not None:
             return int(getattr(value, "value", value) or 0)
-    if hasattr(obj, "__int__") and not isinstance(obj, (float, str, bytes)):
+    if hasattr(obj, "__int__") and not isinstance(obj, (bool, float, str, bytes)):
         return int(obj)
     return None
+
+
+def stream_number(obj):
+    """A stream given as an integer (numpy's too), or None.  Raises ValueError for one that can be no handle."""
+    if isinstance(obj, bool) or not isinstance(obj, numbers.Integral):
+        return None
+    number = int(obj)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{number} is no stream handle")
+    return number
 
 
 class Backend:
@@ -40,12 +51,13 @@ class Backend:
 
     def as_stream(self, obj):
         """The handle of a stream object; ints as in DLPack: 1 the legacy default stream, 2 the per-thread one."""
-        if isinstance(obj, int) and not isinstance(obj, bool):
-            if obj == 0:
+        number = stream_number(obj)
+        if number is not None:
+            if number == 0:
                 raise ValueError(
                     "stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream"
                 )
-            return 0 if obj == 1 else obj
+            return 0 if number == 1 else number
         return stream_of(obj)
 
     def library_stream(self):

@@ -26,6 +26,7 @@ typedef int rt_saved;
   X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))              \
   X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
   X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
+  X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
   X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
   X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))    \
   X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
@@ -79,6 +80,7 @@ static int rt_load(cdevice_error *err) {
   if (cdevice_dl_open(&dl, "libamdhip64", "CDEVICE_HIP_LIBRARY", names, "hipGetDeviceCount") ||
       cdevice_dl_load(&dl, rows, sizeof rows / sizeof *rows, &hip))
     return cdevice_backend_fail(err, ENODEV, 0, NULL, "no HIP runtime library; tried: %s", dl.tried);
+  snprintf(rt_library, sizeof rt_library, "%s", dl.path);
   if (hip.RuntimeGetVersion) hip.RuntimeGetVersion(&version);
   return 0;
 }
@@ -121,6 +123,10 @@ static int rt_memset(void *p, int byte, size_t n, void *stream) { return hip.Mem
 static int rt_event_new(void **out) { return hip.EventCreate(out, HIP_EVENT_DISABLE_TIMING); }
 static int rt_event_del(void *event) { return hip.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return hip.EventRecord(event, stream); }
+static int rt_event_rec_all(int device, void *event) {
+  (void)device, (void)event;
+  return RT_NOT_SUPPORTED;
+}
 static int rt_event_ask(void *event) {
   int code = hip.EventQuery(event);
   if (code == RT_NOT_READY && hip.GetLastError) hip.GetLastError(); /* it is no error of the caller's thread */
@@ -131,12 +137,13 @@ static int rt_stream_wait(void *stream, void *event) { return hip.StreamWaitEven
 static int rt_stream_new(void **out) { return hip.StreamCreate(out, HIP_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return hip.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return hip.StreamSynchronize(stream); }
+static int rt_device_sync(void) { return hip.DeviceSynchronize(); }
 static int rt_can_call(void) { return hip.LaunchHostFunc != NULL; }
 static int rt_call(void *stream, void (*fn)(void *), void *arg) { return hip.LaunchHostFunc(stream, fn, arg); }
 
 static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
   hip_attributes a;
-  if (!hip.PointerGetAttributes || version < 60000000) return 801;
+  if (!hip.PointerGetAttributes || version < 60000000) return RT_NOT_SUPPORTED;
   memset(&a, 0, sizeof a);
   int code = hip.PointerGetAttributes(&a, p);
   if (code && hip.GetLastError) hip.GetLastError();

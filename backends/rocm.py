@@ -4,7 +4,7 @@ Tested on a stand-in for the HIP runtime; never on AMD hardware.
 """
 
 from cdevice.backends.cuda import Backend as _Cuda
-from cdevice.backends.cuda import stream_of
+from cdevice.backends.cuda import stream_number, stream_of
 
 
 class Backend(_Cuda):
@@ -23,10 +23,11 @@ class Backend(_Cuda):
 
     def as_stream(self, obj):
         """The handle of a stream object; ints as in DLPack: 0 is the default stream, 1 and 2 are refused."""
-        if isinstance(obj, int) and not isinstance(obj, bool):
-            if obj in (1, 2):
-                raise ValueError(f"stream {obj} means nothing to ROCm; 0 is the default stream")
-            return obj
+        number = stream_number(obj)
+        if number is not None:
+            if number in (1, 2):
+                raise ValueError(f"stream {number} means nothing to ROCm; 0 is the default stream")
+            return number
         return stream_of(obj)
 
     def library_stream(self):

@@ -4,21 +4,29 @@
  * declares with their vendor's calls; the backend tables are made of them here.  All of it runs on any thread, without
  * the GIL.
  *
- *   rt_load(err)                       loads the library; ENODEV where there is none
+ *   rt_load(err)                       loads the library, notes its path in rt_library; ENODEV where there is none
  *   rt_enter(device, &saved)           makes the device current, returns the vendor's code; rt_leave(saved) undoes it
  *   rt_malloc(kind, n, &p)  rt_mfree(kind, p)
  *   rt_memcpy(kind, host_kind, dst, src, n, stream)   rt_memset(p, byte, n, stream)
  *   rt_event_new(&e) rt_event_del(e) rt_event_rec(e, s) rt_event_ask(e) rt_event_sync(e)
+ *   rt_event_rec_all(device, e)        records after the work of all streams of the device; 801: cannot
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_call(s, fn, arg)
+ *   rt_device_sync()                   waits for the current device
  *   rt_where(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_call needs?
  *   rt_kinds[RT_N_KINDS]               {kind, device type, name, capabilities} of each table
  *
  * Freed blocks go into a pool: a synchronous free would wait for the device, and a stream-ordered one could overtake a
- * consumer on another stream.  A block in the pool carries events recorded at the time of its release on the legacy
- * default stream (which follows all blocking streams of the device) and on the stream it was allocated for; it is used
- * again once they have passed.  Consumers on non-blocking streams keep the array, or say so by record_use.
+ * consumer on another stream.  A block that is given back carries an event that covers the whole device, where the
+ * runtime can record one; else two, on the legacy default stream (which follows all blocking streams of the device) and
+ * on the stream it was allocated for.  It is used again once they have passed, on any stream, and not before: to wait
+ * for them on the new user's stream would tie that to everything else that runs.  A block for which nothing could be
+ * recorded is not used again; it goes back to the vendor when memory is short, after a wait for the device.
+ *
+ * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on somebody's non-blocking stream is not covered,
+ * and whether there is the one cannot be known before the start.  So the core keeps the source of a copy until the
+ * copy's event has passed, and consumers on non-blocking streams keep the array, or say so by record_use.
  */
 #ifndef CDEVICE_RUNTIME_H
 #define CDEVICE_RUNTIME_H
@@ -29,6 +37,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* The error numbers that CUDA's driver, CUDA's runtime and HIP share. */
@@ -37,10 +46,15 @@ enum {
   RT_INVALID = 1,
   RT_OOM = 2,
   RT_SHUTDOWN = 4,
+  RT_STUB = 34,
   RT_NO_DRIVER = 35,
   RT_NO_DEVICE = 100,
   RT_BAD_DEVICE = 101,
-  RT_NOT_READY = 600
+  RT_BAD_HANDLE = 400,
+  RT_NOT_READY = 600,
+  RT_NOT_SUPPORTED = 801,
+  RT_MISMATCH = 803,
+  RT_TOO_OLD = 804,
 };
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
@@ -65,12 +79,14 @@ static int rt_memset(void *p, int byte, size_t n, void *stream);
 static int rt_event_new(void **out);
 static int rt_event_del(void *event);
 static int rt_event_rec(void *event, void *stream);
+static int rt_event_rec_all(int device, void *event);
 static int rt_event_ask(void *event);
 static int rt_event_sync(void *event);
 static int rt_stream_wait(void *stream, void *event);
 static int rt_stream_new(void **out);
 static int rt_stream_del(void *stream);
 static int rt_stream_sync(void *stream);
+static int rt_device_sync(void);
 static int rt_can_call(void);
 static int rt_call(void *stream, void (*fn)(void *), void *arg);
 static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
@@ -79,6 +95,12 @@ static const char *rt_error_text(int code);
 
 #define RT_DEVICES 32
 #define RT_EVENTS 256
+#define RT_WATCHES 8
+#define RT_STEPS 4 /* size classes between two powers of two */
+#define RT_SMALLEST 512
+#define RT_CLASSES (52 * RT_STEPS)
+#define RT_ODD RT_CLASSES /* the class of blocks of another size; nobody looks for one there */
+#define RT_MEMORY_KINDS 3
 
 typedef struct rt_chunk { /* one allocation of the vendor's */
   struct rt_chunk *next;
@@ -86,31 +108,57 @@ typedef struct rt_chunk { /* one allocation of the vendor's */
   int64_t size;
   void *stream;   /* it was allocated for */
   void *event[2]; /* recorded when it was given back */
-  int kind;
+  int kind, sort; /* sort: its size class */
 } rt_chunk;
 
-static struct {
-  pthread_mutex_t lock;
-  rt_chunk *idle; /* newest first */
-  int64_t live, idle_bytes, peak;
+typedef struct rt_shelf {    /* what is in the pool of one size class */
+  rt_chunk *ready;           /* free to use; newest first */
+  rt_chunk *waiting, **last; /* their events may not have passed; oldest first */
+} rt_shelf;
+
+/* A stream of our own that waits for an event and then calls.  One at a time: those behind it would wait for it too. */
+typedef struct rt_watch {
+  atomic_int state;
+  void *stream;
+  void (*fn)(void *);
+  void *arg;
+} rt_watch;
+enum { RT_IDLE, RT_TAKEN, RT_ARMED, RT_DEAD };
+
+static struct rt_state {
+  pthread_mutex_t lock; /* never taken by the vendor's threads */
+  rt_shelf shelves[RT_MEMORY_KINDS][RT_CLASSES + 1];
+  rt_chunk *lost; /* nothing could be recorded when they were given back */
+  int64_t live[RT_MEMORY_KINDS], peak[RT_MEMORY_KINDS];
   void *events[RT_EVENTS];
   int n_events;
-  void *notify; /* a stream of our own for rt_call */
+  rt_watch watches[RT_WATCHES];
 } rt_state[RT_DEVICES];
+static char rt_library[512]; /* what was loaded */
 static int rt_devices;
 
 static int rt_errno(int code) {
   switch (code) {
     case RT_OOM: return ENOMEM;
+    case RT_STUB:
     case RT_NO_DRIVER:
-    case RT_NO_DEVICE: return ENODEV;
+    case RT_NO_DEVICE:
+    case RT_MISMATCH:
+    case RT_TOO_OLD: return ENODEV;
     case RT_INVALID:
     case RT_BAD_DEVICE:
-    case 400: return EINVAL;
-    case 801: return ENOTSUP;
+    case RT_BAD_HANDLE: return EINVAL;
+    case RT_NOT_SUPPORTED: return ENOTSUP;
     default: return EIO;
   }
 }
+
+/* After these the device does nothing for this process any more, whatever it is asked. */
+static int rt_is_sticky(int code) {
+  return code == 214 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
+static void rt_device_failed(int device);
 
 static int rt_fail(cdevice_error *err, int code, const char *doing) {
   return cdevice_backend_fail(err, rt_errno(code), code, rt_error_name(code), "%s: %s", doing, rt_error_text(code));
@@ -120,13 +168,15 @@ static int rt_bad_device(cdevice_error *err, int64_t device) {
   return cdevice_backend_fail(err, EINVAL, RT_BAD_DEVICE, rt_error_name(RT_BAD_DEVICE), "no device %lld, there are %d",
                               (long long)device, rt_devices);
 }
-#define RT_ENTER(device, err)                                                    \
-  rt_saved saved;                                                                \
-  if ((device) < 0 || (device) >= rt_devices) return rt_bad_device(err, device); \
-  int code = rt_enter((int)(device), &saved);                                    \
+#define RT_ENTER(device, err)                                                   \
+  const int64_t rt_here = (device);                                             \
+  rt_saved saved;                                                               \
+  if (rt_here < 0 || rt_here >= rt_devices) return rt_bad_device(err, rt_here); \
+  int code = rt_enter((int)rt_here, &saved);                                    \
   if (code) return rt_fail(err, code, "making the device current")
-#define RT_LEAVE(err, doing) \
-  rt_leave(&saved);          \
+#define RT_LEAVE(err, doing)                              \
+  if (rt_is_sticky(code)) rt_device_failed((int)rt_here); \
+  rt_leave(&saved);                                       \
   return code ? rt_fail(err, code, doing) : 0
 
 /* ---- first use ---- */
@@ -139,10 +189,11 @@ static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
     r = rt_load(err);
     if (!r) {
       int code = rt_count(&n);
-      if (code || !n) {
-        int none = !n || code == RT_NO_DRIVER || code == RT_NO_DEVICE || code == RT_BAD_DEVICE;
+      if (code || n <= 0) {
+        int none = !code || code == RT_BAD_DEVICE; /* HIP 5 says 101 where there is none */
         r = cdevice_backend_fail(err, none ? ENODEV : rt_errno(code), code, code ? rt_error_name(code) : "",
-                                 "no device: %s", code ? rt_error_text(code) : "the driver lists none");
+                                 "%s is there, but no device: %s", rt_library,
+                                 code ? rt_error_text(code) : "it lists none");
       }
     }
     for (int i = 0; !r && i < RT_DEVICES; i++) pthread_mutex_init(&rt_state[i].lock, NULL);
@@ -170,101 +221,213 @@ static int rt_device_info(void *self, int64_t device, cdevice_device_info *out, 
 
 /* ---- events; the device is current ---- */
 static int rt_event_get(int device, void **out) {
+  struct rt_state *d = &rt_state[device];
   *out = NULL;
-  pthread_mutex_lock(&rt_state[device].lock);
-  if (rt_state[device].n_events) *out = rt_state[device].events[--rt_state[device].n_events];
-  pthread_mutex_unlock(&rt_state[device].lock);
+  pthread_mutex_lock(&d->lock);
+  if (d->n_events) *out = d->events[--d->n_events];
+  pthread_mutex_unlock(&d->lock);
   return *out ? 0 : rt_event_new(out);
 }
 
-static void rt_event_put(int device, void *event) {
+/* Recording it again is legal while others wait for its old record. */
+static void rt_event_put_locked(int device, void *event) {
+  struct rt_state *d = &rt_state[device];
   if (!event) return;
+  if (d->n_events < RT_EVENTS)
+    d->events[d->n_events++] = event;
+  else
+    rt_event_del(event);
+}
+
+static void rt_event_put(int device, void *event) {
   pthread_mutex_lock(&rt_state[device].lock);
-  if (rt_state[device].n_events < RT_EVENTS) {
-    rt_state[device].events[rt_state[device].n_events++] = event;
-    event = NULL;
-  }
+  rt_event_put_locked(device, event);
   pthread_mutex_unlock(&rt_state[device].lock);
-  if (event) rt_event_del(event);
 }
 
 /* ---- the pool ---- */
 
-/* 512 bytes, then powers of two and the middles between them: a quarter is lost at most beyond what was asked. */
-static int64_t rt_class(int64_t n) {
-  int64_t size = 512;
-  while (size < n) {
-    if (size + size / 2 >= n) return size + size / 2;
-    size *= 2;
-  }
-  return size;
+/* 512 bytes, then four sizes in every power of two: less than a fifth of a block lies beyond what was asked. */
+static int rt_class(int64_t n, int64_t *size) {
+  int sort = 0;
+  int64_t base = RT_SMALLEST;
+  while (base * 2 <= n && sort < RT_CLASSES - RT_STEPS) base *= 2, sort += RT_STEPS;
+  int64_t step = base / RT_STEPS;
+  for (*size = base; *size < n; *size += step) sort++;
+  return sort < RT_CLASSES ? sort : RT_ODD;
 }
 
-static int rt_passed(const rt_chunk *c) {
-  for (int i = 0; i < 2; i++)
-    if (c->event[i] && rt_event_ask(c->event[i]) == RT_NOT_READY) return 0;
-  return 1;
+static void rt_drop_events_locked(int device, rt_chunk *c) {
+  for (int i = 0; i < 2; i++) {
+    rt_event_put_locked(device, c->event[i]);
+    c->event[i] = NULL;
+  }
 }
 
-/* Takes a chunk of this size out of the pool whose events have passed; every != 0: the first of any size. */
-static rt_chunk *rt_take(int device, int kind, int64_t size, int every) {
-  rt_chunk *found = NULL;
-  pthread_mutex_lock(&rt_state[device].lock);
-  for (rt_chunk **at = &rt_state[device].idle; *at; at = &(*at)->next) {
-    rt_chunk *c = *at;
-    if ((!every && (c->size != size || c->kind != kind)) || !rt_passed(c)) continue;
-    *at = c->next;
-    rt_state[device].idle_bytes -= c->size;
-    found = c;
-    break;
+static int rt_chunk_ask(const rt_chunk *c) {
+  int code = 0;
+  for (int i = 0; i < 2 && !code; i++)
+    if (c->event[i]) code = rt_event_ask(c->event[i]);
+  return code;
+}
+
+/* Makes ready what has passed, from the oldest on. */
+static void rt_collect_locked(int device, rt_shelf *s) {
+  struct rt_state *d = &rt_state[device];
+  while (s->waiting) {
+    rt_chunk *c = s->waiting;
+    int code = rt_chunk_ask(c);
+    if (code == RT_NOT_READY) break;
+    s->waiting = c->next;
+    rt_drop_events_locked(device, c);
+    rt_chunk **to = code ? &d->lost : &s->ready; /* an event that cannot be asked tells nothing */
+    c->next = *to;
+    *to = c;
   }
-  pthread_mutex_unlock(&rt_state[device].lock);
-  if (found)
-    for (int i = 0; i < 2; i++) {
-      rt_event_put(device, found->event[i]);
-      found->event[i] = NULL;
+}
+
+static rt_chunk *rt_take(int device, int kind, int sort) {
+  struct rt_state *d = &rt_state[device];
+  rt_shelf *s = &d->shelves[kind][sort];
+  if (sort == RT_ODD) return NULL;
+  pthread_mutex_lock(&d->lock);
+  if (!s->ready) rt_collect_locked(device, s);
+  rt_chunk *c = s->ready;
+  if (c) s->ready = c->next;
+  pthread_mutex_unlock(&d->lock);
+  return c;
+}
+
+/* Gives the pool back to the vendor; all: what the device may still use too, after waiting for it. */
+static void rt_trim_device(int device, int all) {
+  struct rt_state *d = &rt_state[device];
+  rt_chunk *out = NULL, *late = NULL;
+  pthread_mutex_lock(&d->lock);
+  for (int k = 0; k < RT_MEMORY_KINDS; k++)
+    for (int i = 0; i <= RT_CLASSES; i++) {
+      rt_shelf *s = &d->shelves[k][i];
+      rt_collect_locked(device, s);
+      for (rt_chunk *c; (c = s->ready);) s->ready = c->next, c->next = out, out = c;
+      for (rt_chunk *c; all && (c = s->waiting);) s->waiting = c->next, c->next = late, late = c;
     }
-  return found;
+  for (rt_chunk *c; all && (c = d->lost);) d->lost = c->next, c->next = late, late = c;
+  pthread_mutex_unlock(&d->lock);
+  if (late) rt_device_sync();
+  for (int turn = 0; turn < 2; turn++)
+    for (rt_chunk *c = turn ? late : out, *next; c; c = next) {
+      next = c->next;
+      for (int i = 0; i < 2; i++)
+        if (c->event[i]) rt_event_put(device, c->event[i]);
+      rt_mfree(c->kind, c->data); /* on a failed device it fails as everything does */
+      free(c);
+    }
 }
 
-static void rt_trim_device(int device) { /* the device is current */
-  rt_chunk *c;
-  while ((c = rt_take(device, 0, 0, 1))) {
-    rt_mfree(c->kind, c->data);
-    free(c);
+static void rt_sizes(int device, int kind, int64_t *pooled, int64_t *pending) {
+  struct rt_state *d = &rt_state[device];
+  *pooled = *pending = 0;
+  pthread_mutex_lock(&d->lock);
+  for (int i = 0; i <= RT_CLASSES; i++) {
+    rt_shelf *s = &d->shelves[kind][i];
+    rt_collect_locked(device, s);
+    for (rt_chunk *c = s->ready; c; c = c->next) *pooled += c->size;
+    for (rt_chunk *c = s->waiting; c; c = c->next) *pending += c->size;
   }
+  for (rt_chunk *c = d->lost; c; c = c->next)
+    if (c->kind == kind) *pending += c->size;
+  pthread_mutex_unlock(&d->lock);
 }
 
+static int rt_no_memory(cdevice_error *err, int code, int device, int kind, int64_t nbytes, int64_t size) {
+  cdevice_device_info info = {.total_bytes = -1, .free_bytes = -1};
+  int64_t pooled, pending;
+  char of[96] = "";
+  rt_sizes(device, kind, &pooled, &pending);
+  rt_describe(device, &info);
+  if (kind == RT_DEVICE && info.total_bytes > 0)
+    snprintf(of, sizeof of, ", %lld of %lld bytes of the device are free", (long long)info.free_bytes,
+             (long long)info.total_bytes);
+  return cdevice_backend_fail(err, ENOMEM, code, rt_error_name(code),
+                              "%lld bytes (%lld with rounding): %s; %lld in use here, %lld given back but still busy%s",
+                              (long long)nbytes, (long long)size, rt_error_text(code),
+                              (long long)rt_state[device].live[kind], (long long)pending, of);
+}
+
+/* Waits for the device only when memory is short. */
 static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   const rt_kind *k = self;
-  if (nbytes > INT64_MAX / 4) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes", (long long)nbytes);
+  if (nbytes > INT64_MAX / 4)
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes are more than any device has", (long long)nbytes);
   RT_ENTER(device, err);
-  int64_t size = rt_class(nbytes);
-  rt_chunk *c = rt_take((int)device, k->kind, size, 0);
+  struct rt_state *d = &rt_state[device];
+  int64_t size;
+  int sort = rt_class(nbytes, &size);
+  rt_chunk *c = rt_take((int)device, k->kind, sort);
   if (!c) {
     c = calloc(1, sizeof *c);
-    code = c ? rt_malloc(k->kind, (size_t)size, &c->data) : RT_OOM;
-    if (c && code == RT_OOM) { /* once more with what the pool holds */
-      rt_trim_device((int)device);
+    if (!c) {
+      rt_leave(&saved);
+      return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+    }
+    code = rt_malloc(k->kind, (size_t)size, &c->data);
+    if (code == RT_OOM) { /* once more with what the pool holds, and without rounding */
+      rt_trim_device((int)device, 1);
       code = rt_malloc(k->kind, (size_t)size, &c->data);
+      int64_t exact = (nbytes + RT_SMALLEST - 1) / RT_SMALLEST * RT_SMALLEST;
+      if (code == RT_OOM && exact < size) {
+        code = rt_malloc(k->kind, (size_t)exact, &c->data);
+        if (!code) size = exact, sort = RT_ODD;
+      }
     }
     if (code) {
       free(c);
+      if (code != RT_OOM) {
+        RT_LEAVE(err, "allocating");
+      }
+      int r = rt_no_memory(err, code, (int)device, k->kind, nbytes, size);
       rt_leave(&saved);
-      char doing[96];
-      snprintf(doing, sizeof doing, "%lld bytes (%lld with rounding)", (long long)nbytes, (long long)size);
-      return rt_fail(err, code, doing);
+      return r;
     }
     c->size = size;
     c->kind = k->kind;
+    c->sort = sort;
   }
+  c->next = NULL;
   c->stream = stream;
-  pthread_mutex_lock(&rt_state[device].lock);
-  rt_state[device].live += size;
-  if (rt_state[device].live > rt_state[device].peak) rt_state[device].peak = rt_state[device].live;
-  pthread_mutex_unlock(&rt_state[device].lock);
+  pthread_mutex_lock(&d->lock);
+  d->live[c->kind] += c->size;
+  if (d->live[c->kind] > d->peak[c->kind]) d->peak[c->kind] = d->live[c->kind];
+  pthread_mutex_unlock(&d->lock);
   *out = (cdevice_block){c->data, nbytes, device, {c, NULL}};
-  RT_LEAVE(err, "");
+  rt_leave(&saved);
+  return 0;
+}
+
+/* The legacy and the per-thread default stream: the latter is another one on the thread that gives a block back, and
+ * both are covered by the legacy stream. */
+static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
+
+static int rt_mark_one(int device, void **event, void *stream, int all) {
+  int code = rt_event_get(device, event);
+  if (!code) code = all ? rt_event_rec_all(device, *event) : rt_event_rec(*event, stream);
+  if (code && *event) {
+    rt_event_put(device, *event);
+    *event = NULL;
+  }
+  return code;
+}
+
+/* Records after whatever may still use the block. */
+static int rt_mark(int device, rt_chunk *c) {
+  int code = rt_mark_one(device, &c->event[0], NULL, 1);
+  if (code != RT_NOT_SUPPORTED) return code;
+  code = rt_mark_one(device, &c->event[0], NULL, 0);
+  if (!code && !rt_is_default(c->stream)) code = rt_mark_one(device, &c->event[1], c->stream, 0);
+  if (code && c->event[0]) {
+    rt_event_put(device, c->event[0]);
+    c->event[0] = NULL;
+  }
+  return code;
 }
 
 static void rt_free(void *self, const cdevice_block *block) {
@@ -272,42 +435,35 @@ static void rt_free(void *self, const cdevice_block *block) {
   rt_chunk *c = block->opaque[0];
   rt_saved saved;
   int device = (int)block->device_id;
-  if (!c || rt_enter(device, &saved)) return; /* a view; or the runtime is gone, and the memory with it */
-  void *streams[2] = {NULL, c->stream};
-  int n = c->stream ? 2 : 1, code = 0;
-  for (int i = 0; i < n && !code; i++) {
-    code = rt_event_get(device, &c->event[i]);
-    if (!code) code = rt_event_rec(c->event[i], streams[i]);
-    if (code && i == 1) { /* its stream was destroyed: all its work is over or follows the legacy stream */
-      rt_event_put(device, c->event[1]);
-      c->event[1] = NULL;
-      code = 0;
-    }
+  struct rt_state *d = &rt_state[device];
+  if (!c) return; /* a view */
+  int entered = rt_enter(device, &saved), code = entered ? entered : rt_mark(device, c);
+  if (!entered && rt_is_sticky(code)) rt_device_failed(device);
+  pthread_mutex_lock(&d->lock);
+  d->live[c->kind] -= c->size;
+  if (code) { /* also when the runtime is shutting down: then the memory goes with it */
+    c->next = d->lost;
+    d->lost = c;
+  } else {
+    rt_shelf *s = &d->shelves[c->kind][c->sort];
+    if (!s->waiting) s->last = &s->waiting;
+    c->next = NULL;
+    *s->last = c;
+    s->last = &c->next;
   }
-  pthread_mutex_lock(&rt_state[device].lock);
-  rt_state[device].live -= c->size;
-  if (!code) {
-    c->next = rt_state[device].idle;
-    rt_state[device].idle = c;
-    rt_state[device].idle_bytes += c->size;
-  }
-  pthread_mutex_unlock(&rt_state[device].lock);
-  if (code) { /* without an event nobody could tell when; shutting down: leaked to the process's end */
-    if (code != RT_SHUTDOWN) rt_mfree(c->kind, c->data);
-    free(c);
-  }
-  rt_leave(&saved);
+  pthread_mutex_unlock(&d->lock);
+  if (!entered) rt_leave(&saved);
 }
 
 static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak) {
-  (void)self;
+  const rt_kind *k = self;
   rt_saved saved;
   *live = *pooled = *pending = *peak = 0;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
+  rt_sizes((int)device, k->kind, pooled, pending);
   pthread_mutex_lock(&rt_state[device].lock);
-  *live = rt_state[device].live;
-  *peak = rt_state[device].peak;
-  for (rt_chunk *c = rt_state[device].idle; c; c = c->next) *(rt_passed(c) ? pooled : pending) += c->size;
+  *live = rt_state[device].live[k->kind];
+  *peak = rt_state[device].peak[k->kind];
   pthread_mutex_unlock(&rt_state[device].lock);
   rt_leave(&saved);
 }
@@ -316,7 +472,10 @@ static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved saved;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
-  rt_trim_device((int)device);
+  pthread_mutex_lock(&rt_state[device].lock);
+  int lost = rt_state[device].lost != NULL; /* only a wait tells when these have passed */
+  pthread_mutex_unlock(&rt_state[device].lock);
+  rt_trim_device((int)device, lost);
   rt_leave(&saved);
 }
 
@@ -397,19 +556,65 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   RT_LEAVE(err, "making a stream wait for an event");
 }
 
+/* A vendor's thread: no lock of ours, no call of theirs. */
+static void rt_passed(void *arg) {
+  rt_watch *w = arg;
+  int armed = RT_ARMED;
+  if (!atomic_compare_exchange_strong(&w->state, &armed, RT_TAKEN)) return; /* called already */
+  void (*fn)(void *) = w->fn;
+  void *x = w->arg;
+  atomic_store(&w->state, RT_IDLE);
+  fn(x);
+}
+
 static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg,
                            cdevice_error *err) {
   (void)self;
   if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime calls nobody back");
   RT_ENTER(device, err);
-  pthread_mutex_lock(&rt_state[device].lock);
-  if (!rt_state[device].notify) code = rt_stream_new(&rt_state[device].notify);
-  void *stream = rt_state[device].notify;
-  /* under the lock: wait and call stand together on the stream */
-  if (!code) code = rt_stream_wait(stream, *(void **)sync_event);
-  if (!code) code = rt_call(stream, fn, arg);
-  pthread_mutex_unlock(&rt_state[device].lock);
+  rt_watch *w = NULL;
+  for (int i = 0; i < RT_WATCHES && !w; i++) {
+    int idle = RT_IDLE;
+    if (atomic_compare_exchange_strong(&rt_state[device].watches[i].state, &idle, RT_TAKEN))
+      w = &rt_state[device].watches[i];
+  }
+  if (!w) {
+    rt_leave(&saved);
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "all streams that could tell of an event are busy");
+  }
+  if (!w->stream) code = rt_stream_new(&w->stream);
+  if (!code) code = rt_stream_wait(w->stream, *(void **)sync_event);
+  if (code) {
+    atomic_store(&w->state, RT_IDLE);
+  } else {
+    w->fn = fn;
+    w->arg = arg;
+    atomic_store(&w->state, RT_ARMED);
+    code = rt_call(w->stream, rt_passed, w);
+    int armed = RT_ARMED;
+    if (code && !atomic_compare_exchange_strong(&w->state, &armed, RT_IDLE))
+      code = 0; /* another thread saw the device fail and called */
+  }
   RT_LEAVE(err, "watching an event");
+}
+
+/* A failed device calls nobody back, so those who wait are called here.  A second failure confirms the first: one call
+ * may fail alone. */
+static void rt_device_failed(int device) {
+  void *event = NULL;
+  int code = rt_event_get(device, &event);
+  if (!code) code = rt_event_rec(event, NULL);
+  if (event) rt_event_put(device, event);
+  if (!rt_is_sticky(code)) return;
+  for (int i = 0; i < RT_WATCHES; i++) {
+    rt_watch *w = &rt_state[device].watches[i];
+    int armed = RT_ARMED;
+    if (!atomic_compare_exchange_strong(&w->state, &armed, RT_TAKEN)) continue;
+    void (*fn)(void *) = w->fn;
+    void *x = w->arg;
+    atomic_store(&w->state, RT_DEAD); /* never used again, like the device */
+    fn(x);
+  }
 }
 
 /* ---- streams ---- */
@@ -440,10 +645,11 @@ static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t
   const rt_kind *k = self;
   int kind = RT_DEVICE, where = 0;
   int64_t behind = -1;
-  RT_ENTER(0, err);
+  RT_ENTER(device && *device >= 0 && *device < rt_devices ? *device : 0, err);
   code = rt_where(data, &kind, &where, &behind);
   rt_leave(&saved);
-  if (code == 801) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell where memory is");
+  if (code == RT_NOT_SUPPORTED)
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell where memory is");
   if (code) return rt_fail(err, code, "looking up an address");
   *device_type = k->device_type;
   for (int i = 0; i < RT_N_KINDS; i++)

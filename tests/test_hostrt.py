@@ -195,6 +195,10 @@ def test_hostrt_blocks_are_used_again_only_when_the_device_has_passed(device, ru
     runtime.open()
     second.synchronize()
     settle()
+    for _ in range(5000):  # the release's event passes a moment after the data's
+        if not cdevice.device(device).memory().pending:
+            break
+        threading.Event().wait(0.001)
     runtime.gate()
     third = cdevice.asarray(np.arange(1000)).to(device)
     assert third.buffers[1].address == address

@@ -779,6 +779,22 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
   return r;
 }
 
+/* Of allocations on the target; asking the device for all it says of itself can take longer than a small copy. */
+static int learn_alignment(struct plan *p) {
+  long long known = atomic_load_explicit(&p->to->aligned, memory_order_relaxed);
+  if (known >> 32 != p->to_device + 2) {
+    cdevice_error err = {.struct_size = sizeof err};
+    cdevice_device_info info = {.struct_size = sizeof info};
+    int r = p->to->table.device_info(p->to->table.self, p->to_device, &info, &err);
+    if (r) return backend_error(p, p->to, r, &err, "asking about a device");
+    known = (long long)(p->to_device + 2) << 32 | info.alignment;
+    atomic_store_explicit(&p->to->aligned, known, memory_order_relaxed);
+  }
+  int64_t alignment = known & 0xFFFFFFFF;
+  p->alignment = alignment > 64 ? alignment : 64;
+  return 0;
+}
+
 int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always,
                    struct cdv_array **out) {
   const struct ArrowDeviceArray *own = &a->root->own;
@@ -791,15 +807,13 @@ int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stre
   if (!r && own->device_type != ARROW_DEVICE_CPU) r = cdv_slot_ready(own->device_type, &p.from);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
-  cdevice_device_info info = {.struct_size = sizeof info};
   int64_t count = 0;
   r = p.to->table.device_count(p.to->table.self, &count, &err);
   if (!r && type != ARROW_DEVICE_CPU && (device < 0 || device >= count))
     return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p.to->table.name, (long long)device,
                     (long long)count);
-  if (!r) r = p.to->table.device_info(p.to->table.self, device, &info, &err);
   if (r) return backend_error(&p, p.to, r, &err, "asking about a device");
-  p.alignment = info.alignment > 64 ? info.alignment : 64;
+  if ((r = learn_alignment(&p))) return r;
   p.packed = a->root->packed;
   struct plan direct = p;
   r = attempt(&direct, type, stream, out);

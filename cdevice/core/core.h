@@ -181,6 +181,7 @@ struct cdv_slot {
   atomic_int state;      /* CDV_SLOT_* */
   struct cdv_slot *next; /* of those removed */
   int generation;        /* forks counted when it was started */
+  atomic_llong aligned;  /* of the device asked last: its number + 2, above 32 bits of alignment */
 };
 #define CDV_SLOT_NEW 0
 #define CDV_SLOT_STARTED 1

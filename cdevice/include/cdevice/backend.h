@@ -111,7 +111,8 @@ typedef struct cdevice_backend {
    * other code is a fault.  May block. */
   int (*start)(void *self, const cdevice_host *host, cdevice_error *err);
   int (*device_count)(void *self, int64_t *out, cdevice_error *err);
-  /* owns: on success the caller owns *out until free.  nbytes > 0.  ENOMEM: out of memory. */
+  /* owns: on success the caller owns *out until free.  nbytes > 0.  ENOMEM: out of memory.  May wait for the device
+   * when memory is short. */
   int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
   /* Never fails; after the vendor's runtime is gone it does nothing.  Blocks only with CAP_FREE_BLOCKS. */
   void (*free)(void *self, const cdevice_block *block);

@@ -1,0 +1,645 @@
+"""The driver-shaped backends on hostrt, the stand-in runtime, each test in a process of its own.
+
+What passes here ran on host memory with real queues, not on a GPU.  Gates hold streams; nothing sleeps.
+"""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TYPES = ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host")
+every_type = pytest.mark.parametrize("device", TYPES)
+vendors = pytest.mark.parametrize("device", ["cuda", "rocm"])
+
+PRELUDE = """
+import sys, importlib.util, os, ctypes, gc, threading
+sys.path[:0] = {path!r}
+if importlib.util.find_spec("cdevice.backends") is None:
+    import types
+    m = types.ModuleType("cdevice.backends"); m.__path__ = [{backends!r}]; sys.modules["cdevice.backends"] = m
+import numpy as np
+import cdevice
+from cdevice._ext import _native, ffi, lib
+vendor = ctypes.CDLL({library!r})          # what a user of the vendor's library calls
+rt = ctypes.CDLL({engine!r})               # the test's controls
+rt.hostrt_gate.argtypes = [ctypes.c_void_p]
+rt.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
+rt.hostrt_limit.argtypes = [ctypes.c_int64]
+here = {device!r}
+
+class Stats(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in "live_device live_host live_managed live_bytes live_events live_streams "
+                "records waits host_blocks misuse ops_done".split()]
+
+def stats():
+    out = Stats()
+    rt.hostrt_get_stats(ctypes.byref(out))
+    return out
+
+def calls(*words):
+    lines = open(os.environ["HOSTRT_TRACE"]).read().split()
+    return sum(any(w in line for w in words) for line in lines)
+
+def settle(to=0):
+    pause = threading.Event()
+    for i in range(20000):
+        if i % 200 == 0:
+            gc.collect()
+        _native.drain()
+        if lib.cdv_kept() <= to:
+            return
+        pause.wait(0.0005)
+    raise AssertionError(f"{{lib.cdv_kept()}} sources are still kept")
+
+def until(condition):
+    pause = threading.Event()
+    for _ in range(20000):
+        if condition():
+            return
+        pause.wait(0.0005)
+    raise AssertionError("it never came true")
+
+def new_stream(device=0, of=None):
+    out, err = ffi.new("void **"), ffi.new("cdevice_error *")
+    assert cdevice.device(of or here).is_available     # the backend is started
+    table = lib.cdv_backend_for(cdevice.device(of or here).type_id)
+    assert table.stream_create(table.self, device, out, err) == 0
+    return int(ffi.cast("uintptr_t", out[0]))
+
+def destroy(stream, device=0):
+    table = lib.cdv_backend_for(cdevice.device(here).type_id)
+    table.stream_destroy(table.self, device, ffi.cast("void *", stream))
+
+def rows(n):
+    return cdevice.asarray(np.arange(n))
+"""
+
+
+@pytest.fixture(scope="session")
+def hostrt(tmp_path_factory):
+    if not shutil.which("make") or not (shutil.which("gcc") or shutil.which("cc")):
+        pytest.skip("no compiler for the stand-in: apt-get install gcc make")
+    build = tmp_path_factory.mktemp("hostrt")
+    plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer's; compilers leak
+    done = subprocess.run(
+        ["make", "-s", "-C", str(HERE / "hostrt"), f"B={build}"], capture_output=True, text=True, env=plain
+    )
+    assert done.returncode == 0, done.stderr
+    return build
+
+
+def libraries(build, device):
+    if device.startswith("cuda"):
+        return build / "cuda/lib/libcuda.so.1", build / "cuda/lib/libhostrt.so"
+    return (build / "rocm/lib/libamdhip64.so.7",) * 2
+
+
+def script(build, device, code):
+    library, engine = libraries(build, device)
+    text = PRELUDE.format(
+        path=[p for p in sys.path if p],
+        backends=str(HERE.parent / "backends"),
+        library=str(library),
+        engine=str(engine),
+        device=device,
+    )
+    return text + code
+
+
+def run(build, device, code, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CDEVICE_", "HOSTRT_"))}
+    env["CDEVICE_CUDA_LIBRARY"] = str(libraries(build, "cuda")[0])
+    env["CDEVICE_HIP_LIBRARY"] = str(libraries(build, "rocm")[0])
+    p = subprocess.run(
+        [sys.executable, "-c", script(build, device, code)],
+        capture_output=True,
+        text=True,
+        timeout=40,
+        env=env | {k: str(v) for k, v in more.items()},
+    )
+    assert (p.returncode, p.stderr) == (0, ""), p.stdout + p.stderr
+    return p.stdout
+
+
+WIDE = """
+fields = [rows(1000) for _ in range(1000)]
+schema = cdevice.Schema.make("+s", children=[f.schema.with_name(str(i)) for i, f in enumerate(fields)])
+batch = cdevice.from_buffers(schema, 1000, [None], null_count=0, children=fields)
+cdevice.device(here).info
+counted = ("Alloc", "Malloc"), ("Memcpy",), ("EventRecord",), ("Synchronize",), ("Query",)
+"""
+
+
+@every_type
+def test_hostrt_a_wide_batch_there_and_back_is_one_allocation_two_copies_one_event_no_wait(device, hostrt, tmp_path):
+    out = run(
+        hostrt,
+        device,
+        WIDE
+        + """
+before, blocks = [calls(*w) for w in counted], stats().host_blocks
+there = batch.to(here)
+print(*[calls(*w) - b for w, b in zip(counted, before)], stats().host_blocks - blocks)
+back = there.to("cpu", copy=True)
+assert back.equals(batch)
+assert stats().misuse == 0
+""",
+        HOSTRT_TRACE=tmp_path / "trace",
+    )
+    allocations, copies, events, waits, _, blocked = map(int, out.split())
+    assert (allocations, events, waits, blocked) == (1, 1, 0, 0)
+    assert copies <= 2
+
+
+@vendors
+def test_hostrt_a_device_gets_a_context_when_it_is_used_and_not_before(device, hostrt, tmp_path):
+    run(
+        hostrt,
+        device,
+        """
+assert len(cdevice.devices(here)) == 2
+assert calls("CtxRetain", "SetDevice") == 0
+rows(9).to(here + ":1").synchronize()
+assert calls("CtxRetain", "SetDevice") > 0
+assert calls("CtxRetain") == (here == "cuda")
+rows(9).to(here + ":1").synchronize()
+assert calls("CtxRetain") == (here == "cuda")
+""",
+        HOSTRT_TRACE=tmp_path / "trace",
+    )
+
+
+@every_type
+def test_hostrt_the_callers_device_is_left_as_it_was(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+now = ctypes.c_void_p(), ctypes.c_int()
+if here.startswith("cuda"):
+    mine = ctypes.c_void_p()
+    assert vendor.cuInit(0) == 0 and vendor.cuDevicePrimaryCtxRetain(ctypes.byref(mine), 1) == 0
+    assert vendor.cuCtxPushCurrent_v2(mine) == 0
+    def current():
+        assert vendor.cuCtxGetCurrent(ctypes.byref(now[0])) == 0
+        return now[0].value == mine.value
+else:
+    assert vendor.hipSetDevice(1) == 0
+    def current():
+        assert vendor.hipGetDevice(ctypes.byref(now[1])) == 0
+        return now[1].value == 1
+a = rows(100).to(here)
+assert current()
+assert a.to("cpu", copy=True).equals(rows(100)) and current()
+a.to(here + ":1").wait(new_stream(1)); assert current()
+cdevice.device(here).info; assert current()
+rt.hostrt_fail(b"cuMemAlloc_v2" if here.startswith("cuda") else b"hipMalloc", 0, 719)
+try: rows(99999).to(here.split("_")[0])
+except cdevice.DeviceError: pass
+assert current()
+a.release(); assert current()
+cdevice.device(here).trim(); assert current()
+assert stats().misuse == 0
+""",
+    )
+
+
+@every_type
+def test_hostrt_memory_is_told_and_trimmed(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+d = cdevice.device(here)
+assert d.memory() == (0, 0, 0, 0)
+a = rows(1000).to(here)
+a.synchronize()
+settle()
+size = d.memory().live
+assert 8000 <= size <= 10240 and d.memory() == (size, 0, 0, size)
+b = rows(1000).to(here)
+b.synchronize()
+settle()
+assert d.memory() == (2 * size, 0, 0, 2 * size)
+rt.hostrt_gate(None)
+b.release()
+assert d.memory() == (size, 0, size, 2 * size)
+d.trim()                                  # what is pending stays, and nobody waits for the gate
+assert d.memory() == (size, 0, size, 2 * size)
+rt.hostrt_open()
+until(lambda: d.memory() == (size, size, 0, 2 * size))
+a.release()
+until(lambda: d.memory() == (0, 2 * size, 0, 2 * size))
+d.trim()
+assert d.memory() == (0, 0, 0, 2 * size)
+others = [cdevice.device(t).memory() for t in ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host") if t != here]
+assert others == [(0, 0, 0, 0)] * 4       # each type counts its own
+assert stats().misuse == 0
+""",
+    )
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed", "rocm"])
+def test_hostrt_out_of_memory_says_sizes_after_one_attempt_to_reclaim(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+mib = 1 << 20
+rt.hostrt_limit(10 * mib)
+big = cdevice.asarray(np.zeros(5 * mib, np.uint8))
+a = big.to(here)
+a.synchronize()
+try:
+    cdevice.asarray(np.zeros(6 * mib, np.uint8)).to(here)
+except cdevice.OutOfMemory as e:
+    assert isinstance(e, MemoryError) and isinstance(e, cdevice.DeviceError)
+    assert e.vendor_code == 2 and "OUT_OF_MEMORY" in e.vendor_name.upper().replace("OFM", "_OF_M").replace("TO_", "T_O"), e.vendor_name
+    text = str(e)
+    assert str(6 * mib) in text and "in use" in text, text
+else:
+    raise AssertionError("no error")
+assert lib.cdv_backend_live(cdevice.device(here).type_id) == 2  # the array and its event: nothing was left behind
+a.release()
+settle()
+# the pool holds 5 MiB that do not fit: they go back, and the new block is had
+b = cdevice.asarray(np.arange(6 * mib, dtype=np.uint8)).to(here)
+assert b.to("cpu", copy=True).equals(cdevice.asarray(np.arange(6 * mib, dtype=np.uint8)))
+b.release()
+settle()
+# 9 MiB would be rounded to 10; with 9.5 it is had without rounding
+rt.hostrt_limit(9 * mib + mib // 2)
+c = cdevice.asarray(np.arange(8 * mib + 300 * 1024, dtype=np.uint8)).to(here)
+c.synchronize()
+assert cdevice.device(here).memory().live < 9 * mib
+c.release()
+settle()
+d = cdevice.asarray(np.arange(9 * mib, dtype=np.uint8)).to(here)
+assert d.to("cpu", copy=True).equals(cdevice.asarray(np.arange(9 * mib, dtype=np.uint8)))
+assert stats().misuse == 0
+""",
+    )
+
+
+@vendors
+def test_hostrt_pending_blocks_are_waited_for_when_memory_is_short_and_only_then(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+rt.hostrt_limit(10 << 20)
+a = cdevice.asarray(np.zeros(6 << 20, np.uint8)).to(here)
+a.synchronize()
+settle()
+rt.hostrt_gate(None)
+a.release()                                          # pending behind the gate
+had = []
+source = cdevice.asarray(np.zeros(7 << 20, np.uint8))
+t = threading.Thread(target=lambda: had.append(source.to(here)))
+t.start()
+until(lambda: stats().host_blocks)                   # it waits for the device now
+assert not had
+rt.hostrt_open()
+t.join()
+had[0].synchronize()
+assert stats().misuse == 0
+""",
+    )
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed"])
+def test_hostrt_a_consumer_on_a_non_blocking_stream_is_covered_at_release(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+a = rows(1000).to(here)
+a.synchronize()
+settle()
+consumer = new_stream()                              # nobody tells cdevice that it reads the array
+out = np.zeros(1000, np.int64)
+assert vendor.cuCtxPushCurrent_v2(ctypes.c_void_p(0)) in (0, 201)
+first = ctypes.c_void_p()
+vendor.cuDevicePrimaryCtxRetain(ctypes.byref(first), 0); vendor.cuCtxPushCurrent_v2(first)
+rt.hostrt_gate(consumer)
+assert vendor.cuMemcpyAsync(ctypes.c_uint64(out.ctypes.data), ctypes.c_uint64(a.buffers[1].address), ctypes.c_size_t(8000), ctypes.c_void_p(consumer)) == 0
+address = a.buffers[1].address
+a.release()
+assert cdevice.device(here).memory().pending >= 8000
+b = cdevice.asarray(np.full(1000, 7)).to(here)       # must not get that block
+assert b.buffers[1].address != address
+b.synchronize()
+rt.hostrt_open()
+assert vendor.cuStreamSynchronize(ctypes.c_void_p(consumer)) == 0
+assert (out == np.arange(1000)).all()
+assert stats().misuse == 0
+""",
+    )
+
+
+def test_hostrt_a_stream_may_go_before_what_was_allocated_for_it(hostrt):
+    run(
+        hostrt,
+        "cuda",
+        """
+s = new_stream()
+a = rows(1000).to(here, stream=s)
+a.synchronize()
+settle()
+destroy(s)
+a.release()
+b = rows(1000).to(here)
+assert b.to("cpu").equals(rows(1000))
+assert stats().misuse == 0
+""",
+    )
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_host", "cuda_managed", "rocm"])
+def test_hostrt_on_a_driver_that_cannot_cover_all_streams_the_producers_is_covered(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+for s in (new_stream(), 0 if here == "rocm" else 1, *([] if here == "rocm" else [2])):
+    rt.hostrt_gate(s)
+    a = rows(1000).to(here, stream=s)
+    a.release()                                      # its own copy is still queued
+    assert cdevice.device(here).memory().pending >= 8000 or lib.cdv_kept()
+    b = cdevice.asarray(np.full(1000, 7)).to(here, stream=new_stream())
+    b.synchronize()
+    rt.hostrt_open()
+    settle()
+    assert b.to("cpu").equals(cdevice.asarray(np.full(1000, 7)))
+assert stats().misuse == 0
+""",
+        HOSTRT_OLD_DRIVER=1,
+    )
+
+
+@vendors
+def test_hostrt_a_held_stream_does_not_hold_up_what_others_have_finished(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+held, free = new_stream(), new_stream()
+rt.hostrt_gate(held)
+waiting = [rows(100 + i).to(here, stream=held) for i in range(20)]   # more than there are watches
+kept = lib.cdv_kept()
+assert kept == 20
+done = [rows(100 + i).to(here, stream=free) for i in range(20)]
+settle(20)                                            # these twenty are given back while the gate is closed
+assert not any(a.ready for a in waiting) and all(a.ready for a in done)
+rt.hostrt_open()
+settle()
+assert all(a.to("cpu").equals(rows(100 + i)) for i, a in enumerate(waiting))
+assert stats().misuse == 0
+""",
+    )
+
+
+@every_type
+def test_hostrt_foreign_threads_release_while_the_gate_is_closed(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+structs = []
+rt.hostrt_gate(None)
+for i in range(20):
+    d = ffi.new("struct ArrowDeviceArray *")
+    rows(50 + i).to(here)._export_structs(int(ffi.cast("uintptr_t", d)), 0)
+    structs.append(d)
+blocked = stats().host_blocks
+for d in structs:
+    assert lib.cdv_release_in_thread(d, 1) == 0
+assert stats().host_blocks == blocked
+rt.hostrt_open()
+settle()
+gc.collect()
+rows(5).to(here).synchronize()
+settle()
+assert cdevice.device(here).memory().live == 0
+assert stats().misuse == 0
+""",
+    )
+
+
+FAULTS = {
+    "cuda": "cuMemAlloc_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuCtxPushCurrent_v2 cuEventCreate cuEventRecord "
+    "cuCtxRecordEvent cuLaunchHostFunc cuStreamWaitEvent cuStreamCreate cuDevicePrimaryCtxRetain",
+    "cuda_host": "cuMemAllocHost_v2 cuMemcpyAsync cuCtxPushCurrent_v2 cuEventCreate cuEventRecord cuCtxRecordEvent",
+    "cuda_managed": "cuMemAllocManaged cuMemcpyAsync cuCtxPushCurrent_v2 cuEventCreate cuEventRecord cuCtxRecordEvent",
+    "rocm": "hipMalloc hipMemcpyAsync hipSetDevice hipGetDevice hipEventCreateWithFlags hipEventRecord "
+    "hipLaunchHostFunc hipStreamWaitEvent hipStreamCreateWithFlags",
+    "rocm_host": "hipHostMalloc hipMemcpyAsync hipGetDevice hipEventCreateWithFlags hipEventRecord",
+}
+
+
+@every_type
+@pytest.mark.parametrize("code", [1, 719, 4])
+def test_hostrt_a_fault_at_the_nth_call_leaves_nothing_behind(device, code, hostrt):
+    out = run(
+        hostrt,
+        device,
+        f"""
+names = ["a", "bc", None, "d" * 40]
+source = cdevice.asarray(names * 50)
+functions, code = {FAULTS[device].split()!r}, {code}
+"""
+        """
+d, type_id = cdevice.device(here), cdevice.device(here).type_id
+failed = 0
+for function in functions:
+    for n in range(5):
+        rt.hostrt_fail(function.encode(), n, code)
+        a = b = None
+        try:
+            a = source.to(here)
+            b = a.to("cpu", copy=True)
+        except (cdevice.DeviceError, cdevice.BackendUnavailable, cdevice.ArgumentError) as e:
+            failed += 1
+            assert e.vendor_code == code and e.vendor_name and e.device.startswith(here.split("_")[0]), repr(e)
+        assert b is None or b.equals(source)
+        a = None                                      # the fault may come in the release
+        rt.hostrt_fail(b"nothing", 0, 0)
+        settle()
+        gc.collect()
+        assert lib.cdv_backend_live(type_id) == 0, function
+        assert d.memory().live == 0
+assert source.to(here).to("cpu", copy=True).equals(source)
+rt.hostrt_open()
+settle()
+gc.collect()
+rows(3).to(here).synchronize()
+settle()
+gc.collect()
+until(lambda: d.trim() or d.memory()[:3] == (0, 0, 0))
+s, m = stats(), d.memory()
+assert (m.live, m.pooled, m.pending) == (0, 0, 0), m
+assert (s.live_device, s.live_host, s.live_managed, s.misuse) == (0, 0, 0, 0)
+assert s.live_events < 64
+print(failed)
+""",
+    )
+    assert int(out) >= 5
+
+
+@vendors
+def test_hostrt_after_a_sticky_error_everything_says_so_and_nothing_is_waited_for(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+a = rows(1000).to(here)
+a.synchronize()
+settle()
+rt.hostrt_gate(None)
+pending = [rows(1000 + i).to(here) for i in range(12)]
+cuda = here == "cuda"
+p = ctypes.c_uint64()
+side = new_stream()
+if cuda:
+    context = ctypes.c_void_p()
+    vendor.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0); vendor.cuCtxPushCurrent_v2(context)
+    assert vendor.cuMemsetD8Async(ctypes.c_uint64(64), 1, ctypes.c_size_t(64), ctypes.c_void_p(side)) == 0
+    assert vendor.cuStreamSynchronize(ctypes.c_void_p(side)) == 700
+else:
+    assert vendor.hipMemsetAsync(ctypes.c_void_p(64), 1, ctypes.c_size_t(64), ctypes.c_void_p(side)) == 0
+    assert vendor.hipStreamSynchronize(ctypes.c_void_p(side)) == 700
+for doing in (lambda: rows(9).to(here), lambda: a.to("cpu"), lambda: pending[0].synchronize(), lambda: pending[0].ready):
+    try:
+        doing()
+    except cdevice.DeviceError as e:
+        assert e.vendor_code == 700 and "llegal" in e.vendor_name.lower() and here in str(e), repr(e)
+    else:
+        raise AssertionError("no error")
+rt.hostrt_open()
+settle()                                              # what waited for the device's word is given back without it
+a = pending = None
+gc.collect()
+settle()
+assert lib.cdv_backend_live(cdevice.device(here).type_id) == 0
+assert cdevice.device(here).memory().live == 0
+""",
+    )
+
+
+@every_type
+def test_hostrt_after_a_fork_the_child_gets_a_clear_error_and_the_parent_goes_on(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+import warnings; warnings.simplefilter("ignore")
+a = rows(10).to(here)
+a.synchronize()
+settle()
+pid = os.fork()
+if pid == 0:
+    try: rows(1).to(here)
+    except cdevice.DeviceError as e: os._exit(0 if "fork" in str(e) else 4)
+    os._exit(3)
+assert os.waitpid(pid, 0)[1] == 0
+assert a.to("cpu").equals(rows(10))
+""",
+    )
+
+
+@every_type
+def test_hostrt_exit_is_quiet_with_everything_still_alive(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+import atexit
+kept = rows(1000).to(here)
+early = rows(1000).to(here)
+atexit.register(early.release)
+struct = ffi.new("struct ArrowDeviceArray *")
+rows(77).to(here)._export_structs(int(ffi.cast("uintptr_t", struct)), 0)
+atexit.register(lambda: lib.cdv_release_in_thread(struct, 1))
+side = rows(5).to(here, stream=new_stream())
+""",
+    )
+
+
+def needs(module):
+    return pytest.mark.skipif(importlib.util.find_spec(module) is None, reason=f"pip install {module}")
+
+
+@needs("cuda")
+def test_hostrt_cuda_bindings_as_a_real_client(hostrt):
+    run(
+        hostrt,
+        "cuda",
+        """
+from cuda.bindings import driver as cu                # finds the stand-in, which is in the process already
+
+def ok(r):
+    assert r[0] == cu.CUresult.CUDA_SUCCESS, r
+    return r[1] if len(r) == 2 else r[1:]
+
+ok(cu.cuInit(0))
+context = ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(0))))
+ok(cu.cuCtxPushCurrent(context))
+stream = ok(cu.cuStreamCreate(1))
+rt.hostrt_gate(int(stream))
+there = rows(1000).to("cuda", stream=stream)
+assert not there.ready
+out = np.zeros(1000, np.int64)
+other = ok(cu.cuStreamCreate(1))
+there.wait(other)
+ok(cu.cuMemcpyDtoHAsync(out.ctypes.data, cu.CUdeviceptr(there.buffers[1].address), 8000, other))
+there.record_use(other)
+there.release()
+rt.hostrt_open()
+ok(cu.cuStreamSynchronize(other))
+assert (out == np.arange(1000)).all()
+settle()
+assert int(ok(cu.cuCtxGetCurrent())) == int(context)
+assert stats().misuse == 0
+""",
+        LD_LIBRARY_PATH=libraries(hostrt, "cuda")[0].parent,
+    )
+
+
+@needs("hip")
+def test_hostrt_hip_python_as_a_real_client(hostrt):
+    run(
+        hostrt,
+        "rocm",
+        """
+from hip import hip
+
+def ok(r):
+    assert r[0] == hip.hipError_t.hipSuccess, r
+    return r[1] if len(r) == 2 else r[1:]
+
+assert ok(hip.hipGetDeviceCount()) == 2
+stream = ok(hip.hipStreamCreateWithFlags(hip.hipStreamNonBlocking))
+rt.hostrt_gate(int(stream))
+there = rows(1000).to("rocm", stream=stream)
+assert not there.ready
+out = np.zeros(1000, np.int64)
+other = ok(hip.hipStreamCreateWithFlags(hip.hipStreamNonBlocking))
+there.wait(other)
+ok(hip.hipMemcpyAsync(out.ctypes.data, there.buffers[1].address, 8000, hip.hipMemcpyKind.hipMemcpyDeviceToHost, other))
+there.record_use(other)
+there.release()
+rt.hostrt_open()
+ok(hip.hipStreamSynchronize(other))
+assert (out == np.arange(1000)).all()
+settle()
+assert stats().misuse == 0
+""",
+        ROCM_PATH=libraries(hostrt, "rocm")[0].parent.parent,
+        CDEVICE_HIP_LIBRARY="",
+    )
