@@ -172,6 +172,26 @@ def test_a_copy_takes_the_rows_of_the_slice_alone():
     assert nested[10:12].to("cpu", copy=True).nbytes < 700
 
 
+def test_a_copied_slice_of_views_takes_only_what_its_views_point_to():
+    source = pa.array(
+        [f"value number {i:05d} is longer than twelve" for i in range(2000)] + [None, "short"], pa.string_view()
+    )
+    array = cdevice.asarray(source)
+    for start, stop in ((0, 3), (700, 710), (1995, 2002), (2000, 2002)):
+        there = array[start:stop].to("cpu", copy=True)
+        there.validate("full")
+        assert there.to_pylist() == source.slice(start, stop - start).to_pylist()
+        assert there.nbytes < 900
+    bad = cdevice.from_buffers(
+        "string_view",
+        3,
+        [None, b"\x14\0\0\0abcd\7\0\0\0\0\0\0\0" * 3, b"x" * 20, memoryview(b"\x14" + bytes(7))],
+        null_count=0,
+    )
+    with pytest.raises(cdevice.InvalidArray, match="outside its data"):
+        bad[1:].to("cpu", copy=True)
+
+
 def test_a_deep_copy_is_the_same_memory():
     array = cdevice.asarray([1, 2, 3])
     assert copy.deepcopy(array).buffers[1].address == array.buffers[1].address

@@ -61,10 +61,12 @@ static void copied_release(struct ArrowArray *array) {
 struct piece {
   const void *src; /* host address, or the source device's buffer; NULL: zeros */
   int64_t from, nbytes, at;
-  int64_t place;  /* of src in the source's packed block */
-  int64_t rebase; /* to subtract from each element */
-  int width;      /* of an element, with rebase */
-  bool on_host;   /* src is host memory */
+  int64_t place;         /* of src in the source's packed block */
+  int64_t rebase;        /* to subtract from each element */
+  int width;             /* of an element, with rebase */
+  const int64_t *starts; /* views: what is cut off the front of each data buffer */
+  int64_t n_starts;
+  bool on_host; /* src is host memory */
   const void **where;
   int64_t *meta; /* `at`, kept beside the buffers of the result */
 };
@@ -136,6 +138,18 @@ static void subtract(void *p, int width, int64_t n, int64_t by) {
     int16_t v2 = (int16_t)v;
     int32_t v4 = (int32_t)v;
     memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
+  }
+}
+
+/* What a piece's bytes need after they were copied whole elements from its beginning or from a multiple of 64. */
+static void adjust(const struct piece *x, char *memory, int64_t nbytes) {
+  if (x->rebase) subtract(memory, x->width, nbytes / x->width, x->rebase);
+  for (int64_t i = 0; x->starts && i < nbytes / 16; i++) {
+    int32_t view[4];
+    memcpy(view, memory + 16 * i, 16);
+    if (view[0] <= 12 || view[2] < 0 || view[2] >= x->n_starts) continue; /* inline, or the garbage of a null */
+    view[3] -= (int32_t)x->starts[view[2]];
+    memcpy(memory + 16 * i, view, 16);
   }
 }
 
@@ -281,6 +295,26 @@ static struct ends run_range(struct plan *p, const struct item *x) {
   return (struct ends){cdv_run_of(x->s, x->a, x->offset), cdv_run_of(x->s, x->a, x->offset + x->length - 1) + 1};
 }
 
+/* The part of each data buffer that the rows' views point to: [starts[k], stops[k]). */
+static int view_parts(const struct item *x, int64_t n_data, int64_t *starts, int64_t *stops) {
+  const int64_t *sizes = x->a->buffers[x->a->n_buffers - 1];
+  const uint8_t *validity = x->a->buffers[0];
+  for (int64_t k = 0; k < n_data; k++) starts[k] = INT32_MAX, stops[k] = 0;
+  for (int64_t i = x->offset; i < x->offset + x->length; i++) {
+    int32_t view[4];
+    memcpy(view, (const char *)x->a->buffers[1] + 16 * i, 16);
+    if (view[0] <= 12 || (validity && x->nulls && !cdv_bit(validity, i))) continue;
+    int64_t stop = (int64_t)view[3] + view[0];
+    if (view[2] < 0 || view[2] >= n_data || view[3] < 0 || stop > sizes[view[2]])
+      return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "view %lld points outside its data", (long long)(i - x->offset));
+    if (view[3] < starts[view[2]]) starts[view[2]] = view[3];
+    if (stop > stops[view[2]]) stops[view[2]] = stop;
+  }
+  for (int64_t k = 0; k < n_data; k++)
+    if (starts[k] > stops[k]) starts[k] = stops[k];
+  return 0;
+}
+
 static int plan_node(struct plan *p, const struct item *given, const struct ends *known) {
   struct item here = *given, *x = &here; /* the list of items may move */
   struct cdv_layout l;
@@ -332,6 +366,11 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
     to->dictionary = nd ? &below[nc] : NULL;
   }
   int r = 0;
+  int64_t n_data = l.type == CDV_BINARY_VIEW ? a->n_buffers - 3 : 0, *starts = NULL;
+  if (n_data && n && p->readable && x->length < a->length) { /* a slice: only what its views point to */
+    starts = arena_get(&p->arena, (size_t)n_data * 2 * sizeof *starts);
+    r = starts ? view_parts(x, n_data, starts, starts + n_data) : ENOMEM;
+  }
   for (int i = 0; !r && i < l.n_buffers; i++) {
     int role = roles[i];
     struct piece c = {.src = a->buffers[i], .on_host = p->readable};
@@ -351,6 +390,7 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
       c.width = l.width;
       if (role == CDV_OFFSETS) c.rebase = ends.first;
       if (role == CDV_VALUES) c.rebase = x->rebase + views.first;
+      if (role == CDV_VIEWS) c.starts = starts, c.n_starts = n_data;
     }
     if (c.nbytes > 0 && !c.src && !(role == CDV_OFFSETS && !n))
       return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i,
@@ -358,14 +398,14 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
     r = add_piece(p, x, i, &c);
   }
   if (!r && l.type == CDV_BINARY_VIEW) {
-    int64_t variadic = a->n_buffers - 3;
     const int64_t *sizes = a->buffers[a->n_buffers - 1];
-    int64_t *copy = arena_get(&p->arena, (size_t)(variadic ? variadic : 1) * sizeof *copy);
+    int64_t *copy = arena_get(&p->arena, (size_t)(n_data ? n_data : 1) * sizeof *copy);
     if (!copy) return ENOMEM;
     to->buffers[a->n_buffers - 1] = copy; /* the sizes stay on the CPU on every device */
-    for (int64_t i = 0; !r && i < variadic; i++) {
-      copy[i] = n ? sizes[i] : 0;
+    for (int64_t i = 0; !r && i < n_data; i++) {
+      copy[i] = starts ? starts[n_data + i] - starts[i] : n ? sizes[i] : 0;
       struct piece c = {.src = a->buffers[2 + i], .nbytes = copy[i], .on_host = p->readable};
+      if (starts) c.from = starts[i];
       r = add_piece(p, x, 2 + i, &c);
     }
   }
@@ -391,7 +431,8 @@ static int make_plan(struct plan *p, struct ArrowArray *top) {
 /* ---- layout on the target ---- */
 static bool is_staged(const struct plan *p, const struct piece *x) {
   if (p->across) return true;
-  return x->on_host && (x->nbytes < SMALL || x->rebase || !x->src) && p->to->table.device_type != ARROW_DEVICE_CPU;
+  return x->on_host && (x->nbytes < SMALL || x->rebase || x->starts || !x->src) &&
+         p->to->table.device_type != ARROW_DEVICE_CPU;
 }
 
 static int64_t padded(const struct plan *p, int64_t n) { return (n + p->alignment - 1) / p->alignment * p->alignment; }
@@ -477,7 +518,7 @@ static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, si
       memset(s->memory + put, 0, (size_t)m);
     } else if (x->on_host) {
       memcpy(s->memory + put, (const char *)x->src + x->from + skip, (size_t)m);
-      if (x->rebase) subtract(s->memory + put, x->width, m / x->width, x->rebase);
+      adjust(x, s->memory + put, m);
     } else {
       r = grow((void **)&reads, &room, n_reads + 1, sizeof *reads);
       if (!r) reads[n_reads++] = (cdevice_copy){s->memory + put, 0, -1, x->src, x->from + skip, p->from_device, m};
@@ -493,7 +534,7 @@ static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, si
     if (x->on_host || !x->rebase || x->at >= at + n || x->at + x->nbytes <= at) continue;
     int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
     if (m > n - put) m = n - put;
-    subtract(s->memory + put, x->width, m / x->width, x->rebase);
+    adjust(x, s->memory + put, m);
   }
   return r;
 }
@@ -569,7 +610,7 @@ static int send_direct(struct plan *p, const cdevice_block *block, bool *host_me
   if (!r && to_cpu)
     for (size_t i = 0; i < p->n_pieces; i++) {
       struct piece *x = &p->pieces[i];
-      if (x->rebase) subtract((char *)block->data + x->at, x->width, x->nbytes / x->width, x->rebase);
+      adjust(x, (char *)block->data + x->at, x->nbytes);
     }
   return r;
 }
