@@ -1,6 +1,6 @@
 """ROCM and ROCM_HOST: what is Python about them.  The work is done by the tables in ``rocm.c``.
 
-Tested on a stand-in for the HIP runtime; never on AMD hardware.
+Tested on a stand-in for the HIP runtime, and against AMD's HIP 5.2 library without a device; never on AMD hardware.
 """
 
 from cdevice.backends.cuda import Backend as _Cuda

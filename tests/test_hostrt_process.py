@@ -3,6 +3,7 @@
 What passes here ran on host memory with real queues, not on a GPU.  Gates hold streams; nothing sleeps.
 """
 
+import ctypes
 import importlib.util
 import os
 import pathlib
@@ -572,6 +573,37 @@ rows(77).to(here)._export_structs(int(ffi.cast("uintptr_t", struct)), 0)
 atexit.register(lambda: lib.cdv_release_in_thread(struct, 1))
 side = rows(5).to(here, stream=new_stream())
 """,
+    )
+
+
+def amds_library():
+    for name in ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"):
+        try:
+            ctypes.CDLL(name)
+            return name
+        except OSError:
+            pass
+    return None
+
+
+def test_rocm_amds_own_library_without_a_device_is_unavailable_and_says_why(hostrt):
+    name = amds_library()
+    if not name:
+        pytest.skip("no libamdhip64: apt-get install libamdhip64-5")
+    if os.path.exists("/dev/kfd"):
+        pytest.skip("there is an AMD device")
+    run(
+        hostrt,
+        "rocm",
+        """
+try: rows(5).to("rocm")
+except cdevice.BackendUnavailable as e:
+    assert e.vendor_code in (100, 101) and e.vendor_name.startswith("hipError"), e.vendor_name
+    assert "libamdhip64" in str(e) and "no device" in str(e), str(e)
+else: raise AssertionError("it works?")
+assert not cdevice.device("rocm_host").is_available
+""",
+        CDEVICE_HIP_LIBRARY=name,
     )
 
 
