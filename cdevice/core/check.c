@@ -337,7 +337,9 @@ static int full(const struct frame *f, const struct cdv_layout *l, const struct 
     }
   if (!r && l->type == CDV_MAP) {
     const struct ArrowArray *keys = a->children[0]->children[0];
-    if (keys->n_buffers && keys->buffers[0] &&
+    struct cdv_layout k; /* the first buffer of a union is no bitmap */
+    if ((r = parse(f, s->children[0]->children[0], &k))) return r;
+    if (k.n_buffers && cdv_layout_roles(&k)[0] == CDV_VALIDITY && keys->buffers[0] &&
         cdv_bits_count(keys->buffers[0], keys->offset, keys->length) != keys->length)
       return bad(f, -1, INVALID, "a map has a null key");
   }
