@@ -288,6 +288,8 @@ static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, con
   const struct ArrowArray *ends = a->children[0];
   int width = cdv_run_width(s);
   int64_t last = 0;
+  if (ends->buffers[0] && cdv_bits_count(ends->buffers[0], ends->offset, ends->length) != ends->length)
+    return bad(f, -1, INVALID, "run ends have nulls");
   for (int64_t i = 0; i < ends->length; i++) {
     int64_t end = cdv_value(ends->buffers[1], width, ends->offset + i);
     if (end <= last)
