@@ -30,15 +30,15 @@ static int64_t cut_null_count(int64_t known, int64_t old_length, int64_t length)
   return known == 0 || length == 0 ? 0 : length == old_length ? known : -1;
 }
 
-/* Rows of a struct without nulls move into its children: consumers of record batches want offset 0 at the top. */
-static bool pushes_down(const struct cdv_array *a) {
+/* Rows of a struct without nulls move into its children: consumers of record batches want offset 0 at the top.
+ * Unknown nulls are counted here, once, where the CPU may read the bitmap. */
+static bool pushes_down(struct cdv_array *a) {
   const struct ArrowArray *n = a->node;
   const char *format = a->schema->node->format;
-  return format[0] == '+' && format[1] == 's' && !format[2] &&
-         (!n->buffers[0] || atomic_load_explicit(&a->null_count, memory_order_relaxed) == 0);
+  return format[0] == '+' && format[1] == 's' && !format[2] && (!n->buffers[0] || cdv_array_null_count(a) == 0);
 }
 
-static void finish_template(const struct cdv_array *a, struct cdv_template *t) {
+static void finish_template(struct cdv_array *a, struct cdv_template *t) {
   t->pushed = pushes_down(a);
   for (int64_t i = 0; t->pushed && i < a->node->n_children; i++) {
     struct array_line *line = &t->lines[i];
