@@ -25,6 +25,9 @@ _NAMES = {
     "import_capsules": "convert",
     "import_from_c": "convert",
     "DeviceArray": "array",
+    "asstream": "stream",
+    "import_stream_from_c": "stream",
+    "DeviceArrayStream": "stream",
     "Buffer": "buffer",
     "Schema": "schema",
     "asschema": "schema",
@@ -38,6 +41,7 @@ _NAMES = {
     "Unsupported": "errors",
     "BackendConflict": "errors",
     "ArgumentError": "errors",
+    "StreamError": "errors",
     "DeviceWarning": "errors",
     "get_include": "config",
 }

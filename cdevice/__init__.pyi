@@ -24,6 +24,7 @@ from .errors import Error as Error
 from .errors import InvalidArray as InvalidArray
 from .errors import OutOfMemory as OutOfMemory
 from .errors import Released as Released
+from .errors import StreamError as StreamError
 from .errors import Unsupported as Unsupported
 from .registry import BackendInfo as BackendInfo
 from .registry import list_backends as list_backends
@@ -32,5 +33,8 @@ from .registry import register_backend as register_backend
 from .registry import unregister_backend as unregister_backend
 from .schema import Schema as Schema
 from .schema import asschema as asschema
+from .stream import DeviceArrayStream as DeviceArrayStream
+from .stream import asstream as asstream
+from .stream import import_stream_from_c as import_stream_from_c
 
 __version__: str

@@ -116,8 +116,9 @@ class Backend:
         """Blocks until the stream is empty."""
 
     def as_stream(self, obj):
-        """The raw handle (int) of another library's stream object, or None if it is none of this device."""
-        return None
+        """The raw handle (int) of another library's stream object, or None if it is none of this device.  Default: an
+        int is the handle itself."""
+        return obj if isinstance(obj, int) and not isinstance(obj, bool) else None
 
     # what the C side calls: positional, plain values
     def _alloc(self, nbytes, device_id, stream):

@@ -54,6 +54,10 @@ class ArgumentError(Error, ValueError):
     """An argument is out of range or does not fit the others."""
 
 
+class StreamError(Error, RuntimeError):
+    """The producer of a stream failed, or broke its rules; ``code`` is its errno."""
+
+
 class DeviceWarning(RuntimeWarning):
     """A failure that could not be raised."""
 
@@ -68,6 +72,7 @@ _KINDS = {
     7: CannotExport,
     8: Unsupported,
     9: BackendConflict,
+    10: StreamError,
 }
 
 

@@ -324,7 +324,32 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
   return 0;
 }
 
+int cdv_array_hand_over(struct cdv_array *a, struct ArrowDeviceArray *out) {
+  const struct ArrowArray *n = a->node;
+  bool whole = a->root == a && a->own.array.release && !a->event && !a->owner.drop && !a->n_blocks &&
+               a->length == n->length && a->offset == n->offset;
+  if (!whole || atomic_load_explicit(&a->refs, memory_order_acquire) != 1 || (n->n_children && n->offset)) {
+    int r = cdv_array_export(a, out);
+    if (!r) cdv_array_unref(a);
+    return r;
+  }
+  *out = a->own;
+  out->array.null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
+  out->reserved[0] = out->reserved[1] = out->reserved[2] = 0;
+  a->own.array.release = NULL;
+  cdv_array_unref(a);
+  return 0;
+}
+
 /* ---- questions ---- */
+bool cdv_has_no_buffers(const struct ArrowArray *n) {
+  for (int64_t i = 0; i < n->n_buffers; i++)
+    if (n->buffers[i]) return false;
+  for (int64_t i = 0; i < n->n_children; i++)
+    if (!cdv_has_no_buffers(n->children[i])) return false;
+  return !n->dictionary || cdv_has_no_buffers(n->dictionary);
+}
+
 int cdv_array_readable(struct cdv_array *a, const char *doing) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (!cdv_host_accessible(own->device_type))

@@ -19,12 +19,14 @@
 #define CDV_CANNOT_EXPORT 7
 #define CDV_UNSUPPORTED 8
 #define CDV_BUSY 9
+#define CDV_STREAM 10
 
 struct cdv_error {
   int kind, code, vendor_code;
   int32_t device_type;
   int64_t device_id;
   int64_t buffer; /* index of the buffer the complaint is about, or -1 */
+  int raised;     /* it is what a Python source raised in this thread */
   char vendor_name[64];
   char node[512]; /* path of the node, "columns[3].dictionary"; empty: the root */
   char message[1536];
@@ -83,6 +85,7 @@ struct cdv_layout {
 /* ---- schema.c, array.c ---- */
 struct cdv_schema; /* counted, immutable */
 struct cdv_array;  /* counted, immutable: one node of an array, with the slice taken of it */
+struct cdv_stream; /* of one owner, used by one thread at a time */
 
 /* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
 struct cdv_owner {
@@ -121,9 +124,13 @@ int64_t cdv_kept(void);                /* sources and chunks that wait for a dev
 int64_t cdv_live_arrays(void);
 int64_t cdv_live_schemas(void);
 int64_t cdv_live_exports(void);
+int64_t cdv_live_streams(void);
 
 /* Releases an array from a thread that never saw Python (tests); join: wait for it. */
 int cdv_release_in_thread(struct ArrowDeviceArray *array, int join);
+
+/* Drains and releases a stream in such a thread and waits for it: how many arrays, or -1 (tests). */
+int64_t cdv_drain_in_thread(struct ArrowDeviceArrayStream *stream);
 
 /* cffi: skip */
 #include <stdatomic.h>
@@ -287,6 +294,53 @@ int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
 int cdv_array_readable(struct cdv_array *array, const char *doing);
 /* Shared by the checks. */
 int64_t cdv_array_root_type(const struct cdv_array *array);
+
+/* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
+ * is.  On an error the reference is still the caller's. */
+int cdv_array_hand_over(struct cdv_array *array, struct ArrowDeviceArray *out);
+/* No buffer anywhere: such an array may call itself CPU in any stream. */
+bool cdv_has_no_buffers(const struct ArrowArray *node);
+
+/* ---- stream.c ---- */
+/* A source of arrays.  Kinds put this first in a struct of their own. */
+struct cdv_stream {
+  int32_t device_type;
+  int64_t device_id; /* of the last array that had one */
+  struct cdv_schema *schema;
+  /* The next array (a new reference), or NULL at the end.  May block. */
+  int (*next)(struct cdv_stream *self, struct cdv_array **out);
+  /* Frees what next needed, and the struct.  Any thread. */
+  void (*close)(struct cdv_stream *self);
+  bool quick;   /* next neither blocks nor enters Python */
+  bool python;  /* next enters Python */
+  bool ordered; /* `order`, a stream of this device type, waits for each array's event */
+  void *order;
+  int state;     /* open, ended, failed */
+  char why[256]; /* of the failure */
+};
+/* For makers of kinds: fills the head; takes a reference on schema. */
+void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t device_type,
+                     int (*next)(struct cdv_stream *, struct cdv_array **), void (*close)(struct cdv_stream *));
+/* *out: a new reference, or NULL at the end, again and again.  After an error every call fails.  Refuses an array of
+ * another device type or another schema. */
+int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out);
+/* May wait for a thread of ours that is not inside the source; never for the device. */
+void cdv_stream_close(struct cdv_stream *s);
+/* Over arrays that are there.  owns: takes a reference on each. */
+int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct cdv_array *const *arrays, int64_t n,
+                         struct cdv_stream **out);
+/* owns: moves *in (release becomes NULL), also on an error, where it is released.  Calls get_schema, so it may block.
+ * level: as for cdv_array_import, for each array. */
+int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out);
+int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out);
+/* owns: s moves into *out; on an error it stays the caller's.  schema: what is announced instead of the stream's own, the
+ * same types under other names, or NULL.  The plain form waits for each array's event. */
+int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
+int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
+/* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for.  A thread does it,
+ * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
+int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
+                    struct cdv_stream **out);
 
 /* ---- check.c ---- */
 /* Checks a struct against its schema before anything is used.  Reads the node structs, and on memory that the

@@ -15,6 +15,7 @@ static void clear(int kind, int code) {
   slot.device_type = 0;
   slot.device_id = -1;
   slot.buffer = -1;
+  slot.raised = 0;
   slot.node[0] = 0;
 }
 

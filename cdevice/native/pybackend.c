@@ -60,11 +60,17 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
   return code;
 }
 
-static PyObject *take_cause(void) { /* new reference or NULL */
+/* New reference or NULL.  One whose text is not in the message belongs to an error that a C caller got. */
+static PyObject *take_cause(void) {
   PyObject *slot = PyThreadState_GetDict(), *cause = slot ? PyDict_GetItemString(slot, CAUSE) : NULL;
   if (!cause) return NULL;
   Py_INCREF(cause);
   PyDict_DelItemString(slot, CAUSE);
+  PyObject *text = PyObject_Str(cause), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+  if (!bytes || !strstr(cdv_error_last()->message, PyBytes_AsString(bytes))) Py_CLEAR(cause);
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(bytes);
   return cause;
 }
 

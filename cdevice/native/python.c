@@ -191,33 +191,26 @@ static PyObject *array_capsule(struct cdv_array *a, int plain) {
   return c;
 }
 
-/* What a consumer asked for: our own schema, or a copy of theirs when only labels differ. */
-static PyObject *negotiated_schema(struct cdv_array *a, PyObject *requested) {
-  if (!requested || requested == Py_None) return schema_capsule(a->schema);
-  struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA);
+/* What a consumer asked for: the schema we have, or theirs where only labels differ.  A new reference, or NULL with an
+ * exception. */
+static struct cdv_schema *negotiate(struct cdv_schema *own, PyObject *requested) {
+  if (!requested || requested == Py_None) return cdv_schema_ref(own);
+  struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA), copy;
+  struct cdv_schema *out;
   if (!want) return NULL;
-  if (cdv_schema_check(want)) return raise_last();
-  const struct ArrowSchema *have = a->schema->node;
+  if (cdv_schema_check(want)) return (void)raise_last(), NULL;
+  const struct ArrowSchema *have = own->node;
   if (cdv_schema_castable(have, want) && !cdv_schema_equal(have, want, true, true)) {
-    struct ArrowSchema *copy = malloc(sizeof *copy);
-    if (!copy) return PyErr_NoMemory();
-    if (cdv_schema_copy(want, copy)) {
-      free(copy);
-      return raise_last();
-    }
-    PyObject *c = PyCapsule_New(copy, N_SCHEMA, free_schema_capsule);
-    if (!c) {
-      copy->release(copy);
-      free(copy);
-    }
-    return c;
+    int r = cdv_schema_copy(want, &copy);
+    if (!r && (r = cdv_schema_import(&copy, &out))) copy.release(&copy);
+    return r ? (void)raise_last(), NULL : out;
   }
   if (have->n_children != want->n_children && !strcmp(have->format, "+s") && !strcmp(want->format, "+s")) {
-    PyErr_Format(PyExc_ValueError, "requested_schema has %lld fields, the array %lld", (long long)want->n_children,
+    PyErr_Format(PyExc_ValueError, "requested_schema has %lld fields, the data %lld", (long long)want->n_children,
                  (long long)have->n_children);
     return NULL;
   }
-  return schema_capsule(a->schema); /* best effort: the data as it is */
+  return cdv_schema_ref(own); /* best effort: the data as it is */
 }
 
 /* (requested_schema=None, **unknown): unknown keywords must be None.  Returns 0 and *requested (borrowed). */
@@ -245,7 +238,14 @@ static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *nam
 }
 
 static PyObject *export_pair(struct cdv_array *a, PyObject *requested, int plain) {
-  PyObject *s = negotiated_schema(a, requested);
+  PyObject *s;
+  if (!requested || requested == Py_None) {
+    s = schema_capsule(a->schema);
+  } else {
+    struct cdv_schema *schema = negotiate(a->schema, requested);
+    s = schema ? schema_capsule(schema) : NULL;
+    if (schema) cdv_schema_unref(schema);
+  }
   if (!s) return NULL;
   PyObject *d = array_capsule(a, plain);
   PyObject *t = d ? PyTuple_New(2) : NULL;
@@ -832,6 +832,7 @@ static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject),
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, s_slots};
 
 #include "pybackend.c"
+#include "pystream.c"
 
 /* ---- module ---- */
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
@@ -876,6 +877,11 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                         "the format."},
                                        {"import_structs", FAST(m_import_structs), METH_FASTCALL | METH_KEYWORDS, NULL},
                                        {"import_schema", m_import_schema, METH_O, NULL},
+                                       {"import_stream", m_import_stream, METH_VARARGS, NULL},
+                                       {"import_stream_struct", m_import_stream_struct, METH_VARARGS, NULL},
+                                       {"set_stream_class", m_set_stream_class, METH_O, NULL},
+                                       {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
+                                       {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},
@@ -896,8 +902,10 @@ static int cdv_install(uintptr_t module, int hexversion) {
   if (!r) {
     ArrayBase = (PyTypeObject *)PyType_FromSpec(&a_spec);
     SchemaBase = (PyTypeObject *)PyType_FromSpec(&s_spec);
-    r = !ArrayBase || !SchemaBase || PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
-        PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase);
+    StreamBase = (PyTypeObject *)PyType_FromSpec(&t_spec);
+    r = !ArrayBase || !SchemaBase || !StreamBase || PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
+        PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase) ||
+        PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);
   }
   PyGILState_Release(state);
   return r ? -1 : 0;

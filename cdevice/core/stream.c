@@ -1,0 +1,494 @@
+/* stream.c - streams of arrays: over ready arrays, imported, exported, moved to a device ahead of the consumer. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPEN, ENDED, FAILED };
+
+static atomic_llong live;
+int64_t cdv_live_streams(void) { return atomic_load(&live); }
+
+/* ---- what all kinds share ---- */
+void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t device_type,
+                     int (*next)(struct cdv_stream *, struct cdv_array **), void (*close)(struct cdv_stream *)) {
+  memset(s, 0, sizeof *s);
+  s->device_type = device_type;
+  s->device_id = device_type == ARROW_DEVICE_CPU ? -1 : 0;
+  s->schema = cdv_schema_ref(schema);
+  s->next = next;
+  s->close = close;
+  atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+}
+
+static int fits(struct cdv_stream *s, struct cdv_array *a) {
+  const struct ArrowDeviceArray *own = &a->root->own;
+  if (own->device_type == s->device_type)
+    s->device_id = own->device_id;
+  else if (own->device_type != ARROW_DEVICE_CPU || !cdv_has_no_buffers(a->node))
+    return cdv_fail(CDV_STREAM, EINVAL, "an array on %s in a stream on %s", cdv_device_type_name(own->device_type),
+                    cdv_device_type_name(s->device_type));
+  if (a->schema == s->schema || cdv_schema_equal(a->schema->node, s->schema->node, false, false)) return 0;
+  return cdv_fail(CDV_STREAM, EINVAL,
+                  "an array has another schema than the stream announced (format \"%s\", not \"%s\"%s)",
+                  a->schema->node->format, s->schema->node->format,
+                  strcmp(a->schema->node->format, s->schema->node->format) ? "" : "; the fields differ");
+}
+
+int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
+  *out = NULL;
+  if (s->state == ENDED) return 0;
+  if (s->state == FAILED) return cdv_fail(CDV_STREAM, EIO, "the stream has failed before: %s", s->why);
+  int r = s->next(s, out);
+  if (!r && !*out) s->state = ENDED;
+  if (!r && *out) {
+    r = fits(s, *out);
+    if (!r && s->ordered) r = cdv_event_wait_stream(*out, s->device_type, (*out)->root->own.device_id, s->order);
+    if (r) {
+      cdv_array_unref(*out);
+      *out = NULL;
+    }
+  }
+  if (r) {
+    s->state = FAILED;
+    snprintf(s->why, sizeof s->why, "%.255s", cdv_error_last()->message);
+  }
+  return r;
+}
+
+void cdv_stream_close(struct cdv_stream *s) {
+  struct cdv_schema *schema = s->schema;
+  s->close(s);
+  cdv_schema_unref(schema);
+  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+}
+
+/* ---- ready arrays ---- */
+struct ready {
+  struct cdv_stream s;
+  int64_t n, at;
+  struct cdv_array *arrays[];
+};
+
+static int ready_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct ready *r = (struct ready *)s;
+  if (r->at < r->n) *out = r->arrays[r->at++];
+  return 0;
+}
+
+static void ready_close(struct cdv_stream *s) {
+  struct ready *r = (struct ready *)s;
+  while (r->at < r->n) cdv_array_unref(r->arrays[r->at++]);
+  free(r);
+}
+
+int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct cdv_array *const *arrays, int64_t n,
+                         struct cdv_stream **out) {
+  size_t size = sizeof(struct ready) + (size_t)n * sizeof *arrays;
+  struct ready *r = malloc(size);
+  if (!r) return cdv_fail_memory((int64_t)size, "a stream");
+  cdv_stream_init(&r->s, schema, device_type, ready_next, ready_close);
+  r->s.quick = true;
+  r->n = n;
+  r->at = 0;
+  for (int64_t i = 0; i < n; i++) r->arrays[i] = cdv_array_ref(arrays[i]);
+  *out = &r->s;
+  return 0;
+}
+
+/* ---- exported ---- */
+struct exported {
+  struct cdv_stream *stream;
+  struct cdv_schema *schema; /* announced instead of the stream's own, or NULL */
+  char message[1536];        /* of the last call, or empty */
+};
+
+static int noted(struct exported *e, int r) {
+  e->message[0] = 0;
+  if (r) snprintf(e->message, sizeof e->message, "%s", cdv_error_last()->message);
+  return r;
+}
+
+static int get_schema(struct exported *e, struct ArrowSchema *out) {
+  return noted(e, cdv_schema_export(e->schema ? e->schema : e->stream->schema, out));
+}
+
+static int get_next(struct exported *e, struct ArrowDeviceArray *out, bool wait) {
+  struct cdv_array *a = NULL;
+  out->array.release = NULL;
+  int r = cdv_stream_next(e->stream, &a);
+  if (a) {
+    if (wait) r = cdv_array_readable(a, "__arrow_c_stream__");
+    if (!r) r = cdv_array_hand_over(a, out);
+    if (r) cdv_array_unref(a);
+    if (!r && out->device_type != e->stream->device_type) { /* one without buffers */
+      out->device_type = e->stream->device_type;
+      out->device_id = e->stream->device_id;
+    }
+  }
+  return noted(e, r);
+}
+
+static void drop(struct exported *e) {
+  cdv_stream_close(e->stream);
+  if (e->schema) cdv_schema_unref(e->schema);
+  free(e);
+}
+
+static int device_get_schema(struct ArrowDeviceArrayStream *self, struct ArrowSchema *out) {
+  return get_schema(self->private_data, out);
+}
+static int device_get_next(struct ArrowDeviceArrayStream *self, struct ArrowDeviceArray *out) {
+  return get_next(self->private_data, out, false);
+}
+static const char *device_get_last_error(struct ArrowDeviceArrayStream *self) {
+  struct exported *e = self->private_data;
+  return e->message[0] ? e->message : NULL;
+}
+static void device_release(struct ArrowDeviceArrayStream *self) {
+  self->release = NULL;
+  drop(self->private_data);
+}
+
+static int plain_get_schema(struct ArrowArrayStream *self, struct ArrowSchema *out) {
+  return get_schema(self->private_data, out);
+}
+static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out) {
+  struct ArrowDeviceArray d;
+  int r = get_next(self->private_data, &d, true);
+  if (!r && d.array.release)
+    *out = d.array;
+  else
+    out->release = NULL;
+  return r;
+}
+static const char *plain_get_last_error(struct ArrowArrayStream *self) {
+  struct exported *e = self->private_data;
+  return e->message[0] ? e->message : NULL;
+}
+static void plain_release(struct ArrowArrayStream *self) {
+  self->release = NULL;
+  drop(self->private_data);
+}
+
+static struct exported *new_exported(struct cdv_stream *s, struct cdv_schema *schema) {
+  struct exported *e = malloc(sizeof *e);
+  if (!e) {
+    cdv_fail_memory(sizeof *e, "a stream");
+    return NULL;
+  }
+  e->stream = s;
+  e->schema = schema ? cdv_schema_ref(schema) : NULL;
+  e->message[0] = 0;
+  return e;
+}
+
+int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out) {
+  struct exported *e = new_exported(s, schema);
+  if (!e) return ENOMEM;
+  out->device_type = s->device_type;
+  out->get_schema = device_get_schema;
+  out->get_next = device_get_next;
+  out->get_last_error = device_get_last_error;
+  out->release = device_release;
+  out->private_data = e;
+  return 0;
+}
+
+int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out) {
+  if (!cdv_host_accessible(s->device_type))
+    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
+                    "__arrow_c_stream__: the data is on %s, which the CPU cannot read; copy it with .to(\"cpu\")",
+                    cdv_device_type_name(s->device_type));
+  struct exported *e = new_exported(s, schema);
+  if (!e) return ENOMEM;
+  out->get_schema = plain_get_schema;
+  out->get_next = plain_get_next;
+  out->get_last_error = plain_get_last_error;
+  out->release = plain_release;
+  out->private_data = e;
+  return 0;
+}
+
+/* ---- imported ---- */
+struct imported {
+  struct cdv_stream s;
+  int level;
+  bool plain;
+  union {
+    struct ArrowDeviceArrayStream device;
+    struct ArrowArrayStream plain;
+  } in;
+};
+
+static int producer_failed(struct imported *i, int code, const char *doing) {
+  const char *text = i->plain ? i->in.plain.get_last_error(&i->in.plain) : i->in.device.get_last_error(&i->in.device);
+  return cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code < 0 ? EIO : code,
+                  "the producer of the stream failed in %s: %s (errno %d: %s)", doing,
+                  text ? text : "it gave no reason", code, strerror(code));
+}
+
+static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct imported *i = (struct imported *)s;
+  struct ArrowDeviceArray d;
+  memset(&d, 0, sizeof d);
+  int code;
+  if (i->plain) {
+    d.device_type = ARROW_DEVICE_CPU;
+    d.device_id = -1;
+    code = i->in.plain.get_next(&i->in.plain, &d.array);
+  } else {
+    code = i->in.device.get_next(&i->in.device, &d);
+  }
+  if (code) return producer_failed(i, code, "get_next");
+  if (!d.array.release) return 0;
+  if (d.device_type != s->device_type && d.device_type == ARROW_DEVICE_CPU && cdv_has_no_buffers(&d.array)) {
+    d.device_type = s->device_type; /* libarrow calls arrays without buffers CPU in every stream */
+    d.device_id = s->device_id;
+  }
+  int r = 0;
+  if (d.device_type != s->device_type)
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
+                 cdv_device_type_name(d.device_type), cdv_device_type_name(s->device_type));
+  if (!r) r = cdv_array_import(&d, s->schema, i->level, out);
+  if (r) d.array.release(&d.array);
+  return r;
+}
+
+static void imported_close(struct cdv_stream *s) {
+  struct imported *i = (struct imported *)s;
+  if (i->plain) {
+    if (i->in.plain.release) i->in.plain.release(&i->in.plain);
+  } else if (i->in.device.release) {
+    i->in.device.release(&i->in.device);
+  }
+  free(i);
+}
+
+/* i->in is filled; asks for the schema. */
+static int finish_import(struct imported *i, int32_t device_type, struct cdv_stream **out) {
+  struct ArrowSchema schema;
+  struct cdv_schema *s = NULL;
+  memset(&schema, 0, sizeof schema);
+  int r = i->plain ? i->in.plain.get_schema(&i->in.plain, &schema) : i->in.device.get_schema(&i->in.device, &schema);
+  if (r) {
+    r = producer_failed(i, r, "get_schema");
+  } else if (!schema.release) {
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer of the stream gave a released schema");
+  } else {
+    r = cdv_schema_import(&schema, &s);
+    if (r) schema.release(&schema);
+  }
+  if (r) {
+    imported_close(&i->s);
+    return r;
+  }
+  cdv_stream_init(&i->s, s, device_type, imported_next, imported_close);
+  cdv_schema_unref(s);
+  if (!i->plain && i->in.device.get_next == device_get_next)
+    i->s.quick = ((struct exported *)i->in.device.private_data)->stream->quick;
+  *out = &i->s;
+  return 0;
+}
+
+int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
+  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
+  struct imported *i = malloc(sizeof *i);
+  if (!i) {
+    in->release(in);
+    return cdv_fail_memory(sizeof *i, "a stream");
+  }
+  i->plain = false;
+  i->level = level;
+  i->in.device = *in;
+  in->release = NULL;
+  if (i->in.device.device_type <= 0) {
+    int32_t type = i->in.device.device_type;
+    imported_close(&i->s);
+    return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
+  }
+  return finish_import(i, i->in.device.device_type, out);
+}
+
+int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out) {
+  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
+  struct imported *i = malloc(sizeof *i);
+  if (!i) {
+    in->release(in);
+    return cdv_fail_memory(sizeof *i, "a stream");
+  }
+  i->plain = true;
+  i->level = level;
+  i->in.plain = *in;
+  in->release = NULL;
+  return finish_import(i, ARROW_DEVICE_CPU, out);
+}
+
+/* ---- copied to a device ahead of the consumer ---- */
+struct copied {
+  struct cdv_stream s;
+  struct cdv_stream *from;
+  int64_t device_id, room, count, head;
+  void *stream;
+  bool over, threaded; /* over: the source has ended or failed */
+  int failed;          /* its code, with `error` */
+  struct cdv_error error;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  pthread_t thread;
+  pid_t process;
+  bool inside, stop; /* inside: the thread is in the source or in a copy */
+  struct cdv_array *ring[];
+};
+
+/* One array of the source, copied; NULL: the end. */
+static int pull(struct copied *c, struct cdv_array **out) {
+  struct cdv_array *a;
+  int r = cdv_stream_next(c->from, &a);
+  *out = NULL;
+  if (r || !a) return r;
+  r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, out);
+  cdv_array_unref(a);
+  return r;
+}
+
+static void put(struct copied *c, struct cdv_array *a, int r) {
+  if (r) {
+    c->failed = r;
+    c->error = *cdv_error_last();
+  }
+  if (a)
+    c->ring[(c->head + c->count++) % c->room] = a;
+  else
+    c->over = true;
+}
+
+static void free_copied(struct copied *c) {
+  for (; c->count; c->count--, c->head++) cdv_array_unref(c->ring[c->head % c->room]);
+  cdv_stream_close(c->from);
+  pthread_mutex_destroy(&c->lock);
+  pthread_cond_destroy(&c->changed);
+  free(c);
+}
+
+static void *copy_ahead(void *arg) {
+  struct copied *c = arg;
+  pthread_mutex_lock(&c->lock);
+  while (!c->stop && !c->over) {
+    if (c->count == c->room) {
+      pthread_cond_wait(&c->changed, &c->lock);
+      continue;
+    }
+    c->inside = true;
+    pthread_mutex_unlock(&c->lock);
+    struct cdv_array *a;
+    int r = pull(c, &a);
+    pthread_mutex_lock(&c->lock);
+    c->inside = false;
+    put(c, a, r);
+    pthread_cond_broadcast(&c->changed);
+    if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
+      pthread_mutex_unlock(&c->lock);
+      free_copied(c);
+      return NULL;
+    }
+  }
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct copied *c = (struct copied *)s;
+  if (c->threaded) {
+    if (c->process != getpid()) return cdv_fail(CDV_STREAM, EINVAL, "the stream was made before a fork");
+    pthread_mutex_lock(&c->lock);
+    while (!c->count && !c->over) pthread_cond_wait(&c->changed, &c->lock);
+  } else {
+    while (c->count < c->room && !c->over) {
+      struct cdv_array *a;
+      int r = pull(c, &a);
+      put(c, a, r);
+    }
+  }
+  int r = 0;
+  if (c->count) {
+    *out = c->ring[c->head];
+    c->head = (c->head + 1) % c->room;
+    c->count--;
+  } else if (c->failed) {
+    *cdv_error_last() = c->error;
+    r = c->failed;
+  }
+  if (c->threaded) {
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+  }
+  return r;
+}
+
+static void copied_close(struct cdv_stream *s) {
+  struct copied *c = (struct copied *)s;
+  if (c->threaded && c->process == getpid()) {
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_t thread = c->thread;
+    if (c->inside) { /* perhaps for long: it cleans up itself */
+      c->threaded = false;
+      pthread_detach(thread);
+      pthread_mutex_unlock(&c->lock);
+      return;
+    }
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(thread, NULL);
+  }
+  free_copied(c);
+}
+
+int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
+                    struct cdv_stream **out) {
+  if (ahead < 0 || ahead > 1 << 20)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
+  size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct cdv_array *);
+  struct copied *c = calloc(1, size);
+  if (!c) return cdv_fail_memory((int64_t)size, "a stream");
+  cdv_stream_init(&c->s, s->schema, device_type, copied_next, copied_close);
+  c->from = s;
+  c->device_id = device_id;
+  c->stream = stream;
+  c->room = (int64_t)room;
+  c->s.python = s->python;
+  c->process = getpid();
+  c->threaded = ahead > 0 && !s->python;
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->changed, NULL);
+  int r = c->threaded ? pthread_create(&c->thread, NULL, copy_ahead, c) : 0;
+  if (r) c->threaded = false; /* without the thread it is only slower */
+  *out = &c->s;
+  return 0;
+}
+
+/* ---- for tests ---- */
+static void *drain_thread(void *p) {
+  struct ArrowDeviceArrayStream *s = p;
+  int64_t n = 0;
+  struct ArrowDeviceArray a;
+  for (;;) {
+    if (s->get_next(s, &a)) return (void *)-1;
+    if (!a.array.release) break;
+    a.array.release(&a.array);
+    n++;
+  }
+  s->release(s);
+  return (void *)(intptr_t)n;
+}
+
+int64_t cdv_drain_in_thread(struct ArrowDeviceArrayStream *stream) {
+  pthread_t thread;
+  void *n = NULL;
+  if (pthread_create(&thread, NULL, drain_thread, stream)) return -1;
+  pthread_join(thread, &n);
+  return (int64_t)(intptr_t)n;
+}

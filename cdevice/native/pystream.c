@@ -1,0 +1,421 @@
+/* pystream.c - device array streams as Python objects, and Python iterators as streams.
+ *
+ * A stream object is used by one thread at a time; a second one gets an exception instead of a race. */
+
+typedef struct {
+  PyObject_HEAD struct cdv_stream *stream; /* NULL: closed or handed on */
+  atomic_int busy;
+} StreamObject;
+
+static PyTypeObject *StreamBase, *stream_class;
+static const char N_STREAM[] = "arrow_array_stream", N_DEVICE_STREAM[] = "arrow_device_array_stream";
+
+static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
+  PyObject *o = ((allocfunc)PyType_GetSlot(stream_class, Py_tp_alloc))(stream_class, 0);
+  if (o) {
+    ((StreamObject *)o)->stream = s;
+    atomic_init(&((StreamObject *)o)->busy, 0);
+  } else {
+    cdv_stream_close(s);
+  }
+  return o;
+}
+
+/* Takes the stream for one call; give_back() ends it. */
+static struct cdv_stream *borrow(StreamObject *o) {
+  if (atomic_exchange(&o->busy, 1)) {
+    PyErr_SetString(PyExc_RuntimeError, "the stream is in use by another thread");
+    return NULL;
+  }
+  if (!o->stream) {
+    atomic_store(&o->busy, 0);
+    cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed, or was handed to a consumer");
+    raise_last();
+  }
+  return o->stream;
+}
+static void give_back(StreamObject *o) { atomic_store(&o->busy, 0); }
+
+/* ---- Python iterators as sources ---- */
+struct iterator {
+  struct cdv_stream s;
+  PyObject *iterator;
+  struct cdv_deferred *deferred; /* its drop, made beforehand */
+};
+
+/* A thread whose Python code waits for the answer: only there is an exception kept to be raised again. */
+static _Thread_local int asking;
+
+/* The pending exception, as what a C consumer gets; it stays at hand for a consumer in Python. */
+static int source_raised(void) {
+  PyObject *type, *value, *traceback, *number = NULL;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  int code = EIO;
+  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
+    code = ENOMEM;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
+    code = ENOTSUP;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_ValueError) || PyErr_GivenExceptionMatches(value, PyExc_TypeError))
+    code = EINVAL;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt))
+    code = EINTR;
+  else if (PyErr_GivenExceptionMatches(value, PyExc_OSError) && (number = PyObject_GetAttrString(value, "errno")) &&
+           PyLong_Check(number) && PyLong_AsLong(number) > 0)
+    code = (int)PyLong_AsLong(number);
+  PyErr_Clear();
+  PyObject *text = PyObject_Str(value), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+  PyObject *name = PyObject_GetAttrString(type, "__name__"), *name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
+  cdv_fail(CDV_STREAM, code, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
+           bytes ? PyBytes_AsString(bytes) : "without text");
+  PyErr_Clear();
+  PyObject *slot = asking ? PyThreadState_GetDict() : NULL;
+  cdv_error_last()->raised = slot != NULL;
+  if (slot) PyDict_SetItemString(slot, CAUSE, value);
+  Py_XDECREF(number);
+  Py_XDECREF(text);
+  Py_XDECREF(bytes);
+  Py_XDECREF(name);
+  Py_XDECREF(name_bytes);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return code;
+}
+
+static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct iterator *i = (struct iterator *)s;
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = enter_python(&state, &err);
+  if (r) return cdv_fail(CDV_STREAM, r, "%s", err.message);
+  PyObject *item = PyIter_Next(i->iterator);
+  if (item) {
+    struct cdv_array *a = array_of(item);
+    if (a) *out = cdv_array_ref(a);
+    Py_DECREF(item);
+  }
+  if (PyErr_Occurred()) r = source_raised();
+  PyGILState_Release(state);
+  return r;
+}
+
+static void iterator_close(struct cdv_stream *s) {
+  struct iterator *i = (struct iterator *)s;
+  drop_or_defer(i->deferred);
+  free(i);
+}
+
+/* stream_of_iterator(schema, device type, iterator of DeviceArrays) */
+static PyObject *m_stream_of_iterator(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *schema, *iterator;
+  int device_type;
+  struct cdv_owner owner;
+  if (!PyArg_ParseTuple(args, "OiO", &schema, &device_type, &iterator)) return NULL;
+  struct cdv_schema *s = schema_of(schema);
+  if (!s || make_owner(iterator, &owner)) return NULL;
+  struct iterator *i = malloc(sizeof *i);
+  if (!i) {
+    owner.drop(owner.owner);
+    return PyErr_NoMemory();
+  }
+  cdv_stream_init(&i->s, s, device_type, iterator_next, iterator_close);
+  i->s.python = true;
+  i->iterator = iterator;
+  i->deferred = owner.owner;
+  return wrap_stream(&i->s);
+}
+
+/* stream_of_arrays(schema, device type, list of DeviceArrays) */
+static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *schema, *list;
+  int device_type;
+  if (!PyArg_ParseTuple(args, "OiO!", &schema, &device_type, &PyList_Type, &list)) return NULL;
+  struct cdv_schema *s = schema_of(schema);
+  if (!s) return NULL;
+  Py_ssize_t n = PyList_Size(list);
+  struct cdv_array **arrays = malloc(((size_t)n + 1) * sizeof *arrays);
+  struct cdv_stream *out = NULL;
+  PyObject *result = NULL;
+  if (!arrays) return PyErr_NoMemory();
+  for (Py_ssize_t k = 0; k < n; k++)
+    if (!(arrays[k] = array_of(PyList_GetItem(list, k)))) goto done;
+  result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
+done:
+  free(arrays);
+  return result;
+}
+
+/* ---- import ---- */
+static PyObject *import_stream(struct ArrowDeviceArrayStream *device, struct ArrowArrayStream *plain, int level) {
+  struct cdv_stream *s;
+  int r;
+  if (device ? !device->release : !plain->release) {
+    PyErr_SetString(PyExc_ValueError, "the stream has already been consumed");
+    return NULL;
+  }
+  drain();
+  Py_BEGIN_ALLOW_THREADS r = device ? cdv_stream_import(device, level, &s) : cdv_stream_import_plain(plain, level, &s);
+  Py_END_ALLOW_THREADS return r ? raise_last() : wrap_stream(s);
+}
+
+/* import_stream(capsule, validate): "arrow_device_array_stream" or "arrow_array_stream" */
+static PyObject *m_import_stream(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *validate;
+  if (!PyArg_ParseTuple(args, "OO", &capsule, &validate)) return NULL;
+  int level = level_of(validate);
+  if (level < 0) return NULL;
+  if (PyCapsule_IsValid(capsule, N_STREAM)) return import_stream(NULL, PyCapsule_GetPointer(capsule, N_STREAM), level);
+  struct ArrowDeviceArrayStream *d = PyCapsule_GetPointer(capsule, N_DEVICE_STREAM);
+  return d ? import_stream(d, NULL, level) : NULL;
+}
+
+/* import_stream_struct(address, plain, validate) */
+static PyObject *m_import_stream_struct(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *address, *validate;
+  int plain;
+  if (!PyArg_ParseTuple(args, "OpO", &address, &plain, &validate)) return NULL;
+  int level = level_of(validate);
+  void *p = level < 0 ? NULL : PyLong_AsVoidPtr(address);
+  if (!p) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address of a struct is NULL");
+    return NULL;
+  }
+  return plain ? import_stream(NULL, p, level) : import_stream(p, NULL, level);
+}
+
+/* ---- use ---- */
+static PyObject *t_next(PyObject *self) {
+  StreamObject *o = (StreamObject *)self;
+  struct cdv_stream *s = borrow(o);
+  struct cdv_array *a = NULL;
+  int r;
+  if (!s) return NULL;
+  drain();
+  if (s->quick && !s->ordered) {
+    r = cdv_stream_next(s, &a);
+  } else {
+    asking++;
+    Py_BEGIN_ALLOW_THREADS r = cdv_stream_next(s, &a);
+    Py_END_ALLOW_THREADS asking--;
+  }
+  give_back(o);
+  if (!r) return a ? wrap_array(a) : NULL;
+  if (cdv_error_last()->raised) { /* what a Python source raised, as it was */
+    PyObject *cause = take_cause();
+    if (cause) {
+      PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
+      Py_DECREF(cause);
+      return NULL;
+    }
+  }
+  return raise_last();
+}
+
+static void free_device_stream_capsule(PyObject *c) {
+  struct ArrowDeviceArrayStream *s = PyCapsule_GetPointer(c, N_DEVICE_STREAM);
+  if (s->release) s->release(s);
+  free(s);
+}
+static void free_stream_capsule(PyObject *c) {
+  struct ArrowArrayStream *s = PyCapsule_GetPointer(c, N_STREAM);
+  if (s->release) s->release(s);
+  free(s);
+}
+
+/* Moves the stream into *device or *plain. */
+static int hand_over(StreamObject *o, PyObject *requested, struct ArrowDeviceArrayStream *device,
+                     struct ArrowArrayStream *plain) {
+  struct cdv_stream *s = borrow(o);
+  if (!s) return -1;
+  struct cdv_schema *schema = negotiate(s->schema, requested);
+  int r = schema ? 0 : -1;
+  if (schema) {
+    struct cdv_schema *other = schema == s->schema ? NULL : schema;
+    r = device ? cdv_stream_export(s, other, device) : cdv_stream_export_plain(s, other, plain);
+    cdv_schema_unref(schema);
+    if (r) raise_last();
+  }
+  if (!r) o->stream = NULL;
+  give_back(o);
+  return r ? -1 : 0;
+}
+
+static PyObject *stream_capsule(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names, int plain) {
+  PyObject *requested = NULL;
+  if ((n || names) && protocol_arguments(args, n, names, &requested)) return NULL;
+  size_t size = plain ? sizeof(struct ArrowArrayStream) : sizeof(struct ArrowDeviceArrayStream);
+  void *out = malloc(size);
+  if (!out) return PyErr_NoMemory();
+  drain();
+  if (hand_over((StreamObject *)self, requested, plain ? NULL : out, plain ? out : NULL)) {
+    free(out);
+    return NULL;
+  }
+  PyObject *c = plain ? PyCapsule_New(out, N_STREAM, free_stream_capsule)
+                      : PyCapsule_New(out, N_DEVICE_STREAM, free_device_stream_capsule);
+  if (!c) {
+    if (plain)
+      ((struct ArrowArrayStream *)out)->release(out);
+    else
+      ((struct ArrowDeviceArrayStream *)out)->release(out);
+    free(out);
+  }
+  return c;
+}
+static PyObject *t_device_stream(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  return stream_capsule(self, args, n, names, 0);
+}
+static PyObject *t_plain_stream(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  return stream_capsule(self, args, n, names, 1);
+}
+
+/* _export_struct(address, plain): writes over what is there */
+static PyObject *t_export_struct(PyObject *self, PyObject *args) {
+  PyObject *address;
+  int plain;
+  if (!PyArg_ParseTuple(args, "Op", &address, &plain)) return NULL;
+  void *out = PyLong_AsVoidPtr(address);
+  if (!out) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address of the stream struct is NULL");
+    return NULL;
+  }
+  if (hand_over((StreamObject *)self, NULL, plain ? NULL : out, plain ? out : NULL)) return NULL;
+  Py_RETURN_NONE;
+}
+
+/* _copied(device type, device id, stream handle, ahead) -> another stream; this one is used up */
+static PyObject *t_copied(PyObject *self, PyObject *args) {
+  StreamObject *o = (StreamObject *)self;
+  int type;
+  long long device, ahead;
+  PyObject *handle;
+  if (!PyArg_ParseTuple(args, "iLOL", &type, &device, &handle, &ahead)) return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if (!stream && PyErr_Occurred()) return NULL;
+  struct cdv_stream *s = borrow(o), *out = NULL;
+  if (!s) return NULL;
+  int r = cdv_stream_copy(s, type, device, stream, ahead, &out);
+  if (!r) o->stream = NULL;
+  give_back(o);
+  return r ? raise_last() : wrap_stream(out);
+}
+
+static PyObject *t_order(PyObject *self, PyObject *handle) { /* a stream handle, or None */
+  StreamObject *o = (StreamObject *)self;
+  void *stream = handle == Py_None ? NULL : PyLong_AsVoidPtr(handle);
+  if (!stream && PyErr_Occurred()) return NULL;
+  struct cdv_stream *s = borrow(o);
+  if (!s) return NULL;
+  s->order = stream;
+  s->ordered = handle != Py_None;
+  give_back(o);
+  Py_RETURN_NONE;
+}
+
+static PyObject *t_close(PyObject *self, PyObject *unused) {
+  (void)unused;
+  StreamObject *o = (StreamObject *)self;
+  if (atomic_exchange(&o->busy, 1)) {
+    PyErr_SetString(PyExc_RuntimeError, "the stream is in use by another thread");
+    return NULL;
+  }
+  struct cdv_stream *s = o->stream;
+  o->stream = NULL;
+  give_back(o);
+  if (s) {
+    Py_BEGIN_ALLOW_THREADS cdv_stream_close(s);
+    Py_END_ALLOW_THREADS drain();
+  }
+  Py_RETURN_NONE;
+}
+
+static void t_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  struct cdv_stream *s = ((StreamObject *)self)->stream;
+  freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+  if (s) {
+    PyObject *t, *v, *b;
+    PyErr_Fetch(&t, &v, &b);
+    Py_BEGIN_ALLOW_THREADS cdv_stream_close(s); /* a thread of ours, or a foreign producer, may need the GIL to end */
+    Py_END_ALLOW_THREADS PyErr_Restore(t, v, b);
+  }
+  release(self);
+  Py_DECREF(type);
+}
+
+#define STREAM_GETTER(name, expression)                         \
+  static PyObject *t_get_##name(PyObject *self, void *unused) { \
+    (void)unused;                                               \
+    StreamObject *o = (StreamObject *)self;                     \
+    struct cdv_stream *s = borrow(o);                           \
+    PyObject *result = s ? (expression) : NULL;                 \
+    if (s) give_back(o);                                        \
+    return result;                                              \
+  }
+STREAM_GETTER(device_type_id, PyLong_FromLong(s->device_type))
+STREAM_GETTER(schema, wrap_schema(cdv_schema_ref(s->schema)))
+
+static PyObject *t_get_closed(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(!((StreamObject *)self)->stream);
+}
+
+static PyObject *t_schema_capsule(PyObject *self, PyObject *unused) {
+  (void)unused;
+  StreamObject *o = (StreamObject *)self;
+  struct cdv_stream *s = borrow(o);
+  PyObject *c = s ? schema_capsule(s->schema) : NULL;
+  if (s) give_back(o);
+  return c;
+}
+
+static PyObject *t_no_constructor(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  (void)args, (void)kwargs;
+  PyErr_Format(PyExc_TypeError, "%R objects come from cdevice.asstream()", (PyObject *)type);
+  return NULL;
+}
+
+/* set_stream_class(DeviceArrayStream) */
+static PyObject *m_set_stream_class(PyObject *self, PyObject *type) {
+  (void)self;
+  Py_INCREF(type);
+  stream_class = (PyTypeObject *)type;
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef t_methods[] = {
+    {"__arrow_c_device_stream__", FAST(t_device_stream), METH_FASTCALL | METH_KEYWORDS,
+     "__arrow_c_device_stream__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol.  Uses this "
+     "stream "
+     "up: the consumer gets it.\n\nCopies nothing and does not wait; events travel with the arrays."},
+    {"__arrow_c_stream__", FAST(t_plain_stream), METH_FASTCALL | METH_KEYWORDS,
+     "__arrow_c_stream__(requested_schema=None, **kwargs)\n--\n\nThe Arrow PyCapsule protocol, for CPU memory.  Uses "
+     "this stream up: the consumer gets it.\n\nEach array's event is waited for.  Raises CannotExport for memory that "
+     "the CPU cannot read: use .to(\"cpu\")."},
+    {"__arrow_c_schema__", t_schema_capsule, METH_NOARGS,
+     "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol: the schema of every array."},
+    {"close", t_close, METH_NOARGS,
+     "close()\n--\n\nReleases the source.  Idempotent; arrays already taken stay valid."},
+    {"_export_struct", t_export_struct, METH_VARARGS, NULL},
+    {"_copied", t_copied, METH_VARARGS, NULL},
+    {"_order", t_order, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef t_getset[] = {{"device_type_id", t_get_device_type_id, NULL, "The ArrowDeviceType as int.", NULL},
+                                 {"_schema", t_get_schema, NULL, NULL, NULL},
+                                 {"closed", t_get_closed, NULL, "True after close() and after handing on.", NULL},
+                                 {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot t_slots[] = {{Py_tp_new, t_no_constructor},
+                                {Py_tp_dealloc, t_dealloc},
+                                {Py_tp_iter, PyObject_SelfIter},
+                                {Py_tp_iternext, t_next},
+                                {Py_tp_methods, t_methods},
+                                {Py_tp_getset, t_getset},
+                                {0, NULL}};
+static PyType_Spec t_spec = {"cdevice._native.Stream", sizeof(StreamObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, t_slots};

@@ -1,0 +1,159 @@
+"""Streams of device arrays: the Arrow C device stream interface in Python."""
+
+from itertools import chain
+
+from ._ext import _native
+from .convert import _address, asarray
+from .schema import asschema
+
+
+class DeviceArrayStream(_native.Stream):
+    """Arrays of one schema on one device type, one after the other; an iterator of :class:`DeviceArray`.
+
+    Comes from :func:`cdevice.asstream`.  Used once, by one thread at a time (another gets RuntimeError).  Its schema
+    is known before the first array; arrays outlive it.  ``device_type_id``, ``closed``, ``close()`` and the Arrow
+    PyCapsule methods are implemented in C.  What goes wrong at the source is raised as StreamError with the producer's
+    text, what a Python source raised as it was; after an error every call fails.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def schema(self):
+        """The :class:`Schema` of every array."""
+        return self._schema
+
+    @property
+    def device_type(self):
+        """The :class:`DeviceType` of every array, or an int for a type without a name there."""
+        from ._device import Device
+
+        return Device(self.device_type_id).type
+
+    def to(self, device, *, stream=None, prefetch=2):
+        """The same arrays on another device: a new stream; this one is used up.
+
+        ``prefetch``: so many arrays are copied before they are asked for, in a thread of their own, or, where the
+        source is a Python iterator, when the one before is taken.  At most ``prefetch + 1`` copies exist that were not
+        handed out.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
+        """
+        from ._core import check, ffi, lib, need_reaper
+        from ._device import device as as_device
+        from .registry import need_backend, stream_handle
+
+        target = as_device(device)
+        here = self.device_type_id
+        for type_id in (target.type_id, here):
+            need_backend(type_id)
+            check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
+        need_reaper()  # threads of ours release what Python may own
+        handle = stream_handle(here if target.type_id == 1 else target.type_id, stream)
+        return self._copied(target.type_id, target.id, handle, prefetch)
+
+    def iterate(self, stream=None):
+        """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host
+        does not wait where the device can.  None: nothing waits, arrays carry their events."""
+        from .registry import stream_handle
+
+        self._order(None if stream is None else stream_handle(self.device_type_id, stream))
+        return self
+
+    def export_to_c(self, address):
+        """Moves this stream into the ArrowDeviceArrayStream at ``address`` (int or cffi pointer), writing over it."""
+        self._export_struct(_address(address), False)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def __repr__(self):
+        if self.closed:
+            return "<cdevice.DeviceArrayStream closed>"
+        from ._device import type_name
+
+        return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+
+
+_native.set_stream_class(DeviceArrayStream)
+
+
+def import_stream_from_c(address, *, validate="structure"):
+    """A DeviceArrayStream from the address of an ArrowDeviceArrayStream (int or cffi pointer).
+
+    Moves out of the struct.  Calls its get_schema; when that fails, the stream is released and StreamError raised.
+    """
+    return _native.import_stream_struct(_address(address), False, validate)
+
+
+def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate="structure"):
+    """A :class:`DeviceArrayStream` of ``obj``.
+
+    Takes what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__`` (tables and readers of pyarrow, polars,
+    duckdb, pandas, nanoarrow), one array (anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``), a list
+    of what :func:`asarray` takes, and any other iterable of such, a generator for example, which is asked for each item
+    when it is needed, but for the first: that one tells the schema and the device now.  ``schema``: needed where an
+    iterable may be empty; a request to Arrow producers.  ``device``, ``stream``, ``prefetch``: see
+    :meth:`DeviceArrayStream.to`.
+    ``validate``: for each array, as in :func:`asarray`.
+
+    Raises StreamError where a producer cannot give its schema, ArgumentError for an empty iterable without ``schema``,
+    TypeError.
+    """
+    if validate not in ("structure", "full", None):
+        raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
+    want = None if schema is None else asschema(schema)
+    out = _from_object(obj, want, validate)
+    if device is not None:
+        return out.to(device, stream=stream, prefetch=prefetch)
+    return out if stream is None else out.iterate(stream)
+
+
+def _from_object(obj, want, validate):
+    if isinstance(obj, DeviceArrayStream):
+        _require(obj, want)
+        return obj
+    for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
+        method = getattr(obj, name, None)
+        if method is not None:
+            capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
+            out = _native.import_stream(capsule, validate)
+            _require(out, want)
+            return out
+    if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
+        obj = [obj]
+    if isinstance(obj, (list, tuple)):
+        arrays = [asarray(x, schema=want, validate=validate) for x in obj]
+        first, schema = _first(arrays, want)
+        return _native.stream_of_arrays(schema, first, arrays)
+    if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
+        raise TypeError(
+            f"{type(obj).__name__} cannot become a stream: it is no Arrow stream, array, or iterable of arrays"
+        )
+    from ._core import need_reaper
+
+    need_reaper()  # the iterator may be dropped by a thread that never saw Python
+    arrays = (asarray(x, schema=want, validate=validate) for x in obj)
+    head = [x for x in (next(arrays, None),) if x is not None]
+    first, schema = _first(head, want)
+    return _native.stream_of_iterator(schema, first, chain(head, arrays))
+
+
+def _first(arrays, want):
+    """(device type, schema) of what begins with these arrays."""
+    if arrays:
+        return arrays[0].device_type_id, arrays[0].schema if want is None else want
+    if want is None:
+        from .errors import ArgumentError
+
+        raise ArgumentError("without arrays the schema is unknown: pass schema=")
+    return 1, want
+
+
+def _require(stream, want):
+    if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
+        from .errors import ArgumentError
+
+        stream.close()
+        raise ArgumentError("the stream has another schema than asked for; nothing is converted here")

@@ -1,0 +1,621 @@
+"""Streams of device arrays: what comes in, what goes out, who is refused, and who owns what."""
+
+import ctypes
+import errno
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import cdevice
+from cdevice._ext import _native, ffi, lib
+from cdevice.testing.fake import FakeBackend
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+TABLE = pa.table({"a": [1, 2, None], "b": ["x", "yy", None]})
+ROWS = TABLE.to_pylist()
+
+
+class Once:
+    """Hands the stream on through a capsule, as another library would."""
+
+    def __init__(self, stream, plain=False):
+        self.stream, self.plain = stream, plain
+        if plain:
+            self.__arrow_c_stream__ = lambda requested_schema=None: stream.__arrow_c_stream__(requested_schema)
+        else:
+            self.__arrow_c_device_stream__ = lambda requested_schema=None: stream.__arrow_c_device_stream__(
+                requested_schema
+            )
+
+
+PRODUCERS = []
+
+
+class Producer:
+    """A device stream in Python callbacks: what it answers is up to the test."""
+
+    def __init__(self, arrays=(), device_type=1, schema=TABLE.schema, schema_code=0, end_code=0, text=b"no more ink"):
+        self.arrays, self.schema, self.text = list(arrays), schema, text
+        self.schema_code, self.end_code = schema_code, end_code
+        self.released = self.schemas = self.asked = 0
+        self.struct = ffi.new("struct ArrowDeviceArrayStream *")
+        PRODUCERS.append(self)  # a thread may be inside when the test ends
+        self._keep = [
+            ffi.callback("int(struct ArrowDeviceArrayStream *, struct ArrowSchema *)", self._get_schema),
+            ffi.callback("int(struct ArrowDeviceArrayStream *, struct ArrowDeviceArray *)", self._get_next),
+            ffi.callback("const char *(struct ArrowDeviceArrayStream *)", self._get_last_error),
+            ffi.callback("void(struct ArrowDeviceArrayStream *)", self._release),
+        ]
+        self._text = ffi.new("char[]", text) if text is not None else ffi.NULL
+        s = self.struct
+        s.device_type = device_type
+        s.get_schema, s.get_next, s.get_last_error, s.release = self._keep
+
+    def _get_schema(self, _, out):
+        self.schemas += 1
+        if self.schema_code:
+            return self.schema_code
+        self.schema._export_to_c(int(ffi.cast("uintptr_t", out)))
+        return 0
+
+    def _get_next(self, _, out):
+        self.asked += 1
+        if not self.arrays:
+            out.array.release = ffi.NULL
+            return self.end_code
+        array, device_type, device_id = self.arrays.pop(0)
+        cdevice.asarray(array)._export_structs(int(ffi.cast("uintptr_t", out)), 0)
+        out.device_type, out.device_id = device_type, device_id
+        return 0
+
+    def _get_last_error(self, _):
+        return self._text
+
+    def _release(self, s):
+        self.released += 1
+        s.release = ffi.NULL
+
+
+def batch():
+    return TABLE.to_batches()[0]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    gc.collect()
+    _native.drain()
+    before = lib.cdv_live_streams(), lib.cdv_live_exports()
+    yield
+    pause = threading.Event()
+    for _ in range(2000):
+        gc.collect()
+        _native.drain()
+        if lib.cdv_live_streams() <= before[0] and lib.cdv_live_exports() <= before[1]:
+            return
+        pause.wait(0.001)
+    raise AssertionError((before, lib.cdv_live_streams(), lib.cdv_live_exports()))
+
+
+@pytest.fixture(scope="module")
+def fake():
+    b = FakeBackend(5101, "streamed")
+    cdevice.register_backend(b)
+    yield b
+    cdevice.unregister_backend(b.device_type)
+
+
+# ---- what comes in ----
+def table_likes():
+    yield "pyarrow table", lambda: TABLE
+    yield "pyarrow reader", lambda: TABLE.to_reader()
+    yield "pyarrow batches", lambda: TABLE.to_batches()
+    yield "generator", lambda: (b for b in TABLE.to_batches())
+    yield "one batch", batch
+    yield "device arrays", lambda: (cdevice.asarray(batch()),)
+    yield "polars", lambda: pytest.importorskip("polars", reason="pip install polars").DataFrame(TABLE.to_pydict())
+    yield "duckdb", lambda: pytest.importorskip("duckdb", reason="pip install duckdb").sql("select * from TABLE")
+    yield "nanoarrow", lambda: pytest.importorskip("nanoarrow", reason="pip install nanoarrow").ArrayStream(TABLE)
+    yield "arro3", lambda: pytest.importorskip("arro3.core", reason="pip install arro3-core").Table.from_arrow(TABLE)
+
+
+@pytest.mark.parametrize("name,make", list(table_likes()), ids=[n for n, _ in table_likes()])
+def test_what_holds_batches_becomes_a_stream(name, make):
+    if name == "duckdb":
+        duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+        connection = duckdb.connect()
+        connection.register("t", TABLE)
+        obj = connection.sql("select * from t")
+    else:
+        obj = make()
+    stream = cdevice.asstream(obj)
+    assert stream.schema.names == ["a", "b"]
+    assert stream.device_type == cdevice.DeviceType.CPU
+    assert [row for b in stream for row in b.to_pylist()] == ROWS
+    assert list(stream) == []
+
+
+def test_pandas_frames_become_streams():
+    pd = pytest.importorskip("pandas", reason="pip install pandas")
+    stream = cdevice.asstream(pd.DataFrame({"a": [1, 2]}))
+    assert [r for b in stream for r in b.to_pylist()] == [{"a": 1}, {"a": 2}]
+
+
+def test_chunked_arrays_are_streams_of_their_type_also_without_chunks():
+    stream = cdevice.asstream(pa.chunked_array([[1, 2], [], [3]]))
+    assert stream.schema.type == "int64"
+    assert [b.to_pylist() for b in stream] == [[1, 2], [], [3]]
+    stream = cdevice.asstream(pa.chunked_array([], pa.int32()))
+    assert stream.schema.type == "int32" and list(stream) == []
+
+
+def test_an_empty_iterable_needs_a_schema():
+    with pytest.raises(cdevice.ArgumentError, match="schema="):
+        cdevice.asstream([])
+    with pytest.raises(cdevice.ArgumentError, match="schema="):
+        cdevice.asstream(iter(()))
+    assert list(cdevice.asstream(iter(()), schema="int64")) == []
+
+
+def test_other_things_are_refused_by_name():
+    with pytest.raises(TypeError, match="int cannot become a stream"):
+        cdevice.asstream(3)
+    with pytest.raises(ValueError, match="validate"):
+        cdevice.asstream(TABLE, validate="yes")
+    with pytest.raises(TypeError, match="asstream"):
+        cdevice.DeviceArrayStream()
+
+
+def test_a_generator_is_asked_for_one_item_at_a_time():
+    asked = []
+
+    def source():
+        for i in range(4):
+            asked.append(i)
+            yield cdevice.asarray([i])
+
+    stream = cdevice.asstream(source())
+    assert asked == [0]  # tells the schema
+    for i, item in enumerate(stream):
+        assert item.to_pylist() == [i] and asked == list(range(i + 1))
+
+
+def test_closing_a_stream_closes_the_generator():
+    ended = []
+
+    def source():
+        try:
+            while True:
+                yield batch()
+        finally:
+            ended.append(True)
+
+    with cdevice.asstream(source()) as stream:
+        next(stream)
+    assert ended == [True] and stream.closed
+    with pytest.raises(cdevice.Released, match="closed"):
+        next(stream)
+    with pytest.raises(cdevice.Released):
+        _ = stream.schema
+    stream.close()
+
+
+# ---- what goes out ----
+def test_every_array_arrives_through_the_device_protocol_with_the_same_buffers():
+    arrays = [cdevice.asarray(batch()) for _ in range(3)]
+    got = list(cdevice.asstream(Once(cdevice.asstream(arrays))))
+    assert [g.to_pylist() for g in got] == [ROWS] * 3
+    assert [[b.address for c in g.children for b in c.buffers] for g in got] == [
+        [b.address for c in a.children for b in c.buffers] for a in arrays
+    ]
+
+
+def test_pyarrow_reads_every_stream_that_the_cpu_can_read():
+    assert pa.table(cdevice.asstream([batch()] * 3)).to_pylist() == ROWS * 3
+    assert pa.table(cdevice.asstream(b for b in [batch()] * 3)).to_pylist() == ROWS * 3
+    assert pa.table(cdevice.asstream(Once(cdevice.asstream(TABLE)))).to_pylist() == ROWS
+    sliced = cdevice.asarray(pa.concat_tables([TABLE] * 2).combine_chunks().to_batches()[0])[1:5]
+    assert pa.table(cdevice.asstream([sliced])).to_pylist() == (ROWS * 2)[1:5]
+    assert pa.chunked_array(cdevice.asstream(pa.chunked_array([[1], [2]]))).to_pylist() == [1, 2]
+
+
+def test_a_capsule_is_consumed_once_and_a_stream_handed_on_is_closed():
+    stream = cdevice.asstream(TABLE)
+    capsule = stream.__arrow_c_device_stream__()
+    assert stream.closed
+    with pytest.raises(cdevice.Released, match="handed"):
+        stream.__arrow_c_stream__()
+    assert len(list(_native.import_stream(capsule, "structure"))) == 1
+    with pytest.raises(ValueError, match="already been consumed"):
+        _native.import_stream(capsule, "structure")
+
+
+def test_dropping_an_unused_capsule_releases_the_source():
+    p = Producer()
+    capsule = cdevice.import_stream_from_c(p.struct).__arrow_c_device_stream__()
+    assert p.released == 0
+    del capsule
+    assert p.released == 1
+
+
+def test_requested_schema_is_granted_where_only_labels_differ():
+    want = pa.schema([pa.field("x", pa.int64()), pa.field("y", pa.string())])
+    assert pa.RecordBatchReader.from_stream(cdevice.asstream(TABLE), want).schema.names == ["x", "y"]
+    other = cdevice.asschema(pa.schema([("x", pa.float32()), ("y", pa.string())]))
+    capsule = cdevice.asstream(TABLE).__arrow_c_device_stream__(other.__arrow_c_schema__())
+    assert _native.import_stream(capsule, None).schema.names == ["a", "b"]  # its own: best effort
+    with pytest.raises(ValueError, match="1 fields"):
+        cdevice.asstream(TABLE).__arrow_c_stream__(cdevice.asschema(pa.schema([("x", "int64")])).__arrow_c_schema__())
+    with pytest.raises(NotImplementedError, match="later"):
+        cdevice.asstream(TABLE).__arrow_c_device_stream__(later=1)
+    assert cdevice.asstream(TABLE).__arrow_c_device_stream__(later=None)
+
+
+def test_memory_that_the_cpu_cannot_read_goes_out_through_the_device_protocol_only(fake):
+    there = cdevice.asstream(TABLE).to("streamed")
+    with pytest.raises(cdevice.CannotExport, match=r'\.to\("cpu"\)'):
+        there.__arrow_c_stream__()
+    assert not there.closed
+    received = cdevice.asstream(Once(there))
+    assert received.device_type == fake.device_type
+    assert [r for b in received.to("cpu") for r in b.to_pylist()] == ROWS
+
+
+def test_a_ready_stream_is_drained_by_a_thread_while_another_holds_the_gil():
+    code = """
+import ctypes, cdevice
+from cdevice._ext import ffi, lib
+out = ffi.new("struct ArrowDeviceArrayStream *")
+arrays = [cdevice.asarray([i]) for i in range(100)]
+cdevice.asstream(arrays).export_to_c(out)
+address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "cdv_drain_in_thread")))
+drain = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)  # keeps the GIL
+print(drain(int(ffi.cast("uintptr_t", out))))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.stdout.split() == ["100"], done.stderr
+
+
+def child_env():
+    import os
+
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+# ---- the rules of the C interface ----
+def test_the_end_comes_again_and_again():
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    cdevice.asstream([batch()] * 2).export_to_c(out)
+    array = ffi.new("struct ArrowDeviceArray *")
+    lengths = []
+    for _ in range(5):
+        assert out.get_next(out, array) == 0
+        lengths.append(array.array.length if array.array.release else None)
+        if array.array.release:
+            assert list(array.reserved) == [0, 0, 0]
+            array.array.release(ffi.addressof(array, "array"))
+    assert lengths == [3, 3, None, None, None]
+    assert out.get_last_error(out) == ffi.NULL
+    out.release(out)
+    assert out.release == ffi.NULL
+
+
+def test_the_schema_may_be_asked_for_at_any_time_and_outlives_the_stream():
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    cdevice.asstream([batch()]).export_to_c(out)
+    schemas = [ffi.new("struct ArrowSchema *") for _ in range(3)]
+    array = ffi.new("struct ArrowDeviceArray *")
+    assert out.get_schema(out, schemas[0]) == 0
+    assert out.get_next(out, array) == 0
+    assert out.get_schema(out, schemas[1]) == 0
+    out.get_next(out, ffi.new("struct ArrowDeviceArray *"))
+    assert out.get_schema(out, schemas[2]) == 0
+    out.release(out)
+    for s in schemas:
+        assert pa.Schema._import_from_c(int(ffi.cast("uintptr_t", s))).names == ["a", "b"]
+    cdevice.asschema(TABLE.schema)
+    assert array.array.length == 3
+    array.array.release(ffi.addressof(array, "array"))
+
+
+def test_an_error_gives_code_and_text_until_the_next_call_and_stays():
+    def source():
+        yield batch()
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    cdevice.asstream(source()).export_to_c(out)
+    array = ffi.new("struct ArrowDeviceArray *")
+    assert out.get_next(out, array) == 0
+    array.array.release(ffi.addressof(array, "array"))
+    assert out.get_next(out, array) == errno.ENOSPC
+    text = out.get_last_error(out)
+    assert b"the disk is full" in ffi.string(text)
+    assert b"the disk is full" in ffi.string(out.get_last_error(out))
+    assert out.get_next(out, array) != 0  # never again
+    assert b"failed before" in ffi.string(out.get_last_error(out))
+    schema = ffi.new("struct ArrowSchema *")
+    assert out.get_schema(out, schema) == 0 and out.get_last_error(out) == ffi.NULL
+    schema.release(schema)
+    out.release(out)
+
+
+@pytest.mark.parametrize(
+    "error,code",
+    [
+        (ValueError, errno.EINVAL),
+        (MemoryError, errno.ENOMEM),
+        (NotImplementedError, errno.ENOTSUP),
+        (KeyError, errno.EIO),
+    ],
+)
+def test_what_a_python_source_raises_is_raised_as_it_was_here_and_told_to_others(error, code):
+    error = error("no such luck")
+
+    def source():
+        yield batch()
+        raise error
+
+    stream = cdevice.asstream(source())
+    next(stream)
+    with pytest.raises(type(error)) as e:
+        next(stream)
+    assert e.value is error
+    with pytest.raises(cdevice.StreamError, match="failed before"):
+        next(stream)
+    with pytest.raises(cdevice.Error, match=str(error.args[0])) as e:
+        list(cdevice.asstream(Once(cdevice.asstream(source()))))
+    assert e.value.code == code and e.value.__cause__ is error
+    with pytest.raises(Exception, match=str(error.args[0])):
+        pa.table(cdevice.asstream(source()))
+
+
+def test_a_failing_schema_releases_the_stream_and_gives_its_text():
+    p = Producer(schema_code=errno.EACCES, text=b"locked door")
+    with pytest.raises(cdevice.StreamError, match="get_schema: locked door") as e:
+        cdevice.import_stream_from_c(p.struct)
+    assert e.value.code == errno.EACCES and p.released == 1
+
+
+def test_a_failing_next_raises_with_its_text_and_a_producer_without_text_is_survived():
+    for text in (b"no more ink", None):
+        p = Producer([(batch(), 1, -1)], end_code=errno.ECONNRESET, text=text)
+        stream = cdevice.import_stream_from_c(p.struct)
+        assert len(next(stream)) == 3
+        with pytest.raises(cdevice.StreamError, match="no more ink" if text else "no reason") as e:
+            next(stream)
+        assert e.value.code == errno.ECONNRESET
+        asked = p.asked
+        with pytest.raises(cdevice.StreamError):
+            next(stream)
+        assert p.asked == asked  # a failed producer is left alone
+        stream.close()
+        assert p.released == 1
+
+
+def test_an_array_on_another_device_type_is_refused_and_released(fake):
+    p = Producer([(batch(), fake.device_type, 0)])
+    stream = cdevice.import_stream_from_c(p.struct)
+    with pytest.raises(cdevice.StreamError, match="streamed"):
+        next(stream)
+    stream.close()
+    with pytest.raises(cdevice.StreamError, match="streamed in a stream on cpu"):
+        list(cdevice.asstream([cdevice.asarray([1]), cdevice.asarray([1]).to("streamed")]))
+
+
+def test_an_array_that_calls_itself_cpu_is_accepted_where_it_has_no_buffers(fake):
+    empty = pa.record_batch({"n": pa.nulls(3)})
+    p = Producer([(empty, 1, -1)], device_type=fake.device_type, schema=empty.schema)
+    (got,) = list(cdevice.import_stream_from_c(p.struct))
+    assert got.device_type == fake.device_type and len(got) == 3
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    there = cdevice.asarray(pa.nulls(2)).to("streamed:1")
+    cdevice.asstream([there, cdevice.asarray(pa.nulls(3))]).export_to_c(out)
+    array = ffi.new("struct ArrowDeviceArray *")
+    for _ in range(2):
+        assert out.get_next(out, array) == 0
+        assert array.device_type == out.device_type
+        array.array.release(ffi.addressof(array, "array"))
+    out.release(out)
+
+
+def test_an_array_with_another_schema_is_refused():
+    with pytest.raises(cdevice.StreamError, match="another schema"):
+        list(cdevice.asstream([cdevice.asarray([1]), cdevice.asarray(["x"])]))
+    with pytest.raises(cdevice.StreamError, match="fields differ"):
+        list(cdevice.asstream([pa.record_batch({"a": [1]}), pa.record_batch({"b": [1]})]))
+    p = Producer([(pa.record_batch({"a": [1]}), 1, -1)])
+    with pytest.raises(cdevice.InvalidArray):
+        list(cdevice.import_stream_from_c(p.struct))
+
+
+def test_a_stream_on_no_device_type_is_refused_and_released():
+    p = Producer(device_type=0)
+    with pytest.raises(cdevice.StreamError, match="device type 0"):
+        cdevice.import_stream_from_c(p.struct)
+    assert p.released == 1
+    with pytest.raises(ValueError, match="NULL"):
+        cdevice.import_stream_from_c(0)
+
+
+def test_moving_a_stream_leaves_the_struct_released_and_arrays_outlive_it():
+    p = Producer([(batch(), 1, -1)])
+    stream = cdevice.import_stream_from_c(p.struct)
+    assert p.struct.release == ffi.NULL and p.schemas == 1
+    got = next(stream)
+    del stream
+    assert p.released == 1 and got.to_pylist() == ROWS
+    with pytest.raises(ValueError, match="already been consumed"):
+        cdevice.import_stream_from_c(p.struct)
+
+
+def test_bad_contents_are_found_where_asked_for():
+    bad = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(bytes(4) + b"\x02\0\0\0\x01\0\0\0"), pa.py_buffer(b"ab")]
+    )
+
+    def make():
+        return Producer([(bad, 1, -1)], schema=pa.field("", pa.string()))
+
+    assert len(list(cdevice.import_stream_from_c(make().struct))) == 1
+    with pytest.raises(cdevice.InvalidArray):
+        list(cdevice.import_stream_from_c(make().struct, validate="full"))
+
+
+# ---- threads ----
+def test_a_second_thread_gets_an_exception_while_the_first_is_inside():
+    inside, leave = threading.Event(), threading.Event()
+
+    def source():
+        yield batch()
+        inside.set()
+        leave.wait(30)
+        yield batch()
+
+    stream = cdevice.asstream(source())
+    next(stream)
+    got = []
+    t = threading.Thread(target=lambda: got.append(next(stream)))
+    t.start()
+    assert inside.wait(30)
+    for use in (lambda: next(stream), stream.close, stream.__arrow_c_device_stream__):
+        with pytest.raises(RuntimeError, match="another thread"):
+            use()
+    leave.set()
+    t.join(30)
+    assert len(got[0]) == 3
+
+
+def test_threads_may_take_turns_and_a_foreign_thread_may_release():
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    cdevice.asstream(b for b in [batch()] * 50).export_to_c(out)
+    assert lib.cdv_drain_in_thread(out) == 50
+    assert out.release == ffi.NULL
+    stream = cdevice.asstream(TABLE.to_batches() * 4)
+    got = []
+    for _ in range(4):
+        t = threading.Thread(target=lambda: got.append(next(stream)))
+        t.start()
+        t.join(30)
+    assert len(got) == 4
+
+
+# ---- to a device ----
+def test_batches_are_copied_ahead_of_the_consumer_but_no_further(fake):
+    for prefetch in (0, 1, 3):
+        asked = 0
+
+        def source():
+            nonlocal asked
+            for _ in range(10):
+                asked += 1
+                yield batch()
+
+        stream = cdevice.asstream(source()).to("streamed", prefetch=prefetch)
+        assert asked == 1
+        for taken in range(1, 11):
+            assert next(stream).device_type == fake.device_type
+            assert asked == min(10, taken + prefetch)
+        assert next(stream, None) is None
+
+
+def test_a_source_in_c_is_copied_ahead_by_a_thread_but_no_further(fake):
+    p = Producer([(batch(), 1, -1)] * 20)
+    most = 0
+    taken = 0
+    original = p._get_next
+
+    stream = cdevice.import_stream_from_c(p.struct).to("streamed", prefetch=2)
+    pause = threading.Event()
+    for _ in range(5000):
+        if p.asked >= 3:
+            break
+        pause.wait(0.001)
+    assert p.asked == 3  # without being asked
+    for a in stream:
+        taken += 1
+        most = max(most, p.asked - taken)
+        assert a.to("cpu").to_pylist() == ROWS
+    assert taken == 20 and most <= 4 and original  # one more may be on its way while one is taken
+    assert p.released == 0
+    stream.close()
+    assert p.released == 1
+
+
+def test_an_error_at_the_source_comes_after_the_arrays_before_it(fake):
+    p = Producer([(batch(), 1, -1)] * 3, end_code=errno.EPIPE)
+    stream = cdevice.import_stream_from_c(p.struct).to("streamed", prefetch=5)
+    for _ in range(3):
+        next(stream)
+    with pytest.raises(cdevice.StreamError, match="no more ink") as e:
+        next(stream)
+    assert e.value.code == errno.EPIPE
+
+
+def test_closing_early_leaves_nothing_behind(fake):
+    for taken in range(4):
+        p = Producer([(batch(), 1, -1)] * 20)
+        stream = cdevice.import_stream_from_c(p.struct).to("streamed", prefetch=2)
+        for _ in range(taken):
+            next(stream)
+        stream.close()
+        pause = threading.Event()
+        for _ in range(5000):
+            if p.released:
+                break
+            pause.wait(0.001)
+        assert p.released == 1
+
+
+def test_a_held_queue_holds_the_events_not_the_host(fake):
+    with fake.gate():
+        stream = cdevice.asstream([batch()] * 5).to("streamed", prefetch=1)
+        arrays = list(stream)
+        assert len(arrays) == 5 and not any(a.ready for a in arrays)
+    assert [a.to("cpu").to_pylist() for a in arrays] == [ROWS] * 5
+
+
+def test_a_consumers_queue_waits_for_each_array_on_the_device(fake):
+    with fake.gate(0):
+        there = cdevice.asstream([batch()] * 3).to("streamed", prefetch=0)
+        got = list(there.iterate(stream=77))  # another queue: the host is not held
+        assert len(got) == 3 and not got[0].ready
+        passed = threading.Event()
+        fake._stream(77).work.put(passed.set)
+        assert not passed.is_set()  # behind the events, which the gate holds
+    assert passed.wait(30)
+
+
+def test_ten_thousand_batches_leave_the_memory_as_it_was(fake):
+    import resource
+
+    def run(n):
+        arrays = (cdevice.asarray([i]) for i in range(n))
+        assert sum(len(a) for a in cdevice.asstream(arrays).to("cpu", prefetch=2)) == n
+        ready = [cdevice.asarray([1])] * n
+        assert sum(1 for _ in cdevice.asstream(Once(cdevice.asstream(ready))).to("cpu", prefetch=4)) == n
+
+    run(2000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run(10000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096  # KiB
+
+
+def test_prefetch_has_a_range_and_an_unknown_device_leaves_the_stream():
+    stream = cdevice.asstream(TABLE)
+    with pytest.raises(cdevice.ArgumentError, match="prefetch"):
+        stream.to("cpu", prefetch=-1)
+    with pytest.raises(cdevice.BackendUnavailable):
+        stream.to("777:0")
+    assert not stream.closed and len(list(stream)) == 1
+
+
+def test_an_object_says_what_it_is():
+    stream = cdevice.asstream(TABLE)
+    assert repr(stream) == "<cdevice.DeviceArrayStream of struct<a: int64, b: string> on cpu>"
+    stream.close()
+    assert "closed" in repr(stream)
+    assert ctypes.sizeof(ctypes.c_void_p) * 6 >= ffi.sizeof("struct ArrowDeviceArrayStream")
