@@ -121,6 +121,14 @@ def _from_object(obj, want, validate):
             out = _native.import_stream(capsule, validate)
             _require(out, want)
             return out
+    if hasattr(obj, "__aiter__"):
+        from .aio import Consumer
+
+        if isinstance(obj, Consumer):
+            out = obj.as_stream()
+            _require(out, want)
+            return out
+        raise TypeError("an async iterable becomes a stream through cdevice.aio.produce() and consume()")
     if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
         obj = [obj]
     if isinstance(obj, (list, tuple)):

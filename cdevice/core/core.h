@@ -87,6 +87,59 @@ struct cdv_schema; /* counted, immutable */
 struct cdv_array;  /* counted, immutable: one node of an array, with the slice taken of it */
 struct cdv_stream; /* of one owner, used by one thread at a time */
 
+/* ---- produce.c: feeds an ArrowAsyncDeviceStreamHandler from a stream ---- */
+struct cdv_production; /* counted */
+#define CDV_RUNNING 0
+#define CDV_FINISHED 1  /* the whole source was sent */
+#define CDV_CANCELLED 2 /* by the consumer */
+#define CDV_REFUSED 3   /* a handler's callback returned an error */
+#define CDV_FAILED 4    /* the source failed, or the consumer asked for nonsense: on_error was called */
+#define CDV_STOPPED 5   /* by cdv_production_stop: on_error was called with ECANCELED */
+/* Sends everything from this thread and returns when the handler was released.  Once.  Blocks. */
+void cdv_production_run(struct cdv_production *p);
+/* The same on a thread of its own. */
+int cdv_production_start(struct cdv_production *p);
+/* Ends it soon, in an error for the consumer.  Never blocks; any thread. */
+void cdv_production_stop(struct cdv_production *p);
+/* Blocks up to so many nanoseconds (< 0: without limit) until the handler was released: 1, or 0. */
+int cdv_production_wait(struct cdv_production *p, int64_t nanoseconds);
+/* CDV_*; *code: the errno of a refusal or a failure.  The failure is then this thread's last error. */
+int cdv_production_ending(struct cdv_production *p, int *code);
+/* Tasks handed out so far, and of these not extracted. */
+int64_t cdv_production_sent(struct cdv_production *p, int64_t *unextracted);
+/* Was it cancelled, stopped or asked for nonsense?  For sources that wait for something else. */
+int cdv_production_interrupted(struct cdv_production *p);
+void cdv_production_unref(struct cdv_production *p);
+/* For a source that fails before there is a stream: on_error and release, on this thread. */
+int cdv_produce_failure(struct ArrowAsyncDeviceStreamHandler *handler, int code, const char *message);
+
+/* ---- consume.c: takes what a producer sends to its handler ---- */
+struct cdv_consumer; /* counted */
+#define CDV_HAS_SCHEMA 1
+#define CDV_ENDED 2  /* the end or an error came, or release: the producer is no longer called */
+#define CDV_CLOSED 4 /* by us */
+#define CDV_LET_GO 8 /* the producer has released the handler */
+#define CDV_FAULT 16 /* an error waits behind what came before it */
+int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out);
+/* For the producer.  From the first call on it is valid until the producer releases it, whatever happens here. */
+struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c);
+int cdv_consumer_state(struct cdv_consumer *c);
+int32_t cdv_consumer_device_type(struct cdv_consumer *c); /* 0 before the schema */
+/* Blocks up to so many nanoseconds (< 0: without limit) until there is an array, a schema (when schema != 0), an end:
+ * 1, or 0. */
+int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds);
+/* A descriptor that becomes readable after cdv_consumer_arm; the caller reads it empty.  -1: none to be had. */
+int cdv_consumer_descriptor(struct cdv_consumer *c);
+/* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: the descriptor will tell. */
+int cdv_consumer_arm(struct cdv_consumer *c, int schema, int released);
+/* Cancels the producer, drops what waits.  Idempotent, any thread; waits for a call of cdv_consumer_take to leave the
+ * queue, never for the producer. */
+void cdv_consumer_close(struct cdv_consumer *c);
+/* What is wrong, as this thread's last error; 0: nothing. */
+int cdv_consumer_error(struct cdv_consumer *c);
+int64_t cdv_consumer_waiting(struct cdv_consumer *c); /* tasks that wait unextracted */
+int64_t cdv_live_async(void);                         /* productions and consumers, for leak checks */
+
 /* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
 struct cdv_owner {
   void (*drop)(void *owner);
@@ -311,9 +364,10 @@ struct cdv_stream {
   int (*next)(struct cdv_stream *self, struct cdv_array **out);
   /* Frees what next needed, and the struct.  Any thread. */
   void (*close)(struct cdv_stream *self);
-  bool quick;   /* next neither blocks nor enters Python */
-  bool python;  /* next enters Python */
-  bool ordered; /* `order`, a stream of this device type, waits for each array's event */
+  char *metadata; /* of the array that came last, malloc'ed, or NULL */
+  bool quick;     /* next neither blocks nor enters Python */
+  bool python;    /* next enters Python */
+  bool ordered;   /* `order`, a stream of this device type, waits for each array's event */
   void *order;
   int state;     /* open, ended, failed */
   char why[256]; /* of the failure */
@@ -341,6 +395,29 @@ int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, str
  * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
 int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
                     struct cdv_stream **out);
+
+/* ---- produce.c ---- */
+/* owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or NULL); on an error source stays the
+ * caller's.  The handler is the consumer's; it must live until its release is called.  Nothing is called before run or
+ * start. */
+int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
+                       struct cdv_production **out);
+struct cdv_production *cdv_production_ref(struct cdv_production *p);
+extern atomic_llong cdv_async_objects;
+/* Is this producer one of ours, and so valid while anything of it is held? */
+bool cdv_is_production(const struct ArrowAsyncProducer *p);
+
+/* ---- consume.c ---- */
+void cdv_consumer_unref(struct cdv_consumer *c); /* of the owner: closes it */
+/* The next array, extracted on this thread; 0 with *out NULL: the end; EAGAIN (no error set): nothing after that many
+ * nanoseconds (< 0: no limit).  metadata: where not NULL, the task's, malloc'ed, or NULL.  What came before an error is
+ * given first. */
+int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out, char **metadata);
+struct cdv_schema *cdv_consumer_schema(struct cdv_consumer *c); /* borrowed; NULL before it came */
+const char *cdv_consumer_metadata(struct cdv_consumer *c);      /* of the producer; NULL: none */
+/* As a stream.  owns: takes over the owner's reference; on an error it stays the caller's.  Blocks until the schema is
+ * there. */
+int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out);
 
 /* ---- check.c ---- */
 /* Checks a struct against its schema before anything is used.  Reads the node structs, and on memory that the

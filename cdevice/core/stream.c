@@ -41,6 +41,10 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
   *out = NULL;
   if (s->state == ENDED) return 0;
   if (s->state == FAILED) return cdv_fail(CDV_STREAM, EIO, "the stream has failed before: %s", s->why);
+  if (s->metadata) {
+    free(s->metadata);
+    s->metadata = NULL;
+  }
   int r = s->next(s, out);
   if (!r && !*out) s->state = ENDED;
   if (!r && *out) {
@@ -60,6 +64,7 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
 
 void cdv_stream_close(struct cdv_stream *s) {
   struct cdv_schema *schema = s->schema;
+  free(s->metadata);
   s->close(s);
   cdv_schema_unref(schema);
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);

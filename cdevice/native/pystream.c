@@ -90,9 +90,15 @@ static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
   cdevice_error err = {.struct_size = sizeof err};
   int r = enter_python(&state, &err);
   if (r) return cdv_fail(CDV_STREAM, r, "%s", err.message);
-  PyObject *item = PyIter_Next(i->iterator);
+  PyObject *item = PyIter_Next(i->iterator), *array = item;
+  if (item && PyTuple_Check(item)) { /* (array, encoded metadata) */
+    const char *text = PyTuple_Size(item) == 2 ? PyBytes_AsString(PyTuple_GetItem(item, 1)) : NULL;
+    int64_t size = cdv_metadata_size(text);
+    if (size && (s->metadata = malloc((size_t)size))) memcpy(s->metadata, text, (size_t)size);
+    array = PyTuple_GetItem(item, 0);
+  }
   if (item) {
-    struct cdv_array *a = array_of(item);
+    struct cdv_array *a = PyErr_Occurred() ? NULL : array_of(array);
     if (a) *out = cdv_array_ref(a);
     Py_DECREF(item);
   }

@@ -833,6 +833,7 @@ static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject),
 
 #include "pybackend.c"
 #include "pystream.c"
+#include "pyasync.c"
 
 /* ---- module ---- */
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
@@ -879,6 +880,12 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"import_schema", m_import_schema, METH_O, NULL},
                                        {"import_stream", m_import_stream, METH_VARARGS, NULL},
                                        {"import_stream_struct", m_import_stream_struct, METH_VARARGS, NULL},
+                                       {"consumer_new", m_consumer_new, METH_VARARGS, NULL},
+                                       {"consumer_take", FAST(m_consumer_take), METH_FASTCALL, NULL},
+                                       {"consumer_schema", m_consumer_schema, METH_O, NULL},
+                                       {"consumer_metadata", m_consumer_metadata, METH_O, NULL},
+                                       {"consumer_stream", m_consumer_stream, METH_O, NULL},
+                                       {"production_new", m_production_new, METH_VARARGS, NULL},
                                        {"set_stream_class", m_set_stream_class, METH_O, NULL},
                                        {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
                                        {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},

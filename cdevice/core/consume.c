@@ -1,0 +1,464 @@
+/* consume.c - an ArrowAsyncDeviceStreamHandler of our own, and the queue behind it.
+ *
+ * A producer's thread puts tasks in, one thread of ours takes them out: neither locks against the other.  A producer is
+ * called only where every known one is alive: inside on_schema, inside on_next_task(task), or while we hold a task that
+ * was not extracted; libarrow's may be gone at any other time. */
+#include "core.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct item {
+  struct ArrowAsyncTask task;
+  char *metadata;
+};
+
+struct cdv_consumer {
+  struct ArrowAsyncDeviceStreamHandler face; /* first */
+  atomic_int refs;                           /* the owner, and the producer once it has the handler */
+  atomic_int given;
+  int level;
+  int64_t queue_size;
+  struct item *ring;
+  atomic_llong head, tail; /* of items taken out and put in since the beginning */
+  atomic_llong asked;      /* requested since the beginning; asked - head <= queue_size */
+  atomic_int state;        /* CDV_HAS_SCHEMA ... */
+  atomic_int cancel_due;   /* 1 until it was sent; meant once the state is CDV_CLOSED */
+  atomic_int inside;       /* callbacks running */
+  atomic_int calls;        /* calls into the producer, running */
+  pthread_mutex_t taking;  /* guards the taking end, against close */
+  struct cdv_schema *schema;
+  int32_t device_type;
+  bool ours; /* the producer is */
+  char *metadata;
+  atomic_int faulty; /* error is being or was written, by whoever came first */
+  struct cdv_error error;
+  int told; /* the error was raised; afterwards the stream is at its end */
+  atomic_int sleepers, armed;
+  int descriptor;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+};
+
+static _Thread_local struct cdv_consumer *calling; /* this thread is inside a call to that consumer's producer */
+
+/* ---- waking ---- */
+static void wake(struct cdv_consumer *c) {
+  atomic_thread_fence(memory_order_seq_cst);
+  if (atomic_load_explicit(&c->sleepers, memory_order_relaxed)) {
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+  }
+  if (atomic_load_explicit(&c->armed, memory_order_relaxed) && atomic_exchange(&c->armed, 0)) {
+    uint64_t one = 1;
+    while (write(c->descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
+  }
+}
+
+static void mark(struct cdv_consumer *c, int bits) {
+  atomic_fetch_or(&c->state, bits);
+  wake(c);
+}
+
+static bool there_is(struct cdv_consumer *c, int schema, int released) {
+  int s = atomic_load(&c->state);
+  if (released) return s & CDV_LET_GO;
+  if (schema && (s & CDV_HAS_SCHEMA)) return true;
+  return (s & (CDV_ENDED | CDV_CLOSED | CDV_LET_GO | CDV_FAULT)) || atomic_load(&c->head) != atomic_load(&c->tail);
+}
+
+/* ---- errors ---- */
+/* The first one counts; this thread's last error becomes it. */
+static void fault(struct cdv_consumer *c) {
+  if (atomic_exchange(&c->faulty, 1)) return;
+  c->error = *cdv_error_last();
+  mark(c, CDV_FAULT);
+}
+
+static int broken(struct cdv_consumer *c, const char *what) {
+  cdv_fail(CDV_STREAM, EPROTO, "the producer broke the protocol: %s", what);
+  fault(c);
+  return EINVAL;
+}
+
+/* ---- calling the producer ---- */
+/* n > 0: request(n); 0: cancel.  Only where the producer is known to live. */
+static void call(struct cdv_consumer *c, int64_t n) {
+  struct cdv_consumer *outer = calling;
+  atomic_fetch_add(&c->calls, 1);
+  calling = c;
+  if (!(atomic_load(&c->state) & (CDV_ENDED | CDV_LET_GO))) {
+    if (n > 0)
+      c->face.producer->request(c->face.producer, n);
+    else
+      c->face.producer->cancel(c->face.producer);
+  }
+  calling = outer;
+  atomic_fetch_sub(&c->calls, 1);
+}
+
+/* From here on the producer is not called; waits until nobody else is inside it. */
+static void producer_ends(struct cdv_consumer *c, int bits) {
+  mark(c, bits);
+  int own = calling == c ? 1 : 0;
+  while (atomic_load(&c->calls) > own) sched_yield();
+}
+
+/* ---- the queue ---- */
+static bool pop(struct cdv_consumer *c, struct item *out) { /* taking is held */
+  long long head = atomic_load_explicit(&c->head, memory_order_relaxed);
+  if (head == atomic_load(&c->tail)) return false;
+  *out = c->ring[head % c->queue_size];
+  atomic_store(&c->head, head + 1);
+  return true;
+}
+
+static void drop_all(struct cdv_consumer *c) {
+  struct item item;
+  pthread_mutex_lock(&c->taking);
+  while (pop(c, &item)) {
+    if (atomic_exchange(&c->cancel_due, 0)) call(c, 0); /* while a task is held */
+    item.task.extract_data(&item.task, NULL);
+    free(item.metadata);
+  }
+  pthread_mutex_unlock(&c->taking);
+}
+
+/* ---- what the producer calls ---- */
+static bool enter(struct cdv_consumer *c, const char *what) {
+  if (!atomic_exchange(&c->inside, 1)) return true;
+  broken(c, what);
+  return false;
+}
+static void leave(struct cdv_consumer *c) { atomic_store(&c->inside, 0); }
+
+static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
+  int s = atomic_load(&c->state);
+  if (s & CDV_HAS_SCHEMA) return broken(c, "on_schema was called twice");
+  if (s & (CDV_ENDED | CDV_LET_GO)) return broken(c, "on_schema was called after the end");
+  if (s & CDV_CLOSED) return ECANCELED;
+  struct ArrowAsyncProducer *p = c->face.producer;
+  if (!p || !p->request || !p->cancel) return broken(c, "on_schema was called before handler->producer was set");
+  if (p->device_type <= 0) return broken(c, "its device type is not positive");
+  if (!schema || !schema->release) return broken(c, "on_schema was given no schema");
+  int r = cdv_schema_import(schema, &c->schema);
+  if (r) {
+    fault(c);
+    return r;
+  }
+  int64_t size = cdv_metadata_size(p->additional_metadata);
+  if (size && (c->metadata = malloc((size_t)size))) memcpy(c->metadata, p->additional_metadata, (size_t)size);
+  c->device_type = p->device_type;
+  c->ours = cdv_is_production(p);
+  mark(c, CDV_HAS_SCHEMA);
+  atomic_store(&c->asked, c->queue_size); /* once for all: some producers block on a series of requests here */
+  call(c, c->queue_size);
+  return 0;
+}
+
+static int on_schema(struct ArrowAsyncDeviceStreamHandler *self, struct ArrowSchema *schema) {
+  struct cdv_consumer *c = (struct cdv_consumer *)self;
+  if (!enter(c, "on_schema was called during another callback")) return EINVAL;
+  int r = take_schema(c, schema);
+  if (r && schema && schema->release) schema->release(schema);
+  leave(c);
+  return r;
+}
+
+static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const char *metadata) {
+  int s = atomic_load(&c->state);
+  if (s & (CDV_ENDED | CDV_LET_GO)) return broken(c, "on_next_task was called after the end");
+  if (!task) { /* an end without a schema is what a refused on_schema gets from libarrow */
+    if (!(s & (CDV_HAS_SCHEMA | CDV_CLOSED | CDV_FAULT))) broken(c, "the end came before a schema");
+    producer_ends(c, CDV_ENDED);
+    return 0;
+  }
+  if (!(s & CDV_HAS_SCHEMA)) return broken(c, "on_next_task was called before on_schema");
+  if (!task->extract_data) return broken(c, "a task has no extract_data");
+  if (s & (CDV_CLOSED | CDV_FAULT)) {
+    if ((s & CDV_CLOSED) && atomic_exchange(&c->cancel_due, 0)) call(c, 0);
+    task->extract_data(task, NULL);
+    return 0;
+  }
+  long long tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+  if (tail >= atomic_load(&c->asked)) return broken(c, "it sent more than was requested");
+  struct item *item = &c->ring[tail % c->queue_size];
+  int64_t size = cdv_metadata_size(metadata);
+  item->task = *task;
+  item->metadata = size ? malloc((size_t)size) : NULL;
+  if (item->metadata) memcpy(item->metadata, metadata, (size_t)size);
+  atomic_store(&c->tail, tail + 1);
+  if (atomic_load(&c->state) & CDV_CLOSED)
+    drop_all(c); /* closed meanwhile: whoever comes last clears away */
+  else
+    wake(c);
+  return 0;
+}
+
+static int on_next_task(struct ArrowAsyncDeviceStreamHandler *self, struct ArrowAsyncTask *task, const char *metadata) {
+  struct cdv_consumer *c = (struct cdv_consumer *)self;
+  if (!enter(c, "on_next_task was called during another callback")) return EINVAL;
+  int r = take_task(c, task, metadata);
+  leave(c);
+  return r;
+}
+
+static void on_error(struct ArrowAsyncDeviceStreamHandler *self, int code, const char *message, const char *metadata) {
+  struct cdv_consumer *c = (struct cdv_consumer *)self;
+  (void)metadata;
+  if (!enter(c, "on_error was called during another callback")) return;
+  int s = atomic_load(&c->state);
+  if (s & CDV_ENDED) {
+    if (!(s & CDV_CLOSED)) broken(c, "on_error was called after the end");
+  } else if (!(s & CDV_CLOSED)) { /* after our own cancel an error is only its echo */
+    cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code ? code : EIO, "the producer reported: %s (errno %d: %s)",
+             message ? message : "no reason", code, strerror(code));
+    fault(c);
+  }
+  producer_ends(c, CDV_ENDED);
+  leave(c);
+}
+
+static void consumer_unref(struct cdv_consumer *c) {
+  if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1) return;
+  if (c->schema) cdv_schema_unref(c->schema);
+  if (c->descriptor >= 0) close(c->descriptor);
+  pthread_mutex_destroy(&c->taking);
+  pthread_mutex_destroy(&c->lock);
+  pthread_cond_destroy(&c->changed);
+  free(c->metadata);
+  free(c->ring);
+  free(c);
+  atomic_fetch_sub(&cdv_async_objects, 1);
+}
+
+static void release(struct ArrowAsyncDeviceStreamHandler *self) {
+  struct cdv_consumer *c = (struct cdv_consumer *)self;
+  int s = atomic_load(&c->state);
+  if (s & CDV_LET_GO) return; /* twice */
+  if (!(s & (CDV_ENDED | CDV_CLOSED | CDV_FAULT))) broken(c, "release was called before the end");
+  producer_ends(c, CDV_LET_GO | CDV_ENDED);
+  consumer_unref(c);
+}
+
+/* ---- what its owner calls ---- */
+int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
+  if (queue_size < 1 || queue_size > 1 << 20)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "queue_size is 1 to 1048576, not %lld", (long long)queue_size);
+  struct cdv_consumer *c = calloc(1, sizeof *c);
+  if (c) c->ring = malloc((size_t)queue_size * sizeof *c->ring);
+  if (!c || !c->ring) {
+    free(c);
+    return cdv_fail_memory(queue_size * (int64_t)sizeof *c->ring, "a consumer");
+  }
+  c->face.on_schema = on_schema;
+  c->face.on_next_task = on_next_task;
+  c->face.on_error = on_error;
+  c->face.release = release;
+  atomic_init(&c->refs, 1);
+  atomic_init(&c->cancel_due, 1);
+  c->level = level;
+  c->queue_size = queue_size;
+  c->descriptor = -1;
+  pthread_mutex_init(&c->taking, NULL);
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&c->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  atomic_fetch_add(&cdv_async_objects, 1);
+  *out = c;
+  return 0;
+}
+
+struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c) {
+  if (!atomic_exchange(&c->given, 1)) atomic_fetch_add(&c->refs, 1);
+  return &c->face;
+}
+
+int cdv_consumer_state(struct cdv_consumer *c) { return atomic_load(&c->state); }
+int32_t cdv_consumer_device_type(struct cdv_consumer *c) {
+  return atomic_load(&c->state) & CDV_HAS_SCHEMA ? c->device_type : 0;
+}
+struct cdv_schema *cdv_consumer_schema(struct cdv_consumer *c) {
+  return atomic_load(&c->state) & CDV_HAS_SCHEMA ? c->schema : NULL;
+}
+const char *cdv_consumer_metadata(struct cdv_consumer *c) {
+  return atomic_load(&c->state) & CDV_HAS_SCHEMA ? c->metadata : NULL;
+}
+int64_t cdv_consumer_waiting(struct cdv_consumer *c) { return atomic_load(&c->tail) - atomic_load(&c->head); }
+
+int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
+  for (int spins = 0; spins < 200; spins++) {
+    if (there_is(c, schema, 0)) return 1;
+    if (!nanoseconds) return 0;
+    if (spins > 50) sched_yield();
+  }
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  int64_t ns = end.tv_nsec + (nanoseconds < 0 ? 0 : nanoseconds % 1000000000);
+  end.tv_sec += (nanoseconds < 0 ? 0 : nanoseconds / 1000000000) + ns / 1000000000;
+  end.tv_nsec = ns % 1000000000;
+  int r = 0;
+  pthread_mutex_lock(&c->lock);
+  atomic_fetch_add(&c->sleepers, 1);
+  atomic_thread_fence(memory_order_seq_cst);
+  while (!there_is(c, schema, 0) && r != ETIMEDOUT)
+    r = nanoseconds < 0 ? pthread_cond_wait(&c->changed, &c->lock)
+                        : pthread_cond_timedwait(&c->changed, &c->lock, &end);
+  atomic_fetch_sub(&c->sleepers, 1);
+  pthread_mutex_unlock(&c->lock);
+  return there_is(c, schema, 0);
+}
+
+int cdv_consumer_descriptor(struct cdv_consumer *c) {
+  if (c->descriptor < 0) c->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return c->descriptor;
+}
+
+int cdv_consumer_arm(struct cdv_consumer *c, int schema, int released) {
+  uint64_t old;
+  while (read(c->descriptor, &old, sizeof old) < 0 && errno == EINTR) {}
+  atomic_store(&c->armed, 1);
+  atomic_thread_fence(memory_order_seq_cst);
+  if (!there_is(c, schema, released)) return 1;
+  atomic_store(&c->armed, 0);
+  return 0;
+}
+
+int cdv_consumer_error(struct cdv_consumer *c) {
+  if (!(atomic_load(&c->state) & CDV_FAULT)) return 0;
+  *cdv_error_last() = c->error;
+  return c->error.code ? c->error.code : EIO;
+}
+
+/* Refills the credit before the task that is held goes: then the producer is alive. */
+static void refill(struct cdv_consumer *c) {
+  long long open = atomic_load(&c->asked) - atomic_load(&c->head), n = c->queue_size - open;
+  if (n < (c->queue_size + 1) / 2) return; /* few calls of many: each may wake a thread */
+  atomic_fetch_add(&c->asked, n);
+  call(c, n);
+}
+
+static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array **out) {
+  struct ArrowDeviceArray d;
+  memset(&d, 0, sizeof d);
+  int code = item->task.extract_data(&item->task, &d);
+  if (code) { /* its reason comes by on_error, on another thread perhaps: that long is waited */
+    for (int i = 0; i < 100 && !(atomic_load(&c->state) & (CDV_FAULT | CDV_ENDED)); i++) {
+      struct timespec pause = {0, 1000000};
+      nanosleep(&pause, NULL);
+    }
+    if (cdv_consumer_error(c)) return cdv_error_last()->code;
+    return cdv_fail(CDV_STREAM, code, "extract_data failed (errno %d: %s)", code, strerror(code));
+  }
+  if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success and gave no array");
+  if (d.device_type != c->device_type && d.device_type == ARROW_DEVICE_CPU && cdv_has_no_buffers(&d.array)) {
+    d.device_type = c->device_type;
+    d.device_id = 0;
+  }
+  int r = 0;
+  if (d.device_type != c->device_type)
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
+                 cdv_device_type_name(d.device_type), cdv_device_type_name(c->device_type));
+  if (!r) r = cdv_array_import(&d, c->schema, c->level, out);
+  if (r) d.array.release(&d.array);
+  return r;
+}
+
+int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out, char **metadata) {
+  struct item item;
+  *out = NULL;
+  if (metadata) *metadata = NULL;
+  for (;;) {
+    int s = atomic_load(&c->state); /* before the look into the queue: what came before the end is seen */
+    if ((s & CDV_CLOSED) && c->told) return 0;
+    if (s & CDV_CLOSED) return cdv_fail(CDV_RELEASED, EINVAL, "the consumer is closed");
+    pthread_mutex_lock(&c->taking);
+    bool got = pop(c, &item);
+    pthread_mutex_unlock(&c->taking);
+    if (got) break;
+    if ((s & CDV_FAULT) && !c->told) {
+      c->told = 1;
+      int r = cdv_consumer_error(c);
+      struct cdv_error kept = *cdv_error_last();
+      cdv_consumer_close(c);
+      *cdv_error_last() = kept;
+      return r;
+    }
+    if (s & (CDV_ENDED | CDV_LET_GO | CDV_FAULT)) return 0;
+    if (!nanoseconds || !cdv_consumer_wait(c, 0, nanoseconds)) return EAGAIN;
+  }
+  refill(c);
+  int r = extract(c, &item, out);
+  if (r) {
+    free(item.metadata);
+    fault(c);
+    c->told = 1;
+    struct cdv_error kept = *cdv_error_last();
+    cdv_consumer_close(c);
+    *cdv_error_last() = kept;
+    return r;
+  }
+  if (metadata)
+    *metadata = item.metadata;
+  else
+    free(item.metadata);
+  return 0;
+}
+
+void cdv_consumer_close(struct cdv_consumer *c) {
+  int s = atomic_load(&c->state);
+  if ((s & (CDV_ENDED | CDV_FAULT)) == CDV_ENDED && !cdv_consumer_waiting(c))
+    return; /* all was taken: it stays at its end */
+  if (atomic_fetch_or(&c->state, CDV_CLOSED) & CDV_CLOSED) return;
+  drop_all(c);
+  /* one of ours is alive as long as it has not released us, and its cancel may come at any time */
+  if ((atomic_load(&c->state) & (CDV_HAS_SCHEMA | CDV_ENDED)) == CDV_HAS_SCHEMA) {
+    atomic_fetch_add(&c->calls, 1); /* holds the end back while we look */
+    if (!(atomic_load(&c->state) & (CDV_ENDED | CDV_LET_GO)) && c->ours && atomic_exchange(&c->cancel_due, 0))
+      c->face.producer->cancel(c->face.producer);
+    atomic_fetch_sub(&c->calls, 1);
+  }
+  wake(c);
+}
+
+void cdv_consumer_unref(struct cdv_consumer *c) {
+  cdv_consumer_close(c);
+  consumer_unref(c);
+}
+
+/* ---- as a stream ---- */
+struct bridge {
+  struct cdv_stream s;
+  struct cdv_consumer *consumer;
+};
+
+static int bridge_next(struct cdv_stream *s, struct cdv_array **out) {
+  return cdv_consumer_take(((struct bridge *)s)->consumer, -1, out, &s->metadata);
+}
+static void bridge_close(struct cdv_stream *s) {
+  cdv_consumer_unref(((struct bridge *)s)->consumer);
+  free(s);
+}
+
+int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out) {
+  cdv_consumer_wait(c, 1, -1);
+  if (!(atomic_load(&c->state) & CDV_HAS_SCHEMA)) {
+    int r = cdv_consumer_error(c);
+    return r ? r : cdv_fail(CDV_STREAM, EPIPE, "the asynchronous stream ended without a schema");
+  }
+  struct bridge *b = malloc(sizeof *b);
+  if (!b) return cdv_fail_memory(sizeof *b, "a stream");
+  cdv_stream_init(&b->s, c->schema, c->device_type, bridge_next, bridge_close);
+  b->consumer = c;
+  *out = &b->s;
+  return 0;
+}

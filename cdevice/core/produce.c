@@ -1,0 +1,343 @@
+/* produce.c - sends a stream to an ArrowAsyncDeviceStreamHandler.
+ *
+ * One thread calls the handler.  request and cancel count and wake, on whatever thread they come.  The producer lives
+ * by count, for libarrow's consumer calls request after the end, while it empties its queue. */
+#include "core.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct cdv_production {
+  /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
+  struct ArrowAsyncProducer face;
+  void *spare;
+  atomic_int refs; /* the maker, the run, every task that was not extracted, every call under way */
+  struct cdv_stream *source;
+  struct ArrowAsyncDeviceStreamHandler *handler;
+  char *metadata;
+  atomic_llong asked, unextracted;
+  atomic_llong sent;
+  atomic_llong nonsense; /* what request was given instead of a number */
+  atomic_int cancelled, stopped, confused;
+  atomic_int ending;
+  int code;
+  struct cdv_error error;
+  atomic_int sleepers;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+};
+
+atomic_llong cdv_async_objects;
+int64_t cdv_live_async(void) { return atomic_load(&cdv_async_objects); }
+
+struct cdv_production *cdv_production_ref(struct cdv_production *p) {
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+  return p;
+}
+
+void cdv_production_unref(struct cdv_production *p) {
+  if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  if (p->source) cdv_stream_close(p->source);
+  pthread_mutex_destroy(&p->lock);
+  pthread_cond_destroy(&p->changed);
+  free(p->metadata);
+  free(p);
+  atomic_fetch_sub(&cdv_async_objects, 1);
+}
+
+static void wake(struct cdv_production *p) {
+  atomic_thread_fence(memory_order_seq_cst);
+  if (!atomic_load_explicit(&p->sleepers, memory_order_relaxed)) return;
+  pthread_mutex_lock(&p->lock);
+  pthread_cond_broadcast(&p->changed);
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- what the consumer calls: any thread, also from inside a callback ---- */
+static void request(struct ArrowAsyncProducer *self, int64_t n) {
+  struct cdv_production *p = (struct cdv_production *)self;
+  if (atomic_load(&p->cancelled) || atomic_load(&p->ending)) return;
+  cdv_production_ref(p);
+  long long asked = atomic_load_explicit(&p->asked, memory_order_relaxed);
+  do {
+    if (n <= 0 || n > INT64_MAX - asked) {
+      atomic_store(&p->nonsense, n);
+      atomic_store(&p->confused, 1);
+      break;
+    }
+  } while (!atomic_compare_exchange_weak(&p->asked, &asked, asked + n));
+  wake(p);
+  cdv_production_unref(p);
+}
+
+static void cancel(struct ArrowAsyncProducer *self) {
+  struct cdv_production *p = (struct cdv_production *)self;
+  cdv_production_ref(p);
+  atomic_store(&p->cancelled, 1);
+  wake(p);
+  cdv_production_unref(p);
+}
+
+bool cdv_is_production(const struct ArrowAsyncProducer *p) { return p->cancel == cancel; }
+
+/* A finished array, moved out once. */
+struct task {
+  struct cdv_production *owner;
+  struct ArrowDeviceArray array;
+  atomic_int refs;    /* the consumer's, and the sender's while on_next_task runs */
+  atomic_int claimed; /* by the extraction or, after a refusal, by the sender */
+};
+
+static void task_unref(struct task *t) {
+  if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+  if (t->array.array.release) t->array.array.release(&t->array.array);
+  struct cdv_production *p = t->owner;
+  free(t);
+  atomic_fetch_sub_explicit(&p->unextracted, 1, memory_order_relaxed);
+  cdv_production_unref(p);
+}
+
+static int extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out) {
+  struct task *t = self->private_data;
+  if (atomic_exchange(&t->claimed, 1)) return EINVAL;
+  if (out) {
+    *out = t->array;
+    t->array.array.release = NULL;
+  }
+  task_unref(t);
+  return 0;
+}
+
+/* ---- the run ---- */
+static bool interrupted(struct cdv_production *p) {
+  return atomic_load(&p->cancelled) || atomic_load(&p->stopped) || atomic_load(&p->confused);
+}
+
+/* Until one more array may be sent; false: something else is to be done. */
+static bool wait_for_demand(struct cdv_production *p) {
+  long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
+  for (int spins = 0;; spins++) {
+    if (interrupted(p)) return false;
+    if (atomic_load(&p->asked) > sent) return true;
+    if (spins < 200) { /* a consumer that keeps up asks within microseconds; sleeping costs more */
+      if (spins > 50) sched_yield();
+      continue;
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->sleepers, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    while (!interrupted(p) && atomic_load(&p->asked) <= sent) pthread_cond_wait(&p->changed, &p->lock);
+    atomic_store(&p->sleepers, 0);
+    pthread_mutex_unlock(&p->lock);
+  }
+}
+
+static int send_schema(struct cdv_production *p) {
+  struct ArrowSchema schema;
+  int r = cdv_schema_export(p->source->schema, &schema);
+  if (r) {
+    p->error = *cdv_error_last();
+    p->code = r;
+    return CDV_FAILED;
+  }
+  r = p->handler->on_schema(p->handler, &schema);
+  if (schema.release) schema.release(&schema);
+  p->code = r;
+  return r ? CDV_REFUSED : CDV_RUNNING;
+}
+
+/* Takes the array over. */
+static int send_array(struct cdv_production *p, struct cdv_array *a) {
+  struct task *t = malloc(sizeof *t);
+  int r = t ? cdv_array_hand_over(a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
+  if (r) {
+    free(t);
+    cdv_array_unref(a);
+    p->error = *cdv_error_last();
+    p->code = r;
+    return CDV_FAILED;
+  }
+  if (t->array.device_type != p->face.device_type) { /* one without buffers */
+    t->array.device_type = p->face.device_type;
+    t->array.device_id = p->source->device_id;
+  }
+  t->owner = cdv_production_ref(p);
+  atomic_init(&t->claimed, 0);
+  atomic_init(&t->refs, 2);
+  atomic_fetch_add_explicit(&p->unextracted, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&p->sent, 1, memory_order_relaxed);
+  struct ArrowAsyncTask task = {extract, t};
+  r = p->handler->on_next_task(p->handler, &task, p->source->metadata);
+  if (r) {
+    if (!atomic_exchange(&t->claimed, 1)) task_unref(t); /* the consumer's share, which it did not want */
+    p->code = r;
+  }
+  task_unref(t);
+  return r ? CDV_REFUSED : CDV_RUNNING;
+}
+
+static int run(struct cdv_production *p) {
+  int ending = send_schema(p);
+  while (!ending) {
+    struct cdv_array *a = NULL;
+    int r = 0;
+    /* one array ahead of the demand, so that the end is known when the last one was sent */
+    if (!interrupted(p)) r = cdv_stream_next(p->source, &a);
+    if (r) {
+      p->error = *cdv_error_last();
+      p->code = r;
+    }
+    bool go = !r && a && wait_for_demand(p);
+    if (go) {
+      ending = send_array(p, a);
+      continue;
+    }
+    if (a) cdv_array_unref(a);
+    if (atomic_load(&p->cancelled)) {
+      ending = CDV_CANCELLED;
+    } else if (atomic_load(&p->confused)) {
+      p->code = cdv_fail(CDV_STREAM, EINVAL, "request(%lld): a positive number is expected, and a sum below 2^63",
+                         (long long)atomic_load(&p->nonsense));
+      p->error = *cdv_error_last();
+      ending = CDV_FAILED;
+    } else if (atomic_load(&p->stopped)) {
+      p->code = cdv_fail(CDV_STREAM, ECANCELED, "the producer was stopped");
+      p->error = *cdv_error_last();
+      ending = CDV_STOPPED;
+    } else {
+      ending = r ? CDV_FAILED : CDV_FINISHED;
+    }
+  }
+  return ending;
+}
+
+void cdv_production_run(struct cdv_production *p) {
+  cdv_production_ref(p);
+  struct ArrowAsyncDeviceStreamHandler *h = p->handler;
+  h->producer = &p->face;
+  int ending = run(p);
+  if (ending == CDV_FINISHED ||
+      ending == CDV_CANCELLED) { /* libarrow's consumer waits for the end after a cancel too */
+    int r = h->on_next_task(h, NULL, NULL);
+    if (r && ending == CDV_FINISHED) {
+      ending = CDV_REFUSED;
+      p->code = r;
+    }
+  } else if (ending != CDV_REFUSED) {
+    h->on_error(h, p->code, p->error.message, NULL);
+  }
+  cdv_stream_close(p->source); /* before release: who waits for that finds everything given back */
+  p->source = NULL;
+  h->release(h);
+  pthread_mutex_lock(&p->lock);
+  atomic_store(&p->ending, ending);
+  pthread_cond_broadcast(&p->changed);
+  pthread_mutex_unlock(&p->lock);
+  cdv_production_unref(p);
+}
+
+static void *run_thread(void *arg) {
+  cdv_production_run(arg);
+  cdv_production_unref(arg);
+  return NULL;
+}
+
+int cdv_production_start(struct cdv_production *p) {
+  pthread_t thread;
+  int r = pthread_create(&thread, NULL, run_thread, cdv_production_ref(p));
+  if (r) {
+    cdv_production_unref(p);
+    return cdv_fail(CDV_MEMORY, r, "no thread for a producer: %s", strerror(r));
+  }
+  pthread_detach(thread);
+  return 0;
+}
+
+/* ---- what its maker calls ---- */
+static int usable(const struct ArrowAsyncDeviceStreamHandler *h) {
+  if (!h) return cdv_fail(CDV_ARGUMENT, EINVAL, "the address of the handler is NULL");
+  if (h->on_schema && h->on_next_task && h->on_error && h->release) return 0;
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "the handler lacks %s",
+                  !h->on_schema      ? "on_schema"
+                  : !h->on_next_task ? "on_next_task"
+                  : !h->on_error     ? "on_error"
+                                     : "release (was it released before?)");
+}
+
+int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
+                       struct cdv_production **out) {
+  int r = usable(handler);
+  if (r) return r;
+  struct cdv_production *p = calloc(1, sizeof *p);
+  size_t size = (size_t)cdv_metadata_size(metadata);
+  if (p && metadata) p->metadata = malloc(size);
+  if (!p || (metadata && !p->metadata)) {
+    free(p);
+    return cdv_fail_memory(sizeof *p, "a producer");
+  }
+  if (metadata) memcpy(p->metadata, metadata, size);
+  p->face.device_type = source->device_type;
+  p->face.request = request;
+  p->face.cancel = cancel;
+  p->face.additional_metadata = p->metadata;
+  atomic_init(&p->refs, 1);
+  p->source = source;
+  p->handler = handler;
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&p->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  atomic_fetch_add(&cdv_async_objects, 1);
+  *out = p;
+  return 0;
+}
+
+int cdv_produce_failure(struct ArrowAsyncDeviceStreamHandler *handler, int code, const char *message) {
+  int r = usable(handler);
+  if (r) return r;
+  handler->on_error(handler, code, message, NULL);
+  handler->release(handler);
+  return 0;
+}
+
+int cdv_production_interrupted(struct cdv_production *p) { return interrupted(p); }
+
+void cdv_production_stop(struct cdv_production *p) {
+  atomic_store(&p->stopped, 1);
+  wake(p);
+}
+
+int cdv_production_wait(struct cdv_production *p, int64_t nanoseconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  int64_t ns = end.tv_nsec + (nanoseconds < 0 ? 0 : nanoseconds % 1000000000);
+  end.tv_sec += (nanoseconds < 0 ? 0 : nanoseconds / 1000000000) + ns / 1000000000;
+  end.tv_nsec = ns % 1000000000;
+  int r = 0;
+  pthread_mutex_lock(&p->lock);
+  while (!atomic_load(&p->ending) && r != ETIMEDOUT)
+    r = nanoseconds < 0 ? pthread_cond_wait(&p->changed, &p->lock)
+                        : pthread_cond_timedwait(&p->changed, &p->lock, &end);
+  pthread_mutex_unlock(&p->lock);
+  return atomic_load(&p->ending) != 0;
+}
+
+int cdv_production_ending(struct cdv_production *p, int *code) {
+  int ending = atomic_load(&p->ending);
+  *code = ending ? p->code : 0;
+  if (ending == CDV_FAILED || ending == CDV_STOPPED)
+    *cdv_error_last() = p->error;
+  else if (ending == CDV_REFUSED)
+    cdv_fail(CDV_STREAM, p->code, "the consumer refused with errno %d (%s)", p->code, strerror(p->code));
+  return ending;
+}
+
+int64_t cdv_production_sent(struct cdv_production *p, int64_t *unextracted) {
+  *unextracted = atomic_load(&p->unextracted);
+  return atomic_load(&p->sent);
+}

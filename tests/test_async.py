@@ -1,0 +1,682 @@
+"""The asynchronous device stream in Python: every way in, every way out, and who is told what."""
+
+import asyncio
+import errno
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+from test_stream import PRODUCERS, Producer, child_env
+
+import cdevice
+from cdevice import aio
+from cdevice._ext import _native, ffi, lib
+from cdevice.testing.fake import FakeBackend
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+
+def run(main):
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def numbers(n):
+    return [cdevice.asarray([i]) for i in range(n)]
+
+
+def value(array):
+    return array.to_pylist()[0]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    gc.collect()
+    _native.drain()
+    before = lib.cdv_live_async(), lib.cdv_live_streams()
+    yield
+    pause = threading.Event()
+    for _ in range(3000):
+        gc.collect()
+        _native.drain()
+        now = lib.cdv_live_async(), lib.cdv_live_streams()
+        if now[0] <= before[0] and now[1] <= before[1]:
+            return
+        pause.wait(0.001)
+    raise AssertionError((before, now))
+
+
+# ---- both ends ours ----
+def test_everything_arrives_in_order_behind_its_schema_and_metadata():
+    async def main():
+        async with aio.consume(queue_size=3) as consumer:
+            assert consumer.device_type is None and consumer.metadata == {}
+            production = aio.produce(numbers(50), consumer, metadata={"rows": "50"})
+            assert (await consumer.schema()).type == "int64"
+            assert consumer.device_type == cdevice.DeviceType.CPU
+            assert consumer.metadata == {b"rows": b"50"}
+            got = [value(a) async for a in consumer]
+            assert got == list(range(50))
+            assert await production == "finished"
+            assert production.sent == (50, 0) and production.done and production.ended == "finished"
+            await consumer.released()
+            assert [a async for a in consumer] == []
+
+    run(main)
+
+
+def sources():
+    table = pa.table({"a": [1, 2, 3]})
+    yield "list", lambda: table.to_batches()
+    yield "generator", lambda: (b for b in table.to_batches())
+    yield "table", lambda: table
+    yield "stream", lambda: cdevice.asstream(table)
+    yield "array", lambda: cdevice.asarray(table.to_batches()[0])
+    yield "pairs", lambda: [(table.to_batches()[0], {"k": "v"})]
+
+    async def agen():
+        for b in table.to_batches():
+            await asyncio.sleep(0)
+            yield b
+
+    yield "async generator", agen
+
+    def nested():
+        inner = aio.consume()
+        aio.produce(table, inner)
+        return inner
+
+    yield "consumer", nested
+
+
+@pytest.mark.parametrize("name,make", list(sources()), ids=[n for n, _ in sources()])
+def test_every_kind_of_source_is_sent(name, make):
+    async def main():
+        got = [row async for b in aio.iterate(make()) for row in b.to_pylist()]
+        assert got == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+    run(main)
+
+
+def test_a_task_may_carry_metadata():
+    async def main():
+        consumer = aio.iterate((a, {"n": str(value(a))}) if value(a) % 2 else a for a in numbers(4))
+        seen = []
+        async for _ in consumer:
+            seen.append(consumer.batch_metadata)
+        assert seen == [{}, {b"n": b"1"}, {}, {b"n": b"3"}]
+
+    run(main)
+
+
+def test_a_source_that_may_be_empty_needs_its_schema():
+    async def main():
+        consumer = aio.iterate(iter(()), schema="int32")
+        assert [a async for a in consumer] == [] and (await consumer.schema()).type == "int32"
+        with pytest.raises(cdevice.StreamError, match="pass schema="):
+            await anext(aiter(aio.iterate(iter(()))))
+
+    run(main)
+
+
+def test_arrays_may_be_moved_to_a_device_on_the_way():
+    backend = FakeBackend(5201, "awaited")
+    cdevice.register_backend(backend)
+    try:
+
+        async def main():
+            consumer = aio.iterate(numbers(5), device="awaited:1")
+            got = [a async for a in consumer]
+            assert consumer.device_type == 5201 and {a.device_id for a in got} == {1}
+            assert [value(a.to("cpu")) for a in got] == list(range(5))
+
+        run(main)
+    finally:
+        gc.collect()
+        pause = threading.Event()
+        while lib.cdv_backend_live(5201):
+            gc.collect()
+            _native.drain()
+            pause.wait(0.001)
+        cdevice.unregister_backend(5201)
+
+
+def test_never_more_than_queue_size_tasks_wait():
+    for queue_size in (1, 2, 5):
+        consumer = aio.consume(queue_size=queue_size)
+        production = aio.produce(numbers(30), consumer)
+        most = 0
+        for a in consumer:
+            sent, unextracted = production.sent
+            most = max(most, consumer.waiting, unextracted)
+            assert value(a) <= sent
+        assert most <= queue_size
+        assert production.join(30) == "finished"
+
+
+def test_a_consumer_that_stops_reading_gets_no_more_than_it_asked_for():
+    asked = []
+
+    def source():
+        for i in range(100):
+            asked.append(i)
+            yield cdevice.asarray([i])
+
+    consumer = aio.consume(queue_size=4)
+    production = aio.produce(source(), consumer)
+    pause = threading.Event()
+    for _ in range(5000):
+        if consumer.waiting == 4 and len(asked) == 5:
+            break
+        pause.wait(0.001)
+    assert consumer.waiting == 4 and len(asked) == 5  # one ahead, to know the end
+    consumer.close()
+    assert production.join(30) == "cancelled"
+    assert len(asked) <= 6
+
+
+# ---- leaving ----
+def test_leaving_the_loop_in_any_way_cancels_the_producer_and_leaks_nothing():
+    def endless(ended):
+        try:
+            i = 0
+            while True:
+                yield cdevice.asarray([i])
+                i += 1
+        finally:
+            ended.append(True)
+
+    async def leave(how):
+        ended = []
+        consumer = aio.consume(queue_size=3)
+        production = aio.produce(endless(ended), consumer)
+        if how == "break":
+            async for a in consumer:
+                if value(a) == 5:
+                    break
+        elif how == "exception":
+            with pytest.raises(KeyError):
+                async for _ in consumer:
+                    raise KeyError(1)
+        elif how == "with":
+            async with consumer:
+                await anext(aiter(consumer))
+        elif how == "aclose":
+            loop = aiter(consumer)
+            await anext(loop)
+            await consumer.aclose()
+        elif how == "task":
+
+            inside = asyncio.Event()
+
+            async def read():
+                async for _ in consumer:
+                    inside.set()
+                    await asyncio.sleep(3600)
+
+            task = asyncio.ensure_future(read())
+            await inside.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        elif how == "thread":
+            for a in consumer:
+                if value(a) == 5:
+                    break
+        elif how == "dropped":
+            loop = aiter(consumer)
+            await anext(loop)
+            del consumer, loop
+            gc.collect()
+            assert await production == "cancelled"
+            assert ended == [True]
+            return
+        await consumer.released()
+        assert consumer.closed and consumer.waiting == 0
+        assert await production == "cancelled"
+        assert ended == [True]
+
+    async def main():
+        for how in ("break", "exception", "with", "aclose", "task", "thread", "dropped"):
+            await leave(how)
+
+    run(main)
+
+
+def test_a_cancelled_wait_loses_nothing():
+    gate = threading.Event()
+
+    def source():
+        yield cdevice.asarray([0])
+        gate.wait(30)
+        yield cdevice.asarray([1])
+
+    async def main():
+        consumer = aio.iterate(source())
+        loop = aiter(consumer)
+        assert value(await anext(loop)) == 0
+        for _ in range(3):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(anext(loop), 0.001)
+        gate.set()
+        assert value(await anext(loop)) == 1
+        with pytest.raises(StopAsyncIteration):
+            await anext(loop)
+
+    run(main)
+
+
+def test_a_producer_that_never_ends_hangs_nobody():
+    leave = threading.Event()
+
+    def source():
+        yield cdevice.asarray([0])
+        leave.wait(60)
+
+    async def main():
+        consumer = aio.consume()
+        production = aio.produce(source(), consumer)
+        async for _ in consumer:
+            break
+        assert consumer.closed and not production.done
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(consumer.released(), 0.01)
+        with pytest.raises(TimeoutError):
+            production.join(0.01)
+        leave.set()
+        await consumer.released()
+        assert await production in ("cancelled", "finished")
+
+    run(main)
+
+
+def test_a_consumer_that_nobody_feeds_can_be_closed_and_waits_with_a_limit():
+    consumer = aio.consume()
+    with pytest.raises(TimeoutError):
+        consumer.read_schema(timeout=0.01)
+    consumer.close()
+    consumer.close()
+    with pytest.raises(cdevice.Released, match="closed"):
+        next(iter(consumer))
+
+    async def main():
+        other = aio.consume()
+        await other.released()  # no producer: nothing to wait for
+        assert isinstance(other.handler_address, int) and other.handler_address == other.handler_address
+        other.close()
+        # nobody will ever call this handler: give it back as a producer would
+        face = ffi.cast("struct ArrowAsyncDeviceStreamHandler *", other.handler_address)
+        face.release(face)
+        await other.released()
+
+    run(main)
+
+
+# ---- errors ----
+def test_what_the_source_raises_is_told_behind_what_came_before_and_raised_where_it_is_awaited():
+    def source():
+        yield from numbers(3)
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    async def asource():
+        for a in numbers(3):
+            yield a
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    async def main():
+        for make in (source, asource):
+            consumer = aio.consume(queue_size=8)
+            production = aio.produce(make(), consumer)
+            got = []
+            with pytest.raises(cdevice.StreamError, match="the disk is full") as e:
+                async for a in consumer:
+                    got.append(value(a))
+            assert got == [0, 1, 2] and e.value.code == errno.ENOSPC
+            with pytest.raises(OSError, match="the disk is full"):
+                await production
+            with pytest.raises(OSError, match="the disk is full"):
+                production.join(5)
+            assert production.ended == "failed" and production.code == errno.ENOSPC
+
+    run(main)
+
+
+def test_a_failing_first_item_is_an_error_without_a_schema():
+    def source():
+        raise ValueError("nothing here")
+        yield
+
+    async def main():
+        consumer = aio.consume()
+        production = aio.produce(source(), consumer)
+        with pytest.raises(cdevice.StreamError, match="nothing here"):
+            await consumer.schema()
+        with pytest.raises(cdevice.StreamError, match="nothing here"):
+            await anext(aiter(consumer))
+        with pytest.raises(ValueError, match="nothing here"):
+            await production
+
+    run(main)
+
+
+def test_a_failing_c_stream_is_told_with_its_text():
+    async def main():
+        batch = pa.record_batch({"a": [1, 2, None], "b": ["x", "yy", None]})
+        p = Producer([(batch, 1, -1)] * 2, end_code=errno.ECONNRESET)
+        consumer = aio.consume()
+        production = aio.produce(cdevice.import_stream_from_c(p.struct), consumer)
+        n = 0
+        with pytest.raises(cdevice.StreamError, match="no more ink"):
+            async for _ in consumer:
+                n += 1
+        assert n == 2 and p.released == 1
+        with pytest.raises(cdevice.StreamError, match="no more ink"):
+            await production
+
+    run(main)
+
+
+def test_a_producer_that_is_stopped_tells_the_consumer():
+    hold = threading.Event()
+
+    def source():
+        yield cdevice.asarray([0])
+        hold.wait(30)
+        yield cdevice.asarray([1])
+        yield cdevice.asarray([2])
+
+    async def main():
+        consumer = aio.consume(queue_size=1)
+        production = aio.produce(source(), consumer)
+        loop = aiter(consumer)
+        await anext(loop)
+        production.cancel()
+        hold.set()
+        with pytest.raises(cdevice.StreamError, match="stopped") as e:
+            while True:
+                await anext(loop)
+        assert e.value.code == errno.ECANCELED
+        assert await production == "stopped"
+
+    run(main)
+
+
+class Handler:
+    """A handler in Python callbacks, which answers as the test says."""
+
+    def __init__(self, *, schema=0, task=0, request=1):
+        PRODUCERS.append(self)
+        self.calls, self.answer_schema, self.answer_task, self.ask = [], schema, task, request
+        self.released = threading.Event()
+        self.struct = ffi.new("struct ArrowAsyncDeviceStreamHandler *")
+        types = (
+            "int(struct ArrowAsyncDeviceStreamHandler *, struct ArrowSchema *)",
+            "int(struct ArrowAsyncDeviceStreamHandler *, struct ArrowAsyncTask *, const char *)",
+            "void(struct ArrowAsyncDeviceStreamHandler *, int, const char *, const char *)",
+            "void(struct ArrowAsyncDeviceStreamHandler *)",
+        )
+        self._keep = [ffi.callback(t, f) for t, f in zip(types, (self._schema, self._task, self._error, self._release))]
+        s = self.struct
+        s.on_schema, s.on_next_task, s.on_error, s.release = self._keep
+
+    def _schema(self, h, schema):
+        self.calls.append("schema")
+        schema.release(schema)
+        if self.ask is not None and not self.answer_schema:
+            h.producer.request(h.producer, self.ask)
+        return self.answer_schema
+
+    def _task(self, h, task, metadata):
+        self.calls.append("task" if task else "end")
+        if not task or self.answer_task:
+            return self.answer_task
+        task.extract_data(task, ffi.NULL)
+        if self.ask is not None:
+            h.producer.request(h.producer, self.ask)
+        return 0
+
+    def _error(self, h, code, message, metadata):
+        self.calls.append(("error", code, ffi.string(message).decode()))
+
+    def _release(self, h):
+        self.calls.append("release")
+        self.released.set()
+
+
+def test_a_foreign_handler_sees_the_calls_of_the_text():
+    h = Handler()
+    assert aio.produce(numbers(3), int(ffi.cast("uintptr_t", h.struct))).join(30) == "finished"
+    assert h.calls == ["schema", "task", "task", "task", "end", "release"]
+
+
+@pytest.mark.parametrize("n", [0, -1, -(2**63)])
+def test_nonsense_demand_is_an_error_for_both(n):
+    h = Handler(request=n)
+    production = aio.produce(numbers(3), h.struct)
+    with pytest.raises(cdevice.StreamError, match="positive number"):
+        production.join(30)
+    assert production.ended == "failed" and production.code == errno.EINVAL
+    assert [c if isinstance(c, str) else c[:2] for c in h.calls] == ["schema", ("error", errno.EINVAL), "release"]
+
+
+def test_a_refusal_is_followed_by_release_only_and_reported():
+    h = Handler(schema=errno.EPERM)
+    production = aio.produce(numbers(3), h.struct)
+    with pytest.raises(cdevice.StreamError, match="refused with errno 1 "):
+        production.join(30)
+    assert h.calls == ["schema", "release"] and production.ended == "refused" and production.code == errno.EPERM
+    h = Handler(task=errno.EIO)
+    with pytest.raises(cdevice.StreamError, match="refused"):
+        aio.produce(numbers(3), h.struct).join(30)
+    assert h.calls == ["schema", "task", "release"]
+
+
+def test_what_is_no_handler_is_refused_at_once():
+    with pytest.raises(ValueError, match="NULL"):
+        aio.produce(numbers(1), 0)
+    with pytest.raises(ValueError, match="lacks a callback"):
+        aio.produce(numbers(1), ffi.new("struct ArrowAsyncDeviceStreamHandler *"))
+    with pytest.raises(cdevice.ArgumentError, match="queue_size"):
+        aio.consume(queue_size=0)
+    with pytest.raises(ValueError, match="validate"):
+        aio.consume(validate="maybe")
+    with pytest.raises(RuntimeError, match="no running event loop"):
+
+        async def agen():
+            yield 1
+
+        aio.produce(agen(), Handler().struct)
+
+
+def test_a_source_of_something_else_is_an_error_for_the_consumer():
+    async def main():
+        consumer = aio.iterate([object()])
+        with pytest.raises(cdevice.StreamError, match="cannot become an array"):
+            await consumer.schema()
+
+    run(main)
+
+
+# ---- async sources ----
+def test_an_async_source_is_closed_where_it_runs_when_the_consumer_leaves():
+    async def main():
+        ended = []
+
+        async def source():
+            try:
+                i = 0
+                while True:
+                    yield cdevice.asarray([i])
+                    i += 1
+                    await asyncio.sleep(0)
+            finally:
+                ended.append(asyncio.get_running_loop())
+
+        consumer = aio.iterate(source())
+        async for a in consumer:
+            if value(a) == 3:
+                break
+        await consumer.released()
+        while not ended:
+            await asyncio.sleep(0.001)
+        assert ended == [asyncio.get_running_loop()]
+
+    run(main)
+
+
+def test_an_async_source_that_waits_is_interrupted_by_a_cancel():
+    async def main():
+        async def source():
+            yield cdevice.asarray([0])
+            await asyncio.sleep(3600)
+            yield cdevice.asarray([1])
+
+        consumer = aio.consume()
+        production = aio.produce(source(), consumer)
+        async for _ in consumer:
+            break
+        assert await production == "cancelled"
+        consumer = aio.consume()
+        production = aio.produce(source(), consumer)
+        loop = aiter(consumer)
+        await anext(loop)
+        production.cancel()
+        assert await production == "stopped"
+        with pytest.raises(cdevice.StreamError, match="stopped"):
+            await anext(loop)
+
+    run(main)
+
+
+# ---- trio, anyio ----
+def test_the_same_runs_on_trio():
+    trio = pytest.importorskip("trio", reason="pip install trio")
+
+    async def main():
+        async def asource():
+            for a in numbers(5):
+                await trio.lowlevel.checkpoint()
+                yield a
+
+        consumer = aio.consume(queue_size=2)
+        production = aio.produce(numbers(200), consumer)
+        got = []
+        assert (await consumer.schema()).type == "int64"
+        async for a in consumer:
+            got.append(value(a))
+        assert got == list(range(200)) and await production == "finished"
+        await consumer.released()
+        assert [value(a) async for a in aio.iterate(asource())] == list(range(5))
+        consumer = aio.iterate(asource())
+        with trio.move_on_after(30):
+            async for _ in consumer:
+                break
+            await consumer.released()
+        hold = threading.Event()
+
+        def slow():
+            yield cdevice.asarray([0])
+            hold.wait(30)
+
+        consumer = aio.iterate(slow())
+        with trio.move_on_after(0.01) as scope:
+            async for _ in consumer:
+                pass
+        assert scope.cancelled_caught and consumer.closed
+        hold.set()
+        await consumer.released()
+
+    trio.run(main)
+
+
+def test_the_same_runs_under_anyio():
+    anyio = pytest.importorskip("anyio", reason="pip install anyio")
+
+    async def main():
+        assert [value(a) async for a in aio.iterate(numbers(10))] == list(range(10))
+
+    anyio.run(main)
+    pytest.importorskip("trio", reason="pip install trio")
+    anyio.run(main, backend="trio")
+
+
+# ---- bridges ----
+def test_an_async_stream_becomes_a_stream_and_leaves_through_its_protocols():
+    table = pa.table({"a": list(range(10))})
+    consumer = aio.iterate(table.to_batches(max_chunksize=3))
+    stream = cdevice.asstream(consumer)
+    assert stream.schema.names == ["a"]
+    assert pa.table(stream).equals(table)
+    with pytest.raises(cdevice.Released, match="become a stream"):
+        iter(consumer)
+    early = cdevice.asstream(aio.iterate(table.to_batches(max_chunksize=1)))
+    next(early)
+    early.close()
+    with pytest.raises(TypeError, match="produce"):
+
+        async def agen():
+            yield 1
+
+        cdevice.asstream(agen())
+    with pytest.raises(cdevice.StreamError, match="nothing here"):
+
+        def failing():
+            raise ValueError("nothing here")
+            yield
+
+        cdevice.asstream(aio.iterate(failing()))
+
+
+def test_two_tasks_may_wait_for_different_things():
+    async def main():
+        consumer = aio.consume()
+        hold = threading.Event()
+
+        def source():
+            yield cdevice.asarray([0])
+            hold.wait(30)
+
+        release = asyncio.ensure_future(consumer.released())
+        production = aio.produce(source(), consumer)
+        release = asyncio.ensure_future(consumer.released())
+
+        async def read():
+            return [value(a) async for a in consumer]
+
+        reader = asyncio.ensure_future(read())
+        await asyncio.sleep(0)
+        assert not release.done()
+        hold.set()
+        assert await reader == [0]
+        await release
+        assert await production == "finished"
+
+    run(main)
+
+
+# ---- the end of the process ----
+@pytest.mark.parametrize("leave", ["pass", "sys.exit(0)"])
+def test_a_process_may_end_while_producers_and_consumers_are_busy(leave):
+    code = f"""
+import sys, cdevice
+from cdevice import aio
+def endless():
+    while True:
+        yield cdevice.asarray([1])
+consumer = aio.iterate(endless())
+for i, a in zip(range(100), consumer): pass
+kept = iter(aio.iterate(endless()))
+next(kept)
+print("ok")
+{leave}
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+        assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+def test_importing_aio_is_not_part_of_importing_the_package():
+    code = "import cdevice, sys; cdevice.asarray([1]); print('asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.stdout == "False\n", done.stderr
