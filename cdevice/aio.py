@@ -17,7 +17,8 @@ import threading
 import weakref
 from types import GeneratorType
 
-from ._ext import _native, check, ffi, lib
+from ._core import check, ffi, lib
+from ._ext import _native
 from .convert import _address, asarray
 from .errors import StreamError
 from .schema import _decode_metadata, _encode_metadata, asschema

@@ -236,3 +236,6 @@ class DeviceArray(_native.Array):
         from .values import describe
 
         return describe(self)
+
+
+from . import _core as _core  # noqa: E402 - tells C of the classes, whichever module was imported first

@@ -208,7 +208,6 @@ def test_leaving_the_loop_in_any_way_cancels_the_producer_and_leaks_nothing():
             await anext(loop)
             await consumer.aclose()
         elif how == "task":
-
             inside = asyncio.Event()
 
             async def read():

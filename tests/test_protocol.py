@@ -265,3 +265,15 @@ def test_exports_of_cpu_arrays_say_cpu_and_minus_one():
     assert (d.device_type, d.device_id) == (1, -1)
     d.array.release(ffi.addressof(d, "array"))
     assert lib.cdv_live_exports() >= 0
+
+
+@pytest.mark.parametrize("module", ["array", "schema", "convert", "stream", "aio", "interop.numpy", "testing.fake"])
+def test_any_module_may_be_imported_first(module):
+    import os
+    import subprocess
+    import sys
+
+    code = f"import cdevice.{module}, cdevice.convert as c, cdevice.schema as s; print(c.asarray([1]), s.asschema('i'))"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
+    assert done.returncode == 0 and "int64" in done.stdout, done.stderr

@@ -462,3 +462,13 @@ int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out) {
   *out = &b->s;
   return 0;
 }
+
+/* ---- for tests and benchmarks ---- */
+int64_t cdv_consumer_drain(struct cdv_consumer *c) {
+  struct cdv_array *a;
+  for (int64_t n = 0;; n++) {
+    if (cdv_consumer_take(c, -1, &a, NULL)) return -1;
+    if (!a) return n;
+    cdv_array_unref(a);
+  }
+}

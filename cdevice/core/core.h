@@ -185,6 +185,9 @@ int cdv_release_in_thread(struct ArrowDeviceArray *array, int join);
 /* Drains and releases a stream in such a thread and waits for it: how many arrays, or -1 (tests). */
 int64_t cdv_drain_in_thread(struct ArrowDeviceArrayStream *stream);
 
+/* Takes and drops everything from a consumer on this thread: how many arrays, or -1 (tests, benchmarks). */
+int64_t cdv_consumer_drain(struct cdv_consumer *c);
+
 /* cffi: skip */
 #include <stdatomic.h>
 #include <stdbool.h>
