@@ -487,7 +487,9 @@ def main(argv=None):
     )
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds per row (%(default)s)")
-    p.add_argument("--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer")
+    p.add_argument(
+        "--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer, stream"
+    )
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
     p.add_argument("--json", metavar="FILE", help="write the figures there too")
     args = p.parse_args(argv)
@@ -525,6 +527,13 @@ def main(argv=None):
     if "cdevice" in libs and want("growth"):
         result["growth"] = {"this process": growth(rounds, target), "bare process": bare_growth(rounds, target)}
         report_growth(result["growth"])
+    if "cdevice" in libs and want("stream"):
+        from . import bench_stream
+
+        found, missing = bench_stream.rows(libs, 3 if args.quick else 11)
+        print()
+        bench_stream.report(found, missing)
+        result["streams"] = [dict(zip(("row", "peer", "peer_ns", "cdevice_ns", "target"), f)) for f in found]
     if "cdevice" in libs and want("transfer"):
         from . import bench_transfer
 

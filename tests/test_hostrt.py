@@ -577,3 +577,43 @@ print("good")
         CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
     )
     assert p.stdout.strip() == "good", p.stderr
+
+
+# ---- streams ----
+@every_type
+def test_hostrt_a_stream_moves_ahead_of_a_held_queue(device, runtime):
+    source = pa.table({"a": range(30), "s": [str(i) for i in range(30)]})
+    runtime.gate()
+    there = cdevice.asstream(source.to_batches(max_chunksize=4)).to(
+        device, stream=1 if TYPES[device] in (2, 3, 13) else 0, prefetch=2
+    )
+    out = ffi.new("struct ArrowDeviceArrayStream *")
+    there.export_to_c(out)  # as another library would get it
+    assert out.device_type == TYPES[device]
+    received = cdevice.import_stream_from_c(out)
+    got = [next(received) for _ in range(4)]
+    assert not any(a.ready for a in got)
+    runtime.open()
+    got += list(received)
+    assert pa.table(cdevice.asstream(got).to("cpu")).equals(source)
+
+
+@every_type
+def test_hostrt_batches_travel_asynchronously(device, runtime):
+    from cdevice import aio
+
+    consumer = aio.iterate([cdevice.asarray([i]) for i in range(20)], queue_size=3, device=device)
+    got = list(consumer)
+    assert consumer.device_type == TYPES[device]
+    assert [a.to("cpu").to_pylist()[0] for a in got] == list(range(20))
+
+
+@pytest.mark.parametrize("device", ["cuda_host", "cuda_managed", "rocm_host"])
+def test_hostrt_streams_the_cpu_can_read_leave_without_a_copy(device, runtime):
+    batch = pa.record_batch({"a": [1, 2, 3]})
+    there = list(cdevice.asstream([batch] * 3).to(device))
+    addresses = [a.field(0).buffers[1].address for a in there]
+    received = pa.table(cdevice.asstream(there))
+    assert [c.buffers()[1].address for c in received.column(0).chunks] == addresses
+    assert received.to_pylist() == batch.to_pylist() * 3
+    del received, there

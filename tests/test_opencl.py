@@ -427,3 +427,39 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(where, to):
 
 
 _KEEP = []  # tables that arrays may still be using
+
+
+# ---- streams ----
+class Handed:
+    def __init__(self, stream):
+        self.__arrow_c_device_stream__ = stream.__arrow_c_device_stream__
+
+
+def test_a_stream_moves_ahead_through_a_held_queue_and_comes_back(queue, settled):
+    batches = [table().slice(i, 3) for i in range(6)]
+    source = pa.Table.from_batches(batches)
+    open_gate, kept = hold(queue)
+    there = cdevice.asstream(source.to_batches()).to("opencl", stream=queue, prefetch=2)
+    received = cdevice.asstream(Handed(there))  # as another library would get it
+    assert received.device_type == cdevice.DeviceType.OPENCL
+    got = [next(received) for _ in range(3)]
+    assert not any(a.ready for a in got)
+    other = next(new_queue())
+    ordered = received.iterate(other)
+    open_gate()
+    got += list(ordered)
+    assert [a.to("cpu").to_pylist() for a in got] == [b.to_pylist() for b in source.to_batches()]
+    with pytest.raises(cdevice.CannotExport):
+        cdevice.asstream(got).__arrow_c_stream__()
+    assert pa.table(cdevice.asstream(got).to("cpu")).to_pylist() == source.to_pylist()
+    del kept
+
+
+def test_batches_on_the_device_travel_asynchronously(settled):
+    from cdevice import aio
+
+    rows = [cdevice.asarray([i]).to("opencl") for i in range(20)]
+    consumer = aio.iterate(rows, queue_size=3)
+    got = list(consumer)
+    assert consumer.device_type == cdevice.DeviceType.OPENCL
+    assert [a.to("cpu").to_pylist()[0] for a in got] == list(range(20))
