@@ -51,7 +51,15 @@ atexit.register(lambda: _reaper.stop())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reaper.__init__)  # the thread did not come along
 
-_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable)
+
+def _load_backend(type_id):
+    """For the core, which met a device type that nobody serves yet."""
+    from .registry import need_backend
+
+    need_backend(type_id)
+
+
+_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable, _load_backend)
 check(lib.cdv_load_builtin(b"cpu", 0))
 
 __all__ = ["check", "ffi", "lib", "need_reaper"]

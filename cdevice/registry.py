@@ -44,17 +44,32 @@ def _builtin_class(type_id):
 
 
 def _load(type_id):
-    """Registers a built-in backend that has not been asked for yet."""
+    """Registers the backend of a type that has not been asked for yet, if there is one."""
+    from .plugins import chosen, switched_off
+
     if type_id in _BUILTIN and type_id not in _objects:
-        backend = _builtin_class(type_id)()
-        if lib.cdv_backend_for(type_id):
-            _objects.setdefault(type_id, backend)  # its table was registered without it
-        else:
-            register_backend(backend)
+        if switched_off(_BUILTIN[type_id][0]):
+            from .errors import BackendUnavailable
+
+            raise BackendUnavailable(f"{_BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
+        if chosen(type_id) is None:
+            backend = _builtin_class(type_id)()
+            if lib.cdv_backend_for(type_id):
+                _objects.setdefault(type_id, backend)  # its table was registered without it
+            else:
+                register_backend(backend)
+            return
+    if not lib.cdv_backend_for(type_id):
+        from .plugins import load_type
+
+        load_type(type_id)
 
 
 def need_backend(type_id):
-    """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none."""
+    """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none.
+
+    Raises BackendUnavailable where there is one that could not be loaded.
+    """
     if not lib.cdv_backend_for(type_id):
         _load(type_id)
 
@@ -67,23 +82,29 @@ def backend_object(type_id):
     return _objects.get(type_id)
 
 
+def _registered():
+    """{name: device type} of the tables there are."""
+    tables = (lib.cdv_backend_at(i) for i in range(lib.cdv_backend_count()))
+    return {ffi.string(t.name).decode(): t.device_type for t in tables if t}
+
+
 def all_types():
-    """Device types that some backend serves here or could serve."""
-    types = set(_BUILTIN)
-    for i in range(lib.cdv_backend_count()):
-        table = lib.cdv_backend_at(i)
-        if table:
-            types.add(table.device_type)
-    return sorted(types)
+    """Device types that some backend serves here or could serve; imports no plug-in whose name tells its type."""
+    from .plugins import types
+
+    return sorted({*_BUILTIN, *_registered().values(), *types()})
 
 
 def type_of_name(word):
-    """The device type of a registered backend's name.  Raises ValueError for a word nobody knows."""
-    for i in range(lib.cdv_backend_count()):
-        table = lib.cdv_backend_at(i)
-        if table and ffi.string(table.name).decode() == word:
-            return table.device_type
-    known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in _BUILTIN.values()})
+    """The device type of a backend's name.  Raises ValueError for a word nobody knows."""
+    found = _registered().get(word)
+    if found is None:
+        from .plugins import type_of_word
+
+        found = type_of_word(word)
+    if found is not None:
+        return found
+    known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in _BUILTIN.values()} | {*_registered()})
     raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
 
 
@@ -138,29 +159,32 @@ def unregister_backend(type):
 
 
 def list_backends():
-    """{device type: :class:`BackendInfo`} of every backend registered or built in.  Starts none."""
+    """{device type: :class:`BackendInfo`} of every backend registered, built in or installed as a plug-in.
+
+    Starts none.  Plug-ins are imported; one that fails is listed with its error.
+    """
+    from .plugins import broken, origin
+
     out = {}
     for type_id in all_types():
+        error = None
+        try:
+            need_backend(type_id)
+        except Exception as e:
+            error = f"{type(e).__name__}: {e}"
         table = lib.cdv_backend_for(type_id)
         builtin = type_id in _BUILTIN
-        error = None
-        if not table and builtin:
-            try:
-                need_backend(type_id)
-                table = lib.cdv_backend_for(type_id)
-            except Exception as e:
-                error = f"{type(e).__name__}: {e}"
         key = DeviceType(type_id) if type_id in DeviceType._value2member_map_ else type_id
         if not table:
-            out[key] = BackendInfo(
-                type_id, _BUILTIN[type_id][0], "built-in", False, hint=install_hint(type_id), error=error
-            )
+            name = _BUILTIN[type_id][0] if builtin else origin(type_id)[0]
+            where = "built-in" if builtin else origin(type_id)[1]
+            out[key] = BackendInfo(type_id, name, where, False, hint=install_hint(type_id), error=error)
             continue
         text = [ffi.string(s).decode() if s else "" for s in (table.name, table.version, table.family)]
         out[key] = BackendInfo(
             type_id,
             text[0],
-            "built-in" if builtin and _BUILTIN[type_id][0] == text[0] else "registered",
+            "built-in" if builtin and _BUILTIN[type_id][0] == text[0] else origin(type_id)[1] or "registered",
             True,
             text[1],
             text[2],
@@ -168,6 +192,8 @@ def list_backends():
             lib.cdv_backend_live(type_id),
             install_hint(type_id),
         )
+    for name, (where, error) in broken().items():
+        out.setdefault(name, BackendInfo(0, name, where, False, error=error))
     return out
 
 
@@ -185,9 +211,3 @@ def stream_handle(type_id, stream):
     if handle is None:
         raise TypeError(f"{type(stream).__name__} is no stream of this device")
     return handle
-
-
-def environment_off():
-    """Names of plug-ins that CDEVICE_BACKENDS switches off ("-acme,-other")."""
-    words = os.environ.get("CDEVICE_BACKENDS", "").split(",")
-    return {w[1:].strip() for w in map(str.strip, words) if w.startswith("-")}

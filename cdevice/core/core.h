@@ -258,6 +258,8 @@ static inline struct cdv_slot *cdv_slot_for(int32_t device_type) {
 static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
   if (slot) atomic_fetch_add_explicit(&slot->live, n, memory_order_relaxed);
 }
+/* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
+void cdv_set_loader(int (*load)(int32_t device_type));
 /* The started backend, or an error in the slot (BackendUnavailable). */
 int cdv_slot_ready(int32_t device_type, struct cdv_slot **out);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */

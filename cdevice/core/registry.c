@@ -324,9 +324,25 @@ int64_t cdv_backend_live(int32_t t) {
   return slot ? (int64_t)atomic_load(&slot->live) : 0;
 }
 
+/* Finds a backend that nobody has asked for yet; whoever knows plug-ins sets it. */
+static _Atomic(int (*)(int32_t)) loader;
+void cdv_set_loader(int (*load)(int32_t device_type)) { atomic_store(&loader, load); }
+
+static int slot_or_load(int32_t t, struct cdv_slot **out) {
+  int (*load)(int32_t) = NULL;
+  int r = 0;
+  *out = cdv_slot_for(t);
+  if (!*out && (load = atomic_load(&loader))) {
+    r = load(t);
+    *out = cdv_slot_for(t);
+  }
+  return *out ? 0 : r;
+}
+
 bool cdv_host_accessible(int32_t t) {
   if (t == ARROW_DEVICE_CPU) return true;
-  struct cdv_slot *slot = cdv_slot_for(t);
+  struct cdv_slot *slot;
+  slot_or_load(t, &slot);
   return slot && (slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE);
 }
 
@@ -368,7 +384,9 @@ static void log_to_stderr(int level, const char *text) {
 static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr};
 
 int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
-  struct cdv_slot *slot = cdv_slot_for(t);
+  struct cdv_slot *slot;
+  int failed = slot_or_load(t, &slot);
+  if (failed) return failed;
   if (!slot)
     return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
   *out = slot;

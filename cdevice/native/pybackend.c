@@ -334,3 +334,33 @@ static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */
   atomic_store(&python_gone, 1);
   Py_RETURN_NONE;
 }
+
+/* ---- backends that nobody has asked for yet ---- */
+static PyObject *load_backend; /* cdevice.registry.need_backend, behind a late import */
+
+static int load_for_core(int32_t device_type) {
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  cdevice_error err = {.struct_size = sizeof err};
+  if (enter_python(&state, &err)) return 0; /* at exit nothing is loaded any more */
+  PyObject *type, *value, *traceback, *done;
+  PyErr_Fetch(&type, &value, &traceback); /* of whoever is on this thread */
+  done = PyObject_CallFunction(load_backend, "i", (int)device_type);
+  int r = 0;
+  if (!done) {
+    PyObject *t, *v, *b, *text = NULL, *bytes = NULL;
+    PyErr_Fetch(&t, &v, &b);
+    PyErr_NormalizeException(&t, &v, &b);
+    if (v && (text = PyObject_Str(v))) bytes = PyUnicode_AsUTF8String(text);
+    PyErr_Clear();
+    r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", bytes ? PyBytes_AsString(bytes) : "its backend could not be loaded");
+    Py_XDECREF(text);
+    Py_XDECREF(bytes);
+    Py_XDECREF(t);
+    Py_XDECREF(v);
+    Py_XDECREF(b);
+  }
+  Py_XDECREF(done);
+  PyErr_Restore(type, value, traceback);
+  PyGILState_Release(state);
+  return r;
+}

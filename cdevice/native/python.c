@@ -848,11 +848,14 @@ static PyObject *m_raise_last(PyObject *self, PyObject *unused) {
   return raise_last();
 }
 
-/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable) */
+/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable, loader of backends) */
 static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *a, *s, *e, *u;
-  if (!PyArg_ParseTuple(args, "OOOO", &a, &s, &e, &u)) return NULL;
+  PyObject *a, *s, *e, *u, *l;
+  if (!PyArg_ParseTuple(args, "OOOOO", &a, &s, &e, &u, &l)) return NULL;
+  Py_INCREF(l);
+  load_backend = l;
+  cdv_set_loader(load_for_core);
   Py_INCREF(u);
   unavailable_class = u;
   Py_INCREF(a);

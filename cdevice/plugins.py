@@ -1,0 +1,174 @@
+"""Installed plug-ins: found by their entry points, imported only when their device is asked for.
+
+A distribution names its backends in the group ``cdevice.backends``: ``acme.12 = "acme_cdevice:Backend"`` (name, dot,
+ArrowDeviceType), or just the name where it is one of the specification's (``vulkan``).  The value is a class of
+backends, a backend, a function that returns one, or the path of a native plug-in's shared library.
+
+``CDEVICE_BACKENDS`` is a list of words, with commas between: ``none`` switches every plug-in off, ``-acme`` one backend
+(also a built-in one), ``vulkan=acme`` chooses between two that serve one type.
+"""
+
+import collections
+import os
+
+from ._device import DeviceType
+from .errors import BackendUnavailable
+
+GROUP = "cdevice.backends"
+
+Plugin = collections.namedtuple("Plugin", "name type_id where entry")
+
+_found = None  # {device type: [Plugin]}; key None: those whose name does not tell
+_errors = {}  # entry point's name -> (distribution, text)
+_loaded = {}  # device type -> (name, distribution)
+
+
+def _words():
+    return [w.strip() for w in os.environ.get("CDEVICE_BACKENDS", "").split(",") if w.strip()]
+
+
+def switched_off(name):
+    return f"-{name}" in _words()
+
+
+def chosen(type_id):
+    """The name that CDEVICE_BACKENDS chooses for a type, or None."""
+    for word in _words():
+        key, equals, name = word.partition("=")
+        if equals and _type_named(key.strip()) == type_id:
+            return name.strip()
+    return None
+
+
+def _type_named(word):
+    if word.isdigit():
+        return int(word)
+    return int(DeviceType[word.upper()]) if word.upper() in DeviceType.__members__ else None
+
+
+def scan():
+    """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
+    global _found
+    if _found is None:
+        from importlib.metadata import entry_points
+
+        from .registry import _BUILTIN
+
+        ours = {value for _, value in _BUILTIN.values()}
+        _found = {}
+        words = _words()
+        for entry in entry_points(group=GROUP):
+            name, dot, number = entry.name.partition(".")
+            if entry.value in ours or "none" in words or switched_off(name):
+                continue
+            type_id = _type_named(number) if dot else _type_named(name)
+            where = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an entry point"
+            _found.setdefault(type_id, []).append(Plugin(name, type_id, where, entry))
+        for rivals in _found.values():
+            rivals.sort(key=lambda p: (p.where, p.name))
+    return _found
+
+
+def refresh():
+    """Forgets what was found, for distributions installed since."""
+    global _found
+    _found = None
+    _errors.clear()
+
+
+def _open(plugin):
+    """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it."""
+    from .registry import load_backend, register_backend
+
+    try:
+        made = plugin.entry.load()
+        if callable(made) and not hasattr(made, "__fspath__"):
+            made = made()
+        if isinstance(made, int):
+            raise TypeError(f"{made!r} is no backend")
+        if isinstance(made, (str, os.PathLike)):
+            load_backend(made)
+        else:
+            number = getattr(made, "device_type", plugin.type_id)
+            if plugin.type_id is not None and number != plugin.type_id:
+                raise TypeError(f"it serves device type {number}, its entry point says {plugin.type_id}")
+            register_backend(made)
+            _loaded[number] = (plugin.name, plugin.where)
+        if plugin.type_id is not None:
+            _loaded[plugin.type_id] = (plugin.name, plugin.where)
+    except Exception as e:
+        text = f'the plug-in "{plugin.name}" of {plugin.where} cannot be used: {type(e).__name__}: {e}'
+        _errors[plugin.name] = (plugin.where, text)
+        raise BackendUnavailable(text) from e
+
+
+def _pick(type_id, rivals):
+    name = chosen(type_id)
+    if name is not None:
+        for p in rivals:
+            if p.name == name:
+                return p
+        raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {name!r} for device type {type_id}: no such plug-in")
+    if len(rivals) > 1:
+        import warnings
+
+        from .errors import DeviceWarning
+
+        a, b = rivals[:2]
+        warnings.warn(
+            f'device type {type_id} is served by "{a.name}" of {a.where} and by "{b.name}" of {b.where}: the first is'
+            f" taken; CDEVICE_BACKENDS={type_id}={b.name} takes the other",
+            DeviceWarning,
+            stacklevel=2,
+        )
+    return rivals[0]
+
+
+def load_type(type_id):
+    """Registers the plug-in of a device type, if there is one.  Raises BackendUnavailable where it is broken."""
+    found = scan()
+    if found.get(type_id):
+        _open(_pick(type_id, found[type_id]))
+        return
+    from ._ext import lib
+
+    for plugin in found.pop(None, []):  # those that do not tell: once, and last
+        try:
+            _open(plugin)
+        except BackendUnavailable:
+            continue  # it is listed with its error
+    if chosen(type_id) is not None and not lib.cdv_backend_for(type_id):
+        raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {chosen(type_id)!r} for device type {type_id}: not found")
+
+
+def types():
+    """Device types of plug-ins; those that do not tell theirs are imported."""
+    load_type(0)
+    return [t for t in scan() if t is not None]
+
+
+def type_of_word(word):
+    """The device type of a plug-in's name, or None."""
+    for type_id, rivals in scan().items():
+        if type_id is not None and any(p.name == word for p in rivals):
+            return type_id
+    if scan().get(None):
+        load_type(0)
+        from .registry import _registered
+
+        return _registered().get(word)
+    return None
+
+
+def origin(type_id):
+    """(name, distribution) of the plug-in of a type; ("", "") where it came otherwise."""
+    if type_id in _loaded:
+        return _loaded[type_id]
+    rivals = scan().get(type_id)
+    return (rivals[0].name, rivals[0].where) if rivals else ("", "")
+
+
+def broken():
+    """{name: (distribution, error)} of plug-ins that failed without telling their device type."""
+    known = {p.name for type_id, rivals in scan().items() if type_id is not None for p in rivals}
+    return {name: e for name, e in _errors.items() if name not in known}

@@ -1,0 +1,233 @@
+"""Installed plug-ins: found by entry points, imported when asked for, and harmless when broken."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+FAKE = """
+from cdevice.testing.fake import FakeBackend
+def Backend():
+    return FakeBackend({type_id}, "{name}")
+"""
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """install(distribution, {entry point: value}, {module: text}) and run(code) -> what it prints as JSON"""
+
+    class Site:
+        def install(self, distribution, entries, modules):
+            info = tmp_path / f"{distribution}-1.0.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+            lines = [f"{name} = {value}" for name, value in entries.items()]
+            (info / "entry_points.txt").write_text("[cdevice.backends]\n" + "\n".join(lines) + "\n")
+            for name, text in modules.items():
+                (tmp_path / f"{name}.py").write_text(text)
+
+        def fake(self, name, type_id, entry=None, distribution=None):
+            self.install(
+                distribution or f"{name}-device",
+                {entry or f"{name}.{type_id}": f"{name}_plugin:Backend"},
+                {f"{name}_plugin": FAKE.format(type_id=type_id, name=name)},
+            )
+
+        def run(self, code, **env):
+            path = os.pathsep.join([str(tmp_path), *sys.path])
+            done = subprocess.run(
+                [sys.executable, "-W", "always", "-c", "import conftest, json, sys, cdevice\n" + textwrap.dedent(code)],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env={**os.environ, "PYTHONPATH": path, **env},
+            )
+            assert done.returncode == 0, done.stderr
+            self.stderr = done.stderr
+            return json.loads(done.stdout)
+
+    return Site()
+
+
+MOVE = """
+a = cdevice.asarray([1, 2, 3]).to({device!r})
+print(json.dumps([str(a.device), a.to("cpu").to_pylist(), [m for m in sys.modules if m.endswith("_plugin")]]))
+"""
+
+
+def test_a_plug_in_is_found_by_its_name_and_by_its_number_and_only_that_one_is_imported(installed):
+    installed.fake("acme", 120)
+    installed.fake("other", 121)
+    for device in ("acme:1", "120:1"):
+        assert installed.run(MOVE.format(device=device)) == [
+            "acme:1" if device[0] == "a" else "acme:1",
+            [1, 2, 3],
+            ["acme_plugin"],
+        ]
+
+
+def test_a_name_of_the_specification_needs_no_number(installed):
+    installed.fake("shaders", 7, entry="vulkan")
+    assert installed.run(MOVE.format(device="vulkan")) == ["shaders:0", [1, 2, 3], ["shaders_plugin"]]
+
+
+def test_a_name_that_does_not_tell_its_type_is_loaded_last(installed):
+    installed.fake("acme", 120)
+    installed.fake("quiet", 122, entry="quiet")
+    assert installed.run(MOVE.format(device="120")) == ["acme:0", [1, 2, 3], ["acme_plugin"]]
+    assert installed.run(MOVE.format(device="quiet"))[:2] == ["quiet:0", [1, 2, 3]]
+    assert installed.run(MOVE.format(device="122"))[:2] == ["quiet:0", [1, 2, 3]]
+
+
+def test_twenty_plug_ins_cost_an_import_nothing(installed):
+    for i in range(20):
+        installed.fake(f"p{i}", 200 + i)
+    code = """
+    cdevice.asarray([1]).to("cpu", copy=True); cdevice.device("cuda:0"); cdevice.DeviceType
+    print(json.dumps([m for m in sys.modules if m.endswith("_plugin") or m == "importlib.metadata"]))
+    """
+    assert installed.run(code) == []
+
+
+def test_the_full_list_holds_every_plug_in_and_where_it_came_from(installed):
+    installed.fake("acme", 120)
+    code = """
+    b = cdevice.list_backends()[120]
+    print(json.dumps([b.name, b.origin, b.loaded, b.error, [str(d) for d in cdevice.devices("acme")]]))
+    """
+    assert installed.run(code) == ["acme", "acme-device 1.0", True, None, ["acme:0", "acme:1"]]
+
+
+BROKEN = {
+    "raises at import": "raise RuntimeError('no licence found')\n",
+    "has no such name": "Other = 1\n",
+    "raises when made": "def Backend():\n    raise OSError('no card')\n",
+    "is no backend": "Backend = 42\n",
+    "serves another type": FAKE.format(type_id=77, name="broken"),
+    "has a bad name": FAKE.format(type_id=130, name="No Name!"),
+    "is no library": "Backend = '/nowhere/libbroken.so'\n",
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_plug_in_is_named_where_asked_for_and_harms_nobody(installed, kind):
+    installed.install("broken-device", {"broken.130": "broken_plugin:Backend"}, {"broken_plugin": BROKEN[kind]})
+    installed.fake("acme", 120)
+    code = """
+    try:
+        cdevice.asarray([1]).to("broken")
+        text = None
+    except cdevice.BackendUnavailable as e:
+        text = str(e)
+    listed = cdevice.list_backends()
+    fine = cdevice.asarray([1]).to("acme").to("cpu").to_pylist()
+    names = [str(d) for d in cdevice.devices()]
+    print(json.dumps([text, listed[130].error, listed[130].origin, fine, "acme:0" in names and "cpu" in names]))
+    """
+    text, error, origin, fine, devices = installed.run(code)
+    assert 'plug-in "broken" of broken-device 1.0' in text and 'plug-in "broken"' in error
+    assert origin == "broken-device 1.0" and fine == [1] and devices
+
+
+def test_the_command_line_shows_a_broken_plug_in(installed):
+    installed.install(
+        "broken-device", {"broken.130": "broken_plugin:Backend"}, {"broken_plugin": "import nothing_like_it"}
+    )
+    code = """
+    import contextlib, io
+    from cdevice import cli
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        cli.main(["devices"])
+    print(json.dumps(out.getvalue()))
+    """
+    text = installed.run(code)
+    assert "broken: " in text.replace("broken  ", "broken: ") and "nothing_like_it" in text
+
+
+def test_explicit_registration_wins_over_discovery(installed):
+    installed.fake("acme", 120)
+    code = """
+    from cdevice.testing.fake import FakeBackend
+    cdevice.register_backend(FakeBackend(120, "mine"))
+    a = cdevice.asarray([1]).to("120:0")
+    print(json.dumps([str(a.device), "acme_plugin" in sys.modules, cdevice.list_backends()[120].origin]))
+    """
+    assert installed.run(code)[:2] == ["mine:0", False]
+
+
+def test_two_for_one_type_are_both_named_and_a_variable_chooses(installed):
+    installed.fake("acme", 120)
+    installed.fake("bolt", 120)
+    assert installed.run(MOVE.format(device="120"))[0] == "acme:0"
+    assert '"acme" of acme-device 1.0' in installed.stderr and '"bolt" of bolt-device 1.0' in installed.stderr
+    assert "CDEVICE_BACKENDS=120=bolt" in installed.stderr
+    assert installed.run(MOVE.format(device="120"), CDEVICE_BACKENDS="120=bolt")[0] == "bolt:0"
+    assert "bolt" not in installed.stderr
+    code = """
+    try:
+        cdevice.asarray([1]).to("120")
+    except cdevice.BackendUnavailable as e:
+        print(json.dumps(str(e)))
+    """
+    assert "no such plug-in" in installed.run(code, CDEVICE_BACKENDS="120=nobody")
+
+
+def test_a_built_in_keeps_its_type_unless_the_variable_says_otherwise(installed):
+    installed.fake("faster", 2, entry="cuda")
+    code = """
+    found = cdevice.list_backends()[2]
+    print(json.dumps([found.name, found.error]))
+    """
+    assert installed.run(code) == ["cuda", None]
+    assert "no such plug-in" in installed.run(code, CDEVICE_BACKENDS="cuda=faster")[1]
+    installed.fake("swift", 2, entry="swift.2")
+    assert installed.run(code, CDEVICE_BACKENDS="cuda=swift") == ["swift", None]
+
+
+def test_a_variable_switches_plug_ins_off(installed):
+    installed.fake("acme", 120)
+    installed.fake("bolt", 121)
+    code = "print(json.dumps([sorted(str(int(t)) for t in cdevice.list_backends() if t in (120, 121))]))"
+    assert installed.run(code) == [["120", "121"]]
+    assert installed.run(code, CDEVICE_BACKENDS="none") == [[]]
+    assert installed.run(code, CDEVICE_BACKENDS="-acme") == [["121"]]
+    code = """
+    try:
+        cdevice.asarray([1]).to("opencl")
+    except cdevice.BackendUnavailable as e:
+        print(json.dumps(str(e)))
+    """
+    assert "switched off by CDEVICE_BACKENDS" in installed.run(code, CDEVICE_BACKENDS="-opencl")
+
+
+def test_an_array_of_a_plug_ins_device_may_come_before_anything_asked_for_it(installed):
+    installed.fake("acme", 120)
+    code = """
+    from cdevice._ext import ffi, lib
+    d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
+    cdevice.asarray([1, 2, 3])._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
+    d.device_type, d.device_id, d.sync_event = 120, 0, ffi.cast("void *", 4096)
+    a = cdevice.import_from_c(d, s)
+    before = "acme_plugin" in sys.modules
+    try:
+        a.ready  # the plug-in is asked, and knows no such event
+    except cdevice.DeviceError as e:
+        print(json.dumps([before, "KeyError" in str(e)]))
+    """
+    assert installed.run(code)[1] is True
+
+
+def test_the_built_in_backends_are_in_the_same_group():
+    from importlib.metadata import entry_points
+
+    from cdevice import registry
+
+    found = {e.name: e.value for e in entry_points(group="cdevice.backends")}
+    if not found:
+        pytest.skip("the package is not installed here: pip install .")
+    for name, value in registry._BUILTIN.values():
+        assert found[name] == value
