@@ -1,4 +1,4 @@
-"""Command line: ``python -m cdevice devices | demo | bench``.
+"""Command line: ``python -m cdevice devices | check | demo | bench``.
 
 Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device or backend that was asked for by name
 is not available.
@@ -146,6 +146,61 @@ def hints(missing):
     return out
 
 
+def cmd_check(args):
+    """Runs the conformance suite on a device and prints what it found."""
+    import cdevice
+    from cdevice.testing import suite
+
+    try:
+        chosen = suite.suite_for(args.device)
+        if args.suite:
+            from importlib import import_module
+
+            module, _, name = args.suite.partition(":")
+            base = getattr(import_module(module), name)
+            chosen = type(name, (base,), {"device": args.device} if args.device else {})
+        elif not args.device:
+            print("cdevice check: name a device (--device) or a suite (--suite)", file=sys.stderr)
+            return USAGE
+        terminal = sys.stderr.isatty()
+
+        def progress(area, name, outcome, text):
+            if terminal:
+                print(f"\r{name[:76]:<76}", end="", file=sys.stderr, flush=True)
+
+        found = suite.run(chosen, progress)
+        if terminal:
+            print("\r" + " " * 76 + "\r", end="", file=sys.stderr)
+    except cdevice.BackendUnavailable as e:
+        print(f"cdevice check: {e}", file=sys.stderr)
+        return UNAVAILABLE
+    except (ValueError, TypeError, ImportError, AttributeError) as e:
+        print(f"cdevice check: {e}", file=sys.stderr)
+        return USAGE
+    outcomes = ("passed", "failed", "not applicable")
+    areas = {area: dict.fromkeys(outcomes, 0) for area, *_ in found}
+    for area, _, outcome, _ in found:
+        areas[area][outcome] += 1
+    rows = [("area", *outcomes)]
+    rows += [(area, *(n[o] for o in outcomes)) for area, n in areas.items()]
+    rows.append(("all", *(sum(n[o] for n in areas.values()) for o in outcomes)))
+    print("\n".join(columns(rows, "<>>>", indent="")))
+    why = {}
+    for _, name, outcome, text in found:
+        if outcome == "not applicable":
+            why.setdefault(text, []).append(name)
+    if why:
+        print("\nnot applicable")
+        print("\n".join(columns([(len(names), text.partition(": ")[2]) for text, names in why.items()], ">")))
+    failed = [(name, text) for _, name, outcome, text in found if outcome == "failed"]
+    if failed:
+        print("\nfailed")
+        for name, text in failed:
+            print(f"  {name}\n      {' '.join(text.split())[:400]}")
+    print(f"\n{args.device or args.suite} {'does not conform' if failed else 'conforms'}")
+    return FAILED if failed else OK
+
+
 def cmd_demo(args):
     from cdevice import demo
 
@@ -169,6 +224,16 @@ def parser():
     d.add_argument("--json", action="store_true", help="machine-readable output")
     d.add_argument("-v", "--verbose", action="store_true", help="everything known of each device, and what to install")
     d.set_defaults(run=cmd_devices)
+
+    d = sub.add_parser(
+        "check",
+        help="run the conformance suite on a device",
+        description="Check that a device's backend keeps its promises: some two hundred tests.",
+        epilog="exit status: 0 it conforms, 1 it does not, 2 wrong arguments, 3 the device is not available",
+    )
+    d.add_argument("--device", metavar="NAME", help="for example opencl or cuda:1")
+    d.add_argument("--suite", metavar="MODULE:CLASS", help="a subclass of cdevice.testing.BackendSuite, with its hooks")
+    d.set_defaults(run=cmd_check)
 
     d = sub.add_parser(
         "demo",

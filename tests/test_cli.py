@@ -19,9 +19,9 @@ def run(*args, cwd):
 def test_help_helps(tmp_path):
     r = run("--help", cwd=tmp_path)
     assert r.returncode == 0
-    for word in ("devices", "demo", "bench", "exit status"):
+    for word in ("devices", "check", "demo", "bench", "exit status"):
         assert word in r.stdout
-    for command in ("devices", "demo", "bench"):
+    for command in ("devices", "check", "demo", "bench"):
         r = run(command, "--help", cwd=tmp_path)
         assert r.returncode == 0 and "usage:" in r.stdout
 
@@ -51,6 +51,22 @@ def test_devices_json(tmp_path):
     assert data["devices"][0]["device"].split(":")[0] == "cpu" and data["devices"][0]["type_id"] == 1
     for one in data["unavailable"]:
         assert one["backend"] and one["error"]
+
+
+def test_check_runs_the_conformance_suite(tmp_path):
+    r = run("check", "--device", "cpu", cwd=tmp_path)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "cpu conforms" in r.stdout and "layouts" in r.stdout and "not applicable" in r.stdout
+    r = run("check", "--device", "777", cwd=tmp_path)
+    assert r.returncode == 3 and "777" in r.stderr
+    assert run("check", "--device", "no such word", cwd=tmp_path).returncode == 2
+    assert run("check", cwd=tmp_path).returncode == 2
+    (tmp_path / "broken_suite.py").write_text(
+        "from cdevice.testing.fake import FakeSuite\nfrom cdevice.testing.mutants import DropsSourceOffset\n"
+        "class Suite(FakeSuite):\n    backend = DropsSourceOffset\n"
+    )
+    r = run("check", "--suite", "broken_suite:Suite", cwd=tmp_path)
+    assert r.returncode == 1 and "bytes_arrive_where_they_belong" in r.stdout and "does not conform" in r.stdout
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import queue
 import threading
 
 from ..backend import Backend, Capability
+from .suite import BackendSuite
 
 
 class _Event:
@@ -168,3 +169,20 @@ class FakeBackend(Backend):
         passed = threading.Event()
         self._stream(stream).work.put(passed.set)
         passed.wait()
+
+
+class FakeSuite(BackendSuite):
+    """The suite with every hook that the fake offers; ``backend`` makes the fake."""
+
+    def gate(self, stream=0):
+        return self.backend_object.gate(stream) if self.backend_object._events else None
+
+    def new_stream(self):
+        return 99 if self.backend_object._events else None
+
+    def fail_after(self, n):
+        self.backend_object.fail_after = n
+        return True
+
+    def live(self):
+        return self.backend_object.live()

@@ -1,0 +1,160 @@
+"""The reference device, broken on purpose in many ways: a suite that has never failed proves nothing.
+
+``MUTANTS`` maps a name to (backend class, pattern of the check that must fail).
+"""
+
+from .fake import FakeBackend
+
+
+class EventTooEarly(FakeBackend):
+    """The event has passed although its queue is held."""
+
+    def event_record(self, *, device_id, stream=0):
+        event = super().event_record(device_id=device_id, stream=stream)
+        event.passed.set()
+        return event
+
+
+class DropsSourceOffset(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, [c._replace(src_offset=0) for c in copies], stream=stream)
+
+
+class DropsTargetOffset(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, [c._replace(dst_offset=0) for c in copies], stream=stream)
+
+
+class CopiesOnlyTheFirst(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, copies[:1], stream=stream)
+
+
+class CopiesAByteTooFew(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, [c._replace(nbytes=c.nbytes - (c.nbytes > 1000)) for c in copies], stream=stream)
+
+
+class NeverFrees(FakeBackend):
+    def free(self, block):
+        pass
+
+
+class NeverDestroysEvents(FakeBackend):
+    def event_destroy(self, event):
+        pass
+
+
+class SharesMemory(FakeBackend):
+    """Two allocations are one."""
+
+    def alloc(self, nbytes, *, device_id, stream=0):
+        handle = super().alloc(nbytes, device_id=device_id, stream=stream)
+        first = self.__dict__.setdefault("_first", {}).setdefault(nbytes, self._memory[handle])
+        self._memory[handle] = first
+        return handle
+
+
+class HostWaitReturnsAtOnce(FakeBackend):
+    def event_wait(self, event, *, device_id, stream=None):
+        if stream is not None:
+            super().event_wait(event, device_id=device_id, stream=stream)
+
+
+class StreamWaitDoesNothing(FakeBackend):
+    def event_wait(self, event, *, device_id, stream=None):
+        if stream is None:
+            super().event_wait(event, device_id=device_id)
+
+
+class CopyWaits(FakeBackend):
+    """Every copy waits for its queue."""
+
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, copies, stream=stream)
+        self.stream_wait(device_id=0, stream=stream)
+
+
+class ViewsBeginAtTheStart(FakeBackend):
+    def view(self, block, offset, nbytes):
+        return super().view(block, 0, nbytes)
+
+
+class ViewsDieWithTheirBlock(FakeBackend):
+    def view(self, block, offset, nbytes):
+        handle = super().view(block, offset, nbytes)
+        self.__dict__.setdefault("_views", {}).setdefault(block, []).append(handle)
+        return handle
+
+    def free(self, block):
+        for view in self.__dict__.get("_views", {}).pop(block, []):
+            self._memory[view] = (bytearray(1 << 16), 0, 1 << 16)
+        super().free(block)
+
+
+class OddAlignment(FakeBackend):
+    def device_info(self, device_id):
+        return super().device_info(device_id)._replace(alignment=48)
+
+
+class NeverReady(FakeBackend):
+    def event_done(self, event, *, device_id):
+        return False
+
+
+class SwallowsFailures(FakeBackend):
+    """What fails is reported as done."""
+
+    def copy(self, kind, copies, *, stream=0):
+        try:
+            super().copy(kind, copies, stream=stream)
+        except RuntimeError:
+            pass
+
+
+class LeaksOnFailure(FakeBackend):
+    def event_record(self, *, device_id, stream=0):
+        try:
+            return super().event_record(device_id=device_id, stream=stream)
+        except RuntimeError:
+            self._memory[next(self._handles)] = (bytearray(1), 0, 1)
+            raise
+
+
+class IgnoresTheStream(FakeBackend):
+    """Everything runs on one queue."""
+
+    def copy(self, kind, copies, *, stream=0):
+        super().copy(kind, copies)
+
+    def event_record(self, *, device_id, stream=0):
+        return super().event_record(device_id=device_id)
+
+
+class DeviceCopyDoesNothing(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        if kind in (1, 2):
+            super().copy(kind, copies, stream=stream)
+
+
+MUTANTS = {
+    "EventTooEarly": (EventTooEarly, "an_event_is_not_done_while_its_queue_is_held"),
+    "DropsSourceOffset": (DropsSourceOffset, "bytes_arrive_where_they_belong__*"),
+    "DropsTargetOffset": (DropsTargetOffset, "bytes_arrive_where_they_belong__*"),
+    "CopiesOnlyTheFirst": (CopiesOnlyTheFirst, "many_copies_in_one_call"),
+    "CopiesAByteTooFew": (CopiesAByteTooFew, "bytes_arrive_where_they_belong__*"),
+    "NeverFrees": (NeverFrees, "everything_is_given_back"),
+    "NeverDestroysEvents": (NeverDestroysEvents, "everything_is_given_back"),
+    "SharesMemory": (SharesMemory, "allocations_do_not_share_memory"),
+    "HostWaitReturnsAtOnce": (HostWaitReturnsAtOnce, "waiting_on_the_host_waits"),
+    "StreamWaitDoesNothing": (StreamWaitDoesNothing, "another_stream_waits_on_the_device"),
+    "CopyWaits": (CopyWaits, "an_event_is_not_done_while_its_queue_is_held"),
+    "ViewsBeginAtTheStart": (ViewsBeginAtTheStart, "a_view_is_a_part_of_its_block_and_keeps_it"),
+    "ViewsDieWithTheirBlock": (ViewsDieWithTheirBlock, "a_view_is_a_part_of_its_block_and_keeps_it"),
+    "OddAlignment": (OddAlignment, "there_is_a_device_and_it_says_what_it_is"),
+    "NeverReady": (NeverReady, "an_array_becomes_ready"),
+    "SwallowsFailures": (SwallowsFailures, "nothing_leaks_at_any_failure__*"),
+    "LeaksOnFailure": (LeaksOnFailure, "nothing_leaks_at_any_failure__*"),
+    "IgnoresTheStream": (IgnoresTheStream, "a_named_stream_is_used"),
+    "DeviceCopyDoesNothing": (DeviceCopyDoesNothing, "copies_on_the_device"),
+}

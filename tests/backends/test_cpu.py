@@ -1,0 +1,5 @@
+from cdevice.testing import BackendSuite
+
+
+class TestCpu(BackendSuite):
+    device = "cpu"
