@@ -146,7 +146,7 @@ typedef struct cdevice_backend {
   int (*current_stream)(void *self, int64_t device, void **out, cdevice_error *err);
   int (*stream_create)(void *self, int64_t device, void **out, cdevice_error *err);
   void (*stream_destroy)(void *self, int64_t device, void *stream);
-  /* Blocks until the stream is empty. */
+  /* Blocks until the stream is empty.  Required with CAP_STREAMS. */
   int (*stream_wait_host)(void *self, int64_t device, void *stream, cdevice_error *err);
   /* Calls fn(arg) once the device has passed the event or it has failed, on a foreign thread, or on this one before
    * returning; fn must not call the vendor's API. */
