@@ -10,6 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 os.chdir(HERE)
 sys.path.insert(0, HERE)
 
+from setuptools.command.build_ext import build_ext  # noqa: E402
+
 import build_ffi  # noqa: E402
 
 try:
@@ -18,13 +20,36 @@ except ImportError:  # before setuptools 70
     from wheel.bdist_wheel import bdist_wheel
 
 
-class AbiWheel(bdist_wheel):
-    """One file for every Python from 3.10 on, where the limited API was used."""
+class Wheel(bdist_wheel):
+    """With libcdevice.so for one Python version; without it (CDEVICE_EMBED=0) one file for every Python from 3.10 on,
+    where the limited API was used."""
 
     def finalize_options(self):
-        if build_ffi.LIMITED_API:
+        if build_ffi.LIMITED_API and build_ffi.can_embed():
             self.py_limited_api = "cp310"
         super().finalize_options()
+
+
+class BuildExt(build_ext):
+    """The extension, and libcdevice.so beside the package's other files."""
+
+    def run(self):
+        super().run()
+        if build_ffi.can_embed():
+            print(f"libcdevice.so is left out: {build_ffi.can_embed()}")
+            return
+        base = HERE if self.inplace else self.build_lib
+        build_ffi.build_embedding(os.path.join(base, "cdevice", "lib"))
+
+    def get_outputs(self):
+        library = [] if build_ffi.can_embed() else [os.path.join(self.build_lib, "cdevice", "lib", "libcdevice.so")]
+        return super().get_outputs() + library
+
+    def get_output_mapping(self):
+        mapping = super().get_output_mapping()
+        if self.inplace and not build_ffi.can_embed():
+            mapping[os.path.join(self.build_lib, "cdevice", "lib", "libcdevice.so")] = "cdevice/lib/libcdevice.so"
+        return mapping
 
 
 class FullSdist(sdist):
@@ -32,7 +57,14 @@ class FullSdist(sdist):
 
     def make_release_tree(self, base_dir, files):
         more = ["build_ffi.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
-        for pattern in ("cdevice/core/*", "cdevice/native/*", "cdevice/include/cdevice/*", "backends/*.[ch]"):
+        for pattern in (
+            "cdevice/core/*",
+            "cdevice/native/*",
+            "cdevice/include/cdevice/*",
+            "backends/*.[ch]",
+            "cdevice/lib/*/*",
+            "cdevice/lib/*/*/*",
+        ):
             more += build_ffi.relative(pattern)
         present = [f for f in more if os.path.isfile(f)]
         files = [f for f in files if f != "build/builtin.c"] + present
@@ -43,9 +75,11 @@ setup(
     packages=["cdevice", "cdevice.backends"]
     + ["cdevice." + d for d in ("interop", "testing", "compute") if os.path.isfile(f"cdevice/{d}/__init__.py")],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
-    package_data={"cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst"]},
+    package_data={
+        "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "lib/pkgconfig/*", "lib/cmake/*/*"]
+    },
     exclude_package_data={"": ["*.c"], "cdevice": ["core/*", "native/*"], "cdevice.backends": ["*.h"]},
     cffi_modules=["build_ffi.py:make_native"],
-    cmdclass={"bdist_wheel": AbiWheel, "sdist": FullSdist},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": BuildExt, "sdist": FullSdist},
     zip_safe=False,
 )

@@ -214,6 +214,14 @@ class DeviceArray(_native.Array):
             need_reaper()  # the source may be given back by a thread that never saw Python
         return self._copy(target.type_id, target.id, stream_handle(owner, stream), bool(copy))
 
+    # ---- C ----
+    def export_to_c(self, array, schema=None):
+        """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
+        pointer), writing over what is there; their ``release`` is then the holder's to call."""
+        from .convert import _address
+
+        self._export_structs(_address(array), 0 if schema is None else _address(schema))
+
     # ---- life ----
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-"""Command line: ``python -m cdevice devices | check | demo | bench``.
+"""Command line: ``python -m cdevice devices | check | config | demo | bench``.
 
 Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device or backend that was asked for by name
 is not available.
@@ -201,6 +201,21 @@ def cmd_check(args):
     return FAILED if failed else OK
 
 
+def cmd_config(args):
+    from cdevice.config import OPTIONS
+
+    wanted = [name for name in OPTIONS if getattr(args, name)]
+    if not wanted:
+        print("cdevice config: nothing was asked for; see --help", file=sys.stderr)
+        return USAGE
+    try:
+        print(" ".join(OPTIONS[name][1]() for name in wanted))
+    except FileNotFoundError as e:
+        print(f"cdevice config: {e}", file=sys.stderr)
+        return UNAVAILABLE
+    return OK
+
+
 def cmd_demo(args):
     from cdevice import demo
 
@@ -234,6 +249,18 @@ def parser():
     d.add_argument("--device", metavar="NAME", help="for example opencl or cuda:1")
     d.add_argument("--suite", metavar="MODULE:CLASS", help="a subclass of cdevice.testing.BackendSuite, with its hooks")
     d.set_defaults(run=cmd_check)
+
+    d = sub.add_parser(
+        "config",
+        help="flags for C programs that use cdevice",
+        description="Print what compilers and build tools need to use cdevice/cdevice.h and libcdevice.",
+        epilog="example:  cc main.c $(python -m cdevice config --cflags --libs)",
+    )
+    from cdevice.config import OPTIONS
+
+    for name, (text, _) in OPTIONS.items():
+        d.add_argument(f"--{name}", action="store_true", help=text)
+    d.set_defaults(run=cmd_config)
 
     d = sub.add_parser(
         "demo",

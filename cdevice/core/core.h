@@ -408,6 +408,8 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
 int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
                        struct cdv_production **out);
 struct cdv_production *cdv_production_ref(struct cdv_production *p);
+/* One that was never run: its source is the caller's again. */
+void cdv_production_abandon(struct cdv_production *p);
 extern atomic_llong cdv_async_objects;
 /* Is this producer one of ours, and so valid while anything of it is held? */
 bool cdv_is_production(const struct ArrowAsyncProducer *p);

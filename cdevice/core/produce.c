@@ -297,6 +297,11 @@ int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamH
   return 0;
 }
 
+void cdv_production_abandon(struct cdv_production *p) {
+  p->source = NULL;
+  cdv_production_unref(p);
+}
+
 int cdv_produce_failure(struct ArrowAsyncDeviceStreamHandler *handler, int code, const char *message) {
   int r = usable(handler);
   if (r) return r;

@@ -834,6 +834,7 @@ static PyType_Spec s_spec = {"cdevice._native.SchemaBase", sizeof(SchemaObject),
 #include "pybackend.c"
 #include "pystream.c"
 #include "pyasync.c"
+#include "capi.c"
 
 /* ---- module ---- */
 static PyObject *m_drain(PyObject *self, PyObject *unused) {

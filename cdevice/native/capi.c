@@ -1,0 +1,167 @@
+/* capi.c - the table behind the embedding library, and what of it is more than a function of the core. */
+#include "native/capi.h"
+
+static const char *capi_error_text(void) { return cdv_error_last()->message; }
+static int capi_error_vendor_code(void) { return cdv_error_last()->vendor_code; }
+static int64_t capi_array_length(const struct cdv_array *a) { return a->length; }
+static struct cdv_schema *capi_array_schema(const struct cdv_array *a) { return a->schema; }
+static struct cdv_schema *capi_stream_schema(const struct cdv_stream *s) { return s->schema; }
+static int32_t capi_stream_device_type(const struct cdv_stream *s) { return s->device_type; }
+
+static void capi_array_device(const struct cdv_array *a, int32_t *type, int64_t *id) {
+  *type = a->root->own.device_type;
+  *id = a->root->own.device_id;
+}
+
+static int capi_schema_new(const char *format, const char *name, int64_t flags, int64_t n,
+                           struct cdv_schema *const *children, struct cdv_schema *dictionary, struct cdv_schema **out) {
+  struct ArrowSchema top = {.format = format, .name = name ? name : "", .flags = flags, .n_children = n}, copy;
+  struct ArrowSchema **nodes = calloc((size_t)n + 1, sizeof *nodes);
+  if (!nodes) return cdv_fail_memory(n, "a schema");
+  for (int64_t i = 0; i < n; i++) nodes[i] = (struct ArrowSchema *)children[i]->node;
+  top.children = nodes;
+  if (dictionary) top.dictionary = (struct ArrowSchema *)dictionary->node;
+  int r = cdv_schema_copy(&top, &copy);
+  if (!r && (r = cdv_schema_import(&copy, out))) copy.release(&copy);
+  free(nodes);
+  return r;
+}
+
+static int capi_array_build(struct cdv_schema *schema, const cdevice_parts *p, int level, struct cdv_array **out) {
+  struct cdv_parts parts = {p->device_type, p->device_id,  p->length,   p->offset,     p->null_count, p->n_buffers,
+                            p->buffers,     p->n_children, p->children, p->dictionary, p->sync_event};
+  struct cdv_owner owner = {p->release, p->owner};
+  return cdv_array_build(schema, &parts, owner, level, out);
+}
+
+static int capi_array_copy(struct cdv_array *a, int32_t type, int64_t id, void *stream, int always,
+                           struct cdv_array **out) {
+  return cdv_array_copy(a, type, id, stream, always != 0, out);
+}
+static int capi_array_child(struct cdv_array *a, int64_t i, struct cdv_array **out) {
+  return cdv_array_child(a, i, true, out);
+}
+static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_equal, int *equal) {
+  int r = cdv_array_readable(a, "comparing");
+  if (!r) r = cdv_array_readable(b, "comparing");
+  return r ? r : cdv_array_equal(a, b, nans_equal != 0, equal);
+}
+static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStream *out) {
+  return cdv_stream_export(s, NULL, out);
+}
+static int capi_stream_export_cpu(struct cdv_stream *s, struct ArrowArrayStream *out) {
+  return cdv_stream_export_plain(s, NULL, out);
+}
+static int capi_consumer_next(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out) {
+  return cdv_consumer_take(c, nanoseconds, out, NULL);
+}
+static int capi_produce(struct cdv_stream *s, struct ArrowAsyncDeviceStreamHandler *h, const char *metadata,
+                        struct cdv_production **out) {
+  int r = cdv_production_new(s, h, metadata, out);
+  if (!r && (r = cdv_production_start(*out))) cdv_production_abandon(*out);
+  return r;
+}
+
+/* ---- what needs Python ---- */
+
+/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot. */
+static PyObject *capi_call(const char *module, const char *function, PyObject *argument) { /* takes argument over */
+  PyObject *m = PyErr_Occurred() ? NULL : PyImport_ImportModule(module);
+  PyObject *f = m ? PyObject_GetAttrString(m, function) : NULL;
+  PyObject *result = f ? PyObject_CallFunctionObjArgs(f, argument, NULL) : NULL;
+  if (!result) {
+    PyObject *type, *value, *traceback, *text = NULL, *bytes = NULL, *name = NULL, *name_bytes = NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (value && (text = PyObject_Str(value))) bytes = PyUnicode_AsUTF8String(text);
+    if (type && (name = PyObject_GetAttrString(type, "__name__"))) name_bytes = PyUnicode_AsUTF8String(name);
+    PyErr_Clear();
+    cdv_fail(CDV_ARGUMENT, EIO, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
+             bytes ? PyBytes_AsString(bytes) : "without text");
+    Py_XDECREF(text);
+    Py_XDECREF(bytes);
+    Py_XDECREF(name);
+    Py_XDECREF(name_bytes);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+  }
+  Py_XDECREF(argument);
+  Py_XDECREF(m);
+  Py_XDECREF(f);
+  return result;
+}
+
+static int capi_enter(PyGILState_STATE *state) {
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = enter_python(state, &err);
+  return r ? cdv_fail(CDV_ARGUMENT, r, "%s", err.message) : 0;
+}
+
+static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  int r = capi_enter(&state);
+  if (r) return r;
+  PyObject *d = capi_call("cdevice", "device", PyUnicode_FromString(name));
+  PyObject *t = d ? PyObject_GetAttrString(d, "type_id") : NULL, *i = d ? PyObject_GetAttrString(d, "id") : NULL;
+  if (t && i) {
+    *type = (int32_t)PyLong_AsLong(t);
+    *id = PyLong_AsLongLong(i);
+  } else {
+    PyErr_Clear();
+    r = EINVAL;
+  }
+  Py_XDECREF(t);
+  Py_XDECREF(i);
+  Py_XDECREF(d);
+  PyGILState_Release(state);
+  return r;
+}
+
+static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  int r = capi_enter(&state);
+  if (r) return r;
+  PyObject *list = capi_call("cdevice.registry", "all_types", NULL);
+  if (list && PyList_Check(list)) {
+    *n = PyList_Size(list);
+    for (int64_t k = 0; k < *n && k < room; k++) types[k] = (int32_t)PyLong_AsLong(PyList_GetItem(list, k));
+  } else {
+    r = EIO;
+  }
+  Py_XDECREF(list);
+  PyGILState_Release(state);
+  return r;
+}
+
+static int capi_call_python(const char *module, const char *function, void *address, int64_t *result) {
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  int r = capi_enter(&state);
+  if (r) return r;
+  PyObject *x = capi_call(module, function, PyLong_FromVoidPtr(address));
+  if (!x) {
+    r = EIO;
+  } else if (result) {
+    *result = x == Py_None ? 0 : PyLong_AsLongLong(x);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      r = cdv_fail(CDV_ARGUMENT, EINVAL, "%s.%s() returned no int", module, function);
+    }
+  }
+  Py_XDECREF(x);
+  PyGILState_Release(state);
+  return r;
+}
+
+static const struct cdevice_api capi_table = {
+    CDEVICE_API, sizeof(struct cdevice_api),
+    CDEVICE_VERSION_MAJOR << 16 | CDEVICE_VERSION_MINOR << 8 | CDEVICE_VERSION_PATCH, 0,
+#define F(result, failed, name, parameters, arguments, behind) behind,
+#define V(name, parameters, arguments, behind) behind,
+    CDEVICE_FUNCTIONS(F, V)
+#undef F
+#undef V
+};
+
+/* For the embedding library: the address of the table. */
+static const void *cdv_api(void) { return &capi_table; }
