@@ -488,7 +488,7 @@ def main(argv=None):
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds per row (%(default)s)")
     p.add_argument(
-        "--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer, stream"
+        "--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer, stream, embed"
     )
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
     p.add_argument("--json", metavar="FILE", help="write the figures there too")
@@ -534,6 +534,15 @@ def main(argv=None):
         print()
         bench_stream.report(found, missing)
         result["streams"] = [dict(zip(("row", "peer", "peer_ns", "cdevice_ns", "target"), f)) for f in found]
+    if "cdevice" in libs and want("embed"):
+        from . import bench_embed
+
+        found = bench_embed.rows(3 if args.quick else 7)
+        if isinstance(found, str):
+            print(f"left out: C programs; {found}", file=sys.stderr)
+        else:
+            bench_embed.report(found)
+            result["embed"] = [dict(zip(("row", "value", "unit", "bound", "reached"), f)) for f in found]
     if "cdevice" in libs and want("transfer"):
         from . import bench_transfer
 

@@ -9,19 +9,19 @@ import sys
 import pytest
 
 
-def run(*args, cwd):
+def run(*args, cwd, **more):
     command = [sys.executable, "-m", "cdevice", *map(str, args)]
     # what lives at exit is meant to: a sanitizer's leak check of the child would fail it
-    env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+    env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} | more
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
 
 
 def test_help_helps(tmp_path):
     r = run("--help", cwd=tmp_path)
     assert r.returncode == 0
-    for word in ("devices", "check", "demo", "bench", "exit status"):
+    for word in ("devices", "check", "config", "demo", "bench", "exit status"):
         assert word in r.stdout
-    for command in ("devices", "check", "demo", "bench"):
+    for command in ("devices", "check", "config", "demo", "bench"):
         r = run(command, "--help", cwd=tmp_path)
         assert r.returncode == 0 and "usage:" in r.stdout
 
@@ -65,7 +65,7 @@ def test_check_runs_the_conformance_suite(tmp_path):
         "from cdevice.testing.fake import FakeSuite\nfrom cdevice.testing.mutants import DropsSourceOffset\n"
         "class Suite(FakeSuite):\n    backend = DropsSourceOffset\n"
     )
-    r = run("check", "--suite", "broken_suite:Suite", cwd=tmp_path)
+    r = run("check", "--suite", "broken_suite:Suite", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert r.returncode == 1 and "bytes_arrive_where_they_belong" in r.stdout and "does not conform" in r.stdout
 
 

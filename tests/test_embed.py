@@ -1,0 +1,446 @@
+"""C programs that link libcdevice: the examples, and everything that can go wrong at the start."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+from test_stream import child_env
+
+import cdevice
+from cdevice import config
+
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples" / "embed"
+PROGRAMS = ("export_int32", "receive", "stream", "devices")
+
+try:
+    LIBRARY = pathlib.Path(config.get_library_dir()) / "libcdevice.so"
+except FileNotFoundError as e:
+    pytest.skip(str(e), allow_module_level=True)
+if not shutil.which("gcc"):
+    pytest.skip("no C compiler: apt-get install gcc g++", allow_module_level=True)
+if os.environ.get("CDEVICE_SANITIZE"):
+    pytest.skip("a program that links no sanitizer cannot load an extension that does", allow_module_level=True)
+
+
+installed = pytest.mark.skipif(
+    not (pathlib.Path(cdevice.__file__).parent / "backends").exists(),
+    reason="the package is not installed: pip install .",
+)
+
+
+def flags():
+    return [config.OPTIONS["cflags"][1](), *config.OPTIONS["libs"][1]().split()]
+
+
+def build(directory, source, name="program", compiler="gcc", standard="gnu11", extra=()):
+    out = directory / f"{name}-{compiler}-{standard}"
+    if isinstance(source, str):
+        (directory / f"{name}.c").write_text(source)
+        source = directory / f"{name}.c"
+    language = ["-x", "c++"] if standard.startswith("c++") else []
+    command = [
+        compiler,
+        f"-std={standard}",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *extra,
+        *language,
+        str(source),
+        "-o",
+        str(out),
+    ]
+    if language:
+        command = command[: command.index("-o")] + ["-x", "none", "-o", str(out)]
+    subprocess.run([*command, *flags(), "-pthread"], check=True, capture_output=True, text=True)
+    return out
+
+
+def run(program, *args, env=None, ok=True, **kwargs):
+    done = subprocess.run(
+        [str(program), *map(str, args)], capture_output=True, text=True, timeout=60, env=env or child_env(), **kwargs
+    )
+    if ok:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("embed")
+    return {name: build(directory, EXAMPLES / f"{name}.c", name) for name in PROGRAMS}
+
+
+def example_env():
+    env = child_env()
+    return {**env, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), env["PYTHONPATH"]])}
+
+
+# ---- the examples ----
+@installed
+def test_an_array_is_made_handed_out_and_read_back(built):
+    out = run(built["export_int32"], "cpu").stdout
+    assert out == "cpu: device type 1, id -1, format i, length 1000, no event\nsum 499500\n"
+    assert "nothing_like_it" in run(built["export_int32"], "nothing_like_it", ok=False).stderr
+    assert "no NVIDIA driver" in run(built["export_int32"], "cuda", ok=False).stderr
+
+
+@installed
+def test_an_array_on_opencl(built):
+    if not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    out = run(built["export_int32"], "opencl:0").stdout
+    assert "device type 4, id 0, format i, length 1000, an event" in out and "sum 499500" in out
+
+
+def test_python_fills_a_struct_and_reads_a_stream(built):
+    out = run(built["receive"], env=example_env()).stdout
+    assert "a batch of 10 rows: id (l) name (u)" in out
+    assert run(built["stream"], env=example_env()).stdout == "Python says 124750\n"
+
+
+@installed
+def test_the_devices_are_those_of_the_command_line(built):
+    lines = run(built["devices"]).stdout.splitlines()
+    found = {line.split()[0].rstrip(":") for line in lines if not line.startswith("-")}
+    assert {str(d).replace("cpu", "cpu:0") for d in cdevice.devices()} == found
+    assert any("no NVIDIA driver" in line for line in lines if line.startswith("-"))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [("gcc", "c11"), ("g++", "c++17"), ("g++", "c++11"), ("clang", "c11"), ("clang++", "c++17")],
+)
+def test_the_header_compiles_without_a_warning(compiler, standard, tmp_path):
+    found = [c for c in (compiler, *(f"{compiler}-{n}" for n in range(21, 12, -1))) if shutil.which(c)]
+    if not found:
+        pytest.skip(f"apt-get install {'clang' if 'clang' in compiler else 'g++'}")
+    compiler = found[0]
+    for name in PROGRAMS:
+        program = build(tmp_path, EXAMPLES / f"{name}.c", name, compiler, standard, ["-pedantic"])
+        run(program, env=example_env())
+
+
+def test_make_builds_and_runs_the_examples(tmp_path):
+    if not shutil.which("make"):
+        pytest.skip("apt-get install make")
+    command = ["make", "-s", "-C", str(EXAMPLES), f"PYTHON={sys.executable}", f"B={tmp_path}", "run"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=child_env())
+    assert done.returncode == 0 and "Python says 124750" in done.stdout, done.stderr
+
+
+def test_cmake_and_pkg_config_find_it(tmp_path):
+    if shutil.which("pkg-config"):
+        env = {**os.environ, "PKG_CONFIG_PATH": config.OPTIONS["pkgconfigdir"][1]()}
+        found = subprocess.run(["pkg-config", "--cflags", "--libs", "cdevice"], capture_output=True, text=True, env=env)
+        words = found.stdout.split()
+        assert found.returncode == 0, found.stderr
+        subprocess.run(["gcc", str(EXAMPLES / "devices.c"), "-o", str(tmp_path / "d"), *words], check=True)
+        run(tmp_path / "d")
+    if shutil.which("cmake"):
+        command = [
+            "cmake",
+            "-S",
+            str(EXAMPLES),
+            "-B",
+            str(tmp_path / "b"),
+            f"-Dcdevice_DIR={config.OPTIONS['cmakedir'][1]()}",
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(["cmake", "--build", str(tmp_path / "b")], check=True, capture_output=True)
+        run(tmp_path / "b" / "devices")
+    if not shutil.which("pkg-config") and not shutil.which("cmake"):
+        pytest.skip("apt-get install pkg-config cmake")
+
+
+# ---- the library ----
+def test_only_its_own_names_are_visible():
+    names = subprocess.run(["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True).stdout
+    assert {line.split()[-1] for line in names.splitlines() if not line.split()[-1].startswith("cdevice_")} == set()
+
+
+def test_every_function_of_the_header_is_there():
+    import re
+
+    header = (pathlib.Path(config.get_include()) / "cdevice" / "cdevice.h").read_text()
+    declared = set(re.findall(r"^[a-z][\w *]*?\b(cdevice_\w+)\(", header, re.M))
+    library = ctypes.CDLL(str(LIBRARY))
+    assert len(declared) > 55 and [n for n in sorted(declared) if not hasattr(library, n)] == []
+
+
+def test_inside_python_it_shares_the_registry():
+    code = f"""
+import conftest, ctypes, cdevice, threading
+from cdevice.testing.fake import FakeBackend
+for loader in (ctypes.CDLL, ctypes.PyDLL):
+    lib = loader({str(LIBRARY)!r})
+    lib.cdevice_backend_for.restype = ctypes.c_void_p
+    lib.cdevice_start_error.restype = ctypes.c_char_p
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(lib.cdevice_start())) for _ in range(16)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    assert results == [0] * 16, lib.cdevice_start_error()
+    assert lib.cdevice_backend_for(6001) is None
+    cdevice.register_backend(FakeBackend(6001, "both"))
+    assert lib.cdevice_backend_for(6001)
+    assert lib.cdevice_version() == 0x000100
+    cdevice.unregister_backend(6001)
+print("ok")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.stdout == "ok\n", done.stderr
+
+
+HEAD = (
+    "#include <cdevice/cdevice.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+)
+MAKE = """
+static int32_t values[4] = {1, 2, 3, 4};
+static cdevice_array *make(void) {
+  cdevice_schema *s = NULL;
+  cdevice_array *a = NULL;
+  const void *buffers[2] = {NULL, values};
+  cdevice_parts p;
+  memset(&p, 0, sizeof p);
+  p.device_type = 1; p.device_id = -1; p.length = 4; p.n_buffers = 2; p.buffers = buffers;
+  if (cdevice_schema_new("i", "", 0, 0, NULL, NULL, &s)) return NULL;
+  if (cdevice_array_build(s, &p, 1, &a)) a = NULL;
+  cdevice_schema_unref(s);
+  return a;
+}
+"""
+
+
+def test_sixteen_threads_may_be_first(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    static void *work(void *p) {
+      (void)p;
+      for (int i = 0; i < 200; i++) {
+        cdevice_array *a = make();
+        struct ArrowDeviceArray out;
+        if (!a || cdevice_array_length(a) != 4 || cdevice_array_export(a, &out)) return (void *)1;
+        cdevice_array_unref(a);
+        out.array.release(&out.array);
+      }
+      return NULL;
+    }
+    int main(void) {
+      pthread_t t[16];
+      int bad = 0;
+      for (int i = 0; i < 16; i++) pthread_create(&t[i], NULL, work, NULL);
+      for (int i = 0; i < 16; i++) { void *r; pthread_join(t[i], &r); bad += r != NULL; }
+      if (bad) fprintf(stderr, "%s\\n", cdevice_start_error());
+      return bad;
+    }""")  # fmt: skip
+    for _ in range(5):
+        run(program)
+
+
+def test_release_after_main_from_exit_handlers_and_from_any_thread(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    static struct ArrowDeviceArray ours, theirs;
+    static void *release(void *p) { struct ArrowDeviceArray *a = p; a->array.release(&a->array); return NULL; }
+    static void at_exit(void) {
+      pthread_t t;
+      ours.array.release(&ours.array);
+      pthread_create(&t, NULL, release, &theirs);
+      pthread_join(t, NULL);
+      cdevice_array *a = make();
+      if (!a) _exit(3);
+      cdevice_array_unref(a);
+      write(1, "released\\n", 9);
+    }
+    int main(void) {
+      atexit(at_exit);
+      cdevice_array *a = make();
+      if (!a || cdevice_array_export(a, &ours)) return 1;
+      cdevice_array_unref(a);
+      struct ArrowSchema schema;
+      void *addresses[2] = {&theirs, &schema};
+      if (cdevice_call_python("python_side", "fill", addresses, NULL)) { fprintf(stderr, "%s", cdevice_error_text()); return 2; }
+      schema.release(&schema);
+      return 0;
+    }""")  # fmt: skip
+    for _ in range(3):
+        assert run(program, env=example_env()).stdout == "released\n"
+
+
+def test_it_works_in_a_forked_child(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    #include <sys/wait.h>
+    int main(void) {
+      int status;
+      if (!make()) return 1;
+      pid_t p = fork();
+      if (!p) _exit(make() ? 0 : 1);
+      waitpid(p, &status, 0);
+      return WEXITSTATUS(status);
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_streams_and_asynchronous_streams_in_c(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    int main(void) {
+      cdevice_array *a = make(), *b;
+      cdevice_stream *s, *bridge;
+      cdevice_consumer *c;
+      cdevice_production *p;
+      int n = 0, code;
+      cdevice_array *many[10];
+      for (int i = 0; i < 10; i++) many[i] = a;
+      if (cdevice_stream_new(cdevice_array_schema(a), 1, many, 10, &s)) return 1;
+      if (cdevice_consumer_new(3, 1, &c) || cdevice_produce(s, cdevice_consumer_handler(c), NULL, &p)) return 2;
+      while (!(code = cdevice_consumer_next(c, -1, &b)) && b) { n += (int)cdevice_array_length(b); cdevice_array_unref(b); }
+      if (code || n != 40) return 3;
+      if (!cdevice_production_wait(p, -1) || cdevice_production_ending(p, &code) != CDEVICE_FINISHED) return 4;
+      cdevice_production_unref(p);
+      cdevice_consumer_unref(c);
+      if (cdevice_stream_new(cdevice_array_schema(a), 1, many, 10, &s)) return 5;
+      if (cdevice_consumer_new(3, 1, &c) || cdevice_produce(s, cdevice_consumer_handler(c), NULL, &p)) return 6;
+      if (cdevice_consumer_stream(c, &bridge)) return 7;
+      struct ArrowDeviceArrayStream out;
+      struct ArrowDeviceArray d;
+      if (cdevice_stream_export(bridge, &out)) return 8;
+      for (n = 0; !out.get_next(&out, &d) && d.array.release; n++) d.array.release(&d.array);
+      out.release(&out);
+      cdevice_production_unref(p);
+      cdevice_array_unref(a);
+      return n == 10 ? 0 : 9;
+    }""")  # fmt: skip
+    run(program)
+
+
+# ---- where it finds Python ----
+def isolated():
+    return {"PATH": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def empty_environment(tmp_path_factory):
+    where = tmp_path_factory.mktemp("environments") / "empty"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(where)], check=True)
+    return where
+
+
+def site_packages(environment):
+    return environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+
+
+@installed
+def test_an_installed_library_finds_its_own_environment(built, empty_environment, tmp_path):
+    """Copied into an environment as pip would put it, and started without any variable."""
+    site = site_packages(empty_environment)
+    package = pathlib.Path(cdevice.__file__).parent
+    shutil.copytree(package, site / "cdevice", dirs_exist_ok=True)
+    library = site / "cdevice" / "lib" / "libcdevice.so"
+    program = tmp_path / "moved"
+    command = ["gcc", str(EXAMPLES / "export_int32.c"), "-o", str(program), config.OPTIONS["cflags"][1]()]
+    subprocess.run([*command, f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lcdevice"], check=True)
+    done = run(program, env=isolated(), ok=False)  # no cffi there yet: an error, not an abort
+    assert done.returncode == 1 and "cffi is not installed" in done.stderr and str(empty_environment) in done.stderr
+    import _cffi_backend
+    import cffi
+
+    shutil.copytree(pathlib.Path(cffi.__file__).parent, site / "cffi")
+    shutil.copy(_cffi_backend.__file__, site)
+    assert "sum 499500" in run(program, env=isolated()).stdout
+    # the package is gone: named, in C
+    shutil.rmtree(site / "cdevice" / "core", ignore_errors=True)
+    os.rename(site / "cdevice" / "_core.py", site / "cdevice" / "_gone.py")
+    done = run(program, env=isolated(), ok=False)
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr
+    os.rename(site / "cdevice" / "_gone.py", site / "cdevice" / "_core.py")
+    # the environment was moved
+    moved = empty_environment.with_name("elsewhere")
+    os.rename(empty_environment, moved)
+    try:
+        there = {"PATH": "/nonexistent", "LD_LIBRARY_PATH": str(site_packages(moved) / "cdevice" / "lib")}
+        assert "sum 499500" in run(program, env=there).stdout
+    finally:
+        os.rename(moved, empty_environment)
+
+
+def test_a_wrong_python_is_an_error_in_c_and_a_second_try_is_possible(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    int main(int argc, char **argv) {
+      (void)argc;
+      if (cdevice_start() != -1) return 1;
+      printf("%s\\n", cdevice_start_error());
+      if (cdevice_array_length(NULL) != -1) return 2;
+      setenv("CDEVICE_PYTHON", argv[1], 1);
+      if (cdevice_start()) { fprintf(stderr, "%s\\n", cdevice_start_error()); return 3; }
+      return make() ? 0 : 4;
+    }""")  # fmt: skip
+    env = {**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}
+    out = run(program, sys.executable, env=env).stdout
+    assert "CDEVICE_PYTHON: /nowhere/python" in out
+
+
+def test_a_missing_package_can_be_put_in_place_and_tried_again(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    int main(int argc, char **argv) {
+      (void)argc;
+      if (cdevice_start() != -1) return 1;
+      printf("%s\\n", cdevice_start_error());
+      if (rename(argv[1], argv[2])) return 2;
+      if (cdevice_start()) { fprintf(stderr, "%s\\n", cdevice_start_error()); return 3; }
+      return make() ? 0 : 4;
+    }""")  # fmt: skip
+    import _cffi_backend
+
+    path = tmp_path / "path"
+    path.mkdir()
+    os.symlink(pathlib.Path(cdevice.__file__).parent, path / "hidden")
+    os.symlink(_cffi_backend.__file__, path / pathlib.Path(_cffi_backend.__file__).name)
+    base = (
+        pathlib.Path(sysconfig.get_config_var("exec_prefix"))
+        / "bin"
+        / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    )
+    python = pathlib.Path(sys.base_exec_prefix) / "bin" / base.name
+    env = {"PATH": "/nonexistent", "PYTHONPATH": str(path), "CDEVICE_PYTHON": str(python)}
+    out = run(program, path / "hidden", path / "cdevice", env=env).stdout
+    assert "ModuleNotFoundError: No module named 'cdevice'" in out
+
+
+def test_an_exception_inside_python_is_a_code_and_a_text(tmp_path):
+    program = build(tmp_path, HEAD + """
+    int main(void) {
+      int64_t n;
+      if (cdevice_call_python("json", "loads", &n, NULL) == 0) return 1;
+      printf("%s\\n", cdevice_error_text());
+      if (cdevice_call_python("nothing_like_it", "f", &n, NULL) == 0) return 2;
+      printf("%s\\n", cdevice_error_text());
+      return 0;
+    }""")  # fmt: skip
+    out = run(program).stdout.splitlines()
+    assert out[0].startswith("TypeError: ") and out[1].startswith("ModuleNotFoundError: ")
+
+
+def test_the_library_of_another_python_says_so():
+    others = sorted(pathlib.Path(os.path.expanduser("~/.pyenv/versions")).glob("3.*/bin/python3"))
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}."
+    others = [p for p in others if not p.parts[-3].startswith(here)]
+    if not others:
+        pytest.skip("another Python: pyenv install 3.12")
+    code = (
+        f"import ctypes; l = ctypes.CDLL({str(LIBRARY)!r}); l.cdevice_start_error.restype = ctypes.c_char_p\n"
+        "print(l.cdevice_start(), l.cdevice_start_error().decode())"
+    )
+    done = subprocess.run([str(others[0]), "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("-1 libcdevice.so was built for Python"), done.stdout + done.stderr
+
+
+def test_the_command_line_prints_what_compilers_need():
+    run_cli = lambda *a: subprocess.run(
+        [sys.executable, "-m", "cdevice", "config", *a], capture_output=True, text=True, env=child_env()
+    )
+    done = run_cli("--cflags", "--libs")
+    assert done.stdout.split() == flags(), done.stderr
+    assert run_cli().returncode == 2
