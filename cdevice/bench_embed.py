@@ -1,4 +1,4 @@
-"""C programs beside their bounds: the start, a call, an array.  Part of ``python -m cdevice bench``; needs a compiler."""
+"""C programs beside their bounds: the start, a call, an array.  For ``python -m cdevice bench``; needs a compiler."""
 
 import os
 import shutil

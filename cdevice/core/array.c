@@ -17,12 +17,29 @@ struct cdv_template {
   struct array_line lines[];
 };
 
-static atomic_llong live, live_exports;
+static atomic_llong live;
 int64_t cdv_live_arrays(void) { return atomic_load(&live); }
-int64_t cdv_live_exports(void) { return atomic_load(&live_exports); }
+
+/* Counted in several places, or threads would fight over one cache line at every export; a thread's stack says which. */
+#define PLACES 16
+static struct {
+  atomic_llong n;
+  char rest[56];
+} live_exports[PLACES];
+
+static inline void count_export(int by) {
+  char here;
+  atomic_fetch_add_explicit(&live_exports[((uintptr_t)&here >> 23) % PLACES].n, by, memory_order_relaxed);
+}
+
+int64_t cdv_live_exports(void) {
+  int64_t n = 0;
+  for (int i = 0; i < PLACES; i++) n += atomic_load(&live_exports[i].n);
+  return n;
+}
 
 static void export_unref(struct cdv_array *a) {
-  atomic_fetch_sub_explicit(&live_exports, 1, memory_order_relaxed);
+  count_export(-1);
   cdv_array_unref(a);
 }
 
@@ -316,7 +333,7 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
     }
   }
   cdv_array_ref(a);
-  atomic_fetch_add_explicit(&live_exports, 1, memory_order_relaxed);
+  count_export(1);
   out->device_id = own->device_id;
   out->device_type = own->device_type;
   out->sync_event = own->sync_event;
