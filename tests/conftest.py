@@ -1,16 +1,12 @@
-"""Tests run on the installed package.  In a source tree with a built extension, backends/ stands in for
-cdevice.backends."""
+"""What tests share."""
 
-import importlib.util
-import pathlib
-import sys
-import types
+import pytest
+import source_tree  # noqa: F401 - before the package is imported
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-if importlib.util.find_spec("cdevice") is None:
-    sys.path.insert(0, str(ROOT))
-if importlib.util.find_spec("cdevice.backends") is None:
-    package = types.ModuleType("cdevice.backends")
-    package.__path__ = [str(ROOT / "backends")]
-    sys.modules["cdevice.backends"] = package
+@pytest.fixture(scope="session")
+def runtimes(tmp_path_factory):
+    """The stand-in runtimes behind CUDA and ROCM, by vendor."""
+    import standin
+
+    return standin.start(tmp_path_factory.mktemp("hostrt"))

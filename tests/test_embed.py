@@ -55,8 +55,6 @@ def build(directory, source, name="program", compiler="gcc", standard="gnu11", e
         "-o",
         str(out),
     ]
-    if language:
-        command = command[: command.index("-o")] + ["-x", "none", "-o", str(out)]
     subprocess.run([*command, *flags(), "-pthread"], check=True, capture_output=True, text=True)
     return out
 
@@ -175,7 +173,7 @@ def test_every_function_of_the_header_is_there():
 
 def test_inside_python_it_shares_the_registry():
     code = f"""
-import conftest, ctypes, cdevice, threading
+import source_tree, ctypes, cdevice, threading
 from cdevice.testing.fake import FakeBackend
 for loader in (ctypes.CDLL, ctypes.PyDLL):
     lib = loader({str(LIBRARY)!r})

@@ -3,11 +3,9 @@
 What passes here ran on host memory with real queues, not on a GPU.  Gates hold streams; nothing sleeps.
 """
 
-import ctypes
 import gc
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +13,7 @@ import threading
 import cases
 import numpy as np
 import pytest
+from standin import TYPES
 
 import cdevice
 from cdevice._ext import _native, ffi, lib
@@ -22,60 +21,7 @@ from cdevice._ext import _native, ffi, lib
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 HERE = pathlib.Path(__file__).resolve().parent
-TYPES = {"cuda": 2, "cuda_host": 3, "cuda_managed": 13, "rocm": 10, "rocm_host": 11}
 every_type = pytest.mark.parametrize("device", TYPES)
-
-
-class Stats(ctypes.Structure):
-    _fields_ = [
-        (n, ctypes.c_int64)
-        for n in "live_device live_host live_managed live_bytes live_events live_streams records waits host_blocks misuse ops_done".split()
-    ]
-
-
-class Runtime:
-    """The test controls of one stand-in library."""
-
-    def __init__(self, path, engine, trace):
-        self.path, self.trace = path, trace
-        self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
-        self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
-        self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
-
-    def stats(self):
-        out = Stats()
-        self.library.hostrt_get_stats(ctypes.byref(out))
-        return out
-
-    def gate(self, stream=0):
-        assert self.library.hostrt_gate(stream) == 0
-
-    def open(self):
-        self.library.hostrt_open()
-
-    def fail(self, function, after, code):
-        self.library.hostrt_fail(function.encode(), after, code)
-
-
-@pytest.fixture(scope="module")
-def runtimes(tmp_path_factory):
-    if not shutil.which("make") or not (shutil.which("gcc") or shutil.which("cc")):
-        pytest.skip("no compiler for the stand-in: apt-get install gcc make")
-    build = tmp_path_factory.mktemp("hostrt")
-    plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer's; compilers leak
-    subprocess.run(["make", "-s", "-C", str(HERE / "hostrt"), f"B={build}"], check=True, capture_output=True, env=plain)
-    cuda, hip = build / "cuda/lib/libcuda.so.1", build / "rocm/lib/libamdhip64.so.7"
-    os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"] = str(cuda), str(hip)
-    made = {
-        "cuda": Runtime(cuda, build / "cuda/lib/libhostrt.so", None),
-        "rocm": Runtime(hip, hip, None),
-    }
-    try:
-        for d in TYPES:
-            assert cdevice.device(d).is_available
-        yield made
-    finally:
-        del os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"]
 
 
 @pytest.fixture

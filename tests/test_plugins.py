@@ -39,7 +39,13 @@ def installed(tmp_path):
         def run(self, code, **env):
             path = os.pathsep.join([str(tmp_path), *sys.path])
             done = subprocess.run(
-                [sys.executable, "-W", "always", "-c", "import conftest, json, sys, cdevice\n" + textwrap.dedent(code)],
+                [
+                    sys.executable,
+                    "-W",
+                    "always",
+                    "-c",
+                    "import source_tree, json, sys, cdevice\n" + textwrap.dedent(code),
+                ],
                 capture_output=True,
                 text=True,
                 timeout=60,

@@ -55,7 +55,7 @@ class FakeBackend(Backend):
     def __init__(self, device_type=12, name="fake", devices=2, *, events=True, fail_after=None):
         self.device_type, self.name, self._devices = device_type, name, devices
         self.capabilities = Capability.EVENTS | Capability.STREAMS | Capability.ASYNC_FREE if events else Capability(0)
-        self.fail_after = fail_after  # the n-th call that can fail raises, counted down
+        self.fail_after = fail_after  # the n-th call that can fail raises, counted down; 0: the next
         self.calls = {}
         self._events = events
         self._memory = {}  # handle -> (bytearray, offset, size)
@@ -85,6 +85,7 @@ class FakeBackend(Backend):
         if self.fail_after is not None:
             self.fail_after -= 1
             if self.fail_after < 0:
+                self.fail_after = None  # this call, and no other
                 raise RuntimeError(f"injected failure in {name}")
 
     # ---- the backend ----

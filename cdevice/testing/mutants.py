@@ -98,8 +98,10 @@ class OddAlignment(FakeBackend):
 
 
 class NeverReady(FakeBackend):
+    repaired = False  # lets what waits for it go
+
     def event_done(self, event, *, device_id):
-        return False
+        return self.repaired and super().event_done(event, device_id=device_id)
 
 
 class SwallowsFailures(FakeBackend):

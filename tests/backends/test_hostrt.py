@@ -3,11 +3,8 @@
 import contextlib
 
 import pytest
-from test_hostrt import runtimes
 
 from cdevice.testing import BackendSuite
-
-__all__ = ["runtimes"]
 
 
 @pytest.fixture(scope="module", autouse=True)
