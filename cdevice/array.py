@@ -132,6 +132,23 @@ class DeviceArray(_native.Array):
 
         return export_interface(self)
 
+    def __dlpack_device__(self):
+        """(DLPack device type, number): the ArrowDeviceType; number 0 for memory that the CPU can read."""
+        from .interop.dlpack import device_of
+
+        return device_of(self)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The DLPack protocol, for fixed-width numbers without nulls; without a copy unless asked for one.
+
+        ``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the
+        host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)
+        copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError).
+        """
+        from .interop.dlpack import export
+
+        return export(self, stream, max_version, dl_device, copy)
+
     def __array__(self, dtype=None, copy=None):
         import numpy
 

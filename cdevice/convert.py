@@ -25,7 +25,7 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
-    what has ``__cuda_array_interface__`` (cupy, numba, torch),
+    what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``,
     objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).
     ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
     result shall be; the data moves there if it is elsewhere, on
@@ -78,6 +78,10 @@ def _from_object(obj, want, copy, validate):
         from .interop.cuda import import_interface
 
         return import_interface(obj, want), False
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        from .interop.dlpack import from_dlpack
+
+        return from_dlpack(obj, want, validate), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")

@@ -206,7 +206,7 @@ static cdevice_array *make(void) {
   cdevice_parts p;
   memset(&p, 0, sizeof p);
   p.device_type = 1; p.device_id = -1; p.length = 4; p.n_buffers = 2; p.buffers = buffers;
-  if (cdevice_schema_new("i", "", 0, 0, NULL, NULL, &s)) return NULL;
+  if (cdevice_schema_new("i", "", ARROW_FLAG_NULLABLE, 0, NULL, NULL, &s)) return NULL;
   if (cdevice_array_build(s, &p, 1, &a)) a = NULL;
   cdevice_schema_unref(s);
   return a;
@@ -312,6 +312,60 @@ def test_streams_and_asynchronous_streams_in_c(tmp_path):
       return n == 10 ? 0 : 9;
     }""")  # fmt: skip
     run(program)
+
+
+def test_dlpack_slices_children_and_comparison_in_c(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    int main(void) {
+      cdevice_array *a = make(), *b, *c, *d;
+      DLManagedTensorVersioned *t;
+      int equal = 0;
+      if (cdevice_array_slice(a, 1, 2, &b) || cdevice_dlpack_export(b, &t)) return 1;
+      if (t->dl_tensor.shape[0] != 2 || ((int32_t *)t->dl_tensor.data)[0] != 2 || !(t->flags & 1)) return 2;
+      if (cdevice_dlpack_import(t, NULL, CDEVICE_CHECK_FULL, &c)) return 3;
+      if (cdevice_array_equal(b, c, 0, &equal) || !equal) return 4;
+      if (cdevice_array_equal(a, c, 0, &equal) || equal) return 5;
+      if (cdevice_array_slice(a, 3, 9, &d) == 0 || !strstr(cdevice_error_text(), "slice")) return 6;
+      if (cdevice_array_check(a, CDEVICE_CHECK_FULL) || cdevice_array_wait(a)) return 7;
+      if (cdevice_array_null_count(a) != 0 || cdevice_array_nbytes(a) != 16) return 8;
+      cdevice_array_unref(a);
+      cdevice_array_unref(b);
+      cdevice_array_unref(c);
+      return 0;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_two_copies_of_the_library_in_one_process_share_one_registry(tmp_path):
+    copies = [tmp_path / "libone.so", tmp_path / "libtwo.so"]
+    for c in copies:
+        shutil.copy(LIBRARY, c)
+    program = build(tmp_path, "#include <dlfcn.h>\n" + HEAD + """
+    int main(int argc, char **argv) {
+      const void *found[2];
+      (void)argc;
+      for (int i = 0; i < 2; i++) {
+        void *l = dlopen(argv[1 + i], RTLD_NOW | RTLD_LOCAL);
+        int (*start)(void) = l ? (int (*)(void))dlsym(l, "cdevice_start") : NULL;
+        const void *(*backend)(int32_t) = l ? (const void *(*)(int32_t))dlsym(l, "cdevice_backend_for") : NULL;
+        if (!start || start()) return 1 + i;
+        found[i] = backend(1);
+      }
+      return found[0] && found[0] == found[1] ? 0 : 3;
+    }""")  # fmt: skip
+    run(program, *copies)
+
+
+def test_the_examples_are_clean_under_valgrind_and_the_address_sanitizer(tmp_path):
+    if not shutil.which("valgrind"):
+        pytest.skip("apt-get install valgrind")
+    plain = build(tmp_path, EXAMPLES / "stream.c", "stream")
+    env = {**example_env(), "PYTHONMALLOC": "malloc"}
+    command = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", "--undef-value-errors=no", str(plain)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    checked = build(tmp_path, EXAMPLES / "stream.c", "checked", extra=["-fsanitize=address,undefined", "-g"])
+    run(checked, env={**env, "ASAN_OPTIONS": "detect_leaks=0"})
 
 
 # ---- where it finds Python ----

@@ -563,3 +563,32 @@ def test_hostrt_streams_the_cpu_can_read_leave_without_a_copy(device, runtime):
     assert [c.buffers()[1].address for c in received.column(0).chunks] == addresses
     assert received.to_pylist() == batch.to_pylist() * 3
     del received, there
+
+
+# ---- DLPack ----
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed", "rocm"])
+def test_hostrt_dlpack_waits_on_the_stream_that_was_named_and_comes_back_with_an_event(device, runtime):
+    class Tensor:
+        def __init__(self, array):
+            self.array, self.streams = array, []
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __dlpack__(self, *, stream=None, max_version=None):
+            self.streams.append(stream)
+            return self.array.__dlpack__(stream=stream, max_version=max_version)
+
+    runtime.gate()
+    there = cdevice.asarray(list(range(10))).to(device)
+    waits = runtime.stats().host_blocks
+    tensor = Tensor(there[2:])
+    back = cdevice.asarray(tensor)
+    assert runtime.stats().host_blocks == waits  # the device waits, not the host
+    assert tensor.streams == [0 if device == "rocm" else 1]
+    assert back.sync_event and not back.ready
+    runtime.open()
+    assert back.to("cpu").to_pylist() == list(range(2, 10))
+    with pytest.raises(ValueError, match="ambiguous|means nothing"):
+        runtime.gate()
+        cdevice.asarray([1]).to(device).__dlpack__(stream=0 if device != "rocm" else 1)

@@ -8,6 +8,7 @@
 
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
+#include "cdevice/dlpack_abi.h"
 
 /* ---- error.c ---- */
 #define CDV_INVALID_ARRAY 1
@@ -400,6 +401,14 @@ int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, str
  * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
 int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
                     struct cdv_stream **out);
+
+/* ---- dlpack.c ---- */
+/* owns: (*out)->deleter is the caller's to call; it keeps the array.  flags: DLPACK_FLAG_*. */
+int cdv_dlpack_export(struct cdv_array *array, uint64_t flags, DLManagedTensorVersioned **out);
+int cdv_dlpack_export_legacy(struct cdv_array *array, DLManagedTensor **out);
+/* owns: on success owner is dropped with the array; on an error it stays the caller's. */
+int cdv_dlpack_import(const DLTensor *tensor, void *sync_event, struct cdv_owner owner, int level,
+                      struct cdv_array **out);
 
 /* ---- produce.c ---- */
 /* owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or NULL); on an error source stays the

@@ -62,6 +62,21 @@ static int capi_produce(struct cdv_stream *s, struct ArrowAsyncDeviceStreamHandl
   return r;
 }
 
+static int capi_dlpack_export(struct cdv_array *a, DLManagedTensorVersioned **out) {
+  return cdv_dlpack_export(a, DLPACK_FLAG_BITMASK_READ_ONLY, out);
+}
+static void capi_delete(void *tensor) {
+  DLManagedTensorVersioned *t = tensor;
+  if (t->deleter) t->deleter(t);
+}
+static int capi_dlpack_import(DLManagedTensorVersioned *t, void *sync_event, int level, struct cdv_array **out) {
+  struct cdv_owner owner = {capi_delete, t};
+  if (t->version.major > DLPACK_MAJOR_VERSION)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u; major version %d is understood", t->version.major,
+                    t->version.minor, DLPACK_MAJOR_VERSION);
+  return cdv_dlpack_import(&t->dl_tensor, sync_event, owner, level, out);
+}
+
 /* ---- what needs Python ---- */
 
 /* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot. */

@@ -49,6 +49,9 @@
   F(int, ENOSYS, array_wait_stream, (cdevice_array * a, int32_t t, int64_t i, void *s), (a, t, i, s),                  \
     cdv_event_wait_stream)                                                                                             \
   F(int, ENOSYS, array_record_use, (cdevice_array * a, void *s), (a, s), cdv_record_use)                               \
+  F(int, ENOSYS, dlpack_export, (cdevice_array * a, DLManagedTensorVersioned * *o), (a, o), capi_dlpack_export)        \
+  F(int, ENOSYS, dlpack_import, (DLManagedTensorVersioned * t, void *e, int l, cdevice_array **o), (t, e, l, o),       \
+    capi_dlpack_import)                                                                                                \
   F(int, ENOSYS, stream_new, (cdevice_schema * s, int32_t t, cdevice_array *const *a, int64_t n, cdevice_stream **o),  \
     (s, t, a, n, o), cdv_stream_of_arrays)                                                                             \
   F(int, ENOSYS, stream_import, (struct ArrowDeviceArrayStream * i, int l, cdevice_stream **o), (i, l, o),             \

@@ -60,6 +60,9 @@ static int start_python(void) { /* with a PyConfig: Py_InitializeEx() ends the p
     snprintf(error_text, sizeof error_text, "no Python: %.900s: %s; CDEVICE_PYTHON names another", p, strerror(errno));
     return -1;
   }
+  Dl_info python; /* modules look for its names, which a library loaded with RTLD_LOCAL would hide */
+  if (dladdr((void *)Py_InitializeFromConfig, &python) && python.dli_fname)
+    dlopen(python.dli_fname, RTLD_NOW | RTLD_GLOBAL);
   PyConfig c;
   PyConfig_InitPythonConfig(&c);
   c.install_signal_handlers = 0;

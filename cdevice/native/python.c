@@ -690,6 +690,8 @@ static PyObject *a_get_released(PyObject *self, void *unused) {
   return PyBool_FromLong(!((ArrayObject *)self)->array);
 }
 
+#include "pydlpack.c"
+
 static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   (void)args, (void)kwargs;
   PyErr_Format(PyExc_TypeError, "%R objects come from cdevice.asarray() and cdevice.schema()", (PyObject *)type);
@@ -731,6 +733,7 @@ static PyMethodDef a_methods[] = {
     {"_record_use", a_record_use, METH_O, NULL},
     {"_readable", a_readable, METH_O, NULL},
     {"_export_structs", a_export_structs, METH_VARARGS, NULL},
+    {"_dlpack", a_dlpack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef a_getset[] = {
     {"length", a_get_length, NULL, "Rows.", NULL},
@@ -884,6 +887,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"import_schema", m_import_schema, METH_O, NULL},
                                        {"import_stream", m_import_stream, METH_VARARGS, NULL},
                                        {"import_stream_struct", m_import_stream_struct, METH_VARARGS, NULL},
+                                       {"import_dlpack", m_import_dlpack, METH_VARARGS, NULL},
                                        {"consumer_new", m_consumer_new, METH_VARARGS, NULL},
                                        {"consumer_take", FAST(m_consumer_take), METH_FASTCALL, NULL},
                                        {"consumer_schema", m_consumer_schema, METH_O, NULL},

@@ -18,6 +18,7 @@
 
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
+#include "cdevice/dlpack_abi.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,6 +130,15 @@ int cdevice_array_wait(cdevice_array *array); /* blocks */
 int cdevice_array_wait_stream(cdevice_array *array, int32_t type, int64_t id, void *stream);
 /* Keeps the memory until all work enqueued on a stream of its device so far is done. */
 int cdevice_array_record_use(cdevice_array *array, void *stream);
+
+/* ---- DLPack ---- */
+
+/* Fixed-width numbers without nulls as a tensor of one dimension, read-only; does not wait for the event.  owns:
+ * (*out)->deleter is the caller's to call; it keeps the array.  ENOTSUP: DLPack cannot say it. */
+int cdevice_dlpack_export(cdevice_array *array, DLManagedTensorVersioned **out);
+/* owns: on success the tensor's deleter is called when nothing uses its memory any more, on any thread; on an error it
+ * stays the caller's.  sync_event: of a recorded event in memory that the tensor keeps; NULL: safe now. */
+int cdevice_dlpack_import(DLManagedTensorVersioned *tensor, void *sync_event, int check, cdevice_array **out);
 
 /* ---- streams ---- */
 

@@ -1,0 +1,68 @@
+"""DLPack, in and out."""
+
+from .._ext import _native, check, ffi, lib
+from ..errors import CannotExport
+
+_READ_ONLY, _COPIED = 1, 2
+_CPU = 1
+# the number that names the default stream; absent: no numbers are agreed on
+_DEFAULT_STREAM = {2: 1, 13: 1, 10: 0}
+
+
+def device_of(array):
+    kind = array.device_type_id
+    return kind, 0 if lib.cdv_is_host_accessible(kind) else array.device_id
+
+
+def export(array, stream, max_version, dl_device, copy):
+    flags = _READ_ONLY
+    kind = array.device_type_id
+    if dl_device is not None and tuple(dl_device) != device_of(array):
+        if tuple(dl_device) != (_CPU, 0):
+            raise CannotExport(f"the data is on {array.device}: it is handed out there, or on the CPU as (1, 0)")
+        if copy is False and not lib.cdv_is_host_accessible(kind):
+            raise CannotExport(f"the data is on {array.device}: copy=False cannot bring it to the CPU")
+        if stream is not None:
+            raise CannotExport("a copy on the CPU is complete: no stream waits for it")
+        array, flags, kind = array.to("cpu"), flags | _COPIED, _CPU
+    elif copy:
+        array, flags = array.to(array.device, copy=True), flags | _COPIED
+    if kind == _CPU and stream not in (None, -1):
+        raise CannotExport(f"stream {stream!r}: the CPU has none")
+    if stream != -1 and not array.ready:
+        if stream is None and kind not in _DEFAULT_STREAM:
+            array.synchronize()
+        else:
+            array.wait(_DEFAULT_STREAM[kind] if stream is None else stream)
+    return array._dlpack(max_version is not None and max_version[0] >= 1, flags)
+
+
+def from_dlpack(obj, schema=None, validate="structure"):
+    """A one-dimensional tensor of any library as a DeviceArray on its device, without a copy.
+
+    Its producer makes the default stream wait for the data where the device has one; the array carries an event that
+    was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for several
+    dimensions, strides and types that Arrow has not.
+    """
+    from .._core import need_reaper
+    from ..convert import _retyped
+    from .cuda import _Owner
+
+    kind, number = obj.__dlpack_device__()
+    kind = int(kind)
+    arguments = {} if kind not in _DEFAULT_STREAM else {"stream": _DEFAULT_STREAM[kind]}
+    try:
+        capsule = obj.__dlpack__(max_version=(1, 1), **arguments)
+    except TypeError:  # from before 1.0
+        capsule = obj.__dlpack__(**arguments)
+    owner = event = None
+    if kind in _DEFAULT_STREAM:
+        from ..registry import need_backend
+
+        need_backend(kind)
+        check(lib.cdv_device_count(kind, ffi.new("int64_t *")))
+        owner = _Owner(None, lib.cdv_backend_for(kind), number, _DEFAULT_STREAM[kind])
+        event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
+    need_reaper()
+    out = _native.import_dlpack(capsule, event, owner, validate)
+    return out if schema is None else _retyped(out, schema)

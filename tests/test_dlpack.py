@@ -1,0 +1,199 @@
+"""DLPack, in and out: which arrays can, who waits, who owns, and what is said where it is impossible."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import cdevice
+from cdevice._ext import _native, lib
+from cdevice.testing.fake import FakeBackend
+
+FORMATS = {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4",
+           "int64": "i8", "uint64": "u8", "float16": "f2", "float32": "f4", "float64": "f8"}  # fmt: skip
+
+
+class Tensor:
+    """Another library's tensor: what it is and what it was asked."""
+
+    def __init__(self, source, old=False):
+        self.source, self.old, self.asked = source, old, []
+
+    def __dlpack_device__(self):
+        return self.source.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **more):
+        if self.old and more:
+            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
+        self.asked.append(stream)
+        return self.source.__dlpack__(stream=stream, **more)
+
+
+@pytest.fixture(scope="module")
+def fake():
+    b = FakeBackend(5401, "tensors")
+    cdevice.register_backend(b)
+    yield b
+    pause = threading.Event()
+    for _ in range(2000):
+        gc.collect()
+        _native.drain()
+        if not lib.cdv_backend_live(b.device_type):
+            break
+        pause.wait(0.001)
+    cdevice.unregister_backend(b.device_type)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_numbers_go_out_to_numpy_without_a_copy_and_come_in(name):
+    values = np.arange(6).astype(FORMATS[name])
+    array = cdevice.asarray(values)
+    for rows, expected in ((array, values), (array[2:5], values[2:5]), (array[3:3], values[3:3])):
+        out = np.from_dlpack(rows)
+        assert out.dtype == values.dtype and out.tolist() == expected.tolist()
+        assert not out.flags.writeable
+        if len(rows):
+            assert out.__array_interface__["data"][0] == expected.__array_interface__["data"][0]
+    for old in (False, True):
+        back = cdevice.asarray(Tensor(values, old))
+        assert back.type == name and back.to_pylist() == values.tolist()
+        assert back.buffers[1].address == values.__array_interface__["data"][0]
+
+
+def test_pyarrow_takes_them():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    if not hasattr(pa.Array, "from_dlpack"):
+        pytest.skip("a newer pyarrow: pip install -U pyarrow")
+    assert pa.Array.from_dlpack(cdevice.asarray([1, 2, 3])[1:]).to_pylist() == [2, 3]
+    assert cdevice.asarray(Tensor(pa.array([1.5, 2.5]))).to_pylist() == [1.5, 2.5]
+
+
+def test_both_generations_of_capsules_keep_the_data_and_give_it_back():
+    for version in (None, (0, 8), (1, 0), (2, 0)):
+        array = cdevice.asarray([1, 2, 3])
+        before = lib.cdv_live_arrays()
+        capsule = array.__dlpack__(max_version=version)
+        assert ("dltensor_versioned" in repr(capsule)) == (version is not None and version[0] >= 1)
+        del array
+        back = _native.import_dlpack(capsule, None, None, "structure")
+        with pytest.raises(ValueError, match="already been consumed"):
+            _native.import_dlpack(capsule, None, None, "structure")
+        assert back.to_pylist() == [1, 2, 3]
+        del back, capsule
+        gc.collect()
+        _native.drain()
+        assert lib.cdv_live_arrays() == before - 1
+
+
+def test_an_unused_capsule_gives_the_data_back():
+    before = lib.cdv_live_arrays()
+    for version in (None, (1, 1)):
+        cdevice.asarray([1, 2, 3]).__dlpack__(max_version=version)
+    gc.collect()
+    assert lib.cdv_live_arrays() == before
+
+
+def test_a_foreign_tensor_is_given_back_where_python_may_run():
+    import sys
+
+    values = np.arange(4)
+    count = sys.getrefcount(values)
+    array = cdevice.asarray(Tensor(values))
+    assert sys.getrefcount(values) > count
+    from cdevice._ext import ffi
+
+    out = ffi.new("struct ArrowDeviceArray *")
+    array.export_to_c(out)
+    del array
+    assert lib.cdv_release_in_thread(out, 1) == 0  # without the GIL
+    pause = threading.Event()
+    for _ in range(2000):
+        if sys.getrefcount(values) == count:
+            break
+        pause.wait(0.001)
+    assert sys.getrefcount(values) == count
+
+
+@pytest.mark.parametrize(
+    ("values", "schema", "message"),
+    [
+        ([1, None], None, "which values are null"),
+        (["a"], None, "no type"),
+        ([True], None, "no type"),
+        ([[1]], None, "no type"),
+        ([1], "timestamp[s]", "no type"),
+        (["u"], cdevice.Schema.make("i", dictionary=cdevice.asschema("string")), "dictionary"),
+    ],
+)
+def test_what_dlpack_cannot_say_is_a_buffer_error(values, schema, message):
+    array = cdevice.asarray(values, schema=schema)
+    with pytest.raises(BufferError, match=message):
+        array.__dlpack__()
+    with pytest.raises(cdevice.CannotExport):
+        np.from_dlpack(array)
+
+
+def test_what_arrow_cannot_say_is_refused():
+    for values, message in (
+        (np.zeros((2, 2)), "one dimension"),
+        (np.arange(10)[::2], "not contiguous"),
+        (np.zeros(3, "c16"), "no type"),
+        (np.zeros(3, "?"), "no type"),
+    ):
+        with pytest.raises(cdevice.ArgumentError, match=message):
+            cdevice.asarray(Tensor(values))
+    assert cdevice.asarray(Tensor(np.arange(10)[::2][:1])).to_pylist() == [0]
+    with pytest.raises(ValueError, match="no DLPack capsule"):
+        _native.import_dlpack(object(), None, None, "structure")
+
+
+def test_streams_and_devices_are_what_the_protocol_says(fake):
+    here = cdevice.asarray([1, 2, 3])
+    assert here.__dlpack_device__() == (1, 0)
+    with pytest.raises(BufferError, match="the CPU has none"):
+        here.__dlpack__(stream=1)
+    here.__dlpack__(stream=-1)
+    there = here.to("tensors:1")
+    assert there.__dlpack_device__() == (5401, 1)
+    with pytest.raises(BufferError, match="handed out there"):
+        there.__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match="copy=False"):
+        there.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError, match="no stream"):
+        there.__dlpack__(dl_device=(1, 0), stream=3)
+
+    class OnTheCpu:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **more):
+            more.pop("dl_device", None)
+            return there.__dlpack__(dl_device=(1, 0), **more)
+
+    assert np.from_dlpack(OnTheCpu()).tolist() == [1, 2, 3]
+
+
+def test_a_tensor_of_handles_travels_with_its_offset(fake):
+    there = cdevice.asarray(list(range(10))).to("tensors")[3:]
+    back = cdevice.asarray(Tensor(there))
+    assert back.device == there.device and back.offset == 3
+    assert back.to("cpu").to_pylist() == list(range(3, 10))
+
+
+def test_who_waits_for_a_held_queue(fake):
+    with fake.gate():
+        there = cdevice.asarray([1, 2, 3]).to("tensors")
+        there.__dlpack__(stream=-1)  # nobody
+        there.__dlpack__(stream=77)  # that stream, on the device
+        done = threading.Event()
+
+        def host():
+            there.__dlpack__()  # no default is agreed on: the host
+            done.set()
+
+        thread = threading.Thread(target=host)
+        thread.start()
+        assert not done.wait(0.05)
+    assert done.wait(30)
+    thread.join()
