@@ -11,7 +11,6 @@ from cdevice.testing import suite
 from cdevice.testing.fake import FakeSuite
 from cdevice.testing.mutants import MUTANTS
 
-
 pytestmark = pytest.mark.nosan  # some of them are broken enough to use memory that was given back
 
 
