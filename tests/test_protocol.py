@@ -165,7 +165,11 @@ def test_duckdb_takes_every_layout_as_from_pyarrow(name):
         found = pa.table([pa.array(array)], names=["x"])
         return found.num_rows, repr(duckdb.sql("select x from found").fetchall())
 
-    takes(rows, name)
+    source = SOURCES[name]
+    got = outcome(rows, Plain(cdevice.asarray(source)))
+    # duckdb 1.5 misreads pyarrow's slices of structs of run ends, and reads ours right
+    right = "value", (len(source), repr([(x,) for x in source.to_pylist()]))
+    assert got in (right, outcome(rows, Plain(source)))
 
 
 def test_polars_takes_arrays_and_batches_and_gives_them_back():
