@@ -6,6 +6,7 @@ CDEVICE_PEERS, as ci/bench does.
 
 import array
 import asyncio
+import gc
 import importlib.util
 import os
 import statistics
@@ -40,9 +41,14 @@ def _seconds(run):
 def _interleaved(rounds, **runs):
     """{name: median ns per batch}, each round through all of them."""
     samples = {name: [] for name in runs}
-    for _ in range(rounds + 1):
-        for name, run in runs.items():
-            samples[name].append(run())
+    gc.collect()
+    gc.disable()  # as for the other rows
+    try:
+        for _ in range(rounds + 1):
+            for name, run in runs.items():
+                samples[name].append(run())
+    finally:
+        gc.enable()
     return {name: statistics.median(s[1:]) for name, s in samples.items()}
 
 
