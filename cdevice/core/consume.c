@@ -4,8 +4,8 @@
  * called only where every known one is alive: inside on_schema, inside on_next_task(task), or while we hold a task that
  * was not extracted; libarrow's may be gone at any other time. */
 #include "core.h"
+#include "wait.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,11 +268,7 @@ int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
   c->descriptor = -1;
   pthread_mutex_init(&c->taking, NULL);
   pthread_mutex_init(&c->lock, NULL);
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&c->changed, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  cdv_cond_init(&c->changed);
   atomic_fetch_add(&cdv_async_objects, 1);
   *out = c;
   return 0;
@@ -301,18 +297,12 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
     if (!nanoseconds) return 0;
     if (spins > 50) sched_yield();
   }
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  int64_t ns = end.tv_nsec + (nanoseconds < 0 ? 0 : nanoseconds % 1000000000);
-  end.tv_sec += (nanoseconds < 0 ? 0 : nanoseconds / 1000000000) + ns / 1000000000;
-  end.tv_nsec = ns % 1000000000;
+  struct timespec end = cdv_deadline(nanoseconds);
   int r = 0;
   pthread_mutex_lock(&c->lock);
   atomic_fetch_add(&c->sleepers, 1);
   atomic_thread_fence(memory_order_seq_cst);
-  while (!there_is(c, schema, 0) && r != ETIMEDOUT)
-    r = nanoseconds < 0 ? pthread_cond_wait(&c->changed, &c->lock)
-                        : pthread_cond_timedwait(&c->changed, &c->lock, &end);
+  while (!there_is(c, schema, 0) && r != ETIMEDOUT) r = cdv_cond_until(&c->changed, &c->lock, &end);
   atomic_fetch_sub(&c->sleepers, 1);
   pthread_mutex_unlock(&c->lock);
   return there_is(c, schema, 0);

@@ -3,8 +3,8 @@
  * One thread calls the handler.  request and cancel count and wake, on whatever thread they come.  The producer lives
  * by count, for libarrow's consumer calls request after the end, while it empties its queue. */
 #include "core.h"
+#include "wait.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,11 +287,7 @@ int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamH
   p->source = source;
   p->handler = handler;
   pthread_mutex_init(&p->lock, NULL);
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&p->changed, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  cdv_cond_init(&p->changed);
   atomic_fetch_add(&cdv_async_objects, 1);
   *out = p;
   return 0;
@@ -318,16 +314,10 @@ void cdv_production_stop(struct cdv_production *p) {
 }
 
 int cdv_production_wait(struct cdv_production *p, int64_t nanoseconds) {
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  int64_t ns = end.tv_nsec + (nanoseconds < 0 ? 0 : nanoseconds % 1000000000);
-  end.tv_sec += (nanoseconds < 0 ? 0 : nanoseconds / 1000000000) + ns / 1000000000;
-  end.tv_nsec = ns % 1000000000;
+  struct timespec end = cdv_deadline(nanoseconds);
   int r = 0;
   pthread_mutex_lock(&p->lock);
-  while (!atomic_load(&p->ending) && r != ETIMEDOUT)
-    r = nanoseconds < 0 ? pthread_cond_wait(&p->changed, &p->lock)
-                        : pthread_cond_timedwait(&p->changed, &p->lock, &end);
+  while (!atomic_load(&p->ending) && r != ETIMEDOUT) r = cdv_cond_until(&p->changed, &p->lock, &end);
   pthread_mutex_unlock(&p->lock);
   return atomic_load(&p->ending) != 0;
 }

@@ -85,21 +85,9 @@ static PyObject *capi_call(const char *module, const char *function, PyObject *a
   PyObject *f = m ? PyObject_GetAttrString(m, function) : NULL;
   PyObject *result = f ? PyObject_CallFunctionObjArgs(f, argument, NULL) : NULL;
   if (!result) {
-    PyObject *type, *value, *traceback, *text = NULL, *bytes = NULL, *name = NULL, *name_bytes = NULL;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (value && (text = PyObject_Str(value))) bytes = PyUnicode_AsUTF8String(text);
-    if (type && (name = PyObject_GetAttrString(type, "__name__"))) name_bytes = PyUnicode_AsUTF8String(name);
-    PyErr_Clear();
-    cdv_fail(CDV_ARGUMENT, EIO, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
-             bytes ? PyBytes_AsString(bytes) : "without text");
-    Py_XDECREF(text);
-    Py_XDECREF(bytes);
-    Py_XDECREF(name);
-    Py_XDECREF(name_bytes);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    char text[1024];
+    Py_XDECREF(take_exception(text, sizeof text));
+    cdv_fail(CDV_ARGUMENT, EIO, "%s", text);
   }
   Py_XDECREF(argument);
   Py_XDECREF(m);

@@ -31,10 +31,8 @@ static const char CAUSE[] = "cdevice.cause";
 
 /* The pending exception as code and message; it is kept for raise_last of this thread. */
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback && value) PyException_SetTraceback(value, traceback);
+  char text[900];
+  PyObject *value = take_exception(text, sizeof text);
   int code = EIO;
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
@@ -42,21 +40,10 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
     code = ENOTSUP;
   else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class))
     code = ENODEV;
-  PyObject *text = value ? PyObject_Str(value) : NULL, *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-  PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
-  PyObject *name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
-  cdevice_backend_fail(err, code, 0, NULL, "%s() of the Python backend \"%s\" raised %s: %s", method, b->name,
-                       name_bytes ? PyBytes_AsString(name_bytes) : "?", bytes ? PyBytes_AsString(bytes) : "?");
-  PyErr_Clear();
+  cdevice_backend_fail(err, code, 0, NULL, "%s() of the Python backend \"%s\" raised %s", method, b->name, text);
   PyObject *slot = PyThreadState_GetDict();
   if (slot && value) PyDict_SetItemString(slot, CAUSE, value);
-  Py_XDECREF(name_bytes);
-  Py_XDECREF(name);
-  Py_XDECREF(bytes);
-  Py_XDECREF(text);
-  Py_XDECREF(type);
   Py_XDECREF(value);
-  Py_XDECREF(traceback);
   return code;
 }
 
@@ -347,17 +334,9 @@ static int load_for_core(int32_t device_type) {
   done = PyObject_CallFunction(load_backend, "i", (int)device_type);
   int r = 0;
   if (!done) {
-    PyObject *t, *v, *b, *text = NULL, *bytes = NULL;
-    PyErr_Fetch(&t, &v, &b);
-    PyErr_NormalizeException(&t, &v, &b);
-    if (v && (text = PyObject_Str(v))) bytes = PyUnicode_AsUTF8String(text);
-    PyErr_Clear();
-    r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", bytes ? PyBytes_AsString(bytes) : "its backend could not be loaded");
-    Py_XDECREF(text);
-    Py_XDECREF(bytes);
-    Py_XDECREF(t);
-    Py_XDECREF(v);
-    Py_XDECREF(b);
+    char text[1024];
+    Py_XDECREF(take_exception(text, sizeof text));
+    r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", strstr(text, ": ") ? strstr(text, ": ") + 2 : text);
   }
   Py_XDECREF(done);
   PyErr_Restore(type, value, traceback);

@@ -48,10 +48,8 @@ static _Thread_local int asking;
 
 /* The pending exception, as what a C consumer gets; it stays at hand for a consumer in Python. */
 static int source_raised(void) {
-  PyObject *type, *value, *traceback, *number = NULL;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback) PyException_SetTraceback(value, traceback);
+  char text[1024];
+  PyObject *value = take_exception(text, sizeof text), *number = NULL;
   int code = EIO;
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
@@ -65,22 +63,12 @@ static int source_raised(void) {
            PyLong_Check(number) && PyLong_AsLong(number) > 0)
     code = (int)PyLong_AsLong(number);
   PyErr_Clear();
-  PyObject *text = PyObject_Str(value), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-  PyObject *name = PyObject_GetAttrString(type, "__name__"), *name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
-  cdv_fail(CDV_STREAM, code, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
-           bytes ? PyBytes_AsString(bytes) : "without text");
-  PyErr_Clear();
+  cdv_fail(CDV_STREAM, code, "%s", text);
   PyObject *slot = asking ? PyThreadState_GetDict() : NULL;
   cdv_error_last()->raised = slot != NULL;
   if (slot) PyDict_SetItemString(slot, CAUSE, value);
   Py_XDECREF(number);
-  Py_XDECREF(text);
-  Py_XDECREF(bytes);
-  Py_XDECREF(name);
-  Py_XDECREF(name_bytes);
-  Py_XDECREF(type);
   Py_XDECREF(value);
-  Py_XDECREF(traceback);
   return code;
 }
 

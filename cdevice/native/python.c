@@ -70,6 +70,28 @@ static PyObject *make_error;        /* cdevice.errors.from_core */
 static PyObject *unavailable_class; /* cdevice.BackendUnavailable */
 static PyObject *take_cause(void);
 
+/* Takes the pending exception: "Name: message" in `text`; the instance, a new reference or NULL. */
+static PyObject *take_exception(char *text, size_t size) {
+  PyObject *type, *value, *traceback, *words, *bytes, *name, *name_bytes;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback && value) PyException_SetTraceback(value, traceback);
+  words = value ? PyObject_Str(value) : NULL;
+  bytes = words ? PyUnicode_AsUTF8String(words) : NULL;
+  name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
+  name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
+  PyErr_Clear();
+  snprintf(text, size, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
+           bytes ? PyBytes_AsString(bytes) : "without text");
+  Py_XDECREF(words);
+  Py_XDECREF(bytes);
+  Py_XDECREF(name);
+  Py_XDECREF(name_bytes);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+}
+
 static PyObject *raise_last(void) {
   const struct cdv_error *e = cdv_error_last();
   if (PyErr_Occurred()) return NULL; /* a backend in Python raised: that is the better message */
