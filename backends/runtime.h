@@ -417,15 +417,15 @@ static int rt_mark_one(int device, void **event, void *stream, int all) {
   return code;
 }
 
-/* Records after whatever may still use the block. */
-static int rt_mark(int device, rt_chunk *c) {
-  int code = rt_mark_one(device, &c->event[0], NULL, 1);
+/* Records after whatever may still use memory that was allocated for `stream`. */
+static int rt_mark(int device, void *stream, void **first, void **second) {
+  int code = rt_mark_one(device, first, NULL, 1);
   if (code != RT_NOT_SUPPORTED) return code;
-  code = rt_mark_one(device, &c->event[0], NULL, 0);
-  if (!code && !rt_is_default(c->stream)) code = rt_mark_one(device, &c->event[1], c->stream, 0);
-  if (code && c->event[0]) {
-    rt_event_put(device, c->event[0]);
-    c->event[0] = NULL;
+  code = rt_mark_one(device, first, NULL, 0);
+  if (!code && !rt_is_default(stream)) code = rt_mark_one(device, second, stream, 0);
+  if (code && *first) {
+    rt_event_put(device, *first);
+    *first = NULL;
   }
   return code;
 }
@@ -437,7 +437,8 @@ static void rt_free(void *self, const cdevice_block *block) {
   int device = (int)block->device_id;
   struct rt_state *d = &rt_state[device];
   if (!c) return; /* a view */
-  int entered = rt_enter(device, &saved), code = entered ? entered : rt_mark(device, c);
+  int entered = rt_enter(device, &saved),
+      code = entered ? entered : rt_mark(device, c->stream, &c->event[0], &c->event[1]);
   if (!entered && rt_is_sticky(code)) rt_device_failed(device);
   pthread_mutex_lock(&d->lock);
   d->live[c->kind] -= c->size;
@@ -479,10 +480,55 @@ static void rt_trim(void *self, int64_t device) {
   rt_leave(&saved);
 }
 
+static int rt_mark_all(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
+                       cdevice_error *err) {
+  (void)self;
+  RT_ENTER(device, err);
+  code = rt_mark((int)device, stream, &first->slot, &second->slot);
+  if (first->slot) first->sync_event = &first->slot;
+  if (second->slot) second->sync_event = &second->slot;
+  RT_LEAVE(err, "recording an event");
+}
+
+static int rt_make_current(void *self, int64_t device, void **out, cdevice_error *err) {
+  (void)self;
+  RT_ENTER(device, err);
+  *out = (void *)(intptr_t)saved;
+  return 0;
+}
+static void rt_make_old_current(void *self, int64_t device, void *old) {
+  rt_saved saved = (rt_saved)(intptr_t)old;
+  (void)self, (void)device;
+  rt_leave(&saved);
+}
+
+/* Pinned memory, from the pool; it comes back when it is idle, so nothing is recorded. */
+static int rt_stage_alloc(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err) {
+  static const rt_kind pinned = {RT_PINNED, 0, "", 0};
+  (void)self;
+  return rt_alloc((void *)&pinned, device, nbytes, NULL, out, err);
+}
+static void rt_stage_free(void *self, const cdevice_block *block) {
+  (void)self;
+  rt_chunk *c = block->opaque[0];
+  struct rt_state *d = &rt_state[block->device_id];
+  pthread_mutex_lock(&d->lock);
+  rt_shelf *s = &d->shelves[c->kind][c->sort];
+  d->live[c->kind] -= c->size;
+  c->next = s->ready;
+  s->ready = c;
+  pthread_mutex_unlock(&d->lock);
+}
+
 static const void *rt_extension(void *self, const char *id) {
   static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
-  (void)self;
-  return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
+  static const cdevice_memory memory = {
+      sizeof memory, 0, rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc, rt_stage_free};
+  static const cdevice_memory host = {sizeof host, 0, rt_mark_all, rt_make_current, rt_make_old_current, NULL, NULL};
+  const rt_kind *k = self;
+  if (!strcmp(id, CDEVICE_POOL)) return &pool;
+  if (!strcmp(id, CDEVICE_MEMORY)) return k->kind == RT_PINNED ? &host : &memory;
+  return NULL;
 }
 
 /* ---- copies ---- */

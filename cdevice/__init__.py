@@ -20,6 +20,7 @@ _NAMES = {
     "register_backend": "registry",
     "unregister_backend": "registry",
     "load_backend": "registry",
+    "set_allocator": "memory",
     "asarray": "convert",
     "from_buffers": "convert",
     "import_capsules": "convert",

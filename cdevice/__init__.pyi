@@ -26,6 +26,7 @@ from .errors import OutOfMemory as OutOfMemory
 from .errors import Released as Released
 from .errors import StreamError as StreamError
 from .errors import Unsupported as Unsupported
+from .memory import set_allocator as set_allocator
 from .registry import BackendInfo as BackendInfo
 from .registry import list_backends as list_backends
 from .registry import load_backend as load_backend

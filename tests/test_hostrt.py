@@ -40,6 +40,16 @@ def runtime(runtimes, device):
     assert r.stats().misuse == 0
 
 
+def until(condition):
+    """Waits for another thread of ours, which ends by itself."""
+    pause = threading.Event()
+    for _ in range(5000):
+        if condition():
+            return
+        pause.wait(0.001)
+    raise AssertionError("it did not come to be")
+
+
 def settle():
     pause = threading.Event()
     for i in range(5000):
@@ -288,36 +298,6 @@ def run(code, **environment):
     env = {k: v for k, v in os.environ.items() if not k.startswith("CDEVICE_")} | environment
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # what lives at exit is meant to
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, env=env)
-
-
-@pytest.mark.parametrize("device", ["cuda", "rocm"])
-def test_hostrt_a_wide_batch_is_one_allocation_few_copies_and_no_wait(device, runtimes, tmp_path):
-    trace = tmp_path / "trace"
-    variable = "CDEVICE_CUDA_LIBRARY" if device == "cuda" else "CDEVICE_HIP_LIBRARY"
-    p = run(
-        f"""
-import numpy as np, ctypes
-fields = [cdevice.asarray(np.arange(1000)) for _ in range(1000)]
-schema = cdevice.Schema.make("+s", children=[f.schema.with_name(str(i)) for i, f in enumerate(fields)])
-batch = cdevice.from_buffers(schema, 1000, [None], null_count=0, children=fields)
-cdevice.device({device!r}).info
-before = sum(1 for _ in open(os.environ["HOSTRT_TRACE"]))
-there = batch.to({device!r})
-ctypes.CDLL(None).fflush(None)
-lines = open(os.environ["HOSTRT_TRACE"]).read().split("\\n")[before:]
-for word in ("Alloc", "Malloc", "Memcpy", "EventRecord", "Synchronize"):
-    print(word, sum(word in line for line in lines))
-there.synchronize()
-""",
-        HOSTRT_TRACE=str(trace),
-        **{variable: str(runtimes[device].path)},
-    )
-    assert p.returncode == 0, p.stderr
-    counts = dict(line.split() for line in p.stdout.splitlines())
-    assert int(counts["Alloc"]) + int(counts["Malloc"]) == 1, p.stdout
-    assert int(counts["Memcpy"]) <= 2, p.stdout
-    assert int(counts["EventRecord"]) == 1, p.stdout
-    assert int(counts["Synchronize"]) == 0, p.stdout
 
 
 def test_hostrt_nothing_is_called_at_import_and_the_exit_is_quiet(runtimes, tmp_path):

@@ -2,8 +2,10 @@
 
 import gc
 import threading
+import weakref
 
 import cases
+import numpy as np
 import pytest
 
 import cdevice
@@ -168,3 +170,98 @@ def test_ctrl_c_interrupts_a_wait(devices):
             there.synchronize()
     there.synchronize()
     assert there.ready
+
+
+# ---- pinned staging; CUDA and ROCm on hostrt, the stand-in runtime ----
+def pinned(device):
+    """Bytes of pinned memory that are in use."""
+    return cdevice.device(device.split("_")[0] + "_host").memory().live
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed", "rocm"])
+def test_hostrt_pageable_memory_leaves_its_source_free_and_arrives_through_pinned_chunks(device, runtimes):
+    values = np.arange(100_000)
+    alive = weakref.ref(values)
+    runtime = runtimes[device.split("_")[0]]
+    settle()
+    used, waits = pinned(device), runtime.stats().host_blocks
+    runtime.gate()
+    there = cdevice.asarray(values).to(device)
+    assert pinned(device) > used and runtime.stats().host_blocks == waits
+    del values
+    gc.collect()
+    assert alive() is None  # copied: the device reads the chunk
+    runtime.open()
+    there.synchronize()
+    settle()
+    assert pinned(device) == used
+    assert there.to("cpu", copy=True).to_numpy().tolist() == list(range(100_000))
+    assert pinned(device) == used
+
+
+@pytest.mark.parametrize("vendor", ["cuda", "rocm"])
+def test_hostrt_pinned_memory_is_read_by_the_device_itself(vendor, runtimes):
+    host = cdevice.asarray(np.arange(100_000)).to(f"{vendor}_host").to("cpu")
+    assert host.device_type == 1
+    settle()
+    used = pinned(vendor)
+    runtimes[vendor].gate()
+    there = host.to(vendor)
+    assert pinned(vendor) == used and lib.cdv_kept() == 1
+    runtimes[vendor].open()
+    assert there.to("cpu").equals(host)
+    settle()
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed", "rocm"])
+@pytest.mark.parametrize("chunk", [64, 100_000, 8 << 20])
+def test_hostrt_large_batches_of_any_chunk_size_come_back_equal(device, chunk, runtimes):
+    n = 30_000
+    batch = cdevice.asarray(
+        pa.record_batch(
+            {
+                "i": pa.array(range(n)),
+                "s": pa.array([None if i % 7 == 0 else str(i) for i in range(n)]),
+                "b": pa.array([i % 3 == 0 for i in range(n)]),
+            }
+        )
+    )
+    before = lib.cdv_copy_chunk(chunk)
+    try:
+        for part in (batch, batch[1001:29_003]):
+            there = part.to(device)
+            assert there.to("cpu", copy=True).equals(part)
+    finally:
+        lib.cdv_copy_chunk(before)
+    settle()
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+@pytest.mark.parametrize("call", range(1, 14))
+def test_hostrt_a_fault_in_a_large_transfer_leaves_nothing_behind(device, call, runtimes):
+    cuda = device == "cuda"
+    names = (
+        ["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemAllocHost_v2", "cuEventRecord"]
+        if cuda
+        else ["hipMemcpyAsync", "hipHostMalloc", "hipEventRecord"]
+    )
+    source = cdevice.asarray(np.arange(60_000))
+    before = lib.cdv_copy_chunk(65_536)
+    settle()
+    used, live = pinned(device), lib.cdv_live_arrays()
+    failed = 0
+    try:
+        for name in names:
+            runtimes[device].fail(name, call - 1, 999)
+            try:
+                assert source.to(device).to("cpu", copy=True).equals(source)
+            except cdevice.DeviceError:
+                failed += 1
+            runtimes[device].fail("", 0, 0)
+            gc.collect()
+            settle()
+    finally:
+        lib.cdv_copy_chunk(before)
+    assert pinned(device) == used and lib.cdv_live_arrays() == live
+    assert failed or call > 8
+    assert runtimes[device].stats().misuse == 0

@@ -102,6 +102,7 @@ static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *sc
     atomic_init(&a->event_done, 0);
     a->n_blocks = 0;
     a->blocks = NULL;
+    a->loan = NULL;
   }
   atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
   return a;
@@ -121,7 +122,9 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
 static void free_root(struct cdv_array *a) {
   if (a->own.array.release) a->own.array.release(&a->own.array);
   if (a->event) cdv_event_unref(a->event);
-  for (int64_t i = 0; i < a->n_blocks; i++) a->slot->table.free(a->slot->table.self, &a->blocks[i]);
+  for (int64_t i = a->n_blocks - 1; i >= (a->loan != NULL); i--)
+    a->slot->table.free(a->slot->table.self, &a->blocks[i]);
+  if (a->loan) cdv_loan_end(a->loan);
   free(a->blocks);
   if (a->owner.drop) a->owner.drop(a->owner.owner);
   cdv_slot_use(a->slot, -1);

@@ -86,33 +86,3 @@ void cdv_node_free(int kind, void *node) {
 #endif
   free(node);
 }
-
-/* ---- staging memory ---- */
-#define STAGE ((size_t)8 << 20)
-#define HEAD 64
-
-/* Two chunks stay: touching fresh pages costs more than filling them. */
-static _Atomic(void *) stages[2];
-
-void *cdv_stage_alloc(size_t size) {
-  char *memory = NULL;
-  size_t whole = size + HEAD;
-  if (size > STAGE / 32 && size <= STAGE) {
-    whole = STAGE + HEAD;
-    for (int i = 0; i < 2 && !memory; i++) memory = atomic_exchange(&stages[i], NULL);
-  }
-  if (!memory) memory = aligned_alloc(HEAD, (whole + HEAD - 1) / HEAD * HEAD);
-  if (!memory) return NULL;
-  *(size_t *)memory = whole;
-  return memory + HEAD;
-}
-
-void cdv_stage_free(void *stage) {
-  if (!stage) return;
-  char *memory = (char *)stage - HEAD;
-  void *none = NULL;
-  if (*(size_t *)memory == STAGE + HEAD)
-    for (int i = 0; i < 2; i++, none = NULL)
-      if (atomic_compare_exchange_strong(&stages[i], &none, memory)) return;
-  free(memory);
-}

@@ -67,6 +67,7 @@ struct piece {
   const int64_t *starts; /* views: what is cut off the front of each data buffer */
   int64_t n_starts;
   bool on_host; /* src is host memory */
+  bool staged;  /* it goes through a staging chunk */
   const void **where;
   int64_t *meta; /* `at`, kept beside the buffers of the result */
 };
@@ -168,6 +169,81 @@ static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
     b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* the copies are under way */
   }
   return r ? backend_error(p, p->from, r, &err, "reading from the device") : 0;
+}
+
+/* One chunk of a large read: what the device writes there, and where it belongs. */
+struct drain {
+  struct cdv_stage stage;
+  cdevice_copy *parts;
+  int64_t n;
+  cdevice_event event;
+  bool pending;
+};
+
+static int drain_out(struct plan *p, struct drain *d) {
+  const cdevice_backend *b = &p->from->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  if (!d->pending) return 0;
+  d->pending = false;
+  int r = d->event.sync_event ? b->event_wait_host(b->self, p->from_device, d->event.sync_event, &err) : 0;
+  b->event_destroy(b->self, p->from_device, &d->event);
+  if (r) return backend_error(p, p->from, r, &err, "reading from the device");
+  for (int64_t i = 0, at = 0; i < d->n; at += d->parts[i++].nbytes)
+    memcpy((char *)d->parts[i].dst + d->parts[i].dst_offset, d->stage.memory + at, (size_t)d->parts[i].nbytes);
+  return 0;
+}
+
+/* Fills a chunk from (*i, *skip) on; each part is remembered with its place in host memory and sent to the chunk. */
+static int drain_in(struct plan *p, struct drain *d, const cdevice_copy *copies, int64_t n, int64_t *i, int64_t *skip) {
+  const cdevice_backend *b = &p->from->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  cdevice_copy *there = d->parts + n; /* the second half: the same parts as the device sees them */
+  int64_t used = 0;
+  for (d->n = 0; *i < n && used < d->stage.size; d->n++) {
+    cdevice_copy part = copies[*i];
+    part.dst_offset += *skip;
+    part.src_offset += *skip;
+    part.nbytes -= *skip;
+    if (part.nbytes > d->stage.size - used) part.nbytes = d->stage.size - used;
+    d->parts[d->n] = there[d->n] = part;
+    there[d->n].dst = d->stage.memory;
+    there[d->n].dst_offset = used;
+    used += part.nbytes;
+    *skip += part.nbytes;
+    if (*skip == copies[*i].nbytes) ++*i, *skip = 0;
+  }
+  int r = b->copy(b->self, CDEVICE_COPY_D2H, there, d->n, p->from_stream, &err);
+  if (!r) r = b->event_record(b->self, p->from_device, p->from_stream, &d->event, &err);
+  d->pending = !r;
+  return r ? backend_error(p, p->from, r, &err, "reading from the device") : 0;
+}
+
+/* As read_back, through two pinned chunks: while the device fills one the other is emptied. */
+static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t n, int64_t total) {
+  const cdevice_backend *b = &p->from->table;
+  int64_t size = atomic_load(&chunk_bytes), i = 0, skip = 0;
+  struct drain drains[2];
+  int r = 0;
+  memset(drains, 0, sizeof drains);
+  if (size > total) size = total;
+  for (int k = 0; !r && k < (size < total ? 2 : 1); k++) {
+    r = cdv_stage_get(p->from, p->from_device, size, &drains[k].stage);
+    drains[k].parts = malloc((size_t)n * 2 * sizeof(cdevice_copy));
+    if (!r && !drains[k].parts) r = cdv_fail_memory(n, "a copy");
+  }
+  for (int turn = 0; !r && i < n; turn ^= size < total) {
+    r = drain_out(p, &drains[turn]);
+    if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
+    if (!r && size < total) r = drain_out(p, &drains[turn ^ 1]);
+  }
+  for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
+  if (r) b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* copies may be under way */
+  for (int k = 0; k < 2; k++) {
+    if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
+    cdv_stage_put(&drains[k].stage);
+    free(drains[k].parts);
+  }
+  return r;
 }
 
 /* ---- the two offsets of a variable-size node ---- */
@@ -429,10 +505,24 @@ static int make_plan(struct plan *p, struct ArrowArray *top) {
 }
 
 /* ---- layout on the target ---- */
-static bool is_staged(const struct plan *p, const struct piece *x) {
-  if (p->across) return true;
-  return x->on_host && (x->nbytes < SMALL || x->rebase || x->starts || !x->src) &&
-         p->to->table.device_type != ARROW_DEVICE_CPU;
+/* Is it host memory that the target's copies would be slow or not asynchronous from? */
+static bool is_pageable(const struct plan *p, const struct piece *x) {
+  const cdevice_backend *b = &p->to->table;
+  int32_t type;
+  int64_t device = p->to_device, nbytes;
+  return b->locate(b->self, (const char *)x->src + x->from, &type, &device, &nbytes, NULL) != 0;
+}
+
+/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned. */
+static void choose_staged(struct plan *p) {
+  bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU, pins = !to_cpu && !p->across && cdv_stage_pins(p->to);
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    struct piece *x = &p->pieces[i];
+    if (p->across)
+      x->staged = true;
+    else if (x->on_host && !to_cpu)
+      x->staged = x->nbytes < SMALL || x->rebase || x->starts || !x->src || (pins && is_pageable(p, x));
+  }
 }
 
 static int64_t padded(const struct plan *p, int64_t n) { return (n + p->alignment - 1) / p->alignment * p->alignment; }
@@ -450,6 +540,7 @@ static bool takes_whole(const struct plan *p) {
 }
 
 static int lay_out(struct plan *p) {
+  choose_staged(p);
   p->whole = takes_whole(p);
   if (p->whole) {
     p->total = p->src->root->blocks[0].nbytes;
@@ -458,7 +549,7 @@ static int lay_out(struct plan *p) {
   for (int pass = 0; pass < 2 && !p->whole; pass++) /* what is packed together lies together */
     for (size_t i = 0; i < p->n_pieces; i++) {
       struct piece *x = &p->pieces[i];
-      if (is_staged(p, x) != (pass == 0)) continue;
+      if (x->staged != (pass == 0)) continue;
       x->at = p->total;
       if (x->nbytes > INT64_MAX / 2 - p->total) return cdv_fail_memory(x->nbytes, "a copy");
       p->total += padded(p, x->nbytes);
@@ -467,9 +558,8 @@ static int lay_out(struct plan *p) {
 }
 
 /* ---- moving bytes ---- */
-struct stage {
-  char *memory;
-  int64_t size;
+struct chunk {
+  struct cdv_stage *stage;
   cdevice_event event;
   bool pending;
 };
@@ -482,7 +572,7 @@ static int record(struct plan *p, cdevice_event *out) {
   return r ? backend_error(p, p->to, r, &err, "recording an event") : 0;
 }
 
-static int stage_free_again(struct plan *p, struct stage *s) {
+static int chunk_free_again(struct plan *p, struct chunk *s) {
   if (!s->pending) return 0;
   const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
@@ -501,14 +591,14 @@ static int send(struct plan *p, const cdevice_copy *copies, int64_t n, int kind)
 }
 
 /* Fills stage bytes [0, n) with the target's bytes [at, at + n); pieces [i, end) overlap it in order. */
-static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, size_t *from_piece) {
+static int fill_stage(struct plan *p, struct cdv_stage *s, int64_t at, int64_t n, size_t *from_piece) {
   cdevice_copy *reads = NULL;
   size_t n_reads = 0, room = 0;
   int r = 0;
   size_t i = *from_piece;
   for (; !r && i < p->n_pieces; i++) {
     struct piece *x = &p->pieces[i];
-    if (!is_staged(p, x)) continue;
+    if (!x->staged) continue;
     if (x->at >= at + n) break;
     int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at;
     int64_t m = x->nbytes - skip;
@@ -540,30 +630,28 @@ static int fill_stage(struct plan *p, struct stage *s, int64_t at, int64_t n, si
 }
 
 /* Sends the target's bytes [0, end) through two chunks. */
-static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, struct stage *stages) {
-  int64_t chunk = atomic_load(&chunk_bytes);
-  chunk = chunk < 64 ? 64 : chunk / 64 * 64; /* elements are never cut: pieces begin at multiples of 64 */
+static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, struct cdv_stage stages[2]) {
+  int64_t size = atomic_load(&chunk_bytes);
+  size = size < 64 ? 64 : size / 64 * 64; /* elements are never cut: pieces begin at multiples of 64 */
+  struct chunk chunks[2] = {{.stage = &stages[0]}, {.stage = &stages[1]}};
   size_t piece = 0;
   int r = 0;
   for (int64_t at = 0, turn = 0; !r && at < end; turn++) {
-    struct stage *s = &stages[turn & 1];
-    int64_t n = end - at < chunk ? end - at : chunk;
-    r = stage_free_again(p, s);
-    if (!r && s->size < n) {
-      cdv_stage_free(s->memory);
-      s->memory = cdv_stage_alloc((size_t)n);
-      s->size = s->memory ? n : 0;
-      if (!s->memory) r = cdv_fail_memory(n, "a staging chunk");
-    }
-    if (!r) r = fill_stage(p, s, at, n, &piece);
-    cdevice_copy copy = {block->data, at, p->to_device, s->memory, 0, -1, n};
+    struct chunk *c = &chunks[turn & 1];
+    int64_t n = end - at < size ? end - at : size;
+    r = chunk_free_again(p, c);
+    if (!r && !c->stage->memory) r = cdv_stage_get(p->to, p->to_device, n, c->stage);
+    if (!r) r = fill_stage(p, c->stage, at, n, &piece);
+    cdevice_copy copy = {block->data, at, p->to_device, c->stage->memory, 0, -1, n};
     if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
     at += n;
     if (!r && at < end) {
-      r = record(p, &s->event);
-      s->pending = !r;
+      r = record(p, &c->event);
+      c->pending = !r;
     }
   }
+  for (int i = 0; i < 2; i++)
+    if (chunks[i].pending) p->to->table.event_destroy(p->to->table.self, p->to_device, &chunks[i].event);
   return r;
 }
 
@@ -571,11 +659,11 @@ static int send_staged(struct plan *p, const cdevice_block *block, int64_t end, 
 static int send_direct(struct plan *p, const cdevice_block *block, bool *host_memory_used) {
   cdevice_copy *copies = malloc((p->n_pieces + 1) * sizeof *copies);
   if (!copies) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *copies), "a copy");
-  int64_t n_host = 0, n = 0;
+  int64_t n_host = 0, n = 0, total = 0;
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU;
   for (size_t i = 0; i < p->n_pieces; i++) { /* from host memory first */
     struct piece *x = &p->pieces[i];
-    if (!x->on_host || is_staged(p, x)) continue;
+    if (!x->on_host || x->staged) continue;
     if (!x->src) {
       memset((char *)block->data + x->at, 0, (size_t)x->nbytes); /* only the CPU gets here */
       continue;
@@ -599,8 +687,9 @@ static int send_direct(struct plan *p, const cdevice_block *block, bool *host_me
       for (int64_t i = 0; i < n; i++) {
         copies[i].dst = (char *)block->data + copies[i].dst_offset;
         copies[i].dst_offset = 0;
+        total += copies[i].nbytes;
       }
-      r = read_back(p, copies, n);
+      r = total >= SMALL && cdv_stage_pins(p->from) ? read_back_pinned(p, copies, n, total) : read_back(p, copies, n);
     } else {
       bool peer = p->from->table.device_type != p->to->table.device_type || p->from_device != p->to_device;
       r = send(p, copies, n, peer ? CDEVICE_COPY_PEER : CDEVICE_COPY_D2D);
@@ -663,7 +752,7 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (!p->total) return 0;
   out->blocks = calloc(1 + (b->capabilities & CDEVICE_CAP_ADDRESS ? 0 : p->n_pieces), sizeof *out->blocks);
   if (!out->blocks) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
-  r = b->alloc(b->self, p->to_device, p->total, p->to_stream, &out->blocks[0], &err);
+  r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
   if (r) {
     free(out->blocks);
     out->blocks = NULL;
@@ -674,12 +763,12 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   out->n_blocks = 1;
   r = place_buffers(p, out);
   if (r) return r;
-  struct stage stages[2] = {{0}, {0}};
+  struct cdv_stage stages[2] = {{0}, {0}};
   bool to_cpu = b->device_type == ARROW_DEVICE_CPU, host_memory = false;
   int64_t staged = 0;
   for (size_t i = 0; i < p->n_pieces; i++) {
     struct piece *x = &p->pieces[i];
-    if (is_staged(p, x) && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
+    if (x->staged && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
   }
   if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
   if (!r && !p->across) r = send_direct(p, &out->blocks[0], &host_memory);
@@ -689,14 +778,10 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   }
   bool keep_source = host_memory || (p->from && !to_cpu && !(p->from->table.capabilities & CDEVICE_CAP_ASYNC_FREE));
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
-    r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages[0].memory, stages[1].memory);
-    if (!r) stages[0].memory = stages[1].memory = NULL;
+    r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
   if (r && !to_cpu) b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL); /* nothing may be under way */
-  for (int i = 0; i < 2; i++) {
-    if (stages[i].pending) b->event_destroy(b->self, p->to_device, &stages[i].event);
-    cdv_stage_free(stages[i].memory);
-  }
+  for (int i = 0; i < 2; i++) cdv_stage_put(&stages[i]);
   return r;
 }
 

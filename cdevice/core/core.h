@@ -169,6 +169,8 @@ int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
 int cdv_load_builtin(const char *name, int replace);
 int cdv_load_plugin(const char *path, int replace);
+/* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
+int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
 /* ---- copy.c, reclaim.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
@@ -230,8 +232,6 @@ void cdv_block_free(void *block, size_t size);
 #define CDV_NODE_KINDS 3
 void *cdv_node_alloc(int kind, size_t size);
 void cdv_node_free(int kind, void *node);
-void *cdv_stage_alloc(size_t size); /* 64-byte aligned */
-void cdv_stage_free(void *stage);
 
 /* ---- bitmap.c ---- */
 int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length);
@@ -239,13 +239,15 @@ static inline int cdv_bit(const uint8_t *bits, int64_t i) { return (bits[i >> 3]
 void cdv_bits_copy(uint8_t *to, int64_t to_offset, const uint8_t *from, int64_t from_offset, int64_t length);
 
 /* ---- registry.c ---- */
+struct cdv_supply;
 struct cdv_slot {
-  cdevice_backend table; /* full-size copy, holes filled with stubs */
-  atomic_llong live;     /* arrays, blocks and events that need it */
-  atomic_int state;      /* CDV_SLOT_* */
-  struct cdv_slot *next; /* of those removed */
-  int generation;        /* forks counted when it was started */
-  atomic_llong aligned;  /* of the device asked last: its number + 2, above 32 bits of alignment */
+  cdevice_backend table;               /* full-size copy, holes filled with stubs */
+  atomic_llong live;                   /* arrays, blocks and events that need it */
+  atomic_int state;                    /* CDV_SLOT_* */
+  struct cdv_slot *next;               /* of those removed */
+  int generation;                      /* forks counted when it was started */
+  _Atomic(struct cdv_supply *) supply; /* an allocator that was set, or NULL */
+  atomic_llong aligned;                /* of the device asked last: its number + 2, above 32 bits of alignment */
 };
 #define CDV_SLOT_NEW 0
 #define CDV_SLOT_STARTED 1
@@ -261,6 +263,8 @@ static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
 }
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
+/* A backend, found if need be, not started; or an error in the slot (BackendUnavailable). */
+int cdv_slot_find(int32_t device_type, struct cdv_slot **out);
 /* The started backend, or an error in the slot (BackendUnavailable). */
 int cdv_slot_ready(int32_t device_type, struct cdv_slot **out);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
@@ -316,6 +320,7 @@ struct cdv_array {
   atomic_int event_done;   /* the host has seen it pass */
   int64_t n_blocks;
   cdevice_block *blocks;
+  struct cdv_loan *loan; /* blocks[0] came from an allocator that was set; or NULL */
 };
 /* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
  * level: 0 none, 1 structure, 2 full. */
@@ -452,6 +457,8 @@ struct cdv_event {
   int64_t device;
   cdevice_event event;
 };
+/* Not recorded yet: whoever does it fills (*out)->event in place. */
+int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out);
 /* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
 int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
 void cdv_event_unref(struct cdv_event *event);
@@ -464,9 +471,41 @@ void cdv_event_unref(struct cdv_event *event);
 int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_id, void *stream, bool always,
                    struct cdv_array **out);
 
+/* ---- stage.c ---- */
+struct cdv_stage {
+  char *memory; /* 64-byte aligned */
+  int64_t size;
+  struct cdv_slot *slot; /* whose pinned memory it is, or NULL */
+  cdevice_block block;
+};
+bool cdv_stage_pins(struct cdv_slot *slot); /* has it host memory that its copies are faster with? */
+/* For copies to or from that device; slot may be NULL. */
+int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_stage *out);
+/* The device is done with it.  A chunk without memory is legal. */
+void cdv_stage_put(struct cdv_stage *stage);
+
+/* ---- allocator.c ---- */
+struct cdv_loan;
+/* As the backend's alloc, or from the allocator that was set for it; *loan is then what cdv_loan_end gives back instead
+ * of the backend's free, else NULL. */
+int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
+             struct cdv_loan **loan, cdevice_error *err);
+/* Any thread; never blocks. */
+void cdv_loan_end(struct cdv_loan *loan);
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
+
 /* ---- reclaim.c ---- */
-/* Keeps a source and staging memory (each may be NULL) until an event has passed. */
-int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, void *memory, void *more);
+struct cdv_kept { /* the caller's memory, put first in what it belongs to */
+  struct cdv_kept *next;
+  struct cdv_event *event;
+  void (*run)(struct cdv_kept *k);
+};
+/* Calls run(k) on the reclaimer's thread once the device has passed the event or it has failed; *k must live until
+ * then.  Never blocks.  On an error run is not called. */
+int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(struct cdv_kept *));
+/* Keeps a source (or NULL) and two staging chunks until an event has passed.  owns: on success the chunks are taken over
+ * and without memory afterwards. */
+int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv_stage stages[2]);
 
 /* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
 int cdv_record_use(struct cdv_array *array, void *stream);

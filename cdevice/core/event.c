@@ -6,28 +6,35 @@
 #include <string.h>
 #include <time.h>
 
-int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out) {
-  struct cdv_event *e = malloc(sizeof *e);
-  cdevice_error err = {.struct_size = sizeof err};
-  *out = NULL;
+int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out) {
+  struct cdv_event *e = *out = malloc(sizeof *e);
   if (!e) return cdv_fail_memory(sizeof *e, "an event");
   atomic_init(&e->refs, 1);
   e->slot = slot;
   e->device = device;
   memset(&e->event, 0, sizeof e->event);
-  int r = slot->table.event_record(slot->table.self, device, stream, &e->event, &err);
-  if (r || !e->event.sync_event) {
-    free(e);
-    return r ? cdv_fail_backend(r, &err, slot->table.device_type, device, "recording an event") : 0;
-  }
   cdv_slot_use(slot, 1);
-  *out = e;
   return 0;
+}
+
+int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out) {
+  struct cdv_event *e;
+  cdevice_error err = {.struct_size = sizeof err};
+  *out = NULL;
+  int r = cdv_event_new(slot, device, &e);
+  if (r) return r;
+  r = slot->table.event_record(slot->table.self, device, stream, &e->event, &err);
+  if (r) memset(&e->event, 0, sizeof e->event);
+  if (r || !e->event.sync_event)
+    cdv_event_unref(e);
+  else
+    *out = e;
+  return r ? cdv_fail_backend(r, &err, slot->table.device_type, device, "recording an event") : 0;
 }
 
 void cdv_event_unref(struct cdv_event *e) {
   if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1) return;
-  e->slot->table.event_destroy(e->slot->table.self, e->device, &e->event);
+  if (e->event.sync_event) e->slot->table.event_destroy(e->slot->table.self, e->device, &e->event);
   cdv_slot_use(e->slot, -1);
   free(e);
 }

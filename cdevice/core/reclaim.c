@@ -10,14 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-struct kept {
-  struct kept *next;
-  struct cdv_array *source;
-  void *memory[2];
-  struct cdv_event *event;
-};
-
-static _Atomic(struct kept *) passed, asked; /* stacks: to give back; to ask about */
+static _Atomic(struct cdv_kept *) passed, asked; /* stacks: to give back; to ask about */
 static atomic_llong n_kept;
 static atomic_int running;
 static atomic_int polling; /* the thread looks again by itself soon */
@@ -37,26 +30,23 @@ __attribute__((constructor)) static void init(void) {
 
 int64_t cdv_kept(void) { return atomic_load(&n_kept); }
 
-static void push(_Atomic(struct kept *) *stack, struct kept *k) {
-  struct kept *h = atomic_load(stack);
+static void push(_Atomic(struct cdv_kept *) *stack, struct cdv_kept *k) {
+  struct cdv_kept *h = atomic_load(stack);
   do k->next = h;
   while (!atomic_compare_exchange_weak(stack, &h, k));
   if (stack == &passed || !atomic_load(&polling)) sem_post(&wake); /* waking costs the caller microseconds */
 }
 
-static void give_back(struct kept *k) {
-  if (k->source) cdv_array_unref(k->source);
-  cdv_stage_free(k->memory[0]);
-  cdv_stage_free(k->memory[1]);
+static void give_back(struct cdv_kept *k) {
   cdv_event_unref(k->event);
-  free(k);
+  k->run(k);
   atomic_fetch_sub(&n_kept, 1);
 }
 
 /* One round over what must be asked; gives back what has passed, returns the rest. */
-static struct kept *ask(struct kept *list) {
-  struct kept *rest = NULL;
-  for (struct kept *k = list, *next; k; k = next) {
+static struct cdv_kept *ask(struct cdv_kept *list) {
+  struct cdv_kept *rest = NULL;
+  for (struct cdv_kept *k = list, *next; k; k = next) {
     next = k->next;
     const struct cdv_event *e = k->event;
     int done = 0;
@@ -73,7 +63,7 @@ static struct kept *ask(struct kept *list) {
 
 static void *work(void *unused) {
   (void)unused;
-  struct kept *waiting = NULL;
+  struct cdv_kept *waiting = NULL;
   for (;;) {
     atomic_store(&polling, waiting != NULL);
     if (waiting) {
@@ -85,11 +75,11 @@ static void *work(void *unused) {
     } else if (!atomic_load(&asked)) {
       sem_wait(&wake);
     }
-    for (struct kept *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
+    for (struct cdv_kept *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
       next = k->next;
       give_back(k);
     }
-    for (struct kept *k = atomic_exchange(&asked, NULL), *next; k; k = next) {
+    for (struct cdv_kept *k = atomic_exchange(&asked, NULL), *next; k; k = next) {
       next = k->next;
       k->next = waiting;
       waiting = k;
@@ -118,29 +108,54 @@ static int need_thread(void) {
 
 static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */
 
-int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, void *memory, void *more) {
-  if (!source && !memory && !more) return 0;
+int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(struct cdv_kept *)) {
   int r = need_thread();
   if (r) return r;
-  struct kept *k = malloc(sizeof *k);
-  if (!k) return cdv_fail_memory(sizeof *k, "a transfer");
   const cdevice_backend *b = &event->slot->table;
-  *k = (struct kept){NULL, source ? cdv_array_ref(source) : NULL, {memory, more}, event};
+  cdevice_error err = {.struct_size = sizeof err};
+  *k = (struct cdv_kept){NULL, event, run};
   atomic_fetch_add(&event->refs, 1);
   atomic_fetch_add(&n_kept, 1);
-  cdevice_error err = {.struct_size = sizeof err};
   r = b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
+  if (!r) return 0;
   if (r == ENOTSUP) {
     push(&asked, k);
-    r = 0;
+    return 0;
   }
-  if (r) { /* the caller waits for the stream and frees its memory itself */
-    int64_t device = event->device;
-    k->memory[0] = k->memory[1] = NULL;
-    give_back(k);
-    return cdv_fail_backend(r, &err, b->device_type, device, "watching an event");
+  atomic_fetch_sub(&n_kept, 1);
+  r = cdv_fail_backend(r, &err, b->device_type, event->device, "watching an event");
+  cdv_event_unref(event);
+  return r;
+}
+
+/* ---- what a transfer reads ---- */
+struct reading {
+  struct cdv_kept kept; /* first */
+  struct cdv_array *source;
+  struct cdv_stage stages[2];
+};
+
+static void read_all(struct cdv_kept *k) {
+  struct reading *x = (struct reading *)k;
+  if (x->source) cdv_array_unref(x->source);
+  for (int i = 0; i < 2; i++) cdv_stage_put(&x->stages[i]);
+  free(x);
+}
+
+int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv_stage stages[2]) {
+  if (!source && !stages[0].memory && !stages[1].memory) return 0;
+  struct reading *x = malloc(sizeof *x);
+  if (!x) return cdv_fail_memory(sizeof *x, "a transfer");
+  x->source = source ? cdv_array_ref(source) : NULL;
+  memcpy(x->stages, stages, sizeof x->stages);
+  int r = cdv_when_passed(event, &x->kept, read_all);
+  if (!r) {
+    stages[0].memory = stages[1].memory = NULL;
+    return 0;
   }
-  return 0;
+  if (source) cdv_array_unref(source); /* the caller waits for the stream and puts the chunks back itself */
+  free(x);
+  return r;
 }
 
 int cdv_record_use(struct cdv_array *array, void *stream) {
@@ -150,7 +165,8 @@ int cdv_record_use(struct cdv_array *array, void *stream) {
   int r = cdv_slot_ready(own->device_type, &slot);
   if (!r) r = cdv_event_record(slot, own->device_id, stream, &event);
   if (r || !event) return r; /* no event: nothing runs behind the caller's back there */
-  r = cdv_keep_until(event, array->root, NULL, NULL);
+  struct cdv_stage none[2] = {{0}, {0}};
+  r = cdv_keep_until(event, array->root, none);
   cdv_event_unref(event);
   return r;
 }

@@ -383,13 +383,16 @@ static void log_to_stderr(int level, const char *text) {
 }
 static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr};
 
+int cdv_slot_find(int32_t t, struct cdv_slot **out) {
+  int r = slot_or_load(t, out);
+  if (r || *out) return r;
+  return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
+}
+
 int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
-  struct cdv_slot *slot;
-  int failed = slot_or_load(t, &slot);
+  int failed = cdv_slot_find(t, out);
   if (failed) return failed;
-  if (!slot)
-    return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
-  *out = slot;
+  struct cdv_slot *slot = *out;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
   bool fork_safe = slot->table.capabilities & CDEVICE_CAP_FORK_SAFE;
   if (state == CDV_SLOT_STARTED) {

@@ -17,6 +17,7 @@
   F(const cdevice_backend *, NULL, backend_for, (int32_t t), (t), cdv_backend_for)                                     \
   F(int, ENOSYS, register_backend, (const cdevice_backend *b, int r), (b, r), cdv_register)                            \
   F(int, ENOSYS, unregister_backend, (int32_t t), (t), cdv_unregister)                                                 \
+  F(int, ENOSYS, set_allocator, (int32_t t, const cdevice_allocator *a), (t, a), cdv_set_allocator)                    \
   F(int, ENOSYS, load_plugin, (const char *p, int r), (p, r), cdv_load_plugin)                                         \
   F(int, ENOSYS, schema_import, (struct ArrowSchema * s, cdevice_schema * *o), (s, o), cdv_schema_import)              \
   F(int, ENOSYS, schema_new,                                                                                           \

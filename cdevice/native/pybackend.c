@@ -8,14 +8,16 @@ struct py_backend {
   struct py_backend *next;
   cdevice_backend table;
   PyObject *object;
+  const char *role; /* in messages */
+  struct cdv_deferred dropped;
   char name[64], version[64], family[64];
 };
 
 /* What a block or an event of such a backend keeps. */
 struct py_held {
   struct cdv_deferred deferred; /* made with it, because release must not allocate */
-  struct py_backend *backend;
-  PyObject *object; /* Block or event reference, handed back to free() or event_destroy() */
+  PyObject *backend;            /* its object */
+  PyObject *object;             /* Block or event reference, handed back to free() or event_destroy() */
   const char *method;
 };
 
@@ -40,7 +42,8 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
     code = ENOTSUP;
   else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class))
     code = ENODEV;
-  cdevice_backend_fail(err, code, 0, NULL, "%s() of the Python backend \"%s\" raised %s", method, b->name, text);
+  cdevice_backend_fail(err, code, 0, NULL, "%s() of the %s \"%s\" raised %s", method + (*method == '_'), b->role,
+                       b->name, text);
   PyObject *slot = PyThreadState_GetDict();
   if (slot && value) PyDict_SetItemString(slot, CAUSE, value);
   Py_XDECREF(value);
@@ -123,10 +126,11 @@ static struct py_held *hold(struct py_backend *b, PyObject *object, const char *
 
 static void run_held(void *p) { /* GIL held */
   struct py_held *h = p;
-  PyObject *result = PyObject_CallMethod(h->backend->object, h->method, "O", h->object);
-  if (!result) PyErr_WriteUnraisable(h->backend->object); /* nobody is there to raise it to */
+  PyObject *result = PyObject_CallMethod(h->backend, h->method, "O", h->object);
+  if (!result) PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
   Py_XDECREF(result);
   Py_DECREF(h->object);
+  Py_DECREF(h->backend);
   free(h);
 }
 
@@ -137,7 +141,8 @@ static struct py_held *hold(struct py_backend *b, PyObject *object, const char *
     return NULL;
   }
   Py_INCREF(object);
-  *h = (struct py_held){{NULL, run_held, h}, b, object, method};
+  Py_INCREF(b->object);
+  *h = (struct py_held){{NULL, run_held, h}, b->object, object, method};
   return h;
 }
 
@@ -277,6 +282,7 @@ static PyObject *m_make_backend(PyObject *self, PyObject *object) {
       text_attribute(object, "version", b->version, sizeof b->version) ||
       text_attribute(object, "family", b->family, sizeof b->family))
     goto failed;
+  b->role = "Python backend";
   t->abi_version = CDEVICE_BACKEND_ABI;
   t->struct_size = sizeof *t;
   t->device_type = (int32_t)PyLong_AsLong(type);
@@ -314,6 +320,47 @@ failed:
   Py_XDECREF(caps);
   free(b);
   return NULL;
+}
+
+/* ---- allocators: an object with `_alloc` and `free` as a backend has them ---- */
+static void run_dropped(void *p) { /* GIL held; what it lent has a reference of its own */
+  struct py_backend *b = p;
+  Py_DECREF(b->object);
+  free(b);
+}
+
+static void py_drop(void *self) {
+  struct py_backend *b = self;
+  drop_or_defer(&b->dropped);
+}
+
+/* set_allocator(device type, object or None) */
+static PyObject *m_set_allocator(PyObject *self, PyObject *args) {
+  PyObject *object;
+  int type;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "iO", &type, &object)) return NULL;
+  struct py_backend *b = NULL;
+  if (object != Py_None) {
+    b = calloc(1, sizeof *b);
+    if (!b) return PyErr_NoMemory();
+    if (text_attribute(object, "name", b->name, sizeof b->name)) {
+      free(b);
+      return NULL;
+    }
+    b->role = "allocator";
+    b->dropped = (struct cdv_deferred){NULL, run_dropped, b};
+    Py_INCREF(object);
+    b->object = object;
+  }
+  cdevice_allocator a = {sizeof a, 0, b, py_alloc, py_free, py_drop};
+  int r;
+  Py_BEGIN_ALLOW_THREADS;
+  r = cdv_set_allocator(type, b ? &a : NULL);
+  Py_END_ALLOW_THREADS;
+  if (r && b) run_dropped(b);
+  if (r) return raise_last();
+  Py_RETURN_NONE;
 }
 
 static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */

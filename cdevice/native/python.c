@@ -924,6 +924,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"drain", m_drain, METH_NOARGS, NULL},
                                        {"raise_last", m_raise_last, METH_NOARGS, NULL},
                                        {"make_backend", m_make_backend, METH_O, NULL},
+                                       {"set_allocator", m_set_allocator, METH_VARARGS, NULL},
                                        {"python_ends", m_python_ends, METH_NOARGS, NULL},
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},
                                        {NULL, NULL, 0, NULL}};

@@ -229,6 +229,54 @@ static void test_copy(void) {
   cdv_array_unref(b);
 }
 
+/* ---- memory of the caller's own ---- */
+static atomic_int lent, gone;
+static int own_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
+  (void)stream;
+  if (self) return cdevice_backend_fail(err, ENOMEM, 7, "MINE_EMPTY", "nothing left");
+  *out = (cdevice_block){aligned_alloc(64, (size_t)(nbytes + 63) / 64 * 64), nbytes, device, {NULL, NULL}};
+  atomic_fetch_add(&lent, 1);
+  return 0;
+}
+static void own_free(void *self, const cdevice_block *block) {
+  (void)self;
+  free(block->data);
+  atomic_fetch_sub(&lent, 1);
+}
+static void own_drop(void *self) { (void)self, atomic_fetch_add(&gone, 1); }
+
+static void *swap_allocators(void *count) {
+  cdevice_allocator mine = {sizeof mine, 0, NULL, own_alloc, own_free, own_drop};
+  for (int i = 0; i < 300; i++) {
+    struct cdv_array *a = make(20), *b = NULL;
+    if (count) CHECK(!cdv_set_allocator(1, i % 3 ? &mine : NULL));
+    CHECK(!cdv_array_copy(a, 1, -1, NULL, true, &b));
+    cdv_array_unref(a);
+    cdv_array_unref(b);
+  }
+  return NULL;
+}
+
+static void test_allocators(void) {
+  cdevice_allocator mine = {sizeof mine, 0, NULL, own_alloc, own_free, own_drop}, empty = mine, small = mine;
+  struct cdv_array *a = make(20), *b = NULL;
+  empty.self = &empty;
+  small.struct_size = 8;
+  CHECK(cdv_set_allocator(1, &small) == EINVAL && cdv_set_allocator(63, &mine) == ENODEV);
+  CHECK(!cdv_set_allocator(1, &mine) && !cdv_array_copy(a, 1, -1, NULL, true, &b) && atomic_load(&lent) == 1);
+  CHECK(!cdv_set_allocator(1, &empty) && !atomic_load(&gone)); /* the first one's block is still out */
+  cdv_array_unref(b);
+  CHECK(!atomic_load(&lent) && atomic_load(&gone) == 1);
+  CHECK(cdv_array_copy(a, 1, -1, NULL, true, &b) == ENOMEM && cdv_error_last()->vendor_code == 7);
+  CHECK(!cdv_set_allocator(1, NULL) && atomic_load(&gone) == 2);
+  cdv_array_unref(a);
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, swap_allocators, i ? &lent : NULL);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+  CHECK(!cdv_set_allocator(1, NULL) && !atomic_load(&lent));
+  CHECK(atomic_load(&gone) == 2 + 2 * 200);
+}
+
 int main(void) {
   pthread_t threads[4];
   CHECK(cdv_load_builtin("cpu", 0) == 0);
@@ -241,6 +289,7 @@ int main(void) {
   test_exports();
   test_deferred();
   test_copy();
+  test_allocators();
   CHECK(cdv_backend_live(1) == 0 && cdv_unregister(1) == 0 && !cdv_backend_for(1));
   printf("%s\n", failures ? "failed" : "core: passed");
   return failures != 0;

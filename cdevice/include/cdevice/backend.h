@@ -82,7 +82,7 @@ typedef struct cdevice_copy {
 
 typedef struct cdevice_device_info {
   uint32_t struct_size;
-  uint32_t alignment; /* bytes; of allocations and of views into them; a power of two */
+  uint32_t alignment;              /* bytes; of allocations and of views into them; a power of two */
   int64_t total_bytes, free_bytes; /* -1: unknown */
   char name[128], driver[64];
   uint8_t uuid[16];
@@ -160,7 +160,7 @@ typedef struct cdevice_backend {
                 cdevice_error *err);
   /* May work on `stream` of `device` use this buffer or event directly (either may be NULL)?  1 or 0.  Absent: 1. */
   int (*compatible)(void *self, int64_t device, const void *data, void *sync_event, void *stream);
-  void (*stop)(void *self); /* at unregistration, when nothing of this backend lives */
+  void (*stop)(void *self);                             /* at unregistration, when nothing of this backend lives */
   const void *(*extension)(void *self, const char *id); /* a struct named by a string, or NULL */
 } cdevice_backend;
 
@@ -173,8 +173,38 @@ typedef struct cdevice_pool {
   /* Gives what is free to use again back to the vendor.  May wait for the device. */
   void (*trim)(void *self, int64_t device);
 } cdevice_pool;
+
+/* extension(self, "cdevice.memory/1"): what else a backend knows of memory.  Each member may be NULL. */
+typedef struct cdevice_memory {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Records behind all work that may use memory allocated for `stream`, in one event or two; one that is not needed is
+   * left as it is, all zero.  Never blocks. */
+  int (*mark)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
+              cdevice_error *err);
+  /* Makes the device the calling thread's current one for the vendor's API, and undoes it. */
+  int (*enter)(void *self, int64_t device, void **saved, cdevice_error *err);
+  void (*leave)(void *self, int64_t device, void *saved);
+  /* Host memory that this device's copies are fastest with.  stage_free: the device is done with it. */
+  int (*stage_alloc)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
+  void (*stage_free)(void *self, const cdevice_block *block);
+} cdevice_memory;
+
+/* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
+typedef struct cdevice_allocator {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void *self;
+  /* As the backend's: work on `stream` may use the memory from now on. */
+  int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
+  /* The device has passed all work that could use the block.  Any thread; must not wait for the device. */
+  void (*free)(void *self, const cdevice_block *block);
+  /* Called once, when it was replaced and its last block is back; NULL: not wanted. */
+  void (*drop)(void *self);
+} cdevice_allocator;
 /* cffi: skip */
 #define CDEVICE_POOL "cdevice.pool/1"
+#define CDEVICE_MEMORY "cdevice.memory/1"
 /* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;

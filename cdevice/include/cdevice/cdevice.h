@@ -62,6 +62,10 @@ const cdevice_backend *cdevice_backend_for(int32_t type);
 /* Makes a table serve its device type; it must stay.  EEXIST: the type is taken, unless replace != 0. */
 int cdevice_register_backend(const cdevice_backend *backend, int replace);
 int cdevice_unregister_backend(int32_t type);
+/* Copies to devices of this type take their memory from `allocator` from now on; NULL: from the backend again.  The
+ * struct is copied; what it points to must live until drop is called.  Its alloc is called by whoever copies, on any
+ * thread. */
+int cdevice_set_allocator(int32_t type, const cdevice_allocator *allocator);
 /* A shared library that exports cdevice_backend_init. */
 int cdevice_load_plugin(const char *path, int replace);
 

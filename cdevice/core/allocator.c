@@ -1,0 +1,181 @@
+/* allocator.c - memory from somebody else's allocator in place of a backend's own pool.
+ *
+ * Such memory goes back only when the device has passed everything that may still use it at the time of release: the
+ * allocator may hand it out again at once, to a stream that knows nothing of ours. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cdv_supply {
+  atomic_long refs; /* the slot's and one for each loan */
+  cdevice_allocator table;
+};
+
+struct cdv_loan {
+  struct cdv_kept kept;        /* first */
+  struct cdv_event *events[2]; /* behind its last users; each is waited for in turn */
+  struct cdv_loan *next;
+  struct cdv_supply *from;
+  struct cdv_slot *slot;
+  void *stream; /* it was allocated for */
+  cdevice_block block;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cdv_loan *stuck; /* nothing could be recorded when they came back; tried again later */
+
+static void in_child(void) { pthread_mutex_init(&lock, NULL); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+static void supply_unref(struct cdv_supply *s) {
+  if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+  if (s->table.drop) s->table.drop(s->table.self);
+  free(s);
+}
+
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
+  return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
+}
+
+int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
+  struct cdv_slot *slot;
+  struct cdv_supply *s = NULL, *old;
+  int r = cdv_slot_find(device_type, &slot);
+  if (r) return r;
+  if (a) {
+    if (a->struct_size < sizeof *a || !a->alloc || !a->free)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "an allocator needs alloc and free in a struct of %zu bytes", sizeof *a);
+    s = malloc(sizeof *s);
+    if (!s) return cdv_fail_memory(sizeof *s, "an allocator");
+    atomic_init(&s->refs, 1);
+    s->table = *a;
+  }
+  pthread_mutex_lock(&lock);
+  old = atomic_exchange(&slot->supply, s);
+  pthread_mutex_unlock(&lock);
+  supply_unref(old);
+  return 0;
+}
+
+/* Memory of another device, or less of it than was asked for, as far as the backend can tell. */
+static int misplaced(struct cdv_slot *slot, int64_t device, int64_t nbytes, const cdevice_block *block,
+                     cdevice_error *err) {
+  const cdevice_backend *b = &slot->table;
+  int32_t type = b->device_type;
+  int64_t where = device, size = -1;
+  int r = block->data ? b->locate(b->self, block->data, &type, &where, &size, err) : EINVAL;
+  if (r == ENOTSUP) return 0;
+  if (!block->data) return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave no address");
+  if (r) return r;
+  if (type != b->device_type || where != device)
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave memory of %s:%lld for %s:%lld",
+                                cdv_device_type_name(type), (long long)where, b->name, (long long)device);
+  if (size >= 0 && size < nbytes)
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave %lld bytes for %lld", (long long)size,
+                                (long long)nbytes);
+  return 0;
+}
+
+static void try_stuck(void);
+
+int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
+             struct cdv_loan **loan, cdevice_error *err) {
+  const cdevice_backend *b = &slot->table;
+  *loan = NULL;
+  if (!atomic_load_explicit(&slot->supply, memory_order_relaxed))
+    return b->alloc(b->self, device, nbytes, stream, out, err);
+  try_stuck();
+  pthread_mutex_lock(&lock);
+  struct cdv_supply *s = atomic_load(&slot->supply);
+  if (s) atomic_fetch_add(&s->refs, 1);
+  pthread_mutex_unlock(&lock);
+  if (!s) return b->alloc(b->self, device, nbytes, stream, out, err);
+  struct cdv_loan *l = calloc(1, sizeof *l);
+  int r = l ? s->table.alloc(s->table.self, device, nbytes, stream, out, err)
+            : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+  if (!r && (r = misplaced(slot, device, nbytes, out, err))) s->table.free(s->table.self, out);
+  if (r) {
+    free(l);
+    supply_unref(s);
+    return r;
+  }
+  cdv_slot_use(slot, 1);
+  l->from = s;
+  l->slot = slot;
+  l->stream = stream;
+  l->block = *out;
+  *loan = l;
+  return 0;
+}
+
+/* Records behind all that may use the block. */
+static int mark(struct cdv_loan *l) {
+  const cdevice_memory *m = cdv_memory_of(l->slot);
+  int64_t device = l->block.device_id;
+  int r = 0;
+  if (m && m->mark) {
+    for (int i = 0; !r && i < 2; i++) r = cdv_event_new(l->slot, device, &l->events[i]);
+    if (!r) r = m->mark(l->slot->table.self, device, l->stream, &l->events[0]->event, &l->events[1]->event, NULL);
+  } else {
+    r = cdv_event_record(l->slot, device, NULL, &l->events[0]);
+    if (!r && l->stream) r = cdv_event_record(l->slot, device, l->stream, &l->events[1]);
+  }
+  for (int i = 0; i < 2; i++) {
+    struct cdv_event *e = l->events[i];
+    if (!e || (!r && e->event.sync_event)) continue;
+    cdv_event_unref(e);
+    l->events[i] = NULL;
+  }
+  return r;
+}
+
+static void put_aside(struct cdv_loan *l) {
+  pthread_mutex_lock(&lock);
+  l->next = stuck;
+  stuck = l;
+  pthread_mutex_unlock(&lock);
+}
+
+/* One event after the other, then the block is the allocator's again. */
+static void go_on(struct cdv_kept *k) {
+  struct cdv_loan *l = (struct cdv_loan *)k;
+  for (int i = 0; i < 2; i++) {
+    struct cdv_event *e = l->events[i];
+    if (!e) continue;
+    l->events[i] = NULL;
+    if (cdv_when_passed(e, k, go_on)) {
+      l->events[i] = e;
+      put_aside(l);
+    } else {
+      cdv_event_unref(e);
+    }
+    return;
+  }
+  l->from->table.free(l->from->table.self, &l->block);
+  supply_unref(l->from);
+  cdv_slot_use(l->slot, -1);
+  free(l);
+}
+
+void cdv_loan_end(struct cdv_loan *l) {
+  if (mark(l))
+    put_aside(l);
+  else
+    go_on(&l->kept);
+}
+
+static void try_stuck(void) {
+  pthread_mutex_lock(&lock);
+  struct cdv_loan *l = stuck;
+  stuck = NULL;
+  pthread_mutex_unlock(&lock);
+  for (struct cdv_loan *next; l; l = next) {
+    next = l->next;
+    if (l->events[0] || l->events[1])
+      go_on(&l->kept);
+    else
+      cdv_loan_end(l);
+  }
+}

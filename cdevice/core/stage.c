@@ -1,0 +1,43 @@
+/* stage.c - chunks of host memory that a transfer packs into: pinned where the device's backend has such memory and the
+ * chunk is large enough for that to matter, else ordinary memory, of which two chunks are kept. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE ((int64_t)8 << 20)
+#define WORTH_PINNING ((int64_t)64 << 10)
+
+static _Atomic(void *) kept[2]; /* touching fresh pages costs more than filling them */
+
+bool cdv_stage_pins(struct cdv_slot *slot) {
+  const cdevice_memory *m = cdv_memory_of(slot);
+  return m && m->stage_alloc && m->stage_free;
+}
+
+int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_stage *out) {
+  *out = (struct cdv_stage){.size = nbytes > STAGE / 32 && nbytes <= STAGE ? STAGE : nbytes}; /* one size to keep */
+  if (nbytes >= WORTH_PINNING && slot && cdv_stage_pins(slot) &&
+      !cdv_memory_of(slot)->stage_alloc(slot->table.self, device, out->size, &out->block, NULL)) {
+    out->memory = out->block.data;
+    out->slot = slot;
+    return 0;
+  }
+  for (int i = 0; out->size == STAGE && i < 2 && !out->memory; i++) out->memory = atomic_exchange(&kept[i], NULL);
+  if (!out->memory) out->memory = aligned_alloc(64, (size_t)(out->size + 63) / 64 * 64);
+  if (!out->memory) out->size = 0;
+  return out->memory ? 0 : cdv_fail_memory(nbytes, "a staging chunk");
+}
+
+void cdv_stage_put(struct cdv_stage *s) {
+  void *memory = s->memory, *none = NULL;
+  s->memory = NULL;
+  if (memory && s->slot) {
+    cdv_memory_of(s->slot)->stage_free(s->slot->table.self, &s->block);
+    return;
+  }
+  if (memory && s->size == STAGE)
+    for (int i = 0; i < 2; i++, none = NULL)
+      if (atomic_compare_exchange_strong(&kept[i], &none, memory)) return;
+  free(memory);
+}

@@ -1,0 +1,184 @@
+"""Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
+
+import contextlib
+import inspect
+
+from ._ext import _native, ffi, lib
+
+_CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
+
+
+@contextlib.contextmanager
+def _current(type_id, device_id):
+    """The device as this thread's current one in the vendor's API."""
+    table = lib.cdv_backend_for(type_id)
+    found = table.extension(table.self, ffi.new("char[]", b"cdevice.memory/1")) if table else ffi.NULL
+    memory = ffi.cast("cdevice_memory *", found)
+    if not memory or not memory.enter:
+        yield
+        return
+    saved = ffi.new("void **")
+    err = ffi.new("cdevice_error *")
+    if memory.enter(table.self, device_id, saved, err):
+        from .errors import DeviceError
+
+        raise DeviceError(ffi.string(err.message).decode())
+    try:
+        yield
+    finally:
+        memory.leave(table.self, device_id, saved[0])
+
+
+class _Stream:
+    """A raw handle in the forms in which other libraries take streams."""
+
+    def __init__(self, handle):
+        self.handle = self.ptr = handle
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+    def __int__(self):
+        return self.handle
+
+
+class _Block:
+    """What one allocation keeps: the address or handle, and what gives it back."""
+
+    def __init__(self, data, kept, device_id, nbytes, stream=None):
+        self.data, self.kept, self.device_id, self.nbytes, self.stream = data, kept, device_id, nbytes, stream
+
+
+def _address(result):
+    if isinstance(result, int):
+        return result
+    for name in ("int_ptr", "ptr", "handle", "data"):
+        value = getattr(result, name, None)
+        if value is not None:
+            return int(value)
+    return int(result)
+
+
+class _Resource:
+    """An object with ``allocate`` and ``deallocate``; both get the stream where they have such a parameter."""
+
+    def __init__(self, type_id, resource):
+        self.type_id, self.resource = type_id, resource
+        self.name = type(resource).__name__
+        try:
+            self.takes_stream = "stream" in inspect.signature(resource.allocate).parameters
+        except (TypeError, ValueError):  # compiled, without a signature
+            self.takes_stream = type(resource).__module__.split(".")[0] == "rmm"
+
+    def _stream(self, handle):
+        """None: the resource's default."""
+        if not handle or not self.takes_stream:
+            return {}
+        stream = _Stream(handle)
+        if type(self.resource).__module__.split(".")[0] == "rmm":
+            from rmm.pylibrmm.stream import Stream
+
+            stream = Stream(stream)
+        return {"stream": stream}
+
+    def _alloc(self, nbytes, device_id, stream):
+        more = self._stream(stream)
+        with _current(self.type_id, device_id):
+            result = self.resource.allocate(nbytes, **more)
+        return _Block(_address(result), result, device_id, nbytes, more)
+
+    def free(self, block):
+        with _current(self.type_id, block.device_id):
+            self.resource.deallocate(block.data, block.nbytes, **block.stream)
+
+
+class _Owning:
+    """A callable, or an object with ``allocate`` alone, whose results give their memory back when they are dropped."""
+
+    def __init__(self, type_id, allocate, name):
+        self.type_id, self.allocate, self.name = type_id, allocate, name
+
+    def _alloc(self, nbytes, device_id, stream):
+        with _current(self.type_id, device_id):
+            result = self.allocate(nbytes)
+        return _Block(_address(result), result, device_id, nbytes)
+
+    def free(self, block):
+        with _current(self.type_id, block.device_id):
+            block.kept = None
+
+
+class _Cupy(_Owning):
+    """cupy's current allocator of this kind of memory, asked at each allocation, on the stream of the copy."""
+
+    def __init__(self, type_id):
+        import cupy
+
+        if cupy.cuda.runtime.is_hip != (type_id in (_ROCM, _ROCM_HOST)):
+            raise ValueError(f"this cupy is built for {'ROCm' if cupy.cuda.runtime.is_hip else 'CUDA'}")
+        self.cuda = cupy.cuda
+        if type_id == _MANAGED:
+            allocate = cupy.cuda.malloc_managed
+        elif type_id in (_CUDA_HOST, _ROCM_HOST):
+            allocate = cupy.cuda.alloc_pinned_memory
+        else:
+            allocate = cupy.cuda.alloc
+        super().__init__(type_id, allocate, "cupy")
+
+    def _stream(self, handle, device_id):
+        stream = self.cuda.Stream
+        if not handle:
+            return stream.null
+        if handle == 2:
+            return stream.ptds
+        if hasattr(stream, "from_external"):
+            return stream.from_external(_Stream(handle))
+        return self.cuda.ExternalStream(handle, device_id)
+
+    def _alloc(self, nbytes, device_id, stream):
+        with self.cuda.Device(device_id), self._stream(stream, device_id):
+            result = self.allocate(nbytes)
+        return _Block(int(result.ptr), result, device_id, nbytes)
+
+    def free(self, block):
+        with self.cuda.Device(block.device_id):
+            block.kept = None
+
+
+def set_allocator(type, allocator):
+    """Copies to devices of this type take their memory from ``allocator`` from now on.
+
+    ``type``: a DeviceType, an int or a name.  ``allocator``: None, the backend's own pool again; ``"cupy"``, cupy's
+    current allocator of that memory (device, pinned or managed), hence RMM's where it is set in cupy; an object with
+    ``allocate(nbytes[, stream])`` giving an address and ``deallocate(address, nbytes[, stream])``, as RMM's memory
+    resources; a callable or an object with ``allocate(nbytes)`` alone, whose results have an ``int_ptr``, ``ptr``,
+    ``handle`` or ``data`` and give the memory back when they are dropped, as pyopencl's pools and allocators.
+
+    It is called with the device current, from any thread.  Memory goes back when the array is released and the device
+    has passed all work that could still use it; a consumer's stream that the backend cannot see is named with
+    ``record_use``.  ``Device.memory()`` counts the backend's own pool only.
+
+    Raises TypeError for an object that is none of these, ValueError for a cupy of the other vendor, BackendUnavailable.
+    An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
+    """
+    from ._core import need_reaper
+    from ._device import _type_of_word
+    from .registry import need_backend
+
+    type_id = _type_of_word(type) if isinstance(type, str) else int(type)
+    need_backend(type_id)
+    if allocator is None:
+        adapter = None
+    elif isinstance(allocator, str):
+        if allocator != "cupy" or type_id not in (_CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED):
+            raise ValueError(f'"cupy", for CUDA and ROCm, is the only allocator with a name, not {allocator!r}')
+        adapter = _Cupy(type_id)
+    elif hasattr(allocator, "allocate") and hasattr(allocator, "deallocate"):
+        adapter = _Resource(type_id, allocator)
+    elif hasattr(allocator, "allocate") or callable(allocator):
+        name = getattr(allocator, "__name__", None) or allocator.__class__.__name__
+        adapter = _Owning(type_id, getattr(allocator, "allocate", allocator), name)
+    else:
+        raise TypeError(f"{allocator.__class__.__name__} is no allocator: it has no allocate() and cannot be called")
+    need_reaper()
+    _native.set_allocator(type_id, adapter)

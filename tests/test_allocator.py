@@ -1,0 +1,271 @@
+"""Memory from other libraries' allocators. CUDA and ROCm on hostrt, the stand-in runtime in tests/hostrt."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+from standin import TYPES
+from test_hostrt import every_type, runtime, settle, until  # noqa: F401 - fixtures
+
+import cdevice
+from cdevice._ext import ffi, lib
+
+N = 1000
+
+
+class Resource:
+    """Hands out what the backend's own table allocates, and writes down what happens."""
+
+    def __init__(self, device, number=0):
+        self.table, self.number, self.out, self.back, self.streams = None, number, {}, [], []
+        self.type = TYPES[device]
+
+    def allocate(self, nbytes, stream=None):
+        table = lib.cdv_backend_for(self.type)
+        block = ffi.new("cdevice_block *")
+        assert not table.alloc(table.self, self.number, nbytes, ffi.NULL, block, ffi.NULL)
+        address = int(ffi.cast("uintptr_t", block.data))
+        self.out[address] = block, nbytes
+        self.streams.append(stream and int(stream))
+        return address
+
+    def deallocate(self, address, nbytes, stream=None):
+        block, asked = self.out.pop(address)
+        assert asked == nbytes
+        self.back.append(address)
+        table = lib.cdv_backend_for(self.type)
+        table.free(table.self, block)
+
+
+@pytest.fixture
+def resource(device, runtime):  # noqa: F811
+    r = Resource(device)
+    cdevice.set_allocator(device, r)
+    yield r
+    cdevice.set_allocator(device, None)
+    runtime.open()
+    settle()
+    until(lambda: not r.out)
+
+
+@every_type
+def test_hostrt_copies_take_their_memory_from_the_resource_and_give_it_back_once(device, resource):
+    there = cdevice.asarray(list(range(N))).to(device)
+    (address,) = resource.out
+    assert address <= there.buffers[1].address < address + resource.out[address][1]
+    assert there.to("cpu").to_pylist() == list(range(N))
+    part = there[10:20]
+    del there
+    settle()
+    assert not resource.back
+    assert part.to("cpu").to_pylist() == list(range(10, 20))
+    del part
+    settle()
+    until(lambda: resource.back == [address])
+
+
+@every_type
+def test_hostrt_memory_goes_back_when_the_device_has_passed_and_release_does_not_wait(device, resource, runtime):  # noqa: F811
+    runtime.gate()
+    there = cdevice.asarray(list(range(N))).to(device)
+    there.release()
+    del there
+    for _ in range(20):
+        gc.collect()
+    assert not resource.back
+    runtime.open()
+    settle()
+    until(lambda: len(resource.back) == 1)
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_the_stream_reaches_the_allocator_and_a_consumers_stream_holds_the_memory(device, resource, runtime):  # noqa: F811
+    table = lib.cdv_backend_for(TYPES[device])
+    made = ffi.new("void *[2]")
+    for i in range(2):
+        assert not table.stream_create(table.self, 0, made + i, ffi.NULL)
+    mine, other = (int(ffi.cast("uintptr_t", made[i])) for i in range(2))
+    there = cdevice.asarray([1, 2, 3]).to(device, stream=mine)
+    assert resource.streams == [mine]
+    there.synchronize()
+    runtime.gate(other)
+    there.record_use(other)
+    there.release()
+    del there
+    gc.collect()
+    assert not resource.back
+    runtime.open()
+    settle()
+    until(lambda: len(resource.back) == 1)
+    for i in range(2):
+        table.stream_destroy(table.self, 0, made[i])
+
+
+@every_type
+def test_hostrt_foreign_threads_give_it_back(device, resource):
+    there = [cdevice.asarray([i] * N).to(device) for i in range(8)]
+    threads = [threading.Thread(target=there[i].release) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    del there
+    exported = ffi.new("struct ArrowDeviceArray *")
+    cdevice.asarray([5] * N).to(device).export_to_c(exported)
+    assert lib.cdv_release_in_thread(exported, 1) == 0
+    gc.collect()
+    settle()
+    until(lambda: len(resource.back) == 9)
+
+
+@every_type
+def test_hostrt_where_nothing_can_be_recorded_the_memory_waits_for_the_next_allocation(device, resource, runtime):  # noqa: F811
+    there = cdevice.asarray([1]).to(device)
+    there.synchronize()
+    runtime.fail("cuCtxRecordEvent" if device.startswith("cuda") else "hipEventRecord", 0, 999)
+    there.release()
+    del there
+    settle()
+    assert not resource.back
+    last = cdevice.asarray([2]).to(device)
+    settle()
+    until(lambda: len(resource.back) == 1)
+    del last
+
+
+class Broken:
+    def __init__(self, result):
+        self.result, self.freed = result, 0
+
+    def allocate(self, nbytes):
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+    def deallocate(self, address, nbytes):
+        self.freed += 1
+
+
+@pytest.mark.parametrize(
+    "result, error, text",
+    [
+        (
+            MemoryError("all gone"),
+            cdevice.OutOfMemory,
+            "allocating 256 bytes.*alloc.. of the allocator .Broken.*all gone",
+        ),
+        (RuntimeError("no"), cdevice.DeviceError, "Broken.*RuntimeError: no"),
+        (0, cdevice.DeviceError, "address 0"),
+        ("x", cdevice.DeviceError, "Broken"),
+        (64, cdevice.DeviceError, "looking up an address"),
+    ],
+)
+def test_hostrt_what_an_allocator_does_wrong_is_said_and_nothing_is_left(result, error, text, runtimes):
+    cdevice.set_allocator("cuda", Broken(result))
+    live = lib.cdv_backend_live(2)
+    try:
+        with pytest.raises(error, match=text) as caught:
+            cdevice.asarray([1, 2, 3]).to("cuda")
+        if isinstance(result, Exception):
+            assert caught.value.__cause__ is result
+    finally:
+        cdevice.set_allocator("cuda", None)
+    settle()
+    until(lambda: lib.cdv_backend_live(2) <= live)
+    assert cdevice.asarray([1, 2, 3]).to("cuda").to("cpu").to_pylist() == [1, 2, 3]
+
+
+def test_hostrt_memory_of_another_device_is_refused_and_given_back(runtimes):
+    other = Resource("cuda", 1)
+    cdevice.set_allocator("cuda", other)
+    try:
+        with pytest.raises(cdevice.DeviceError, match="gave memory of cuda:1 for cuda:0"):
+            cdevice.asarray([1]).to("cuda:0")
+        settle()
+        until(lambda: len(other.back) == 1)
+        assert cdevice.asarray([1, 7]).to("cuda:1").to("cpu").to_pylist() == [1, 7]
+    finally:
+        cdevice.set_allocator("cuda", None)
+    settle()
+    until(lambda: len(other.back) == 2)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+def test_hostrt_an_allocator_that_was_replaced_lives_until_its_last_block_is_back(device, runtime):  # noqa: F811
+    first = Resource(device)
+    gone = weakref.ref(first)
+    cdevice.set_allocator(device, first)
+    there = cdevice.asarray([1, 2]).to(device)
+    cdevice.set_allocator(device, Resource(device))
+    back = first.back
+    del first
+    gc.collect()
+    assert gone() is not None
+    cdevice.set_allocator(device, None)
+    there.release()
+    del there
+    settle()
+    gc.collect()
+    until(lambda: len(back) == 1 and gone() is None)
+
+
+def test_what_is_no_allocator_is_refused():
+    with pytest.raises(TypeError, match="int is no allocator"):
+        cdevice.set_allocator("cpu", 5)
+    with pytest.raises(ValueError, match="only allocator with a name"):
+        cdevice.set_allocator("cpu", "cupy")
+    with pytest.raises(ValueError, match="only allocator with a name"):
+        cdevice.set_allocator("cuda", "jemalloc")
+    with pytest.raises(cdevice.BackendUnavailable, match="device type 77"):
+        cdevice.set_allocator(77, lambda n: n)
+
+
+def test_the_cpus_memory_may_come_from_a_callable():
+    numpy = pytest.importorskip("numpy", reason="pip install numpy")
+    made = []
+
+    class Array:
+        def __init__(self, nbytes):
+            self.memory = numpy.zeros(nbytes + 64, "u1")
+            self.ptr = self.memory.ctypes.data + -self.memory.ctypes.data % 64
+            made.append(weakref.ref(self))
+
+    cdevice.set_allocator("cpu", Array)
+    try:
+        copy = cdevice.asarray(["a", None, "ccc"]).to("cpu", copy=True)
+    finally:
+        cdevice.set_allocator("cpu", None)
+    assert len(made) == 1 and made[0]().memory.ctypes.data <= copy.buffers[2].address
+    assert copy.to_pylist() == ["a", None, "ccc"]
+    del copy
+    settle()
+    until(lambda: made[0]() is None)
+
+
+def test_pyopencls_pool_serves_opencl():
+    cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
+    tools = pytest.importorskip("pyopencl.tools", reason="pip install pyopencl")
+    try:
+        device = cl.get_platforms()[0].get_devices()[0]
+    except (cl.Error, IndexError):
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd")
+    from cdevice.interop.pyopencl import _backend
+
+    ours = cdevice.asarray(list(range(100))).to("opencl")
+    context = cl.Buffer.from_int_ptr(ours.buffers[1].address).context
+    queue = cl.CommandQueue(context, device)
+    pool = tools.MemoryPool(tools.ImmediateAllocator(queue))
+    assert _backend().as_stream(queue)
+    cdevice.set_allocator("opencl", pool)
+    try:
+        there = cdevice.asarray(list(range(5000))).to("opencl", stream=queue)
+        assert pool.active_blocks == 1
+        assert there.to("cpu").to_pylist() == list(range(5000))
+        there.release()
+        del there
+        gc.collect()
+        settle()
+        until(lambda: pool.active_blocks == 0 and pool.held_blocks == 1)
+    finally:
+        cdevice.set_allocator("opencl", None)
