@@ -39,6 +39,7 @@ class Backend:
     """NVIDIA's driver, found at run time; streams are ``CUstream`` handles, which the runtime API shares."""
 
     name = "cuda"
+    hip = False
     device_type = 2
     device_types = (2, 3, 13)
     install_hint = (
@@ -61,11 +62,13 @@ class Backend:
         return stream_of(obj)
 
     def library_stream(self):
-        """The stream that cupy uses in this thread, if cupy is loaded and a driver is there; else None."""
-        cupy = sys.modules.get("cupy")
-        if cupy is None:
-            return None
+        """The stream that cupy, else torch, uses in this thread, where it is loaded, for this vendor and in use."""
+        cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
         try:
-            return cupy.cuda.get_current_stream().ptr
-        except Exception:  # no driver behind cupy: the default stream will say so
-            return None
+            if cupy is not None and cupy.cuda.runtime.is_hip == self.hip:
+                return cupy.cuda.get_current_stream()
+            if torch is not None and bool(torch.version.hip) == self.hip and torch.cuda.is_initialized():
+                return torch.cuda.current_stream()
+        except Exception:  # no driver behind it, or still being imported: the default stream will say so
+            pass
+        return None

@@ -11,6 +11,7 @@ class Backend(_Cuda):
     """AMD's HIP runtime, found at run time; streams are ``hipStream_t`` handles."""
 
     name = "rocm"
+    hip = True
     device_type = 10
     device_types = (10, 11)
     install_hint = (
@@ -29,7 +30,3 @@ class Backend(_Cuda):
                 raise ValueError(f"stream {number} means nothing to ROCm; 0 is the default stream")
             return number
         return stream_of(obj)
-
-    def library_stream(self):
-        """None: which HIP library is in use cannot be told from cupy, whose ROCm and CUDA builds share one name."""
-        return None

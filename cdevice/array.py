@@ -121,6 +121,27 @@ class DeviceArray(_native.Array):
 
         return to_pyopencl(self, queue)
 
+    def to_cupy(self, stream=None):
+        """A cupy array on the same memory, which keeps this array; for fixed-width types without nulls on a CUDA,
+        CUDA_MANAGED or, where cupy is built for it, ROCm device.
+
+        ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
+        Work that still reads it when the cupy array goes is told by :meth:`record_use`.  Raises CannotExport.
+        """
+        from .interop.cupy import to_cupy
+
+        return to_cupy(self, stream)
+
+    def to_hip(self, stream=None):
+        """A hip-python DeviceArray on the same memory, for fixed-width types without nulls on ROCm.
+
+        ``stream``: its later work waits for the data; None: the host waits.  hip-python's objects own nothing: this
+        array must be kept for as long as the result is used.  Raises CannotExport.
+        """
+        from .interop.cupy import to_hip
+
+        return to_hip(self, stream)
+
     @property
     def __cuda_array_interface__(self):
         """Version 3, for CUDA and CUDA_MANAGED arrays of fixed width without nulls; others have no such attribute.
@@ -207,7 +228,8 @@ class DeviceArray(_native.Array):
         """The rows on another device: a new array, or one that shares this memory when it is there already.
 
         ``device``: see :func:`cdevice.device`.  ``stream``: of the target, or of the source when the target is the CPU;
-        None: the current stream of the vendor's library, else the device's default.  ``copy``: True copies always,
+        None: the current stream of the vendor's library, else the device's default; an object is kept for as long as
+        the result's memory, a handle must live so long by itself.  ``copy``: True copies always,
         False never (ValueError).  Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes
         or more.
 
@@ -216,7 +238,7 @@ class DeviceArray(_native.Array):
         OutOfMemory; the source is untouched by an error.
         """
         from ._device import device as as_device
-        from .registry import need_backend, stream_handle
+        from .registry import need_backend, stream_and_owner
 
         target = as_device(device)
         here = self.device_type_id
@@ -229,7 +251,7 @@ class DeviceArray(_native.Array):
             from ._core import need_reaper
 
             need_reaper()  # the source may be given back by a thread that never saw Python
-        return self._copy(target.type_id, target.id, stream_handle(owner, stream), bool(copy))
+        return self._copy(target.type_id, target.id, *stream_and_owner(owner, stream), bool(copy))
 
     # ---- C ----
     def export_to_c(self, array, schema=None):

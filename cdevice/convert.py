@@ -179,12 +179,13 @@ def from_buffers(
     """A DeviceArray over buffers that exist, without a copy.
 
     ``buffers``: in the order of the Arrow layout; objects with the buffer protocol (CPU), addresses or handles (int,
-    kept alive by ``owner``), or None.  ``children``, ``dictionary``: DeviceArrays on the same device.  ``device``:
-    default the CPU.  ``event``: address of a recorded event of that device, in memory that ``owner`` keeps.
+    kept alive by ``owner``), other libraries' memory objects (cupy, hip-python, pyopencl, cuda-bindings), or None.
+    ``children``, ``dictionary``: DeviceArrays on the same device.  ``device``: default the CPU.  ``event``: address of a recorded event of that device, in memory that ``owner`` keeps.
     Raises InvalidArray where buffers, lengths and type do not fit, ArgumentError for parts on two devices.
     """
     from ._core import need_reaper
     from ._device import device as as_device
+    from .memory import address_of
 
     type_id, number = (1, -1)
     if device is not None:
@@ -196,7 +197,9 @@ def from_buffers(
             addresses.append(b)
             continue
         if type_id != 1:
-            raise ValueError("objects with the buffer protocol are CPU memory; pass addresses or handles for a device")
+            addresses.append(address_of(b))
+            keep.append(b)
+            continue
         memory = ffi.from_buffer(b)  # holds the export of the buffer protocol
         keep.append(memory)
         # an empty buffer has no address of its own, and a missing one would be refused

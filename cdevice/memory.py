@@ -49,14 +49,20 @@ class _Block:
         self.data, self.kept, self.device_id, self.nbytes, self.stream = data, kept, device_id, nbytes, stream
 
 
-def _address(result):
-    if isinstance(result, int):
-        return result
-    for name in ("int_ptr", "ptr", "handle", "data"):
-        value = getattr(result, name, None)
+def address_of(obj):
+    """The address or handle behind another library's memory object: cupy's, RMM's, hip-python's, pyopencl's, numba's.
+
+    Raises TypeError for an object that shows none.
+    """
+    if isinstance(obj, int):
+        return obj
+    for name in ("ptr", "int_ptr", "handle", "device_ctypes_pointer", "data"):
+        value = getattr(obj, name, None)
         if value is not None:
-            return int(value)
-    return int(result)
+            return int(getattr(value, "value", value) or 0)
+    if hasattr(obj, "__int__") and not isinstance(obj, float):
+        return int(obj)
+    raise TypeError(f"{type(obj).__name__} is no memory of a device: pass an address, a handle or an object with one")
 
 
 class _Resource:
@@ -85,7 +91,7 @@ class _Resource:
         more = self._stream(stream)
         with _current(self.type_id, device_id):
             result = self.resource.allocate(nbytes, **more)
-        return _Block(_address(result), result, device_id, nbytes, more)
+        return _Block(address_of(result), result, device_id, nbytes, more)
 
     def free(self, block):
         with _current(self.type_id, block.device_id):
@@ -101,7 +107,7 @@ class _Owning:
     def _alloc(self, nbytes, device_id, stream):
         with _current(self.type_id, device_id):
             result = self.allocate(nbytes)
-        return _Block(_address(result), result, device_id, nbytes)
+        return _Block(address_of(result), result, device_id, nbytes)
 
     def free(self, block):
         with _current(self.type_id, block.device_id):

@@ -197,17 +197,24 @@ def list_backends():
     return out
 
 
-def stream_handle(type_id, stream):
-    """The raw handle of a stream object for a device type.
+def stream_and_owner(type_id, stream):
+    """(raw handle, object to keep or None) of a stream object, or of a handle, for a device type.
 
     None: the stream that the vendor's Python library uses in this thread, if it is loaded, else 0, the default.
     """
     backend = backend_object(type_id)
     if stream is None:
         current = getattr(backend, "library_stream", None)
-        return (current() or 0) if current else 0
+        stream = current() if current else None
+        if stream is None:
+            return 0, None
     convert = getattr(backend, "as_stream", None)
     handle = convert(stream) if convert else stream if isinstance(stream, int) else None
     if handle is None:
         raise TypeError(f"{type(stream).__name__} is no stream of this device")
-    return handle
+    return handle, None if isinstance(stream, int) else stream
+
+
+def stream_handle(type_id, stream):
+    """The raw handle alone, for what is over when the call is."""
+    return stream_and_owner(type_id, stream)[0]

@@ -39,7 +39,7 @@ class DeviceArrayStream(_native.Stream):
         """
         from ._core import check, ffi, lib, need_reaper
         from ._device import device as as_device
-        from .registry import need_backend, stream_handle
+        from .registry import need_backend, stream_and_owner
 
         target = as_device(device)
         here = self.device_type_id
@@ -47,8 +47,8 @@ class DeviceArrayStream(_native.Stream):
             need_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
         need_reaper()  # threads of ours release what Python may own
-        handle = stream_handle(here if target.type_id == 1 else target.type_id, stream)
-        return self._copied(target.type_id, target.id, handle, prefetch)
+        queue = stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
+        return self._copied(target.type_id, target.id, *queue, prefetch)
 
     def iterate(self, stream=None):
         """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host

@@ -572,3 +572,38 @@ def test_hostrt_dlpack_waits_on_the_stream_that_was_named_and_comes_back_with_an
     with pytest.raises(ValueError, match="ambiguous|means nothing"):
         runtime.gate()
         cdevice.asarray([1]).to(device).__dlpack__(stream=0 if device != "rocm" else 1)
+
+
+def test_hostrt_the_stream_an_array_was_made_on_lives_as_long_as_its_memory(runtimes):
+    table = lib.cdv_backend_for(10)
+    gone = []
+
+    class Stream:
+        """As cupy's: the handle dies with the object."""
+
+        def __init__(self):
+            made = ffi.new("void **")
+            assert not table.stream_create(table.self, 0, made, ffi.NULL)
+            self.ptr = int(ffi.cast("uintptr_t", made[0]))
+
+        def __del__(self):
+            gone.append(self.ptr)
+            table.stream_destroy(table.self, 0, ffi.cast("void *", self.ptr))
+
+    there = cdevice.asarray(list(range(100))).to("rocm", stream=Stream())
+    part = there[50:]
+    del there
+    gc.collect()
+    assert not gone
+    assert part.to("cpu").to_pylist() == list(range(50, 100))
+    del part
+    settle()
+    until(lambda: len(gone) == 1)
+    batches = list(cdevice.asstream([cdevice.asarray([1, 2])] * 5).to("rocm", stream=Stream()))
+    gc.collect()
+    assert len(gone) == 1
+    assert [b.to("cpu").to_pylist() for b in batches] == [[1, 2]] * 5
+    del batches
+    settle()
+    until(lambda: len(gone) == 2)
+    assert runtimes["rocm"].stats().misuse == 0

@@ -103,6 +103,7 @@ static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *sc
     a->n_blocks = 0;
     a->blocks = NULL;
     a->loan = NULL;
+    a->queue = NULL;
   }
   atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
   return a;
@@ -119,12 +120,41 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
   return a;
 }
 
+struct cdv_shared {
+  atomic_long refs;
+  struct cdv_owner owner;
+};
+
+int cdv_share(struct cdv_owner owner, struct cdv_shared **out) {
+  struct cdv_shared *s = *out = malloc(sizeof *s);
+  if (!s) return cdv_fail_memory(sizeof *s, "a stream's owner");
+  atomic_init(&s->refs, 1);
+  s->owner = owner;
+  return 0;
+}
+
+struct cdv_shared *cdv_shared_ref(struct cdv_shared *s) {
+  if (s) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+  return s;
+}
+
+void cdv_shared_unref(struct cdv_shared *s) {
+  if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+  s->owner.drop(s->owner.owner);
+  free(s);
+}
+
+void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
+  if (a->root->n_blocks && !a->root->queue) a->root->queue = cdv_shared_ref(queue);
+}
+
 static void free_root(struct cdv_array *a) {
   if (a->own.array.release) a->own.array.release(&a->own.array);
   if (a->event) cdv_event_unref(a->event);
   for (int64_t i = a->n_blocks - 1; i >= (a->loan != NULL); i--)
     a->slot->table.free(a->slot->table.self, &a->blocks[i]);
   if (a->loan) cdv_loan_end(a->loan);
+  cdv_shared_unref(a->queue);
   free(a->blocks);
   if (a->owner.drop) a->owner.drop(a->owner.owner);
   cdv_slot_use(a->slot, -1);

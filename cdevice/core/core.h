@@ -85,6 +85,7 @@ struct cdv_layout {
 
 /* ---- schema.c, array.c ---- */
 struct cdv_schema; /* counted, immutable */
+struct cdv_shared; /* counted */
 struct cdv_array;  /* counted, immutable: one node of an array, with the slice taken of it */
 struct cdv_stream; /* of one owner, used by one thread at a time */
 
@@ -320,8 +321,15 @@ struct cdv_array {
   atomic_int event_done;   /* the host has seen it pass */
   int64_t n_blocks;
   cdevice_block *blocks;
-  struct cdv_loan *loan; /* blocks[0] came from an allocator that was set; or NULL */
+  struct cdv_loan *loan;    /* blocks[0] came from an allocator that was set; or NULL */
+  struct cdv_shared *queue; /* keeps the stream that the blocks were allocated for, which release asks; or NULL */
 };
+/* An owner that several arrays keep.  owns: on success *out has it, counted once. */
+int cdv_share(struct cdv_owner owner, struct cdv_shared **out);
+struct cdv_shared *cdv_shared_ref(struct cdv_shared *shared); /* NULL is legal, here and in the next one */
+void cdv_shared_unref(struct cdv_shared *shared);
+/* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */
+void cdv_array_keep(struct cdv_array *array, struct cdv_shared *queue);
 /* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
  * level: 0 none, 1 structure, 2 full. */
 int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out);
@@ -402,10 +410,11 @@ int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_s
  * same types under other names, or NULL.  The plain form waits for each array's event. */
 int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
-/* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for.  A thread does it,
+/* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for; queue: see
+ * cdv_array_keep, or NULL.  A thread does it,
  * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
-int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
-                    struct cdv_stream **out);
+int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
+                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out);
 
 /* ---- dlpack.c ---- */
 /* owns: (*out)->deleter is the caller's to call; it keeps the array.  flags: DLPACK_FLAG_*. */

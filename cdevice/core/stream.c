@@ -337,6 +337,7 @@ struct copied {
   struct cdv_stream *from;
   int64_t device_id, room, count, head;
   void *stream;
+  struct cdv_shared *queue;
   bool over, threaded; /* over: the source has ended or failed */
   int failed;          /* its code, with `error` */
   struct cdv_error error;
@@ -355,6 +356,7 @@ static int pull(struct copied *c, struct cdv_array **out) {
   *out = NULL;
   if (r || !a) return r;
   r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, out);
+  if (!r && (*out)->root != a->root) cdv_array_keep(*out, c->queue);
   cdv_array_unref(a);
   return r;
 }
@@ -373,6 +375,7 @@ static void put(struct copied *c, struct cdv_array *a, int r) {
 static void free_copied(struct copied *c) {
   for (; c->count; c->count--, c->head++) cdv_array_unref(c->ring[c->head % c->room]);
   cdv_stream_close(c->from);
+  cdv_shared_unref(c->queue);
   pthread_mutex_destroy(&c->lock);
   pthread_cond_destroy(&c->changed);
   free(c);
@@ -452,8 +455,8 @@ static void copied_close(struct cdv_stream *s) {
   free_copied(c);
 }
 
-int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream, int64_t ahead,
-                    struct cdv_stream **out) {
+int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
+                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out) {
   if (ahead < 0 || ahead > 1 << 20)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
   size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct cdv_array *);
@@ -463,6 +466,7 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
   c->from = s;
   c->device_id = device_id;
   c->stream = stream;
+  c->queue = cdv_shared_ref(queue);
   c->room = (int64_t)room;
   c->s.python = s->python;
   c->process = getpid();

@@ -1,9 +1,21 @@
-"""The CUDA array interface, version 3, in and out."""
+"""The CUDA array interface, version 3, in and out; cupy, hip-python and torch on ROCm have it too."""
+
+import sys
 
 from .._ext import check, ffi, lib
 
-_CUDA, _MANAGED = 2, 13
+_CUDA, _ROCM, _MANAGED = 2, 10, 13
 _LEGACY = 1  # the legacy default stream in the interface and in DLPack
+
+
+def _vendor(obj):
+    """The device type whose runtime knows the object's memory: nothing in the interface tells."""
+    root = type(obj).__module__.split(".")[0]
+    if root == "torch":
+        return _ROCM if sys.modules["torch"].version.hip else _CUDA
+    if root == "cupy":
+        return _ROCM if sys.modules["cupy"].cuda.runtime.is_hip else _CUDA
+    return _ROCM if root in ("hip", "rocm") else _CUDA
 
 
 def export_interface(array):
@@ -43,7 +55,10 @@ class _Owner:
             if code:
                 from ..errors import DeviceError
 
-                raise DeviceError(f"cuda: recording an event on the array's stream: {ffi.string(err.message).decode()}")
+                name = ffi.string(table.name).decode()
+                raise DeviceError(
+                    f"{name}: recording an event on the array's stream: {ffi.string(err.message).decode()}"
+                )
 
     def __del__(self):
         if self.event.sync_event:
@@ -64,6 +79,7 @@ def import_interface(obj, schema=None):
 
     d = obj.__cuda_array_interface__
     typestr, shape = d["typestr"], tuple(d["shape"])
+    typestr = {"B": "|u1", "b": "|i1"}.get(typestr, typestr)  # hip-python's bytes
     format = _FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
     if format is None:
         raise ValueError(f"arrays of {typestr} have no Arrow type")
@@ -74,17 +90,19 @@ def import_interface(obj, schema=None):
     size = int(typestr[2:])
     if d.get("strides") not in (None, (size,)):
         raise ValueError("the array is not contiguous")
-    if d.get("stream") == 0:
+    vendor = _vendor(obj)
+    if d.get("stream") == 0 and vendor == _CUDA:
         raise ValueError("stream 0 is forbidden by the interface")
-    need_backend(_CUDA)
-    check(lib.cdv_device_count(_CUDA, ffi.new("int64_t *")))
-    table = lib.cdv_backend_for(_CUDA)
-    address, kind, device, behind = d["data"][0], _CUDA, 0, 0
+    need_backend(vendor)
+    check(lib.cdv_device_count(vendor, ffi.new("int64_t *")))
+    table = lib.cdv_backend_for(vendor)
+    address, kind, device, behind = d["data"][0], vendor, 0, 0
     if shape[0]:
         where, number, nbytes = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         err = ffi.new("cdevice_error *")
         if table.locate(table.self, ffi.cast("void *", address), where, number, nbytes, err):
-            raise InvalidArray(f"CUDA does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
+            name = "CUDA" if vendor == _CUDA else "HIP"
+            raise InvalidArray(f"{name} does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
         kind, device, behind = where[0], number[0], nbytes[0]
         if 0 <= behind < shape[0] * size:
             raise InvalidArray(f"{shape[0]} values need {shape[0] * size} bytes, there are {behind} at {address:#x}")

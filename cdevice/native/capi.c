@@ -46,6 +46,10 @@ static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_e
   if (!r) r = cdv_array_readable(b, "comparing");
   return r ? r : cdv_array_equal(a, b, nans_equal != 0, equal);
 }
+static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t ahead,
+                            struct cdv_stream **out) {
+  return cdv_stream_copy(s, type, id, queue, NULL, ahead, out);
+}
 static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStream *out) {
   return cdv_stream_export(s, NULL, out);
 }

@@ -63,7 +63,7 @@
   F(int, ENOSYS, stream_export_cpu, (cdevice_stream * s, struct ArrowArrayStream * o), (s, o), capi_stream_export_cpu) \
   F(int, ENOSYS, stream_next, (cdevice_stream * s, cdevice_array * *o), (s, o), cdv_stream_next)                       \
   F(int, ENOSYS, stream_copy, (cdevice_stream * s, int32_t t, int64_t i, void *q, int64_t a, cdevice_stream **o),      \
-    (s, t, i, q, a, o), cdv_stream_copy)                                                                               \
+    (s, t, i, q, a, o), capi_stream_copy)                                                                               \
   F(cdevice_schema *, NULL, stream_schema, (const cdevice_stream *s), (s), capi_stream_schema)                         \
   F(int32_t, -1, stream_device_type, (const cdevice_stream *s), (s), capi_stream_device_type)                          \
   V(stream_close, (cdevice_stream * s), (s), cdv_stream_close)                                                         \

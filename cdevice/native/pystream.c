@@ -283,18 +283,23 @@ static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* _copied(device type, device id, stream handle, ahead) -> another stream; this one is used up */
+/* _copied(device type, device id, stream handle, its owner or None, ahead) -> another stream; this one is used up */
 static PyObject *t_copied(PyObject *self, PyObject *args) {
   StreamObject *o = (StreamObject *)self;
   int type;
   long long device, ahead;
-  PyObject *handle;
-  if (!PyArg_ParseTuple(args, "iLOL", &type, &device, &handle, &ahead)) return NULL;
+  PyObject *handle, *object;
+  if (!PyArg_ParseTuple(args, "iLOOL", &type, &device, &handle, &object, &ahead)) return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
-  if (!stream && PyErr_Occurred()) return NULL;
+  struct cdv_shared *queue;
+  if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
   struct cdv_stream *s = borrow(o), *out = NULL;
-  if (!s) return NULL;
-  int r = cdv_stream_copy(s, type, device, stream, ahead, &out);
+  if (!s) {
+    cdv_shared_unref(queue);
+    return NULL;
+  }
+  int r = cdv_stream_copy(s, type, device, stream, queue, ahead, &out);
+  cdv_shared_unref(queue);
   if (!r) o->stream = NULL;
   give_back(o);
   return r ? raise_last() : wrap_stream(out);

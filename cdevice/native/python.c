@@ -65,6 +65,18 @@ static int make_owner(PyObject *object, struct cdv_owner *out) {
   return 0;
 }
 
+/* Keeps a stream object for what is allocated for it; None: *out is NULL. */
+static int share(PyObject *object, struct cdv_shared **out) {
+  struct cdv_owner owner;
+  *out = NULL;
+  if (object == Py_None) return 0;
+  if (make_owner(object, &owner)) return -1;
+  if (!cdv_share(owner, out)) return 0;
+  owner.drop(owner.owner);
+  PyErr_NoMemory();
+  return -1;
+}
+
 /* ---- errors ---- */
 static PyObject *make_error;        /* cdevice.errors.from_core */
 static PyObject *unavailable_class; /* cdevice.BackendUnavailable */
@@ -569,17 +581,21 @@ static PyObject *a_equal(PyObject *self, PyObject *args) {
   return r ? raise_last() : PyBool_FromLong(equal);
 }
 
-/* _copy(device type, device id, stream handle, always) */
+/* _copy(device type, device id, stream handle, its owner or None, always) */
 static PyObject *a_copy(PyObject *self, PyObject *args) {
   struct cdv_array *a = array_of(self), *out = NULL;
   int type, always, r;
   long long device;
-  PyObject *handle;
-  if (!a || !PyArg_ParseTuple(args, "iLOp", &type, &device, &handle, &always)) return NULL;
+  PyObject *handle, *object;
+  struct cdv_shared *queue;
+  if (!a || !PyArg_ParseTuple(args, "iLOOp", &type, &device, &handle, &object, &always)) return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
-  if (!stream && PyErr_Occurred()) return NULL;
+  if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
   drain();
+  struct cdv_array *root = a->root;
   WITHOUT_GIL(a, r, cdv_array_copy(a, type, device, stream, always, &out));
+  if (!r && out->root != root) cdv_array_keep(out, queue);
+  cdv_shared_unref(queue);
   return r ? raise_last() : wrap_array(out);
 }
 

@@ -1,0 +1,51 @@
+"""Fixed-width arrays on CUDA and ROCm as cupy's and hip-python's objects, without a copy."""
+
+from ..errors import CannotExport
+
+_CUDA, _ROCM, _MANAGED = 2, 10, 13
+
+
+def _values(array, types, what):
+    """(address of the first value, bytes, numpy's type string)"""
+    from .numpy import _DTYPES
+
+    if array.device_type_id not in types:
+        raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
+    dtype = _DTYPES.get(array._format)
+    if dtype is None or array._schema.dictionary is not None:
+        raise CannotExport(f"{array.type} is no {what} array; its buffers have addresses")
+    if array.null_count != 0:
+        raise CannotExport(f"the array has nulls, or may have; {what} has none")
+    size = int(dtype[1:])
+    address = array._buffer(1)[0] + array.offset * size if array.length else 0
+    return address, array.length * size, ("|" if size == 1 else "<") + dtype
+
+
+def to_cupy(array, stream=None):
+    """See :meth:`DeviceArray.to_cupy`."""
+    import cupy
+
+    hip = cupy.cuda.runtime.is_hip
+    address, nbytes, dtype = _values(array, (_ROCM,) if hip else (_CUDA, _MANAGED), "cupy")
+    array.wait(cupy.cuda.get_current_stream() if stream is None else stream)
+    memory = cupy.cuda.UnownedMemory(address, nbytes, array, array.device_id)
+    return cupy.ndarray((array.length,), dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+class _Interface:
+    def __init__(self, **members):
+        self.__cuda_array_interface__ = members
+
+
+def to_hip(array, stream=None):
+    """See :meth:`DeviceArray.to_hip`."""
+    from rocm.bindings.util.types import DeviceArray
+
+    address, _, dtype = _values(array, (_ROCM,), "hip-python")
+    if stream is None:
+        array.synchronize()
+    else:
+        array.wait(stream)
+    return DeviceArray.fromObj(
+        _Interface(version=3, shape=(array.length,), typestr=dtype, data=(address, True), strides=None, stream=None)
+    )
