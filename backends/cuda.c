@@ -36,6 +36,8 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
   X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                         \
   X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                 \
+  X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))            \
+  X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))           \
   X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                       \
   X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))     \
   X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))        \
@@ -161,6 +163,13 @@ static int rt_stream_new(void **out) { return cu.StreamCreate(out, CU_STREAM_NON
 static int rt_stream_del(void *stream) { return cu.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return cu.StreamSynchronize(stream); }
 static int rt_device_sync(void) { return cu.CtxSynchronize(); }
+static void rt_see(int device, int other) {
+  int here, there, can = 0;
+  void *context;
+  if (cu.DeviceCanAccessPeer && cu.CtxEnablePeerAccess && !cu.DeviceGet(&here, device) &&
+      !cu.DeviceGet(&there, other) && !cu.DeviceCanAccessPeer(&can, here, there) && can && !context_of(other, &context))
+    cu.CtxEnablePeerAccess(context, 0);
+}
 static int rt_can_call(void) { return cu.LaunchHostFunc != NULL; }
 static int rt_call(void *stream, void (*fn)(void *), void *arg) { return cu.LaunchHostFunc(stream, fn, arg); }
 

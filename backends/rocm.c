@@ -28,6 +28,8 @@ typedef int rt_saved;
   X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
   X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
   X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
+  X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))           \
+  X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))       \
   X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
   X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))    \
   X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
@@ -139,6 +141,12 @@ static int rt_stream_new(void **out) { return hip.StreamCreate(out, HIP_STREAM_N
 static int rt_stream_del(void *stream) { return hip.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return hip.StreamSynchronize(stream); }
 static int rt_device_sync(void) { return hip.DeviceSynchronize(); }
+static void rt_see(int device, int other) {
+  int can = 0;
+  if (!hip.DeviceCanAccessPeer || !hip.DeviceEnablePeerAccess || hip.DeviceCanAccessPeer(&can, device, other) || !can)
+    return;
+  if (hip.DeviceEnablePeerAccess(other, 0) && hip.GetLastError) hip.GetLastError(); /* done by somebody else */
+}
 static int rt_can_call(void) { return hip.LaunchHostFunc != NULL; }
 static int rt_call(void *stream, void (*fn)(void *), void *arg) { return hip.LaunchHostFunc(stream, fn, arg); }
 

@@ -12,6 +12,7 @@
  *   rt_event_rec_all(device, e)        records after the work of all streams of the device; 801: cannot
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_call(s, fn, arg)
  *   rt_device_sync()                   waits for the current device
+ *   rt_see(device, other)              lets the current device reach the other's memory itself, if it can
  *   rt_where(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_call needs?
@@ -87,6 +88,7 @@ static int rt_stream_new(void **out);
 static int rt_stream_del(void *stream);
 static int rt_stream_sync(void *stream);
 static int rt_device_sync(void);
+static void rt_see(int device, int other);
 static int rt_can_call(void);
 static int rt_call(void *stream, void (*fn)(void *), void *arg);
 static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
@@ -532,11 +534,21 @@ static const void *rt_extension(void *self, const char *id) {
 }
 
 /* ---- copies ---- */
+
+/* Without it a copy between two devices goes through the host's memory.  Asked once for each pair; it stays as it is where
+ * somebody else has done it. */
+static void rt_see_once(int device, int other) {
+  static atomic_uchar asked[RT_DEVICES][RT_DEVICES];
+  if (other >= 0 && other < rt_devices && other != device && !atomic_exchange(&asked[device][other], 1))
+    rt_see(device, other);
+}
+
 static int rt_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
   const rt_kind *k = self;
   if (!n) return 0;
   RT_ENTER(kind == CDEVICE_COPY_D2H ? copies[0].src_device : copies[0].dst_device, err);
   int64_t i = 0;
+  if (kind == CDEVICE_COPY_PEER) rt_see_once((int)rt_here, (int)copies[0].src_device);
   for (; !code && i < n; i++)
     if (copies[i].nbytes)
       code = rt_memcpy(k->kind, kind, (char *)copies[i].dst + copies[i].dst_offset,

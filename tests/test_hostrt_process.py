@@ -183,6 +183,25 @@ assert calls("CtxRetain") == (here == "cuda")
     )
 
 
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_devices_that_can_reach_each_others_memory_do_so_and_are_told_once(device, hostrt, tmp_path):
+    run(
+        hostrt,
+        device,
+        """
+a = rows(1000).to(f"{here}:0")
+copies = [a.to(f"{here}:1") for _ in range(3)]
+assert calls("EnablePeerAccess") == 1
+assert calls("Memcpy") == 4
+assert all(c.device_id == 1 and c.to("cpu").equals(rows(1000)) for c in copies)
+assert copies[0].to(f"{here}:0").to("cpu").equals(rows(1000))
+assert calls("EnablePeerAccess") == 2
+assert stats().misuse == 0
+""",
+        HOSTRT_TRACE=tmp_path / "trace",
+    )
+
+
 @every_type
 def test_hostrt_the_callers_device_is_left_as_it_was(device, hostrt):
     run(
