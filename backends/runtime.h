@@ -217,6 +217,7 @@ static int rt_device_info(void *self, int64_t device, cdevice_device_info *out, 
   out->alignment = 256;
   out->total_bytes = out->free_bytes = -1;
   code = rt_describe((int)device, out);
+  if (!out->name[0]) snprintf(out->name, sizeof out->name, "%s %d", RT_FAMILY, (int)device);
   if (k->kind == RT_PINNED) out->total_bytes = out->free_bytes = -1; /* the host's, not the device's */
   RT_LEAVE(err, "asking about the device");
 }

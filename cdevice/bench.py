@@ -488,7 +488,9 @@ def main(argv=None):
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds per row (%(default)s)")
     p.add_argument(
-        "--only", metavar="TEXT", help="rows whose title contains TEXT; also: startup, growth, transfer, stream, embed"
+        "--only",
+        metavar="TEXT",
+        help="rows whose title contains TEXT; also: startup, growth, transfer, stream, embed, plugin, gpu",
     )
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
     p.add_argument("--json", metavar="FILE", help="write the figures there too")
@@ -558,6 +560,14 @@ def main(argv=None):
                 'left out: transfers to OpenCL; apt-get install pocl-opencl-icd, pip install "cdevice[opencl]"',
                 file=sys.stderr,
             )
+    if "cdevice" in libs and want("gpu"):
+        from . import bench_gpu
+
+        found = bench_gpu.rows(3 if args.quick else 11)
+        if found:
+            print()
+            bench_gpu.report(found)
+            result["gpu"] = [dict(zip(("row", "bare_s", "cdevice_s", "value", "target", "reached"), f)) for f in found]
     if args.json:
         with open(args.json, "w") as f:
             json.dump(result, f, indent=1)

@@ -1,0 +1,153 @@
+"""What a user of CUDA relies on beyond the conformance suite."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import cdevice
+from cdevice._ext import _native, ffi, lib
+
+DEVICES = ["cuda", "cuda_managed"] + (["rocm"] if os.environ.get("CDEVICE_HIP_LIBRARY") else [])
+every_device = pytest.mark.parametrize("device", DEVICES)
+
+
+@pytest.fixture
+def gate(gates, device):
+    gate = gates[device.split("_")[0]]
+    yield gate
+    gate.open()
+    settle()
+
+
+def table_of(device):
+    assert cdevice.device(device).is_available
+    return lib.cdv_backend_for(cdevice.device(device).type_id)
+
+
+def settle():
+    pause = threading.Event()
+    for _ in range(5000):
+        gc.collect()
+        _native.drain()
+        if not lib.cdv_kept():
+            return
+        pause.wait(0.001)
+    raise AssertionError(f"{lib.cdv_kept()} sources are still kept")
+
+
+@every_device
+def test_a_large_batch_arrives_behind_what_is_queued_and_comes_back_equal(device, gate):
+    table = table_of(device)
+    source = cdevice.asarray(np.arange(500_000))
+    with gate.held(table):
+        there = source.to(device, stream=1 if device != "rocm" else 0)
+        assert there.sync_event and not there.ready
+    there.synchronize()
+    assert there.to("cpu", copy=True).equals(source)
+
+
+@every_device
+def test_release_behind_a_held_stream_neither_waits_nor_gives_the_memory_to_others(device, gate):
+    table = table_of(device)
+    with gate.held(table):
+        there = cdevice.asarray(np.arange(1000)).to(device)
+        address = there.buffers[1].address
+        there.release()
+        other = cdevice.asarray(np.arange(1000)).to(device)
+        assert other.buffers[1].address != address
+    other.synchronize()
+    settle()
+    memory = cdevice.device(device).memory()
+    assert memory.live >= 8000
+    other.release()
+
+
+@every_device
+def test_a_second_stream_waits_on_the_device_and_the_host_does_not(device, gate):
+    table = table_of(device)
+    made = ffi.new("void **")
+    assert not table.stream_create(table.self, 0, made, ffi.NULL)
+    stream = int(ffi.cast("uintptr_t", made[0]))
+    with gate.held(table):
+        there = cdevice.asarray(np.arange(1000)).to(device)
+        there.wait(stream)
+        block, event, done = ffi.new("cdevice_event *"), None, ffi.new("int *")
+        assert not table.event_record(table.self, 0, made[0], block, ffi.NULL)
+        event = block.sync_event
+        assert not table.event_done(table.self, 0, event, done, ffi.NULL) and not done[0]
+    assert not table.event_wait_host(table.self, 0, event, ffi.NULL)
+    assert there.ready
+    table.event_destroy(table.self, 0, block)
+    del there
+    settle()
+    table.stream_destroy(table.self, 0, made[0])
+
+
+@every_device
+def test_more_than_there_is_is_out_of_memory_with_sizes(device):
+    if device == "cuda_managed":
+        pytest.skip("managed memory may exceed the device's")
+    table = table_of(device)
+    block, err = ffi.new("cdevice_block *"), ffi.new("cdevice_error *")
+    assert table.alloc(table.self, 0, 1 << 50, ffi.NULL, block, err)
+    assert err.vendor_code == 2 and str(1 << 50) in ffi.string(err.message).decode()
+
+
+def test_pinned_and_managed_memory_is_read_by_the_cpu_without_a_copy():
+    for device in ("cuda_host", "cuda_managed"):
+        there = cdevice.asarray(np.arange(1000)).to(device)
+        assert there.to_numpy().sum() == 499_500
+        assert np.shares_memory(there.to_numpy(), np.asarray(there.to("cpu")))
+
+
+def test_cuda_bindings_shares_the_context_and_the_handles():
+    driver = pytest.importorskip("cuda.bindings.driver", reason="pip install cuda-bindings")
+    there = cdevice.asarray(np.arange(100)).to("cuda")
+    (code,) = driver.cuInit(0)
+    code, device = driver.cuDeviceGet(0)
+    code, context = driver.cuDevicePrimaryCtxRetain(device)
+    assert code == 0 and driver.cuCtxPushCurrent(context) == (0,)
+    code, stream = driver.cuStreamCreate(1)
+    assert code == 0
+    there.wait(stream)
+    out = np.zeros(100, np.int64)
+    assert driver.cuMemcpyDtoHAsync(out.ctypes.data, there.buffers[1].address, 800, stream) == (0,)
+    assert driver.cuStreamSynchronize(stream) == (0,)
+    assert out.tolist() == list(range(100))
+    assert driver.cuStreamDestroy(stream) == (0,)
+    code, now = driver.cuCtxPopCurrent()
+    assert int(now) == int(context)
+    driver.cuDevicePrimaryCtxRelease(device)
+
+
+def test_cupy_arrays_come_in_and_go_out_without_a_copy():
+    cupy = pytest.importorskip("cupy", reason="pip install cupy-cuda13x")
+    if os.environ.get("CDEVICE_REHEARSAL"):
+        pytest.skip("cupy for CUDA needs the real driver")
+    values = cupy.arange(1000, dtype="i4")
+    array = cdevice.asarray(values)
+    assert array.buffers[1].address == values.data.ptr
+    assert array.to("cpu").to_pylist() == list(range(1000))
+    assert int(array.to_cupy().sum()) == 499_500
+    cdevice.set_allocator("cuda", "cupy")
+    try:
+        used = cupy.get_default_memory_pool().used_bytes()
+        there = cdevice.asarray(np.arange(10_000)).to("cuda")
+        assert cupy.get_default_memory_pool().used_bytes() - used >= 80_000
+        assert int(there.to_cupy().sum()) == 49_995_000
+    finally:
+        cdevice.set_allocator("cuda", None)
+
+
+def test_the_exit_is_quiet_with_everything_still_alive():
+    code = (
+        "import cdevice; a = cdevice.asarray([1, 2]).to('cuda'); b = cdevice.asarray(list(range(9))).to('cuda_host');"
+        "cdevice.keep = a, b, a.to('cpu')"
+    )
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (p.returncode, p.stderr) == (0, "")
