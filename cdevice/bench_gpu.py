@@ -21,7 +21,7 @@ def _current(table):
 
 
 def rows(rounds, big=1 << 30):
-    """[(title, bare s, ours s, ratio or seconds, target, reached)]; [] without a GPU. ``big``: bytes of the largest copy."""
+    """[(title, bare s, ours s, ratio or seconds, target, reached)]; [] without a GPU. ``big``: bytes of the largest."""
     import cdevice
 
     from ._ext import ffi, lib
@@ -63,7 +63,7 @@ def rows(rounds, big=1 << 30):
         pinned.to("cuda").synchronize()
 
     at_least(f"{big >> 20} MiB, pinned host to device", 0.95, bare_pinned, ours_pinned)
-    del there, pinned
+    del there
 
     # pageable memory
     values = np.arange(big // 32)

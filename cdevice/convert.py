@@ -180,8 +180,8 @@ def from_buffers(
 
     ``buffers``: in the order of the Arrow layout; objects with the buffer protocol (CPU), addresses or handles (int,
     kept alive by ``owner``), other libraries' memory objects (cupy, hip-python, pyopencl, cuda-bindings), or None.
-    ``children``, ``dictionary``: DeviceArrays on the same device.  ``device``: default the CPU.  ``event``: address of a
-    recorded event of that device, in memory that ``owner`` keeps.
+    ``children``, ``dictionary``: DeviceArrays on the same device.  ``device``: default the CPU.  ``event``: address of
+    a recorded event of that device, in memory that ``owner`` keeps.
     Raises InvalidArray where buffers, lengths and type do not fit, ArgumentError for parts on two devices.
     """
     from ._core import need_reaper
