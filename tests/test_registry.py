@@ -310,3 +310,38 @@ def _backends():
     import pathlib
 
     return str(pathlib.Path(__file__).resolve().parent.parent / "backends")
+
+
+def test_at_exit_no_method_of_a_python_backend_runs_into_a_module_that_is_gone(tmp_path):
+    (tmp_path / "late.py").write_text(
+        """
+import ctypes, cdevice
+
+def give_back(block):
+    ctypes.c_int(1)
+
+class Backend(cdevice.Backend):
+    name, device_type = "late", 4711
+    def device_count(self): return 1
+    def alloc(self, nbytes, *, device_id, stream=0):
+        memory = ctypes.create_string_buffer(nbytes + 64)
+        memory.data = (ctypes.addressof(memory) + 63) & ~63
+        return memory
+    def free(self, block): give_back(block)
+    def copy(self, kind, copies, *, stream=0):
+        for c in copies: ctypes.memmove(c.dst + c.dst_offset, c.src + c.src_offset, c.nbytes)
+"""
+    )
+    p = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path[:0] = {[str(tmp_path), *(p for p in sys.path if p)]!r}\n"
+            "import source_tree, cdevice, late; cdevice.register_backend(late.Backend())\n"
+            "cdevice.keep = cdevice.asarray([1, 2]).to('late')",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (p.returncode, p.stderr) == (0, "")

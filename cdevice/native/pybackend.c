@@ -126,9 +126,12 @@ static struct py_held *hold(struct py_backend *b, PyObject *object, const char *
 
 static void run_held(void *p) { /* GIL held */
   struct py_held *h = p;
-  PyObject *result = PyObject_CallMethod(h->backend, h->method, "O", h->object);
-  if (!result) PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
-  Py_XDECREF(result);
+  if (!atomic_load(
+          &python_gone)) { /* else the modules behind the method may be gone; what it holds goes with the process */
+    PyObject *result = PyObject_CallMethod(h->backend, h->method, "O", h->object);
+    if (!result) PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
+    Py_XDECREF(result);
+  }
   Py_DECREF(h->object);
   Py_DECREF(h->backend);
   free(h);
