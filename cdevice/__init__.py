@@ -7,10 +7,10 @@ loads neither a vendor's library nor numpy.
 __version__ = "0.1.0"
 
 _NAMES = {
-    "DeviceType": "_device",
+    "DeviceType": "device_types",
     "Device": "_device",
-    "DeviceInfo": "_device",
-    "MemoryInfo": "_device",
+    "DeviceInfo": "device_types",
+    "MemoryInfo": "device_types",
     "device": "_device",
     "devices": "_device",
     "Backend": "backend",

@@ -1,8 +1,5 @@
 # Written beside __init__.py, whose names are loaded on first use; tests/test_typing.py keeps the two in step.
 from ._device import Device as Device
-from ._device import DeviceInfo as DeviceInfo
-from ._device import DeviceType as DeviceType
-from ._device import MemoryInfo as MemoryInfo
 from ._device import device as device
 from ._device import devices as devices
 from .array import DeviceArray as DeviceArray
@@ -14,6 +11,9 @@ from .convert import asarray as asarray
 from .convert import from_buffers as from_buffers
 from .convert import import_capsules as import_capsules
 from .convert import import_from_c as import_from_c
+from .device_types import DeviceInfo as DeviceInfo
+from .device_types import DeviceType as DeviceType
+from .device_types import MemoryInfo as MemoryInfo
 from .errors import ArgumentError as ArgumentError
 from .errors import BackendConflict as BackendConflict
 from .errors import BackendUnavailable as BackendUnavailable

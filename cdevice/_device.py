@@ -1,45 +1,11 @@
-"""Device types and devices: values without a driver behind them until somebody uses them.
+"""Devices: values without a driver behind them until somebody uses them.
 
 Not "device.py": importing a submodule of that name would put the module where the function cdevice.device() belongs.
 """
 
-import collections
-import enum
-
 from ._ext import check, ffi, lib
 
-
-class DeviceType(enum.IntEnum):
-    """``ArrowDeviceType``: the values and names of the specification, 17 and 18 as in DLPack."""
-
-    CPU = 1
-    CUDA = 2
-    CUDA_HOST = 3
-    OPENCL = 4
-    VULKAN = 7
-    METAL = 8
-    VPI = 9
-    ROCM = 10
-    ROCM_HOST = 11
-    EXT_DEV = 12
-    CUDA_MANAGED = 13
-    ONEAPI = 14
-    WEBGPU = 15
-    HEXAGON = 16
-    MAIA = 17
-    TRN = 18
-
-
-class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment total_bytes free_bytes")):
-    """What a device says of itself; sizes in bytes, -1 where it does not say."""
-
-    __slots__ = ()
-
-
-class MemoryInfo(collections.namedtuple("MemoryInfo", "live pooled pending peak")):
-    """Bytes of a pool: in use, free to use again, free but perhaps still used by the device, most ever in use."""
-
-    __slots__ = ()
+_CPU, _CUDA = 1, 2
 
 
 def type_name(type_id):
@@ -47,6 +13,8 @@ def type_name(type_id):
     backend = lib.cdv_backend_for(type_id)
     if backend:
         return ffi.string(backend.name).decode()
+    from .device_types import DeviceType
+
     try:
         return DeviceType(type_id).name.lower()
     except ValueError:
@@ -66,7 +34,7 @@ class Device:
         if type <= 0:
             raise ValueError(f"device types are positive, not {type}")
         self._type = type
-        self._id = -1 if type == DeviceType.CPU else 0 if id is None else int(id)
+        self._id = -1 if type == _CPU else 0 if id is None else int(id)
 
     @property
     def type_id(self):
@@ -76,6 +44,8 @@ class Device:
     @property
     def type(self):
         """The :class:`DeviceType`, or the int of a type without a name there."""
+        from .device_types import DeviceType
+
         try:
             return DeviceType(self._type)
         except ValueError:
@@ -94,6 +64,7 @@ class Device:
     @property
     def info(self):
         """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError."""
+        from .device_types import DeviceInfo
         from .registry import need_backend
 
         need_backend(self._type)
@@ -117,6 +88,8 @@ class Device:
 
     def memory(self):
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
+        from .device_types import MemoryInfo
+
         table, pool = self._pool()
         values = [ffi.new("int64_t *") for _ in range(4)]
         pool.statistics(table.self, self._id, *values)
@@ -151,7 +124,7 @@ class Device:
 
     def __str__(self):
         name = type_name(self._type)
-        return name if self._type == DeviceType.CPU else f"{name}:{self._id}"
+        return name if self._type == _CPU else f"{name}:{self._id}"
 
     def __repr__(self):
         return f"<cdevice.Device {self}>"
@@ -164,6 +137,8 @@ def _type_of_word(word):
     word = word.lower().replace("-", "_")
     if word.isdigit():
         return int(word)
+    from .device_types import DeviceType
+
     try:
         return int(DeviceType[word.upper()])
     except KeyError:
@@ -187,7 +162,7 @@ def device(spec):
             raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
         number = int(digits) if colon else None
         type_id = _type_of_word(word)
-        if number is not None and number < 0 and type_id != DeviceType.CPU:
+        if number is not None and number < 0 and type_id != _CPU:
             raise ValueError(f"{spec!r}: device numbers start at 0")
         return Device(type_id, number)
     if isinstance(spec, tuple) and len(spec) == 2:
@@ -200,7 +175,7 @@ def device(spec):
     if kind.__module__.split(".")[0] in ("cupy", "cupy_cuda", "cupy_backends") and isinstance(
         getattr(spec, "id", None), int
     ):
-        return Device(DeviceType.CUDA, spec.id)
+        return Device(_CUDA, spec.id)
     raise TypeError(f"a device is a string, a (type, id) pair or a Device, not {kind.__name__}")
 
 

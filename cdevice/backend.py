@@ -69,7 +69,7 @@ class Backend:
 
     def device_info(self, device_id):
         """A :class:`cdevice.DeviceInfo`; ``alignment`` in bytes holds for allocations and for views into them."""
-        from ._device import DeviceInfo
+        from .device_types import DeviceInfo
 
         return DeviceInfo(f"{self.name} {device_id}", "", 64, -1, -1)
 

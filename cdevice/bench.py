@@ -545,6 +545,12 @@ def main(argv=None):
         else:
             bench_embed.report(found)
             result["embed"] = [dict(zip(("row", "value", "unit", "bound", "reached"), f)) for f in found]
+    if "cdevice" in libs and want("plugin"):
+        from . import bench_plugin
+
+        found, missing = bench_plugin.rows(3 if args.quick else 7)
+        bench_plugin.report(found, missing)
+        result["plugins"] = [dict(zip(("row", "value", "unit", "bound", "reached"), f)) for f in found]
     if "cdevice" in libs and want("transfer"):
         from . import bench_transfer
 

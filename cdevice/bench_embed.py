@@ -54,6 +54,9 @@ int main(void) {
   for (int i = 0; i < N; i++) sink += cdevice_array_length(a);
   double call = (now() - t) / N;
   t = now();
+  for (int i = 0; i < N; i++) sink += cdevice_backend_for(1)->device_type;
+  double lookup = (now() - t) / N;
+  t = now();
   exports(NULL);
   double one = (now() - t) / N;
   pthread_t threads[8];
@@ -65,7 +68,7 @@ int main(void) {
   for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, exports, NULL);
   for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
   double eight = (now() - t) / N;
-  printf("%f %f %f %f %f\n", cold / 1e6, call, one, two, eight);
+  printf("%f %f %f %f %f %f\n", cold / 1e6, call, lookup, one, two, eight);
   cdevice_array_unref(a);
   return 0;
 }
@@ -94,11 +97,12 @@ def rows(rounds):
             if done.returncode:
                 return done.stderr.strip()
             samples.append([float(x) for x in done.stdout.split()])
-    cold, call, one, two, eight = (statistics.median(column) for column in zip(*samples[1:]))
+    cold, call, lookup, one, two, eight = (statistics.median(column) for column in zip(*samples[1:]))
     cores = min(8, os.cpu_count() or 1)
     return [
         ("cold start to the first CPU array", cold, "ms", 15, cold <= 15),
         ("warm call (length of an array)", call, "ns", 5, call <= 5),
+        ("look up a registered backend", lookup, "ns", 10, lookup <= 10),
         ("int64 array, export + release", one, "ns", 60, one <= 60),
         ("2 threads, each an array of its own: time of 1", two / one, "x", 1.5, two / one <= 1.5),
         (f"8 threads on {cores} cores: time of {8 // cores} after another", eight / (one * 8 / cores), "x", 1.5,

@@ -1,32 +1,34 @@
 """Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
 
-import contextlib
-import inspect
-
 from ._ext import _native, ffi, lib
 
 _CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
 
 
-@contextlib.contextmanager
-def _current(type_id, device_id):
+class _current:
     """The device as this thread's current one in the vendor's API."""
-    table = lib.cdv_backend_for(type_id)
-    found = table.extension(table.self, ffi.new("char[]", b"cdevice.memory/1")) if table else ffi.NULL
-    memory = ffi.cast("cdevice_memory *", found)
-    if not memory or not memory.enter:
-        yield
-        return
-    saved = ffi.new("void **")
-    err = ffi.new("cdevice_error *")
-    if memory.enter(table.self, device_id, saved, err):
-        from .errors import DeviceError
 
-        raise DeviceError(ffi.string(err.message).decode())
-    try:
-        yield
-    finally:
-        memory.leave(table.self, device_id, saved[0])
+    def __init__(self, type_id, device_id):
+        self.device_id, self.saved = device_id, ffi.new("void **")
+        self.table = lib.cdv_backend_for(type_id)
+        found = (
+            self.table.extension(self.table.self, ffi.new("char[]", b"cdevice.memory/1")) if self.table else ffi.NULL
+        )
+        self.memory = ffi.cast("cdevice_memory *", found)
+
+    def __enter__(self):
+        if not self.memory or not self.memory.enter:
+            self.memory = ffi.NULL
+            return
+        err = ffi.new("cdevice_error *")
+        if self.memory.enter(self.table.self, self.device_id, self.saved, err):
+            from .errors import DeviceError
+
+            raise DeviceError(ffi.string(err.message).decode())
+
+    def __exit__(self, *exc):
+        if self.memory:
+            self.memory.leave(self.table.self, self.device_id, self.saved[0])
 
 
 class _Stream:
@@ -69,6 +71,8 @@ class _Resource:
     """An object with ``allocate`` and ``deallocate``; both get the stream where they have such a parameter."""
 
     def __init__(self, type_id, resource):
+        import inspect
+
         self.type_id, self.resource = type_id, resource
         self.name = type(resource).__name__
         try:

@@ -11,7 +11,7 @@ backends, a backend, a function that returns one, or the path of a native plug-i
 import collections
 import os
 
-from ._device import DeviceType
+from .device_types import DeviceType
 from .errors import BackendUnavailable
 
 GROUP = "cdevice.backends"

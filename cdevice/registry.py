@@ -3,8 +3,8 @@
 import collections
 import os
 
-from ._device import DeviceType
 from ._ext import check, ffi, lib
+from .device_types import DeviceType
 
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
 _BUILTIN = {

@@ -1,12 +1,18 @@
 """Installed plug-ins: found by entry points, imported when asked for, and harmless when broken."""
 
+import ctypes
 import json
 import os
+import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+import cdevice
 
 FAKE = """
 from cdevice.testing.fake import FakeBackend
@@ -237,3 +243,59 @@ def test_the_built_in_backends_are_in_the_same_group():
         pytest.skip("the package is not installed here: pip install .")
     for name, value in registry._BUILTIN.values():
         assert found[name] == value
+
+
+# ---- plug-ins that were built long ago ----
+ABI = pathlib.Path(__file__).resolve().parent / "abi"
+
+
+def built_for(header, tmp_path):
+    cc = shutil.which("cc") or pytest.skip("no compiler: apt-get install gcc")
+    out = tmp_path / (pathlib.Path(header).stem + ".so")
+    plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer's; compilers leak
+    subprocess.run(
+        [cc, "-shared", "-fPIC", "-std=gnu11", f'-DHEADER="{header}"', f"-I{ABI}", f"-I{cdevice.get_include()}"]
+        + ["-o", str(out), str(ABI / "plugin.c")],
+        check=True,
+        env=plain,
+    )
+    return out
+
+
+@pytest.mark.parametrize("header", sorted(p.name for p in ABI.glob("backend_*.h")))
+def test_a_plug_in_built_against_an_older_header_goes_on_working(header, tmp_path):
+    code = f"""
+import source_tree, cdevice
+cdevice.load_backend({str(built_for(header, tmp_path))!r})
+there = cdevice.asarray(["a", None, "long enough to be seen"]).to("frozen:1")
+assert there[1:].to("cpu").to_pylist() == [None, "long enough to be seen"]
+assert there.device.name == "frozen 1" and len(cdevice.devices("frozen")) == 2
+try:
+    cdevice.asarray([1]).to("frozen:2")
+except ValueError as e:
+    assert "no device frozen:2" in str(e)
+print("works")
+"""
+    path = [str(ABI.parent), *(p for p in sys.path if p)]
+    p = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert p.stdout == "works\n", p.stderr
+
+
+@pytest.mark.parametrize("header", sorted(p.name for p in ABI.glob("backend_*.h")))
+def test_no_member_has_moved_since_that_header(header, tmp_path):
+    def layout(name):
+        library = ctypes.CDLL(str(built_for(name, tmp_path)))
+        library.layout.restype = ctypes.c_char_p
+        return library.layout().decode().splitlines()
+
+    assert layout("cdevice/backend.h") == layout(header)
+    frozen = re.search(r"define CDEVICE_BACKEND_ABI 0x(\w+)", (ABI / header).read_text())[1]
+    now = re.search(
+        r"define CDEVICE_BACKEND_ABI 0x(\w+)", pathlib.Path(cdevice.get_include(), "cdevice/backend.h").read_text()
+    )[1]
+    assert int(now, 16) >= int(frozen, 16) and int(now, 16) >> 16 == int(frozen, 16) >> 16

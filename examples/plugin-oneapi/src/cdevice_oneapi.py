@@ -62,8 +62,8 @@ class Backend(cdevice.Backend):
         if not found:
             listed = ", ".join(d.name for d in dpctl.get_devices()) or "none"
             raise cdevice.BackendUnavailable(
-                f"oneapi: no device of SYCL's ({listed}) can allocate unified shared memory; where another OpenCL loader "
-                "was in the process first, it must know Intel's runtime too (OCL_ICD_VENDORS)"
+                f"oneapi: no device of SYCL's ({listed}) can allocate unified shared memory; where another OpenCL "
+                "loader was in the process first, it must know Intel's runtime too (OCL_ICD_VENDORS)"
             )
         self.c = ctypes.CDLL(str(pathlib.Path(dpctl.__file__).with_name("libDPCTLSyclInterface.so")))
         for name, (result, *arguments) in _FUNCTIONS.items():

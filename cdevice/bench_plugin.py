@@ -1,0 +1,158 @@
+"""What being a plug-in costs: at import, in an export, in a Python method.  For ``python -m cdevice bench``."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+_CHILD = """
+import sys, time
+sys.path[:0] = {path!r}
+t = time.perf_counter()
+import cdevice
+cdevice.asarray, cdevice.device, cdevice.import_capsules
+print((time.perf_counter() - t) * 1e3)
+"""
+
+
+def _import_ms(path, rounds):
+    times = []
+    for _ in range(rounds + 1):
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _CHILD.format(path=path)], capture_output=True, text=True, check=True
+        )
+        times.append(float(done.stdout))
+    return statistics.median(times[1:])
+
+
+def _twenty(folder):
+    """Twenty installed plug-ins, as importlib.metadata sees them."""
+    for i in range(20):
+        info = os.path.join(folder, f"plug{i}-1.0.dist-info")
+        os.mkdir(info)
+        with open(os.path.join(info, "METADATA"), "w") as f:
+            f.write(f"Metadata-Version: 2.1\nName: plug{i}\nVersion: 1.0\n")
+        with open(os.path.join(info, "entry_points.txt"), "w") as f:
+            f.write(f"[cdevice.backends]\nplug{i}.{9000 + i} = plug{i}:Backend\n")
+
+
+def _best(rounds, n, run):
+    best = float("inf")
+    for _ in range(rounds):
+        t0 = time.perf_counter_ns()
+        for _ in range(n):
+            run()
+        best = min(best, (time.perf_counter_ns() - t0) / n)
+    return best
+
+
+def _native(folder):
+    """The device of examples/plugin-native, or why it is not here."""
+    import cdevice
+
+    source = os.path.join(os.environ.get("CDEVICE_EXAMPLES", "examples"), "plugin-native/src/pool.c")
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if not compiler or not os.path.exists(source):
+        return None
+    path = os.path.join(folder, "pool.so")
+    flags = ["-O2", "-shared", "-fPIC", "-std=gnu11", "-fvisibility=hidden", f"-I{cdevice.get_include()}", "-pthread"]
+    subprocess.run([compiler, *flags, "-o", path, source], check=True)
+    cdevice.load_backend(path)
+    return cdevice.device("pool")
+
+
+def _python_backend():
+    import cdevice
+
+    class Plain(cdevice.Backend):
+        name, device_type = "bench_plain", 9100
+        capabilities = cdevice.Capability.ADDRESS | cdevice.Capability.EVENTS
+
+        def device_count(self):
+            return 1
+
+        def alloc(self, nbytes, *, device_id, stream=0):
+            return 64
+
+        def free(self, block):
+            pass
+
+        def copy(self, kind, copies, *, stream=0):
+            pass
+
+        def event_record(self, *, device_id, stream=0):
+            return 64
+
+        def event_done(self, event, *, device_id):
+            return True
+
+        def event_wait(self, event, *, device_id, stream=None):
+            pass
+
+        def event_destroy(self, event):
+            pass
+
+    return Plain()
+
+
+def rows(rounds):
+    """([(title, value, unit, bound, reached)], [what was left out])"""
+    import cdevice
+
+    from ._core import ffi, lib
+
+    out, left_out = [], []
+    here = [p for p in sys.path if p]
+    with tempfile.TemporaryDirectory() as folder:
+        _twenty(folder)
+        alone, crowded = _import_ms(here, 3 * rounds), _import_ms([*here, folder], 3 * rounds)
+        out.append(("import in use, no plug-in installed beside the package's", alone, "ms", 5, alone <= 5))
+        out.append(("the same, twenty plug-ins installed", crowded, "ms", 5, crowded <= 5))
+        device = _native(folder)
+        if device is None:
+            left_out.append("a native plug-in; $CDEVICE_EXAMPLES names the folder examples, apt-get install gcc")
+        else:
+            on_cpu = cdevice.asarray(list(range(1000)))
+            there = on_cpu.to(device)
+            there.synchronize()
+            pairs = [
+                (_best(1, 20_000, on_cpu.__arrow_c_device_array__), _best(1, 20_000, there.__arrow_c_device_array__))
+                for _ in range(2 * rounds + 1)
+            ]
+            ratio = statistics.median(b / a for a, b in pairs)
+            out.append(("int64 export from a native plug-in: time of the CPU's", ratio, "x", 1.1, ratio <= 1.1))
+    backend = _python_backend()
+    cdevice.register_backend(backend)
+    lib.cdv_device_count(9100, ffi.new("int64_t *"))
+    table = lib.cdv_backend_for(9100)
+    block, event = ffi.new("cdevice_block *"), ffi.new("cdevice_event *")
+
+    def bridged():
+        table.alloc(table.self, 0, 64, ffi.NULL, block, ffi.NULL)
+        table.event_record(table.self, 0, ffi.NULL, event, ffi.NULL)
+        table.event_destroy(table.self, 0, event)
+        table.free(table.self, block)
+
+    def own():
+        got = backend.alloc(64, device_id=0)
+        made = backend.event_record(device_id=0)
+        backend.event_destroy(made)
+        backend.free(got)
+
+    us = (_best(rounds, 5000, bridged) - _best(rounds, 5000, own)) / 1e3
+    cdevice.unregister_backend(9100)
+    out.append(("Python plug-in, allocate + event + release, beyond its own cost", us, "us", 10, us <= 10))
+    return out, left_out
+
+
+def report(found, left_out):
+    print(f"{'plug-ins':68}{'':>10}  bound")
+    print("-" * 92)
+    for title, value, unit, bound, reached in found:
+        print(f"{title:68}{value:>10.2f} {unit:3}{bound:g} {unit} {'ok' if reached else 'MISSED'}")
+    for text in left_out:
+        print(f"left out: {text}")
+    print()

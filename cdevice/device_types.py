@@ -1,0 +1,37 @@
+"""Device types, and what devices say of themselves.  A file of its own because enum is half of the package's import."""
+
+import collections
+import enum
+
+
+class DeviceType(enum.IntEnum):
+    """``ArrowDeviceType``: the values and names of the specification, 17 and 18 as in DLPack."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    OPENCL = 4
+    VULKAN = 7
+    METAL = 8
+    VPI = 9
+    ROCM = 10
+    ROCM_HOST = 11
+    EXT_DEV = 12
+    CUDA_MANAGED = 13
+    ONEAPI = 14
+    WEBGPU = 15
+    HEXAGON = 16
+    MAIA = 17
+    TRN = 18
+
+
+class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment total_bytes free_bytes")):
+    """What a device says of itself; sizes in bytes, -1 where it does not say."""
+
+    __slots__ = ()
+
+
+class MemoryInfo(collections.namedtuple("MemoryInfo", "live pooled pending peak")):
+    """Bytes of a pool: in use, free to use again, free but perhaps still used by the device, most ever in use."""
+
+    __slots__ = ()
