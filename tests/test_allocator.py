@@ -6,7 +6,8 @@ import weakref
 
 import pytest
 from standin import TYPES
-from test_hostrt import every_type, runtime, settle, until  # noqa: F401 - fixtures
+from test_hostrt import every_type, runtime  # noqa: F401 - fixtures
+from waiting import settle, until
 
 import cdevice
 from cdevice._ext import ffi, lib

@@ -14,9 +14,10 @@ import cases
 import numpy as np
 import pytest
 from standin import TYPES
+from waiting import settle, until
 
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -38,28 +39,6 @@ def runtime(runtimes, device):
         settle()
     assert lib.cdv_backend_live(TYPES[device]) <= before
     assert r.stats().misuse == 0
-
-
-def until(condition):
-    """Waits for another thread of ours, which ends by itself."""
-    pause = threading.Event()
-    for _ in range(5000):
-        if condition():
-            return
-        pause.wait(0.001)
-    raise AssertionError("it did not come to be")
-
-
-def settle():
-    pause = threading.Event()
-    for i in range(5000):
-        if i % 50 == 20:
-            gc.collect()
-        _native.drain()
-        if not lib.cdv_kept():
-            return
-        pause.wait(0.001)
-    raise AssertionError(f"{lib.cdv_kept()} sources are still kept")
 
 
 def pool(device):
@@ -341,21 +320,6 @@ def test_without_a_driver_the_message_says_what_was_tried_and_what_to_install():
     ], p.stderr
 
 
-def test_hostrt_after_a_fork_the_child_gets_a_clear_error(runtimes):
-    p = run(
-        "import warnings; warnings.simplefilter('ignore')\n"
-        "a = cdevice.asarray([1, 2]).to('cuda'); a.synchronize()\n"
-        "pid = os.fork()\n"
-        "if pid == 0:\n"
-        "    try: cdevice.asarray([1]).to('cuda')\n"
-        "    except cdevice.DeviceError as e: os._exit(0 if 'fork' in str(e) else 4)\n"
-        "    os._exit(3)\n"
-        "assert os.waitpid(pid, 0)[1] == 0",
-        CDEVICE_CUDA_LIBRARY=str(runtimes["cuda"].path),
-    )
-    assert p.returncode == 0, p.stderr
-
-
 class Interface:
     """What cupy or numba would hand in: memory of its own and the interface over it."""
 
@@ -432,43 +396,6 @@ def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
 def test_a_device_without_a_pool_says_so():
     with pytest.raises(cdevice.Unsupported, match="pool"):
         cdevice.device("cpu").memory()
-
-
-def test_hostrt_hip_python_is_a_client_of_the_same_runtime(runtimes):
-    """Streams, events and memory of AMD's Python bindings and ours, mixed, over the stand-in."""
-    pytest.importorskip("hip", reason="pip install hip-python")
-    p = run(
-        """
-import ctypes
-from hip import hip
-def ok(r):
-    assert r[0] == hip.hipError_t.hipSuccess, r
-    return r[1] if len(r) == 2 else None
-rt = ctypes.CDLL(os.environ["ROCM_PATH"] + "/lib/libamdhip64.so")
-rt.hostrt_gate.argtypes = [ctypes.c_void_p]
-stream = ok(hip.hipStreamCreateWithFlags(hip.hipStreamNonBlocking))
-rt.hostrt_gate(int(stream))
-there = cdevice.asarray(list(range(100))).to("rocm", stream=stream)       # on their stream
-event = ctypes.c_void_p.from_address(there.sync_event).value
-assert hip.hipEventQuery(event)[0] == hip.hipError_t.hipErrorNotReady     # they ask our event
-rt.hostrt_open()
-ok(hip.hipEventSynchronize(event))
-assert there.ready
-out = (ctypes.c_int64 * 100)()
-ok(hip.hipMemcpy(out, there.buffers[1].address, 800, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
-assert list(out) == list(range(100))
-memory = ok(hip.hipMalloc(800))                                           # their memory, our array
-ok(hip.hipMemcpy(memory, there.buffers[1].address, 800, hip.hipMemcpyKind.hipMemcpyDeviceToDevice))
-ours = cdevice.from_buffers("int64", 100, [None, int(memory)], null_count=0, device="rocm", owner=memory)
-assert ours[10:20].to("cpu").to_pylist() == list(range(10, 20))
-device = ok(hip.hipGetDevice())
-cdevice.asarray([1]).to("rocm:1").synchronize()
-assert ok(hip.hipGetDevice()) == device                                   # theirs is as it was
-print("good")
-""",
-        ROCM_PATH=str(runtimes["rocm"].path.parent.parent),
-    )
-    assert p.stdout.strip() == "good", p.stderr
 
 
 def test_hostrt_cuda_bindings_is_a_client_of_the_same_driver(runtimes):

@@ -1,13 +1,12 @@
 """cupy's ROCm build and hip-python on hostrt, the stand-in runtime: not on AMD hardware."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
+from waiting import settle, until
 
 import cdevice
-from cdevice._ext import _native, lib
 
 
 @pytest.fixture
@@ -18,21 +17,6 @@ def cupy(hip):
     hip.open()
     settle()
     assert hip.misuse() == 0
-
-
-def until(condition):
-    pause = threading.Event()
-    for _ in range(5000):
-        gc.collect()
-        _native.drain()
-        if condition():
-            return
-        pause.wait(0.001)
-    raise AssertionError("it did not come to be")
-
-
-def settle():
-    until(lambda: not lib.cdv_kept())
 
 
 def test_hostrt_cupy_arrays_come_in_and_go_out_without_a_copy(cupy):

@@ -1,16 +1,15 @@
 """What a user of CUDA relies on beyond the conformance suite."""
 
-import gc
 import os
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
+from waiting import settle
 
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._ext import ffi, lib
 
 DEVICES = ["cuda", "cuda_managed"] + (["rocm"] if os.environ.get("CDEVICE_HIP_LIBRARY") else [])
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -27,17 +26,6 @@ def gate(gates, device):
 def table_of(device):
     assert cdevice.device(device).is_available
     return lib.cdv_backend_for(cdevice.device(device).type_id)
-
-
-def settle():
-    pause = threading.Event()
-    for _ in range(5000):
-        gc.collect()
-        _native.drain()
-        if not lib.cdv_kept():
-            return
-        pause.wait(0.001)
-    raise AssertionError(f"{lib.cdv_kept()} sources are still kept")
 
 
 @every_device
