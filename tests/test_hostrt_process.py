@@ -202,6 +202,39 @@ assert stats().misuse == 0
     )
 
 
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_handles_and_memory_of_another_device_are_refused_with_the_vendors_word(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+import re
+
+def refused(error, text, f):
+    try: f()
+    except error as e:
+        assert re.search(text, str(e)), e
+        return e
+    raise AssertionError(text)
+
+stream = new_stream(1)
+e = refused(cdevice.DeviceError, "^" + here + ":0: recording an event: invalid .*(HANDLE|Handle) 400",
+            lambda: rows(1).to(here + ":0", stream=stream))
+assert e.vendor_code == 400
+destroy(stream, 1)
+refused(cdevice.DeviceError, "^" + here + ":1: copying to the device: .*(HANDLE|Handle) 400",
+        lambda: rows(1).to(here + ":1", stream=stream))
+there = rows(3).to(here + ":1")
+make = lambda address, level: cdevice.from_buffers("l", 3, [None, address], null_count=0, device=here + ":0", owner=there,
+                                                   validate=level)
+refused(cdevice.InvalidArray, "buffer 1 lies on " + here + ":1, the array says " + here + ":0",
+        lambda: make(there.buffers[1].address, "full"))
+refused(cdevice.InvalidArray, "buffer 1 is no live buffer of " + here, lambda: make(4096, "full"))
+settle()
+""",
+    )
+
+
 @every_type
 def test_hostrt_the_callers_device_is_left_as_it_was(device, hostrt):
     run(

@@ -359,6 +359,9 @@ static int device_buffer(const struct frame *f, const struct context *c, int64_t
   int r = b->locate(b->self, data, &type, &device, &nbytes, &err);
   if (r == ENOTSUP) return 0;
   if (r) return bad(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
+  if (type == b->device_type && device != c->device && !(b->capabilities & CDEVICE_CAP_HOST_ACCESSIBLE))
+    return bad(f, i, INVALID, "buffer %lld lies on %s:%lld, the array says %s:%lld", (long long)i, b->name,
+               (long long)device, b->name, (long long)c->device);
   if (nbytes >= 0 && nbytes < need)
     return bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes,
                b->name, (long long)need);

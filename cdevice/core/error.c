@@ -47,6 +47,9 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
   else
     snprintf(where, sizeof where, "%s", cdv_device_type_name(device_type));
   const char *text = err->message[0] ? err->message : strerror(code);
+  size_t n = strlen(doing);
+  if (!strncmp(text, doing, n) && text[n] == ':')
+    text += n + 1 + (text[n + 1] == ' '); /* both say what was being done */
   if (slot.vendor_code || slot.vendor_name[0])
     snprintf(slot.message, sizeof slot.message, "%s: %s: %s [%s %d]", where, doing, text, slot.vendor_name,
              slot.vendor_code);
