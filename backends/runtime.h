@@ -51,6 +51,7 @@ enum {
   RT_NO_DRIVER = 35,
   RT_NO_DEVICE = 100,
   RT_BAD_DEVICE = 101,
+  RT_BAD_CONTEXT = 201,
   RT_BAD_HANDLE = 400,
   RT_NOT_READY = 600,
   RT_NOT_SUPPORTED = 801,
@@ -423,7 +424,8 @@ static int rt_mark_one(int device, void **event, void *stream, int all) {
 /* Records after whatever may still use memory that was allocated for `stream`. */
 static int rt_mark(int device, void *stream, void **first, void **second) {
   int code = rt_mark_one(device, first, NULL, 1);
-  if (code != RT_NOT_SUPPORTED) return code;
+  /* no such call, or not for this context */
+  if (code != RT_NOT_SUPPORTED && code != RT_INVALID && code != RT_BAD_CONTEXT && code != RT_BAD_HANDLE) return code;
   code = rt_mark_one(device, first, NULL, 0);
   if (!code && !rt_is_default(stream)) code = rt_mark_one(device, second, stream, 0);
   if (code && *first) {

@@ -2,6 +2,7 @@
 
 import os
 
+import gpu_here  # noqa: F401 - first: it skips
 import pytest
 
 from cdevice.testing import BackendSuite

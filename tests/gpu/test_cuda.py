@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import gpu_here  # noqa: F401 - first: it skips
 import numpy as np
 import pytest
 from waiting import settle
