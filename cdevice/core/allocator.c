@@ -39,6 +39,8 @@ const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
   return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
 }
 
+static void try_stuck(void);
+
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   struct cdv_slot *slot;
   struct cdv_supply *s = NULL, *old;
@@ -56,6 +58,7 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   old = atomic_exchange(&slot->supply, s);
   pthread_mutex_unlock(&lock);
   supply_unref(old);
+  try_stuck();
   return 0;
 }
 
@@ -77,8 +80,6 @@ static int misplaced(struct cdv_slot *slot, int64_t device, int64_t nbytes, cons
                                 (long long)nbytes);
   return 0;
 }
-
-static void try_stuck(void);
 
 int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
              struct cdv_loan **loan, cdevice_error *err) {
