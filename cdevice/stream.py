@@ -3,6 +3,7 @@
 from itertools import chain
 
 from ._ext import _native
+from .array import DeviceArray
 from .convert import _address, asarray
 from .schema import asschema
 
@@ -132,7 +133,10 @@ def _from_object(obj, want, validate):
     if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
         obj = [obj]
     if isinstance(obj, (list, tuple)):
-        arrays = [asarray(x, schema=want, validate=validate) for x in obj]
+        if want is None:  # what is an array already needs no call
+            arrays = [x if type(x) is DeviceArray else asarray(x, validate=validate) for x in obj]
+        else:
+            arrays = [asarray(x, schema=want, validate=validate) for x in obj]
         first, schema = _first(arrays, want)
         return _native.stream_of_arrays(schema, first, arrays)
     if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
