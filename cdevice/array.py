@@ -179,6 +179,18 @@ class DeviceArray(_native.Array):
         out = out if dtype is None else out.astype(dtype, copy=False)
         return numpy.array(out) if copy else out
 
+    def to_batch(self):
+        """This struct array as a record batch: without nulls at its top, they are pushed into its fields.
+
+        Nothing is copied but the fields' bitmaps; an array without nulls is returned as it is.  Consumers of batches
+        (pyarrow.record_batch, polars) refuse a struct array with nulls.  Raises ArgumentError for other types,
+        CannotExport where the CPU cannot read the memory, and for unions and run-end encoded fields, which have no
+        bitmap.
+        """
+        from .batch import to_batch
+
+        return to_batch(self)
+
     # ---- checks and comparison ----
     def validate(self, level="structure"):
         """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends,

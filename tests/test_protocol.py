@@ -1,5 +1,7 @@
 """The Arrow PyCapsule protocol, and real peers on the other side of it."""
 
+import gc
+
 import cases
 import pytest
 
@@ -281,3 +283,53 @@ def test_any_module_may_be_imported_first(module):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
     assert done.returncode == 0 and "int64" in done.stdout, done.stderr
+
+
+# ---- struct arrays with nulls as batches ----
+def struct_with_nulls(names=None):
+    every = cases.arrays()
+    if names is None:  # what has a bitmap of its own, or needs none
+        names = [
+            n for n, a in every.items() if not pa.types.is_union(a.type) and not pa.types.is_run_end_encoded(a.type)
+        ]
+    mask = pa.array([False, True, False, False, True, False, True, False])
+    return pa.StructArray.from_arrays([every[n] for n in names], names=names, mask=mask)
+
+
+@pytest.mark.parametrize("start, length", [(0, 8), (1, 7), (3, 4), (7, 1), (2, 0)])
+def test_the_nulls_of_a_struct_array_go_into_its_fields_as_a_batch(start, length):
+    source = struct_with_nulls()
+    part = cdevice.asarray(source)[start : start + length]
+    batch = part.to_batch()
+    assert batch.null_count == 0
+    batch.validate("full")
+    received = pa.record_batch(batch)
+    received.validate(full=True)
+    expected = source.slice(start, length).flatten()
+    assert [c.to_pylist() for c in received.columns] == [e.to_pylist() for e in expected]
+    assert part.to_pylist() == source.slice(start, length).to_pylist()  # untouched
+
+
+def test_a_batch_shares_everything_but_the_bitmaps_and_outlives_its_array():
+    source = struct_with_nulls(("int64", "string"))
+    array = cdevice.asarray(source)
+    batch = array.to_batch()
+    for i in range(2):
+        before, after = array.field(i).buffers, batch.field(i).buffers
+        assert [b.address for b in before[1:]] == [b.address for b in after[1:]]
+        assert before[0].address != after[0].address
+    expected = [f.to_pylist() for f in source.flatten()]
+    del array, source
+    gc.collect()
+    assert [c.to_pylist() for c in pa.record_batch(batch).columns] == expected
+
+
+def test_what_has_no_nulls_is_its_own_batch_and_what_is_none_is_refused():
+    plain = cdevice.asarray(pa.record_batch({"x": [1, None]}))
+    assert plain.to_batch() is plain
+    with pytest.raises(cdevice.ArgumentError, match="a record batch is a struct array, this one is int64"):
+        cdevice.asarray([1]).to_batch()
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"]))
+    source = pa.StructArray.from_arrays([runs], names=["r"], mask=pa.array([True, False]))
+    with pytest.raises(cdevice.CannotExport, match="field 'r': a run_end_encoded.* has no bitmap"):
+        cdevice.asarray(source).to_batch()
