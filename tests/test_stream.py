@@ -592,6 +592,7 @@ def test_a_consumers_queue_waits_for_each_array_on_the_device(fake):
     assert passed.wait(30)
 
 
+@pytest.mark.nosan  # a sanitizer keeps freed memory
 def test_ten_thousand_batches_leave_the_memory_as_it_was(fake):
     import resource
 

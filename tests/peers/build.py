@@ -37,7 +37,8 @@ def _library_path():
         command = [compiler, "-std=c++20", "-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-shared", "-fPIC"]
         command += [f"-I{pyarrow.get_include()}", source, "-o", made]
         command += [f"-L{directory}", f"-l:{os.path.basename(found[0])}", f"-Wl,-rpath,{directory}"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer's; compilers leak
+        done = subprocess.run(command, capture_output=True, text=True, env=plain)
         if done.returncode:
             raise Unavailable(f"a compiler for Arrow's C++ headers; {compiler} says: {done.stderr[:400]}")
         os.replace(made, out)
