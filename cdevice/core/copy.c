@@ -234,7 +234,6 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
   for (int turn = 0; !r && i < n; turn ^= size < total) {
     r = drain_out(p, &drains[turn]);
     if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
-    if (!r && size < total) r = drain_out(p, &drains[turn ^ 1]);
   }
   for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
   if (r) b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* copies may be under way */
