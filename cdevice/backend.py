@@ -84,7 +84,8 @@ class Backend:
         raise NotImplementedError("free")
 
     def view(self, block, offset, nbytes):
-        """A part of a block where addresses cannot be added to; keeps the block's memory alive."""
+        """A part of a block where addresses cannot be added to; keeps the block's memory alive.  ``block`` is an int,
+        the handle, where :func:`cdevice.set_allocator` brought the memory."""
         raise NotImplementedError("view")
 
     def copy(self, kind, copies, *, stream=0):

@@ -107,6 +107,7 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   l->slot = slot;
   l->stream = stream;
   l->block = *out;
+  out->opaque[0] = out->opaque[1] = NULL; /* the allocator's own: the backend must not take them for its */
   *loan = l;
   return 0;
 }

@@ -173,6 +173,9 @@ static int py_view(void *self, const cdevice_block *whole, int64_t offset, int64
                    cdevice_error *err) {
   struct py_backend *b = self;
   struct py_held *h = whole->opaque[0];
+  if (!h)
+    CALL(b, err, "_view", take_block(b, result, whole->device_id, nbytes, out), "NLL", PyLong_FromVoidPtr(whole->data),
+         (long long)offset, (long long)nbytes);
   CALL(b, err, "_view", take_block(b, result, whole->device_id, nbytes, out), "OLL", h->object, (long long)offset,
        (long long)nbytes);
 }

@@ -371,6 +371,125 @@ def check_locate_tells_where_a_buffer_is(s):
         assert nbytes[0] == -1 or nbytes[0] >= 4096
 
 
+class _Lender:
+    """An allocator whose memory is the backend's own, with a record of it."""
+
+    def __init__(self, suite):
+        self.suite, self.out, self.back = suite, {}, 0
+
+    def allocate(self, nbytes):
+        s = self.suite
+        block = s.ffi.new("cdevice_block *")
+        s.call("alloc", s.device_number().id, nbytes, s.ffi.NULL, block)
+        address = int(s.ffi.cast("uintptr_t", block.data))
+        self.out[address] = block
+        return address
+
+    def deallocate(self, address, nbytes):
+        self.back += 1
+        self.suite.table.free(self.suite.table.self, self.out.pop(address))
+
+
+@contextlib.contextmanager
+def _lending(s):
+    lender = _Lender(s)
+    s.cdevice.set_allocator(s.type_id, lender)
+    try:
+        yield lender
+    except s.cdevice.Unsupported as e:
+        s.needs(False, f"it cannot cut another allocator's memory ({e})")
+    finally:
+        s.cdevice.set_allocator(s.type_id, None)
+
+
+@_check("memory")
+def check_memory_of_another_allocator_is_used_and_comes_back(s):
+    with _lending(s) as lender:
+        there = s.cdevice.asarray(["a", None, "bcd"]).to(s.device_number(), copy=True)
+        assert len(lender.out) == 1
+        assert there[1:].to("cpu").to_pylist() == [None, "bcd"]
+        del there
+        s.settle()
+        assert lender.back == 1 and not lender.out
+
+
+@_check("memory")
+def check_lent_memory_comes_back_when_the_device_has_passed(s):
+    _with_events(s)
+    with _lending(s) as lender:
+        with s.closed_gate():
+            there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number()))
+            s.promptly(there.release)
+            del there
+            gc.collect()
+            assert not lender.back, "it was given back while the device could still use it"
+        s.settle()
+        assert lender.back == 1
+
+
+def _memory(s, *members):
+    found = s.table.extension(s.table.self, s.ffi.new("char[]", b"cdevice.memory/1"))
+    s.needs(found, "it offers no cdevice.memory/1")
+    memory = s.ffi.cast("cdevice_memory *", found)
+    s.needs(all(getattr(memory, m) for m in members), f"its cdevice.memory/1 has no {' or '.join(members)}")
+    return memory
+
+
+@_check("memory")
+def check_a_device_is_made_current_and_the_old_one_again(s):
+    memory = _memory(s, "enter", "leave")
+    saved = s.ffi.new("void *[2]")
+    number = s.device_number().id
+    for i in range(2):
+        assert memory.enter(s.table.self, number, saved + i, s.ffi.NULL) == 0
+    for i in (1, 0):
+        memory.leave(s.table.self, number, saved[i])
+    assert memory.enter(s.table.self, 4711, saved, s.ffi.NULL), "device 4711 was made current"
+
+
+@_check("memory", 1, 100_000, 8 << 20)
+def check_staging_memory_is_the_hosts_and_copies_take_it(s, nbytes):
+    memory = _memory(s, "stage_alloc", "stage_free")
+    staged = s.ffi.new("cdevice_block[2]")
+    for i in range(2):
+        assert memory.stage_alloc(s.table.self, s.device_number().id, nbytes, staged + i, s.ffi.NULL) == 0
+    seen = [s.ffi.buffer(staged[i].data, nbytes) for i in range(2)]
+    pattern = bytes(range(251)) * (nbytes // 251 + 1)
+    seen[0][:] = pattern[:nbytes]
+    with s.block(nbytes) as b:
+        s.copy(1, [(b.data, 0, staged[0].data, 0, nbytes)])
+        s.copy(2, [(staged[1].data, 0, b.data, 0, nbytes)])
+    assert seen[1][:] == pattern[:nbytes]
+    for i in range(2):
+        memory.stage_free(s.table.self, staged + i)
+
+
+@_check("memory")
+def check_a_mark_passes_after_what_is_queued(s):
+    memory = _memory(s, "mark")
+    events = s.ffi.new("cdevice_event[2]")
+    number, done = s.device_number().id, s.ffi.new("int *")
+
+    def passed():
+        for i in range(2):
+            if events[i].sync_event:
+                s.call("event_done", number, events[i].sync_event, done)
+                if not done[0]:
+                    return False
+        return True
+
+    with s.closed_gate():
+        mark = memory.mark
+        assert s.promptly(lambda: mark(s.table.self, number, s.ffi.NULL, events, events + 1, s.ffi.NULL)) == 0
+        assert not passed(), "the mark has passed before the work that was queued"
+    for i in range(2):
+        if events[i].sync_event:
+            s.call("event_wait_host", number, events[i].sync_event)
+    assert passed()
+    for i in range(2):
+        s.table.event_destroy(s.table.self, number, events + i)
+
+
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
 

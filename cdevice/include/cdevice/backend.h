@@ -139,7 +139,8 @@ typedef struct cdevice_backend {
 
   int (*device_info)(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
   /* required without CAP_ADDRESS: a block that is nbytes of `whole` from offset (a multiple of the alignment).
-   * The view keeps `whole` alive by the vendor's own count; it is freed with free(). */
+   * The view keeps `whole` alive by the vendor's own count; it is freed with free().  Where whole->opaque is all NULL,
+   * the memory is another allocator's and data alone tells; ENOTSUP: this device cannot cut such memory. */
   int (*view)(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
               cdevice_error *err);
   /* The stream work goes to when the caller names none: the vendor library's current stream. */

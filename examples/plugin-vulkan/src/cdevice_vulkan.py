@@ -249,6 +249,8 @@ class Backend(cdevice.Backend):
         return block
 
     def view(self, block, offset, nbytes):
+        if isinstance(block, int):
+            raise NotImplementedError("a VkBuffer does not tell its memory, so another allocator's cannot be cut")
         part = block.device.part(block, offset, nbytes)
         part.device = block.device
         return part
