@@ -12,6 +12,7 @@ all that wait.
 """
 
 import asyncio
+import inspect
 import sys
 import threading
 import weakref
@@ -505,6 +506,8 @@ class _Pull:
                 if self._future.done():  # it was raised by the source
                     raise
                 if self._loop.is_closed():
+                    if inspect.getcoroutinestate(step) == inspect.CORO_CREATED:
+                        step.close()  # the loop ended before it began
                     raise RuntimeError("the event loop of the source was closed") from None
                 production = self._production()
                 if production is None or production._interrupted():
@@ -522,13 +525,18 @@ class _Pull:
         if close is not None:
             await close()
 
+    def _begin_close(self):
+        """In the loop: a coroutine made elsewhere would be left over by a loop that ends first."""
+        self._closing = self._loop.create_task(self._close())
+        self._closing.add_done_callback(lambda t: t.cancelled() or t.exception())
+
     def close(self):
         """Closes an async generator where it runs; does not wait."""
         try:
             if self._token is not None:
                 self._token.run_sync_soon(lambda: sys.modules["trio"].lowlevel.spawn_system_task(self._close))
             elif not self._loop.is_closed():
-                asyncio.run_coroutine_threadsafe(self._close(), self._loop)
+                self._loop.call_soon_threadsafe(self._begin_close)
         except Exception:
             pass  # the loop has ended, and with it the generator
 

@@ -526,6 +526,44 @@ def test_an_async_source_is_closed_where_it_runs_when_the_consumer_leaves():
     run(main)
 
 
+@pytest.mark.parametrize("what", ["an item", "its end"])
+def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_coroutine_behind(what, recwarn):
+    async def source():
+        yield cdevice.asarray([1])
+
+    class Handle:
+        def _interrupted(self):
+            return False
+
+    async def main():
+        return aio._Pull(source(), handle)
+
+    handle, loop = Handle(), asyncio.new_event_loop()
+    pull = loop.run_until_complete(main())
+    raised = []
+
+    def ask():
+        try:
+            next(pull)
+        except RuntimeError as e:
+            raised.append(str(e))
+
+    if what == "an item":
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while pull._future is None:  # it was asked for
+            threading.Event().wait(0.001)
+        loop.close()
+        thread.join(60)
+        assert raised == ["the event loop of the source was closed"]
+    else:
+        pull.close()
+        loop.close()
+    del pull
+    gc.collect()
+    assert not [str(w.message) for w in recwarn if "never awaited" in str(w.message)]
+
+
 def test_an_async_source_that_waits_is_interrupted_by_a_cancel():
     async def main():
         async def source():

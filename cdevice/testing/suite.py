@@ -144,8 +144,8 @@ class BackendSuite:
     def _arrays_alive(self):
         return self.lib.cdv_backend_live(self.type_id), self.live()
 
-    def settle(self):
-        """Waits until everything of the device was given back; AssertionError otherwise."""
+    def until(self, condition):
+        """Waits for what threads of the package still have to do; False: it did not come to be in time."""
         from cdevice._ext import _native
 
         pause = threading.Event()
@@ -153,14 +153,21 @@ class BackendSuite:
             if i % 100 == 5:
                 gc.collect()
             _native.drain()
-            now = self._arrays_alive()
-            if (
-                now[0] <= self._live_before[0]
-                and (now[1] is None or now[1] <= (self._live_before[1] or 0))
-                and not self.lib.cdv_kept()
-            ):
-                return
+            if condition():
+                return True
             pause.wait(0.001)
+        return False
+
+    def _settled(self):
+        arrays, own = self._arrays_alive()
+        before, own_before = self._live_before
+        return arrays <= before and (own is None or own <= (own_before or 0)) and not self.lib.cdv_kept()
+
+    def settle(self):
+        """Waits until everything of the device was given back; AssertionError otherwise."""
+        if self.until(self._settled):
+            return
+        now = self._arrays_alive()
         raise AssertionError(
             f"not given back: arrays, blocks and events {now[0] - self._live_before[0]}"
             + ("" if now[1] is None else f", by the backend's own count {now[1] - (self._live_before[1] or 0)}")
@@ -409,6 +416,7 @@ def check_memory_of_another_allocator_is_used_and_comes_back(s):
         assert len(lender.out) == 1
         assert there[1:].to("cpu").to_pylist() == [None, "bcd"]
         del there
+        assert s.until(lambda: lender.back), "it was not given back"
         s.settle()
         assert lender.back == 1 and not lender.out
 
@@ -423,8 +431,9 @@ def check_lent_memory_comes_back_when_the_device_has_passed(s):
             del there
             gc.collect()
             assert not lender.back, "it was given back while the device could still use it"
+        assert s.until(lambda: lender.back), "it was not given back"
         s.settle()
-        assert lender.back == 1
+        assert lender.back == 1 and not lender.out
 
 
 def _memory(s, *members):
