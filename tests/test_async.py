@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from test_stream import PRODUCERS, Producer, child_env
+from waiting import unregister
 
 import cdevice
 from cdevice import aio
@@ -134,13 +135,7 @@ def test_arrays_may_be_moved_to_a_device_on_the_way():
 
         run(main)
     finally:
-        gc.collect()
-        pause = threading.Event()
-        while lib.cdv_backend_live(5201):
-            gc.collect()
-            _native.drain()
-            pause.wait(0.001)
-        cdevice.unregister_backend(5201)
+        unregister(backend)
 
 
 def test_never_more_than_queue_size_tasks_wait():
@@ -559,7 +554,7 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     else:
         pull.close()
         loop.close()
-    del pull
+    pull = None
     gc.collect()
     assert not [str(w.message) for w in recwarn if "never awaited" in str(w.message)]
 

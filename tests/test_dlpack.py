@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from waiting import unregister
 
 import cdevice
 from cdevice._ext import _native, lib
@@ -35,14 +36,7 @@ def fake():
     b = FakeBackend(5401, "tensors")
     cdevice.register_backend(b)
     yield b
-    pause = threading.Event()
-    for _ in range(2000):
-        gc.collect()
-        _native.drain()
-        if not lib.cdv_backend_live(b.device_type):
-            break
-        pause.wait(0.001)
-    cdevice.unregister_backend(b.device_type)
+    unregister(b)
 
 
 @pytest.mark.parametrize("name", FORMATS)

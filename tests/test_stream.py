@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from waiting import unregister
 
 import cdevice
 from cdevice._ext import _native, ffi, lib
@@ -106,7 +107,7 @@ def fake():
     b = FakeBackend(5101, "streamed")
     cdevice.register_backend(b)
     yield b
-    cdevice.unregister_backend(b.device_type)
+    unregister(b)
 
 
 # ---- what comes in ----

@@ -7,6 +7,7 @@ import weakref
 import cases
 import numpy as np
 import pytest
+from waiting import unregister
 
 import cdevice
 from cdevice._ext import _native, lib
@@ -33,9 +34,7 @@ def devices():
     for b in made:
         cdevice.register_backend(b)
     yield made
-    settle(*made)
-    for b in made:
-        cdevice.unregister_backend(b.device_type)
+    unregister(*made)
 
 
 @pytest.mark.parametrize("name", cases.ARRAYS)

@@ -3,6 +3,7 @@
 import gc
 import threading
 
+import cdevice
 from cdevice._ext import _native, lib
 
 
@@ -16,6 +17,13 @@ def until(condition):
             return
         pause.wait(0.001)
     raise AssertionError("it did not come to be")
+
+
+def unregister(*backends):
+    """Takes them out once none of their memory is in use any more."""
+    for b in backends:
+        until(lambda b=b: not lib.cdv_backend_live(b.device_type))
+        cdevice.unregister_backend(b.device_type)
 
 
 def settle():
