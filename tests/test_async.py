@@ -9,7 +9,7 @@ import threading
 
 import pytest
 from test_stream import PRODUCERS, Producer, child_env
-from waiting import unregister
+from waiting import unregister, until
 
 import cdevice
 from cdevice import aio
@@ -37,16 +37,10 @@ def nothing_stays():
     _native.drain()
     before = lib.cdv_live_async(), lib.cdv_live_streams()
     yield
-    pause = threading.Event()
-    for i in range(3000):
-        if i % 50 == 0:
-            gc.collect()
-        _native.drain()
-        now = lib.cdv_live_async(), lib.cdv_live_streams()
-        if now[0] <= before[0] and now[1] <= before[1]:
-            return
-        pause.wait(0.001)
-    raise AssertionError((before, now))
+    until(
+        lambda: lib.cdv_live_async() <= before[0] and lib.cdv_live_streams() <= before[1],
+        lambda: (before, lib.cdv_live_async(), lib.cdv_live_streams()),
+    )
 
 
 # ---- both ends ours ----
@@ -161,12 +155,7 @@ def test_a_consumer_that_stops_reading_gets_no_more_than_it_asked_for():
 
     consumer = aio.consume(queue_size=4)
     production = aio.produce(source(), consumer)
-    pause = threading.Event()
-    for _ in range(5000):
-        if consumer.waiting == 4 and len(asked) == 5:
-            break
-        pause.wait(0.001)
-    assert consumer.waiting == 4 and len(asked) == 5  # one ahead, to know the end
+    until(lambda: consumer.waiting == 4 and len(asked) == 5)  # one ahead, to know the end
     consumer.close()
     assert production.join(30) == "cancelled"
     assert len(asked) <= 6

@@ -102,7 +102,7 @@ def test_a_foreign_tensor_is_given_back_where_python_may_run():
     del array
     assert lib.cdv_release_in_thread(out, 1) == 0  # without the GIL
     pause = threading.Event()
-    for _ in range(2000):
+    for _ in range(30_000):  # not by until(): it would drain itself
         if sys.getrefcount(values) == count:
             break
         pause.wait(0.001)

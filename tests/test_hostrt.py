@@ -8,7 +8,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
 
 import cases
 import numpy as np
@@ -130,10 +129,7 @@ def test_hostrt_blocks_are_used_again_only_when_the_device_has_passed(device, ru
     runtime.open()
     second.synchronize()
     settle()
-    for _ in range(5000):  # the release's event passes a moment after the data's
-        if not cdevice.device(device).memory().pending:
-            break
-        threading.Event().wait(0.001)
+    until(lambda: not cdevice.device(device).memory().pending)  # the release's event passes after the data's
     runtime.gate()
     third = cdevice.asarray(np.arange(1000)).to(device)
     assert third.buffers[1].address == address
@@ -384,11 +380,7 @@ def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
     memory = d.memory()
     assert memory.live == before
     assert memory.pooled + memory.pending >= 8192 and memory.peak >= 8192
-    pause = threading.Event()
-    for _ in range(5000):
-        if not d.memory().pending:
-            break
-        pause.wait(0.001)  # the stand-in's threads pass the events of the release
+    until(lambda: not d.memory().pending)  # the stand-in's threads pass the events of the release
     d.trim()
     assert d.memory().pooled == 0
 

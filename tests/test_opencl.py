@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from waiting import until
 
 import cdevice
 from cdevice._ext import ffi, lib
@@ -81,16 +82,7 @@ def settled():
     """After the test nothing may be left: arrays, blocks, events, kept sources."""
     before = lib.cdv_backend_live(4)
     yield
-    pause = threading.Event()
-    for i in range(2000):
-        cdevice._ext._native.drain()
-        if lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0:
-            break
-        if i % 50 == 20:
-            gc.collect()
-        pause.wait(0.001)  # the reclaimer's thread has no call to wait for
-    assert lib.cdv_backend_live(4) <= before
-    assert lib.cdv_kept() == 0
+    until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0)
 
 
 @pytest.mark.parametrize("device", DEVICES)

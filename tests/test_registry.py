@@ -3,9 +3,9 @@
 import pickle
 import subprocess
 import sys
-import threading
 
 import pytest
+from waiting import until
 
 import cdevice
 from cdevice import DeviceType, device
@@ -18,22 +18,8 @@ def fake():
     backend = FakeBackend(4001, "testdev")
     cdevice.register_backend(backend)
     yield backend
-    wait_until(lambda: lib.cdv_backend_live(4001) == 0)
+    until(lambda: lib.cdv_backend_live(4001) == 0)
     cdevice.unregister_backend(4001)
-
-
-def wait_until(condition):
-    import gc
-
-    pause = threading.Event()
-    for i in range(5000):
-        if i % 50 == 20:
-            gc.collect()
-        cdevice._ext._native.drain()
-        if condition():
-            return
-        pause.wait(0.001)
-    raise AssertionError("not within five seconds")
 
 
 def structs_of(array, device_type, device_id=0):
@@ -134,7 +120,7 @@ def test_a_type_is_registered_once_and_replaced_only_on_request(fake):
     assert other.calls["alloc"] == 1
     assert new.to("cpu").to_pylist() == [3]
     del old, new
-    wait_until(lambda: fake.live() == 0 and other.live() == 0)
+    until(lambda: fake.live() == 0 and other.live() == 0)
 
 
 def test_a_name_belongs_to_one_type(fake):
@@ -218,7 +204,7 @@ def test_a_newer_and_longer_table_and_a_shorter_one_are_accepted():
     short.event_record = ffi.cast("void *", 1)  # behind the end: never looked at
     cdevice.register_backend(int(ffi.cast("uintptr_t", short)))
     assert cdevice.asarray([1, 2]).to((4010, 0)).to("cpu", copy=True).to_pylist() == [1, 2]
-    wait_until(lambda: lib.cdv_backend_live(4010) == 0)
+    until(lambda: lib.cdv_backend_live(4010) == 0)
     cdevice.unregister_backend(4010)
     assert name and name2
 
@@ -265,7 +251,7 @@ def test_a_backend_that_is_unavailable_says_so_and_is_asked_again():
     assert cdevice.device("moody") not in cdevice.devices()
     state["there"] = True
     assert cdevice.asarray([1]).to("moody").to("cpu").to_pylist() == [1]
-    wait_until(lambda: lib.cdv_backend_live(4003) == 0)
+    until(lambda: lib.cdv_backend_live(4003) == 0)
     cdevice.unregister_backend("moody")
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from waiting import unregister
+from waiting import unregister, until
 
 import cdevice
 from cdevice._ext import _native, ffi, lib
@@ -91,15 +91,10 @@ def nothing_stays():
     _native.drain()
     before = lib.cdv_live_streams(), lib.cdv_live_exports()
     yield
-    pause = threading.Event()
-    for i in range(2000):
-        if i % 50 == 0:
-            gc.collect()
-        _native.drain()
-        if lib.cdv_live_streams() <= before[0] and lib.cdv_live_exports() <= before[1]:
-            return
-        pause.wait(0.001)
-    raise AssertionError((before, lib.cdv_live_streams(), lib.cdv_live_exports()))
+    until(
+        lambda: lib.cdv_live_streams() <= before[0] and lib.cdv_live_exports() <= before[1],
+        lambda: (before, lib.cdv_live_streams(), lib.cdv_live_exports()),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -533,12 +528,8 @@ def test_a_source_in_c_is_copied_ahead_by_a_thread_but_no_further(fake):
     original = p._get_next
 
     stream = cdevice.import_stream_from_c(p.struct).to("streamed", prefetch=2)
-    pause = threading.Event()
-    for _ in range(5000):
-        if p.asked >= 3:
-            break
-        pause.wait(0.001)
-    assert p.asked == 3  # without being asked
+    until(lambda: p.asked >= 3)  # without being asked
+    assert p.asked == 3
     for a in stream:
         taken += 1
         most = max(most, p.asked - taken)
@@ -566,11 +557,7 @@ def test_closing_early_leaves_nothing_behind(fake):
         for _ in range(taken):
             next(stream)
         stream.close()
-        pause = threading.Event()
-        for _ in range(5000):
-            if p.released:
-                break
-            pause.wait(0.001)
+        until(lambda p=p: p.released)
         assert p.released == 1
 
 

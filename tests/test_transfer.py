@@ -7,25 +7,17 @@ import weakref
 import cases
 import numpy as np
 import pytest
-from waiting import unregister
+from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import _native, lib
+from cdevice._ext import lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 
 def settle(*backends):
-    pause = threading.Event()
-    for i in range(5000):
-        if i % 50 == 20:
-            gc.collect()
-        _native.drain()
-        if not any(b.live() for b in backends) and not lib.cdv_kept():
-            return
-        pause.wait(0.001)
-    raise AssertionError([b.live() for b in backends])
+    until(lambda: not any(b.live() for b in backends) and not lib.cdv_kept(), lambda: [b.live() for b in backends])
 
 
 @pytest.fixture(scope="module")

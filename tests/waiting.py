@@ -2,21 +2,25 @@
 
 import gc
 import threading
+import time
 
 import cdevice
 from cdevice._ext import _native, lib
 
 
-def until(condition):
-    pause = threading.Event()
-    for i in range(5000):
-        if i % 50 == 20:
+def until(condition, state=lambda: ""):
+    """AssertionError, with what state() gives, when it is not so within half a minute."""
+    pause, end, i = threading.Event(), time.monotonic() + 30, 0
+    while True:
+        i += 1
+        if i % 50 == 5:
             gc.collect()
         _native.drain()
         if condition():
             return
+        if time.monotonic() > end:
+            raise AssertionError(f"it did not come to be {state()}")
         pause.wait(0.001)
-    raise AssertionError("it did not come to be")
 
 
 def unregister(*backends):

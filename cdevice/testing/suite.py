@@ -52,7 +52,7 @@ class BackendSuite:
     device = None
     backend = None
     xfail = {}
-    settle_limit = 3000  # milliseconds for what a test made to be given back
+    settle_limit = 20_000  # milliseconds for what a test made to be given back
 
     # ---- hooks ----
     def gate(self, stream=0):
