@@ -63,6 +63,7 @@ void *cdv_node_alloc(int kind, size_t size) {
     if ((u = nodes[kind].first)) {
       nodes[kind].first = u->next;
       nodes[kind].n--;
+      cdv_fetch_ahead(u->next, size);
     }
     atomic_flag_clear_explicit(&nodes[kind].busy, memory_order_release);
   }
