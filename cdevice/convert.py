@@ -25,7 +25,8 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
-    what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``,
+    what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``, tables and columns that are Arrow
+    streams of one array (polars, pandas, duckdb, pyarrow; for more see :func:`asstream`),
     objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).
     ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
     result shall be; the data moves there if it is elsewhere, on
@@ -82,6 +83,14 @@ def _from_object(obj, want, copy, validate):
         from .interop.dlpack import from_dlpack
 
         return from_dlpack(obj, want, validate), False
+    if not isinstance(obj, (list, tuple, range, bytes, bytearray, memoryview)):
+        from .interop.frames import only_array, stream_method
+
+        method = stream_method(obj)
+        if method is not None:
+            from .stream import stream_of
+
+            return only_array(stream_of(method, want, validate), type(obj).__name__), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")

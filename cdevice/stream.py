@@ -111,17 +111,24 @@ def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate
     return out if stream is None else out.iterate(stream)
 
 
+def stream_of(method, want, validate):
+    """The stream whose capsule a method of the protocol gives."""
+    capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
+    out = _native.import_stream(capsule, validate)
+    _require(out, want)
+    return out
+
+
 def _from_object(obj, want, validate):
     if isinstance(obj, DeviceArrayStream):
         _require(obj, want)
         return obj
-    for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
-        method = getattr(obj, name, None)
+    if not isinstance(obj, (list, tuple)):
+        from .interop.frames import stream_method
+
+        method = stream_method(obj)
         if method is not None:
-            capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
-            out = _native.import_stream(capsule, validate)
-            _require(out, want)
-            return out
+            return stream_of(method, want, validate)
     if hasattr(obj, "__aiter__"):
         from .aio import Consumer
 

@@ -1,6 +1,7 @@
 """The Arrow PyCapsule protocol, and real peers on the other side of it."""
 
 import gc
+import sys
 
 import cases
 import pytest
@@ -197,6 +198,80 @@ def test_pandas_columns_come_in_and_go_out():
     array = cdevice.asarray(series.to_numpy())
     assert array.to_pylist() == [1.5, 2.5, 3.5]
     assert pd.Series(array.to_numpy()).equals(series)
+
+
+def streamed():
+    """What shows an Arrow stream and no array: (make, rows)."""
+    table = {"a": [1, 2], "s": ["x", None]}
+    rows = [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+    yield "polars.DataFrame", table, rows
+    yield "polars.Series", [1, None, 3], [1, None, 3]
+    yield "pandas.DataFrame", table, rows
+    yield "pandas.Series", ["x", None], ["x", None]
+    yield "pandas.Index", [7, 8], [7, 8]
+    yield "pyarrow.table", table, rows
+    yield "pyarrow.chunked_array", [[1, 2]], [1, 2]
+
+
+def become_it(make, values, rows):
+    array = cdevice.asarray(make(values))
+    assert array.to_pylist() == rows
+    assert [r for a in cdevice.asstream(make(values)) for r in a.to_pylist()] == rows
+    assert cdevice.asarray(array.to("cpu", copy=True)).equals(array)
+
+
+@pytest.mark.parametrize(("name", "values", "rows"), list(streamed()))
+def test_tables_and_columns_of_one_array_become_it(name, values, rows):
+    library, _, kind = name.partition(".")
+    become_it(getattr(pytest.importorskip(library, reason=f"pip install {library}"), kind), values, rows)
+
+
+@pytest.mark.parametrize(("name", "values", "rows"), [s for s in streamed() if s[0].startswith("pandas")])
+def test_objects_of_an_older_pandas_come_in_through_pyarrow(name, values, rows, monkeypatch):
+    kind = getattr(pytest.importorskip("pandas", reason="pip install pandas"), name.partition(".")[2])
+    monkeypatch.delattr(kind, "__arrow_c_stream__", raising=False)
+    become_it(kind, values, rows)
+
+
+def test_a_relation_of_duckdb_becomes_an_array_or_a_stream():
+    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+
+    class Old:  # a release that shows no stream
+        __module__ = "duckdb.duckdb"
+
+        def __init__(self, relation):
+            self.fetch_arrow_reader = lambda: relation.to_arrow_table().to_reader()
+
+    for kind in (lambda x: x, Old):
+        assert cdevice.asarray(kind(duckdb.sql("select 7 as a"))).to_pylist() == [{"a": 7}]
+        assert [a.to_pylist() for a in cdevice.asstream(kind(duckdb.sql("select 7 as a")))] == [[{"a": 7}]]
+
+
+def test_a_stream_of_several_arrays_is_no_array_and_one_of_none_an_empty_one():
+    with pytest.raises(cdevice.ArgumentError, match="Table holds more than one array.*asstream.*combine_chunks"):
+        cdevice.asarray(pa.table({"a": pa.chunked_array([[1], [2]])}))
+    assert cdevice.asarray(pa.chunked_array([[], [1, 2], []], pa.int8())).to_pylist() == [1, 2]
+    for schema in (pa.int32(), pa.list_(pa.string()), pa.dictionary(pa.int8(), pa.utf8())):
+        for chunks in ([], [[]]):
+            empty = cdevice.asarray(pa.chunked_array(chunks, schema))
+            assert empty.length == 0 and pa.array(empty).type == schema
+    assert cdevice.asarray(pa.schema({"a": pa.int8(), "b": pa.string()}).empty_table()).schema.names == ["a", "b"]
+    before = lib.cdv_live_streams()
+    cdevice.asarray(pa.table({"a": [1]}))
+    assert lib.cdv_live_streams() == before
+
+
+def test_a_table_is_asked_for_the_schema_that_is_wanted():
+    wanted = cdevice.asarray(pa.table({"a": pa.array([1, 2], pa.int64())}), schema={"a": "int32"})
+    assert wanted.schema["a"].type == "int32" and wanted.to_pylist() == [{"a": 1}, {"a": 2}]
+
+
+def test_pandas_without_pyarrow_says_what_to_install(monkeypatch):
+    pd = pytest.importorskip("pandas", reason="pip install pandas")
+    monkeypatch.delattr(pd.Series, "__arrow_c_stream__", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(TypeError, match="pandas Series becomes Arrow through pyarrow: pip install pyarrow"):
+        cdevice.asarray(pd.Series([1]))
 
 
 # ---- numpy ----

@@ -1,0 +1,58 @@
+"""Tables and columns of other libraries as Arrow streams."""
+
+
+def _from_pandas(obj):
+    """An older pandas shows no Arrow stream; newer ones make it in this way too."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise TypeError(f"a pandas {type(obj).__name__} becomes Arrow through pyarrow: pip install pyarrow") from None
+    import pandas
+
+    if isinstance(obj, pandas.DataFrame):
+        return pyarrow.Table.from_pandas(obj)
+    column = pyarrow.array(obj, from_pandas=True)
+    return column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
+
+
+def stream_method(obj):
+    """obj's method that gives an Arrow stream's capsule, or None.
+
+    Taken as they are: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``.  By way of pyarrow: pandas
+    frames and columns without it.  By ``fetch_arrow_reader()``: relations of older releases of duckdb.
+    """
+    for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
+        method = getattr(obj, name, None)
+        if method is not None:
+            return method
+    library = type(obj).__module__.partition(".")[0]
+    if library == "pandas" and (hasattr(obj, "to_frame") or hasattr(obj, "columns")):
+        return _from_pandas(obj).__arrow_c_stream__
+    if library in ("duckdb", "_duckdb") and hasattr(obj, "fetch_arrow_reader"):
+        return obj.fetch_arrow_reader().__arrow_c_stream__
+    return None
+
+
+def only_array(stream, name):
+    """The one array of a stream, leaving out empty ones; an empty array when there is none.  Closes the stream."""
+    with stream:
+        schema, found, n = stream.schema, None, 0
+        for array in stream:
+            if array.length:
+                n += 1
+                if n > 1:
+                    break
+                found = array
+            elif found is None:
+                found = array
+    if n > 1:
+        from ..errors import ArgumentError
+
+        raise ArgumentError(
+            f"this {name} holds more than one array: take cdevice.asstream(), or join them (combine_chunks, rechunk)"
+        )
+    if found is None:
+        from ..encode import from_list
+
+        found = from_list([], schema)
+    return found
