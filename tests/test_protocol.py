@@ -7,7 +7,7 @@ import cases
 import pytest
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 import numpy as np  # noqa: E402
@@ -231,6 +231,34 @@ def test_objects_of_an_older_pandas_come_in_through_pyarrow(name, values, rows, 
     kind = getattr(pytest.importorskip("pandas", reason="pip install pandas"), name.partition(".")[2])
     monkeypatch.delattr(kind, "__arrow_c_stream__", raising=False)
     become_it(kind, values, rows)
+
+
+def test_null_columns_of_polars_lose_the_buffer_they_should_not_have():
+    pl = pytest.importorskip("polars", reason="pip install polars")
+    before = lib.cdv_live_arrays(), lib.cdv_live_exports()
+    for made in (
+        pl.Series([None, None]),
+        pl.DataFrame({"a": [None, None], "b": [1, 2]}),
+        pl.Series([[None], []]),
+        pl.Series([{"x": {"y": None}}, None]),
+    ):
+        array = cdevice.asarray(made)
+        assert array.to_pylist() == (made.to_dicts() if isinstance(made, pl.DataFrame) else made.to_list())
+        d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
+        array._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
+        a, schema = d.array, s[0]
+        while schema.n_children:
+            a, schema = a.children[0], schema.children[0]
+        assert schema.format[0] == b"n" and a.n_buffers == 0
+        d.array.release(ffi.addressof(d.array))
+        s.release(s)
+        array.validate("full")
+        assert array.to("cpu", copy=True).equals(array)
+        if isinstance(made, pl.DataFrame):
+            assert pa.table(cdevice.asstream(made)).to_pylist() == made.to_dicts()
+    del made, array
+    gc.collect()
+    assert (lib.cdv_live_arrays(), lib.cdv_live_exports()) == before
 
 
 def test_a_relation_of_duckdb_becomes_an_array_or_a_stream():

@@ -187,16 +187,40 @@ static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, stru
   return 0;
 }
 
+static void drop_null_buffers(const struct ArrowSchema *s, struct ArrowArray *a) {
+  if (s->format[0] == 'n') a->n_buffers = 0;
+  for (int64_t i = 0; i < a->n_children; i++) drop_null_buffers(s->children[i], a->children[i]);
+  if (a->dictionary) drop_null_buffers(s->dictionary, a->dictionary);
+}
+
+/* The producer's structs are not ours to mend, an export of them is.  Without memory it stays as it came. */
+static void mend(struct cdv_array **array) {
+  struct cdv_array *a = *array, *mended;
+  struct ArrowDeviceArray d;
+  if (cdv_array_export(a, &d)) return;
+  drop_null_buffers(a->schema->node, &d.array);
+  if (adopt(&d, cdv_schema_ref(a->schema), &mended)) {
+    cdv_schema_unref(a->schema);
+    d.array.release(&d.array);
+    return;
+  }
+  cdv_array_unref(a);
+  *array = mended;
+}
+
 int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out) {
-  int r = cdv_check(schema->node, array, level);
+  bool extra;
+  int r = cdv_check(schema->node, array, level, &extra);
   if (!r) r = adopt(array, cdv_schema_ref(schema), out);
+  if (!r && extra) mend(out);
   if (r == ENOMEM) cdv_schema_unref(schema);
   return r;
 }
 
 int cdv_import_pair(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int level, struct cdv_array **out) {
   struct cdv_schema *s;
-  int r = cdv_check(schema, array, level);
+  bool extra;
+  int r = cdv_check(schema, array, level, &extra);
   if (!r && !schema->release) r = cdv_fail(CDV_RELEASED, EINVAL, "the schema has been released");
   if (!r) r = cdv_schema_adopt(schema, &s);
   if (r) return r;
@@ -205,6 +229,8 @@ int cdv_import_pair(struct ArrowSchema *schema, struct ArrowDeviceArray *array, 
     *schema = s->own;
     s->own.release = NULL;
     cdv_schema_unref(s);
+  } else if (extra) {
+    mend(out);
   }
   return r;
 }

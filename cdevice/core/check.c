@@ -20,6 +20,7 @@ struct context {
   bool readable;         /* contents may be read now */
   struct cdv_slot *slot; /* level 2 on a device: who knows how large its buffers are */
   int64_t device;
+  bool *extra; /* set where a null array has a buffer */
 };
 
 /* ---- messages ---- */
@@ -467,7 +468,9 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
   if (a->null_count < -1 || a->null_count > a->length)
     return bad(f, -1, INVALID, "null_count is %lld of %lld values", (long long)a->null_count, (long long)a->length);
   bool views = l.type == CDV_BINARY_VIEW;
-  if (views ? a->n_buffers < 3 || a->n_buffers > INT32_MAX : a->n_buffers != l.n_buffers)
+  if (l.type == CDV_NULL && a->n_buffers == 1) /* polars */
+    *c->extra = true;
+  else if (views ? a->n_buffers < 3 || a->n_buffers > INT32_MAX : a->n_buffers != l.n_buffers)
     return bad(f, -1, INVALID, "%s has %lld buffers, expected %d%s", type_word(s->format), (long long)a->n_buffers,
                l.n_buffers + (views ? 1 : 0), views ? " or more" : "");
   if (a->n_buffers && !a->buffers) return bad(f, -1, INVALID, "the list of buffers is NULL");
@@ -499,15 +502,16 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
   return r;
 }
 
-int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d, int level) {
+int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d, int level, bool *extra) {
   struct frame top = {NULL, 0, false, 1};
+  *extra = false;
   if (!d->array.release) return bad(&top, -1, CDV_RELEASED, "the array has been released");
   if (level <= 0) return 0;
   if (d->device_type <= 0) return bad(&top, -1, INVALID, "device type %d", (int)d->device_type);
   if (d->device_type == ARROW_DEVICE_CPU && d->sync_event)
     return bad(&top, -1, INVALID, "a CPU array with a sync_event, which only devices have");
   /* with an event pending nothing may be read yet */
-  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id};
+  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id, extra};
   if (level >= 2 && !cdv_host_accessible(d->device_type)) {
     int r = cdv_slot_ready(d->device_type, &c.slot);
     if (r) return r;
@@ -522,7 +526,8 @@ int cdv_check_view(struct cdv_array *a, int level) {
   node.length = a->length;
   node.null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
   int done = 0;
-  struct context c = {level, cdv_host_accessible(a->root->own.device_type), NULL, a->root->own.device_id};
+  bool extra;
+  struct context c = {level, cdv_host_accessible(a->root->own.device_type), NULL, a->root->own.device_id, &extra};
   if (c.readable) {
     int r = level >= 2 ? cdv_event_wait_host(a) : cdv_event_ready(a, &done);
     if (r) return r;

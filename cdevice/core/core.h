@@ -456,7 +456,8 @@ int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out);
 /* ---- check.c ---- */
 /* Checks a struct against its schema before anything is used.  Reads the node structs, and on memory that the
  * CPU may read one offset per variable-size buffer.  level 2 also reads contents. */
-int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, int level);
+/* *extra: somewhere in it a null array has a buffer, which it should not and polars' have. */
+int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, int level, bool *extra);
 int cdv_check_view(struct cdv_array *array, int level);
 
 /* ---- equal.c ---- */
