@@ -6,36 +6,16 @@ import decimal
 import struct
 
 from .convert import from_buffers
-from .schema import asschema
 
 
 def from_list(values, schema=None):
-    """A CPU array of Python values, None as null.  ``schema`` None: int64, float64, bool, string, binary,
-    timestamp[us], date32 or null, as the values say.  Raises TypeError or ValueError for a value that the type cannot
-    hold."""
+    """A CPU array of Python values, None as null.  ``schema`` None: as the values say, see :func:`cdevice.infer.infer`.
+    Raises TypeError or ValueError for a value that the type cannot hold."""
     if schema is None:
-        schema = _infer(values)
+        from .infer import infer
+
+        schema = infer(values)
     return _encode(values, schema)
-
-
-def _infer(values):
-    kinds = {type(v) for v in values if v is not None}
-    if not kinds:
-        return asschema("null")
-    words = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
-    words[datetime.datetime], words[datetime.date] = "timestamp[us]", "date32"
-    if kinds == {int, float}:
-        return asschema("float64")
-    if len(kinds) == 1:
-        kind = kinds.pop()
-        if kind in words:
-            return asschema(words[kind])
-        if kind is list:
-            return asschema([_infer([v for row in values if row is not None for v in row])])
-        if kind is dict:
-            names = list(dict.fromkeys(k for row in values if row is not None for k in row))
-            return asschema({n: _infer([row.get(n) for row in values if row is not None]) for n in names})
-    raise TypeError("the type does not follow from the values: pass schema=")
 
 
 def _bitmap(flags):

@@ -1,0 +1,103 @@
+"""The Arrow type that follows from Python values."""
+
+import datetime
+import decimal
+
+from .schema import asschema
+
+_WORDS = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    bytes: "binary",
+    datetime.datetime: "timestamp",
+    datetime.date: "date32",
+    datetime.time: "time64[us]",
+    datetime.timedelta: "duration",
+    decimal.Decimal: "decimal",
+    list: "list",
+    tuple: "list",
+    dict: "struct",
+}
+_NUMBERS = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float16", "float32", "float64"}
+
+
+def _word(kind):
+    """What values of a class are; None: unknown.  A subclass counts as what it derives from."""
+    if kind.__module__ == "numpy":  # before its bases: float64 is a float as well
+        if kind.__name__ == "ndarray":
+            return "list"
+        name = kind().dtype.name
+        if name in _NUMBERS or name in ("bool", "uint64"):
+            return name
+    return next((_WORDS[c] for c in kind.__mro__ if c in _WORDS), None)
+
+
+def _zone(moment):
+    zone = moment.tzinfo
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)  # zoneinfo's, pytz's
+    if name:
+        return name
+    minutes = round(moment.utcoffset().total_seconds() / 60)
+    if not minutes:
+        return "UTC"
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
+def _unit(values, name):
+    return "ns" if any(getattr(v, name, 0) for v in values) else "us"  # pandas' have nanoseconds
+
+
+def _duration(values):
+    return f"duration[{_unit(values, 'nanoseconds')}]"
+
+
+def _timestamp(values):
+    aware = {v.tzinfo is not None for v in values}
+    if len(aware) == 2:
+        raise TypeError("some of the times have a zone and some have none: pass schema=")
+    unit = _unit(values, "nanosecond")
+    return f"timestamp[{unit}, tz={_zone(values[0])}]" if aware.pop() else f"timestamp[{unit}]"
+
+
+def _decimal(values):
+    before = after = 0
+    for v in values:
+        _, digits, exponent = v.as_tuple()
+        if not isinstance(exponent, int):
+            raise ValueError(f"{v} is no decimal number that Arrow knows")
+        before = max(before, len(digits) + exponent)
+        after = max(after, -exponent)
+    precision = max(before + after, 1)
+    if precision > 76:
+        raise ValueError(f"{precision} digits are more than a decimal256 has")
+    return f"decimal{128 if precision <= 38 else 256}({precision}, {after})"
+
+
+def infer(values):
+    """The :class:`Schema` of a list of values, None among them as null.
+
+    bool, int64, float64, string, binary, date32, time64[us], duration and timestamp in us or ns, with the first value's
+    zone, decimal128 or decimal256 with all digits, numpy's scalars as their own type, lists and dicts of these.
+    Integers beside floats become float64.  Raises TypeError where the values name no type or several.
+    """
+    there = [v for v in values if v is not None]
+    if not there:
+        return asschema("null")
+    words = {_word(k) for k in {type(v) for v in there}}
+    if len(words) > 1 and words <= _NUMBERS:
+        words = {"float64" if any(w.startswith("float") for w in words) else "int64"}
+    if words == {"decimal", "int64"}:
+        there = [decimal.Decimal(v) for v in there]
+        words = {"decimal"}
+    word = words.pop()
+    if words or word is None:
+        raise TypeError("the type does not follow from the values: pass schema=")
+    if word == "list":
+        return asschema([infer([v for row in there for v in row])])
+    if word == "struct":
+        names = list(dict.fromkeys(k for row in there for k in row))
+        return asschema({n: infer([row.get(n) for row in there]) for n in names})
+    of_values = {"timestamp": _timestamp, "duration": _duration, "decimal": _decimal}.get(word)
+    return asschema(of_values(there) if of_values else word)
