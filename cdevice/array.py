@@ -104,7 +104,8 @@ class DeviceArray(_native.Array):
         return to_pylist(self)
 
     def to_numpy(self):
-        """A one-dimensional numpy array: a read-only view for fixed-width types without nulls, else an object array.
+        """A numpy array: a read-only view for fixed-width types without nulls, fixed-size lists of them having more
+        dimensions; else an object array of one dimension.
 
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read.
         """
@@ -122,8 +123,8 @@ class DeviceArray(_native.Array):
         return to_pyopencl(self, queue)
 
     def to_cupy(self, stream=None):
-        """A cupy array on the same memory, which keeps this array; for fixed-width types without nulls on a CUDA,
-        CUDA_MANAGED or, where cupy is built for it, ROCm device.
+        """A cupy array on the same memory, which keeps this array; for fixed-width types without nulls, and fixed-size
+        lists of them, on a CUDA, CUDA_MANAGED or, where cupy is built for it, ROCm device.
 
         ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
         Work that still reads it when the cupy array goes is told by :meth:`record_use`.  Raises CannotExport.
@@ -144,7 +145,8 @@ class DeviceArray(_native.Array):
 
     @property
     def __cuda_array_interface__(self):
-        """Version 3, for CUDA and CUDA_MANAGED arrays of fixed width without nulls; others have no such attribute.
+        """Version 3, for CUDA and CUDA_MANAGED arrays of fixed width without nulls, and fixed-size lists of them;
+        others have no such attribute.
 
         Where the data is not ready, the legacy default stream waits for it and is named as ``stream``. The dict keeps
         no owner: this object must outlive the use.
@@ -160,7 +162,8 @@ class DeviceArray(_native.Array):
         return device_of(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The DLPack protocol, for fixed-width numbers without nulls; without a copy unless asked for one.
+        """The DLPack protocol, for fixed-width numbers without nulls, fixed-size lists of them having more dimensions;
+        without a copy unless asked for one.
 
         ``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the
         host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)

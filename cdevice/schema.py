@@ -245,21 +245,77 @@ def _parse(text, name=""):
         bits = head[7:] or "128"
         numbers = rest[:-1].replace(" ", "")
         return Schema.make(f"d:{numbers}" + ("" if bits == "128" else f",{bits}"), name)
-    head, _, rest = word.partition("<")
-    if rest.endswith(">") and head in ("list", "large_list", "list_view", "large_list_view"):
-        inner = rest[:-1]
-        field, colon, of = inner.partition(": ")
-        item = _parse(of, field) if colon and field.isidentifier() else _parse(inner, "item")
-        code = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}[head]
-        return Schema.make(code, name, children=[item])
+    if word.endswith((">", "]")) and "<" in word:
+        return _parse_nested(word, name)
     return Schema.make(word, name)  # a format string, or an error that says so
+
+
+_LISTS = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}
+
+
+def _parse_nested(word, name):
+    head, _, rest = word.partition("<")
+    inner, _, size = rest.rpartition(">")
+    parts = _split(inner)
+    if head == "fixed_size_list" and size[:1] == "[" and size[-1:] == "]" and len(parts) == 1:
+        return Schema.make(f"+w:{size[1:-1]}", name, children=[_parse_field(parts[0], "item")])
+    if not size:
+        if head in _LISTS and len(parts) == 1:
+            return Schema.make(_LISTS[head], name, children=[_parse_field(parts[0], "item")])
+        if head == "struct":
+            return Schema.make("+s", name, children=[_parse_field(p, f"f{i}") for i, p in enumerate(parts)])
+        if head == "map" and len(parts) == 2:
+            fields = [_parse_field(parts[0] + " not null", "key"), _parse_field(parts[1], "value")]
+            pair = Schema.make("+s", "entries", children=fields, nullable=False)
+            return Schema.make("+m", name, children=[pair])
+        if head == "run_end_encoded" and len(parts) == 2:
+            ends = _parse_field(parts[0].removesuffix(" not null") + " not null", "run_ends")
+            return Schema.make("+r", name, children=[ends, _parse_field(parts[1], "values")])
+        if head in ("dense_union", "sparse_union") and all("=" in p for p in parts):
+            pairs = [p.rpartition("=")[::2] for p in parts]
+            ids = ",".join(n for _, n in pairs)
+            return Schema.make(f"+u{head[0]}:{ids}", name, children=[_parse_field(p, "") for p, _ in pairs])
+        if head == "dictionary" and all("=" in p for p in parts):
+            of = dict(p.split("=", 1) for p in parts)
+            if {"values", "indices"} <= of.keys() <= {"values", "indices", "ordered"}:
+                index = _parse(of["indices"])
+                flags = NULLABLE | (DICTIONARY_ORDERED if of.get("ordered", "0") == "1" else 0)
+                return Schema.make(index.format, name, dictionary=_parse(of["values"]), flags=flags)
+    return Schema.make(word, name)  # an error that says so
+
+
+def _split(text):
+    """The parts between the commas that are in no bracket."""
+    out, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "<[(") - (c in ">])")
+        if c == "," and not depth:
+            out.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return out + [last] if last or out else []
+
+
+def _parse_field(text, default):
+    """ "name: type", the name being optional, and perhaps "not null" behind it."""
+    nullable = not text.endswith(" not null")
+    text = text.removesuffix(" not null")
+    field, colon, of = text.partition(": ")
+    if not colon or any(c in field for c in "<[("):
+        field, of = default, text
+    out = _parse(of, field)
+    if nullable:
+        return out
+    flags = out.flags & ~NULLABLE
+    return Schema.make(out.format, out.name, children=out.children, dictionary=out.dictionary, flags=flags)
 
 
 def asschema(obj, name=None):
     """The :class:`Schema` for a type.
 
     Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
-    array), a word ("int64", "timestamp[us, UTC]", "decimal128(9, 2)", "list<string>"), a format string ("+w:3" needs
+    array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, UTC]", "decimal128(9, 2)", "list<string>",
+    "struct<a: int8, b: string>", "fixed_size_list<float>[3]", "map<string, int8>"), a format string ("+w:3" needs
     children, see :meth:`Schema.make`), a mapping of names to types (a struct) or a one-element list (a list).
     Raises InvalidArray for an unknown word, TypeError for another kind of object.
     """

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from waiting import unregister
+from waiting import unregister, until
 
 import cdevice
 from cdevice._ext import _native, lib
@@ -109,6 +109,10 @@ def test_a_foreign_tensor_is_given_back_where_python_may_run():
     assert sys.getrefcount(values) == count
 
 
+def lists(type):
+    return cdevice.Schema.make("+w:1", children=[cdevice.asschema(type)])
+
+
 @pytest.mark.parametrize(
     ("values", "schema", "message"),
     [
@@ -116,6 +120,9 @@ def test_a_foreign_tensor_is_given_back_where_python_may_run():
         (["a"], None, "no type"),
         ([True], None, "no type"),
         ([[1]], None, "no type"),
+        ([["a"]], lists("string"), "no type"),
+        ([[1], None], lists("int8"), "which values are null"),
+        ([[1], [None]], lists("int8"), "which values are null"),
         ([1], "timestamp[s]", "no type"),
         (["u"], cdevice.Schema.make("i", dictionary=cdevice.asschema("string")), "dictionary"),
     ],
@@ -130,7 +137,7 @@ def test_what_dlpack_cannot_say_is_a_buffer_error(values, schema, message):
 
 def test_what_arrow_cannot_say_is_refused():
     for values, message in (
-        (np.zeros((2, 2)), "one dimension"),
+        (np.zeros(()), "from one dimension to 64 are taken, not 0"),
         (np.arange(10)[::2], "not contiguous"),
         (np.zeros(3, "c16"), "no type"),
         (np.zeros(3, "?"), "no type"),
@@ -140,6 +147,55 @@ def test_what_arrow_cannot_say_is_refused():
     assert cdevice.asarray(Tensor(np.arange(10)[::2][:1])).to_pylist() == [0]
     with pytest.raises(ValueError, match="no DLPack capsule"):
         _native.import_dlpack(object(), None, None, "structure")
+
+
+SHAPES = [(5,), (2, 3), (2, 3, 4), (1, 1, 1, 1), (0, 3), (3, 0), (0, 0), (4, 1, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_dimensions_behind_the_first_are_fixed_size_lists(shape):
+    values = np.arange(np.prod(shape), dtype="f4").reshape(shape)
+    for array in (cdevice.asarray(Tensor(values)), cdevice.asarray(values)):
+        assert array.equals(cdevice.asarray(values)) and array.to_pylist() == values.tolist()
+        array.validate("full")
+        for rows, expected in ((array, values), (array[1:], values[1:]), (array.to("cpu", copy=True), values)):
+            out = np.from_dlpack(rows)
+            assert out.shape == expected.shape and np.array_equal(out, expected)
+            assert not out.flags.writeable or not out.size
+            assert np.asarray(rows).shape == expected.shape and np.array_equal(rows.to_numpy(), expected)
+        if values.size:
+            assert np.from_dlpack(array).__array_interface__["data"][0] == values.__array_interface__["data"][0]
+            assert np.shares_memory(array.to_numpy(), values)
+
+
+def test_tensors_with_gaps_are_refused():
+    whole = np.zeros((4, 6))
+    for values in (whole.T, whole[::2], whole[:, ::2], whole[:, :3], np.broadcast_to(np.zeros(3), (2, 3))):
+        with pytest.raises(cdevice.ArgumentError, match="not contiguous"):
+            cdevice.asarray(Tensor(values))
+    assert cdevice.asarray(Tensor(whole[1:3])).length == 2
+    assert cdevice.asarray(Tensor(whole.T[:1, :1])).to_pylist() == [[0]]
+
+
+def test_a_tensor_of_lists_gives_its_memory_back_once_nothing_uses_it():
+    import sys
+
+    values = np.arange(24).reshape(2, 3, 4)
+    count, before = sys.getrefcount(values), lib.cdv_live_arrays()
+    child = cdevice.asarray(Tensor(values)).children[0].children[0]
+    assert sys.getrefcount(values) > count and child.to_pylist() == list(range(24))
+    again = np.from_dlpack(child)
+    del child
+    assert again[23] == 23 and sys.getrefcount(values) > count
+    del again
+    until(lambda: sys.getrefcount(values) == count and lib.cdv_live_arrays() == before)
+
+
+def test_lists_on_a_device_of_handles_are_tensors_there(fake):
+    there = cdevice.asarray(np.arange(12).reshape(4, 3)).to("tensors")[1:]
+    back = cdevice.asarray(Tensor(there))
+    assert back.device == there.device and back.type == there.type
+    assert back.to("cpu").to_pylist() == [[3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
 
 def test_streams_and_devices_are_what_the_protocol_says(fake):

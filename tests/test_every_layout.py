@@ -129,6 +129,51 @@ def test_types_and_schemas_keep_names_flags_and_metadata(source):
     assert pickle.loads(pickle.dumps(schema)) == schema
 
 
+def alike(a, b):
+    return (
+        a.format == b.format
+        and [(c.name, c.nullable) for c in a.children] == [(c.name, c.nullable) for c in b.children]
+        and all(map(alike, a.children, b.children))
+        and (a.dictionary is None) == (b.dictionary is None)
+        and (a.dictionary is None or (alike(a.dictionary, b.dictionary) and a.flags == b.flags))
+    )
+
+
+@whole
+def test_the_words_for_a_type_name_it(source):
+    schema = cdevice.asschema(source.type)
+    assert alike(cdevice.asschema(schema.type), schema)
+
+
+@pytest.mark.parametrize(
+    ("words", "full"),
+    [
+        ("fixed_size_list<float>[3]", "fixed_size_list<item: float32>[3]"),
+        ("struct<>", "struct<>"),
+        ("struct<float64, b: int8 not null>", "struct<f0: float64, b: int8 not null>"),
+        ("struct<a: map<string, decimal(3, 1)>, d: timestamp[us, UTC]>",
+         "struct<a: map<string, decimal128(3, 1)>, d: timestamp[us, tz=UTC]>"),
+        ("list<dictionary<values=string, indices=int8>>",
+         "list<item: dictionary<values=string, indices=int8, ordered=0>>"),
+        ("run_end_encoded<int16, string>", "run_end_encoded<run_ends: int16, values: string>"),
+        ("dense_union<a: int8=0, b: list<int8>=5>", "dense_union<a: int8=0, b: list<item: int8>=5>"),
+    ],
+)  # fmt: skip
+def test_words_of_nested_types_may_leave_out_what_follows(words, full):
+    assert cdevice.asschema(words).type == full
+    assert cdevice.asschema(words, "x").name == "x"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list<>", "list<int8", "list<int8>>", "fixed_size_list<int8>", "fixed_size_list<int8>[x]", "struct<a>", "map<int8>",
+     "dictionary<string>", "foo<int8>", "struct<a: int8,>", "dense_union<a: int8>", "struct<a: >", "<int8>", "[3]"],
+)  # fmt: skip
+def test_words_that_name_no_type_are_refused(words):
+    with pytest.raises(cdevice.InvalidArray):
+        cdevice.asschema(words)
+
+
 @whole
 def test_from_python_values_it_is_the_same(source):
     values = source.to_pylist()

@@ -350,6 +350,25 @@ def test_hostrt_the_interface_orders_both_sides_by_a_stream(device, runtime):
     assert there.__cuda_array_interface__["stream"] is None
 
 
+def test_hostrt_the_interface_has_a_dimension_for_each_fixed_size_list(runtimes, device="cuda"):
+    values = np.arange(24, dtype="i2").reshape(4, 3, 2)
+    there = cdevice.asarray(values).to(device)[1:]
+    interface = there.__cuda_array_interface__
+    assert interface["shape"] == (3, 3, 2) and interface["typestr"] == "<i2"
+    for changes in ({}, {"strides": (12, 4, 2)}, {"stream": 1}):
+        again = cdevice.asarray(Interface(there, **changes))
+        assert again.type == there.type and again.device == there.device
+        assert again.children[0].children[0].buffers[1].address == interface["data"][0]
+        assert again.to("cpu").to_pylist() == values[1:].tolist()
+    pinned = cdevice.asarray(values).to("cuda_host")
+    pinned.synchronize()
+    assert np.array_equal(np.from_dlpack(pinned), values) and np.array_equal(pinned.to_numpy(), values)
+    holes = cdevice.asarray(
+        [[1, 2], [None, 3]], schema=cdevice.Schema.make("+w:2", children=[cdevice.asschema("int8")])
+    ).to(device)
+    assert not hasattr(holes, "__cuda_array_interface__")
+
+
 def test_hostrt_the_interface_refuses_what_it_cannot_say(runtimes):
     there = cdevice.asarray(np.arange(10)).to("cuda")
     for array in (cdevice.asarray([1]), cdevice.asarray(["a"]).to("cuda"), cdevice.asarray([1, None]).to("cuda")):
@@ -358,7 +377,8 @@ def test_hostrt_the_interface_refuses_what_it_cannot_say(runtimes):
         {"mask": object()},
         {"strides": (16,)},
         {"typestr": ">i8"},
-        {"shape": (2, 5)},
+        {"shape": ()},
+        {"shape": (5, 2), "strides": (8, 40)},
         {"stream": 0},
         {"shape": (10**6,)},
         {"data": (16, True)},

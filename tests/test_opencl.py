@@ -253,6 +253,18 @@ def test_a_queue_of_another_context_can_wait_for_an_event(queue, settled):
 
 
 @pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
+def test_dimensions_of_pyopencl_arrays_are_fixed_size_lists(queue, settled):
+    values = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+    array = cdevice.asarray(cla.to_device(queue, values) + 1)
+    assert array.type == "fixed_size_list<item: fixed_size_list<item: float32>[2]>[3]"
+    assert np.array_equal(array.to("cpu").to_numpy(), values + 1)
+    out = cdevice.asarray(values).to("opencl", stream=queue)[1:].to_pyopencl(queue)
+    assert out.shape == (3, 3, 2) and np.array_equal((out * 2).get(), values[1:] * 2)
+    with pytest.raises((ValueError, TypeError), match="contiguous"):
+        cdevice.asarray(cla.to_device(queue, np.asfortranarray(values)))
+
+
+@pytest.mark.nosan  # PoCL starts a linker, which a sanitizer's preload breaks
 def test_arrays_go_out_to_pyopencl_and_keep_the_memory(queue, settled):
     there = cdevice.asarray(np.arange(64, dtype=np.int32)).to("opencl", stream=queue)
     out = there.to_pyopencl(queue)

@@ -1,6 +1,7 @@
-/* dlpack.c - arrays of fixed width as DLPack tensors of one dimension, and back. */
+/* dlpack.c - numbers as DLPack tensors and back; fixed-size lists are the dimensions behind the first. */
 #include "core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,8 @@ struct exported {
     DLManagedTensorVersioned versioned;
     DLManagedTensor legacy;
   } as;
-  struct cdv_array *array;
-  int64_t shape, stride;
+  struct cdv_array *array; /* the numbers */
+  int64_t dims[];          /* shape, then strides */
 };
 
 static void drop(struct exported *e) {
@@ -29,18 +30,53 @@ static void drop(struct exported *e) {
 static void delete_versioned(DLManagedTensorVersioned *self) { drop(self->manager_ctx); }
 static void delete_legacy(DLManagedTensor *self) { drop(self->manager_ctx); }
 
-static int fill(struct cdv_array *a, DLTensor *t, struct exported *e) {
+static int no_nulls(struct cdv_array *a) {
+  int64_t nulls = cdv_array_null_count(a);
+  if (!nulls) return 0;
+  return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
+                  nulls < 0 ? "it cannot be known here whether the array has nulls, which DLPack cannot say"
+                            : "DLPack cannot say which values are null");
+}
+
+/* The numbers below fixed-size lists of fixed-size lists: *leaf is a new reference; shape[0..*ndim). */
+static int tensor_of(struct cdv_array *a, struct cdv_array **leaf, int64_t *shape, int *ndim) {
+  int r = 0;
+  *ndim = 0;
+  shape[(*ndim)++] = a->length;
+  cdv_array_ref(a);
+  for (;;) {
+    struct cdv_layout l;
+    struct cdv_array *child;
+    const char *why;
+    r = no_nulls(a);
+    if (r || cdv_layout_parse(a->schema->node->format, &l, &why) || l.type != CDV_FIXED_LIST) break;
+    if ((r = cdv_array_child(a, 0, true, &child))) break;
+    cdv_array_unref(a);
+    a = child;
+    shape[(*ndim)++] = l.list_size;
+  }
+  if (r) {
+    cdv_array_unref(a);
+    return r;
+  }
+  *leaf = a;
+  return 0;
+}
+
+/* How many values follow one step of dimension i. */
+static int64_t stride_of(const int64_t *shape, int ndim, int i) {
+  int64_t n = 1;
+  while (++i < ndim) n *= shape[i];
+  return n;
+}
+
+static int fill(struct cdv_array *a, DLTensor *t, struct exported *e, const int64_t *shape, int ndim) {
   const char *format = a->schema->node->format;
   size_t i = 0;
   while (i < sizeof types / sizeof *types && types[i].letter != format[0]) i++;
   if (i == sizeof types / sizeof *types || format[1] || a->schema->node->dictionary)
     return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP, "DLPack has no type for Arrow's \"%s\"%s", format,
                     a->schema->node->dictionary ? " with a dictionary" : "");
-  int64_t nulls = cdv_array_null_count(a);
-  if (nulls)
-    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
-                    nulls < 0 ? "it cannot be known here whether the array has nulls, which DLPack cannot say"
-                              : "DLPack cannot say which values are null");
   const struct ArrowDeviceArray *own = &a->root->own;
   struct cdv_slot *slot = cdv_slot_for(own->device_type);
   int64_t bytes = a->length ? a->offset * (types[i].bits / 8) : 0;
@@ -50,20 +86,28 @@ static int fill(struct cdv_array *a, DLTensor *t, struct exported *e) {
   t->byte_offset = address ? 0 : (uint64_t)bytes;
   t->device.device_type = own->device_type;
   t->device.device_id = cdv_host_accessible(own->device_type) ? 0 : (int32_t)own->device_id;
-  t->ndim = 1;
+  t->ndim = ndim;
   t->dtype = (DLDataType){types[i].code, types[i].bits, 1};
-  e->shape = a->length;
-  e->stride = 1;
-  t->shape = &e->shape;
-  t->strides = &e->stride;
+  t->shape = e->dims;
+  t->strides = e->dims + ndim;
+  for (int k = 0; k < ndim; k++) {
+    t->shape[k] = shape[k];
+    t->strides[k] = stride_of(shape, ndim, k);
+  }
   return 0;
 }
 
 static int export(struct cdv_array *a, bool versioned, uint64_t flags, struct exported **out) {
-  struct exported *e = calloc(1, sizeof *e);
-  if (!e) return cdv_fail_memory(sizeof *e, "a tensor");
-  int r = fill(a, versioned ? &e->as.versioned.dl_tensor : &e->as.legacy.dl_tensor, e);
+  int64_t shape[CDV_MAX_DEPTH + 1];
+  struct cdv_array *leaf;
+  int ndim, r = tensor_of(a, &leaf, shape, &ndim);
+  if (r) return r;
+  size_t size = sizeof(struct exported) + 2 * (size_t)ndim * sizeof(int64_t);
+  struct exported *e = calloc(1, size);
+  r = e ? fill(leaf, versioned ? &e->as.versioned.dl_tensor : &e->as.legacy.dl_tensor, e, shape, ndim)
+        : cdv_fail_memory((int64_t)size, "a tensor");
   if (r) {
+    cdv_array_unref(leaf);
     free(e);
     return r;
   }
@@ -76,7 +120,7 @@ static int export(struct cdv_array *a, bool versioned, uint64_t flags, struct ex
     e->as.legacy.manager_ctx = e;
     e->as.legacy.deleter = delete_legacy;
   }
-  e->array = cdv_array_ref(a);
+  e->array = leaf;
   *out = e;
   return 0;
 }
@@ -97,19 +141,62 @@ int cdv_dlpack_export_legacy(struct cdv_array *a, DLManagedTensor **out) {
 
 static void schema_release(struct ArrowSchema *s) { s->release = NULL; }
 
+/* The schema of numbers in ndim - 1 fixed-size lists, one inside the other. */
+static int schema_of(char letter, const int64_t *shape, int ndim, struct cdv_schema **out) {
+  char formats[CDV_MAX_DEPTH][16];
+  struct ArrowSchema nodes[CDV_MAX_DEPTH], *children[CDV_MAX_DEPTH], copy;
+  for (int i = 0; i < ndim; i++) {
+    bool leaf = i == ndim - 1;
+    if (leaf)
+      snprintf(formats[i], sizeof formats[i], "%c", letter);
+    else
+      snprintf(formats[i], sizeof formats[i], "+w:%lld", (long long)shape[i + 1]);
+    nodes[i] = (struct ArrowSchema){.format = formats[i],
+                                    .name = i ? "item" : "",
+                                    .flags = ARROW_FLAG_NULLABLE,
+                                    .n_children = !leaf,
+                                    .children = leaf ? NULL : &children[i],
+                                    .release = schema_release};
+    if (i) children[i - 1] = &nodes[i];
+  }
+  int r = cdv_schema_copy(nodes, &copy);
+  if (!r && (r = cdv_schema_import(&copy, out))) copy.release(&copy);
+  return r;
+}
+
+/* Numbers of the device without gaps, or says why not; *n is how many there are. */
+static int check_tensor(const DLTensor *t, int64_t *n) {
+  if (t->ndim < 1 || t->ndim > CDV_MAX_DEPTH)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "from one dimension to %d are taken, not %d", CDV_MAX_DEPTH, t->ndim);
+  if (!t->shape) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has no shape");
+  *n = 1;
+  for (int i = 0; i < t->ndim; i++) {
+    if (t->shape[i] < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "dimension %d is negative", i);
+    if (i && t->shape[i] > INT32_MAX)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "dimension %d: a fixed-size list has at most 2147483647 values", i);
+    if (t->shape[i] == 0) *n = 0;
+  }
+  for (int i = t->ndim; *n && i-- > 0;) {
+    if (t->strides && t->strides[i] != *n && t->shape[i] > 1)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is not contiguous: stride %lld of dimension %d",
+                      (long long)t->strides[i], i);
+    if (__builtin_mul_overflow(*n, t->shape[i], n))
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has more values than 64 bits can count");
+  }
+  return 0;
+}
+
 int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owner, int level, struct cdv_array **out) {
   size_t i = 0;
   while (i < sizeof types / sizeof *types && (types[i].code != t->dtype.code || types[i].bits != t->dtype.bits)) i++;
   if (i == sizeof types / sizeof *types || t->dtype.lanes != 1)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "Arrow has no type for DLPack's (code %d, %d bits, %d lanes) without a copy",
                     t->dtype.code, t->dtype.bits, t->dtype.lanes);
-  if (t->ndim != 1) return cdv_fail(CDV_ARGUMENT, EINVAL, "one dimension is taken, not %d", t->ndim);
-  if (!t->shape || t->shape[0] < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has no shape");
-  if (t->strides && t->strides[0] != 1 && t->shape[0] > 1)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is not contiguous: stride %lld", (long long)t->strides[0]);
+  int64_t n = 0, width = t->dtype.bits / 8, offset = 0;
+  int r = check_tensor(t, &n);
+  if (r) return r;
   int32_t type = t->device.device_type;
   if (type <= 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is on device type %d", type);
-  int64_t width = t->dtype.bits / 8, offset = 0;
   struct cdv_slot *slot = cdv_slot_for(type);
   char *data = t->data;
   if (slot && (slot->table.capabilities & CDEVICE_CAP_ADDRESS)) {
@@ -120,21 +207,37 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   } else {
     offset = (int64_t)(t->byte_offset / (uint64_t)width);
   }
-  char format[2] = {types[i].letter, 0};
-  struct ArrowSchema s = {.format = format, .name = "", .flags = ARROW_FLAG_NULLABLE, .release = schema_release}, copy;
   struct cdv_schema *schema;
-  int r = cdv_schema_copy(&s, &copy);
-  if (!r && (r = cdv_schema_import(&copy, &schema))) copy.release(&copy);
-  if (r) return r;
+  if ((r = schema_of(types[i].letter, t->shape, t->ndim, &schema))) return r;
+  const struct ArrowSchema *nodes[CDV_MAX_DEPTH];
+  nodes[0] = schema->node;
+  for (int k = 1; k < t->ndim; k++) nodes[k] = nodes[k - 1]->children[0];
   const void *buffers[2] = {NULL, data};
   struct cdv_parts p = {.device_type = type,
                         .device_id = type == ARROW_DEVICE_CPU ? -1 : t->device.device_id,
-                        .length = t->shape[0],
+                        .length = n,
                         .offset = offset,
                         .n_buffers = 2,
                         .buffers = buffers,
                         .sync_event = sync_event};
-  r = cdv_array_build(schema, &p, owner, level, out);
+  struct cdv_array *inner = NULL;
+  for (int k = t->ndim; !r && k-- > 0;) { /* the numbers, then list by list around them */
+    struct cdv_schema *at = k ? cdv_schema_at(schema, nodes[k]) : cdv_schema_ref(schema);
+    struct cdv_array *made = NULL;
+    r = at ? cdv_array_build(at, &p, (struct cdv_owner){NULL, NULL}, level, &made) : ENOMEM;
+    if (at) cdv_schema_unref(at);
+    if (inner) cdv_array_unref(inner);
+    inner = made;
+    p.offset = 0;
+    p.n_buffers = 1;
+    p.n_children = 1;
+    p.children = &inner;
+    p.length = t->shape[0];
+    for (int d = 1; d < k; d++) p.length *= t->shape[d];
+  }
   cdv_schema_unref(schema);
-  return r;
+  if (r) return r;
+  inner->owner = owner;
+  *out = inner;
+  return 0;
 }

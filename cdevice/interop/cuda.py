@@ -20,11 +20,13 @@ def _vendor(obj):
 
 def export_interface(array):
     from .numpy import _DTYPES
+    from .tensor import values_of
 
+    array, shape, nulls = values_of(array)
     dtype = _DTYPES.get(array._format)
     if array.device_type_id not in (_CUDA, _MANAGED) or dtype is None or array.schema.dictionary is not None:
         raise AttributeError("__cuda_array_interface__: only fixed-width arrays on CUDA have it")
-    if array.null_count != 0:
+    if nulls:
         raise AttributeError("__cuda_array_interface__: the array has nulls, or may have")
     size = int(dtype[1:])
     stream = None
@@ -34,7 +36,7 @@ def export_interface(array):
     address = (array._buffer(1)[0] or 0) + array.offset * size if array.length else 0
     return {
         "version": 3,
-        "shape": (array.length,),
+        "shape": shape,
         "typestr": ("|" if size == 1 else "<") + dtype,
         "data": (address, True),
         "strides": None,
@@ -66,7 +68,8 @@ class _Owner:
 
 
 def import_interface(obj, schema=None):
-    """An object with ``__cuda_array_interface__`` as a DeviceArray on its device, without a copy.
+    """An object with ``__cuda_array_interface__`` as a DeviceArray on its device, without a copy; dimensions behind the
+    first become fixed-size lists.
 
     The event is recorded on the stream that the object names. The memory must not be written while the array lives.
     Raises ValueError for masks, strides and types that Arrow has not, InvalidArray for memory that CUDA does not know.
@@ -76,6 +79,7 @@ def import_interface(obj, schema=None):
     from ..registry import need_backend
     from ..schema import Schema
     from .numpy import _FORMATS
+    from .tensor import count, nested
 
     d = obj.__cuda_array_interface__
     typestr, shape = d["typestr"], tuple(d["shape"])
@@ -85,11 +89,13 @@ def import_interface(obj, schema=None):
         raise ValueError(f"arrays of {typestr} have no Arrow type")
     if d.get("mask") is not None:
         raise ValueError("an array with a mask cannot be taken without a copy")
-    if len(shape) != 1:
-        raise ValueError(f"one dimension is taken, not {len(shape)}")
-    size = int(typestr[2:])
-    if d.get("strides") not in (None, (size,)):
-        raise ValueError("the array is not contiguous")
+    if not shape:
+        raise ValueError("an array without dimensions has no rows")
+    size, values = int(typestr[2:]), count(shape)
+    strides = d.get("strides")
+    for axis, n in enumerate(shape):
+        if strides is not None and values and n > 1 and strides[axis] != count(shape[axis + 1 :]) * size:
+            raise ValueError("the array is not contiguous")
     vendor = _vendor(obj)
     if d.get("stream") == 0 and vendor == _CUDA:
         raise ValueError("stream 0 is forbidden by the interface")
@@ -97,23 +103,24 @@ def import_interface(obj, schema=None):
     check(lib.cdv_device_count(vendor, ffi.new("int64_t *")))
     table = lib.cdv_backend_for(vendor)
     address, kind, device, behind = d["data"][0], vendor, 0, 0
-    if shape[0]:
+    if values:
         where, number, nbytes = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         err = ffi.new("cdevice_error *")
         if table.locate(table.self, ffi.cast("void *", address), where, number, nbytes, err):
             name = "CUDA" if vendor == _CUDA else "HIP"
             raise InvalidArray(f"{name} does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
         kind, device, behind = where[0], number[0], nbytes[0]
-        if 0 <= behind < shape[0] * size:
-            raise InvalidArray(f"{shape[0]} values need {shape[0] * size} bytes, there are {behind} at {address:#x}")
+        if 0 <= behind < values * size:
+            raise InvalidArray(f"{values} values need {values * size} bytes, there are {behind} at {address:#x}")
     owner = _Owner(obj, table, device, d.get("stream"))
     out = from_buffers(
         Schema.make(format),
-        shape[0],
+        values,
         [None, address or None],
         null_count=0,
         device=(kind, device),
         owner=owner,
         event=owner.event.sync_event or None,
     )
+    out = nested(out, shape)
     return out if schema is None else _retyped(out, schema)

@@ -6,19 +6,21 @@ _CUDA, _ROCM, _MANAGED = 2, 10, 13
 
 
 def _values(array, types, what):
-    """(address of the first value, bytes, numpy's type string)"""
+    """(address of the first value, bytes, numpy's type string, shape)"""
     from .numpy import _DTYPES
+    from .tensor import values_of
 
+    array, shape, nulls = values_of(array)
     if array.device_type_id not in types:
         raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
     dtype = _DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
         raise CannotExport(f"{array.type} is no {what} array; its buffers have addresses")
-    if array.null_count != 0:
+    if nulls:
         raise CannotExport(f"the array has nulls, or may have; {what} has none")
     size = int(dtype[1:])
     address = array._buffer(1)[0] + array.offset * size if array.length else 0
-    return address, array.length * size, ("|" if size == 1 else "<") + dtype
+    return address, array.length * size, ("|" if size == 1 else "<") + dtype, shape
 
 
 def to_cupy(array, stream=None):
@@ -26,10 +28,10 @@ def to_cupy(array, stream=None):
     import cupy
 
     hip = cupy.cuda.runtime.is_hip
-    address, nbytes, dtype = _values(array, (_ROCM,) if hip else (_CUDA, _MANAGED), "cupy")
+    address, nbytes, dtype, shape = _values(array, (_ROCM,) if hip else (_CUDA, _MANAGED), "cupy")
     array.wait(cupy.cuda.get_current_stream() if stream is None else stream)
     memory = cupy.cuda.UnownedMemory(address, nbytes, array, array.device_id)
-    return cupy.ndarray((array.length,), dtype, cupy.cuda.MemoryPointer(memory, 0))
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
 class _Interface:
@@ -41,11 +43,11 @@ def to_hip(array, stream=None):
     """See :meth:`DeviceArray.to_hip`."""
     from rocm.bindings.util.types import DeviceArray
 
-    address, _, dtype = _values(array, (_ROCM,), "hip-python")
+    address, _, dtype, shape = _values(array, (_ROCM,), "hip-python")
     if stream is None:
         array.synchronize()
     else:
         array.wait(stream)
     return DeviceArray.fromObj(
-        _Interface(version=3, shape=(array.length,), typestr=dtype, data=(address, True), strides=None, stream=None)
+        _Interface(version=3, shape=shape, typestr=dtype, data=(address, True), strides=None, stream=None)
     )

@@ -38,11 +38,12 @@ def export(array, stream, max_version, dl_device, copy):
 
 
 def from_dlpack(obj, schema=None, validate="structure"):
-    """A one-dimensional tensor of any library as a DeviceArray on its device, without a copy.
+    """A tensor of any library as a DeviceArray on its device, without a copy: dimensions behind the first become
+    fixed-size lists.
 
     Its producer makes the default stream wait for the data where the device has one; the array carries an event that
-    was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for several
-    dimensions, strides and types that Arrow has not.
+    was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for strides
+    and types that Arrow has not.
     """
     from .._core import need_reaper
     from ..convert import _retyped

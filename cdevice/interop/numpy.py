@@ -58,16 +58,9 @@ def from_numpy(array, schema=None, *, copy=None):
     if array.ndim > 1:
         if not array.flags.c_contiguous:
             array = _copied(array, copy, "its memory is not contiguous")
-        out = from_numpy(array.reshape(-1), copy=copy)
-        for axis in range(array.ndim - 1, 0, -1):
-            child = out.schema.with_name("item")
-            length = 1
-            for n in array.shape[:axis]:
-                length *= n
-            out = from_buffers(
-                Schema.make(f"+w:{array.shape[axis]}", children=[child]), length, [None], null_count=0, children=[out]
-            )
-        return out
+        from .tensor import nested
+
+        return nested(from_numpy(array.reshape(-1), copy=copy), array.shape)
     if array.dtype.fields:
         names = array.dtype.names
         children = [from_numpy(array[n], copy=copy) for n in names]
@@ -140,6 +133,13 @@ def to_numpy(a):
 
     a._readable("to_numpy()")
     f = a._format
+    if f.startswith("+w:"):
+        from .tensor import values_of
+
+        values, shape, nulls = values_of(a)
+        out = None if nulls else to_numpy(values)
+        if out is not None and out.dtype != object:
+            return out.reshape(shape)
     dtype = None
     if a._schema.dictionary is None:
         dtype = _DTYPES.get(f)

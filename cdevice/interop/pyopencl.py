@@ -20,7 +20,8 @@ class _Owner:
 
 
 def from_pyopencl(obj, schema=None):
-    """A pyopencl.array.Array or pyopencl.Buffer as a DeviceArray on its device; bytes as uint8.
+    """A pyopencl.array.Array or pyopencl.Buffer as a DeviceArray on its device; bytes as uint8, dimensions behind
+    the first as fixed-size lists.
 
     The event is a marker behind the array's events and, where it has a queue, behind all that was enqueued there.
     Raises TypeError and ValueError for what has no Arrow type or no buffer, ArgumentError for a device that this
@@ -33,6 +34,7 @@ def from_pyopencl(obj, schema=None):
     from ..errors import ArgumentError
     from ..schema import Schema
     from .numpy import _format_of
+    from .tensor import count, nested
 
     memory = _backend().from_object(obj)
     dtype = numpy.dtype(memory.dtype)
@@ -52,12 +54,9 @@ def from_pyopencl(obj, schema=None):
     elif events:
         pyopencl.wait_for_events(events)
     owner = _Owner(obj, marker)
-    length = 1
-    for n in memory.shape:
-        length *= n
     out = from_buffers(
         Schema.make(format),
-        length,
+        count(memory.shape),
         [None, memory.data or None],
         offset=memory.offset // dtype.itemsize,
         null_count=0,
@@ -65,6 +64,7 @@ def from_pyopencl(obj, schema=None):
         owner=owner,
         event=None if marker is None else ctypes.addressof(owner.cell),
     )
+    out = nested(out, memory.shape)
     return out if schema is None else _retyped(out, schema)
 
 
@@ -89,15 +89,18 @@ def buffer_to_pyopencl(array, index, queue=None):
 
 
 def to_pyopencl(array, queue=None):
-    """The values of a fixed-width array without nulls as a pyopencl.array.Array on the same memory."""
+    """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
+    same memory."""
     from ..errors import CannotExport
     from .numpy import _DTYPES
+    from .tensor import values_of
 
     _require_opencl(array)
+    array, shape, nulls = values_of(array)
     dtype = _DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
         raise CannotExport(f"{array.type} is no pyopencl array; take array.buffers[i].to_pyopencl()")
-    if array.null_count != 0:
+    if nulls:
         raise CannotExport("the array has nulls, or may have; take array.buffers[i].to_pyopencl()")
     if not array.length:
         raise CannotExport("an empty array has no OpenCL buffer")
@@ -110,7 +113,7 @@ def to_pyopencl(array, queue=None):
         array.length * itemsize,
         offset=array.offset * itemsize,
         dtype=dtype,
-        shape=(array.length,),
+        shape=shape,
         stream=queue,
     )
 

@@ -32,6 +32,18 @@ def test_hostrt_cupy_arrays_come_in_and_go_out_without_a_copy(cupy):
     assert cupy.from_dlpack(cdevice.asarray([1, 2, 3]).to("rocm")).get().tolist() == [1, 2, 3]
 
 
+def test_hostrt_matrices_of_cupy_are_fixed_size_lists(cupy):
+    host = np.arange(12, dtype=np.float32).reshape(4, 3)
+    values = cupy.array(host)
+    array = cdevice.asarray(values)
+    assert array.type == "fixed_size_list<item: float32>[3]" and array.to("cpu").to_pylist() == host.tolist()
+    back = array[1:].to_cupy()
+    assert back.shape == (3, 3) and back.data.ptr == values.data.ptr + 12 and back.get().tolist() == host[1:].tolist()
+    assert cupy.from_dlpack(array).shape == (4, 3)
+    with pytest.raises(ValueError, match="not contiguous"):
+        cdevice.asarray(values.T)
+
+
 def test_hostrt_cupys_current_stream_waits_for_the_data_and_the_host_does_not(cupy, hip):
     mine, other = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
     hip.gate(mine.ptr)

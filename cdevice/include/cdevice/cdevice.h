@@ -137,7 +137,8 @@ int cdevice_array_record_use(cdevice_array *array, void *stream);
 
 /* ---- DLPack ---- */
 
-/* Fixed-width numbers without nulls as a tensor of one dimension, read-only; does not wait for the event.  owns:
+/* Fixed-width numbers without nulls as a tensor, read-only, fixed-size lists of them as one of more dimensions; does not
+ * wait for the event.  owns:
  * (*out)->deleter is the caller's to call; it keeps the array.  ENOTSUP: DLPack cannot say it. */
 int cdevice_dlpack_export(cdevice_array *array, DLManagedTensorVersioned **out);
 /* owns: on success the tensor's deleter is called when nothing uses its memory any more, on any thread; on an error it

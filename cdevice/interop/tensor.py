@@ -1,0 +1,43 @@
+"""Fixed-size lists of numbers as tensors of several dimensions, and back."""
+
+
+def values_of(array):
+    """(the array of values below fixed-size lists inside one another, shape, may there be nulls?)
+
+    A number array is its own; the values are those of the array's rows, one after the other.
+    """
+    shape, nulls = [array.length], array.null_count != 0
+    while array._format.startswith("+w:"):
+        shape.append(int(array._format[3:]))
+        array = array._child(0)
+        nulls = nulls or array.null_count != 0
+    return array, tuple(shape), nulls
+
+
+def nested(values, shape):
+    """The array of this shape over an array of its values: each dimension behind the first is a list."""
+    from ..convert import from_buffers
+    from ..schema import Schema
+
+    for axis in range(len(shape) - 1, 0, -1):
+        length = 1
+        for n in shape[:axis]:
+            length *= n
+        values = from_buffers(
+            Schema.make(f"+w:{shape[axis]}", children=[values.schema.with_name("item")]),
+            length,
+            [None],
+            null_count=0,
+            children=[values],
+            device=None if values.device_type_id == 1 else (values.device_type_id, values.device_id),
+            owner=values,
+            event=values.sync_event,
+        )
+    return values
+
+
+def count(shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return n
