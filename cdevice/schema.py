@@ -52,8 +52,10 @@ _ALIASES = {
     "bytes": "z",
     "int": "l",
     "double": "g",
-    "float": "g",
+    "float": "f",  # Arrow's word, not Python's
     "halffloat": "e",
+    "date32[day]": "tdD",
+    "date64[ms]": "tdm",
     "boolean": "b",
 }
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
