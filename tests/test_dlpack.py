@@ -168,6 +168,19 @@ def test_dimensions_behind_the_first_are_fixed_size_lists(shape):
             assert np.shares_memory(array.to_numpy(), values)
 
 
+def test_torch_tensors_come_in_and_go_out_without_a_copy():
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    for made in (torch.arange(6), torch.randn(10, 384), torch.ones(2, 3, 4, dtype=torch.float16)):
+        array = cdevice.asarray(made)
+        assert array.to_pylist() == made.tolist()
+        back = torch.from_dlpack(array[1:])
+        assert torch.equal(back, made[1:]) and back.data_ptr() == made[1:].data_ptr()
+    with pytest.raises(cdevice.ArgumentError, match="not contiguous"):
+        cdevice.asarray(torch.ones(2, 3).T)
+    with pytest.raises(BufferError, match="gradient"):
+        cdevice.asarray(torch.ones(2, requires_grad=True))
+
+
 def test_tensors_with_gaps_are_refused():
     whole = np.zeros((4, 6))
     for values in (whole.T, whole[::2], whole[:, ::2], whole[:, :3], np.broadcast_to(np.zeros(3), (2, 3))):
