@@ -131,6 +131,28 @@ def test_cupy_arrays_come_in_and_go_out_without_a_copy():
         assert int(there.to_cupy().sum()) == 49_995_000
     finally:
         cdevice.set_allocator("cuda", None)
+    matrix = values.reshape(100, 10)
+    array = cdevice.asarray(matrix)
+    assert array.type == "fixed_size_list<item: int32>[10]"
+    assert array.to("cpu").to_numpy().tolist() == matrix.get().tolist()
+    assert array[10:].to_cupy().data.ptr == matrix[10:].data.ptr
+    assert cupy.from_dlpack(array).shape == (100, 10)
+
+
+def test_torch_tensors_come_in_and_go_out_without_a_copy():
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU: pip install a torch that is built for CUDA")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        tensor = torch.arange(3840, dtype=torch.float32, device="cuda").reshape(10, 384) * 2
+        array = cdevice.asarray(tensor)
+    assert array.type == "fixed_size_list<item: float32>[384]" and array.device == cdevice.device("cuda:0")
+    assert array.to("cpu").to_numpy()[9, 383] == 3839 * 2
+    back = torch.from_dlpack(array[3:])
+    assert back.data_ptr() == tensor[3:].data_ptr() and torch.equal(back, tensor[3:])
+    there = cdevice.asarray(np.arange(1000)).to("cuda", stream=stream)
+    assert int(torch.from_dlpack(there).sum()) == 499_500
 
 
 def test_the_exit_is_quiet_with_everything_still_alive():
