@@ -82,7 +82,7 @@ def _from_object(obj, want, copy, validate):
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         from .interop.dlpack import from_dlpack
 
-        return from_dlpack(obj, want, validate), False
+        return from_dlpack(obj, want, validate, copy)
     if not isinstance(obj, (list, tuple, range, bytes, bytearray, memoryview)):
         from .interop.frames import only_array, stream_method
 

@@ -143,8 +143,11 @@ def test_what_arrow_cannot_say_is_refused():
         (np.zeros(3, "?"), "no type"),
     ):
         with pytest.raises(cdevice.ArgumentError, match=message):
+            cdevice.asarray(Tensor(values), copy=False)
+    assert cdevice.asarray(Tensor(np.arange(10)[::2][:1]), copy=False).to_pylist() == [0]
+    for values, message in ((np.zeros(()), "not 0"), (np.zeros(3, "c16"), "no type")):  # not with a copy either
+        with pytest.raises(cdevice.ArgumentError, match=message):
             cdevice.asarray(Tensor(values))
-    assert cdevice.asarray(Tensor(np.arange(10)[::2][:1])).to_pylist() == [0]
     with pytest.raises(ValueError, match="no DLPack capsule"):
         _native.import_dlpack(object(), None, None, "structure")
 
@@ -176,17 +179,32 @@ def test_torch_tensors_come_in_and_go_out_without_a_copy():
         back = torch.from_dlpack(array[1:])
         assert torch.equal(back, made[1:]) and back.data_ptr() == made[1:].data_ptr()
     with pytest.raises(cdevice.ArgumentError, match="not contiguous"):
-        cdevice.asarray(torch.ones(2, 3).T)
+        cdevice.asarray(torch.ones(2, 3).T, copy=False)
+    assert cdevice.asarray(torch.ones(2, 3).T).to_pylist() == [[1, 1]] * 3
+    assert cdevice.asarray(torch.tensor([True, False])).to_pylist() == [True, False]
+    with pytest.raises(cdevice.ArgumentError, match="no type"):
+        cdevice.asarray(torch.ones(2, dtype=torch.bfloat16))
     with pytest.raises(BufferError, match="gradient"):
         cdevice.asarray(torch.ones(2, requires_grad=True))
 
 
-def test_tensors_with_gaps_are_refused():
+def test_tensors_of_the_cpu_with_gaps_or_of_bools_are_copied():
+    whole = np.arange(24).reshape(4, 6)
+    for values in (whole.T, whole[::2], whole[:, ::2], np.arange(9)[::-2], whole > 7, np.array([True, False, True])):
+        array = cdevice.asarray(Tensor(values))
+        assert array.to_pylist() == values.tolist()
+        copied = cdevice.asarray(Tensor(values), copy=True)
+        assert copied.equals(array)
+    there = cdevice.asarray(Tensor(whole.T), schema=cdevice.asarray(whole.T.copy()).schema)
+    assert there.to_pylist() == whole.T.tolist()
+
+
+def test_tensors_with_gaps_are_not_taken_without_a_copy():
     whole = np.zeros((4, 6))
     for values in (whole.T, whole[::2], whole[:, ::2], whole[:, :3], np.broadcast_to(np.zeros(3), (2, 3))):
         with pytest.raises(cdevice.ArgumentError, match="not contiguous"):
-            cdevice.asarray(Tensor(values))
-    assert cdevice.asarray(Tensor(whole[1:3])).length == 2
+            cdevice.asarray(Tensor(values), copy=False)
+    assert cdevice.asarray(Tensor(whole[1:3]), copy=False).length == 2
     assert cdevice.asarray(Tensor(whole.T[:1, :1])).to_pylist() == [[0]]
 
 

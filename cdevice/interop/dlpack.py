@@ -1,7 +1,7 @@
 """DLPack, in and out."""
 
 from .._ext import _native, check, ffi, lib
-from ..errors import CannotExport
+from ..errors import ArgumentError, CannotExport
 
 _READ_ONLY, _COPIED = 1, 2
 _CPU = 1
@@ -37,13 +37,27 @@ def export(array, stream, max_version, dl_device, copy):
     return array._dlpack(max_version is not None and max_version[0] >= 1, flags)
 
 
-def from_dlpack(obj, schema=None, validate="structure"):
-    """A tensor of any library as a DeviceArray on its device, without a copy: dimensions behind the first become
-    fixed-size lists.
+def _through_numpy(obj, schema):
+    """A CPU tensor with gaps or of bools as a converted copy; None: numpy is not here, or cannot either."""
+    from .numpy import from_numpy
+
+    try:
+        import numpy
+
+        return from_numpy(numpy.from_dlpack(obj), schema)
+    except (ImportError, TypeError, BufferError):
+        return None
+
+
+def from_dlpack(obj, schema=None, validate="structure", copy=None):
+    """(DeviceArray on the device of any library's tensor, was it copied?)
+
+    Dimensions behind the first become fixed-size lists.  Tensors with gaps and of bools are copied on the CPU, unless
+    ``copy`` is False, and refused elsewhere.
 
     Its producer makes the default stream wait for the data where the device has one; the array carries an event that
-    was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for strides
-    and types that Arrow has not.
+    was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for other
+    strides and for types that Arrow has not.
     """
     from .._core import need_reaper
     from ..convert import _retyped
@@ -65,5 +79,11 @@ def from_dlpack(obj, schema=None, validate="structure"):
         owner = _Owner(None, lib.cdv_backend_for(kind), number, _DEFAULT_STREAM[kind])
         event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
     need_reaper()
-    out = _native.import_dlpack(capsule, event, owner, validate)
-    return out if schema is None else _retyped(out, schema)
+    try:
+        out = _native.import_dlpack(capsule, event, owner, validate)
+    except ArgumentError:
+        out = _through_numpy(obj, schema) if kind == _CPU and copy is not False else None
+        if out is None:
+            raise
+        return out if schema is None else _retyped(out, schema), True
+    return out if schema is None else _retyped(out, schema), False
