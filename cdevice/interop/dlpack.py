@@ -45,7 +45,7 @@ def _through_numpy(obj, schema):
         import numpy
 
         return from_numpy(numpy.from_dlpack(obj), schema)
-    except (ImportError, TypeError, BufferError):
+    except (ImportError, TypeError, BufferError, RuntimeError):  # the last is what numpy has for bfloat16
         return None
 
 
