@@ -316,6 +316,11 @@ def test_without_a_driver_the_message_says_what_was_tried_and_what_to_install():
     ], p.stderr
 
 
+class Tensor:
+    def __init__(self, array):
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
 class Interface:
     """What cupy or numba would hand in: memory of its own and the interface over it."""
 
@@ -345,8 +350,14 @@ def test_hostrt_the_interface_orders_both_sides_by_a_stream(device, runtime):
     assert interface["stream"] == 1 and runtime.stats().waits == waits + 1
     again = cdevice.asarray(Interface(there, stream=1))
     assert again.sync_event and not again.ready
+    matrix = cdevice.asarray(Interface(there, stream=1, shape=(10, 5)))
+    assert matrix.sync_event and not matrix.ready  # no part of it was waited for
+    tensor = cdevice.asarray(Tensor(matrix))
+    assert tensor.type == matrix.type and tensor.sync_event and not tensor.ready
     runtime.open()
     assert again.to("cpu").to_pylist() == list(range(50))
+    assert matrix.to("cpu").to_numpy().tolist() == tensor.to("cpu").to_numpy().tolist()
+    assert matrix.to("cpu").to_numpy().tolist() == np.arange(50).reshape(10, 5).tolist()
     assert there.__cuda_array_interface__["stream"] is None
 
 
