@@ -35,24 +35,21 @@ def stream_method(obj):
 
 def only_array(stream, name):
     """The one array of a stream, leaving out empty ones; an empty array when there is none.  Closes the stream."""
+    out = None
     with stream:
-        schema, found, n = stream.schema, None, 0
+        schema = stream.schema
         for array in stream:
-            if array.length:
-                n += 1
-                if n > 1:
-                    break
-                found = array
-            elif found is None:
-                found = array
-    if n > 1:
-        from ..errors import ArgumentError
+            if out is not None and out.length and array.length:
+                from ..errors import ArgumentError
 
-        raise ArgumentError(
-            f"this {name} holds more than one array: take cdevice.asstream(), or join them (combine_chunks, rechunk)"
-        )
-    if found is None:
+                raise ArgumentError(
+                    f"this {name} holds more than one array: "
+                    "take cdevice.asstream(), or join them (combine_chunks, rechunk)"
+                )
+            if out is None or array.length:
+                out = array
+    if out is None:
         from ..encode import from_list
 
-        found = from_list([], schema)
-    return found
+        out = from_list([], schema)
+    return out
