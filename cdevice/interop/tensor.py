@@ -20,18 +20,15 @@ def nested(values, shape):
     from ..schema import Schema
 
     for axis in range(len(shape) - 1, 0, -1):
-        length = 1
-        for n in shape[:axis]:
-            length *= n
         values = from_buffers(
             Schema.make(f"+w:{shape[axis]}", children=[values.schema.with_name("item")]),
-            length,
+            count(shape[:axis]),
             [None],
             null_count=0,
             children=[values],
             device=None if values.device_type_id == 1 else (values.device_type_id, values.device_id),
-            owner=values,
-            event=values.sync_event,
+            owner=values if values.sync_event else None,
+            event=values.sync_event,  # of values; without it they would be waited for here
         )
     return values
 
