@@ -252,16 +252,18 @@ def test_a_cancelled_wait_loses_nothing():
 
 
 def test_a_producer_that_never_ends_hangs_nobody():
-    leave = threading.Event()
+    stuck, leave = threading.Event(), threading.Event()
 
     def source():
         yield cdevice.asarray([0])
+        stuck.set()
         leave.wait(60)
 
     async def main():
         consumer = aio.consume()
         production = aio.produce(source(), consumer)
         async for _ in consumer:
+            await asyncio.to_thread(stuck.wait, 30)  # one item is fetched ahead
             break
         assert consumer.closed and not production.done
         with pytest.raises(asyncio.TimeoutError):
