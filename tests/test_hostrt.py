@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 import cases
 import numpy as np
@@ -350,10 +351,13 @@ def test_hostrt_the_interface_orders_both_sides_by_a_stream(device, runtime):
     assert interface["stream"] == 1 and runtime.stats().waits == waits + 1
     again = cdevice.asarray(Interface(there, stream=1))
     assert again.sync_event and not again.ready
+    late = threading.Timer(20, runtime.open)  # whoever waits gets on, and is found out
+    late.start()
     matrix = cdevice.asarray(Interface(there, stream=1, shape=(10, 5)))
     assert matrix.sync_event and not matrix.ready  # no part of it was waited for
     tensor = cdevice.asarray(Tensor(matrix))
     assert tensor.type == matrix.type and tensor.sync_event and not tensor.ready
+    late.cancel()
     runtime.open()
     assert again.to("cpu").to_pylist() == list(range(50))
     assert matrix.to("cpu").to_numpy().tolist() == tensor.to("cpu").to_numpy().tolist()

@@ -236,6 +236,27 @@ settle()
 
 
 @every_type
+def test_hostrt_building_from_parts_that_are_not_ready_lets_other_threads_run(device, hostrt):
+    run(
+        hostrt,
+        device,
+        """
+import threading
+first = cdevice.asarray(np.arange(9)).to(here); first.synchronize()
+rt.hostrt_gate(None)
+there = cdevice.asarray(np.arange(9)).to(here)
+assert not there.ready
+opener = threading.Timer(0.05, rt.hostrt_open)   # a thread that needs the GIL
+opener.start()
+schema = cdevice.Schema.make("+s", children=[there.schema.with_name("x")])
+whole = cdevice.from_buffers(schema, 9, [None], null_count=0, children=[there], device=here)
+assert there.ready and whole.to("cpu").to_pylist()[8] == {"x": 8}
+opener.join()
+""",
+    )
+
+
+@every_type
 def test_hostrt_the_callers_device_is_left_as_it_was(device, hostrt):
     run(
         hostrt,

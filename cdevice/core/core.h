@@ -219,7 +219,7 @@ const unsigned char *cdv_layout_roles(const struct cdv_layout *layout);
 const char *cdv_role_name(int role);
 /* Bytes that buffer `role` of `layout` needs for elements [0, end); -1: overflow.  CDV_BYTES: cannot be known, 0. */
 int64_t cdv_buffer_bytes(const struct cdv_layout *layout, int role, int64_t end);
-/* Byte range [*from, *to) of a buffer that elements [offset, offset + length) occupy; bits start at a byte. */
+/* Byte range [*from, *to) of a buffer that elements [offset, offset + length) lie in; bits start at a byte. */
 void cdv_buffer_range(const struct cdv_layout *layout, int role, int64_t offset, int64_t length, int64_t *from,
                       int64_t *to);
 bool cdv_host_accessible(int32_t device_type);

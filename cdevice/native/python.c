@@ -425,6 +425,24 @@ static PyObject *m_import_schema(PyObject *self, PyObject *capsule) {
 }
 
 /* ---- building ---- */
+/* Runs `expression` on a held array without the GIL. */
+#define WITHOUT_GIL(a, r, expression)        \
+  do {                                       \
+    cdv_array_ref(a);                        \
+    Py_BEGIN_ALLOW_THREADS r = (expression); \
+    Py_END_ALLOW_THREADS cdv_array_unref(a); \
+  } while (0)
+
+/* The core waits for a part whose event the whole does not have: done before, so that the GIL is not held. */
+static int wait_for_part(PyObject *part, const struct cdv_parts *p) {
+  struct cdv_array *a = array_of(part);
+  int r = 0;
+  if (!a) return -1;
+  if (a->root->own.sync_event && !p->sync_event) WITHOUT_GIL(a, r, cdv_event_wait_host(a));
+  if (r) raise_last();
+  return r ? -1 : 0;
+}
+
 /* build(schema, device_type, device_id, length, offset, null_count, buffers, children, dictionary, owner, sync_event,
  * level): buffers are addresses or handles (int or None), children and dictionary DeviceArrays. */
 static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
@@ -458,6 +476,9 @@ static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   PyObject *result = NULL;
   p.buffers = buffers;
   p.children = children;
+  for (int64_t i = 0; i < p.n_children; i++)
+    if (wait_for_part(PyTuple_GetItem(args[7], i), &p)) goto done;
+  if (args[8] != Py_None && wait_for_part(args[8], &p)) goto done;
   for (int64_t i = 0; i < p.n_buffers; i++) {
     PyObject *b = PyTuple_GetItem(args[6], i);
     buffers[i] = b == Py_None ? NULL : PyLong_AsVoidPtr(b);
@@ -557,14 +578,6 @@ static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None
   if (!p) return Py_BuildValue("OL", Py_None, 0LL);
   return Py_BuildValue("NL", PyLong_FromVoidPtr((void *)p), (long long)cdv_array_buffer_size(a, i));
 }
-
-/* Runs `expression` on a held array without the GIL. */
-#define WITHOUT_GIL(a, r, expression)        \
-  do {                                       \
-    cdv_array_ref(a);                        \
-    Py_BEGIN_ALLOW_THREADS r = (expression); \
-    Py_END_ALLOW_THREADS cdv_array_unref(a); \
-  } while (0)
 
 static PyObject *a_validate(PyObject *self, PyObject *level) {
   struct cdv_array *a = array_of(self);
