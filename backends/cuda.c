@@ -5,7 +5,7 @@
  * cdevice must live until what was allocated for it has been released. */
 #define RT_FAMILY "cuda"
 #define RT_N_KINDS 3
-typedef int rt_saved;
+typedef int rt_saved; /* the thread's capture mode, -1: as it was */
 #include "runtime.h"
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
@@ -36,6 +36,8 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
   X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                         \
   X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                 \
+  X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                  \
+  X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))          \
   X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))            \
   X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))           \
   X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                       \
@@ -53,7 +55,7 @@ static struct {
 #define CUDA_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&cu.name - (char *)&cu), needed},
 static _Atomic(void *) contexts[RT_DEVICES];
 
-enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_MEM_ATTACH_GLOBAL = 1 };
+enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_MEM_ATTACH_GLOBAL = 1, CU_CAPTURE_RELAXED = 2 };
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_DEVICE_ORDINAL = 9, CU_RANGE_START = 11, CU_RANGE_SIZE = 12 };
 
 static const rt_kind rt_kinds[RT_N_KINDS] = {
@@ -79,10 +81,12 @@ static int rt_load(cdevice_error *err) {
       cdevice_dl_load(&dl, rows, sizeof rows / sizeof *rows, &cu))
     return cdevice_backend_fail(err, ENODEV, 0, NULL, "no NVIDIA driver library; tried: %s", dl.tried);
   snprintf(rt_library, sizeof rt_library, "%s", dl.path);
-  int code = cu.Init(0);
+  int version = 0, code = cu.Init(0);
   if (code)
     return cdevice_backend_fail(err, rt_errno(code), code, rt_error_name(code), "the driver (%s) does not start: %s",
                                 rt_library, rt_error_text(code));
+  if (cu.DriverGetVersion) cu.DriverGetVersion(&version);
+  if (version < 12050) cu.CtxRecordEvent = NULL; /* a library may have a symbol that its driver does not serve */
   return 0;
 }
 
@@ -121,13 +125,16 @@ static int context_of(int device, void **out) {
 
 static int rt_enter(int device, rt_saved *saved) {
   void *context;
-  int code = context_of(device, &context);
-  *saved = 0;
-  return code ? code : cu.CtxPush(context);
+  int code = context_of(device, &context), mode = CU_CAPTURE_RELAXED;
+  *saved = -1;
+  if (!code) code = cu.CtxPush(context);
+  /* else asking an event ends the captures of other threads */
+  if (!code && cu.ExchangeCaptureMode && !cu.ExchangeCaptureMode(&mode)) *saved = mode;
+  return code;
 }
 static void rt_leave(rt_saved *saved) {
   void *context;
-  (void)saved;
+  if (*saved >= 0) cu.ExchangeCaptureMode(saved);
   cu.CtxPop(&context);
 }
 
@@ -153,8 +160,12 @@ static int rt_event_new(void **out) { return cu.EventCreate(out, CU_EVENT_DISABL
 static int rt_event_del(void *event) { return cu.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return cu.EventRecord(event, stream); }
 /* Of CUDA 12.5 and later; it takes in non-blocking streams too, and needs no handle that its owner may have destroyed. */
+static int rt_has_all(void) { return cu.CtxRecordEvent != NULL; }
 static int rt_event_rec_all(int device, void *event) {
-  return cu.CtxRecordEvent ? cu.CtxRecordEvent(atomic_load(&contexts[device]), event) : RT_NOT_SUPPORTED;
+  return cu.CtxRecordEvent(atomic_load(&contexts[device]), event);
+}
+static int rt_capture(void *stream, int *status) {
+  return cu.StreamIsCapturing ? cu.StreamIsCapturing(stream, status) : RT_NOT_SUPPORTED;
 }
 static int rt_event_ask(void *event) { return cu.EventQuery(event); }
 static int rt_event_sync(void *event) { return cu.EventSynchronize(event); }

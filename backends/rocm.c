@@ -5,7 +5,7 @@
  * AMD hardware. */
 #define RT_FAMILY "rocm"
 #define RT_N_KINDS 2
-typedef int rt_saved;
+typedef int rt_saved; /* the device << 2 | the thread's capture mode */
 #include "runtime.h"
 
 #define HIP_FUNCTIONS(X)                                                                \
@@ -28,6 +28,8 @@ typedef int rt_saved;
   X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
   X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
   X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
+  X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                 \
+  X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))         \
   X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))           \
   X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))       \
   X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
@@ -45,7 +47,7 @@ static struct {
 #define HIP_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&hip.name - (char *)&hip), needed},
 static int version;
 
-enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4 };
+enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4, HIP_CAPTURE_RELAXED = 2 };
 
 /* hipPointerAttribute_t from HIP 6 on. */
 typedef struct {
@@ -102,12 +104,17 @@ static int rt_describe(int device, cdevice_device_info *out) {
 }
 
 static int rt_enter(int device, rt_saved *saved) {
-  int code = hip.GetDevice(saved);
-  return code ? code : *saved == device ? 0 : hip.SetDevice(device);
+  int before = 0, mode = HIP_CAPTURE_RELAXED, code = hip.GetDevice(&before);
+  if (!code && before != device) code = hip.SetDevice(device);
+  /* else asking an event ends the captures of other threads */
+  if (!code && (!hip.ExchangeCaptureMode || hip.ExchangeCaptureMode(&mode))) mode = HIP_CAPTURE_RELAXED;
+  *saved = before << 2 | mode;
+  return code;
 }
 static void rt_leave(rt_saved *saved) {
-  int now;
-  if (!hip.GetDevice(&now) && now != *saved) hip.SetDevice(*saved);
+  int now, before = *saved >> 2, mode = *saved & 3;
+  if (hip.ExchangeCaptureMode) hip.ExchangeCaptureMode(&mode);
+  if (!hip.GetDevice(&now) && now != before) hip.SetDevice(before);
 }
 
 static int rt_malloc(int kind, size_t n, void **out) {
@@ -126,9 +133,15 @@ static int rt_memset(void *p, int byte, size_t n, void *stream) { return hip.Mem
 static int rt_event_new(void **out) { return hip.EventCreate(out, HIP_EVENT_DISABLE_TIMING); }
 static int rt_event_del(void *event) { return hip.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return hip.EventRecord(event, stream); }
+static int rt_has_all(void) { return 0; }
 static int rt_event_rec_all(int device, void *event) {
   (void)device, (void)event;
   return RT_NOT_SUPPORTED;
+}
+static int rt_capture(void *stream, int *status) {
+  int code = hip.StreamIsCapturing ? hip.StreamIsCapturing(stream, status) : RT_NOT_SUPPORTED;
+  if (code && hip.GetLastError) hip.GetLastError();
+  return code;
 }
 static int rt_event_ask(void *event) {
   int code = hip.EventQuery(event);

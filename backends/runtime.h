@@ -5,11 +5,13 @@
  * the GIL.
  *
  *   rt_load(err)                       loads the library, notes its path in rt_library; ENODEV where there is none
- *   rt_enter(device, &saved)           makes the device current, returns the vendor's code; rt_leave(saved) undoes it
+ *   rt_enter(device, &saved)           makes the device current and the thread's capture mode relaxed, returns the
+ *                                      vendor's code; rt_leave(saved) undoes both
  *   rt_malloc(kind, n, &p)  rt_mfree(kind, p)
  *   rt_memcpy(kind, host_kind, dst, src, n, stream)   rt_memset(p, byte, n, stream)
  *   rt_event_new(&e) rt_event_del(e) rt_event_rec(e, s) rt_event_ask(e) rt_event_sync(e)
- *   rt_event_rec_all(device, e)        records after the work of all streams of the device; 801: cannot
+ *   rt_has_all() rt_event_rec_all(device, e)   records after the work of all streams of the device, if it can
+ *   rt_capture(s, &status)             is the stream, or for the legacy one any that it follows, being captured?
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_call(s, fn, arg)
  *   rt_device_sync()                   waits for the current device
  *   rt_see(device, other)              lets the current device reach the other's memory itself, if it can
@@ -19,11 +21,17 @@
  *   rt_kinds[RT_N_KINDS]               {kind, device type, name, capabilities} of each table
  *
  * Freed blocks go into a pool: a synchronous free would wait for the device, and a stream-ordered one could overtake a
- * consumer on another stream.  A block that is given back carries an event that covers the whole device, where the
- * runtime can record one; else two, on the legacy default stream (which follows all blocking streams of the device) and
- * on the stream it was allocated for.  It is used again once they have passed, on any stream, and not before: to wait
- * for them on the new user's stream would tie that to everything else that runs.  A block for which nothing could be
- * recorded is not used again; it goes back to the vendor when memory is short, after a wait for the device.
+ * consumer on another stream.  A block is used again once the device has passed an event that was recorded after it was
+ * given back, on any stream, and not before: to wait for the event on the new user's stream would tie that to everything
+ * else that runs.  Where the runtime can record one event behind all streams, giving back calls nobody: the event is
+ * recorded when the pool has nothing ready, for all that was given back until then.  So a release is legal wherever it
+ * happens to come, in somebody's capture of a graph too, which such a record would end.  Elsewhere two are recorded at
+ * once, on the legacy default stream (which follows all blocking streams) and on the stream of the allocation, whose
+ * handle may be gone later.  Blocks behind which nothing can be recorded wait until something can, or until memory is
+ * short: then for the device.
+ *
+ * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
+ * others have by then.
  *
  * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on somebody's non-blocking stream is not covered,
  * and whether there is the one cannot be known before the start.  So the core keeps the source of a copy until the
@@ -38,8 +46,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* The error numbers that CUDA's driver, CUDA's runtime and HIP share. */
 enum {
@@ -58,6 +68,7 @@ enum {
   RT_MISMATCH = 803,
   RT_TOO_OLD = 804,
 };
+enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906 };
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
 typedef struct rt_kind {
@@ -81,7 +92,9 @@ static int rt_memset(void *p, int byte, size_t n, void *stream);
 static int rt_event_new(void **out);
 static int rt_event_del(void *event);
 static int rt_event_rec(void *event, void *stream);
+static int rt_has_all(void);
 static int rt_event_rec_all(int device, void *event);
+static int rt_capture(void *stream, int *status);
 static int rt_event_ask(void *event);
 static int rt_event_sync(void *event);
 static int rt_stream_wait(void *stream, void *event);
@@ -101,22 +114,28 @@ static const char *rt_error_text(int code);
 #define RT_WATCHES 8
 #define RT_STEPS 4 /* size classes between two powers of two */
 #define RT_SMALLEST 512
+#define RT_LARGE (1 << 20)
 #define RT_CLASSES (52 * RT_STEPS)
 #define RT_ODD RT_CLASSES /* the class of blocks of another size; nobody looks for one there */
 #define RT_MEMORY_KINDS 3
+
+typedef struct rt_mark { /* what the device must have passed before blocks are used again */
+  int refs, passed;
+  void *event[2]; /* NULL: none */
+} rt_mark;
 
 typedef struct rt_chunk { /* one allocation of the vendor's */
   struct rt_chunk *next;
   void *data;
   int64_t size;
-  void *stream;   /* it was allocated for */
-  void *event[2]; /* recorded when it was given back */
+  void *stream; /* it was allocated for */
+  rt_mark *mark;
   int kind, sort; /* sort: its size class */
 } rt_chunk;
 
 typedef struct rt_shelf {    /* what is in the pool of one size class */
   rt_chunk *ready;           /* free to use; newest first */
-  rt_chunk *waiting, **last; /* their events may not have passed; oldest first */
+  rt_chunk *waiting, **last; /* their marks may not have been passed; oldest first */
 } rt_shelf;
 
 /* A stream of our own that waits for an event and then calls.  One at a time: those behind it would wait for it too. */
@@ -131,7 +150,8 @@ enum { RT_IDLE, RT_TAKEN, RT_ARMED, RT_DEAD };
 static struct rt_state {
   pthread_mutex_t lock; /* never taken by the vendor's threads */
   rt_shelf shelves[RT_MEMORY_KINDS][RT_CLASSES + 1];
-  rt_chunk *lost; /* nothing could be recorded when they were given back */
+  rt_chunk *freed;   /* given back, nothing is recorded behind them yet */
+  rt_chunk *marking; /* one thread is recording behind these */
   int64_t live[RT_MEMORY_KINDS], peak[RT_MEMORY_KINDS];
   void *events[RT_EVENTS];
   int n_events;
@@ -181,6 +201,24 @@ static int rt_bad_device(cdevice_error *err, int64_t device) {
   if (rt_is_sticky(code)) rt_device_failed((int)rt_here); \
   rt_leave(&saved);                                       \
   return code ? rt_fail(err, code, doing) : 0
+
+/* 0, or why nothing may be put on the stream.  For the legacy stream asking is all that may be done while others that it
+ * follows are being captured: whatever is put on it ends their capture. */
+static int rt_captured(void *stream) {
+  int status = 0, code = rt_capture(stream, &status);
+  return code == RT_CAPTURED_BY_OTHERS ? code : !code && status ? RT_CAPTURED : 0;
+}
+
+#define RT_DURING_CAPTURE \
+  "the stream, or one that it follows, is being captured (do this before the capture, or give another stream)"
+#define RT_REFUSE_CAPTURED(stream, err)             \
+  do {                                              \
+    code = rt_captured(stream);                     \
+    if (code) {                                     \
+      rt_leave(&saved);                             \
+      return rt_fail(err, code, RT_DURING_CAPTURE); \
+    }                                               \
+  } while (0)
 
 /* ---- first use ---- */
 static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -261,70 +299,157 @@ static int rt_class(int64_t n, int64_t *size) {
   return sort < RT_CLASSES ? sort : RT_ODD;
 }
 
-static void rt_drop_events_locked(int device, rt_chunk *c) {
-  for (int i = 0; i < 2; i++) {
-    rt_event_put_locked(device, c->event[i]);
-    c->event[i] = NULL;
-  }
+static void rt_unmark_locked(int device, rt_chunk *c) {
+  rt_mark *m = c->mark;
+  c->mark = NULL;
+  if (!m || --m->refs) return;
+  for (int i = 0; i < 2; i++) rt_event_put_locked(device, m->event[i]);
+  free(m);
 }
 
-static int rt_chunk_ask(const rt_chunk *c) {
+static int rt_mark_ask(rt_mark *m) {
   int code = 0;
-  for (int i = 0; i < 2 && !code; i++)
-    if (c->event[i]) code = rt_event_ask(c->event[i]);
+  for (int i = 0; i < 2 && !code && !m->passed; i++)
+    if (m->event[i]) code = rt_event_ask(m->event[i]);
+  if (!code) m->passed = 1;
   return code;
+}
+
+static void rt_push(rt_chunk **list, rt_chunk *c) {
+  c->next = *list;
+  *list = c;
 }
 
 /* Makes ready what has passed, from the oldest on. */
 static void rt_collect_locked(int device, rt_shelf *s) {
-  struct rt_state *d = &rt_state[device];
   while (s->waiting) {
     rt_chunk *c = s->waiting;
-    int code = rt_chunk_ask(c);
+    int code = rt_mark_ask(c->mark);
     if (code == RT_NOT_READY) break;
     s->waiting = c->next;
-    rt_drop_events_locked(device, c);
-    rt_chunk **to = code ? &d->lost : &s->ready; /* an event that cannot be asked tells nothing */
-    c->next = *to;
-    *to = c;
+    rt_unmark_locked(device, c);
+    rt_push(code ? &rt_state[device].freed : &s->ready, c); /* an event that cannot be asked tells nothing */
   }
 }
 
-static rt_chunk *rt_take(int device, int kind, int sort) {
+static void rt_wait_for_mark_locked(int device, rt_chunk *c, rt_mark *m) {
+  rt_shelf *s = &rt_state[device].shelves[c->kind][c->sort];
+  c->mark = m;
+  m->refs++;
+  if (!s->waiting) s->last = &s->waiting;
+  c->next = NULL;
+  *s->last = c;
+  s->last = &c->next;
+}
+
+/* The legacy and the per-thread default stream: the latter is another one on the thread that gives a block back, and
+ * both are covered by the legacy stream. */
+static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
+
+static int rt_mark_one(int device, void **event, void *stream, int all) {
+  int code = rt_event_get(device, event);
+  if (!code) code = all ? rt_event_rec_all(device, *event) : rt_event_rec(*event, stream);
+  if (code && *event) {
+    rt_event_put(device, *event);
+    *event = NULL;
+  }
+  return code;
+}
+
+/* Records after whatever may still use memory that was allocated for `stream`.  Somebody's capture on a non-blocking
+ * stream cannot be seen, and recording behind all streams ends it. */
+static int rt_mark_now(int device, void *stream, void **first, void **second) {
+  int code = rt_captured(NULL);
+  if (code) return code;
+  if (rt_has_all()) return rt_mark_one(device, first, NULL, 1);
+  if (!rt_is_default(stream)) code = rt_captured(stream);
+  if (!code) code = rt_mark_one(device, first, NULL, 0);
+  if (!code && !rt_is_default(stream)) code = rt_mark_one(device, second, stream, 0);
+  if (code && *first) {
+    rt_event_put(device, *first);
+    *first = NULL;
+  }
+  return code;
+}
+
+/* One mark behind all that was given back since the last one; the code if there are some and it cannot be recorded.  By
+ * one thread at a time, and outside of the lock: a full queue of the device would hold up those who give back. */
+static int rt_mark_freed(int device) {
+  struct rt_state *d = &rt_state[device];
+  pthread_mutex_lock(&d->lock);
+  int some = d->freed && !d->marking, mine = some && rt_has_all();
+  if (mine) d->marking = d->freed, d->freed = NULL;
+  pthread_mutex_unlock(&d->lock);
+  if (!mine) return some ? RT_NOT_SUPPORTED : 0;
+  rt_mark *m = calloc(1, sizeof *m);
+  int code = m ? rt_mark_now(device, NULL, &m->event[0], &m->event[1]) : RT_OOM;
+  pthread_mutex_lock(&d->lock);
+  for (rt_chunk *c = d->marking, *next; c; c = next) {
+    next = c->next;
+    if (code)
+      rt_push(&d->freed, c);
+    else
+      rt_wait_for_mark_locked(device, c, m);
+  }
+  d->marking = NULL;
+  pthread_mutex_unlock(&d->lock);
+  if (code) free(m);
+  return code;
+}
+
+static int64_t rt_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* Looks again for up to so many nanoseconds while something of this size may come. */
+static rt_chunk *rt_take(int device, int kind, int sort, int64_t patience) {
   struct rt_state *d = &rt_state[device];
   rt_shelf *s = &d->shelves[kind][sort];
   if (sort == RT_ODD) return NULL;
-  pthread_mutex_lock(&d->lock);
-  if (!s->ready) rt_collect_locked(device, s);
-  rt_chunk *c = s->ready;
-  if (c) s->ready = c->next;
-  pthread_mutex_unlock(&d->lock);
-  return c;
+  for (int64_t begin = 0;;) {
+    pthread_mutex_lock(&d->lock);
+    if (!s->ready) rt_collect_locked(device, s);
+    rt_chunk *c = s->ready;
+    if (c) s->ready = c->next;
+    int none = !s->waiting;
+    pthread_mutex_unlock(&d->lock);
+    if (c || none || !patience) return c;
+    if (!begin) begin = rt_now();
+    if (rt_now() - begin > patience) return NULL;
+  }
 }
 
-/* Gives the pool back to the vendor; all: what the device may still use too, after waiting for it. */
-static void rt_trim_device(int device, int all) {
+/* Gives the pool back to the vendor; all: what the device may still use too, after waiting for it.  Returns whether
+ * some still wait. */
+static int rt_trim_device(int device, int all) {
   struct rt_state *d = &rt_state[device];
   rt_chunk *out = NULL, *late = NULL;
+  int waiting = 0;
   pthread_mutex_lock(&d->lock);
   for (int k = 0; k < RT_MEMORY_KINDS; k++)
     for (int i = 0; i <= RT_CLASSES; i++) {
       rt_shelf *s = &d->shelves[k][i];
       rt_collect_locked(device, s);
-      for (rt_chunk *c; (c = s->ready);) s->ready = c->next, c->next = out, out = c;
-      for (rt_chunk *c; all && (c = s->waiting);) s->waiting = c->next, c->next = late, late = c;
+      for (rt_chunk *c; (c = s->ready);) s->ready = c->next, rt_push(&out, c);
+      for (rt_chunk *c; all && (c = s->waiting);) {
+        s->waiting = c->next;
+        rt_unmark_locked(device, c);
+        rt_push(&late, c);
+      }
+      waiting |= s->waiting != NULL;
     }
-  for (rt_chunk *c; all && (c = d->lost);) d->lost = c->next, c->next = late, late = c;
+  for (rt_chunk *c; all && (c = d->freed);) d->freed = c->next, rt_push(&late, c);
   pthread_mutex_unlock(&d->lock);
   if (late) rt_device_sync();
   for (int turn = 0; turn < 2; turn++)
     for (rt_chunk *c = turn ? late : out, *next; c; c = next) {
       next = c->next;
-      for (int i = 0; i < 2; i++)
-        if (c->event[i]) rt_event_put(device, c->event[i]);
       rt_mfree(c->kind, c->data); /* on a failed device it fails as everything does */
       free(c);
     }
+  return waiting;
 }
 
 static void rt_sizes(int device, int kind, int64_t *pooled, int64_t *pending) {
@@ -337,8 +462,9 @@ static void rt_sizes(int device, int kind, int64_t *pooled, int64_t *pending) {
     for (rt_chunk *c = s->ready; c; c = c->next) *pooled += c->size;
     for (rt_chunk *c = s->waiting; c; c = c->next) *pending += c->size;
   }
-  for (rt_chunk *c = d->lost; c; c = c->next)
-    if (c->kind == kind) *pending += c->size;
+  for (int i = 0; i < 2; i++)
+    for (rt_chunk *c = i ? d->marking : d->freed; c; c = c->next)
+      if (c->kind == kind) *pending += c->size;
   pthread_mutex_unlock(&d->lock);
 }
 
@@ -357,44 +483,50 @@ static int rt_no_memory(cdevice_error *err, int code, int device, int kind, int6
                               (long long)rt_state[device].live[kind], (long long)pending, of);
 }
 
-/* Waits for the device only when memory is short. */
-static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
-  const rt_kind *k = self;
+/* What is ready, else what can be made ready at once, else new.  Waits for the device only when memory is short. */
+static int rt_get(const rt_kind *k, int64_t device, int64_t nbytes, void *stream, int refuse, cdevice_block *out,
+                  cdevice_error *err) {
   if (nbytes > INT64_MAX / 4)
     return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes are more than any device has", (long long)nbytes);
   RT_ENTER(device, err);
+  if (refuse) RT_REFUSE_CAPTURED(stream, err);
   struct rt_state *d = &rt_state[device];
   int64_t size;
   int sort = rt_class(nbytes, &size);
-  rt_chunk *c = rt_take((int)device, k->kind, sort);
+  rt_chunk *c = rt_take((int)device, k->kind, sort, 0);
+  if (!c && !rt_mark_freed((int)device) && size >= RT_LARGE) /* an idle device passes it before malloc returns */
+    c = rt_take((int)device, k->kind, sort, 50000);
   if (!c) {
-    c = calloc(1, sizeof *c);
-    if (!c) {
-      rt_leave(&saved);
-      return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
-    }
-    code = rt_malloc(k->kind, (size_t)size, &c->data);
-    if (code == RT_OOM) { /* once more with what the pool holds, and without rounding */
-      rt_trim_device((int)device, 1);
-      code = rt_malloc(k->kind, (size_t)size, &c->data);
+    void *data = NULL;
+    code = rt_malloc(k->kind, (size_t)size, &data);
+    if (code == RT_OOM) { /* once more, with what the pool holds */
+      rt_device_sync();
+      c = rt_take((int)device, k->kind, sort, 0);
+      if (!c) {
+        rt_trim_device((int)device, 1);
+        code = rt_malloc(k->kind, (size_t)size, &data);
+      }
       int64_t exact = (nbytes + RT_SMALLEST - 1) / RT_SMALLEST * RT_SMALLEST;
-      if (code == RT_OOM && exact < size) {
-        code = rt_malloc(k->kind, (size_t)exact, &c->data);
+      if (!c && code == RT_OOM && exact < size) {
+        code = rt_malloc(k->kind, (size_t)exact, &data);
         if (!code) size = exact, sort = RT_ODD;
       }
     }
-    if (code) {
-      free(c);
-      if (code != RT_OOM) {
-        RT_LEAVE(err, "allocating");
-      }
+    if (c) {
+      code = 0;
+    } else if (code == RT_OOM) {
       int r = rt_no_memory(err, code, (int)device, k->kind, nbytes, size);
       rt_leave(&saved);
       return r;
+    } else if (code) {
+      RT_LEAVE(err, "allocating");
+    } else if (!(c = calloc(1, sizeof *c))) {
+      rt_mfree(k->kind, data);
+      rt_leave(&saved);
+      return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+    } else {
+      *c = (rt_chunk){NULL, data, size, NULL, NULL, k->kind, sort};
     }
-    c->size = size;
-    c->kind = k->kind;
-    c->sort = sort;
   }
   c->next = NULL;
   c->stream = stream;
@@ -407,58 +539,32 @@ static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cd
   return 0;
 }
 
-/* The legacy and the per-thread default stream: the latter is another one on the thread that gives a block back, and
- * both are covered by the legacy stream. */
-static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
-
-static int rt_mark_one(int device, void **event, void *stream, int all) {
-  int code = rt_event_get(device, event);
-  if (!code) code = all ? rt_event_rec_all(device, *event) : rt_event_rec(*event, stream);
-  if (code && *event) {
-    rt_event_put(device, *event);
-    *event = NULL;
-  }
-  return code;
-}
-
-/* Records after whatever may still use memory that was allocated for `stream`. */
-static int rt_mark(int device, void *stream, void **first, void **second) {
-  int code = rt_mark_one(device, first, NULL, 1);
-  /* no such call, or not for this context */
-  if (code != RT_NOT_SUPPORTED && code != RT_INVALID && code != RT_BAD_CONTEXT && code != RT_BAD_HANDLE) return code;
-  code = rt_mark_one(device, first, NULL, 0);
-  if (!code && !rt_is_default(stream)) code = rt_mark_one(device, second, stream, 0);
-  if (code && *first) {
-    rt_event_put(device, *first);
-    *first = NULL;
-  }
-  return code;
+static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
+  return rt_get(self, device, nbytes, stream, 1, out, err);
 }
 
 static void rt_free(void *self, const cdevice_block *block) {
   (void)self;
   rt_chunk *c = block->opaque[0];
   rt_saved saved;
-  int device = (int)block->device_id;
+  int device = (int)block->device_id, code = RT_NOT_READY;
   struct rt_state *d = &rt_state[device];
+  rt_mark *m = NULL;
   if (!c) return; /* a view */
-  int entered = rt_enter(device, &saved),
-      code = entered ? entered : rt_mark(device, c->stream, &c->event[0], &c->event[1]);
-  if (!entered && rt_is_sticky(code)) rt_device_failed(device);
+  if (!rt_has_all() && !rt_enter(device, &saved)) {
+    m = calloc(1, sizeof *m);
+    code = m ? rt_mark_now(device, c->stream, &m->event[0], &m->event[1]) : RT_OOM;
+    if (rt_is_sticky(code)) rt_device_failed(device);
+    rt_leave(&saved);
+  }
   pthread_mutex_lock(&d->lock);
   d->live[c->kind] -= c->size;
-  if (code) { /* also when the runtime is shutting down: then the memory goes with it */
-    c->next = d->lost;
-    d->lost = c;
-  } else {
-    rt_shelf *s = &d->shelves[c->kind][c->sort];
-    if (!s->waiting) s->last = &s->waiting;
-    c->next = NULL;
-    *s->last = c;
-    s->last = &c->next;
-  }
+  if (code)
+    rt_push(&d->freed, c);
+  else
+    rt_wait_for_mark_locked(device, c, m);
   pthread_mutex_unlock(&d->lock);
-  if (!entered) rt_leave(&saved);
+  if (code) free(m);
 }
 
 static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak) {
@@ -466,6 +572,7 @@ static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *po
   rt_saved saved;
   *live = *pooled = *pending = *peak = 0;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
+  rt_mark_freed((int)device);
   rt_sizes((int)device, k->kind, pooled, pending);
   pthread_mutex_lock(&rt_state[device].lock);
   *live = rt_state[device].live[k->kind];
@@ -474,14 +581,13 @@ static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *po
   rt_leave(&saved);
 }
 
+/* What the device does not pass soon stays in the pool: nobody waits for long. */
 static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved saved;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
-  pthread_mutex_lock(&rt_state[device].lock);
-  int lost = rt_state[device].lost != NULL; /* only a wait tells when these have passed */
-  pthread_mutex_unlock(&rt_state[device].lock);
-  rt_trim_device((int)device, lost);
+  int wait = rt_mark_freed((int)device) && !rt_captured(NULL); /* only a wait tells when these have passed */
+  for (int64_t begin = rt_now(); rt_trim_device((int)device, wait) && rt_now() - begin < 1000000;) sched_yield();
   rt_leave(&saved);
 }
 
@@ -489,7 +595,7 @@ static int rt_mark_all(void *self, int64_t device, void *stream, cdevice_event *
                        cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
-  code = rt_mark((int)device, stream, &first->slot, &second->slot);
+  code = rt_mark_now((int)device, stream, &first->slot, &second->slot);
   if (first->slot) first->sync_event = &first->slot;
   if (second->slot) second->sync_event = &second->slot;
   RT_LEAVE(err, "recording an event");
@@ -507,11 +613,19 @@ static void rt_make_old_current(void *self, int64_t device, void *old) {
   rt_leave(&saved);
 }
 
+static int rt_usable(void *self, int64_t device, void *stream, cdevice_error *err) {
+  (void)self;
+  RT_ENTER(device, err);
+  RT_REFUSE_CAPTURED(stream, err);
+  rt_leave(&saved);
+  return 0;
+}
+
 /* Pinned memory, from the pool; it comes back when it is idle, so nothing is recorded. */
 static int rt_stage_alloc(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err) {
   static const rt_kind pinned = {RT_PINNED, 0, "", 0};
   (void)self;
-  return rt_alloc((void *)&pinned, device, nbytes, NULL, out, err);
+  return rt_get(&pinned, device, nbytes, NULL, 0, out, err);
 }
 static void rt_stage_free(void *self, const cdevice_block *block) {
   (void)self;
@@ -520,16 +634,16 @@ static void rt_stage_free(void *self, const cdevice_block *block) {
   pthread_mutex_lock(&d->lock);
   rt_shelf *s = &d->shelves[c->kind][c->sort];
   d->live[c->kind] -= c->size;
-  c->next = s->ready;
-  s->ready = c;
+  rt_push(&s->ready, c);
   pthread_mutex_unlock(&d->lock);
 }
 
 static const void *rt_extension(void *self, const char *id) {
   static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   static const cdevice_memory memory = {
-      sizeof memory, 0, rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc, rt_stage_free};
-  static const cdevice_memory host = {sizeof host, 0, rt_mark_all, rt_make_current, rt_make_old_current, NULL, NULL};
+      sizeof memory, 0, rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc, rt_stage_free, rt_usable};
+  static const cdevice_memory host = {sizeof host,         0,    rt_mark_all, rt_make_current,
+                                      rt_make_old_current, NULL, NULL,        rt_usable};
   const rt_kind *k = self;
   if (!strcmp(id, CDEVICE_POOL)) return &pool;
   if (!strcmp(id, CDEVICE_MEMORY)) return k->kind == RT_PINNED ? &host : &memory;
@@ -550,6 +664,7 @@ static int rt_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   const rt_kind *k = self;
   if (!n) return 0;
   RT_ENTER(kind == CDEVICE_COPY_D2H ? copies[0].src_device : copies[0].dst_device, err);
+  RT_REFUSE_CAPTURED(stream, err);
   int64_t i = 0;
   if (kind == CDEVICE_COPY_PEER) rt_see_once((int)rt_here, (int)copies[0].src_device);
   for (; !code && i < n; i++)
@@ -564,6 +679,7 @@ static int rt_fill(void *self, const cdevice_block *block, int64_t offset, int64
                    cdevice_error *err) {
   (void)self;
   RT_ENTER(block->device_id, err);
+  RT_REFUSE_CAPTURED(stream, err);
   code = rt_memset((char *)block->data + offset, byte, (size_t)nbytes, stream);
   RT_LEAVE(err, "filling");
 }
@@ -573,6 +689,7 @@ static int rt_record(void *self, int64_t device, void *stream, cdevice_event *ou
   (void)self;
   memset(out, 0, sizeof *out);
   RT_ENTER(device, err);
+  RT_REFUSE_CAPTURED(stream, err);
   code = rt_event_get((int)device, &out->slot);
   if (!code) {
     code = rt_event_rec(out->slot, stream);
@@ -613,7 +730,12 @@ static int rt_event_wait_host(void *self, int64_t device, void *sync_event, cdev
 static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
-  code = rt_stream_wait(stream, *(void **)sync_event);
+  if (rt_captured(stream)) { /* a graph cannot wait for what is outside of it, and need not for what has passed */
+    code = rt_event_ask(*(void **)sync_event);
+    if (code == RT_NOT_READY) RT_REFUSE_CAPTURED(stream, err);
+  } else {
+    code = rt_stream_wait(stream, *(void **)sync_event);
+  }
   RT_LEAVE(err, "making a stream wait for an event");
 }
 
@@ -697,6 +819,7 @@ static void rt_stream_destroy(void *self, int64_t device, void *stream) {
 static int rt_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
+  RT_REFUSE_CAPTURED(stream, err);
   code = rt_stream_sync(stream);
   RT_LEAVE(err, "waiting for a stream");
 }

@@ -1,10 +1,12 @@
 """Memory from other libraries' allocators. CUDA and ROCm on hostrt, the stand-in runtime in tests/hostrt."""
 
+import ctypes
 import gc
 import threading
 import weakref
 
 import pytest
+from captures import Vendor
 from standin import TYPES
 from test_hostrt import every_type, runtime  # noqa: F401 - fixtures
 from waiting import settle, until
@@ -133,6 +135,43 @@ def test_hostrt_where_nothing_can_be_recorded_the_memory_waits_for_the_next_allo
     settle()
     until(lambda: len(resource.back) == 1)
     del last
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@every_type
+def test_hostrt_nothing_is_taken_from_the_resource_for_a_stream_that_is_being_captured(
+    device,
+    blocking,
+    resource,
+    runtime,  # noqa: F811
+):
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    stream = vendor.stream(blocking)
+    with vendor.capture(stream):
+        with pytest.raises(cdevice.DeviceError, match="captured"):
+            cdevice.asarray([1]).to(device, stream=stream)
+    assert not resource.streams and not resource.out
+    vendor.close()
+
+
+@every_type
+def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_the_next_allocation(
+    device,
+    resource,
+    runtime,  # noqa: F811
+):
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    stream = vendor.stream(blocking=True)
+    there = cdevice.asarray([1]).to(device)
+    there.synchronize()
+    with vendor.capture(stream):
+        there.release()
+        settle()
+        assert not resource.back
+    last = cdevice.asarray([2]).to(device)
+    until(lambda: len(resource.back) == 1)
+    del last
+    vendor.close()
 
 
 class Broken:

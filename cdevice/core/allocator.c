@@ -87,6 +87,9 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   *loan = NULL;
   if (!atomic_load_explicit(&slot->supply, memory_order_relaxed))
     return b->alloc(b->self, device, nbytes, stream, out, err);
+  const cdevice_memory *m = cdv_memory_of(slot);
+  int r = m && m->struct_size >= sizeof *m && m->usable ? m->usable(b->self, device, stream, err) : 0;
+  if (r) return r;
   try_stuck();
   pthread_mutex_lock(&lock);
   struct cdv_supply *s = atomic_load(&slot->supply);
@@ -94,8 +97,8 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   pthread_mutex_unlock(&lock);
   if (!s) return b->alloc(b->self, device, nbytes, stream, out, err);
   struct cdv_loan *l = calloc(1, sizeof *l);
-  int r = l ? s->table.alloc(s->table.self, device, nbytes, stream, out, err)
-            : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+  r = l ? s->table.alloc(s->table.self, device, nbytes, stream, out, err)
+        : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
   if (!r && (r = misplaced(slot, device, nbytes, out, err))) s->table.free(s->table.self, out);
   if (r) {
     free(l);

@@ -456,6 +456,12 @@ def check_a_device_is_made_current_and_the_old_one_again(s):
     assert memory.enter(s.table.self, 4711, saved, s.ffi.NULL), "device 4711 was made current"
 
 
+@_check("memory")
+def check_the_default_stream_can_be_used(s):
+    memory = _memory(s, "usable")
+    assert memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL) == 0
+
+
 @_check("memory", 1, 100_000, 8 << 20)
 def check_staging_memory_is_the_hosts_and_copies_take_it(s, nbytes):
     memory = _memory(s, "stage_alloc", "stage_free")

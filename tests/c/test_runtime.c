@@ -179,8 +179,8 @@ static void test_classes(const cdevice_backend *b) {
   trim(b, 0);
 }
 
-/* Nothing could be recorded at the release, or what was recorded cannot be asked: the block is not used again, and
- * comes back to the vendor by a trim, which waits. */
+/* Nothing can be recorded behind a block, or what was recorded cannot be asked: it is not used again, and comes back to
+ * the vendor by a trim, which waits. */
 static void test_lost(const cdevice_backend *b, const char *record, const char *query) {
   for (int turn = 0; turn < 2; turn++) {
     cdevice_block x, y;

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import ctypes.util
 import os
+import threading
 
 import pytest
 
@@ -43,11 +44,24 @@ class Gate:
 
     @contextlib.contextmanager
     def held(self, table, stream=0):
+        """Fails, and does not hang, when what is done inside waits for the stream."""
         self.close_on(table, stream)
+        cell, late = self.cells[-1], threading.Event()
+
+        def open_late():
+            late.set()
+            self.libc.sem_post(cell)
+
+        timer = threading.Timer(15, open_late)
+        timer.start()
         try:
             yield
         finally:
-            self.libc.sem_post(self.cells[-1])
+            timer.cancel()
+            timer.join()
+            if not late.is_set():
+                self.libc.sem_post(cell)
+        assert not late.is_set(), "something waited for the stream that was held"
 
 
 @pytest.fixture(scope="session")

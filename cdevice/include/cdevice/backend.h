@@ -189,6 +189,9 @@ typedef struct cdevice_memory {
   /* Host memory that this device's copies are fastest with.  stage_free: the device is done with it. */
   int (*stage_alloc)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   void (*stage_free)(void *self, const cdevice_block *block);
+  /* May work be put on `stream` now?  Asked before another allocator gives memory for it (CUDA: not while the stream is
+   * being captured).  Added later: read it only where struct_size covers it. */
+  int (*usable)(void *self, int64_t device, void *stream, cdevice_error *err);
 } cdevice_memory;
 
 /* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
