@@ -153,6 +153,7 @@ static struct rt_state {
   rt_chunk *freed;   /* given back, nothing is recorded behind them yet */
   rt_chunk *marking; /* one thread is recording behind these */
   int64_t live[RT_MEMORY_KINDS], peak[RT_MEMORY_KINDS];
+  atomic_int held; /* how many say that nothing may be recorded behind all streams */
   void *events[RT_EVENTS];
   int n_events;
   rt_watch watches[RT_WATCHES];
@@ -356,10 +357,16 @@ static int rt_mark_one(int device, void **event, void *stream, int all) {
   return code;
 }
 
-/* Records after whatever may still use memory that was allocated for `stream`.  Somebody's capture on a non-blocking
- * stream cannot be seen, and recording behind all streams ends it. */
-static int rt_mark_now(int device, void *stream, void **first, void **second) {
+/* Why nothing may concern all streams now.  A capture on a non-blocking stream cannot be seen: those who know of one say
+ * so (hold). */
+static int rt_capturing(int device) {
   int code = rt_captured(NULL);
+  return !code && atomic_load(&rt_state[device].held) ? RT_CAPTURED : code;
+}
+
+/* Records after whatever may still use memory that was allocated for `stream`. */
+static int rt_mark_now(int device, void *stream, void **first, void **second) {
+  int code = rt_has_all() ? rt_capturing(device) : rt_captured(NULL);
   if (code) return code;
   if (rt_has_all()) return rt_mark_one(device, first, NULL, 1);
   if (!rt_is_default(stream)) code = rt_captured(stream);
@@ -500,10 +507,11 @@ static int rt_get(const rt_kind *k, int64_t device, int64_t nbytes, void *stream
     void *data = NULL;
     code = rt_malloc(k->kind, (size_t)size, &data);
     if (code == RT_OOM) { /* once more, with what the pool holds */
-      rt_device_sync();
+      int wait = !rt_capturing((int)device);
+      if (wait) rt_device_sync();
       c = rt_take((int)device, k->kind, sort, 0);
       if (!c) {
-        rt_trim_device((int)device, 1);
+        rt_trim_device((int)device, wait);
         code = rt_malloc(k->kind, (size_t)size, &data);
       }
       int64_t exact = (nbytes + RT_SMALLEST - 1) / RT_SMALLEST * RT_SMALLEST;
@@ -586,7 +594,7 @@ static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved saved;
   if (device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
-  int wait = rt_mark_freed((int)device) && !rt_captured(NULL); /* only a wait tells when these have passed */
+  int wait = rt_mark_freed((int)device) && !rt_capturing((int)device); /* only a wait tells when these have passed */
   for (int64_t begin = rt_now(); rt_trim_device((int)device, wait) && rt_now() - begin < 1000000;) sched_yield();
   rt_leave(&saved);
 }
@@ -611,6 +619,11 @@ static void rt_make_old_current(void *self, int64_t device, void *old) {
   rt_saved saved = (rt_saved)(intptr_t)old;
   (void)self, (void)device;
   rt_leave(&saved);
+}
+
+static void rt_hold(void *self, int64_t device, int change) {
+  (void)self;
+  if (device >= 0 && device < rt_devices) atomic_fetch_add(&rt_state[device].held, change);
 }
 
 static int rt_usable(void *self, int64_t device, void *stream, cdevice_error *err) {
@@ -641,9 +654,10 @@ static void rt_stage_free(void *self, const cdevice_block *block) {
 static const void *rt_extension(void *self, const char *id) {
   static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   static const cdevice_memory memory = {
-      sizeof memory, 0, rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc, rt_stage_free, rt_usable};
-  static const cdevice_memory host = {sizeof host,         0,    rt_mark_all, rt_make_current,
-                                      rt_make_old_current, NULL, NULL,        rt_usable};
+      sizeof memory, 0,         rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc,
+      rt_stage_free, rt_usable, rt_hold};
+  static const cdevice_memory host = {sizeof host, 0,    rt_mark_all, rt_make_current, rt_make_old_current,
+                                      NULL,        NULL, rt_usable,   rt_hold};
   const rt_kind *k = self;
   if (!strcmp(id, CDEVICE_POOL)) return &pool;
   if (!strcmp(id, CDEVICE_MEMORY)) return k->kind == RT_PINNED ? &host : &memory;

@@ -74,17 +74,22 @@ class Device:
         driver = ffi.string(out.driver).decode("utf-8", "replace")
         return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
 
-    def _pool(self):
-        from .errors import Unsupported
+    def _extension(self, name, pointer):
+        """The backend's table, started, and its extension of that name or NULL."""
         from .registry import need_backend
 
         need_backend(self._type)
         check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
         table = lib.cdv_backend_for(self._type)
-        found = table.extension(table.self, ffi.new("char[]", b"cdevice.pool/1"))
-        if not found:
+        return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
+
+    def _pool(self):
+        from .errors import Unsupported
+
+        table, pool = self._extension("cdevice.pool/1", "cdevice_pool *")
+        if not pool:
             raise Unsupported(f"{self} keeps no pool of memory")
-        return table, ffi.cast("cdevice_pool *", found)
+        return table, pool
 
     def memory(self):
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
@@ -99,6 +104,18 @@ class Device:
         """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
         table, pool = self._pool()
         pool.trim(table.self, self._id)
+
+    def capturing(self):
+        """A context manager: inside, a CUDA graph may be captured on a non-blocking stream (torch's are) while the
+        process releases and allocates memory of this device.
+
+        Such a capture cannot be seen from outside, and to record behind all streams would end it; so what is released
+        meanwhile is not used again before the end.  Does nothing for devices without graphs.  Raises
+        BackendUnavailable.
+        """
+        from .memory import Capturing
+
+        return Capturing(*self._extension("cdevice.memory/1", "cdevice_memory *"), self._id)
 
     @property
     def is_available(self):

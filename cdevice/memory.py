@@ -31,6 +31,21 @@ class _current:
             self.memory.leave(self.table.self, self.device_id, self.saved[0])
 
 
+class Capturing:
+    """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
+
+    def __init__(self, table, memory, device_id):
+        has = memory and memory.struct_size >= ffi.sizeof("cdevice_memory") and memory.hold
+        self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
+
+    def __enter__(self):
+        self._hold(1)
+
+    def __exit__(self, *exc):
+        self._hold(-1)
+        lib.cdv_retry_loans()
+
+
 class _Stream:
     """A raw handle in the forms in which other libraries take streams."""
 

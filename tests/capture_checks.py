@@ -132,9 +132,32 @@ def test_other_threads_allocate_and_wait_on_their_own_streams(device, vendor):
         work()
 
 
+@kinds
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL], ids=["global", "thread-local"])
+def test_where_the_capture_is_told_of_other_threads_release_and_allocate_at_will(device, vendor, blocking, mode):
+    d = cdevice.device(device)
+    stream, other = vendor.stream(blocking), vendor.stream()
+    source = cdevice.asarray(np.arange(300_000))
+
+    def work():
+        for _ in range(3):
+            there = source.to(device, stream=other)
+            assert there.to("cpu", stream=other).equals(source)
+            there.release()
+            d.memory()
+            d.trim()
+
+    work()
+    with d.capturing(), vendor.capture(stream, mode):
+        work()
+        elsewhere(work)
+    until(lambda: d.trim() or not (d.memory().pooled or d.memory().pending))
+
+
 def test_what_is_kept_for_a_consumer_is_given_back_during_the_capture(device, vendor, gate):
     stream, other = vendor.stream(), vendor.stream()
     arrays = [ready(device) for _ in range(12)]  # more than are watched at once: the others are asked about
+    settle()
     with gate(other):
         for a in arrays:
             a.record_use(other)

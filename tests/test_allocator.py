@@ -174,6 +174,25 @@ def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_th
     vendor.close()
 
 
+@every_type
+def test_hostrt_memory_released_during_a_capture_that_is_told_of_goes_back_at_its_end(device, resource, runtime):  # noqa: F811
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    stream = vendor.stream()
+    there = cdevice.asarray([1]).to(device)
+    there.synchronize()
+    with cdevice.device(device).capturing():
+        with vendor.capture(stream):
+            there.release()
+            settle()
+    until(lambda: len(resource.back) == 1)
+    vendor.close()
+
+
+def test_hostrt_devices_without_graphs_may_be_told_of_captures():
+    with cdevice.device("cpu").capturing():
+        assert cdevice.asarray([1]).to("cpu", copy=True).to_pylist() == [1]
+
+
 class Broken:
     def __init__(self, result):
         self.result, self.freed = result, 0

@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import gc
 
+import numpy as np
 import pytest
 from capture_checks import *  # noqa: F403 - the tests
 from captures import Vendor
 from standin import TYPES
 from waiting import settle
 
+import cdevice
 from cdevice._ext import lib
 
 
@@ -44,3 +46,27 @@ def gate(runtimes, device):
             runtime.open()
 
     return held
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed"])  # ROCm records at the release
+def test_hostrt_memory_that_is_short_in_a_capture_that_is_told_of_is_an_error_and_nobody_waits(
+    device, vendor, runtimes
+):
+    runtime, d = runtimes[device.split("_")[0]], cdevice.device(device)
+    stream, other = vendor.stream(), vendor.stream()
+    there = ready(device, 100_000)  # noqa: F405
+    settle()
+    d.trim()  # chunks that were staged through count as well
+    runtime.library.hostrt_limit(ctypes.c_int64(runtime.stats().live_bytes + 1000))
+    try:
+        with d.capturing(), vendor.capture(stream):
+            there.release()
+            blocks = runtime.stats().host_blocks
+            with pytest.raises(cdevice.OutOfMemory):
+                cdevice.asarray(np.arange(100_000)).to(device, stream=other)
+            assert runtime.stats().host_blocks == blocks
+        again = cdevice.asarray(np.arange(100_000)).to(device, stream=other)  # once it has ended, the old block is used
+        again.synchronize()
+    finally:
+        runtime.library.hostrt_limit(ctypes.c_int64(0))
+    again.release()

@@ -39,8 +39,6 @@ const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
   return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
 }
 
-static void try_stuck(void);
-
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   struct cdv_slot *slot;
   struct cdv_supply *s = NULL, *old;
@@ -58,7 +56,7 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   old = atomic_exchange(&slot->supply, s);
   pthread_mutex_unlock(&lock);
   supply_unref(old);
-  try_stuck();
+  cdv_retry_loans();
   return 0;
 }
 
@@ -90,7 +88,7 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   const cdevice_memory *m = cdv_memory_of(slot);
   int r = m && m->struct_size >= sizeof *m && m->usable ? m->usable(b->self, device, stream, err) : 0;
   if (r) return r;
-  try_stuck();
+  cdv_retry_loans();
   pthread_mutex_lock(&lock);
   struct cdv_supply *s = atomic_load(&slot->supply);
   if (s) atomic_fetch_add(&s->refs, 1);
@@ -171,7 +169,7 @@ void cdv_loan_end(struct cdv_loan *l) {
     go_on(&l->kept);
 }
 
-static void try_stuck(void) {
+void cdv_retry_loans(void) {
   pthread_mutex_lock(&lock);
   struct cdv_loan *l = stuck;
   stuck = NULL;

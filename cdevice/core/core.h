@@ -176,6 +176,7 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 /* ---- copy.c, reclaim.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
+void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
 /* ---- statistics, for leak checks ---- */
 int64_t cdv_live_arrays(void);

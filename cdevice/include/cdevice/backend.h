@@ -190,8 +190,11 @@ typedef struct cdevice_memory {
   int (*stage_alloc)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   void (*stage_free)(void *self, const cdevice_block *block);
   /* May work be put on `stream` now?  Asked before another allocator gives memory for it (CUDA: not while the stream is
-   * being captured).  Added later: read it only where struct_size covers it. */
+   * being captured).  This and what follows were added later: read them only where struct_size covers them. */
   int (*usable)(void *self, int64_t device, void *stream, cdevice_error *err);
+  /* 1 before and -1 after something that a record behind all streams would break and that the backend cannot see (CUDA:
+   * the capture of a graph on a non-blocking stream).  Until then nothing is recorded so. */
+  void (*hold)(void *self, int64_t device, int change);
 } cdevice_memory;
 
 /* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
