@@ -155,6 +155,46 @@ def test_torch_tensors_come_in_and_go_out_without_a_copy():
     assert int(torch.from_dlpack(there).sum()) == 499_500
 
 
+def test_a_torch_graph_reads_arrays_and_others_are_released_while_it_is_captured():
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU: pip install a torch that is built for CUDA")
+    read, old = (cdevice.asarray(np.arange(1000, dtype="f4")).to("cuda") for _ in range(2))
+    given = torch.from_dlpack(read)
+    torch.cuda.synchronize()
+    assert read.ready and old.ready
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = given * 2 + torch.from_dlpack(read)
+        old.release()
+        with pytest.raises(cdevice.DeviceError, match="captured"):
+            cdevice.asarray(np.arange(3)).to("cuda", stream=torch.cuda.current_stream())
+    graph.replay()
+    torch.cuda.synchronize()
+    assert out.tolist() == [3 * i for i in range(1000)]
+
+
+def test_a_cupy_graph_reads_arrays_and_others_are_released_while_it_is_captured():
+    cupy = pytest.importorskip("cupy", reason="pip install cupy-cuda13x")
+    if os.environ.get("CDEVICE_REHEARSAL"):
+        pytest.skip("cupy for CUDA needs the real driver")
+    read, old = (cdevice.asarray(np.arange(1000, dtype="f4")).to("cuda") for _ in range(2))
+    given = read.to_cupy()
+    out = given * 2  # compiled before the capture
+    cupy.cuda.runtime.deviceSynchronize()
+    assert read.ready and old.ready
+    out.fill(0)
+    with cupy.cuda.Stream() as stream:
+        stream.begin_capture()
+        cupy.multiply(given, 2, out=out)
+        old.release()
+        with pytest.raises(cdevice.DeviceError, match="captured"):
+            cdevice.asarray(np.arange(3)).to("cuda")
+        stream.end_capture().launch()
+        stream.synchronize()
+    assert out.get().tolist() == [2 * i for i in range(1000)]
+
+
 def test_the_exit_is_quiet_with_everything_still_alive():
     code = (
         "import cdevice; a = cdevice.asarray([1, 2]).to('cuda'); b = cdevice.asarray(list(range(9))).to('cuda_host');"
