@@ -89,6 +89,18 @@ def rows(rounds, big=1 << 30):
         bare_pageable,
         lambda: array.to("cuda").synchronize(),
     )
+    threads = lib.cdv_copy_threads(0)
+
+    def by_one(run):
+        lib.cdv_copy_threads(1)
+        run()
+        lib.cdv_copy_threads(threads)
+
+    def shared(title, run):
+        if threads > 1:
+            at_least(f"{title}, {threads} copying threads beside one", 1, lambda: by_one(run), run)
+
+    shared("the same", lambda: array.to("cuda").synchronize())
 
     # a wide batch
     columns = [np.arange(10_000) for _ in range(1000)]
@@ -114,6 +126,7 @@ def rows(rounds, big=1 << 30):
 
     beside = "cupy.asarray each" if cupy is not None else "cuMemAlloc and copy each"
     at_least(f"1000 columns x 10000 rows, beside {beside}", 5, bare_wide, lambda: batch.to("cuda").synchronize())
+    shared("the same", lambda: batch.to("cuda").synchronize())
 
     def at_most(title, limit, run, after=lambda: None, n=256):
         best = float("inf")

@@ -59,6 +59,24 @@ def test_hostrt_every_layout_comes_back_equal(device, name, runtime):
         assert half.to(f"{device}:1").to("cpu").equals(rows[rows.length // 2 :], nans_equal=True)
 
 
+@every_type
+def test_hostrt_large_copies_that_threads_share_arrive_whole(device, runtime):
+    n = 300_000
+    rng = np.random.default_rng(3)
+    words = pa.array([f"{i:x}" * (i % 7) if i % 5 else None for i in range(n)])
+    table = pa.record_batch(
+        {"a": rng.integers(0, 1 << 60, n), "w": words, "b": rng.random(n) < 0.5, "f": rng.random(n)}
+    )
+    source, before = cdevice.asarray(table), lib.cdv_copy_threads(4)
+    try:
+        for rows in (source, source[1001:]):
+            there = rows.to(device)
+            assert there.to("cpu", copy=True).equals(rows)
+            assert there[7:].to("cpu", copy=True).equals(rows[7:])
+    finally:
+        lib.cdv_copy_threads(before)
+
+
 @pytest.mark.parametrize("device", ["cuda"])
 @pytest.mark.parametrize("target", ["rocm", "cuda_host", "cuda_managed:1", "rocm_host"])
 def test_hostrt_arrays_move_between_types_and_vendors(device, target, runtime):

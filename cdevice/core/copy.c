@@ -175,6 +175,7 @@ static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
 struct drain {
   struct cdv_stage stage;
   cdevice_copy *parts;
+  struct cdv_move *moves;
   int64_t n;
   cdevice_event event;
   bool pending;
@@ -189,7 +190,10 @@ static int drain_out(struct plan *p, struct drain *d) {
   b->event_destroy(b->self, p->from_device, &d->event);
   if (r) return backend_error(p, p->from, r, &err, "reading from the device");
   for (int64_t i = 0, at = 0; i < d->n; at += d->parts[i++].nbytes)
-    memcpy((char *)d->parts[i].dst + d->parts[i].dst_offset, d->stage.memory + at, (size_t)d->parts[i].nbytes);
+    d->moves[i] = (struct cdv_move){.dst = (char *)d->parts[i].dst + d->parts[i].dst_offset,
+                                    .src = d->stage.memory + at,
+                                    .nbytes = d->parts[i].nbytes};
+  cdv_move(d->moves, (size_t)d->n);
   return 0;
 }
 
@@ -228,8 +232,9 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
   if (size > total) size = total;
   for (int k = 0; !r && k < (size < total ? 2 : 1); k++) {
     r = cdv_stage_get(p->from, p->from_device, size, &drains[k].stage);
-    drains[k].parts = malloc((size_t)n * 2 * sizeof(cdevice_copy));
-    if (!r && !drains[k].parts) r = cdv_fail_memory(n, "a copy");
+    drains[k].parts = malloc((size_t)n * 2 * sizeof *drains[k].parts);
+    drains[k].moves = malloc((size_t)n * sizeof *drains[k].moves);
+    if (!r && !(drains[k].parts && drains[k].moves)) r = cdv_fail_memory(n, "a copy");
   }
   for (int turn = 0; !r && i < n; turn ^= size < total) {
     r = drain_out(p, &drains[turn]);
@@ -241,6 +246,7 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
     if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
     cdv_stage_put(&drains[k].stage);
     free(drains[k].parts);
+    free(drains[k].moves);
   }
   return r;
 }
@@ -592,7 +598,8 @@ static int send(struct plan *p, const cdevice_copy *copies, int64_t n, int kind)
 /* Fills stage bytes [0, n) with the target's bytes [at, at + n); pieces [i, end) overlap it in order. */
 static int fill_stage(struct plan *p, struct cdv_stage *s, int64_t at, int64_t n, size_t *from_piece) {
   cdevice_copy *reads = NULL;
-  size_t n_reads = 0, room = 0;
+  struct cdv_move *moves = NULL;
+  size_t n_reads = 0, n_moves = 0, room = 0, room_for_moves = 0, first = *from_piece;
   int r = 0;
   size_t i = *from_piece;
   for (; !r && i < p->n_pieces; i++) {
@@ -606,8 +613,8 @@ static int fill_stage(struct plan *p, struct cdv_stage *s, int64_t at, int64_t n
     if (!x->src) {
       memset(s->memory + put, 0, (size_t)m);
     } else if (x->on_host) {
-      memcpy(s->memory + put, (const char *)x->src + x->from + skip, (size_t)m);
-      adjust(x, s->memory + put, m);
+      r = grow((void **)&moves, &room_for_moves, n_moves + 1, sizeof *moves);
+      if (!r) moves[n_moves++] = (struct cdv_move){s->memory + put, (const char *)x->src + x->from + skip, m, 0};
     } else {
       r = grow((void **)&reads, &room, n_reads + 1, sizeof *reads);
       if (!r) reads[n_reads++] = (cdevice_copy){s->memory + put, 0, -1, x->src, x->from + skip, p->from_device, m};
@@ -615,12 +622,13 @@ static int fill_stage(struct plan *p, struct cdv_stage *s, int64_t at, int64_t n
     if (x->at + x->nbytes > at + n) break; /* continued in the next chunk */
   }
   *from_piece = i;
+  if (!r) cdv_move(moves, n_moves);
   if (!r && n_reads) r = read_back(p, reads, (int64_t)n_reads);
   free(reads);
-  /* rebased pieces that came from the device */
-  for (size_t k = 0; !r && n_reads && k < p->n_pieces; k++) {
+  free(moves);
+  for (size_t k = first; !r && k < p->n_pieces && k <= i; k++) {
     struct piece *x = &p->pieces[k];
-    if (x->on_host || !x->rebase || x->at >= at + n || x->at + x->nbytes <= at) continue;
+    if (!x->staged || !x->src || x->at >= at + n || x->at + x->nbytes <= at) continue;
     int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
     if (m > n - put) m = n - put;
     adjust(x, s->memory + put, m);

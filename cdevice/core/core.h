@@ -175,6 +175,7 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
 /* ---- copy.c, reclaim.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
+int cdv_copy_threads(int n);           /* that share a large copy; sets it when > 0, gives the old number */
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
 void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
@@ -498,6 +499,16 @@ bool cdv_stage_pins(struct cdv_slot *slot); /* has it host memory that its copie
 int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_stage *out);
 /* The device is done with it.  A chunk without memory is legal. */
 void cdv_stage_put(struct cdv_stage *stage);
+
+/* ---- move.c ---- */
+struct cdv_move {
+  char *dst;
+  const char *src;
+  int64_t nbytes;
+  int64_t at; /* set by cdv_move */
+};
+/* As memcpy for each in turn; sources and targets may not overlap.  Large ones are shared with helping threads. */
+void cdv_move(struct cdv_move *moves, size_t n);
 
 /* ---- allocator.c ---- */
 struct cdv_loan;

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int failures;
 #define CHECK(x)                                              \
@@ -15,6 +17,62 @@ static int failures;
       failures++;                                             \
     }                                                         \
   } while (0)
+
+/* ---- copies in host memory ---- */
+static void *move_much(void *seed_) {
+  unsigned seed = *(unsigned *)seed_;
+  const int64_t most = 3 << 20;
+  unsigned char *src = malloc(most), *dst = malloc(most), *want = malloc(most);
+  for (int64_t i = 0; i < most; i++) src[i] = (unsigned char)(i * 31 + (i >> 8));
+  for (int turn = 0; turn < 12; turn++) {
+    struct cdv_move moves[40];
+    int64_t at = 0;
+    size_t n = 0;
+    memset(dst, 0xEE, most);
+    memset(want, 0xEE, most);
+    for (; n < 40 && at < most; n++) { /* with gaps, some of no bytes, turns of one large one between them */
+      int64_t gap = rand_r(&seed) % 100, size = turn % 3 ? rand_r(&seed) % 200000 : most, from;
+      if (rand_r(&seed) % 8 == 0 && turn % 3) size = 0;
+      at += gap;
+      if (at > most) at = most;
+      if (size > most - at) size = most - at;
+      from = size < most ? rand_r(&seed) % (most - size + 1) : 0;
+      moves[n] = (struct cdv_move){(char *)dst + at, (char *)src + from, size, 0};
+      memcpy(want + at, src + from, (size_t)size);
+      at += size;
+    }
+    cdv_move(moves, n);
+    CHECK(!memcmp(dst, want, most));
+  }
+  free(src);
+  free(dst);
+  free(want);
+  return NULL;
+}
+
+static void test_moves(void) {
+  unsigned seeds[3] = {1, 2, 3};
+  int before = cdv_copy_threads(4);
+  CHECK(before >= 1 && cdv_copy_threads(0) == 4);
+  cdv_move(NULL, 0);
+  move_much(&seeds[0]);
+  pthread_t t[3];
+  for (int i = 0; i < 3; i++) CHECK(!pthread_create(&t[i], NULL, move_much, &seeds[i]));
+  for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
+#ifndef __SANITIZE_THREAD__ /* it forbids threads in a child */
+  fflush(NULL);
+  pid_t child = fork();
+  if (!child) {
+    move_much(&seeds[1]);
+    _exit(cdv_copy_threads(0) == 4 && !failures ? 0 : 1);
+  }
+  int status = 1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+#endif
+  CHECK(cdv_copy_threads(1) == 4);
+  move_much(&seeds[2]);
+  cdv_copy_threads(before);
+}
 
 /* ---- formats ---- */
 static void test_formats(void) {
@@ -282,6 +340,7 @@ int main(void) {
   CHECK(cdv_load_builtin("cpu", 0) == 0);
   CHECK(cdv_load_builtin("cpu", 0) == EEXIST);
   CHECK(cdv_load_builtin("no such", 0) == ENOENT);
+  test_moves();
   test_formats();
   test_bitmaps();
   for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, churn, NULL);
