@@ -272,14 +272,16 @@ static int rt_event_get(int device, void **out) {
   return *out ? 0 : rt_event_new(out);
 }
 
-/* Recording it again is legal while others wait for its old record. */
-static void rt_event_put_locked(int device, void *event) {
+/* Recording it again is legal while others wait for its old record.  0: there are enough. */
+static int rt_event_keep_locked(int device, void *event) {
   struct rt_state *d = &rt_state[device];
-  if (!event) return;
-  if (d->n_events < RT_EVENTS)
-    d->events[d->n_events++] = event;
-  else
-    rt_event_del(event);
+  if (d->n_events == RT_EVENTS) return 0;
+  d->events[d->n_events++] = event;
+  return 1;
+}
+
+static void rt_event_put_locked(int device, void *event) {
+  if (event && !rt_event_keep_locked(device, event)) rt_event_del(event);
 }
 
 static void rt_event_put(int device, void *event) {
@@ -719,9 +721,14 @@ static int rt_record(void *self, int64_t device, void *stream, cdevice_event *ou
 static void rt_event_destroy(void *self, int64_t device, cdevice_event *event) {
   (void)self;
   rt_saved saved;
-  if (!event->slot || device < 0 || device >= rt_devices || rt_enter((int)device, &saved)) return;
-  rt_event_put((int)device, event->slot); /* recording it again is legal while others wait for the old record */
-  rt_leave(&saved);
+  if (!event->slot || device < 0 || device >= rt_devices) return;
+  pthread_mutex_lock(&rt_state[device].lock);
+  int kept = rt_event_keep_locked((int)device, event->slot);
+  pthread_mutex_unlock(&rt_state[device].lock);
+  if (!kept && !rt_enter((int)device, &saved)) {
+    rt_event_del(event->slot);
+    rt_leave(&saved);
+  }
   event->slot = NULL;
 }
 

@@ -15,4 +15,9 @@ def check(code):
         _native.raise_last()
 
 
-__all__ = ["_native", "check", "ffi", "lib"]
+def as_address(pointer):
+    """The address that an int or a cffi pointer is."""
+    return pointer if isinstance(pointer, int) else int(ffi.cast("uintptr_t", pointer))
+
+
+__all__ = ["_native", "as_address", "check", "ffi", "lib"]

@@ -19,8 +19,8 @@ import weakref
 from types import GeneratorType
 
 from ._core import check, ffi, lib
-from ._ext import _native
-from .convert import _address, asarray
+from ._ext import _native, as_address
+from .convert import asarray
 from .errors import StreamError
 from .schema import _decode_metadata, _encode_metadata, asschema
 
@@ -556,7 +556,7 @@ def produce(source, handler, *, schema=None, device=None, stream=None, metadata=
     if isinstance(handler, Consumer):
         consumer, address = handler, handler.handler_address
     else:
-        consumer, address = None, _address(handler)
+        consumer, address = None, as_address(handler)
     if not address:
         raise ValueError("the address of the handler is NULL")
     face = ffi.cast("struct ArrowAsyncDeviceStreamHandler *", address)

@@ -1,6 +1,8 @@
 """DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
 
-from ._ext import _native
+from ._ext import _native, as_address
+
+_Device = None
 
 
 class DeviceArray(_native.Array):
@@ -27,9 +29,10 @@ class DeviceArray(_native.Array):
     @property
     def device(self):
         """The :class:`Device` the buffers live on."""
-        from ._device import Device
-
-        return Device(self.device_type_id, self.device_id)
+        global _Device
+        if _Device is None:
+            from ._device import Device as _Device  # once: an import statement takes as long as the rest
+        return _Device(self.device_type_id, self.device_id)
 
     @property
     def device_type(self):
@@ -272,9 +275,7 @@ class DeviceArray(_native.Array):
     def export_to_c(self, array, schema=None):
         """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
         pointer), writing over what is there; their ``release`` is then the holder's to call."""
-        from .convert import _address
-
-        self._export_structs(_address(array), 0 if schema is None else _address(schema))
+        self._export_structs(as_address(array), 0 if schema is None else as_address(schema))
 
     # ---- life ----
     def __enter__(self):

@@ -153,11 +153,12 @@ def rows(rounds, big=1 << 30):
     small = cdevice.asarray(np.arange(100)).to("cuda")
     small.synchronize()
     event, struct = ffi.new("cdevice_event *"), ffi.new("struct ArrowDeviceArray *")
+    array_of_it = ffi.addressof(struct, "array")
 
     def exported(_):
         table.event_record(table.self, 0, ffi.NULL, event, ffi.NULL)
         small.export_to_c(struct)
-        struct.array.release(ffi.addressof(struct, "array"))
+        array_of_it.release(array_of_it)
         table.event_destroy(table.self, 0, event)
 
     at_most("allocate 4 KiB from the pool", 1e-6, from_pool, give_back)

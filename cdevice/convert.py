@@ -2,7 +2,7 @@
 
 import sys
 
-from ._ext import _native, ffi
+from ._ext import _native, as_address, ffi
 from .array import DeviceArray
 from .schema import Schema, asschema
 
@@ -14,11 +14,7 @@ def import_from_c(array, schema, validate="structure"):
 
     Moves out of both structs (their ``release`` becomes NULL); on an error they are untouched.
     """
-    return _native.import_structs(_address(schema), _address(array), validate)
-
-
-def _address(pointer):
-    return pointer if isinstance(pointer, int) else int(ffi.cast("uintptr_t", pointer))
+    return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
 def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="structure"):
@@ -217,7 +213,7 @@ def from_buffers(
     if keep:
         need_reaper()
     if event is not None:
-        event = _address(event) or None
+        event = as_address(event) or None
     return _native.build(
         asschema(schema),
         type_id,

@@ -2,9 +2,9 @@
 
 from itertools import chain
 
-from ._ext import _native
+from ._ext import _native, as_address
 from .array import DeviceArray
-from .convert import _address, asarray
+from .convert import asarray
 from .schema import asschema
 
 
@@ -61,7 +61,7 @@ class DeviceArrayStream(_native.Stream):
 
     def export_to_c(self, address):
         """Moves this stream into the ArrowDeviceArrayStream at ``address`` (int or cffi pointer), writing over it."""
-        self._export_struct(_address(address), False)
+        self._export_struct(as_address(address), False)
 
     def __enter__(self):
         return self
@@ -85,7 +85,7 @@ def import_stream_from_c(address, *, validate="structure"):
 
     Moves out of the struct.  Calls its get_schema; when that fails, the stream is released and StreamError raised.
     """
-    return _native.import_stream_struct(_address(address), False, validate)
+    return _native.import_stream_struct(as_address(address), False, validate)
 
 
 def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate="structure"):
