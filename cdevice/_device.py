@@ -4,8 +4,13 @@ Not "device.py": importing a submodule of that name would put the module where t
 """
 
 from ._ext import check, ffi, lib
+from ._later import Later
+
+_registry = Later("cdevice.registry")
+_types = Later("cdevice.device_types")
 
 _CPU, _CUDA = 1, 2
+_known = {}  # text -> Device
 
 
 def type_name(type_id):
@@ -13,10 +18,8 @@ def type_name(type_id):
     backend = lib.cdv_backend_for(type_id)
     if backend:
         return ffi.string(backend.name).decode()
-    from .device_types import DeviceType
-
     try:
-        return DeviceType(type_id).name.lower()
+        return _types.DeviceType(type_id).name.lower()
     except ValueError:
         return str(type_id)
 
@@ -44,10 +47,8 @@ class Device:
     @property
     def type(self):
         """The :class:`DeviceType`, or the int of a type without a name there."""
-        from .device_types import DeviceType
-
         try:
-            return DeviceType(self._type)
+            return _types.DeviceType(self._type)
         except ValueError:
             return self._type
 
@@ -64,21 +65,16 @@ class Device:
     @property
     def info(self):
         """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError."""
-        from .device_types import DeviceInfo
-        from .registry import need_backend
-
-        need_backend(self._type)
+        _registry.need_backend(self._type)
         out = ffi.new("cdevice_device_info *")
         check(lib.cdv_device_info(self._type, self._id, out))
         text = ffi.string(out.name).decode("utf-8", "replace")
         driver = ffi.string(out.driver).decode("utf-8", "replace")
-        return DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
+        return _types.DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
 
     def _extension(self, name, pointer):
         """The backend's table, started, and its extension of that name or NULL."""
-        from .registry import need_backend
-
-        need_backend(self._type)
+        _registry.need_backend(self._type)
         check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
         table = lib.cdv_backend_for(self._type)
         return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
@@ -93,12 +89,10 @@ class Device:
 
     def memory(self):
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
-        from .device_types import MemoryInfo
-
         table, pool = self._pool()
         values = [ffi.new("int64_t *") for _ in range(4)]
         pool.statistics(table.self, self._id, *values)
-        return MemoryInfo(*(v[0] for v in values))
+        return _types.MemoryInfo(*(v[0] for v in values))
 
     def trim(self):
         """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
@@ -121,10 +115,9 @@ class Device:
     def is_available(self):
         """True when a backend serves this device here.  Starts it; does not raise."""
         from .errors import Error
-        from .registry import need_backend
 
         try:
-            need_backend(self._type)
+            _registry.need_backend(self._type)
             out = ffi.new("int64_t *")
             check(lib.cdv_device_count(self._type, out))
         except Error:
@@ -154,15 +147,10 @@ def _type_of_word(word):
     word = word.lower().replace("-", "_")
     if word.isdigit():
         return int(word)
-    from .device_types import DeviceType
-
     try:
-        return int(DeviceType[word.upper()])
+        return int(_types.DeviceType[word.upper()])
     except KeyError:
-        pass
-    from .registry import type_of_name
-
-    return type_of_name(word)
+        return _registry.type_of_name(word)
 
 
 def device(spec):
@@ -174,6 +162,9 @@ def device(spec):
     if isinstance(spec, Device):
         return spec
     if isinstance(spec, str):
+        known = _known.get(spec)
+        if known is not None:
+            return known
         word, colon, digits = spec.strip().partition(":")
         if not word.replace("_", "").replace("-", "").isalnum() or (colon and not digits.removeprefix("-").isdigit()):
             raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
@@ -181,7 +172,11 @@ def device(spec):
         type_id = _type_of_word(word)
         if number is not None and number < 0 and type_id != _CPU:
             raise ValueError(f"{spec!r}: device numbers start at 0")
-        return Device(type_id, number)
+        out = Device(type_id, number)
+        fixed = word.isdigit() or word.upper().replace("-", "_") in _types.DeviceType.__members__
+        if fixed and len(_known) < 256:  # a plug-in's name may pass to another
+            _known[spec] = out
+        return out
     if isinstance(spec, tuple) and len(spec) == 2:
         return Device(*spec)
     if isinstance(spec, int) and not isinstance(spec, bool):
@@ -203,14 +198,13 @@ def devices(type=None):
     then BackendUnavailable says why.
     """
     from .errors import BackendUnavailable
-    from .registry import all_types, need_backend
 
     wanted = None if type is None else _type_of_word(type) if isinstance(type, str) else int(type)
     found = []
-    for type_id in all_types() if wanted is None else [wanted]:
+    for type_id in _registry.all_types() if wanted is None else [wanted]:
         count = ffi.new("int64_t *")
         try:
-            need_backend(type_id)
+            _registry.need_backend(type_id)
             check(lib.cdv_device_count(type_id, count))
         except BackendUnavailable:
             if wanted is not None:

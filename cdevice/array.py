@@ -1,8 +1,17 @@
 """DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
 
 from ._ext import _native, as_address
+from ._later import Later
 
-_Device = None
+_device = Later("cdevice._device")
+_registry = Later("cdevice.registry")
+_values = Later("cdevice.values")
+_waiting = Later("cdevice.waiting")
+_numpy = Later("cdevice.interop.numpy")
+_pyopencl = Later("cdevice.interop.pyopencl")
+_cupy = Later("cdevice.interop.cupy")
+_cuda = Later("cdevice.interop.cuda")
+_dlpack = Later("cdevice.interop.dlpack")
 
 
 class DeviceArray(_native.Array):
@@ -29,10 +38,7 @@ class DeviceArray(_native.Array):
     @property
     def device(self):
         """The :class:`Device` the buffers live on."""
-        global _Device
-        if _Device is None:
-            from ._device import Device as _Device  # once: an import statement takes as long as the rest
-        return _Device(self.device_type_id, self.device_id)
+        return _device.Device(self.device_type_id, self.device_id)
 
     @property
     def device_type(self):
@@ -101,10 +107,8 @@ class DeviceArray(_native.Array):
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
         Python's types cannot hold (year 0, a nanosecond where pandas is missing).
         """
-        from .values import to_pylist
-
         self._readable("to_pylist()")
-        return to_pylist(self)
+        return _values.to_pylist(self)
 
     def to_numpy(self):
         """A numpy array: a read-only view for fixed-width types without nulls, fixed-size lists of them having more
@@ -112,18 +116,14 @@ class DeviceArray(_native.Array):
 
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read.
         """
-        from .interop.numpy import to_numpy
-
-        return to_numpy(self)
+        return _numpy.to_numpy(self)
 
     def to_pyopencl(self, queue=None):
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
 
         ``queue``: its later work waits for the data on the device; None: the host waits.  Raises CannotExport.
         """
-        from .interop.pyopencl import to_pyopencl
-
-        return to_pyopencl(self, queue)
+        return _pyopencl.to_pyopencl(self, queue)
 
     def to_cupy(self, stream=None):
         """A cupy array on the same memory, which keeps this array; for fixed-width types without nulls, and fixed-size
@@ -132,9 +132,7 @@ class DeviceArray(_native.Array):
         ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
         Work that still reads it when the cupy array goes is told by :meth:`record_use`.  Raises CannotExport.
         """
-        from .interop.cupy import to_cupy
-
-        return to_cupy(self, stream)
+        return _cupy.to_cupy(self, stream)
 
     def to_hip(self, stream=None):
         """A hip-python DeviceArray on the same memory, for fixed-width types without nulls on ROCm.
@@ -142,9 +140,7 @@ class DeviceArray(_native.Array):
         ``stream``: its later work waits for the data; None: the host waits.  hip-python's objects own nothing: this
         array must be kept for as long as the result is used.  Raises CannotExport.
         """
-        from .interop.cupy import to_hip
-
-        return to_hip(self, stream)
+        return _cupy.to_hip(self, stream)
 
     @property
     def __cuda_array_interface__(self):
@@ -154,15 +150,11 @@ class DeviceArray(_native.Array):
         Where the data is not ready, the legacy default stream waits for it and is named as ``stream``. The dict keeps
         no owner: this object must outlive the use.
         """
-        from .interop.cuda import export_interface
-
-        return export_interface(self)
+        return _cuda.export_interface(self)
 
     def __dlpack_device__(self):
         """(DLPack device type, number): the ArrowDeviceType; number 0 for memory that the CPU can read."""
-        from .interop.dlpack import device_of
-
-        return device_of(self)
+        return _dlpack.device_of(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The DLPack protocol, for fixed-width numbers without nulls, fixed-size lists of them having more dimensions;
@@ -172,9 +164,7 @@ class DeviceArray(_native.Array):
         host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)
         copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError).
         """
-        from .interop.dlpack import export
-
-        return export(self, stream, max_version, dl_device, copy)
+        return _dlpack.export(self, stream, max_version, dl_device, copy)
 
     def __array__(self, dtype=None, copy=None):
         import numpy
@@ -222,24 +212,19 @@ class DeviceArray(_native.Array):
 
         ``timeout``: seconds; TimeoutError after it.  Raises DeviceError when the work before the event failed.
         """
-        from .waiting import wait_host
-
-        wait_host(self, timeout)
+        if not self.ready:
+            _waiting.wait_host(self, timeout)
 
     def wait(self, stream):
         """Makes ``stream`` (of this array's device) wait for the data; the host does not wait where the device can."""
-        from .registry import stream_handle
-
-        self._wait_stream(self.device_type_id, stream_handle(self.device_type_id, stream))
+        kind = self.device_type_id
+        self._wait_stream(kind, _registry.stream_handle(kind, stream))
 
     def record_use(self, stream):
         """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
         even when the array is released before.  Needed only for streams that its producer cannot know."""
-        from ._core import need_reaper
-        from .registry import stream_handle
-
-        need_reaper()
-        self._record_use(stream_handle(self.device_type_id, stream))
+        _core.need_reaper()
+        self._record_use(_registry.stream_handle(self.device_type_id, stream))
 
     # ---- moving ----
     def to(self, device, *, stream=None, copy=None):
@@ -255,21 +240,16 @@ class DeviceArray(_native.Array):
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
         OutOfMemory; the source is untouched by an error.
         """
-        from ._device import device as as_device
-        from .registry import need_backend, stream_and_owner
-
-        target = as_device(device)
+        target = _device.device(device)
         here = self.device_type_id
-        need_backend(target.type_id)
-        need_backend(here)
+        _registry.need_backend(target.type_id)
+        _registry.need_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
         owner = here if target.type_id == 1 else target.type_id
         if here == 1:
-            from ._core import need_reaper
-
-            need_reaper()  # the source may be given back by a thread that never saw Python
-        return self._copy(target.type_id, target.id, *stream_and_owner(owner, stream), bool(copy))
+            _core.need_reaper()  # the source may be given back by a thread that never saw Python
+        return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
 
     # ---- C ----
     def export_to_c(self, array, schema=None):
@@ -296,9 +276,7 @@ class DeviceArray(_native.Array):
         return reduce(self, protocol)
 
     def __repr__(self):
-        from .values import describe
-
-        return describe(self)
+        return _values.describe(self)
 
 
 from . import _core as _core  # noqa: E402 - tells C of the classes, whichever module was imported first

@@ -3,10 +3,25 @@
 import sys
 
 from ._ext import _native, as_address, ffi
+from ._later import Later
 from .array import DeviceArray
 from .schema import Schema, asschema
 
+_device = Later("cdevice._device")
+_core = Later("cdevice._core")
+_cuda = Later("cdevice.interop.cuda")
+_dlpack = Later("cdevice.interop.dlpack")
+_encode = Later("cdevice.encode")
+_formats = Later("cdevice.interop.formats")
+_frames = Later("cdevice.interop.frames")
+_memory = Later("cdevice.memory")
+_numpy = Later("cdevice.interop.numpy")
+_pyopencl = Later("cdevice.interop.pyopencl")
+_stream = Later("cdevice.stream")
+
 import_capsules = _native.import_capsules
+
+MAKERS = {}  # exact type -> function(object, schema or None, copy), entered by the module that knows the type
 
 
 def import_from_c(array, schema, validate="structure"):
@@ -39,9 +54,7 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
         if copy and not fresh:
             return out.to(out.device, stream=stream, copy=True)
         return out
-    from ._device import device as as_device
-
-    target = as_device(device)
+    target = _device.device(device)
     if copy is False and target != out.device:
         raise ValueError(f"the data is on {out.device}: copy=False cannot bring it to {target}")
     return out.to(target, stream=stream, copy=True if copy and not fresh else None)
@@ -53,6 +66,10 @@ def _from_object(obj, want, copy, validate):
         if want is not None:
             _require(obj, want)
         return obj, False
+    maker = MAKERS.get(type(obj))
+    if maker is not None:
+        out = maker(obj, want, copy)
+        return (out if want is None else retyped(out, want)), bool(copy)
     for name in ("__arrow_c_device_array__", "__arrow_c_array__"):
         method = getattr(obj, name, None)
         if method is not None:
@@ -63,36 +80,22 @@ def _from_object(obj, want, copy, validate):
                 _require(out, want)
             return out, False
     if type(obj).__module__.split(".")[0] == "numpy" and hasattr(obj, "__array_interface__") and hasattr(obj, "dtype"):
-        from .interop.numpy import from_numpy
-
-        out = from_numpy(obj, want, copy=copy)
-        return (out if want is None else _retyped(out, want)), bool(copy)
+        out = _numpy.from_numpy(obj, want, copy=copy)
+        return (out if want is None else retyped(out, want)), bool(copy)
     if type(obj).__module__.split(".")[0] == "pyopencl":
-        from .interop.pyopencl import from_pyopencl
-
-        return from_pyopencl(obj, want), False
+        return _pyopencl.from_pyopencl(obj, want), False
     if hasattr(obj, "__cuda_array_interface__"):
-        from .interop.cuda import import_interface
-
-        return import_interface(obj, want), False
+        return _cuda.import_interface(obj, want), False
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
-        from .interop.dlpack import from_dlpack
-
-        return from_dlpack(obj, want, validate, copy)
+        return _dlpack.from_dlpack(obj, want, validate, copy)
     if not isinstance(obj, (list, tuple, range, bytes, bytearray, memoryview)):
-        from .interop.frames import only_array, stream_method
-
-        method = stream_method(obj)
+        method = _frames.stream_method(obj)
         if method is not None:
-            from .stream import stream_of
-
-            return only_array(stream_of(method, want, validate), type(obj).__name__), False
+            return _frames.only_array(_stream.stream_of(method, want, validate), type(obj).__name__), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")
-        from .encode import from_list
-
-        return from_list(list(obj), want), True
+        return _encode.from_list(list(obj), want), True
     try:
         data = memoryview(obj)
     except TypeError:
@@ -109,7 +112,7 @@ def _require(out, want):
         raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here")
 
 
-def _retyped(out, want):
+def retyped(out, want):
     """A primitive array under another type of the same width (int64 as timestamp), or as its own."""
     if out.schema.equals(want):
         return out
@@ -121,11 +124,10 @@ def _retyped(out, want):
         or "b" in (out._format, want.format)
     ):
         _require(out, want)
-    from .interop.numpy import _DTYPES
 
     def width(f):
-        if f in _DTYPES:
-            return int(_DTYPES[f][1:])
+        if f in _formats.DTYPES:
+            return int(_formats.DTYPES[f][1:])
         return {"tdD": 4, "tdm": 8, "tts": 4, "ttm": 4, "tiM": 4, "tiD": 8, "tin": 16}.get(f, 8 if f[0] == "t" else 0)
 
     if width(out._format) != width(want.format) or not width(want.format):
@@ -163,7 +165,7 @@ def _from_memory(obj, data, want, copy):
     if copy:
         obj = bytes(data)
     out = from_buffers(Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0)
-    return out if want is None else _retyped(out, want)
+    return out if want is None else retyped(out, want)
 
 
 # ---- from parts ----
@@ -189,13 +191,9 @@ def from_buffers(
     a recorded event of that device, in memory that ``owner`` keeps.
     Raises InvalidArray where buffers, lengths and type do not fit, ArgumentError for parts on two devices.
     """
-    from ._core import need_reaper
-    from ._device import device as as_device
-    from .memory import address_of
-
     type_id, number = (1, -1)
     if device is not None:
-        place = as_device(device)
+        place = _device.device(device)
         type_id, number = place.type_id, place.id
     keep, addresses = [] if owner is None else [owner], []
     for b in buffers:
@@ -203,15 +201,14 @@ def from_buffers(
             addresses.append(b)
             continue
         if type_id != 1:
-            addresses.append(address_of(b))
+            addresses.append(_memory.address_of(b))
             keep.append(b)
             continue
-        memory = ffi.from_buffer(b)  # holds the export of the buffer protocol
+        memory, address = address_of_buffer(b)
         keep.append(memory)
-        # an empty buffer has no address of its own, and a missing one would be refused
-        addresses.append(int(ffi.cast("uintptr_t", memory)) or _empty_address())
+        addresses.append(address)
     if keep:
-        need_reaper()
+        _core.need_reaper()
     if event is not None:
         event = as_address(event) or None
     return _native.build(
@@ -231,7 +228,11 @@ def from_buffers(
 
 
 _zeros = ffi.new("char[64]")
+_empty = int(ffi.cast("uintptr_t", _zeros))
 
 
-def _empty_address():
-    return int(ffi.cast("uintptr_t", _zeros))
+def address_of_buffer(obj):
+    """(what holds the export of its buffer protocol, the address)"""
+    memory = ffi.from_buffer(obj)
+    # an empty buffer has no address of its own, and a missing one would be refused
+    return memory, int(ffi.cast("uintptr_t", memory)) or _empty

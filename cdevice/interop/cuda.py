@@ -3,6 +3,12 @@
 import sys
 
 from .._ext import check, ffi, lib
+from ..convert import from_buffers, retyped
+from ..errors import DeviceError, InvalidArray
+from ..registry import need_backend
+from ..schema import Schema
+from .formats import DTYPES, FORMATS
+from .tensor import count, nested, values_of
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
 _LEGACY = 1  # the legacy default stream in the interface and in DLPack
@@ -19,11 +25,8 @@ def _vendor(obj):
 
 
 def export_interface(array):
-    from .numpy import _DTYPES
-    from .tensor import values_of
-
     array, shape, nulls = values_of(array)
-    dtype = _DTYPES.get(array._format)
+    dtype = DTYPES.get(array._format)
     if array.device_type_id not in (_CUDA, _MANAGED) or dtype is None or array.schema.dictionary is not None:
         raise AttributeError("__cuda_array_interface__: only fixed-width arrays on CUDA have it")
     if nulls:
@@ -44,7 +47,7 @@ def export_interface(array):
     }
 
 
-class _Owner:
+class Owner:
     """What an imported array keeps: the object, and an event recorded on the stream that it named."""
 
     def __init__(self, obj, table, device, stream):
@@ -55,8 +58,6 @@ class _Owner:
                 table.self, device, ffi.cast("void *", 0 if stream == _LEGACY else stream), self.event, err
             )
             if code:
-                from ..errors import DeviceError
-
                 name = ffi.string(table.name).decode()
                 raise DeviceError(
                     f"{name}: recording an event on the array's stream: {ffi.string(err.message).decode()}"
@@ -74,17 +75,10 @@ def import_interface(obj, schema=None):
     The event is recorded on the stream that the object names. The memory must not be written while the array lives.
     Raises ValueError for masks, strides and types that Arrow has not, InvalidArray for memory that CUDA does not know.
     """
-    from ..convert import _retyped, from_buffers
-    from ..errors import InvalidArray
-    from ..registry import need_backend
-    from ..schema import Schema
-    from .numpy import _FORMATS
-    from .tensor import count, nested
-
     d = obj.__cuda_array_interface__
     typestr, shape = d["typestr"], tuple(d["shape"])
     typestr = {"B": "|u1", "b": "|i1"}.get(typestr, typestr)  # hip-python's bytes
-    format = _FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
+    format = FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
     if format is None:
         raise ValueError(f"arrays of {typestr} have no Arrow type")
     if d.get("mask") is not None:
@@ -112,7 +106,7 @@ def import_interface(obj, schema=None):
         kind, device, behind = where[0], number[0], nbytes[0]
         if 0 <= behind < values * size:
             raise InvalidArray(f"{values} values need {values * size} bytes, there are {behind} at {address:#x}")
-    owner = _Owner(obj, table, device, d.get("stream"))
+    owner = Owner(obj, table, device, d.get("stream"))
     out = from_buffers(
         Schema.make(format),
         values,
@@ -123,4 +117,4 @@ def import_interface(obj, schema=None):
         event=owner.event.sync_event or None,
     )
     out = nested(out, shape)
-    return out if schema is None else _retyped(out, schema)
+    return out if schema is None else retyped(out, schema)

@@ -7,13 +7,13 @@ _CUDA, _ROCM, _MANAGED = 2, 10, 13
 
 def _values(array, types, what):
     """(address of the first value, bytes, numpy's type string, shape)"""
-    from .numpy import _DTYPES
+    from .formats import DTYPES
     from .tensor import values_of
 
     array, shape, nulls = values_of(array)
     if array.device_type_id not in types:
         raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
-    dtype = _DTYPES.get(array._format)
+    dtype = DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
         raise CannotExport(f"{array.type} is no {what} array; its buffers have addresses")
     if nulls:

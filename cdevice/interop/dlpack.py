@@ -1,7 +1,11 @@
 """DLPack, in and out."""
 
+from .._core import need_reaper
 from .._ext import _native, check, ffi, lib
+from ..convert import retyped
 from ..errors import ArgumentError, CannotExport
+from ..registry import need_backend
+from .cuda import Owner
 
 _READ_ONLY, _COPIED = 1, 2
 _CPU = 1
@@ -59,10 +63,6 @@ def from_dlpack(obj, schema=None, validate="structure", copy=None):
     was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for other
     strides and for types that Arrow has not.
     """
-    from .._core import need_reaper
-    from ..convert import _retyped
-    from .cuda import _Owner
-
     kind, number = obj.__dlpack_device__()
     kind = int(kind)
     arguments = {} if kind not in _DEFAULT_STREAM else {"stream": _DEFAULT_STREAM[kind]}
@@ -72,11 +72,9 @@ def from_dlpack(obj, schema=None, validate="structure", copy=None):
         capsule = obj.__dlpack__(**arguments)
     owner = event = None
     if kind in _DEFAULT_STREAM:
-        from ..registry import need_backend
-
         need_backend(kind)
         check(lib.cdv_device_count(kind, ffi.new("int64_t *")))
-        owner = _Owner(None, lib.cdv_backend_for(kind), number, _DEFAULT_STREAM[kind])
+        owner = Owner(None, lib.cdv_backend_for(kind), number, _DEFAULT_STREAM[kind])
         event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
     need_reaper()
     try:
@@ -85,5 +83,5 @@ def from_dlpack(obj, schema=None, validate="structure", copy=None):
         out = _through_numpy(obj, schema) if kind == _CPU and copy is not False else None
         if out is None:
             raise
-        return out if schema is None else _retyped(out, schema), True
-    return out if schema is None else _retyped(out, schema), False
+        return out if schema is None else retyped(out, schema), True
+    return out if schema is None else retyped(out, schema), False

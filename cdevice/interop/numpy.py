@@ -1,31 +1,26 @@
 """numpy arrays in and out."""
 
-from ..buffer import view
+import numpy
 
-_FORMATS = {
-    "i1": "c",
-    "u1": "C",
-    "i2": "s",
-    "u2": "S",
-    "i4": "i",
-    "u4": "I",
-    "i8": "l",
-    "u8": "L",
-    "f2": "e",
-    "f4": "f",
-    "f8": "g",
-}
-_DTYPES = {v: k for k, v in _FORMATS.items()}
+from .._core import need_reaper
+from .._ext import _native
+from ..buffer import view
+from ..convert import MAKERS, address_of_buffer, from_buffers
+from ..schema import Schema
+from .formats import FORMATS
+from .tensor import nested, values_of
+
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+# what is taken and given as it is, without a look at its values
+_SCHEMAS = {numpy.dtype(k): Schema.make(v) for k, v in FORMATS.items()}
+_PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
 
 
 def _format_of(dtype):
     """Arrow format of a numpy dtype whose bytes can be used as they are; None: there is none."""
     if dtype.kind in "iuf" and dtype.isnative:
-        return _FORMATS.get(dtype.str[1:])
+        return FORMATS.get(dtype.str[1:])
     if dtype.kind in "mM" and dtype.isnative:
-        import numpy
-
         unit, count = numpy.datetime_data(dtype)
         if count == 1 and unit in _UNITS:
             return f"ts{_UNITS[unit]}:" if dtype.kind == "M" else f"tD{_UNITS[unit]}"
@@ -42,11 +37,6 @@ def from_numpy(array, schema=None, *, copy=None):
     A structured array becomes a struct, a masked array keeps its mask as nulls.  copy=False raises where a
     copy is needed.
     """
-    import numpy
-
-    from ..convert import from_buffers
-    from ..schema import Schema
-
     if array.ndim == 0:
         raise TypeError("a zero-dimensional numpy array has no rows")
     mask = None
@@ -58,8 +48,6 @@ def from_numpy(array, schema=None, *, copy=None):
     if array.ndim > 1:
         if not array.flags.c_contiguous:
             array = _copied(array, copy, "its memory is not contiguous")
-        from .tensor import nested
-
         return nested(from_numpy(array.reshape(-1), copy=copy), array.shape)
     if array.dtype.fields:
         names = array.dtype.names
@@ -103,17 +91,10 @@ def from_numpy(array, schema=None, *, copy=None):
 def _copied(array, copy, why):
     if copy is False:
         raise ValueError(f"the numpy array must be copied: {why}")
-    import numpy
-
     return numpy.array(array, order="C")
 
 
 def _primitive(array, format, mask=None, length=None):
-    import numpy
-
-    from ..convert import from_buffers
-    from ..schema import Schema
-
     validity = None
     if mask is not None and mask.any():
         validity = numpy.packbits(~mask, bitorder="little")
@@ -127,36 +108,47 @@ def _primitive(array, format, mask=None, length=None):
     )
 
 
+def _shared(a, dtype):
+    """The rows of a fixed-width array, read-only."""
+    if not a.length:
+        return numpy.empty(0, dtype)
+    data = view(a, *a._buffer(1))
+    return numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
+
+
 def to_numpy(a):
     """See DeviceArray.to_numpy."""
-    import numpy
-
-    a._readable("to_numpy()")
     f = a._format
+    a._readable("to_numpy()")
+    plain = _PLAIN.get(f)
+    if plain is not None and a.null_count == 0 and a._schema.dictionary is None:
+        return _shared(a, plain)
     if f.startswith("+w:"):
-        from .tensor import values_of
-
         values, shape, nulls = values_of(a)
         out = None if nulls else to_numpy(values)
         if out is not None and out.dtype != object:
             return out.reshape(shape)
-    dtype = None
-    if a._schema.dictionary is None:
-        dtype = _DTYPES.get(f)
-        if f.startswith(("ts", "tD")) and (f.startswith("tD") or not f[4:]):
+    if f.startswith(("ts", "tD")) and (f.startswith("tD") or not f[4:]) and a._schema.dictionary is None:
+        if a.null_count == 0:
             unit = {"s": "s", "m": "ms", "u": "us", "n": "ns"}[f[2]]
-            dtype = f"{'M' if f[1] == 's' else 'm'}8[{unit}]"
-    if dtype is not None and a.null_count == 0:
-        dtype = numpy.dtype(dtype)
-        data = view(a, *a._buffer(1))
-        return (
-            numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
-            if a.length
-            else numpy.empty(0, dtype)
-        )
+            return _shared(a, numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{unit}]"))
     values = a.to_pylist()
     out = numpy.empty(len(values), dtype=object)
     out[:] = values
     if f == "b" and a.null_count == 0:
         return out.astype(bool)
     return out
+
+
+def _from_ndarray(array, schema, copy):
+    """What ``asarray`` calls for numpy's own class: most arrays need no second look."""
+    known = _SCHEMAS.get(array.dtype)
+    flags = array.flags
+    if known is None or schema is not None or copy or array.ndim != 1 or not (flags.c_contiguous and flags.aligned):
+        return from_numpy(array, schema, copy=copy)
+    memory, address = address_of_buffer(array)
+    need_reaper()
+    return _native.build(known, 1, -1, len(array), 0, 0, (None, address), (), None, (memory,), None, "structure")
+
+
+MAKERS[numpy.ndarray] = _from_ndarray

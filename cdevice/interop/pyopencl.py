@@ -30,7 +30,7 @@ def from_pyopencl(obj, schema=None):
     import numpy
     import pyopencl
 
-    from ..convert import _retyped, from_buffers
+    from ..convert import from_buffers, retyped
     from ..errors import ArgumentError
     from ..schema import Schema
     from .numpy import _format_of
@@ -65,7 +65,7 @@ def from_pyopencl(obj, schema=None):
         event=None if marker is None else ctypes.addressof(owner.cell),
     )
     out = nested(out, memory.shape)
-    return out if schema is None else _retyped(out, schema)
+    return out if schema is None else retyped(out, schema)
 
 
 def _order(array, queue):
@@ -92,12 +92,12 @@ def to_pyopencl(array, queue=None):
     """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
     same memory."""
     from ..errors import CannotExport
-    from .numpy import _DTYPES
+    from .formats import DTYPES
     from .tensor import values_of
 
     _require_opencl(array)
     array, shape, nulls = values_of(array)
-    dtype = _DTYPES.get(array._format)
+    dtype = DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
         raise CannotExport(f"{array.type} is no pyopencl array; take array.buffers[i].to_pyopencl()")
     if nulls:

@@ -1,5 +1,8 @@
 """Fixed-size lists of numbers as tensors of several dimensions, and back."""
 
+from ..convert import from_buffers
+from ..schema import Schema
+
 
 def values_of(array):
     """(the array of values below fixed-size lists inside one another, shape, may there be nulls?)
@@ -16,9 +19,6 @@ def values_of(array):
 
 def nested(values, shape):
     """The array of this shape over an array of its values: each dimension behind the first is a list."""
-    from ..convert import from_buffers
-    from ..schema import Schema
-
     for axis in range(len(shape) - 1, 0, -1):
         values = from_buffers(
             Schema.make(f"+w:{shape[axis]}", children=[values.schema.with_name("item")]),

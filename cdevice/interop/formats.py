@@ -1,0 +1,16 @@
+"""Arrow's formats of the numbers that tensors hold, by their type strings in numpy's interfaces."""
+
+FORMATS = {
+    "i1": "c",
+    "u1": "C",
+    "i2": "s",
+    "u2": "S",
+    "i4": "i",
+    "u4": "I",
+    "i8": "l",
+    "u8": "L",
+    "f2": "e",
+    "f4": "f",
+    "f8": "g",
+}
+DTYPES = {v: k for k, v in FORMATS.items()}
