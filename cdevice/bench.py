@@ -15,6 +15,7 @@ arro3 has no device interface: its column shows ``__arrow_c_array__``, marked ``
 import argparse
 import array
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.metadata
@@ -66,6 +67,9 @@ class Library:
     def importer(self, batch=False):
         """(schema capsule, array capsule) -> object whose layout has been verified"""
 
+    def from_numpy(self):
+        """int64 numpy array -> array without a copy"""
+
 
 class CDevice(Library):
     name = dist = module = "cdevice"
@@ -83,6 +87,9 @@ class CDevice(Library):
     def importer(self, batch=False):
         return self.lib.import_capsules  # validate="structure" is its default
 
+    def from_numpy(self):
+        return self.lib.asarray
+
 
 class PyArrow(Library):
     name = dist = module = "pyarrow"
@@ -96,6 +103,9 @@ class PyArrow(Library):
 
     def importer(self, batch=False):
         return (self.lib.RecordBatch if batch else self.lib.Array)._import_from_c_device_capsule
+
+    def from_numpy(self):
+        return self.lib.array
 
 
 class NanoArrow(Library):
@@ -122,6 +132,9 @@ class NanoArrow(Library):
         take = self.lib.CDeviceArray._import_from_c_capsule
         return lambda schema, arr: take(schema, arr).view()  # the view is what checks
 
+    def from_numpy(self):
+        return self.na.c_array
+
 
 class Arro3(Library):
     name, dist, module = "arro3", "arro3-core", "arro3.core"
@@ -139,6 +152,9 @@ class Arro3(Library):
 
     def importer(self, batch=False):
         return (self.lib.RecordBatch if batch else self.lib.Array).from_arrow_pycapsule
+
+    def from_numpy(self):
+        return self.lib.Array.from_numpy
 
 
 LIBRARIES = {cls.name: cls for cls in (CDevice, PyArrow, NanoArrow, Arro3)}
@@ -309,6 +325,16 @@ def build_rows(libs):
     cells = row("int64 round trip, checked", 5)
     for n, lib in libs.items():
         cells[n] = Cell(n, roundtrip(lib.exporter(arrays[n]), lib.importer()))
+
+    try:
+        import numpy
+    except ImportError:
+        pass
+    else:
+        given = numpy.arange(NROWS)
+        cells = row("numpy array in")
+        for n, lib in libs.items():
+            cells[n] = Cell(n, functools.partial(lib.from_numpy(), given))
 
     for ncols in WIDTHS:
         batches = {n: lib.batch(ncols, values) for n, lib in libs.items()}
