@@ -7,6 +7,7 @@ import ctypes
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -680,6 +681,46 @@ else: raise AssertionError("it works?")
 assert not cdevice.device("rocm_host").is_available
 """,
         CDEVICE_HIP_LIBRARY=name,
+    )
+
+
+def nvidias_library():
+    """A path or a name, and the library; CDEVICE_TEST_LIBCUDA names one that is unpacked somewhere."""
+    for name in (os.environ.get("CDEVICE_TEST_LIBCUDA"), "libcuda.so.1"):
+        try:
+            library = ctypes.CDLL(name) if name else None
+        except OSError:
+            continue
+        if library is not None and not hasattr(library, "hostrt_face"):
+            return name, library
+    return None, None
+
+
+def test_cuda_nvidias_own_library_without_a_device_is_unavailable_and_says_why(hostrt):
+    name, library = nvidias_library()
+    if not name:
+        pytest.skip("no libcuda.so.1: apt-get install libcuda1 (Debian's non-free)")
+    if library.cuInit(0) == 0:
+        pytest.skip("there is an NVIDIA device")
+    table = (pathlib.Path(__file__).parents[1] / "backends/cuda.c").read_text()
+    wanted = re.findall(r'X\([01], int, \w+, "(\w+)"', table)
+    version = ctypes.c_int()
+    library.cuDriverGetVersion(ctypes.byref(version))
+    since = {"cuCtxRecordEvent": 12050}
+    there = [n for n in wanted if hasattr(library, n)]
+    assert len(wanted) > 30 and there == [n for n in wanted if since.get(n, 0) <= version.value]
+    run(
+        hostrt,
+        "cuda",
+        """
+try: rows(5).to("cuda")
+except cdevice.BackendUnavailable as e:
+    assert (e.vendor_code, e.vendor_name) == (100, "CUDA_ERROR_NO_DEVICE"), e
+    assert "libcuda" in str(e) and "no CUDA-capable device" in str(e), str(e)
+else: raise AssertionError("it works?")
+assert not cdevice.device("cuda_host").is_available and not cdevice.device("cuda_managed").is_available
+""",
+        CDEVICE_CUDA_LIBRARY=name,
     )
 
 
