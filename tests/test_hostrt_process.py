@@ -443,6 +443,33 @@ assert stats().misuse == 0
     )
 
 
+@pytest.mark.parametrize("device", ["cuda", "cuda_host", "cuda_managed"])
+def test_hostrt_releases_call_nothing_of_the_driver_and_share_one_event_later(device, hostrt, tmp_path):
+    run(
+        hostrt,
+        device,
+        """
+arrays = [rows(1000 * i).to(here) for i in range(1, 9)]
+for a in arrays: a.synchronize()
+settle()
+before = calls("")
+assert before > 8
+arrays.clear()
+del a
+gc.collect()
+assert calls("") == before and calls("CtxRecordEvent") == 0
+again = rows(8000).to(here)
+assert calls("CtxRecordEvent") == 1
+again.synchronize()
+until(lambda: not cdevice.device(here).memory().pending)
+assert calls("CtxRecordEvent") == 1
+rows(1000).to(here).synchronize()                    # a block of before: nothing new is allocated
+assert calls("MemAlloc") == 9 + (here == "cuda" and calls("MemAllocHost"))
+""",
+        HOSTRT_TRACE=tmp_path / "trace",
+    )
+
+
 @pytest.mark.parametrize("device", ["cuda", "cuda_host", "cuda_managed", "rocm"])
 def test_hostrt_on_a_driver_that_cannot_cover_all_streams_the_producers_is_covered(device, hostrt):
     run(
