@@ -170,11 +170,39 @@ class _Cupy(_Owning):
             block.kept = None
 
 
+class _Torch:
+    """torch's caching allocator, on the stream of the copy."""
+
+    name = "torch"
+
+    def __init__(self, type_id):
+        import torch
+
+        if not (torch.version.hip if type_id == _ROCM else torch.version.cuda):
+            raise ValueError(f"this torch is not built for {'ROCm' if type_id == _ROCM else 'CUDA'}")
+        self.cuda = torch.cuda
+
+    def _alloc(self, nbytes, device_id, stream):
+        try:
+            address = self.cuda.caching_allocator_alloc(nbytes, device_id, stream)
+        except self.cuda.OutOfMemoryError as e:  # a RuntimeError
+            raise MemoryError(str(e)) from e
+        return _Block(address, None, device_id, nbytes)
+
+    def free(self, block):
+        self.cuda.caching_allocator_delete(block.data)
+
+
+# who allocates by name, and what memory
+_NAMED = {"cupy": (_Cupy, (_CUDA, _CUDA_HOST, _MANAGED, _ROCM, _ROCM_HOST)), "torch": (_Torch, (_CUDA, _ROCM))}
+
+
 def set_allocator(type, allocator):
     """Copies to devices of this type take their memory from ``allocator`` from now on.
 
     ``type``: a DeviceType, an int or a name.  ``allocator``: None, the backend's own pool again; ``"cupy"``, cupy's
-    current allocator of that memory (device, pinned or managed), hence RMM's where it is set in cupy; an object with
+    current allocator of that memory (device, pinned or managed), hence RMM's where it is set in cupy; ``"torch"``,
+    torch's caching allocator of device memory; an object with
     ``allocate(nbytes[, stream])`` giving an address and ``deallocate(address, nbytes[, stream])``, as RMM's memory
     resources; a callable or an object with ``allocate(nbytes)`` alone, whose results have an ``int_ptr``, ``ptr``,
     ``handle`` or ``data`` and give the memory back when they are dropped, as pyopencl's pools and allocators.
@@ -183,7 +211,8 @@ def set_allocator(type, allocator):
     has passed all work that could still use it; a consumer's stream that the backend cannot see is named with
     ``record_use``.  ``Device.memory()`` counts the backend's own pool only.
 
-    Raises TypeError for an object that is none of these, ValueError for a cupy of the other vendor, BackendUnavailable.
+    Raises TypeError for an object that is none of these, ValueError for a name nobody has and for a cupy or torch of
+    the other vendor, BackendUnavailable.
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
     from ._core import need_reaper
@@ -195,9 +224,11 @@ def set_allocator(type, allocator):
     if allocator is None:
         adapter = None
     elif isinstance(allocator, str):
-        if allocator != "cupy" or type_id not in (_CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED):
-            raise ValueError(f'"cupy", for CUDA and ROCm, is the only allocator with a name, not {allocator!r}')
-        adapter = _Cupy(type_id)
+        adapter, types = _NAMED.get(allocator, (None, ()))
+        if type_id not in types:
+            known = ", ".join(f'"{name}"' for name, (_, types) in _NAMED.items() if type_id in types)
+            raise ValueError(f"no allocator of this memory is called {allocator!r}; known: {known or 'none'}")
+        adapter = adapter(type_id)
     elif hasattr(allocator, "allocate") and hasattr(allocator, "deallocate"):
         adapter = _Resource(type_id, allocator)
     elif hasattr(allocator, "allocate") or callable(allocator):

@@ -2,7 +2,10 @@
 
 import ctypes
 import gc
+import inspect
+import sys
 import threading
+import types
 import weakref
 
 import pytest
@@ -193,6 +196,67 @@ def test_hostrt_devices_without_graphs_may_be_told_of_captures():
         assert cdevice.asarray([1]).to("cpu", copy=True).to_pylist() == [1]
 
 
+class Torch:
+    """torch.cuda's functions of raw memory, as torch 2.13 has them, over the backend's own."""
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def __init__(self, device):
+        self.under, self.calls, self.limit = Resource(device), [], 1 << 30
+
+    def caching_allocator_alloc(self, size, device=None, stream=None):
+        if size > self.limit:
+            raise self.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        assert device == 0 and isinstance(stream, int)
+        self.calls.append(stream)
+        return self.under.allocate(size)
+
+    def caching_allocator_delete(self, mem_ptr):
+        ((size),) = [n for a, (_, n) in self.under.out.items() if a == mem_ptr]
+        self.under.deallocate(mem_ptr, size)
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_torchs_functions_allocate_by_name(device, runtime, monkeypatch):  # noqa: F811
+    cuda = Torch(device)
+    version = types.SimpleNamespace(cuda="13.0" if device == "cuda" else None, hip="7.0" if device == "rocm" else None)
+    torch = types.SimpleNamespace(cuda=cuda, version=version, __name__="torch")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    other = "rocm" if device == "cuda" else "cuda"
+    with pytest.raises(ValueError, match="not built for"):
+        cdevice.set_allocator(other, "torch")
+    with pytest.raises(ValueError, match='known: "cupy"'):
+        cdevice.set_allocator(f"{device}_host", "torch")
+    with pytest.raises(ValueError, match="known: none"):
+        cdevice.set_allocator("cpu", "torch")
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device, lib.cdv_backend_for(TYPES[device]))
+    stream = vendor.stream()
+    cdevice.set_allocator(device, "torch")
+    try:
+        there = cdevice.asarray([1, 2, 3]).to(device, stream=stream)
+        (address,) = cuda.under.out
+        assert there.buffers[1].address == address and cuda.calls == [stream]
+        assert there.to("cpu").to_pylist() == [1, 2, 3]
+        with pytest.raises(cdevice.OutOfMemory, match="Tried to allocate"):
+            cuda.limit = 0
+            cdevice.asarray([1, 2, 3]).to(device)
+        there.release()
+        settle()
+        until(lambda: cuda.under.back == [address])
+    finally:
+        cdevice.set_allocator(device, None)
+    vendor.close()
+
+
+def test_torchs_functions_of_raw_memory_are_those_that_are_called():
+    torch = pytest.importorskip("torch", reason="pip install torch==2.13.0")
+    parameters = inspect.signature(torch.cuda.caching_allocator_alloc).parameters
+    assert list(parameters)[:3] == ["size", "device", "stream"]
+    assert list(inspect.signature(torch.cuda.caching_allocator_delete).parameters) == ["mem_ptr"]
+    assert issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
+
+
 class Broken:
     def __init__(self, result):
         self.result, self.freed = result, 0
@@ -272,9 +336,9 @@ def test_hostrt_an_allocator_that_was_replaced_lives_until_its_last_block_is_bac
 def test_what_is_no_allocator_is_refused():
     with pytest.raises(TypeError, match="int is no allocator"):
         cdevice.set_allocator("cpu", 5)
-    with pytest.raises(ValueError, match="only allocator with a name"):
+    with pytest.raises(ValueError, match="no allocator of this memory is called"):
         cdevice.set_allocator("cpu", "cupy")
-    with pytest.raises(ValueError, match="only allocator with a name"):
+    with pytest.raises(ValueError, match="no allocator of this memory is called"):
         cdevice.set_allocator("cuda", "jemalloc")
     with pytest.raises(cdevice.BackendUnavailable, match="device type 77"):
         cdevice.set_allocator(77, lambda n: n)

@@ -7,7 +7,7 @@ import sys
 import gpu_here  # noqa: F401 - first: it skips
 import numpy as np
 import pytest
-from waiting import settle
+from waiting import settle, until
 
 import cdevice
 from cdevice._ext import ffi, lib
@@ -153,6 +153,17 @@ def test_torch_tensors_come_in_and_go_out_without_a_copy():
     assert back.data_ptr() == tensor[3:].data_ptr() and torch.equal(back, tensor[3:])
     there = cdevice.asarray(np.arange(1000)).to("cuda", stream=stream)
     assert int(torch.from_dlpack(there).sum()) == 499_500
+    cdevice.set_allocator("cuda", "torch")
+    try:
+        before = torch.cuda.memory_allocated()
+        there = cdevice.asarray(np.arange(10_000)).to("cuda")
+        assert torch.cuda.memory_allocated() - before >= 80_000
+        assert int(torch.from_dlpack(there).sum()) == 49_995_000
+        there.release()
+        settle()
+        until(lambda: torch.cuda.memory_allocated() == before)
+    finally:
+        cdevice.set_allocator("cuda", None)
 
 
 def test_a_torch_graph_reads_arrays_and_others_are_released_while_it_is_captured():
