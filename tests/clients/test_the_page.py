@@ -55,7 +55,7 @@ def test_hostrt_every_line_of_the_page_on_cuda_and_rocm_runs(hip):
     for block in blocks:
         for statement in ast.parse(textwrap.dedent(block).replace('"cuda', '"rocm')).body:
             line = ast.unparse(statement)
-            if '"torch"' in line:  # which this environment has not
+            if "'torch'" in line:  # which this environment has not
                 continue
             if "to_hip" in line:  # hip-python is there where its own test says so
                 pytest.importorskip("hip", reason="pip install hip-python")
