@@ -21,7 +21,8 @@ _stream = Later("cdevice.stream")
 
 import_capsules = _native.import_capsules
 
-MAKERS = {}  # exact type -> function(object, schema or None, copy), entered by the module that knows the type
+# exact type -> function(object): a DeviceArray of it as it is, or None; entered by the module that knows the type
+MAKERS = {}
 
 
 def import_from_c(array, schema, validate="structure"):
@@ -48,6 +49,11 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
     """
     if validate not in ("structure", "full", None):
         raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
+    if schema is None and device is None and not copy:
+        maker = MAKERS.get(type(obj))
+        out = maker and maker(obj)
+        if out is not None:
+            return out
     want = None if schema is None else asschema(schema)
     out, fresh = _from_object(obj, want, copy, validate)
     if device is None:
@@ -66,10 +72,6 @@ def _from_object(obj, want, copy, validate):
         if want is not None:
             _require(obj, want)
         return obj, False
-    maker = MAKERS.get(type(obj))
-    if maker is not None:
-        out = maker(obj, want, copy)
-        return (out if want is None else retyped(out, want)), bool(copy)
     for name in ("__arrow_c_device_array__", "__arrow_c_array__"):
         method = getattr(obj, name, None)
         if method is not None:
@@ -231,8 +233,11 @@ _zeros = ffi.new("char[64]")
 _empty = int(ffi.cast("uintptr_t", _zeros))
 
 
+_from_buffer, _cast, _uintptr = ffi.from_buffer, ffi.cast, ffi.typeof("uintptr_t")
+
+
 def address_of_buffer(obj):
     """(what holds the export of its buffer protocol, the address)"""
-    memory = ffi.from_buffer(obj)
+    memory = _from_buffer(obj)
     # an empty buffer has no address of its own, and a missing one would be refused
-    return memory, int(ffi.cast("uintptr_t", memory)) or _empty
+    return memory, int(_cast(_uintptr, memory)) or _empty

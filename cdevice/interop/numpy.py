@@ -140,15 +140,16 @@ def to_numpy(a):
     return out
 
 
-def _from_ndarray(array, schema, copy):
-    """What ``asarray`` calls for numpy's own class: most arrays need no second look."""
-    known = _SCHEMAS.get(array.dtype)
-    flags = array.flags
-    if known is None or schema is not None or copy or array.ndim != 1 or not (flags.c_contiguous and flags.aligned):
-        return from_numpy(array, schema, copy=copy)
+def _as_it_is(array):
+    """An array of numpy's own class without a second look at it, None: it needs one."""
+    schema = _SCHEMAS.get(array.dtype)
+    if schema is None or array.ndim != 1 or array.flags.num & _READABLE != _READABLE:
+        return None
     memory, address = address_of_buffer(array)
     need_reaper()
-    return _native.build(known, 1, -1, len(array), 0, 0, (None, address), (), None, (memory,), None, "structure")
+    return _build(schema, 1, -1, len(array), 0, 0, (None, address), (), None, (memory,), None, "structure")
 
 
-MAKERS[numpy.ndarray] = _from_ndarray
+_build = _native.build
+_READABLE = 0x0101  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
+MAKERS[numpy.ndarray] = _as_it_is
