@@ -66,10 +66,7 @@ class DeviceArray(_native.Array):
     def field(self, key):
         """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
         if isinstance(key, str):
-            names = self._schema.names
-            if names.count(key) != 1:
-                raise KeyError(f"{names.count(key)} fields are called {key!r}")
-            key = names.index(key)
+            return self._child(self._schema._index(key))
         n = self._n_children
         if not -n <= key < n:
             raise IndexError(f"no child {key} of {n}")

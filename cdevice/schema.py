@@ -121,11 +121,6 @@ class Schema(_native.SchemaBase):
         return self._child(-1)
 
     @property
-    def names(self):
-        """Names of the fields below."""
-        return [c.name for c in self.children]
-
-    @property
     def nullable(self):
         """May its values be null?"""
         return bool(self.flags & NULLABLE)
@@ -170,10 +165,7 @@ class Schema(_native.SchemaBase):
 
     def __getitem__(self, key):
         if isinstance(key, str):
-            names = self.names
-            if names.count(key) != 1:
-                raise KeyError(f"{names.count(key)} fields are called {key!r}")
-            key = names.index(key)
+            key = self._index(key)
         if key < 0:
             key += self._n_children
         if key < 0:

@@ -436,3 +436,24 @@ def test_what_has_no_nulls_is_its_own_batch_and_what_is_none_is_refused():
     source = pa.StructArray.from_arrays([runs], names=["r"], mask=pa.array([True, False]))
     with pytest.raises(cdevice.CannotExport, match="field 'r': a run_end_encoded.* has no bitmap"):
         cdevice.asarray(source).to_batch()
+
+
+def test_fields_are_found_by_name_and_a_name_that_is_not_one_fields_is_a_key_error():
+    names = ["x", "", "é", "twice", "twice", "x" * 300]
+    parts = [cdevice.asarray([i]) for i in range(len(names))]
+    fields = [p.schema.with_name(n) for p, n in zip(parts, names)]
+    batch = cdevice.from_buffers(
+        cdevice.Schema.make("+s", children=fields), 1, [None], null_count=0, children=parts, validate="full"
+    )
+    assert batch.schema.names == names
+    for i, name in enumerate(names):
+        if name == "twice":
+            continue
+        assert batch.field(name).to_pylist() == [i] == batch[name].to_pylist()
+        assert batch.schema[name].name == name
+    for name, n in (("twice", 2), ("X", 0), ("x\0", 0), ("\0", 0), ("\ud800", 0), ("x" * 299, 0)):
+        with pytest.raises(KeyError, match=f"{n} fields are called"):
+            batch.field(name)
+        with pytest.raises(KeyError, match=f"{n} fields are called"):
+            batch.schema[name]
+    assert cdevice.asarray([1]).schema.names == []

@@ -824,9 +824,13 @@ static PyType_Spec a_spec = {"cdevice._native.Array", sizeof(ArrayObject), 0, Py
     struct cdv_schema *s = schema_of(self);                     \
     return s ? (expression) : NULL;                             \
   }
+static PyObject *name_of(const struct ArrowSchema *node) {
+  const char *name = node->name ? node->name : "";
+  return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+}
+
 SCHEMA_GETTER(format, PyUnicode_FromString(s->node->format))
-SCHEMA_GETTER(name, PyUnicode_DecodeUTF8(s->node->name ? s->node->name : "",
-                                         (Py_ssize_t)strlen(s->node->name ? s->node->name : ""), "replace"))
+SCHEMA_GETTER(name, name_of(s->node))
 SCHEMA_GETTER(flags, PyLong_FromLongLong(s->node->flags))
 SCHEMA_GETTER(n_children, PyLong_FromLongLong(s->node->n_children))
 SCHEMA_GETTER(metadata, s->node->metadata ? PyBytes_FromStringAndSize(s->node->metadata,
@@ -847,6 +851,38 @@ static PyObject *s_child(PyObject *self, PyObject *index) { /* -1: the dictionar
   }
   struct cdv_schema *c = cdv_schema_at(s, node);
   return c ? wrap_schema(c) : raise_last();
+}
+
+static PyObject *s_get_names(PyObject *self, void *unused) {
+  (void)unused;
+  struct cdv_schema *s = schema_of(self);
+  PyObject *out = s ? PyList_New((Py_ssize_t)s->node->n_children) : NULL;
+  for (int64_t i = 0; out && i < s->node->n_children; i++) {
+    PyObject *name = name_of(s->node->children[i]);
+    if (!name || PyList_SetItem(out, (Py_ssize_t)i, name)) { /* takes the name in any case */
+      Py_DECREF(out);
+      return NULL;
+    }
+  }
+  return out;
+}
+
+/* The number of the one field of that name. */
+static PyObject *s_index(PyObject *self, PyObject *key) {
+  struct cdv_schema *s = schema_of(self);
+  Py_ssize_t length = 0;
+  if (!s) return NULL;
+  const char *name = PyUnicode_AsUTF8AndSize(key, &length);
+  if (!name) PyErr_Clear(); /* lone surrogates: no field's */
+  long long found = 0, at = -1;
+  for (int64_t i = 0; name && strlen(name) == (size_t)length && i < s->node->n_children; i++) {
+    const char *field = s->node->children[i]->name;
+    if (strcmp(field ? field : "", name)) continue;
+    found++;
+    at = i;
+  }
+  if (found == 1) return PyLong_FromLongLong(at);
+  return PyErr_Format(PyExc_KeyError, "%lld fields are called %R", found, key);
 }
 
 static PyObject *s_equal(PyObject *self, PyObject *args) {
@@ -874,12 +910,14 @@ static void s_dealloc(PyObject *o) {
 static PyMethodDef s_methods[] = {
     {"__arrow_c_schema__", s_capsule, METH_NOARGS, "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol."},
     {"_child", s_child, METH_O, NULL},
+    {"_index", s_index, METH_O, NULL},
     {"_equal", s_equal, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef s_getset[] = {
     {"format", s_get_format, NULL, "Format string of the Arrow C data interface.", NULL},
     {"name", s_get_name, NULL, "Name of the field; empty at the top of most arrays.", NULL},
     {"flags", s_get_flags, NULL, "ARROW_FLAG_* bits.", NULL},
+    {"names", s_get_names, NULL, "Names of the fields below.", NULL},
     {"_n_children", s_get_n_children, NULL, NULL, NULL},
     {"_metadata", s_get_metadata, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
