@@ -88,7 +88,7 @@ static void rt_collect_locked(int device, rt_shelf *s) {
   while (s->waiting) {
     rt_chunk *c = s->waiting;
     int code = rt_mark_ask(c->mark);
-    if (code == RT_NOT_READY) break;
+    if (code == RT_NOT_READY || code == RT_CAPTURED) break; /* the latter from HIP, in another thread's capture */
     s->waiting = c->next;
     rt_unmark_locked(device, c);
     rt_push(code ? &rt_pools[device].freed : &s->ready, c); /* an event that cannot be asked tells nothing */

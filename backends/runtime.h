@@ -133,6 +133,8 @@ static int rt_errno(int code) {
     case RT_BAD_DEVICE:
     case RT_BAD_HANDLE: return EINVAL;
     case RT_NOT_SUPPORTED: return ENOTSUP;
+    case RT_CAPTURED:
+    case RT_CAPTURED_BY_OTHERS: return EAGAIN;
     default: return EIO;
   }
 }

@@ -9,7 +9,7 @@ import pytest
 from capture_checks import *  # noqa: F403 - the tests
 from captures import Vendor
 from standin import TYPES
-from waiting import settle
+from waiting import settle, until
 
 import cdevice
 from cdevice._ext import lib
@@ -46,6 +46,24 @@ def gate(runtimes, device):
             runtime.open()
 
     return held
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_an_event_that_cannot_be_asked_during_a_capture_has_not_passed(device, vendor, gate, runtimes):
+    runtime, query = runtimes[device], f"{vendor.prefix}EventQuery"
+    other = vendor.stream()
+    arrays = [ready(device) for _ in range(12)]  # noqa: F405 - more than are watched at once
+    settle()
+    with gate(other):
+        for a in arrays:
+            a.record_use(other)
+        del a
+        arrays.clear()
+        for _ in range(3):  # HIP before 7.2 says so in the capture of another thread, whatever the mode
+            runtime.fail(query, 0, 900)
+            until(lambda: not runtime.library.hostrt_armed())
+        assert lib.cdv_kept() == 12
+    settle()
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda_managed"])  # ROCm records at the release

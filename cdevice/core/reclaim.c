@@ -49,9 +49,8 @@ static struct cdv_kept *ask(struct cdv_kept *list) {
   for (struct cdv_kept *k = list, *next; k; k = next) {
     next = k->next;
     const struct cdv_event *e = k->event;
-    int done = 0;
-    /* a failed event is passed as well: nothing will run any more */
-    if (e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL) || done) {
+    int done = 0, r = e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL);
+    if (done || (r && r != EAGAIN)) { /* a failed event is passed as well: nothing will run any more */
       give_back(k);
     } else {
       k->next = rest;

@@ -125,7 +125,8 @@ typedef struct cdevice_backend {
 
   /* Creates an event, records it after all work enqueued on stream, and flushes the stream. */
   int (*event_record)(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
-  /* *done = 1 when the device has passed it.  A failed event is an error (EIO). */
+  /* *done = 1 when the device has passed it.  A failed event is an error (EIO), one that cannot be asked now another
+   * (EAGAIN). */
   int (*event_done)(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
   /* Blocks until the device has passed it. */
   int (*event_wait_host)(void *self, int64_t device, void *sync_event, cdevice_error *err);
