@@ -241,10 +241,10 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
     if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
   }
   for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
-  if (r) b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* copies may be under way */
+  bool idle = !r || !b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL);
   for (int k = 0; k < 2; k++) {
     if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
-    cdv_stage_put(&drains[k].stage);
+    if (idle) cdv_stage_put(&drains[k].stage); /* else the device may still write there: lost */
     free(drains[k].parts);
     free(drains[k].moves);
   }
@@ -787,8 +787,8 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
     r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
-  if (r && !to_cpu) b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL); /* nothing may be under way */
-  for (int i = 0; i < 2; i++) cdv_stage_put(&stages[i]);
+  bool idle = !r || to_cpu || !b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL);
+  for (int i = 0; i < 2 && idle; i++) cdv_stage_put(&stages[i]); /* else the device may still use them: lost */
   return r;
 }
 
