@@ -148,6 +148,7 @@ static void rt_device_failed(int device);
 static void rt_pools_start(void);
 
 static int rt_fail(cdevice_error *err, int code, const char *doing) {
+  if (!err) return rt_errno(code);
   return cdevice_backend_fail(err, rt_errno(code), code, rt_error_name(code), "%s: %s", doing, rt_error_text(code));
 }
 

@@ -167,6 +167,28 @@ assert stats().misuse == 0
 
 
 @vendors
+def test_hostrt_where_the_memory_of_many_columns_is_is_asked_once(device, hostrt, tmp_path):
+    run(
+        hostrt,
+        device,
+        """
+fields = [rows(10_000) for _ in range(200)]
+schema = cdevice.Schema.make("+s", children=[f.schema.with_name(str(i)) for i, f in enumerate(fields)])
+batch = cdevice.from_buffers(schema, 10_000, [None], null_count=0, children=fields)
+there = batch.to(here)
+assert calls("PointerGetAttribute") == 1 and calls("Memcpy") == 2
+assert there.to("cpu").equals(batch)
+pinned = rows(100_000).to(here + "_host")            # of the first column the device reads by itself
+mixed = cdevice.from_buffers(
+    cdevice.Schema.make("+s", children=[pinned.schema.with_name("p"), fields[0].schema.with_name("q")]),
+    10_000, [None], null_count=0, children=[pinned.to("cpu")[:10_000], fields[0]])
+assert mixed.to(here).to("cpu").equals(mixed)
+""",
+        HOSTRT_TRACE=tmp_path / "trace",
+    )
+
+
+@vendors
 def test_hostrt_a_device_gets_a_context_when_it_is_used_and_not_before(device, hostrt, tmp_path):
     run(
         hostrt,

@@ -12,6 +12,7 @@
 
 #define CHUNK ((int64_t)8 << 20)         /* staging memory of one transfer: two of these */
 #define SMALL ((int64_t)64 << 10)        /* from here on a piece goes by itself */
+#define MEDIUM ((int64_t)1 << 20)        /* from here on it is asked where a piece is */
 #define CHEAP_BLOCK ((int64_t)256 << 10) /* padding up to here costs less than a second copy */
 
 static _Atomic int64_t chunk_bytes = CHUNK;
@@ -518,15 +519,19 @@ static bool is_pageable(const struct plan *p, const struct piece *x) {
   return b->locate(b->self, (const char *)x->src + x->from, &type, &device, &nbytes, NULL) != 0;
 }
 
-/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned. */
+/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned.  Pieces
+ * of medium size behind one that is pageable are taken to be so: asking the driver for each of a thousand columns would
+ * cost as much as copying some of them. */
 static void choose_staged(struct plan *p) {
+  bool pageable = false;
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU, pins = !to_cpu && !p->across && cdv_stage_pins(p->to);
   for (size_t i = 0; i < p->n_pieces; i++) {
     struct piece *x = &p->pieces[i];
     if (p->across)
       x->staged = true;
     else if (x->on_host && !to_cpu)
-      x->staged = x->nbytes < SMALL || x->rebase || x->starts || !x->src || (pins && is_pageable(p, x));
+      x->staged = x->nbytes < SMALL || x->rebase || x->starts || !x->src ||
+                  (pins && ((pageable && x->nbytes < MEDIUM) || (pageable = is_pageable(p, x))));
   }
 }
 
