@@ -211,7 +211,12 @@ static int rt_trim_device(int device, int all) {
     }
   for (rt_chunk *c; all && (c = d->freed);) d->freed = c->next, rt_push(&late, c);
   pthread_mutex_unlock(&d->lock);
-  if (late) rt_device_sync();
+  int code = late ? rt_device_sync() : 0;
+  if (code == RT_CAPTURED || code == RT_CAPTURED_BY_OTHERS) { /* nobody has waited */
+    pthread_mutex_lock(&d->lock);
+    for (rt_chunk *c; (c = late);) late = c->next, rt_push(&d->freed, c);
+    pthread_mutex_unlock(&d->lock);
+  }
   for (int turn = 0; turn < 2; turn++)
     for (rt_chunk *c = turn ? late : out, *next; c; c = next) {
       next = c->next;

@@ -66,6 +66,23 @@ def test_hostrt_an_event_that_cannot_be_asked_during_a_capture_has_not_passed(de
     settle()
 
 
+@pytest.mark.parametrize("device", ["rocm"])  # the one that records at the release, so each of the two calls can fail
+def test_hostrt_memory_that_could_not_be_waited_for_is_not_given_to_the_vendor(device, vendor, runtimes):
+    runtime, d = runtimes[device], cdevice.device(device)
+    settle()
+    d.trim()
+    there = ready(device)  # noqa: F405
+    runtime.fail("hipEventRecord", 0, 900)
+    there.release()
+    blocks = runtime.stats().live_device
+    runtime.fail("hipDeviceSynchronize", 0, 900)
+    d.trim()
+    assert not runtime.library.hostrt_armed()
+    assert runtime.stats().live_device == blocks and d.memory().pending >= 8000
+    d.trim()
+    assert runtime.stats().live_device == blocks - 1 and not d.memory().pending
+
+
 @pytest.mark.parametrize("device", ["cuda", "cuda_managed"])  # ROCm records at the release
 def test_hostrt_memory_that_is_short_in_a_capture_that_is_told_of_is_an_error_and_nobody_waits(
     device, vendor, runtimes

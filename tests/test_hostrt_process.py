@@ -631,7 +631,9 @@ def test_hostrt_after_a_sticky_error_everything_says_so_and_nothing_is_waited_fo
         """
 a = rows(1000).to(here)
 a.synchronize()
+rows(2_000_000).to(here).synchronize()                # what it was staged through is pooled now
 settle()
+until(lambda: not cdevice.device(here).memory().pending)
 rt.hostrt_gate(None)
 pending = [rows(1000 + i).to(here) for i in range(12)]
 cuda = here == "cuda"
@@ -645,7 +647,7 @@ if cuda:
 else:
     assert vendor.hipMemsetAsync(ctypes.c_void_p(64), 1, ctypes.c_size_t(64), ctypes.c_void_p(side)) == 0
     assert vendor.hipStreamSynchronize(ctypes.c_void_p(side)) == 700
-for doing in (lambda: rows(9).to(here), lambda: a.to("cpu"), lambda: pending[0].synchronize(), lambda: pending[0].ready):
+for doing in (lambda: rows(9).to(here), lambda: rows(2_000_000).to(here), lambda: a.to("cpu"), lambda: pending[0].synchronize(), lambda: pending[0].ready):
     try:
         doing()
     except cdevice.DeviceError as e:
@@ -659,6 +661,7 @@ gc.collect()
 settle()
 assert lib.cdv_backend_live(cdevice.device(here).type_id) == 0
 assert cdevice.device(here).memory().live == 0
+assert cdevice.device(here + "_host").memory().live == 0
 """,
     )
 

@@ -155,6 +155,11 @@ static void adjust(const struct piece *x, char *memory, int64_t nbytes) {
   }
 }
 
+/* After a failure: is nothing of ours under way any more?  On a failed device nothing is. */
+static bool wait_for_stream(const struct cdv_slot *slot, int64_t device, void *stream) {
+  return slot->table.stream_wait_host(slot->table.self, device, stream, NULL) != EAGAIN;
+}
+
 /* Copies from the source device into host memory and waits. */
 static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
   const cdevice_backend *b = &p->from->table;
@@ -242,7 +247,7 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
     if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
   }
   for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
-  bool idle = !r || !b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL);
+  bool idle = !r || wait_for_stream(p->from, p->from_device, p->from_stream);
   for (int k = 0; k < 2; k++) {
     if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
     if (idle) cdv_stage_put(&drains[k].stage); /* else the device may still write there: lost */
@@ -792,7 +797,7 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
     r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
-  bool idle = !r || to_cpu || !b->stream_wait_host(b->self, p->to_device, p->to_stream, NULL);
+  bool idle = !r || to_cpu || wait_for_stream(p->to, p->to_device, p->to_stream);
   for (int i = 0; i < 2 && idle; i++) cdv_stage_put(&stages[i]); /* else the device may still use them: lost */
   return r;
 }

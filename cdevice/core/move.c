@@ -92,10 +92,15 @@ static void set_threads(int n) {
 }
 
 /* One in four processors, four at most: then a socket's memory is busy, and the others have work of their own. */
-static void need_threads(void) {
+static int usual_threads(void) {
   const char *value = getenv("CDEVICE_COPY_THREADS");
+  if (value && *value) return atoi(value);
   int n = processors() / 4;
-  if (!threads || helpers + 1 < threads) set_threads(threads ? threads : value && *value ? atoi(value) : n > 4 ? 4 : n);
+  return n > 4 ? 4 : n;
+}
+
+static void need_threads(void) {
+  if (!threads || helpers + 1 < threads) set_threads(threads ? threads : usual_threads());
 }
 
 int cdv_copy_threads(int n) {

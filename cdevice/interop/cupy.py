@@ -1,15 +1,14 @@
 """Fixed-width arrays on CUDA and ROCm as cupy's and hip-python's objects, without a copy."""
 
 from ..errors import CannotExport
+from .formats import DTYPES
+from .tensor import values_of
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
 
 
 def _values(array, types, what):
     """(address of the first value, bytes, numpy's type string, shape)"""
-    from .formats import DTYPES
-    from .tensor import values_of
-
     array, shape, nulls = values_of(array)
     if array.device_type_id not in types:
         raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')

@@ -874,8 +874,9 @@ static PyObject *s_index(PyObject *self, PyObject *key) {
   if (!s) return NULL;
   const char *name = PyUnicode_AsUTF8AndSize(key, &length);
   if (!name) PyErr_Clear(); /* lone surrogates: no field's */
+  if (name && strlen(name) != (size_t)length) name = NULL; /* nor is one with a zero in it */
   long long found = 0, at = -1;
-  for (int64_t i = 0; name && strlen(name) == (size_t)length && i < s->node->n_children; i++) {
+  for (int64_t i = 0; name && i < s->node->n_children; i++) {
     const char *field = s->node->children[i]->name;
     if (strcmp(field ? field : "", name)) continue;
     found++;
