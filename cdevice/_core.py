@@ -6,7 +6,7 @@ import os
 
 from ._ext import _native, check, ffi, lib
 from .array import DeviceArray
-from .errors import BackendUnavailable, from_core
+from .errors import BackendUnavailable, DeviceError, from_core
 from .schema import Schema
 
 
@@ -59,7 +59,8 @@ def _load_backend(type_id):
     need_backend(type_id)
 
 
-_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable, _load_backend)
-check(lib.cdv_load_builtin(b"cpu", 0))
+_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable, _load_backend, DeviceError)
+if not lib.cdv_backend_for(1):  # there already where the first import was interrupted
+    check(lib.cdv_load_builtin(b"cpu", 0))
 
 __all__ = ["check", "ffi", "lib", "need_reaper"]

@@ -5,6 +5,7 @@ import sys
 from . import _native
 from ._native import ffi, lib
 
+_native.check_interpreter()
 if lib.cdv_install(id(_native), sys.hexversion) != 0:
     raise ImportError("cdevice: the extension module could not be completed")
 
@@ -16,8 +17,16 @@ def check(code):
 
 
 def as_address(pointer):
-    """The address that an int or a cffi pointer is."""
-    return pointer if isinstance(pointer, int) else int(ffi.cast("uintptr_t", pointer))
+    """The address that an int or a cffi pointer is; 0 for NULL.  Raises TypeError, ValueError for what can be none."""
+    if isinstance(pointer, ffi.CData):
+        if ffi.typeof(pointer).kind not in ("pointer", "array", "primitive"):
+            raise TypeError(f"an address is an int or a cffi pointer, not {pointer!r}")
+        pointer = int(ffi.cast("uintptr_t", pointer))
+    if not isinstance(pointer, int) or isinstance(pointer, bool):
+        raise TypeError(f"an address is an int or a cffi pointer, not {type(pointer).__name__}")
+    if not (pointer == 0 or 4096 <= pointer < 1 << 64):
+        raise ValueError(f"{pointer} is no address")
+    return int(pointer)
 
 
 __all__ = ["_native", "as_address", "check", "ffi", "lib"]

@@ -12,6 +12,7 @@ _pyopencl = Later("cdevice.interop.pyopencl")
 _cupy = Later("cdevice.interop.cupy")
 _cuda = Later("cdevice.interop.cuda")
 _dlpack = Later("cdevice.interop.dlpack")
+_events = Later("cdevice.interop.events")
 
 
 class DeviceArray(_native.Array):
@@ -34,6 +35,13 @@ class DeviceArray(_native.Array):
     def type(self):
         """The type in words."""
         return self._schema.type
+
+    @property
+    def event(self):
+        """What the data waits for, as an object that ``event=`` of :func:`cdevice.from_buffers` and the vendor's calls
+        take: a pyopencl.Event, or on other devices the event's handle (cudaEvent_t, hipEvent_t) as an int that keeps this
+        array.  None where the data was safe from the beginning."""
+        return _events.event_of(self)
 
     @property
     def device(self):
@@ -104,8 +112,9 @@ class DeviceArray(_native.Array):
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
         Python's types cannot hold (year 0, a nanosecond where pandas is missing).
         """
-        self._readable("to_pylist()")
-        return _values.to_pylist(self)
+        rows = self._slice(0, self.length)  # its own share: another thread may release this one
+        rows._readable("to_pylist()")
+        return _values.rows(rows)
 
     def to_numpy(self):
         """A numpy array: a read-only view for fixed-width types without nulls, fixed-size lists of them having more

@@ -4,12 +4,13 @@ from ._ext import ffi
 
 
 class Buffer:
-    """A buffer of a :class:`DeviceArray`; keeps the array alive."""
+    """A buffer of a :class:`DeviceArray`, of the rows that it had; a share of its own keeps the memory, whatever happens
+    to the array."""
 
     __slots__ = ("__weakref__", "_index", "_owner")
 
-    def __init__(self, owner, index):
-        self._owner, self._index = owner, index
+    def __init__(self, array, index):
+        self._owner, self._index = share(array), index
 
     @property
     def address(self):
@@ -29,7 +30,7 @@ class Buffer:
     def memoryview(self):
         """The bytes, without a copy, read-only.  Waits for the event; raises CannotExport where the CPU cannot read."""
         self._owner._readable("reading a buffer")
-        return view(self._owner, self.address, self.size)
+        return view(self._owner, self._index)
 
     def to_pyopencl(self, queue=None):
         """A pyopencl.Buffer on the same memory; later work of ``queue`` waits for it, None: the host waits."""
@@ -49,8 +50,15 @@ class Buffer:
         return f"<cdevice.Buffer {self.size} bytes at {self.address:#x} on {self.device}>"
 
 
-def view(owner, address, size):
-    """A read-only memoryview of bytes on the CPU that keeps ``owner`` alive."""
+def share(array):
+    """The rows of an array under a reference of their own: ``release()`` of the array takes nothing from it."""
+    return array._slice(0, array.length)
+
+
+def view(array, index):
+    """Buffer ``index`` on the CPU as a read-only memoryview with a share of its own."""
+    owner = share(array)
+    address, size = owner._buffer(index)
     if not address or size <= 0:
         return memoryview(b"")
     pointer = ffi.gc(ffi.cast("char *", address), lambda _, owner=owner: None)

@@ -2,7 +2,7 @@
 
 import sys
 
-from ._ext import _native, as_address, ffi
+from ._ext import _native, as_address
 from ._later import Later
 from .array import DeviceArray
 from .schema import Schema, asschema
@@ -14,8 +14,9 @@ _dlpack = Later("cdevice.interop.dlpack")
 _encode = Later("cdevice.encode")
 _formats = Later("cdevice.interop.formats")
 _frames = Later("cdevice.interop.frames")
-_memory = Later("cdevice.memory")
 _numpy = Later("cdevice.interop.numpy")
+_parts = Later("cdevice.parts")
+_events = Later("cdevice.interop.events")
 _pyopencl = Later("cdevice.interop.pyopencl")
 _stream = Later("cdevice.stream")
 
@@ -114,29 +115,44 @@ def _require(out, want):
         raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here")
 
 
+# temporal types are counts: of what integer
+_COUNTS = {"tdD": "i", "tdm": "l", "tts": "i", "ttm": "i", "ttu": "l", "ttn": "l", "tiM": "i"}
+
+
+def _counted_in(f):
+    """The format of the integers that a temporal type counts in; None for other types."""
+    return _COUNTS.get(f, "l" if f.startswith(("ts", "tD")) else None)
+
+
+def _same_values(f, g):
+    """Do the integers of one type mean the same in the other?  Units are never reinterpreted."""
+    return _counted_in(f) == g or _counted_in(g) == f or (f[:2] == g[:2] == "ts" and f[2] == g[2])
+
+
 def retyped(out, want):
-    """A primitive array under another type of the same width (int64 as timestamp), or as its own."""
+    """Integers as a temporal type that counts in them, or back; timestamps in another zone; else its own type alone.
+
+    Raises ArgumentError for another type: bits are never read as something else.
+    """
     if out.schema.equals(want):
         return out
-    if (
-        out._n_children
-        or want._n_children
-        or want.dictionary
-        or out._n_buffers != 2
-        or "b" in (out._format, want.format)
-    ):
+    plain = not (out._n_children or want._n_children or want.dictionary or out.dictionary)
+    if not plain or not _same_values(out._format, want.format):
         _require(out, want)
-
-    def width(f):
-        if f in _formats.DTYPES:
-            return int(_formats.DTYPES[f][1:])
-        return {"tdD": 4, "tdm": 8, "tts": 4, "ttm": 4, "tiM": 4, "tiD": 8, "tin": 16}.get(f, 8 if f[0] == "t" else 0)
-
-    if width(out._format) != width(want.format) or not width(want.format):
-        _require(out, want)
-    pair = out._buffer(0), out._buffer(1)
+        return out
     return _native.build(
-        want, 1, -1, out.length, out.offset, out.null_count, (pair[0][0], pair[1][0]), (), None, out, None, "structure"
+        want,
+        out.device_type_id,
+        out.device_id,
+        out.length,
+        out.offset,
+        out.null_count,
+        (out._buffer(0)[0], out._buffer(1)[0]),
+        (),
+        None,
+        out,
+        out.sync_event or None,
+        "structure",
     )
 
 
@@ -183,15 +199,19 @@ def from_buffers(
     device=None,
     owner=None,
     event=None,
+    sync_event=None,
     validate="structure",
 ):
     """A DeviceArray over buffers that exist, without a copy.
 
-    ``buffers``: in the order of the Arrow layout; objects with the buffer protocol (CPU), addresses or handles (int,
-    kept alive by ``owner``), other libraries' memory objects (cupy, hip-python, pyopencl, cuda-bindings), or None.
-    ``children``, ``dictionary``: DeviceArrays on the same device.  ``device``: default the CPU.  ``event``: address of
-    a recorded event of that device, in memory that ``owner`` keeps.
-    Raises InvalidArray where buffers, lengths and type do not fit, ArgumentError for parts on two devices.
+    ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU
+    tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
+    cuda-bindings), addresses or handles (int, kept alive by ``owner``).
+    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
+    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive;
+    ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
+    Raises InvalidArray where buffers, lengths and types do not fit: sizes are held against the layout wherever the
+    object tells its size; ArgumentError for parts on two devices.
     """
     type_id, number = (1, -1)
     if device is not None:
@@ -199,20 +219,19 @@ def from_buffers(
         type_id, number = place.type_id, place.id
     keep, addresses = [] if owner is None else [owner], []
     for b in buffers:
-        if b is None or isinstance(b, int):
-            addresses.append(b)
-            continue
-        if type_id != 1:
-            addresses.append(_memory.address_of(b))
-            keep.append(b)
-            continue
-        memory, address = address_of_buffer(b)
-        keep.append(memory)
-        addresses.append(address)
+        address, size, held = _parts.part(b, type_id)
+        addresses.append(address if size < 0 else (address, size) if address is not None else None)
+        if held is not None:
+            keep.append(held)
+    if event is not None:
+        if sync_event is not None:
+            raise TypeError("event= and sync_event= both name the event: pass one")
+        sync_event, held = _events.cell_of(type_id, event)
+        keep.append(held)
+    elif sync_event is not None:
+        sync_event = as_address(sync_event) or None
     if keep:
         _core.need_reaper()
-    if event is not None:
-        event = as_address(event) or None
     return _native.build(
         asschema(schema),
         type_id,
@@ -224,20 +243,6 @@ def from_buffers(
         tuple(children),
         dictionary,
         tuple(keep) if keep else None,
-        event,
+        sync_event,
         validate,
     )
-
-
-_zeros = ffi.new("char[64]")
-_empty = int(ffi.cast("uintptr_t", _zeros))
-
-
-_from_buffer, _cast, _uintptr = ffi.from_buffer, ffi.cast, ffi.typeof("uintptr_t")
-
-
-def address_of_buffer(obj):
-    """(what holds the export of its buffer protocol, the address)"""
-    memory = _from_buffer(obj)
-    # an empty buffer has no address of its own, and a missing one would be refused
-    return memory, int(_cast(_uintptr, memory)) or _empty

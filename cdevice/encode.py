@@ -1,23 +1,75 @@
-"""Python values as arrays of every Arrow type."""
+"""Python values as arrays of every Arrow type.
+
+A value goes in as what it is, or is refused with its row: nothing is rounded, cut, or read as something else.
+"""
 
 import array as _array
 import datetime
 import decimal
+import operator
 import struct
+import sys
 
 from .convert import from_buffers
 
 
 def from_list(values, schema=None):
-    """A CPU array of Python values, None as null.  ``schema`` None: as the values say, see :func:`cdevice.infer.infer`.
-    Raises TypeError or ValueError for a value that the type cannot hold."""
-    if schema is None:
-        from .infer import infer
+    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: as the values say, see
+    :func:`cdevice.infer.infer`.
 
-        schema = infer(values)
-    return _encode(values, schema)
+    Raises TypeError for a value of a kind that the type has not, ValueError for one that it cannot hold exactly; floats
+    alone are rounded to the width of the type.
+    """
+    try:
+        if schema is None:
+            from .infer import infer
+
+            values = _nulls_as_none(values)
+            schema = infer(values)
+        return _encode(values, schema)
+    except RecursionError:
+        raise ValueError("values nested deeper than Python's stack, or inside themselves") from None
 
 
+def _nulls_as_none(values):
+    pandas = sys.modules.get("pandas")
+    other = {type(x) for x in (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))} if pandas else set()
+    other.discard(type(None))
+    if not other or other.isdisjoint(map(type, values)):
+        return values
+    return [None if type(v) in other else v for v in values]
+
+
+def _shown(v):
+    try:
+        text = repr(v)
+    except Exception:
+        text = "(a value whose repr fails)"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refused(k, v, schema, why, kind):
+    field = f"field {schema.name!r}, " if schema.name else ""
+    return kind(f"{field}row {k}: {_shown(v)} ({type(v).__name__}) is no {schema.type}: {why}")
+
+
+def _converted(values, convert, schema, missing):
+    """convert(v) of each value, ``missing`` for None; an error names the row."""
+    out = []
+    for k, v in enumerate(values):
+        if v is None:
+            out.append(missing)
+            continue
+        try:
+            out.append(convert(v))
+        except TypeError as e:
+            raise _refused(k, v, schema, e, TypeError) from None
+        except (ValueError, ArithmeticError) as e:
+            raise _refused(k, v, schema, e, ValueError) from None
+    return out
+
+
+# ---- bitmaps and numbers ----
 def _bitmap(flags):
     out = bytearray((len(flags) + 7) // 8)
     for i, f in enumerate(flags):
@@ -32,105 +84,256 @@ def _validity(values):
 
 
 _CODES = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d", "e": "e"}
+_EXACT_INTEGERS = {"e": 11, "f": 24, "g": 53}  # bits of the significand
 _PER_SECOND = {"s": 1, "m": 10**3, "u": 10**6, "n": 10**9}
 
 
-def _pack(values, code, make=None):
-    plain = [0 if v is None else v if make is None else make(v) for v in values]
-    try:
-        return struct.pack(f"={len(plain)}{code}", *plain)
-    except struct.error as e:
-        raise ValueError(f"a value does not fit the type: {e}") from None
+def _dtype_kind(v):
+    """ "i", "f", "b" ... of numpy's scalars; "" of other objects."""
+    return getattr(getattr(v, "dtype", None), "kind", "") if type(v).__module__ == "numpy" else ""
+
+
+def _is_bool(v):
+    return isinstance(v, bool) or _dtype_kind(v) == "b"
+
+
+def _as_int(v):
+    if _is_bool(v):
+        raise TypeError("a bool is no number")
+    if isinstance(v, int):
+        return int(v)
+    return operator.index(v)
+
+
+def _integer(code):
+    size = struct.calcsize("=" + code)
+    low, high = (0, (1 << 8 * size) - 1) if code.isupper() else (-1 << 8 * size - 1, (1 << 8 * size - 1) - 1)
+
+    def convert(v):
+        n = _as_int(v)
+        if not low <= n <= high:
+            raise ValueError(f"the type goes from {low} to {high}")
+        return n
+
+    return convert
+
+
+def _float(f):
+    bits, code = _EXACT_INTEGERS[f], "=" + _CODES[f]
+
+    def convert(v):
+        if isinstance(v, float) or _dtype_kind(v) == "f":
+            out = float(v)
+        else:
+            n = _as_int(v)
+            m = abs(n)
+            if m >> bits and m & ((1 << m.bit_length() - bits) - 1):
+                raise ValueError(f"integers of more than {bits} bits are not exact")
+            out = float(n)
+        struct.pack(code, out)  # OverflowError
+        return out
+
+    return convert
+
+
+def _packed(values, code, convert, schema):
+    """The bytes of fixed-width numbers, 0 for None."""
+    fast = {"d": float}.get(code, None if code in "ef" else int)
+    if set(map(type, values)) == {fast}:
+        try:
+            return struct.pack(f"={len(values)}{code}", *values)
+        except struct.error:
+            pass  # one does not fit: below it is named
+    return struct.pack(f"={len(values)}{code}", *_converted(values, convert, schema, 0))
+
+
+# ---- time ----
+_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=datetime.timezone.utc)
 
 
 def _ticks(unit):
+    """A timedelta (pandas' too) in units since its beginning, exactly."""
     scale = _PER_SECOND[unit]
 
     def of_delta(d):
         micros = (d.days * 86400 + d.seconds) * 10**6 + d.microseconds
-        nanos = micros * 1000 + getattr(d, "nanoseconds", 0)
-        return nanos * scale // 10**9
+        count, rest = divmod((micros * 1000 + getattr(d, "nanoseconds", 0)) * scale, 10**9)
+        if rest:
+            raise ValueError("it is finer than the unit of the type")
+        return count
 
     return of_delta
 
 
-def _temporal_maker(f):
-    unit, kind = f[2], f[1]
-    epoch = datetime.datetime(1970, 1, 1)
+def _date(v):
+    if isinstance(v, datetime.datetime):
+        if v.tzinfo is not None or v.time() != datetime.time() or getattr(v, "nanosecond", 0):
+            raise ValueError("it has a time of day or a zone, a date has none")
+    elif not isinstance(v, datetime.date):
+        raise TypeError("a datetime.date or an int is")
+    return v.toordinal() - _EPOCH.toordinal()
+
+
+def _time_of(ticks):
+    def convert(v):
+        if not isinstance(v, datetime.time):
+            raise TypeError("a datetime.time or an int is")
+        if v.tzinfo is not None:
+            raise ValueError("a time of day has no zone in Arrow")
+        return ticks(datetime.timedelta(hours=v.hour, minutes=v.minute, seconds=v.second, microseconds=v.microsecond))
+
+    return convert
+
+
+def _moment_of(ticks, zone):
+    def convert(v):
+        if not isinstance(v, datetime.date):
+            raise TypeError("a datetime.datetime or an int is")
+        if not isinstance(v, datetime.datetime):
+            v = datetime.datetime(v.year, v.month, v.day)
+        if (v.tzinfo is not None) != bool(zone):
+            raise ValueError("it has no zone, the type has one" if zone else "it has a zone, the type has none")
+        return ticks(v - (_EPOCH_UTC if zone else _EPOCH))
+
+    return convert
+
+
+def _duration_of(ticks):
+    def convert(v):
+        if not isinstance(v, datetime.timedelta):
+            raise TypeError("a datetime.timedelta or an int is")
+        return ticks(v)
+
+    return convert
+
+
+def _temporal(f):
+    """(struct code, what makes the count of a value)"""
+    kind, unit = f[1], f[2]
     if kind == "d":
-        days = lambda v: v.toordinal() - epoch.toordinal()
-        return ("i", days) if unit == "D" else ("q", lambda v: days(v) * 86400000)
-    ticks = _ticks(unit)
-    if kind == "t":
-        return ("i" if unit in "sm" else "q"), lambda v: ticks(
-            datetime.timedelta(hours=v.hour, minutes=v.minute, seconds=v.second, microseconds=v.microsecond)
-        )
-    if kind == "s":
+        code, make = ("i", _date) if unit == "D" else ("q", lambda v: _date(v) * 86400000)
+    elif kind == "t":
+        code, make = "i" if unit in "sm" else "q", _time_of(_ticks(unit))
+    elif kind == "s":
+        code, make = "q", _moment_of(_ticks(unit), f[4:])
+    else:
+        code, make = "q", _duration_of(_ticks(unit))
+    integer = _integer(code)
 
-        def moment(v):
-            extra = getattr(v, "nanosecond", 0) if unit == "n" else 0
-            if hasattr(v, "to_pydatetime"):
-                v = v.to_pydatetime(warn=False)
-            if v.tzinfo is not None:
-                v = v.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-            return ticks(v - epoch) + extra
+    def convert(v):
+        count = v if hasattr(v, "__index__") else make(v)  # integers go in as they are
+        return integer(count)
 
-        return "q", moment
-    return "q", ticks
+    return code, convert
 
 
-def _decimal_bytes(values, f):
-    parts = f[2:].split(",")
-    scale, width = int(parts[1]), int(parts[2]) // 8 if len(parts) == 3 else 16
-    context = decimal.Context(prec=100, traps=[decimal.InvalidOperation])
-    out = bytearray()
-    for v in values:
+def _interval(code):
+    """Tuples of integers, as pyarrow's and our own named tuples are."""
+    parts = [_integer(c) for c in code]
+
+    def convert(v):
+        if not isinstance(v, (tuple, list)) or len(v) != len(parts):
+            raise TypeError(f"a tuple of {len(parts)} integers is")
+        return struct.pack("=" + code, *(to(x) for to, x in zip(parts, v)))
+
+    return convert
+
+
+def _decimal(f):
+    numbers = f[2:].split(",")
+    precision, scale, width = int(numbers[0]), int(numbers[1]), int(numbers[2]) // 8 if len(numbers) == 3 else 16
+    context = decimal.Context(prec=1000, traps=[decimal.InvalidOperation])
+
+    def convert(v):
+        v = v if isinstance(v, decimal.Decimal) else decimal.Decimal(_as_int(v))
+        if not v.is_finite():
+            raise ValueError("Arrow's decimals are finite")
+        _, digits, exponent = v.as_tuple()
+        if v and not -1000 < exponent + scale + len(digits) <= precision:
+            raise ValueError(f"it has more than {precision} digits")
         unscaled = 0
-        if v is not None:
-            exact = context.scaleb(decimal.Decimal(v), scale)
+        if v:
+            exact = context.scaleb(v, scale)
             unscaled = int(exact)
-            if unscaled != exact or len(str(abs(unscaled))) > int(parts[0]):
-                raise ValueError(f"{v} does not fit decimal({parts[0]}, {scale})")
-        out += unscaled.to_bytes(width, "little", signed=True)
-    return out
+            if unscaled != exact:
+                raise ValueError(f"it has more than {scale} digits behind the point")
+        return unscaled.to_bytes(width, "little", signed=True)
+
+    return convert, bytes(width)
 
 
-def _or_int(make):
-    """Integers go in as they are."""
-    return lambda v: v if isinstance(v, int) else make(v)
+# ---- bytes and text ----
+def _as_bytes(v):
+    if isinstance(v, (bytes, bytearray)):
+        return bytes(v)
+    if isinstance(v, str):
+        return v.encode()
+    if isinstance(v, memoryview) or type(v).__module__ in ("array", "mmap"):
+        return bytes(v)
+    if type(v).__module__ == "uuid" and type(v).__name__ == "UUID":
+        return v.bytes
+    if _dtype_kind(v) == "V":
+        return v.tobytes()
+    raise TypeError("bytes-like objects, str and UUIDs are")
+
+
+def _as_text(v):
+    if not isinstance(v, str):
+        raise TypeError("a str is")
+    return v.encode()
+
+
+def _bytes_of(f):
+    return _as_text if f in ("u", "U", "vu") else _as_bytes
+
+
+def _of_width(width):
+    def convert(v):
+        data = _as_bytes(v)
+        if len(data) != width:
+            raise ValueError(f"{len(data)} bytes, the type has {width}")
+        return data
+
+    return convert
+
+
+def _as_bool(v):
+    if not _is_bool(v):
+        raise TypeError("a bool is")
+    return bool(v)
+
+
+def _joined(convert, missing):
+    """Encodes values whose bytes stand one after the other."""
+    return lambda values, schema: b"".join(_converted(values, convert, schema, missing))
+
+
+def _fixed(f):
+    """What encodes the values buffer of a fixed-width type: a function of (values, schema)."""
+    if f == "b":
+        return lambda values, schema: _bitmap(_converted(values, _as_bool, schema, False))
+    if f.startswith("d:"):
+        return _joined(*_decimal(f))
+    if f.startswith("w:"):
+        return _joined(_of_width(int(f[2:])), bytes(int(f[2:])))
+    if f in ("tiD", "tin"):
+        code = "ii" if f == "tiD" else "iiq"
+        return _joined(_interval(code), bytes(struct.calcsize("=" + code)))
+    if f == "tiM":
+        code, convert = "i", _integer("i")
+    elif f in _EXACT_INTEGERS:
+        code, convert = _CODES[f], _float(f)
+    elif f in _CODES:
+        code, convert = _CODES[f], _integer(_CODES[f])
+    else:
+        code, convert = _temporal(f)
+    return lambda values, schema: _packed(values, code, convert, schema)
 
 
 def _encode_fixed(values, schema, f):
     validity, nulls = _validity(values)
-    if f in _CODES:
-        data = _pack(values, _CODES[f])
-    elif f == "b":
-        data = _bitmap([bool(v) for v in values])
-    elif f.startswith("d:"):
-        data = _decimal_bytes(values, f)
-    elif f.startswith("w:"):
-        width = int(f[2:])
-        data = b"".join(bytes(width) if v is None else _exactly(_as_bytes(v), width) for v in values)
-    elif f == "tiM":
-        data = _pack(values, "i")
-    elif f == "tiD":
-        data = b"".join(struct.pack("=ii", *(v or (0, 0))) for v in values)
-    elif f == "tin":
-        data = b"".join(struct.pack("=iiq", *(v or (0, 0, 0))) for v in values)
-    else:
-        code, make = _temporal_maker(f)
-        data = _pack(values, code, _or_int(make))
-    return from_buffers(schema, len(values), [validity, data], null_count=nulls)
-
-
-def _as_bytes(v):
-    return v.encode() if isinstance(v, str) else v.bytes if hasattr(v, "bytes") else bytes(v)
-
-
-def _exactly(data, width):
-    if len(data) != width:
-        raise ValueError(f"{len(data)} bytes for fixed_size_binary[{width}]")
-    return data
+    return from_buffers(schema, len(values), [validity, _fixed(f)(values, schema)], null_count=nulls)
 
 
 def _running(lengths, code):
@@ -144,15 +347,9 @@ def _running(lengths, code):
         raise ValueError("more than 2^31 bytes or values: use the large_ form of the type") from None
 
 
-def _text(v, f):
-    if f in ("u", "U", "vu") and not isinstance(v, str):
-        raise TypeError(f"{type(v).__name__} is no string")
-    return _as_bytes(v)
-
-
 def _encode_binary(values, schema, f):
     validity, nulls = _validity(values)
-    parts = [b"" if v is None else _text(v, f) for v in values]
+    parts = _converted(values, _bytes_of(f), schema, b"")
     offsets = _running(map(len, parts), "q" if f in "ZU" else "i")
     return from_buffers(schema, len(values), [validity, offsets, b"".join(parts)], null_count=nulls)
 
@@ -160,11 +357,12 @@ def _encode_binary(values, schema, f):
 def _encode_views(values, schema, f):
     validity, nulls = _validity(values)
     views, data = bytearray(), bytearray()
-    for v in values:
-        part = b"" if v is None else _text(v, f)
+    for part in _converted(values, _bytes_of(f), schema, b""):
         if len(part) <= 12:
             views += struct.pack("=i12s", len(part), part)
         else:
+            if len(data) + len(part) > 2**31 - 1:
+                raise ValueError("more than 2^31 bytes in one array of views")
             views += struct.pack("=i4sii", len(part), part[:4], 0, len(data))
             data += part
     variadic = [bytes(data)] if data else []
@@ -172,27 +370,18 @@ def _encode_views(values, schema, f):
     return from_buffers(schema, len(values), [validity, bytes(views), *variadic, sizes], null_count=nulls)
 
 
+# ---- nested ----
+def _row(v):
+    """The values of one list."""
+    if isinstance(v, (str, bytes, bytearray, dict, set, frozenset)) or not hasattr(v, "__iter__"):
+        raise TypeError("a list, a tuple or an array is")
+    return list(v)
+
+
 def _encode_lists(values, schema, f):
     validity, nulls = _validity(values)
-    item = schema._child(0)
-    if f == "+m":
-        rows = [[] if v is None else list(v.items() if isinstance(v, dict) else v) for v in values]
-        key, value = item.children
-        pairs = [p for row in rows for p in row]
-        children = [_encode([p[0] for p in pairs], key), _encode([p[1] for p in pairs], value)]
-        child = from_buffers(item, len(pairs), [None], null_count=0, children=children)
-        return from_buffers(
-            schema, len(values), [validity, _running(map(len, rows), "i")], null_count=nulls, children=[child]
-        )
-    if f.startswith("+w"):
-        n = int(f[3:])
-        rows = [[None] * n if v is None else list(v) for v in values]
-        if any(len(r) != n for r in rows):
-            raise ValueError(f"a list of another length than {n}")
-        child = _encode([x for r in rows for x in r], item)
-        return from_buffers(schema, len(values), [validity], null_count=nulls, children=[child])
-    rows = [[] if v is None else list(v) for v in values]
-    child = _encode([x for r in rows for x in r], item)
+    rows = _converted(values, _row, schema, [])
+    child = _encode([x for r in rows for x in r], schema._child(0))
     code = "q" if "L" in f else "i"
     offsets = _running(map(len, rows), code)
     buffers = [validity, offsets]
@@ -201,22 +390,78 @@ def _encode_lists(values, schema, f):
     return from_buffers(schema, len(values), buffers, null_count=nulls, children=[child])
 
 
+def _encode_fixed_lists(values, schema, f):
+    validity, nulls = _validity(values)
+    n = int(f[3:])
+
+    def convert(v):
+        row = _row(v)
+        if len(row) != n:
+            raise ValueError(f"it has {len(row)} values, the type {n}")
+        return row
+
+    rows = _converted(values, convert, schema, [None] * n)
+    child = _encode([x for r in rows for x in r], schema._child(0))
+    return from_buffers(schema, len(values), [validity], null_count=nulls, children=[child])
+
+
+def _entries(v):
+    pairs = list(v.items()) if isinstance(v, dict) else _row(v)
+    for p in pairs:
+        if not isinstance(p, (tuple, list)) or len(p) != 2:
+            raise TypeError("a dict or a list of (key, value) pairs is")
+        if p[0] is None:
+            raise ValueError("a map has no null keys")
+    return pairs
+
+
+def _encode_maps(values, schema, f):
+    validity, nulls = _validity(values)
+    rows = _converted(values, _entries, schema, [])
+    item = schema._child(0)
+    key, value = item.children
+    pairs = [p for row in rows for p in row]
+    children = [_encode([p[0] for p in pairs], key), _encode([p[1] for p in pairs], value)]
+    child = from_buffers(item, len(pairs), [None], null_count=0, children=children)
+    offsets = _running(map(len, rows), "i")
+    return from_buffers(schema, len(values), [validity, offsets], null_count=nulls, children=[child])
+
+
+def _fields_of(schema):
+    """One row of a struct as a list of its fields' values."""
+    names = schema.names
+    known, n = set(names), len(names)
+
+    def convert(v):
+        if isinstance(v, dict):
+            if len(known) != n:
+                raise ValueError("two fields have one name: pass tuples")
+            if not v.keys() <= known:
+                other = ", ".join(repr(k) for k in v if k not in known)
+                raise ValueError(f"it has {other}; the fields are {', '.join(map(repr, names)) or 'none'}")
+            return [v.get(name) for name in names]
+        if not isinstance(v, (tuple, list)):
+            raise TypeError("a dict or a tuple is")
+        if len(v) != n:
+            raise ValueError(f"it has {len(v)} values, the struct {n} fields")
+        return list(v)
+
+    return convert
+
+
 def _encode_struct(values, schema, f):
     validity, nulls = _validity(values)
     fields = schema.children
-
-    def of(row, i, name):
-        return None if row is None else row.get(name) if isinstance(row, dict) else row[i]
-
-    children = [_encode([of(v, i, s.name) for v in values], s) for i, s in enumerate(fields)]
+    rows = _converted(values, _fields_of(schema), schema, [None] * len(fields))
+    children = [_encode([r[i] for r in rows], s) for i, s in enumerate(fields)]
     return from_buffers(schema, len(values), [validity], null_count=nulls, children=children)
 
 
 def _encode_union(values, schema, f):
-    """Values are (type id, value) pairs, or plain values that one child alone can hold."""
+    """Values are (type id, value) pairs, or plain values that one child alone can hold; None goes into the first."""
     ids = [int(t) for t in f[4:].split(",")] if f[4:] else []
     fields = schema.children
-    pairs = [_choose(v, ids, fields) for v in values]
+    pairs = [_choose(k, v, ids, fields, schema) for k, v in enumerate(values)]
     type_ids = bytes(t for t, _ in pairs)
     if f[2] == "s":
         columns = [[v if t == mine else None for t, v in pairs] for mine in ids]
@@ -231,61 +476,133 @@ def _encode_union(values, schema, f):
     return from_buffers(schema, len(values), [type_ids, offsets], null_count=0, children=children)
 
 
-def _choose(v, ids, fields):
-    if isinstance(v, tuple) and len(v) == 2 and v[0] in ids:
+# the beginnings of the formats that values of a class belong to by nature
+_NATURAL = [
+    (bool, ("b",)),
+    (int, tuple("cCsSiIlL")),
+    (float, tuple("efg")),
+    (str, ("u", "U", "vu")),
+    ((bytes, bytearray, memoryview), ("z", "Z", "vz", "w:")),
+    (datetime.datetime, ("ts",)),
+    (datetime.date, ("td",)),
+    (datetime.time, ("tt",)),
+    (datetime.timedelta, ("tD",)),
+    (decimal.Decimal, ("d:",)),
+    (dict, ("+s", "+m")),
+    ((list, tuple), ("+l", "+L", "+v", "+w")),
+]
+_NATURAL_KINDS = {"b": bool, "i": int, "u": int, "f": float}
+
+
+def _is_natural(v, schema):
+    s = schema if schema.dictionary is None else schema.dictionary
+    f = s._child(1).format if s.format == "+r" else s.format
+    kind = _NATURAL_KINDS.get(_dtype_kind(v), type(v))
+    return next((f.startswith(formats) for classes, formats in _NATURAL if issubclass(kind, classes)), False)
+
+
+def _choose(k, v, ids, fields, schema):
+    if isinstance(v, tuple) and len(v) == 2 and type(v[0]) is int and v[0] in ids:
         return v
+    if v is None and ids:
+        return ids[0], None
+    found = []
     for t, s in zip(ids, fields):
         try:
             _encode([v], s)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError):
             continue
-        return t, v
-    raise TypeError(f"no child of the union can hold {v!r}")
+        found.append((t, s))
+    if len(found) > 1:
+        found = [(t, s) for t, s in found if _is_natural(v, s)] or found
+    if len(found) == 1:
+        return found[0][0], v
+    if not found:
+        raise _refused(k, v, schema, "no child can hold it", TypeError)
+    raise _refused(k, v, schema, f"children {[t for t, _ in found]} can hold it: pass (type id, value)", TypeError)
+
+
+# ---- values that are said once ----
+def _key(v, schema):
+    """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are two, so
+    are two instants of one wall clock."""
+    if v is None:
+        return None
+    f = schema.format
+    if schema.dictionary is not None:
+        return _key(v, schema.dictionary)
+    if f == "+s":
+        return tuple(_key(x, s) for x, s in zip(_fields_of(schema)(v), schema.children))
+    if f == "+m":
+        key, value = schema._child(0).children
+        return tuple((_key(a, key), _key(b, value)) for a, b in _entries(v))
+    if f == "+r":
+        return _key(v, schema._child(1))
+    if f.startswith("+u"):
+        ids = [int(t) for t in f[4:].split(",")] if f[4:] else []
+        t, x = _choose(0, v, ids, schema.children, schema)
+        return t, _key(x, schema.children[ids.index(t)])
+    if f[0] == "+":
+        return tuple(_key(x, schema._child(0)) for x in _row(v))
+    if f in ("z", "u", "Z", "U") or f[0] == "v":
+        return _bytes_of(f)(v)
+    return bytes(_fixed(f)([v], schema))
+
+
+def _keys(values, schema):
+    out = _converted(values, lambda v: (_key(v, schema),), schema, None)
+    return [None if k is None else k[0] for k in out]
 
 
 def _encode_runs(values, schema, f):
-    ends, runs = [], []
-    for i, v in enumerate(values):
-        if runs and (v == runs[-1] if v is not None else runs[-1] is None):
+    ends, runs, last = [], [], object()
+    for i, (v, key) in enumerate(zip(values, _keys(values, schema._child(1)))):
+        if runs and key == last:
             ends[-1] = i + 1
         else:
             runs.append(v)
             ends.append(i + 1)
+        last = key
     children = [_encode(ends, schema._child(0)), _encode(runs, schema._child(1))]
     return from_buffers(schema, len(values), [], null_count=0, children=children)
 
 
-def _key(v):
-    """Something hashable that is equal for equal values of one type."""
-    if isinstance(v, dict):
-        return tuple((k, _key(x)) for k, x in v.items())
-    return tuple(map(_key, v)) if isinstance(v, (list, tuple)) else v
+def _encode_dictionary(values, schema):
+    distinct, indices = {}, []
+    for v, key in zip(values, _keys(values, schema.dictionary)):
+        indices.append(None if v is None else distinct.setdefault(key, (len(distinct), v))[0])
+    validity, nulls = _validity(indices)
+    code = _CODES[schema.format]
+    try:
+        data = _packed(indices, code, _integer(code), schema)
+    except ValueError:
+        raise ValueError(f"{len(distinct)} distinct values are more than the indices of {schema.type} can tell") from None
+    words = _encode([v for _, v in distinct.values()], schema.dictionary)
+    return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
+
+
+def _encode_null(values, schema, f):
+    def refuse(v):
+        raise TypeError("None alone is")
+
+    _converted(values, refuse, schema, None)
+    return from_buffers(schema, len(values), [], null_count=len(values))
 
 
 def _encode(values, schema):
     f = schema.format
+    values = _nulls_as_none(values)
     if schema.dictionary is not None:
-        distinct, indices = {}, []
-        for v in values:
-            indices.append(None if v is None else distinct.setdefault(_key(v), (len(distinct), v))[0])
-        validity, nulls = _validity(indices)
-        data = _pack(indices, _CODES[f])
-        words = _encode([v for _, v in distinct.values()], schema.dictionary)
-        return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
+        return _encode_dictionary(values, schema)
     if f == "n":
-        if any(v is not None for v in values):
-            raise TypeError("only None goes into an array of type null")
-        return from_buffers(schema, len(values), [], null_count=len(values))
-    if f in ("z", "u", "Z", "U"):
-        return _encode_binary(values, schema, f)
-    if f[0] == "v":
-        return _encode_views(values, schema, f)
-    if f == "+s":
-        return _encode_struct(values, schema, f)
-    if f == "+r":
-        return _encode_runs(values, schema, f)
-    if f.startswith("+u"):
-        return _encode_union(values, schema, f)
-    if f[0] == "+":
-        return _encode_lists(values, schema, f)
-    return _encode_fixed(values, schema, f)
+        encode = _encode_null
+    elif f in ("z", "u", "Z", "U"):
+        encode = _encode_binary
+    elif f[0] == "v":
+        encode = _encode_views
+    elif f[0] != "+":
+        encode = _encode_fixed
+    else:
+        nested = {"s": _encode_struct, "r": _encode_runs, "u": _encode_union, "w": _encode_fixed_lists, "m": _encode_maps}
+        encode = nested.get(f[1], _encode_lists)
+    return encode(values, schema, f)

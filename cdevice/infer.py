@@ -93,11 +93,17 @@ def infer(values):
         words = {"decimal"}
     word = words.pop()
     if words or word is None:
-        raise TypeError("the type does not follow from the values: pass schema=")
+        met = ", ".join(sorted({k.__name__ for k in map(type, there)}))
+        raise TypeError(f"the type does not follow from the values ({met}): pass schema=")
+    if word == "int64" and max(there) >= 1 << 63 and min(there) >= 0:
+        word = "uint64"
     if word == "list":
         return asschema([infer([v for row in there for v in row])])
     if word == "struct":
         names = list(dict.fromkeys(k for row in there for k in row))
+        odd = next((k for k in names if not isinstance(k, str)), None)
+        if odd is not None:
+            raise TypeError(f"{odd!r} ({type(odd).__name__}) is no name of a field: pass schema= for a map")
         return asschema({n: infer([row.get(n) for row in there]) for n in names})
     of_values = {"timestamp": _timestamp, "duration": _duration, "decimal": _decimal}.get(word)
     return asschema(of_values(there) if of_values else word)

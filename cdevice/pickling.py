@@ -22,8 +22,7 @@ def _whole(a, put):
     """The parts of an array whose children are not cut (fresh from a copy)."""
     buffers = []
     for i in range(a._n_buffers):
-        address, size = a._buffer(i)
-        buffers.append(None if not address else put(view(a, address, size)))
+        buffers.append(None if a._buffer(i)[0] is None else put(view(a, i)))
     children = [_whole(a._raw_child(i), put) for i in range(a._n_children)]
     dictionary = None if a._schema.dictionary is None else _whole(a._raw_child(-1), put)
     return a.length, a.offset, a.null_count, buffers, children, dictionary

@@ -77,15 +77,19 @@ def _decode_metadata(raw):
 
 
 def _encode_metadata(metadata):
-    if metadata is None:
-        return None
-    if isinstance(metadata, bytes):
+    """As ArrowSchema.metadata; a block of bytes is taken as it is, and checked where it is read."""
+    if metadata is None or isinstance(metadata, bytes):
         return metadata
-    out = [struct.pack("=i", len(metadata))]
-    for pair in metadata.items():
+    if not hasattr(metadata, "items"):
+        raise TypeError(f"metadata is a mapping of str or bytes, not {type(metadata).__name__}")
+    pairs = list(metadata.items())
+    out = [struct.pack("=i", len(pairs))]
+    for pair in pairs:
         for part in pair:
-            part = part.encode() if isinstance(part, str) else bytes(part)
-            out += [struct.pack("=i", len(part)), part]
+            if not isinstance(part, (str, bytes, bytearray, memoryview)):
+                raise TypeError(f"metadata is str or bytes, not {type(part).__name__}")
+            data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else bytes(part)
+            out += [struct.pack("=i", len(data)), data]
     return b"".join(out)
 
 

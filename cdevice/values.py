@@ -1,4 +1,8 @@
-"""Rows as Python objects, of every Arrow type, and how an array prints."""
+"""Rows as Python objects, of every Arrow type, and how an array prints.
+
+Functions take the rows of an array and ``need``: which of them will be looked at, None for all.  What no row refers to,
+and what lies below a null, is not converted: it may be large, and it may be nothing that Python's types can hold.
+"""
 
 import collections
 import datetime
@@ -6,7 +10,7 @@ import decimal
 import struct
 from bisect import bisect_right
 
-from .buffer import view
+from .buffer import share, view
 
 MonthDayNano = collections.namedtuple("MonthDayNano", ("months", "days", "nanoseconds"))
 DayTime = collections.namedtuple("DayTime", ("days", "milliseconds"))
@@ -17,8 +21,16 @@ _PER_SECOND = {"s": 1, "m": 10**3, "u": 10**6, "n": 10**9}
 _CASTS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d"}
 
 
+def rows(a):
+    """The rows of an array that the CPU may read now.  Raises ValueError for what Python's types cannot hold."""
+    try:
+        return _values(a, None)
+    except (OverflowError, decimal.DecimalException) as e:
+        raise ValueError(f"a value of {a.type} that Python's type cannot hold: {e}") from e
+
+
 def _raw(a, i):
-    return view(a, *a._buffer(i))
+    return view(a, i)
 
 
 def _numbers(a, i, code):
@@ -32,35 +44,58 @@ def _bits(raw, offset, length):
     return [bool(raw[k >> 3] >> (k & 7) & 1) for k in range(offset, offset + length)]
 
 
-def _masked(a, values):
-    """values with None where the bitmap says null."""
+def _there(a, need):
+    """Which rows have a value that is needed; None: all."""
     if a.null_count == 0:
-        return values
+        return need
     valid = _bits(_raw(a, 0), a.offset, a.length)
-    return [v if ok else None for v, ok in zip(values, valid)]
+    return valid if need is None else [v and n for v, n in zip(valid, need)]
 
 
-def _lazily(a, make):
-    """[make(row) or None]: for values that must not be looked at where the row is null."""
-    n = a.length
-    if a.null_count == 0:
+def _masked(values, there):
+    return values if there is None else [v if ok else None for v, ok in zip(values, there)]
+
+
+def _lazily(n, there, make):
+    """[make(row) or None]: for values that must not be looked at where they are not there."""
+    if there is None:
         return [make(k) for k in range(n)]
-    valid = _bits(_raw(a, 0), a.offset, n)
-    return [make(k) if ok else None for k, ok in enumerate(valid)]
+    return [make(k) if ok else None for k, ok in enumerate(there)]
+
+
+def _gather(child, wanted):
+    """A function that gives the values of these rows of a child, and looks at no others."""
+    distinct = sorted(set(wanted))
+    if not distinct:
+        return None
+    first, n = distinct[0], distinct[-1] + 1 - distinct[0]
+    if n > 8 * len(distinct) + 64:
+        return {k: _values(child._slice(k, 1), None)[0] for k in distinct}.__getitem__
+    need = None
+    if n > len(distinct):
+        need = [False] * n
+        for k in distinct:
+            need[k - first] = True
+    values = _values(child._slice(first, n), need)
+    return lambda k: values[k - first]
 
 
 # ---- scalars ----
 def _zone(name):
     if not name:
         return None
-    if name[0] in "+-" and len(name) == 6:
-        delta = datetime.timedelta(hours=int(name[1:3]), minutes=int(name[4:6]))
-        return datetime.timezone(-delta if name[0] == "-" else delta)
+    sign, digits = name[0], name[1:].replace(":", "")
+    if sign in "+-" and len(digits) == 4 and digits.isdigit() and digits.isascii():
+        delta = datetime.timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        return datetime.timezone(-delta if sign == "-" else delta)
     if name.upper() == "UTC":
         return datetime.timezone.utc
     import zoneinfo
 
-    return zoneinfo.ZoneInfo(name)
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, OSError) as e:  # OSError: the name of a folder
+        raise ValueError(f"unknown time zone {name!r}; where the system has no zones, install tzdata") from e
 
 
 def _micros(value, unit, what):
@@ -72,8 +107,9 @@ def _micros(value, unit, what):
     return value // 1000
 
 
-def _nanos_need_pandas(value, unit):
-    if unit != "n" or value % 1000 == 0:
+def _pandas(unit):
+    """pandas for nanoseconds, which Python's own types have not; None: not needed, or missing."""
+    if unit != "n":
         return None
     try:
         import pandas
@@ -84,32 +120,32 @@ def _nanos_need_pandas(value, unit):
 
 def _timestamp(unit, zone):
     tz = _zone(zone)
+    pandas = _pandas(unit)
+
+    def with_pandas(value):
+        stamp = pandas.Timestamp(value, unit="ns", tz="UTC" if tz else None)
+        return stamp.tz_convert(tz) if tz else stamp
 
     def make(value):
-        pandas = _nanos_need_pandas(value, unit)
-        if pandas:
-            stamp = pandas.Timestamp(value, unit="ns", tz="UTC" if tz else None)
-            return stamp.tz_convert(tz) if tz else stamp
         moment = _EPOCH + datetime.timedelta(microseconds=_micros(value, unit, f"timestamp {value}"))
         return moment.replace(tzinfo=datetime.timezone.utc).astimezone(tz) if tz else moment
 
-    return make
+    return with_pandas if pandas else make
 
 
 def _duration(unit):
-    def make(value):
-        pandas = _nanos_need_pandas(value, unit)
-        if pandas:
-            return pandas.Timedelta(value, unit="ns")
-        return datetime.timedelta(microseconds=_micros(value, unit, f"duration {value}"))
-
-    return make
+    pandas = _pandas(unit)
+    if pandas:
+        return lambda value: pandas.Timedelta(value, unit="ns")
+    return lambda value: datetime.timedelta(microseconds=_micros(value, unit, f"duration {value}"))
 
 
 def _time(unit):
     def make(value):
         # pyarrow cuts nanoseconds of a time of day
         micros = value // 1000 if unit == "n" else _micros(value, unit, "time")
+        if not 0 <= micros < 86400 * 10**6:
+            raise ValueError(f"{value} is no time of day")
         return (_EPOCH + datetime.timedelta(microseconds=micros)).time()
 
     return make
@@ -119,7 +155,7 @@ def _date(value):
     return datetime.date.fromordinal(_EPOCH_DAY + value)
 
 
-def _temporal(a, f):
+def _temporal(f):
     """Format -> (struct code, function or None)."""
     kind, unit = f[1], f[2]
     if kind == "d":
@@ -133,7 +169,7 @@ def _temporal(a, f):
     return "i", None  # months
 
 
-def _decimals(a, f):
+def _decimals(a, f, there):
     parts = f[2:].split(",")
     scale, width = int(parts[1]), int(parts[2]) // 8 if len(parts) == 3 else 16
     raw, base = _raw(a, 1), a.offset
@@ -143,32 +179,33 @@ def _decimals(a, f):
         at = (base + k) * width
         return context.scaleb(decimal.Decimal(int.from_bytes(raw[at : at + width], "little", signed=True)), -scale)
 
-    return _lazily(a, make)
+    return _lazily(a.length, there, make)
 
 
-def _fixed(a, f):
+def _tuples(a, code, size, kind):
+    values = struct.iter_unpack(code, _raw(a, 1)[a.offset * size : (a.offset + a.length) * size])
+    return [kind(*v) for v in values]
+
+
+def _fixed(a, f, need):
+    there = _there(a, need)
     if f in _CASTS:
-        return _masked(a, _numbers(a, 1, _CASTS[f]))
+        return _masked(_numbers(a, 1, _CASTS[f]), there)
     if f == "e":
         raw = _raw(a, 1)
-        return _masked(a, list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)) if a.length else [])
+        return _masked(list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)) if a.length else [], there)
     if f.startswith("d:"):
-        return _decimals(a, f)
+        return _decimals(a, f, there)
     if f.startswith("w:"):
         width, raw, base = int(f[2:]), _raw(a, 1), a.offset
-        return _lazily(a, lambda k: bytes(raw[(base + k) * width : (base + k + 1) * width]))
+        return _lazily(a.length, there, lambda k: bytes(raw[(base + k) * width : (base + k + 1) * width]))
     if f == "tiD":
-        pairs = _numbers_of(a, "=ii", 8)
-        return _masked(a, [DayTime(*p) for p in pairs])
+        return _masked(_tuples(a, "=ii", 8, DayTime), there)
     if f == "tin":
-        return _masked(a, [MonthDayNano(*p) for p in _numbers_of(a, "=iiq", 16)])
-    code, make = _temporal(a, f)
+        return _masked(_tuples(a, "=iiq", 16, MonthDayNano), there)
+    code, make = _temporal(f)
     values = _numbers(a, 1, code)
-    return _masked(a, values) if make is None else _lazily(a, lambda k: make(values[k]))
-
-
-def _numbers_of(a, code, size):
-    return list(struct.iter_unpack(code, _raw(a, 1)[a.offset * size : (a.offset + a.length) * size]))
+    return _masked(values, there) if make is None else _lazily(a.length, there, lambda k: make(values[k]))
 
 
 # ---- variable size ----
@@ -178,16 +215,16 @@ def _offsets(a, code, extra=1):
     return _raw(a, 1)[first : first + (a.length + extra) * size].cast(code)
 
 
-def _binary(a, f):
+def _binary(a, f, need):
     if not a.length:
         return []
-    o, raw = _offsets(a, "q" if f in "ZU" else "i"), _raw(a, 2)
+    o, raw, there = _offsets(a, "q" if f in "ZU" else "i"), _raw(a, 2), _there(a, need)
     if f in "uU":
-        return _lazily(a, lambda k: str(raw[o[k] : o[k + 1]], "utf-8"))
-    return _lazily(a, lambda k: bytes(raw[o[k] : o[k + 1]]))
+        return _lazily(a.length, there, lambda k: str(raw[o[k] : o[k + 1]], "utf-8"))
+    return _lazily(a.length, there, lambda k: bytes(raw[o[k] : o[k + 1]]))
 
 
-def _views(a, f):
+def _views(a, f, need):
     raw, base = _raw(a, 1), a.offset * 16
     data = [_raw(a, i) for i in range(2, a._n_buffers - 1)]
 
@@ -197,68 +234,108 @@ def _views(a, f):
         value = raw[at + 4 : at + 4 + size] if size <= 12 else data[index][start : start + size]
         return str(value, "utf-8") if f == "vu" else bytes(value)
 
-    return _lazily(a, make)
+    return _lazily(a.length, _there(a, need), make)
 
 
-def _lists(a, f):
+# ---- nested ----
+def _below(starts, stops, there):
+    """Which of the child's rows from starts[0] on belong to a list that is there; None: all."""
+    if there is None:
+        return None
+    out = []
+    for start, stop, ok in zip(starts, stops, there):
+        out += [ok] * (stop - start)
+    return out
+
+
+def _lists(a, f, need):
     if not a.length:
         return []
-    child = a._child(0)
-    code = "q" if "L" in f else "i"
-    if f.startswith("+v"):
-        starts = _offsets(a, code, 0)
-        sizes = _numbers(a, 2, code)
-        whole = to_pylist(child)
-        return _lazily(a, lambda k: whole[starts[k] : starts[k] + sizes[k]])
-    if f.startswith("+w"):
-        n = int(f[3:])
-        whole = to_pylist(child)
-        return _lazily(a, lambda k: whole[k * n : (k + 1) * n])
-    o = _offsets(a, code)
-    first = o[0]
-    whole = to_pylist(child._slice(first, o[a.length] - first))
-    if f == "+m":
-        whole = [None if e is None else tuple(e.values()) if isinstance(e, dict) else e for e in _entries(child, o, a)]
-    return _lazily(a, lambda k: whole[o[k] - first : o[k + 1] - first])
+    there, o = _there(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
+    first, n = o[0], o[-1] - o[0]
+    child = a._child(0)._slice(first, n)
+    below = _below(o, o[1:], there)
+    if f == "+m":  # a dict would lose entries where both fields have one name
+        whole = list(zip(_values(child._child(0), below), _values(child._child(1), below)))
+    else:
+        whole = _values(child, below)
+    return _lazily(a.length, there, lambda k: whole[o[k] - first : o[k + 1] - first])
 
 
-def _entries(child, o, a):
-    """(key, value) rows of a map; a dict would lose them where both fields have one name."""
-    part = child._slice(o[0], o[a.length] - o[0])
-    return list(zip(to_pylist(part._child(0)), to_pylist(part._child(1))))
+def _fixed_lists(a, f, need):
+    n, there = int(f[3:]), _there(a, need)
+    below = None if there is None else [ok for ok in there for _ in range(n)]
+    whole = _values(a._child(0), below)
+    return _lazily(a.length, there, lambda k: whole[k * n : (k + 1) * n])
 
 
-def _structs(a, f):
+def _list_views(a, f, need):
+    there, child, code = _there(a, need), a._child(0), "q" if "L" in f else "i"
+    starts, sizes = _numbers(a, 1, code), _numbers(a, 2, code)
+    used = [k for k in range(a.length) if (there is None or there[k]) and sizes[k]]
+    first = min((starts[k] for k in used), default=0)
+    n = max((starts[k] + sizes[k] for k in used), default=0) - first
+    if n > 2 * sum(sizes[k] for k in used) + 64:  # far apart
+        return _lazily(a.length, there, lambda k: _values(child._slice(starts[k], sizes[k]), None) if sizes[k] else [])
+    part, below = child._slice(first, n), [False] * n
+    for k in used:
+        at = starts[k] - first
+        below[at : at + sizes[k]] = [True] * sizes[k]
+    whole = _values(part, None if all(below) else below)
+
+    def make(k):
+        at = starts[k] - first
+        return whole[at : at + sizes[k]] if sizes[k] else []
+
+    return _lazily(a.length, there, make)
+
+
+def _structs(a, f, need):
     names = a._schema.names
     if len(set(names)) != len(names):
         raise ValueError("a struct with two fields of one name cannot become a dict")
-    columns = [to_pylist(a._child(i)) for i in range(a._n_children)]
+    there = _there(a, need)
+    columns = [_values(a._child(i), there) for i in range(a._n_children)]
     rows = [dict(zip(names, row)) for row in zip(*columns)] if columns else [{} for _ in range(a.length)]
-    return _masked(a, rows)
+    return _masked(rows, there)
 
 
-def _unions(a, f):
+def _unions(a, f, need):
     ids = _raw(a, 0)[a.offset : a.offset + a.length].tolist()
     child_of = {int(t): k for k, t in enumerate(f[4:].split(",") if f[4:] else [])}
-    columns = [to_pylist(a._child(i)) for i in range(a._n_children)]
+    which = [child_of[t] for t in ids]
     if f[2] == "d":
         at = _numbers(a, 1, "i")
-        return [columns[child_of[t]][at[k]] for k, t in enumerate(ids)]
-    return [columns[child_of[t]][k] for k, t in enumerate(ids)]
+        wanted = [[] for _ in child_of]
+        for k, c in enumerate(which):
+            if need is None or need[k]:
+                wanted[c].append(at[k])
+        value = [_gather(a._child(c), w) for c, w in enumerate(wanted)]
+        return _lazily(a.length, need, lambda k: value[which[k]](at[k]))
+    columns = []
+    for c in range(a._n_children):
+        mine = [w == c and (need is None or need[k]) for k, w in enumerate(which)]
+        columns.append(_values(a._child(c), mine))
+    return [columns[c][k] for k, c in enumerate(which)]
 
 
-def _runs(a, f):
+def _runs(a, f, need):
     if not a.length:
         return []
-    ends, values = to_pylist(a._child(0)), a._child(1)
+    ends, values = a._child(0), a._child(1)
+    code = _CASTS[ends._format]
+    size = struct.calcsize(code)
+    ends = _raw(ends, 1)[ends.offset * size :].cast(code)
     first = bisect_right(ends, a.offset)
     last = bisect_right(ends, a.offset + a.length - 1)
+    starts = [a.offset, *ends[first:last]]
+    stops = [*starts[1:], a.offset + a.length]
+    below = None
+    if need is not None:
+        below = [any(need[i - a.offset : j - a.offset]) for i, j in zip(starts, stops)]
     out = []
-    row = a.offset
-    for k, value in enumerate(to_pylist(values._slice(first, last - first + 1)), first):
-        stop = min(ends[k], a.offset + a.length)
-        out += [value] * (stop - row)
-        row = stop
+    for value, i, j in zip(_values(values._slice(first, last - first + 1), below), starts, stops):
+        out += [value] * (j - i)
     return out
 
 
@@ -266,39 +343,40 @@ def _extension(a):
     """The Python value of known extension types; others show their storage."""
     metadata = a._schema.metadata or {}
     name = metadata.get(b"ARROW:extension:name")
-    if name == b"arrow.uuid":
+    if name == b"arrow.uuid" and a._format == "w:16":
         import uuid
 
         return lambda v: uuid.UUID(bytes=v)
-    if name == b"arrow.bool8":
+    if name == b"arrow.bool8" and a._format == "c":
         return bool
     return None
 
 
-def to_pylist(a):
-    """The rows of an array that the CPU may read now."""
-    f = a._format
+def _dictionary(a, f, need):
+    indices = _fixed(a, f, need)
+    value = _gather(a._child(-1), [k for k in indices if k is not None])
+    return [None if k is None else value(k) for k in indices]
+
+
+def _decoder(a, f):
     if a._schema.dictionary is not None:
-        values = to_pylist(a._child(-1))
-        out = [None if k is None else values[k] for k in _fixed(a, f)]
-    elif f == "n":
-        out = [None] * a.length
-    elif f == "b":
-        out = _masked(a, _bits(_raw(a, 1), a.offset, a.length))
-    elif f in ("z", "u", "Z", "U"):
-        out = _binary(a, f)
-    elif f[0] == "v":
-        out = _views(a, f)
-    elif f == "+s":
-        out = _structs(a, f)
-    elif f == "+r":
-        out = _runs(a, f)
-    elif f.startswith("+u"):
-        out = _unions(a, f)
-    elif f[0] == "+":
-        out = _lists(a, f)
-    else:
-        out = _fixed(a, f)
+        return _dictionary
+    if f == "n":
+        return lambda a, f, need: [None] * a.length
+    if f == "b":
+        return lambda a, f, need: _masked(_bits(_raw(a, 1), a.offset, a.length), _there(a, need))
+    if f in ("z", "u", "Z", "U"):
+        return _binary
+    if f[0] == "v":
+        return _views
+    if f[0] != "+":
+        return _fixed
+    return {"s": _structs, "r": _runs, "u": _unions, "w": _fixed_lists, "v": _list_views}.get(f[1], _lists)
+
+
+def _values(a, need):
+    f = a._format
+    out = _decoder(a, f)(a, f, need)
     make = _extension(a)
     return out if make is None else [None if v is None else make(v) for v in out]
 
@@ -307,9 +385,9 @@ def to_pylist(a):
 def _shown(a, width=5):
     n = a.length
     if n <= 2 * width:
-        return [_short(v) for v in to_pylist(a)]
-    head = [_short(v) for v in to_pylist(a._slice(0, width))]
-    return [*head, "...", *(_short(v) for v in to_pylist(a._slice(n - width, width)))]
+        return [_short(v) for v in rows(a)]
+    head = [_short(v) for v in rows(a._slice(0, width))]
+    return [*head, "...", *(_short(v) for v in rows(a._slice(n - width, width)))]
 
 
 def _short(value):
@@ -321,6 +399,7 @@ def describe(a):
     """What ``repr`` of an array shows: type, length, nulls, device, event, first and last values when readable."""
     if a.released:
         return "<cdevice.DeviceArray released>"
+    a = share(a)  # another thread may release it meanwhile
     nulls = a.null_count
     event = "none" if not a.sync_event else "unknown"
     ready = True

@@ -182,9 +182,25 @@ static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, stru
   set_rows(a, array->array.offset, array->array.length, array->array.null_count);
   a->slot = cdv_slot_for(array->device_type);
   cdv_slot_use(a->slot, 1);
+  if (a->slot && cdv_slot_for(array->device_type) != a->slot) { /* it is being taken out, and may not have seen us */
+    cdv_slot_use(a->slot, -1);
+    a->slot = NULL;
+  }
   array->array.release = NULL;
   *out = a;
   return 0;
+}
+
+int cdv_array_slot(struct cdv_array *a, struct cdv_slot **out) {
+  struct cdv_slot *slot = *out = a->root->slot;
+  return slot ? cdv_slot_start(slot) : cdv_slot_ready(a->root->own.device_type, out);
+}
+
+bool cdv_array_host_accessible(const struct cdv_array *a) {
+  const struct cdv_slot *slot = a->root->slot;
+  int32_t type = a->root->own.device_type;
+  if (type == ARROW_DEVICE_CPU || !slot) return cdv_host_accessible(type);
+  return slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE;
 }
 
 static void drop_null_buffers(const struct ArrowSchema *s, struct ArrowArray *a) {
@@ -208,13 +224,21 @@ static void mend(struct cdv_array **array) {
   *array = mended;
 }
 
-int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out) {
+static int import_sized(struct ArrowDeviceArray *array, struct cdv_schema *schema, const int64_t *sizes, int level,
+                        struct cdv_array **out) {
   bool extra;
-  int r = cdv_check(schema->node, array, level, &extra);
-  if (!r) r = adopt(array, cdv_schema_ref(schema), out);
-  if (!r && extra) mend(out);
-  if (r == ENOMEM) cdv_schema_unref(schema);
+  int r = cdv_check_sized(schema->node, array, sizes, level, &extra);
+  if (r) return r;
+  r = adopt(array, cdv_schema_ref(schema), out);
+  if (r)
+    cdv_schema_unref(schema);
+  else if (extra)
+    mend(out);
   return r;
+}
+
+int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out) {
+  return import_sized(array, schema, NULL, level, out);
 }
 
 int cdv_import_pair(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int level, struct cdv_array **out) {
@@ -246,6 +270,18 @@ static void built_release(struct ArrowArray *array) {
   array->release = NULL;
 }
 
+/* A part must be what the schema declares: its buffers are read as that. */
+static int part_fits(struct cdv_array *part, const struct ArrowSchema *declared, int64_t i) {
+  if (declared && cdv_schema_castable(part->schema->node, declared)) return 0;
+  char what[40];
+  snprintf(what, sizeof what, i < 0 ? "the dictionary" : "child %lld", (long long)i);
+  return declared ? cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s has the format \"%.60s\", the schema declares \"%.60s\"%s",
+                             what, part->schema->node->format, declared->format,
+                             cdv_format_equal(part->schema->node->format, declared->format) ? "; the types below differ"
+                                                                                            : "")
+                  : cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s is not declared by the schema", what);
+}
+
 /* Moves one part's export below a built node. */
 static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct ArrowArray *to) {
   const struct ArrowDeviceArray *own = &part->root->own;
@@ -267,6 +303,7 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
 
 int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct cdv_owner owner, int level,
                     struct cdv_array **out) {
+  const struct ArrowSchema *s = schema->node;
   size_t nb = (size_t)p->n_buffers, nc = (size_t)p->n_children, nd = p->dictionary ? 1 : 0;
   size_t size = nb * sizeof(void *) + nc * sizeof(void *) + (nc + nd) * sizeof(struct ArrowArray);
   char *memory = calloc(1, size ? size : 1);
@@ -289,17 +326,19 @@ int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct
   d.array.private_data = memory;
   int r = 0;
   for (size_t i = 0; !r && i < nc; i++) {
-    r = adopt_part(p->children[i], p, &nodes[i]);
+    if (level > 0) r = part_fits(p->children[i], (int64_t)i < s->n_children ? s->children[i] : NULL, (int64_t)i);
+    if (!r) r = adopt_part(p->children[i], p, &nodes[i]);
     if (r) break;
     children[i] = &nodes[i];
     d.array.children = children;
     d.array.n_children = (int64_t)i + 1;
   }
   if (!r && nd) {
-    r = adopt_part(p->dictionary, p, &nodes[nc]);
+    if (level > 0) r = part_fits(p->dictionary, s->dictionary, -1);
+    if (!r) r = adopt_part(p->dictionary, p, &nodes[nc]);
     if (!r) d.array.dictionary = &nodes[nc];
   }
-  if (!r) r = cdv_array_import(&d, schema, level, out);
+  if (!r) r = import_sized(&d, schema, p->sizes, level, out);
   if (r)
     built_release(&d.array);
   else
@@ -344,8 +383,10 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
                     : layout.type == CDV_FIXED_LIST                              ? layout.list_size
                                                                                  : -1;
     if (scale >= 0) { /* the child has the parent's rows */
-      offset += a->offset * scale;
-      length = a->length * scale;
+      int64_t skip;
+      if (__builtin_mul_overflow(a->offset, scale, &skip) || __builtin_add_overflow(offset, skip, &offset) ||
+          __builtin_mul_overflow(a->length, scale, &length)) /* of an array that nobody checked */
+        return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "child %lld has more values than 64 bits can count", (long long)i);
     }
   }
   struct cdv_schema *schema = cdv_schema_at(a->schema, dictionary ? s->dictionary : s->children[i]);
@@ -380,6 +421,11 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
   if (leaf) {
     o->release = leaf_release;
     o->private_data = a;
+    if (o->n_buffers == 1 && pushes_down(a)) { /* a record batch without columns */
+      o->offset = 0;
+      o->null_count = 0;
+      o->buffers = no_validity;
+    }
   } else {
     if (array_export_tree(a, t->lines, t->n, t->dictionaries, o)) {
       o->release = NULL;
@@ -428,7 +474,7 @@ bool cdv_has_no_buffers(const struct ArrowArray *n) {
 
 int cdv_array_readable(struct cdv_array *a, const char *doing) {
   const struct ArrowDeviceArray *own = &a->root->own;
-  if (!cdv_host_accessible(own->device_type))
+  if (!cdv_array_host_accessible(a))
     return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
                     "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")", doing,
                     cdv_device_type_name(own->device_type), (long long)own->device_id);
@@ -447,7 +493,7 @@ int64_t cdv_array_null_count(struct cdv_array *a) {
     known = 0;
   } else {
     int done = 0;
-    if (!cdv_host_accessible(a->root->own.device_type) || cdv_event_ready(a, &done) || !done) return -1;
+    if (!cdv_array_host_accessible(a) || cdv_event_ready(a, &done) || !done) return -1;
     known = a->length - cdv_bits_count(a->node->buffers[0], a->offset, a->length);
   }
   atomic_store_explicit(&a->null_count, known, memory_order_relaxed);
@@ -459,19 +505,19 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
                            int64_t length, bool readable, bool whole) {
   if (i >= l->n_buffers) { /* variadic buffers, then their sizes, which are always on the CPU */
     int64_t n = node->n_buffers - l->n_buffers - 1;
-    if (i == node->n_buffers - 1) return n * 8;
+    if (i == node->n_buffers - 1) return n > 0 ? n * 8 : 0;
     const int64_t *sizes = node->buffers[node->n_buffers - 1];
     return sizes ? sizes[i - l->n_buffers] : 0;
   }
   int role = cdv_layout_roles(l)[i];
-  if (!node->buffers[i]) return 0;
+  if (!node->buffers[i] || (whole && !length)) return 0; /* no row, no byte: nobody has looked at what lies before */
   if (role != CDV_BYTES) {
     if (whole) return cdv_buffer_bytes(l, role, offset + length);
     int64_t from, to;
     cdv_buffer_range(l, role, offset, length, &from, &to);
     return to - from;
   }
-  if (length == 0 && offset == 0) return 0;
+  if (!length) return 0;
   if (!readable || !node->buffers[1]) return -1;
   int64_t end = cdv_value(node->buffers[1], l->width, offset + length);
   return whole ? end : end - cdv_value(node->buffers[1], l->width, offset);
@@ -479,7 +525,7 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
 
 static bool may_look(struct cdv_array *a) {
   int done = 0;
-  return cdv_host_accessible(a->root->own.device_type) && !cdv_event_ready(a, &done) && done;
+  return cdv_array_host_accessible(a) && !cdv_event_ready(a, &done) && done;
 }
 
 int64_t cdv_array_buffer_size(struct cdv_array *a, int64_t i) {
@@ -498,8 +544,7 @@ static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *
   int64_t sum = 0;
   for (int64_t i = 0; i < n->n_buffers; i++) {
     int64_t b = buffer_need(&l, n, i, offset, length, readable, false);
-    if (b < 0) return -1;
-    sum += b;
+    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   for (int64_t i = 0; i < n->n_children; i++) {
     const struct ArrowArray *c = n->children[i];
@@ -517,19 +562,40 @@ static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *
       co += from;
     }
     int64_t b = tree_bytes(s->children[i], c, co, cl, readable);
-    if (b < 0) return -1;
-    sum += b;
+    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   if (n->dictionary) {
     int64_t b = tree_bytes(s->dictionary, n->dictionary, n->dictionary->offset, n->dictionary->length, readable);
-    if (b < 0) return -1;
-    sum += b;
+    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   return sum;
 }
 
 int64_t cdv_array_nbytes(struct cdv_array *a) {
   return tree_bytes(a->schema->node, a->node, a->offset, a->length, may_look(a));
+}
+
+/* ---- what a consumer may be told ---- */
+/* Has this node no null that its own bitmap could show?  Reads it where that is allowed and needed. */
+static bool without_nulls(const struct ArrowSchema *s, const struct ArrowArray *n, bool readable) {
+  struct cdv_layout l;
+  const char *why;
+  if (n->null_count == 0 || !n->length) return true;
+  if (cdv_layout_parse(s->format, &l, &why) || !l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return false;
+  if (!n->buffers[0]) return n->null_count < 0;
+  return n->null_count < 0 && readable && cdv_bits_count(n->buffers[0], n->offset, n->length) == n->length;
+}
+
+static void keep_nullable(const struct ArrowSchema *have, const struct ArrowArray *n, bool readable,
+                          struct ArrowSchema *want) {
+  if ((have->flags & ~want->flags & ARROW_FLAG_NULLABLE) && !(n && without_nulls(have, n, readable)))
+    want->flags |= ARROW_FLAG_NULLABLE;
+  for (int64_t i = 0; i < want->n_children; i++)
+    keep_nullable(have->children[i], n ? n->children[i] : NULL, readable, want->children[i]);
+}
+
+void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *a, struct ArrowSchema *want) {
+  keep_nullable(have, a ? a->node : NULL, a && may_look(a), want);
 }
 
 /* ---- for tests ---- */

@@ -20,7 +20,8 @@ struct context {
   bool readable;         /* contents may be read now */
   struct cdv_slot *slot; /* level 2 on a device: who knows how large its buffers are */
   int64_t device;
-  bool *extra; /* set where a null array has a buffer */
+  bool *extra;          /* set where a null array has a buffer */
+  const int64_t *sizes; /* bytes that the buffers of the root have, -1: not known; or NULL */
 };
 
 /* ---- messages ---- */
@@ -41,7 +42,8 @@ static void write_path(const struct frame *f, char *out, size_t room) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-static int bad(const struct frame *f, int64_t buffer, int kind, const char *format, ...) {
+static int
+bad(const struct frame *f, int64_t buffer, int kind, const char *format, ...) {
   char text[512], path[512];
   va_list args;
   va_start(args, format);
@@ -123,7 +125,7 @@ static int schema_node(const struct frame *f, const struct ArrowSchema *s, struc
   }
   if (l->type == CDV_RUN_END) {
     const char *ends = s->children[0]->format;
-    if (!ends || !ends[0] || ends[1] || !strchr("sil", ends[0]))
+    if (!ends || !ends[0] || ends[1] || !strchr("sil", ends[0]) || s->children[0]->dictionary)
       return bad(f, -1, INVALID, "run ends are int16, int32 or int64, not \"%.20s\"", ends ? ends : "NULL");
   }
   if (s->dictionary && !is_integer(s->format))
@@ -369,6 +371,13 @@ static int device_buffer(const struct frame *f, const struct context *c, int64_t
   return 0;
 }
 
+/* Holds what is known of a buffer's size against what is needed; sizes are known of the root alone. */
+static int known_size(const struct frame *f, const struct context *c, int64_t i, int64_t need) {
+  if (f->up || !c->sizes || c->sizes[i] < 0 || c->sizes[i] >= need) return 0;
+  return bad(f, i, INVALID, "buffer %lld has %lld bytes, %lld are needed", (long long)i, (long long)c->sizes[i],
+             (long long)need);
+}
+
 static int fixed_buffers(const struct frame *f, const struct context *c, const struct cdv_layout *l,
                          const struct ArrowSchema *s, const struct ArrowArray *a) {
   const unsigned char *roles = cdv_layout_roles(l);
@@ -379,6 +388,10 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
     if (need < 0) return bad(f, i, INVALID, "%lld values need more bytes than 64 bits can count", (long long)end);
     if (a->buffers[i] && c->slot && a->length > 0) {
       int r = device_buffer(f, c, i, a->buffers[i], need);
+      if (r) return r;
+    }
+    if (a->buffers[i] && a->length > 0) {
+      int r = known_size(f, c, i, need);
       if (r) return r;
     }
     if (a->buffers[i] || role == CDV_BYTES) continue;
@@ -396,13 +409,17 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
       return bad(f, 1, INVALID, "the offsets run from %lld to %lld", (long long)from, (long long)to);
     if (to > from && !a->buffers[2])
       return bad(f, 2, INVALID, "buffer 2 is NULL, %s of %lld bytes", type_word(s->format), (long long)to);
+    return to > from ? known_size(f, c, 2, to) : 0;
   }
   return 0;
 }
 
-static int view_buffers(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
+static int view_buffers(const struct frame *f, const struct context *c, const struct cdv_layout *l,
+                        const struct ArrowArray *a) {
   int64_t n_data = a->n_buffers - l->n_buffers - 1;
   const int64_t *sizes = a->buffers[a->n_buffers - 1];
+  int r = n_data ? known_size(f, c, a->n_buffers - 1, 8 * n_data) : 0;
+  if (r) return r;
   if (n_data && !sizes)
     return bad(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
   for (int64_t i = 0; i < n_data; i++) {
@@ -411,6 +428,7 @@ static int view_buffers(const struct frame *f, const struct cdv_layout *l, const
     if (sizes[i] && !a->buffers[l->n_buffers + i])
       return bad(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i,
                  (long long)sizes[i]);
+    if ((r = known_size(f, c, l->n_buffers + i, sizes[i]))) return r;
   }
   return 0;
 }
@@ -421,10 +439,10 @@ static int child_lengths(const struct frame *f, const struct context *c, const s
   int64_t end = a->offset + a->length;
   for (int64_t i = 0; i < a->n_children; i++) {
     int64_t have = a->children[i]->length, want = -1;
-    if (l->type == CDV_STRUCT || l->type == CDV_SPARSE_UNION)
-      want = end;
-    else if (l->type == CDV_FIXED_LIST)
-      want = l->list_size && end > INT64_MAX / l->list_size ? INT64_MAX : end * l->list_size;
+    if (l->type == CDV_STRUCT || l->type == CDV_SPARSE_UNION) want = end;
+    if (l->type == CDV_FIXED_LIST && __builtin_mul_overflow(end, l->list_size, &want))
+      return bad(f, -1, INVALID, "%lld lists of %lld values are more than 64 bits can count", (long long)end,
+                 (long long)l->list_size);
     if (want > have)
       return bad(f, -1, INVALID, "child %lld has %lld values, %lld are needed", (long long)i, (long long)have,
                  (long long)want);
@@ -484,7 +502,7 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
     return bad(f, -1, INVALID, "%s cannot have nulls of its own, null_count is %lld", type_word(s->format),
                (long long)a->null_count);
   r = fixed_buffers(f, c, &l, s, a);
-  if (!r && views) r = view_buffers(f, &l, a);
+  if (!r && views) r = view_buffers(f, c, &l, a);
   struct frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};
   for (int64_t i = 0; !r && i < a->n_children; i++) {
     below.index = i;
@@ -503,6 +521,11 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
 }
 
 int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d, int level, bool *extra) {
+  return cdv_check_sized(schema, d, NULL, level, extra);
+}
+
+int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d, const int64_t *sizes, int level,
+                    bool *extra) {
   struct frame top = {NULL, 0, false, 1};
   *extra = false;
   if (!d->array.release) return bad(&top, -1, CDV_RELEASED, "the array has been released");
@@ -511,7 +534,7 @@ int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d
   if (d->device_type == ARROW_DEVICE_CPU && d->sync_event)
     return bad(&top, -1, INVALID, "a CPU array with a sync_event, which only devices have");
   /* with an event pending nothing may be read yet */
-  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id, extra};
+  struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id, extra, sizes};
   if (level >= 2 && !cdv_host_accessible(d->device_type)) {
     int r = cdv_slot_ready(d->device_type, &c.slot);
     if (r) return r;
@@ -527,13 +550,13 @@ int cdv_check_view(struct cdv_array *a, int level) {
   node.null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
   int done = 0;
   bool extra;
-  struct context c = {level, cdv_host_accessible(a->root->own.device_type), NULL, a->root->own.device_id, &extra};
+  struct context c = {level, cdv_array_host_accessible(a), NULL, a->root->own.device_id, &extra, NULL};
   if (c.readable) {
     int r = level >= 2 ? cdv_event_wait_host(a) : cdv_event_ready(a, &done);
     if (r) return r;
     c.readable = level >= 2 || done;
   } else if (level >= 2) {
-    int r = cdv_slot_ready(a->root->own.device_type, &c.slot);
+    int r = cdv_array_slot(a, &c.slot);
     if (r) return r;
   }
   return array_tree(&top, &c, a->schema->node, &node);

@@ -64,7 +64,9 @@ struct piece {
   int64_t from, nbytes, at;
   int64_t place;         /* of src in the source's packed block */
   int64_t rebase;        /* to subtract from each element */
-  int width;             /* of an element, with rebase */
+  int64_t lead;          /* elements before the first row: nobody promised anything of them, they become 0 */
+  int64_t most;          /* what no element may be above, -1: anything; empty list views point anywhere */
+  int width;             /* of an element, with these three */
   const int64_t *starts; /* views: what is cut off the front of each data buffer */
   int64_t n_starts;
   bool on_host; /* src is host memory */
@@ -96,6 +98,7 @@ struct plan {
   int64_t total, alignment;
   bool whole;  /* the source's packed block is taken as it is */
   bool across; /* two vendors: everything through staging chunks */
+  bool lost;   /* after a failure: a device may still write to our memory or read it; it is left as it is */
 };
 
 static int backend_error(struct plan *p, struct cdv_slot *slot, int code, const cdevice_error *err, const char *doing) {
@@ -134,30 +137,59 @@ static int add_item(struct plan *p, const struct item *x) {
   return r;
 }
 
-static void subtract(void *p, int width, int64_t n, int64_t by) {
-  for (int64_t i = 0; i < n; i++) {
-    int64_t v = cdv_value(p, width, i) - by;
-    int16_t v2 = (int16_t)v;
-    int32_t v4 = (int32_t)v;
-    memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
-  }
+static bool is_adjusted(const struct piece *x) { return x->rebase || x->lead || x->most >= 0 || x->starts; }
+
+static void put_value(void *p, int width, int64_t i, int64_t v) {
+  int16_t v2 = (int16_t)v;
+  int32_t v4 = (int32_t)v;
+  memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
 }
 
-/* What a piece's bytes need after they were copied whole elements from its beginning or from a multiple of 64. */
-static void adjust(const struct piece *x, char *memory, int64_t nbytes) {
-  if (x->rebase) subtract(memory, x->width, nbytes / x->width, x->rebase);
-  for (int64_t i = 0; x->starts && i < nbytes / 16; i++) {
+/* Views of elements [at, ...) of a piece: those before the rows become empty ones, the others lose what was cut off the
+ * front of their data. */
+static void adjust_views(const struct piece *x, char *memory, int64_t at, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
     int32_t view[4];
     memcpy(view, memory + 16 * i, 16);
-    if (view[0] <= 12 || view[2] < 0 || view[2] >= x->n_starts) continue; /* inline, or the garbage of a null */
-    view[3] -= (int32_t)x->starts[view[2]];
+    if (at + i < x->lead) {
+      memset(view, 0, 16);
+    } else {
+      /* inline, or the garbage of a null */
+      if (!x->starts || view[0] <= 12 || view[2] < 0 || view[2] >= x->n_starts) continue;
+      view[3] = (int32_t)((uint32_t)view[3] - (uint32_t)x->starts[view[2]]);
+    }
     memcpy(memory + 16 * i, view, 16);
   }
 }
 
-/* After a failure: is nothing of ours under way any more?  On a failed device nothing is. */
+/* What a piece's bytes [from, from + nbytes) need after they were copied to `memory`; whole elements. */
+static void adjust(const struct piece *x, char *memory, int64_t from, int64_t nbytes) {
+  if (!is_adjusted(x)) return;
+  int64_t n = nbytes / x->width, at = from / x->width;
+  if (x->width == 16) {
+    adjust_views(x, memory, at, n);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    int64_t v = at + i < x->lead ? 0 : (int64_t)((uint64_t)cdv_value(memory, x->width, i) - (uint64_t)x->rebase);
+    if (x->most >= 0) v = v < 0 ? 0 : v > x->most ? x->most : v;
+    put_value(memory, x->width, i, v);
+  }
+}
+
+/* After a failure: is nothing of ours under way any more?  EIO: the device is dead, and nothing will run there; EINVAL: the
+ * stream is none, and took nothing; any other error says nothing of it. */
 static bool wait_for_stream(const struct cdv_slot *slot, int64_t device, void *stream) {
-  return slot->table.stream_wait_host(slot->table.self, device, stream, NULL) != EAGAIN;
+  int r = slot->table.stream_wait_host(slot->table.self, device, stream, NULL);
+  return !r || r == EIO || r == EINVAL;
+}
+
+/* After a failure of something that writes from the source device to memory of the host: that memory may be given back
+ * only when the stream is idle. */
+static void settle(struct plan *p) {
+  struct cdv_error kept = *cdv_error_last();
+  if (!wait_for_stream(p->from, p->from_device, p->from_stream)) p->lost = true;
+  *cdv_error_last() = kept;
 }
 
 /* Copies from the source device into host memory and waits. */
@@ -166,15 +198,15 @@ static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
   cdevice_error err = {.struct_size = sizeof err};
   cdevice_event event = {0};
   int r = b->copy(b->self, CDEVICE_COPY_D2H, copies, n, p->from_stream, &err);
-  if (r) return backend_error(p, p->from, r, &err, "reading from the device");
-  r = b->event_record(b->self, p->from_device, p->from_stream, &event, &err);
   if (!r) {
-    if (event.sync_event) r = b->event_wait_host(b->self, p->from_device, event.sync_event, &err);
-    b->event_destroy(b->self, p->from_device, &event);
-  } else {
-    b->stream_wait_host(b->self, p->from_device, p->from_stream, NULL); /* the copies are under way */
+    r = b->event_record(b->self, p->from_device, p->from_stream, &event, &err);
+    if (!r && event.sync_event) r = b->event_wait_host(b->self, p->from_device, event.sync_event, &err);
+    if (event.sync_event) b->event_destroy(b->self, p->from_device, &event);
   }
-  return r ? backend_error(p, p->from, r, &err, "reading from the device") : 0;
+  if (!r) return 0;
+  r = backend_error(p, p->from, r, &err, "reading from the device");
+  settle(p);
+  return r;
 }
 
 /* One chunk of a large read: what the device writes there, and where it belongs. */
@@ -247,10 +279,10 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
     if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
   }
   for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
-  bool idle = !r || wait_for_stream(p->from, p->from_device, p->from_stream);
+  if (r) settle(p);
   for (int k = 0; k < 2; k++) {
     if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
-    if (idle) cdv_stage_put(&drains[k].stage); /* else the device may still write there: lost */
+    if (!p->lost) cdv_stage_put(&drains[k].stage);
     free(drains[k].parts);
     free(drains[k].moves);
   }
@@ -285,7 +317,7 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
       const char *why;
       if (cdv_layout_parse(x->s->format, &l, &why)) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
       if (!has_offsets(&l) || !x->length) continue;
-      out[i].first = cdv_value(x->a->buffers[1], l.width, base_of(x, &l));
+      out[i].first = cdv_value(x->a->buffers[1], l.width, x->offset);
       out[i].last = cdv_value(x->a->buffers[1], l.width, x->offset + x->length);
     }
     return 0;
@@ -302,13 +334,15 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
       break;
     }
     if (!has_offsets(&l) || !x->length) continue;
-    int64_t base = base_of(x, &l), stop = x->offset + x->length;
-    if (p->packed && base == 0 && stop == x->a->offset + x->a->length) { /* we wrote it: known without asking */
+    int64_t begin = x->offset, stop = x->offset + x->length;
+    if (p->packed && begin == x->a->offset &&
+        stop == x->a->offset + x->a->length) { /* we wrote it: known without asking */
       out[i].first = 0;
       out[i].last = l.n_buffers == 3 ? node_meta(x->a)[x->a->n_buffers + 2] : x->a->children[0]->length;
       continue;
     }
-    copies[wanted++] = (cdevice_copy){&values[2 * i], 0, -1, x->a->buffers[1], base * l.width, p->from_device, l.width};
+    copies[wanted++] =
+        (cdevice_copy){&values[2 * i], 0, -1, x->a->buffers[1], begin * l.width, p->from_device, l.width};
     copies[wanted++] =
         (cdevice_copy){&values[2 * i + 1], 0, -1, x->a->buffers[1], stop * l.width, p->from_device, l.width};
   }
@@ -320,7 +354,7 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
     out[i].last = cdv_value(&values[2 * i + 1], width, 0);
   }
   free(copies);
-  free(values);
+  if (!p->lost) free(values);
   return r;
 }
 
@@ -338,14 +372,14 @@ static int child_item(struct plan *p, const struct item *x, int64_t k, int64_t o
 }
 
 /* Elements that list views point to, in readable memory. */
-static struct ends view_range(const struct item *x, const struct cdv_layout *l, int64_t base, int64_t n) {
+static struct ends view_range(const struct item *x, const struct cdv_layout *l) {
   struct ends e = {INT64_MAX, 0};
-  for (int64_t i = 0; i < n; i++) {
-    int64_t size = cdv_value(x->a->buffers[2], l->width, base + i),
-            at = cdv_value(x->a->buffers[1], l->width, base + i);
+  for (int64_t i = x->offset; i < x->offset + x->length; i++) {
+    int64_t size = cdv_value(x->a->buffers[2], l->width, i), at = cdv_value(x->a->buffers[1], l->width, i), end;
     if (size <= 0) continue;
     if (at < e.first) e.first = at;
-    if (at + size > e.last) e.last = at + size;
+    if (__builtin_add_overflow(at, size, &end)) end = INT64_MAX;
+    if (end > e.last) e.last = end;
   }
   if (e.first > e.last) e.first = e.last = 0;
   return e;
@@ -431,7 +465,7 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
   if (l.type == CDV_LIST_VIEW || l.type == CDV_LARGE_LIST_VIEW) {
     views = (struct ends){0, a->children[0]->length};
     if (p->readable && n) {
-      views = view_range(x, &l, base, n);
+      views = view_range(x, &l);
       if (views.first < 0 || views.last > a->children[0]->length)
         return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "list views point outside their child");
     }
@@ -460,7 +494,7 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
   }
   for (int i = 0; !r && i < l.n_buffers; i++) {
     int role = roles[i];
-    struct piece c = {.src = a->buffers[i], .on_host = p->readable};
+    struct piece c = {.src = a->buffers[i], .on_host = p->readable, .most = -1, .width = l.width};
     if (role == CDV_OFFSETS && !n) { /* one zero offset: some consumers refuse NULL */
       c.src = NULL;
       c.on_host = true;
@@ -474,10 +508,14 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
       int64_t stop;
       cdv_buffer_range(&l, role, base, n, &c.from, &stop);
       c.nbytes = n ? stop - c.from : 0;
-      c.width = l.width;
       if (role == CDV_OFFSETS) c.rebase = ends.first;
       if (role == CDV_VALUES) c.rebase = x->rebase + views.first;
       if (role == CDV_VIEWS) c.starts = starts, c.n_starts = n_data;
+      bool list_view = l.type == CDV_LIST_VIEW || l.type == CDV_LARGE_LIST_VIEW;
+      if (list_view && role == CDV_VALUES && p->readable) c.most = views.last - views.first;
+      bool refers = role == CDV_OFFSETS || role == CDV_VIEWS || (list_view && role != CDV_VALIDITY);
+      if (refers && (p->readable || c.rebase || p->to->table.device_type == ARROW_DEVICE_CPU))
+        c.lead = x->offset - base;
     }
     if (c.nbytes > 0 && !c.src && !(role == CDV_OFFSETS && !n))
       return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i,
@@ -491,7 +529,7 @@ static int plan_node(struct plan *p, const struct item *given, const struct ends
     to->buffers[a->n_buffers - 1] = copy; /* the sizes stay on the CPU on every device */
     for (int64_t i = 0; !r && i < n_data; i++) {
       copy[i] = starts ? starts[n_data + i] - starts[i] : n ? sizes[i] : 0;
-      struct piece c = {.src = a->buffers[2 + i], .nbytes = copy[i], .on_host = p->readable};
+      struct piece c = {.src = a->buffers[2 + i], .nbytes = copy[i], .on_host = p->readable, .most = -1, .width = 1};
       if (starts) c.from = starts[i];
       r = add_piece(p, x, 2 + i, &c);
     }
@@ -535,7 +573,7 @@ static void choose_staged(struct plan *p) {
     if (p->across)
       x->staged = true;
     else if (x->on_host && !to_cpu)
-      x->staged = x->nbytes < SMALL || x->rebase || x->starts || !x->src ||
+      x->staged = x->nbytes < SMALL || is_adjusted(x) || !x->src ||
                   (pins && ((pageable && x->nbytes < MEDIUM) || (pageable = is_pageable(p, x))));
   }
 }
@@ -641,7 +679,7 @@ static int fill_stage(struct plan *p, struct cdv_stage *s, int64_t at, int64_t n
     if (!x->staged || !x->src || x->at >= at + n || x->at + x->nbytes <= at) continue;
     int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
     if (m > n - put) m = n - put;
-    adjust(x, s->memory + put, m);
+    adjust(x, s->memory + put, skip, m);
   }
   return r;
 }
@@ -716,7 +754,7 @@ static int send_direct(struct plan *p, const cdevice_block *block, bool *host_me
   if (!r && to_cpu)
     for (size_t i = 0; i < p->n_pieces; i++) {
       struct piece *x = &p->pieces[i];
-      adjust(x, (char *)block->data + x->at, x->nbytes);
+      adjust(x, (char *)block->data + x->at, 0, x->nbytes);
     }
   return r;
 }
@@ -738,7 +776,7 @@ static int fetch_rebased(struct plan *p) {
   return r;
 }
 
-static bool same_family(const struct plan *p) { return p->from && !strcmp(p->from->table.family, p->to->table.family); }
+static bool same_family(const struct plan *p) { return p->from && cdv_slot_related(p->from, p->to); }
 
 /* ---- the result ---- */
 static int place_buffers(struct plan *p, struct cdv_array *out) {
@@ -797,8 +835,12 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
     r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
-  bool idle = !r || to_cpu || wait_for_stream(p->to, p->to_device, p->to_stream);
-  for (int i = 0; i < 2 && idle; i++) cdv_stage_put(&stages[i]); /* else the device may still use them: lost */
+  if (r && !to_cpu) {
+    struct cdv_error kept = *cdv_error_last();
+    if (!wait_for_stream(p->to, p->to_device, p->to_stream)) p->lost = true;
+    *cdv_error_last() = kept;
+  }
+  for (int i = 0; i < 2 && !p->lost; i++) cdv_stage_put(&stages[i]);
   return r;
 }
 
@@ -837,12 +879,22 @@ static int relabel(struct cdv_array *a, struct cdv_array **out) {
   return r;
 }
 
+/* What a device may still write to or read stays for good: better lost than changed under somebody else. */
+static void leave(struct plan *p) {
+  char text[128];
+  cdv_array_ref(p->src);
+  snprintf(text, sizeof text,
+           "a failed copy leaves %lld bytes: %s may still use them, and does not say when it is done",
+           (long long)p->total, p->from ? p->from->table.name : p->to->table.name);
+  cdv_log(30, text);
+}
+
 /* One attempt; across: through the host even between devices of one family. */
 static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array **out) {
   struct cdv_array *a = p->src;
   const struct ArrowDeviceArray *own = &a->root->own;
   int done = 0, r = 0;
-  if (cdv_host_accessible(own->device_type)) r = cdv_event_ready(a, &done);
+  if (cdv_array_host_accessible(a)) r = cdv_event_ready(a, &done);
   p->readable = done;
   p->across = p->across || (!done && type != ARROW_DEVICE_CPU && !same_family(p));
   if (!r) r = choose_streams(p, stream);
@@ -864,10 +916,15 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
   struct cdv_array *b = NULL;
   if (!r) r = cdv_array_import(&made, a->schema, 0, &b); /* unfinished: buffers are set below */
   if (!r) {
+    cdv_slot_use(b->slot, -1); /* whose memory it is, whoever serves the type by now */
+    b->slot = p->to;
+    cdv_slot_use(b->slot, 1);
     b->packed = 1;
     r = transfer(p, b);
   }
-  if (r && b) {
+  if (r && p->lost) {
+    leave(p);
+  } else if (r && b) {
     struct cdv_error saved = *cdv_error_last(); /* giving memory back must not hide it */
     cdv_array_unref(b);
     *cdv_error_last() = saved;
@@ -897,31 +954,37 @@ static int learn_alignment(struct plan *p) {
   return 0;
 }
 
+static int copy_with(struct plan *p, int32_t type, void *stream, struct cdv_array **out) {
+  cdevice_error err = {.struct_size = sizeof err};
+  int64_t count = 0;
+  int r = p->to->table.device_count(p->to->table.self, &count, &err);
+  if (!r && type != ARROW_DEVICE_CPU && (p->to_device < 0 || p->to_device >= count))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p->to->table.name,
+                    (long long)p->to_device, (long long)count);
+  if (r) return backend_error(p, p->to, r, &err, "asking about a device");
+  if ((r = learn_alignment(p))) return r;
+  p->packed = p->src->root->packed;
+  struct plan direct = *p;
+  r = attempt(&direct, type, stream, out);
+  if (r == ENOTSUP && !direct.lost && !direct.across && p->from && same_family(p) && type != ARROW_DEVICE_CPU) {
+    p->across = true; /* these two cannot copy among themselves: other contexts, no peer access */
+    r = attempt(p, type, stream, out);
+  }
+  return r;
+}
+
 int cdv_array_copy(struct cdv_array *a, int32_t type, int64_t device, void *stream, bool always,
                    struct cdv_array **out) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (type == ARROW_DEVICE_CPU) device = -1;
   if (!always && own->device_type == type && (own->device_id == device || type == ARROW_DEVICE_CPU))
     return cdv_array_slice(a, 0, a->length, out);
-  if (!always && type == ARROW_DEVICE_CPU && cdv_host_accessible(own->device_type)) return relabel(a, out);
+  if (!always && type == ARROW_DEVICE_CPU && cdv_array_host_accessible(a)) return relabel(a, out);
   struct plan p = {.src = a, .from_device = own->device_id, .to_device = device};
-  int r = cdv_slot_ready(type, &p.to);
-  if (!r && own->device_type != ARROW_DEVICE_CPU) r = cdv_slot_ready(own->device_type, &p.from);
+  int r = cdv_slot_hold(type, &p.to); /* neither is taken out while we copy; the source keeps its own */
   if (r) return r;
-  cdevice_error err = {.struct_size = sizeof err};
-  int64_t count = 0;
-  r = p.to->table.device_count(p.to->table.self, &count, &err);
-  if (!r && type != ARROW_DEVICE_CPU && (device < 0 || device >= count))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p.to->table.name, (long long)device,
-                    (long long)count);
-  if (r) return backend_error(&p, p.to, r, &err, "asking about a device");
-  if ((r = learn_alignment(&p))) return r;
-  p.packed = a->root->packed;
-  struct plan direct = p;
-  r = attempt(&direct, type, stream, out);
-  if (r == ENOTSUP && !direct.across && p.from && same_family(&p) && type != ARROW_DEVICE_CPU) {
-    p.across = true; /* these two cannot copy among themselves: other contexts, no peer access */
-    r = attempt(&p, type, stream, out);
-  }
+  if (own->device_type != ARROW_DEVICE_CPU) r = cdv_array_slot(a, &p.from);
+  if (!r) r = copy_with(&p, type, stream, out);
+  cdv_slot_use(p.to, -1);
   return r;
 }

@@ -266,7 +266,7 @@ static inline struct cdv_slot *cdv_slot_for(int32_t device_type) {
   return cdv_slot_other(device_type);
 }
 static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
-  if (slot) atomic_fetch_add_explicit(&slot->live, n, memory_order_relaxed);
+  if (slot) atomic_fetch_add(&slot->live, n); /* against cdv_unregister, which hides the slot and then looks */
 }
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
@@ -274,6 +274,14 @@ void cdv_set_loader(int (*load)(int32_t device_type));
 int cdv_slot_find(int32_t device_type, struct cdv_slot **out);
 /* The started backend, or an error in the slot (BackendUnavailable). */
 int cdv_slot_ready(int32_t device_type, struct cdv_slot **out);
+/* Starts it, unless that was done; refuses one that was started before a fork. */
+int cdv_slot_start(struct cdv_slot *slot);
+/* As cdv_slot_ready, and it is not taken out before cdv_slot_use(slot, -1). */
+int cdv_slot_hold(int32_t device_type, struct cdv_slot **out);
+/* May one work with memory, streams and events of the other?  A table that was replaced is alone. */
+bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b);
+/* To the log of the host: level as in Python's logging. */
+void cdv_log(int level, const char *text);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
 const char *cdv_device_type_name(int32_t device_type);
@@ -301,13 +309,18 @@ int cdv_schema_export(struct cdv_schema *schema, struct ArrowSchema *out);
 struct cdv_schema *cdv_schema_at(struct cdv_schema *schema, const struct ArrowSchema *node);
 struct cdv_schema *cdv_schema_ref(struct cdv_schema *schema);
 void cdv_schema_unref(struct cdv_schema *schema);
-/* Deep copy into malloc'ed nodes; compare ignores nothing but the top-level name unless names != 0. */
+/* Deep copy into malloc'ed nodes. */
 int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out);
-bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name);
+/* top: the name and the nullability of the top count as well; they say nothing of the type. */
+bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top);
 /* Same types in the same shape; names, nullability and metadata may differ. */
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b);
 /* Bytes of an encoded metadata block; 0 for NULL. */
 int64_t cdv_metadata_size(const char *metadata);
+/* Does the block end within so many bytes, and say nothing impossible? */
+bool cdv_metadata_fits(const char *metadata, int64_t size);
+/* "d:5,2" and "d:5,2,128" are one type. */
+bool cdv_format_equal(const char *a, const char *b);
 
 /* ---- array.c ---- */
 struct cdv_array {
@@ -350,7 +363,8 @@ struct cdv_parts {
   int64_t n_children;
   struct cdv_array *const *children;
   struct cdv_array *dictionary;
-  void *sync_event; /* borrowed from owner, or NULL */
+  void *sync_event;     /* borrowed from owner, or NULL */
+  const int64_t *sizes; /* bytes that each buffer has, -1: not known; or NULL */
 };
 int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *parts, struct cdv_owner owner, int level,
                     struct cdv_array **out);
@@ -372,6 +386,13 @@ int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
 int cdv_array_readable(struct cdv_array *array, const char *doing);
 /* Shared by the checks. */
 int64_t cdv_array_root_type(const struct cdv_array *array);
+/* The backend that made it, or that serves its type where it came without one; started.  It reads, waits and frees,
+ * whichever backend serves the type by now.  Borrowed: the array keeps it. */
+int cdv_array_slot(struct cdv_array *array, struct cdv_slot **out);
+bool cdv_array_host_accessible(const struct cdv_array *array);
+/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
+ * NULL: data to come. */
+void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
 
 /* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
  * is.  On an error the reference is still the caller's. */
@@ -460,6 +481,9 @@ int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out);
  * CPU may read one offset per variable-size buffer.  level 2 also reads contents. */
 /* *extra: somewhere in it a null array has a buffer, which it should not and polars' have. */
 int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, int level, bool *extra);
+/* The same; sizes: bytes that the buffers of the root have, -1: not known. */
+int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, const int64_t *sizes,
+                    int level, bool *extra);
 int cdv_check_view(struct cdv_array *array, int level);
 
 /* ---- equal.c ---- */

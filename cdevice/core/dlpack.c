@@ -78,14 +78,14 @@ static int fill(struct cdv_array *a, DLTensor *t, struct exported *e, const int6
     return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP, "DLPack has no type for Arrow's \"%s\"%s", format,
                     a->schema->node->dictionary ? " with a dictionary" : "");
   const struct ArrowDeviceArray *own = &a->root->own;
-  struct cdv_slot *slot = cdv_slot_for(own->device_type);
+  struct cdv_slot *slot = a->root->slot ? a->root->slot : cdv_slot_for(own->device_type);
   int64_t bytes = a->length ? a->offset * (types[i].bits / 8) : 0;
   bool address = slot && (slot->table.capabilities & CDEVICE_CAP_ADDRESS);
   t->data = (void *)a->node->buffers[1];
   if (address && t->data) t->data = (char *)t->data + bytes; /* some consumers do not look at byte_offset */
   t->byte_offset = address ? 0 : (uint64_t)bytes;
   t->device.device_type = own->device_type;
-  t->device.device_id = cdv_host_accessible(own->device_type) ? 0 : (int32_t)own->device_id;
+  t->device.device_id = cdv_array_host_accessible(a) ? 0 : (int32_t)own->device_id;
   t->ndim = ndim;
   t->dtype = (DLDataType){types[i].code, types[i].bits, 1};
   t->shape = e->dims;
@@ -221,21 +221,25 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
                         .buffers = buffers,
                         .sync_event = sync_event};
   struct cdv_array *inner = NULL;
-  for (int k = t->ndim; !r && k-- > 0;) { /* the numbers, then list by list around them */
+  for (int k = t->ndim; k-- > 0;) { /* the numbers, then list by list around them */
     struct cdv_schema *at = k ? cdv_schema_at(schema, nodes[k]) : cdv_schema_ref(schema);
     struct cdv_array *made = NULL;
     r = at ? cdv_array_build(at, &p, (struct cdv_owner){NULL, NULL}, level, &made) : ENOMEM;
     if (at) cdv_schema_unref(at);
     if (inner) cdv_array_unref(inner);
     inner = made;
+    if (r) break;
     p.offset = 0;
     p.n_buffers = 1;
     p.n_children = 1;
     p.children = &inner;
     p.length = t->shape[0];
-    for (int d = 1; d < k; d++) p.length *= t->shape[d];
+    for (int d = 1; d < k; d++)
+      if (__builtin_mul_overflow(p.length, t->shape[d], &p.length)) /* an empty one may say anything beside its 0 */
+        r = cdv_fail(CDV_ARGUMENT, EINVAL, "the shape of the tensor is larger than 64 bits can count");
   }
   cdv_schema_unref(schema);
+  if (r && inner) cdv_array_unref(inner);
   if (r) return r;
   inner->owner = owner;
   *out = inner;

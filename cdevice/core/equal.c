@@ -10,13 +10,22 @@ struct pair {
   bool nans_equal;
 };
 
-/* i is a row of the node, its own offset not counted. */
-static bool valid(const struct ArrowArray *x, const struct cdv_layout *l, int64_t i) {
-  if (!l->n_buffers || cdv_layout_roles(l)[0] != CDV_VALIDITY) return l->type != CDV_NULL;
-  return !x->buffers[0] || x->null_count == 0 || cdv_bit(x->buffers[0], x->offset + i);
+/* i is a row of the node, its own offset not counted.  An index to a null is a null. */
+static bool valid(const struct ArrowSchema *s, const struct ArrowArray *x, int64_t i) {
+  struct cdv_layout l;
+  const char *why;
+  if (cdv_layout_parse(s->format, &l, &why)) return false;
+  if (!l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return l.type != CDV_NULL;
+  if (x->buffers[0] && x->null_count != 0 && !cdv_bit(x->buffers[0], x->offset + i)) return false;
+  return !s->dictionary || valid(s->dictionary, x->dictionary, cdv_index(x->buffers[1], l.code, x->offset + i));
 }
-static bool may_have_nulls(const struct ArrowArray *x, const struct cdv_layout *l) {
-  return l->n_buffers && cdv_layout_roles(l)[0] == CDV_VALIDITY && x->buffers[0] && x->null_count != 0;
+static bool may_have_nulls(const struct ArrowSchema *s, const struct ArrowArray *x) {
+  struct cdv_layout l;
+  const char *why;
+  if (cdv_layout_parse(s->format, &l, &why)) return false;
+  if (s->dictionary && (l.type == CDV_NULL || may_have_nulls(s->dictionary, x->dictionary))) return true;
+  if (!l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return l.type == CDV_NULL;
+  return x->buffers[0] && x->null_count != 0;
 }
 
 static bool same_range(const struct pair *p, int64_t i, int64_t j, int64_t n);
@@ -126,7 +135,7 @@ static bool same_range(const struct pair *p, int64_t i, int64_t j, int64_t n) {
   const char *why;
   cdv_layout_parse(p->s->format, &l, &why);
   const struct ArrowArray *a = p->a, *b = p->b;
-  bool nulls = may_have_nulls(a, &l) || may_have_nulls(b, &l);
+  bool nulls = l.type != CDV_NULL && (may_have_nulls(p->s, a) || may_have_nulls(p->t, b));
   if (!nulls) { /* whole ranges at once where the layout allows */
     if (l.type == CDV_FIXED && !p->s->dictionary && l.code != 'e' && l.code != 'f' && l.code != 'g')
       return !n || !l.width ||
@@ -143,8 +152,8 @@ static bool same_range(const struct pair *p, int64_t i, int64_t j, int64_t n) {
   }
   for (int64_t k = 0; k < n; k++) {
     if (nulls) {
-      bool va = valid(a, &l, i + k);
-      if (va != valid(b, &l, j + k)) return false;
+      bool va = valid(p->s, a, i + k);
+      if (va != valid(p->t, b, j + k)) return false;
       if (!va) continue;
     }
     if (!same_value(p, &l, i + k, j + k)) return false;

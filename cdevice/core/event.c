@@ -39,11 +39,6 @@ void cdv_event_unref(struct cdv_event *e) {
   free(e);
 }
 
-/* The backend that understands the array's event, or an error that says what is missing. */
-static int event_slot(struct cdv_array *root, struct cdv_slot **out) {
-  return cdv_slot_ready(root->own.device_type, out);
-}
-
 static bool known_done(struct cdv_array *root) {
   return !root->own.sync_event || atomic_load_explicit(&root->event_done, memory_order_acquire);
 }
@@ -53,7 +48,7 @@ int cdv_event_ready(struct cdv_array *a, int *done) {
   *done = 1;
   if (known_done(root)) return 0;
   struct cdv_slot *slot;
-  int r = event_slot(root, &slot);
+  int r = cdv_array_slot(root, &slot);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
   r = slot->table.event_done(slot->table.self, root->own.device_id, root->own.sync_event, done, &err);
@@ -85,7 +80,7 @@ int cdv_event_wait_host(struct cdv_array *a) {
   struct cdv_array *root = a->root;
   if (known_done(root)) return 0;
   struct cdv_slot *slot;
-  int r = event_slot(root, &slot);
+  int r = cdv_array_slot(root, &slot);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
   r = slot->table.event_wait_host(slot->table.self, root->own.device_id, root->own.sync_event, &err);
@@ -99,10 +94,10 @@ int cdv_event_wait_stream(struct cdv_array *a, int32_t device_type, int64_t devi
   struct cdv_array *root = a->root;
   if (known_done(root)) return 0;
   struct cdv_slot *slot, *other;
-  int r = event_slot(root, &slot);
+  int r = cdv_array_slot(root, &slot);
   if (!r) r = cdv_slot_ready(device_type, &other);
   if (r) return r;
-  if (slot != other && strcmp(slot->table.family, other->table.family)) return cdv_event_wait_host(a);
+  if (!cdv_slot_related(slot, other)) return cdv_event_wait_host(a);
   cdevice_error err = {.struct_size = sizeof err};
   r = other->table.event_wait_stream(other->table.self, device, root->own.sync_event, stream, &err);
   if (r)

@@ -382,6 +382,7 @@ static void log_to_stderr(int level, const char *text) {
   if (level >= 30) fprintf(stderr, "cdevice: %s\n", text);
 }
 static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr};
+void cdv_log(int level, const char *text) { host.log(level, text); }
 
 int cdv_slot_find(int32_t t, struct cdv_slot **out) {
   int r = slot_or_load(t, out);
@@ -390,9 +391,28 @@ int cdv_slot_find(int32_t t, struct cdv_slot **out) {
 }
 
 int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
-  int failed = cdv_slot_find(t, out);
-  if (failed) return failed;
-  struct cdv_slot *slot = *out;
+  int r = cdv_slot_find(t, out);
+  return r ? r : cdv_slot_start(*out);
+}
+
+int cdv_slot_hold(int32_t t, struct cdv_slot **out) {
+  for (;;) {
+    int r = cdv_slot_ready(t, out);
+    if (r) return r;
+    cdv_slot_use(*out, 1);
+    if (cdv_slot_for(t) == *out) return 0; /* whoever takes it out from now on sees that it is in use */
+    cdv_slot_use(*out, -1);
+  }
+}
+
+bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {
+  if (a == b) return true;
+  return !strcmp(a->table.family, b->table.family) && cdv_slot_for(a->table.device_type) == a &&
+         cdv_slot_for(b->table.device_type) == b;
+}
+
+int cdv_slot_start(struct cdv_slot *slot) {
+  int32_t t = slot->table.device_type;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
   bool fork_safe = slot->table.capabilities & CDEVICE_CAP_FORK_SAFE;
   if (state == CDV_SLOT_STARTED) {

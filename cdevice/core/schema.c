@@ -136,6 +136,22 @@ int64_t cdv_metadata_size(const char *m) {
   return at;
 }
 
+bool cdv_metadata_fits(const char *m, int64_t size) {
+  int32_t n, length;
+  if (size < 4) return false;
+  memcpy(&n, m, 4);
+  if (n < 0) return false;
+  int64_t at = 4;
+  for (int64_t i = 0; i < 2 * (int64_t)n; i++) {
+    if (size - at < 4) return false;
+    memcpy(&length, m + at, 4);
+    at += 4;
+    if (length < 0 || length > size - at) return false;
+    at += length;
+  }
+  return true;
+}
+
 /* ---- deep copy ---- */
 static void copy_release(struct ArrowSchema *s) {
   for (int64_t i = 0; i < s->n_children; i++)
@@ -191,22 +207,40 @@ static bool metadata_equal(const char *a, const char *b) {
   return n == m && !memcmp(a, b, (size_t)n);
 }
 
-static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool labels, bool metadata, bool name) {
-  if (strcmp(a->format, b->format) || a->n_children != b->n_children || !a->dictionary != !b->dictionary) return false;
-  if (name && strcmp(a->name ? a->name : "", b->name ? b->name : "")) return false;
-  if (labels && a->flags != b->flags) return false;
-  if (metadata && !metadata_equal(a->metadata, b->metadata)) return false;
+bool cdv_format_equal(const char *a, const char *b) {
+  if (!strcmp(a, b)) return true;
+  if (strncmp(a, "d:", 2) || strncmp(b, "d:", 2)) return false;
+  size_t n = strlen(a), m = strlen(b); /* 128 bits need not be said */
+  const char *shorter = n < m ? a : b, *longer = n < m ? b : a;
+  size_t k = n < m ? n : m;
+  return strchr(shorter, ',') == strrchr(shorter, ',') && !strncmp(shorter, longer, k) && !strcmp(longer + k, ",128");
+}
+
+/* What counts beside the types: names, nullability, order and metadata of this node; and of those below. */
+struct labels {
+  bool name, nullable, kind, metadata, below;
+};
+
+static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, struct labels l) {
+  if (!cdv_format_equal(a->format, b->format) || a->n_children != b->n_children || !a->dictionary != !b->dictionary)
+    return false;
+  if (l.name && strcmp(a->name ? a->name : "", b->name ? b->name : "")) return false;
+  if (l.nullable && ((a->flags ^ b->flags) & ARROW_FLAG_NULLABLE)) return false;
+  if (l.kind && ((a->flags ^ b->flags) & ~ARROW_FLAG_NULLABLE)) return false;
+  if (l.metadata && !metadata_equal(a->metadata, b->metadata)) return false;
   /* the names inside a list or a map say nothing about its type */
-  bool inner = labels && (a->format[0] != '+' || a->format[1] == 's' || a->format[1] == 'u');
+  bool named = l.below && (a->format[0] != '+' || a->format[1] == 's' || a->format[1] == 'u');
+  struct labels child = {named, l.below, l.below, l.metadata, l.below};
   for (int64_t i = 0; i < a->n_children; i++)
-    if (!equal(a->children[i], b->children[i], labels, metadata, inner)) return false;
-  return !a->dictionary || equal(a->dictionary, b->dictionary, labels, metadata, false);
+    if (!equal(a->children[i], b->children[i], child)) return false;
+  child.name = false;
+  return !a->dictionary || equal(a->dictionary, b->dictionary, child);
 }
 
 bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name) {
-  return equal(a, b, true, metadata, top_name);
+  return equal(a, b, (struct labels){top_name, top_name, true, metadata, true});
 }
 
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b) {
-  return equal(a, b, false, false, false);
+  return equal(a, b, (struct labels){0});
 }

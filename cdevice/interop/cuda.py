@@ -25,6 +25,7 @@ def _vendor(obj):
 
 
 def export_interface(array):
+    array._lend()  # who takes the address keeps the object
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
     if array.device_type_id not in (_CUDA, _MANAGED) or dtype is None or array.schema.dictionary is not None:
@@ -114,7 +115,7 @@ def import_interface(obj, schema=None):
         null_count=0,
         device=(kind, device),
         owner=owner,
-        event=owner.event.sync_event or None,
+        sync_event=owner.event.sync_event or None,
     )
     out = nested(out, shape)
     return out if schema is None else retyped(out, schema)

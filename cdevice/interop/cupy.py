@@ -1,5 +1,6 @@
 """Fixed-width arrays on CUDA and ROCm as cupy's and hip-python's objects, without a copy."""
 
+from ..buffer import share
 from ..errors import CannotExport
 from .formats import DTYPES
 from .tensor import values_of
@@ -27,6 +28,7 @@ def to_cupy(array, stream=None):
     import cupy
 
     hip = cupy.cuda.runtime.is_hip
+    array = share(array)  # what cupy holds: release() of the other takes nothing from it
     address, nbytes, dtype, shape = _values(array, (_ROCM,) if hip else (_CUDA, _MANAGED), "cupy")
     array.wait(cupy.cuda.get_current_stream() if stream is None else stream)
     memory = cupy.cuda.UnownedMemory(address, nbytes, array, array.device_id)
@@ -42,6 +44,7 @@ def to_hip(array, stream=None):
     """See :meth:`DeviceArray.to_hip`."""
     from rocm.bindings.util.types import DeviceArray
 
+    array._lend()
     address, _, dtype, shape = _values(array, (_ROCM,), "hip-python")
     if stream is None:
         array.synchronize()

@@ -28,7 +28,9 @@ def export(array, stream, max_version, dl_device, copy):
             raise CannotExport(f"the data is on {array.device}: copy=False cannot bring it to the CPU")
         if stream is not None:
             raise CannotExport("a copy on the CPU is complete: no stream waits for it")
-        array, flags, kind = array.to("cpu"), flags | _COPIED, _CPU
+        if not lib.cdv_is_host_accessible(kind) or copy:
+            flags |= _COPIED  # else it is the same memory under another name
+        array, kind = array.to("cpu", copy=copy or None), _CPU
     elif copy:
         array, flags = array.to(array.device, copy=True), flags | _COPIED
     if kind == _CPU and stream not in (None, -1):

@@ -4,8 +4,9 @@ import numpy
 
 from .._core import need_reaper
 from .._ext import _native
-from ..buffer import view
-from ..convert import MAKERS, address_of_buffer, from_buffers
+from ..buffer import share, view
+from ..convert import MAKERS, from_buffers
+from ..parts import address_of_buffer
 from ..schema import Schema
 from .formats import FORMATS
 from .tensor import nested, values_of
@@ -112,12 +113,13 @@ def _shared(a, dtype):
     """The rows of a fixed-width array, read-only."""
     if not a.length:
         return numpy.empty(0, dtype)
-    data = view(a, *a._buffer(1))
+    data = view(a, 1)
     return numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
 
 
 def to_numpy(a):
     """See DeviceArray.to_numpy."""
+    a = share(a)  # released meanwhile or afterwards, the values stay
     f = a._format
     a._readable("to_numpy()")
     plain = _PLAIN.get(f)

@@ -62,7 +62,7 @@ def from_pyopencl(obj, schema=None):
         null_count=0,
         device=(_OPENCL, memory.device_id),
         owner=owner,
-        event=None if marker is None else ctypes.addressof(owner.cell),
+        sync_event=None if marker is None else ctypes.addressof(owner.cell),
     )
     out = nested(out, memory.shape)
     return out if schema is None else retyped(out, schema)

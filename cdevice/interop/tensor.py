@@ -28,7 +28,7 @@ def nested(values, shape):
             children=[values],
             device=None if values.device_type_id == 1 else (values.device_type_id, values.device_id),
             owner=values if values.sync_event else None,
-            event=values.sync_event,  # of values; without it they would be waited for here
+            sync_event=values.sync_event or None,  # of values; without it they would be waited for here
         )
     return values
 

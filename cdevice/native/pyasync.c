@@ -104,7 +104,7 @@ static PyObject *m_production_new(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOO", &stream, &address, &metadata)) return NULL;
   void *handler = PyLong_AsVoidPtr(address);
   if (!handler && PyErr_Occurred()) return NULL;
-  const char *encoded = metadata == Py_None ? NULL : PyBytes_AsString(metadata);
+  const char *encoded = metadata == Py_None ? NULL : metadata_of(metadata);
   if (!encoded && metadata != Py_None) return NULL;
   if (!PyObject_TypeCheck(stream, StreamBase)) {
     PyErr_SetString(PyExc_TypeError, "a DeviceArrayStream is expected");

@@ -35,13 +35,15 @@ static const char CAUSE[] = "cdevice.cause";
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
-  int code = EIO;
+  int code = EREMOTEIO; /* says nothing of the device: EIO would be that it is dead, or the event failed */
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
   else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
     code = ENOTSUP;
   else if (unavailable_class && PyErr_GivenExceptionMatches(value, unavailable_class))
     code = ENODEV;
+  else if (device_error_class && PyErr_GivenExceptionMatches(value, device_error_class))
+    code = EIO;
   cdevice_backend_fail(err, code, 0, NULL, "%s() of the %s \"%s\" raised %s", method + (*method == '_'), b->role,
                        b->name, text);
   PyObject *slot = PyThreadState_GetDict();
@@ -65,19 +67,21 @@ static PyObject *take_cause(void) {
 }
 
 /* Calls a method with GIL and error handling around; `use` looks at `result`. */
-#define CALL(b, err, method, use, ...)                                        \
-  do {                                                                        \
-    PyGILState_STATE state = PyGILState_UNLOCKED;                             \
-    int r_ = enter_python(&state, err);                                       \
-    if (r_) return r_;                                                        \
-    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__); \
-    if (result) {                                                             \
-      use;                                                                    \
-      Py_DECREF(result);                                                      \
-    }                                                                         \
-    if (PyErr_Occurred()) r_ = caught(b, method, err);                        \
-    PyGILState_Release(state);                                                \
-    return r_;                                                                \
+#define CALL(b, err, method, use, ...)                                                                \
+  do {                                                                                                \
+    PyGILState_STATE state = PyGILState_UNLOCKED;                                                     \
+    int r_ = enter_python(&state, err);                                                               \
+    if (r_) return r_;                                                                                \
+    struct pending pending_ = put_aside(); /* a release runs in the middle of somebody's exception */ \
+    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__);                         \
+    if (result) {                                                                                     \
+      use;                                                                                            \
+      Py_DECREF(result);                                                                              \
+    }                                                                                                 \
+    if (PyErr_Occurred()) r_ = caught(b, method, err);                                                \
+    bring_back(pending_);                                                                             \
+    PyGILState_Release(state);                                                                        \
+    return r_;                                                                                        \
   } while (0)
 
 static int py_start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -191,6 +195,7 @@ static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   PyGILState_STATE state = PyGILState_UNLOCKED;
   int r = enter_python(&state, err);
   if (r) return r;
+  struct pending pending = put_aside();
   PyObject *list = PyList_New(0), *result = NULL;
   for (int64_t i = 0; list && i < n; i++) {
     const cdevice_copy *c = &copies[i];
@@ -209,6 +214,7 @@ static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   Py_XDECREF(list);
   Py_XDECREF(result);
   if (PyErr_Occurred()) r = caught(b, "copy", err);
+  bring_back(pending);
   PyGILState_Release(state);
   return r;
 }
@@ -382,9 +388,8 @@ static int load_for_core(int32_t device_type) {
   PyGILState_STATE state = PyGILState_UNLOCKED;
   cdevice_error err = {.struct_size = sizeof err};
   if (enter_python(&state, &err)) return 0; /* at exit nothing is loaded any more */
-  PyObject *type, *value, *traceback, *done;
-  PyErr_Fetch(&type, &value, &traceback); /* of whoever is on this thread */
-  done = PyObject_CallFunction(load_backend, "i", (int)device_type);
+  struct pending pending = put_aside();     /* of whoever is on this thread */
+  PyObject *done = PyObject_CallFunction(load_backend, "i", (int)device_type);
   int r = 0;
   if (!done) {
     char text[1024];
@@ -392,7 +397,7 @@ static int load_for_core(int32_t device_type) {
     r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", strstr(text, ": ") ? strstr(text, ": ") + 2 : text);
   }
   Py_XDECREF(done);
-  PyErr_Restore(type, value, traceback);
+  bring_back(pending);
   PyGILState_Release(state);
   return r;
 }

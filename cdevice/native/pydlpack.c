@@ -4,24 +4,34 @@ static const char N_TENSOR[] = "dltensor_versioned", N_LEGACY[] = "dltensor";
 
 static void free_tensor_capsule(PyObject *c) {
   if (!PyCapsule_IsValid(c, N_TENSOR)) return; /* consumed: it has another name */
+  struct pending p = put_aside();
   DLManagedTensorVersioned *m = PyCapsule_GetPointer(c, N_TENSOR);
   if (m->deleter) m->deleter(m);
+  bring_back(p);
 }
 static void free_legacy_capsule(PyObject *c) {
   if (!PyCapsule_IsValid(c, N_LEGACY)) return;
+  struct pending p = put_aside();
   DLManagedTensor *m = PyCapsule_GetPointer(c, N_LEGACY);
   if (m->deleter) m->deleter(m);
+  bring_back(p);
 }
 
 /* _dlpack(versioned, flags) */
 static PyObject *a_dlpack(PyObject *self, PyObject *args) {
-  struct cdv_array *a = array_of(self);
   int versioned;
   unsigned long long flags;
   DLManagedTensorVersioned *m;
   DLManagedTensor *l;
-  if (!a || !PyArg_ParseTuple(args, "pK", &versioned, &flags)) return NULL;
-  if (versioned ? cdv_dlpack_export(a, flags, &m) : cdv_dlpack_export_legacy(a, &l)) return raise_last();
+  if (!PyArg_ParseTuple(args, "pK", &versioned, &flags)) return NULL;
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  if (versioned ? cdv_dlpack_export(a, flags, &m) : cdv_dlpack_export_legacy(a, &l)) {
+    raise_last();
+    let_go(a);
+    return NULL;
+  }
+  let_go(a); /* the tensor keeps it */
   PyObject *c =
       versioned ? PyCapsule_New(m, N_TENSOR, free_tensor_capsule) : PyCapsule_New(l, N_LEGACY, free_legacy_capsule);
   if (!c) versioned ? m->deleter(m) : l->deleter(l);

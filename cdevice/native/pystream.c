@@ -80,7 +80,7 @@ static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
   if (r) return cdv_fail(CDV_STREAM, r, "%s", err.message);
   PyObject *item = PyIter_Next(i->iterator), *array = item;
   if (item && PyTuple_Check(item)) { /* (array, encoded metadata) */
-    const char *text = PyTuple_Size(item) == 2 ? PyBytes_AsString(PyTuple_GetItem(item, 1)) : NULL;
+    const char *text = PyTuple_Size(item) == 2 ? metadata_of(PyTuple_GetItem(item, 1)) : NULL;
     int64_t size = cdv_metadata_size(text);
     if (size && (s->metadata = malloc((size_t)size))) memcpy(s->metadata, text, (size_t)size);
     array = PyTuple_GetItem(item, 0);
@@ -227,7 +227,7 @@ static int hand_over(StreamObject *o, PyObject *requested, struct ArrowDeviceArr
                      struct ArrowArrayStream *plain) {
   struct cdv_stream *s = borrow(o);
   if (!s) return -1;
-  struct cdv_schema *schema = negotiate(s->schema, requested);
+  struct cdv_schema *schema = negotiate(s->schema, NULL, requested);
   int r = schema ? 0 : -1;
   if (schema) {
     struct cdv_schema *other = schema == s->schema ? NULL : schema;

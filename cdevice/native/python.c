@@ -26,25 +26,39 @@ static void run_deferred(struct cdv_deferred *d) { /* GIL held */
   }
 }
 
+/* What runs while something dies, or inside somebody's release, must leave the exception that is on its way alone: code
+ * of others stands between these two, ours or not. */
+struct pending {
+  PyObject *type, *value, *traceback;
+};
+static struct pending put_aside(void) {
+  struct pending p;
+  PyErr_Fetch(&p.type, &p.value, &p.traceback);
+  return p;
+}
+static void bring_back(struct pending p) { PyErr_Restore(p.type, p.value, p.traceback); }
+
+/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
+static void drop_or_defer(struct cdv_deferred *d) {
+  if (gil_held()) {
+    struct pending p = put_aside();
+    run_deferred(d);
+    bring_back(p);
+  } else {
+    cdv_defer_push(d);
+  }
+}
+
 static void drain(void) { /* GIL held; destructors may push again */
   struct cdv_deferred *d, *next;
   if (!cdv_defer_pending()) return;
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  struct pending p = put_aside();
   while ((d = cdv_defer_take()))
     for (; d; d = next) {
       next = d->next;
       run_deferred(d);
     }
-  PyErr_Restore(type, value, traceback);
-}
-
-/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
-static void drop_or_defer(struct cdv_deferred *d) {
-  if (gil_held())
-    run_deferred(d);
-  else
-    cdv_defer_push(d);
+  bring_back(p);
 }
 
 static void drop_python(void *owner) { drop_or_defer(owner); }
@@ -78,8 +92,9 @@ static int share(PyObject *object, struct cdv_shared **out) {
 }
 
 /* ---- errors ---- */
-static PyObject *make_error;        /* cdevice.errors.from_core */
-static PyObject *unavailable_class; /* cdevice.BackendUnavailable */
+static PyObject *make_error;         /* cdevice.errors.from_core */
+static PyObject *unavailable_class;  /* cdevice.BackendUnavailable */
+static PyObject *device_error_class; /* cdevice.DeviceError */
 static PyObject *take_cause(void);
 
 /* Takes the pending exception: "Name: message" in `text`; the instance, a new reference or NULL. */
@@ -121,9 +136,34 @@ static PyObject *raise_last(void) {
   return NULL;
 }
 
+/* ---- numbers: what does not fit is a ValueError, as any other bad argument ---- */
+static int to_int64(PyObject *o, void *out) { /* a converter of PyArg_ParseTuple */
+  long long v = PyLong_AsLongLong(o);
+  if (v == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return 0;
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError, "%R is beyond 64 bits", o);
+    return 0;
+  }
+  *(long long *)out = v;
+  return 1;
+}
+
+static int to_int(PyObject *o, void *out) {
+  long long v;
+  if (!to_int64(o, &v)) return 0;
+  if (v == (int)v) {
+    *(int *)out = (int)v;
+    return 1;
+  }
+  PyErr_Format(PyExc_ValueError, "%lld is beyond 32 bits", v);
+  return 0;
+}
+
 /* ---- the two base classes ---- */
 typedef struct {
   PyObject_HEAD struct cdv_array *array;
+  struct cdv_array *lent; /* shown by address to holders of this object: theirs until it dies, release() or not */
 } ArrayObject;
 typedef struct {
   PyObject_HEAD struct cdv_schema *schema;
@@ -135,7 +175,7 @@ static allocfunc array_new, schema_new;
 static freefunc array_free, schema_free;
 
 static PyObject *wrap_array(struct cdv_array *a) { /* takes the reference over */
-  PyObject *o = array_new(array_class, 0);
+  PyObject *o = array_new(array_class, 0);         /* all zero */
   if (o)
     ((ArrayObject *)o)->array = a;
   else
@@ -165,6 +205,23 @@ static struct cdv_array *array_of(PyObject *o) {
   return a;
 }
 
+/* How a function comes to core pointers, in this order (a test reads the sources for it):
+ *   - arguments are converted, which may run anybody's code;
+ *   - hold_array(), hold_schema(): deferred drops are run, anybody's code as well, then the pointer is taken, counted;
+ *   - the core is called, and the reference given back.
+ * The borrowed pointer of array_of() and schema_of() is for getters that do nothing else. */
+static struct cdv_array *hold_array(PyObject *o) {
+  drain();
+  struct cdv_array *a = array_of(o);
+  return a ? cdv_array_ref(a) : NULL;
+}
+/* Once the result is made and what went wrong is raised: the last reference may run anybody's release. */
+static void let_go(struct cdv_array *a) {
+  struct pending p = put_aside();
+  cdv_array_unref(a);
+  bring_back(p);
+}
+
 static struct cdv_schema *schema_of(PyObject *o) {
   if (!PyObject_TypeCheck(o, SchemaBase)) {
     PyErr_Format(PyExc_TypeError, "expected a Schema, not %R", (PyObject *)Py_TYPE(o));
@@ -175,24 +232,31 @@ static struct cdv_schema *schema_of(PyObject *o) {
   return s;
 }
 
+static struct cdv_schema *hold_schema(PyObject *o) {
+  drain();
+  struct cdv_schema *s = schema_of(o);
+  return s ? cdv_schema_ref(s) : NULL;
+}
+
 /* ---- capsules ---- */
 static const char N_SCHEMA[] = "arrow_schema", N_ARRAY[] = "arrow_array", N_DEVICE_ARRAY[] = "arrow_device_array";
 
 static void free_schema_capsule(PyObject *c) {
+  struct pending p = put_aside();
   struct ArrowSchema *s = PyCapsule_GetPointer(c, N_SCHEMA);
   if (s->release) s->release(s);
   free(s);
+  bring_back(p);
 }
-static void free_device_array_capsule(PyObject *c) {
-  struct ArrowDeviceArray *d = PyCapsule_GetPointer(c, N_DEVICE_ARRAY);
+static void free_array(PyObject *c, const char *name) {
+  struct pending p = put_aside();
+  struct ArrowDeviceArray *d = PyCapsule_GetPointer(c, name);
   if (d->array.release) d->array.release(&d->array);
   free(d);
+  bring_back(p);
 }
-static void free_array_capsule(PyObject *c) { /* the same memory under the plain name */
-  struct ArrowDeviceArray *d = PyCapsule_GetPointer(c, N_ARRAY);
-  if (d->array.release) d->array.release(&d->array);
-  free(d);
-}
+static void free_device_array_capsule(PyObject *c) { free_array(c, N_DEVICE_ARRAY); }
+static void free_array_capsule(PyObject *c) { free_array(c, N_ARRAY); } /* the same memory under the plain name */
 
 static PyObject *schema_capsule(struct cdv_schema *s) {
   struct ArrowSchema *out = malloc(sizeof *out);
@@ -225,9 +289,9 @@ static PyObject *array_capsule(struct cdv_array *a, int plain) {
   return c;
 }
 
-/* What a consumer asked for: the schema we have, or theirs where only labels differ.  A new reference, or NULL with an
- * exception. */
-static struct cdv_schema *negotiate(struct cdv_schema *own, PyObject *requested) {
+/* What a consumer asked for: the schema we have, or theirs where only labels differ.  a: the array it is for; NULL: arrays
+ * to come.  A new reference, or NULL with an exception. */
+static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a, PyObject *requested) {
   if (!requested || requested == Py_None) return cdv_schema_ref(own);
   struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA), copy;
   struct cdv_schema *out;
@@ -236,7 +300,10 @@ static struct cdv_schema *negotiate(struct cdv_schema *own, PyObject *requested)
   const struct ArrowSchema *have = own->node;
   if (cdv_schema_castable(have, want) && !cdv_schema_equal(have, want, true, true)) {
     int r = cdv_schema_copy(want, &copy);
-    if (!r && (r = cdv_schema_import(&copy, &out))) copy.release(&copy);
+    if (!r) {
+      cdv_keep_nullable(have, a, &copy);
+      if ((r = cdv_schema_import(&copy, &out))) copy.release(&copy);
+    }
     return r ? (void)raise_last(), NULL : out;
   }
   if (have->n_children != want->n_children && !strcmp(have->format, "+s") && !strcmp(want->format, "+s")) {
@@ -271,21 +338,23 @@ static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *nam
   return 0;
 }
 
-static PyObject *export_pair(struct cdv_array *a, PyObject *requested, int plain) {
-  PyObject *s;
+/* The array first: what is exported keeps the array, and with it the schema, whatever runs from there on. */
+static PyObject *export_pair(PyObject *self, PyObject *requested, int plain) {
+  drain();
+  struct cdv_array *a = array_of(self);
+  PyObject *d = a ? array_capsule(a, plain) : NULL, *s = NULL;
+  if (!d) return NULL;
   if (!requested || requested == Py_None) {
     s = schema_capsule(a->schema);
   } else {
-    struct cdv_schema *schema = negotiate(a->schema, requested);
+    struct cdv_schema *schema = negotiate(a->schema, a, requested);
     s = schema ? schema_capsule(schema) : NULL;
     if (schema) cdv_schema_unref(schema);
   }
-  if (!s) return NULL;
-  PyObject *d = array_capsule(a, plain);
-  PyObject *t = d ? PyTuple_New(2) : NULL;
+  PyObject *t = s ? PyTuple_New(2) : NULL;
   if (!t) {
-    Py_DECREF(s);
-    Py_XDECREF(d);
+    Py_DECREF(d);
+    Py_XDECREF(s);
     return NULL;
   }
   PyTuple_SetItem(t, 0, s);
@@ -294,34 +363,32 @@ static PyObject *export_pair(struct cdv_array *a, PyObject *requested, int plain
 }
 
 static PyObject *a_device_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-  struct cdv_array *a = ((ArrayObject *)self)->array;
   PyObject *requested = NULL;
-  if (!a) return array_of(self), NULL;
   if ((n || names) && protocol_arguments(args, n, names, &requested)) return NULL;
-  drain();
-  return export_pair(a, requested, 0);
+  return export_pair(self, requested, 0);
 }
 
 static PyObject *a_plain_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-  struct cdv_array *a = array_of(self);
   PyObject *requested = NULL;
-  if (!a || protocol_arguments(args, n, names, &requested)) return NULL;
-  drain();
+  if (protocol_arguments(args, n, names, &requested)) return NULL;
+  struct cdv_array *a = hold_array(self);
+  int r = 0;
+  if (!a) return NULL;
   if (a->root->own.device_type != ARROW_DEVICE_CPU) {
-    int r;
-    cdv_array_ref(a);
     Py_BEGIN_ALLOW_THREADS r = cdv_array_readable(a, "__arrow_c_array__");
-    Py_END_ALLOW_THREADS PyObject *out = r ? raise_last() : export_pair(a, requested, 1);
-    cdv_array_unref(a);
-    return out;
+    Py_END_ALLOW_THREADS
   }
-  return export_pair(a, requested, 1);
+  let_go(a);
+  return r ? raise_last() : export_pair(self, requested, 1);
 }
 
 static PyObject *a_schema_capsule(PyObject *self, PyObject *unused) {
   (void)unused;
-  struct cdv_array *a = array_of(self);
-  return a ? schema_capsule(a->schema) : NULL;
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  PyObject *out = schema_capsule(a->schema);
+  let_go(a);
+  return out;
 }
 
 /* ---- import ---- */
@@ -425,40 +492,59 @@ static PyObject *m_import_schema(PyObject *self, PyObject *capsule) {
 }
 
 /* ---- building ---- */
-/* Runs `expression` on a held array without the GIL. */
-#define WITHOUT_GIL(a, r, expression)        \
-  do {                                       \
-    cdv_array_ref(a);                        \
-    Py_BEGIN_ALLOW_THREADS r = (expression); \
-    Py_END_ALLOW_THREADS cdv_array_unref(a); \
-  } while (0)
+/* Of an array that is held. */
+#define WITHOUT_GIL(r, expression)         \
+  Py_BEGIN_ALLOW_THREADS r = (expression); \
+  Py_END_ALLOW_THREADS
 
-/* The core waits for a part whose event the whole does not have: done before, so that the GIL is not held. */
-static int wait_for_part(PyObject *part, const struct cdv_parts *p) {
-  struct cdv_array *a = array_of(part);
+/* A part of an array that is built, held; NULL with an exception.  The core waits for a part whose event the whole does
+ * not have: done before, so that the GIL is not held. */
+static struct cdv_array *hold_part(PyObject *part, const struct cdv_parts *p) {
+  struct cdv_array *a = hold_array(part);
   int r = 0;
-  if (!a) return -1;
-  if (a->root->own.sync_event && !p->sync_event) WITHOUT_GIL(a, r, cdv_event_wait_host(a));
-  if (r) raise_last();
-  return r ? -1 : 0;
+  if (!a) return NULL;
+  if (a->root->own.sync_event && !p->sync_event) WITHOUT_GIL(r, cdv_event_wait_host(a))
+  if (!r) return a;
+  raise_last();
+  let_go(a);
+  return NULL;
+}
+
+/* A buffer of a part: its address or handle (int), None, or (address, bytes that are there); 0, or -1 with an exception. */
+static int read_buffer(PyObject *b, const void **address, int64_t *size) {
+  *address = NULL;
+  *size = -1;
+  if (b == Py_None) return 0;
+  if (PyTuple_Check(b)) {
+    long long n;
+    PyObject *at;
+    if (!PyArg_ParseTuple(b, "OO&", &at, to_int64, &n)) return -1;
+    *size = n;
+    b = at;
+  }
+  *address = PyLong_AsVoidPtr(b);
+  return *address || !PyErr_Occurred() ? 0 : -1;
 }
 
 /* build(schema, device_type, device_id, length, offset, null_count, buffers, children, dictionary, owner, sync_event,
- * level): buffers are addresses or handles (int or None), children and dictionary DeviceArrays. */
+ * level): buffers see read_buffer(), children and dictionary DeviceArrays. */
 static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   if (n != 12) {
     PyErr_SetString(PyExc_TypeError, "build() takes 12 arguments");
     return NULL;
   }
-  struct cdv_schema *schema = schema_of(args[0]);
-  if (!schema) return NULL;
   struct cdv_parts p = {0};
-  p.device_type = (int32_t)PyLong_AsLong(args[1]);
-  p.device_id = PyLong_AsLongLong(args[2]);
-  p.length = PyLong_AsLongLong(args[3]);
-  p.offset = PyLong_AsLongLong(args[4]);
-  p.null_count = PyLong_AsLongLong(args[5]);
+  int device_type;
+  long long numbers[4];
+  if (!to_int(args[1], &device_type)) return NULL;
+  for (int i = 0; i < 4; i++)
+    if (!to_int64(args[2 + i], &numbers[i])) return NULL;
+  p.device_type = device_type;
+  p.device_id = numbers[0];
+  p.length = numbers[1];
+  p.offset = numbers[2];
+  p.null_count = numbers[3];
   p.sync_event = args[10] == Py_None ? NULL : PyLong_AsVoidPtr(args[10]);
   int level = level_of(args[11]);
   if (PyErr_Occurred()) return NULL;
@@ -468,26 +554,26 @@ static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   }
   p.n_buffers = PyTuple_Size(args[6]);
   p.n_children = PyTuple_Size(args[7]);
-  const void **buffers = calloc((size_t)(p.n_buffers + p.n_children) + 1, sizeof *buffers);
-  if (!buffers) return PyErr_NoMemory();
-  struct cdv_array **children = (struct cdv_array **)(buffers + p.n_buffers);
-  struct cdv_array *out = NULL;
+  size_t nb = (size_t)p.n_buffers, nc = (size_t)p.n_children;
+  const void **buffers = calloc(nb + nc + 1, sizeof *buffers);
+  int64_t *sizes = malloc((nb + 1) * sizeof *sizes);
+  struct cdv_array **children = (struct cdv_array **)(buffers + nb), *out = NULL;
+  struct cdv_schema *schema = NULL;
   struct cdv_owner owner = {NULL, NULL};
   PyObject *result = NULL;
-  p.buffers = buffers;
-  p.children = children;
-  for (int64_t i = 0; i < p.n_children; i++)
-    if (wait_for_part(PyTuple_GetItem(args[7], i), &p)) goto done;
-  if (args[8] != Py_None && wait_for_part(args[8], &p)) goto done;
-  for (int64_t i = 0; i < p.n_buffers; i++) {
-    PyObject *b = PyTuple_GetItem(args[6], i);
-    buffers[i] = b == Py_None ? NULL : PyLong_AsVoidPtr(b);
-    if (!buffers[i] && PyErr_Occurred()) goto done;
+  if (!buffers || !sizes) {
+    PyErr_NoMemory();
+    goto done;
   }
-  for (int64_t i = 0; i < p.n_children; i++)
-    if (!(children[i] = array_of(PyTuple_GetItem(args[7], i)))) goto done;
-  if (args[8] != Py_None && !(p.dictionary = array_of(args[8]))) goto done;
-  drain();
+  p.buffers = buffers;
+  p.sizes = sizes;
+  p.children = children;
+  for (size_t i = 0; i < nb; i++)
+    if (read_buffer(PyTuple_GetItem(args[6], (Py_ssize_t)i), &buffers[i], &sizes[i])) goto done;
+  for (size_t i = 0; i < nc; i++)
+    if (!(children[i] = hold_part(PyTuple_GetItem(args[7], (Py_ssize_t)i), &p))) goto done;
+  if (args[8] != Py_None && !(p.dictionary = hold_part(args[8], &p))) goto done;
+  if (!(schema = hold_schema(args[0]))) goto done;
   if (args[9] != Py_None && make_owner(args[9], &owner)) goto done;
   if (cdv_array_build(schema, &p, owner, level, &out)) {
     raise_last();
@@ -496,49 +582,70 @@ static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     result = wrap_array(out);
   }
 done:
+  for (size_t i = 0; buffers && i < nc; i++)
+    if (children[i]) let_go(children[i]);
+  if (p.dictionary) let_go(p.dictionary);
+  if (schema) cdv_schema_unref(schema);
   free(buffers);
+  free(sizes);
   return result;
+}
+
+/* An encoded metadata block in a bytes object, which must hold all of it; NULL with an exception. */
+static const char *metadata_of(PyObject *bytes) {
+  const char *m = PyBytes_AsString(bytes);
+  if (!m || cdv_metadata_fits(m, PyBytes_Size(bytes))) return m;
+  PyErr_SetString(PyExc_ValueError, "no block of metadata: as ArrowSchema.metadata is encoded, or a mapping");
+  return NULL;
 }
 
 /* make_schema(format, name, metadata bytes or None, flags, children, dictionary) */
 static PyObject *m_make_schema(PyObject *self, PyObject *args) {
   (void)self;
-  const char *format, *name, *metadata = NULL;
+  const char *format, *metadata = NULL;
   long long flags;
-  PyObject *children, *dictionary, *meta;
-  if (!PyArg_ParseTuple(args, "ssOLO!O", &format, &name, &meta, &flags, &PyTuple_Type, &children, &dictionary))
+  PyObject *children, *dictionary, *meta, *name, *result = NULL;
+  if (!PyArg_ParseTuple(args, "sUOO&O!O", &format, &name, &meta, to_int64, &flags, &PyTuple_Type, &children,
+                        &dictionary))
     return NULL;
-  if (meta != Py_None && !(metadata = PyBytes_AsString(meta))) return NULL;
+  if (meta != Py_None && !(metadata = metadata_of(meta))) return NULL;
+  PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+  if (!bytes) return NULL;
   Py_ssize_t n = PyTuple_Size(children);
   struct ArrowSchema top = {0}, **nodes = calloc((size_t)n + 1, sizeof *nodes), copy;
   struct cdv_schema *s = NULL;
-  if (!nodes) return PyErr_NoMemory();
+  if (strlen(PyBytes_AsString(bytes)) != (size_t)PyBytes_Size(bytes)) {
+    PyErr_SetString(PyExc_ValueError, "a name with a zero byte, which the C data interface cannot say");
+    goto done;
+  }
+  if (!nodes) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  drain();
   top.format = format;
-  top.name = name;
+  top.name = PyBytes_AsString(bytes);
   top.metadata = metadata;
   top.flags = flags;
   top.n_children = n;
   top.children = nodes;
   for (Py_ssize_t i = 0; i < n; i++) {
-    struct cdv_schema *c = schema_of(PyTuple_GetItem(children, i));
-    if (!c) goto failed;
+    struct cdv_schema *c = schema_of(PyTuple_GetItem(children, i)); /* kept by the tuple */
+    if (!c) goto done;
     nodes[i] = (struct ArrowSchema *)c->node;
   }
   if (dictionary != Py_None) {
     struct cdv_schema *d = schema_of(dictionary);
-    if (!d) goto failed;
+    if (!d) goto done;
     top.dictionary = (struct ArrowSchema *)d->node;
   }
   int r = cdv_schema_copy(&top, &copy);
-  if (!r) {
-    r = cdv_schema_import(&copy, &s);
-    if (r) copy.release(&copy);
-  }
+  if (!r && (r = cdv_schema_import(&copy, &s))) copy.release(&copy);
+  result = r ? raise_last() : wrap_schema(s);
+done:
+  Py_DECREF(bytes);
   free(nodes);
-  return r ? raise_last() : wrap_schema(s);
-failed:
-  free(nodes);
-  return NULL;
+  return result;
 }
 
 /* ---- array: what Python asks ---- */
@@ -546,137 +653,175 @@ static PyObject *a_release(PyObject *self, PyObject *unused) {
   (void)unused;
   struct cdv_array *a = ((ArrayObject *)self)->array;
   ((ArrayObject *)self)->array = NULL;
-  if (a) cdv_array_unref(a);
+  if (a) let_go(a);
   Py_RETURN_NONE;
 }
 
 static PyObject *a_slice(PyObject *self, PyObject *args) {
   long long offset, length;
-  struct cdv_array *a = array_of(self), *out;
-  if (!a || !PyArg_ParseTuple(args, "LL", &offset, &length)) return NULL;
-  return cdv_array_slice(a, offset, length, &out) ? raise_last() : wrap_array(out);
+  if (!PyArg_ParseTuple(args, "O&O&", to_int64, &offset, to_int64, &length)) return NULL;
+  struct cdv_array *a = hold_array(self), *out;
+  if (!a) return NULL;
+  PyObject *o = cdv_array_slice(a, offset, length, &out) ? raise_last() : wrap_array(out);
+  let_go(a);
+  return o;
 }
 
 static PyObject *child(PyObject *self, PyObject *index, bool cut) {
-  struct cdv_array *a = array_of(self), *out;
-  long long i = a ? PyLong_AsLongLong(index) : -1;
-  if (!a || PyErr_Occurred()) return NULL;
-  return cdv_array_child(a, i, cut, &out) ? raise_last() : wrap_array(out);
+  long long i;
+  if (!to_int64(index, &i)) return NULL;
+  struct cdv_array *a = hold_array(self), *out;
+  if (!a) return NULL;
+  PyObject *o = cdv_array_child(a, i, cut, &out) ? raise_last() : wrap_array(out);
+  let_go(a);
+  return o;
 }
 static PyObject *a_child(PyObject *self, PyObject *index) { return child(self, index, true); }
 static PyObject *a_raw_child(PyObject *self, PyObject *index) { return child(self, index, false); }
 
 static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None, bytes or -1) */
-  struct cdv_array *a = array_of(self);
-  long long i = a ? PyLong_AsLongLong(index) : -1;
-  if (!a || PyErr_Occurred()) return NULL;
+  long long i;
+  if (!to_int64(index, &i)) return NULL;
+  struct cdv_array *a = hold_array(self);
+  PyObject *o = NULL;
+  if (!a) return NULL;
   if (i < 0 || i >= a->node->n_buffers) {
     PyErr_SetString(PyExc_IndexError, "no such buffer");
-    return NULL;
+  } else {
+    const void *p = a->node->buffers[i];
+    long long size = p ? cdv_array_buffer_size(a, i) : 0;
+    o = p ? Py_BuildValue("NL", PyLong_FromVoidPtr((void *)p), size) : Py_BuildValue("OL", Py_None, size);
   }
-  const void *p = a->node->buffers[i];
-  if (!p) return Py_BuildValue("OL", Py_None, 0LL);
-  return Py_BuildValue("NL", PyLong_FromVoidPtr((void *)p), (long long)cdv_array_buffer_size(a, i));
+  let_go(a);
+  return o;
+}
+
+/* _lend(): whoever got an address and holds this object may use it for as long as it does. */
+static PyObject *a_lend(PyObject *self, PyObject *unused) {
+  (void)unused;
+  struct cdv_array *a = hold_array(self);
+  ArrayObject *o = (ArrayObject *)self;
+  if (!a) return NULL;
+  if (o->lent)
+    let_go(a);
+  else
+    o->lent = a;
+  Py_RETURN_NONE;
+}
+
+/* None, or what the core reported. */
+static PyObject *done(struct cdv_array *a, int r) {
+  PyObject *o = r ? raise_last() : (Py_INCREF(Py_None), Py_None);
+  let_go(a);
+  return o;
 }
 
 static PyObject *a_validate(PyObject *self, PyObject *level) {
-  struct cdv_array *a = array_of(self);
-  int l = a ? level_of(level) : -1, r;
-  if (l < 0) return NULL;
-  WITHOUT_GIL(a, r, cdv_check_view(a, l));
-  if (r) return raise_last();
-  Py_RETURN_NONE;
+  int l = level_of(level), r;
+  struct cdv_array *a = l < 0 ? NULL : hold_array(self);
+  if (!a) return NULL;
+  WITHOUT_GIL(r, cdv_check_view(a, l))
+  return done(a, r);
 }
 
 static PyObject *a_equal(PyObject *self, PyObject *args) {
   PyObject *other;
   int nans, r, equal = 0;
   if (!PyArg_ParseTuple(args, "Op", &other, &nans)) return NULL;
-  struct cdv_array *a = array_of(self), *b = a ? array_of(other) : NULL;
-  if (!b) return NULL;
-  cdv_array_ref(b);
-  WITHOUT_GIL(a, r, cdv_array_equal(a, b, nans, &equal));
-  cdv_array_unref(b);
-  return r ? raise_last() : PyBool_FromLong(equal);
+  struct cdv_array *a = hold_array(self), *b = a ? hold_array(other) : NULL;
+  PyObject *o = NULL;
+  if (b) {
+    WITHOUT_GIL(r, cdv_array_equal(a, b, nans, &equal))
+    o = r ? raise_last() : PyBool_FromLong(equal);
+    let_go(b);
+  }
+  if (a) let_go(a);
+  return o;
 }
 
 /* _copy(device type, device id, stream handle, its owner or None, always) */
 static PyObject *a_copy(PyObject *self, PyObject *args) {
-  struct cdv_array *a = array_of(self), *out = NULL;
   int type, always, r;
   long long device;
   PyObject *handle, *object;
   struct cdv_shared *queue;
-  if (!a || !PyArg_ParseTuple(args, "iLOOp", &type, &device, &handle, &object, &always)) return NULL;
+  if (!PyArg_ParseTuple(args, "O&O&OOp", to_int, &type, to_int64, &device, &handle, &object, &always)) return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
   if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
-  drain();
-  struct cdv_array *root = a->root;
-  WITHOUT_GIL(a, r, cdv_array_copy(a, type, device, stream, always, &out));
-  if (!r && out->root != root) cdv_array_keep(out, queue);
+  struct cdv_array *a = hold_array(self), *out = NULL;
+  PyObject *o = NULL;
+  if (a) {
+    WITHOUT_GIL(r, cdv_array_copy(a, type, device, stream, always, &out))
+    if (!r && out->root != a->root) cdv_array_keep(out, queue);
+    o = r ? raise_last() : wrap_array(out);
+    let_go(a);
+  }
   cdv_shared_unref(queue);
-  return r ? raise_last() : wrap_array(out);
+  return o;
 }
 
 static PyObject *a_wait_host(PyObject *self, PyObject *unused) {
   (void)unused;
-  struct cdv_array *a = array_of(self);
+  struct cdv_array *a = hold_array(self);
   int r;
   if (!a) return NULL;
-  WITHOUT_GIL(a, r, cdv_event_wait_host(a));
-  if (r) return raise_last();
-  Py_RETURN_NONE;
+  WITHOUT_GIL(r, cdv_event_wait_host(a))
+  return done(a, r);
 }
 
 static PyObject *a_wait_for(PyObject *self, PyObject *seconds) { /* -> has it passed? */
-  struct cdv_array *a = array_of(self);
-  double s = a ? PyFloat_AsDouble(seconds) : 0;
-  int r, done = 0;
-  if (!a || PyErr_Occurred()) return NULL;
-  int64_t ns = s <= 0 ? 0 : s > 1e6 ? (int64_t)1000000000000000 : (int64_t)(s * 1e9);
-  WITHOUT_GIL(a, r, cdv_event_wait_for(a, ns, &done));
-  return r ? raise_last() : PyBool_FromLong(done);
+  double s = PyFloat_AsDouble(seconds);
+  int r, passed = 0;
+  if (s == -1 && PyErr_Occurred()) return NULL;
+  int64_t ns = s > 1e6 ? (int64_t)1000000000000000 : s > 0 ? (int64_t)(s * 1e9) : 0; /* not a number: 0 */
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  WITHOUT_GIL(r, cdv_event_wait_for(a, ns, &passed))
+  PyObject *o = r ? raise_last() : PyBool_FromLong(passed);
+  let_go(a);
+  return o;
 }
 
 static PyObject *a_wait_stream(PyObject *self, PyObject *args) { /* (device type, stream handle) */
-  struct cdv_array *a = array_of(self);
   int type, r;
   PyObject *handle;
-  if (!a || !PyArg_ParseTuple(args, "iO", &type, &handle)) return NULL;
+  if (!PyArg_ParseTuple(args, "O&O", to_int, &type, &handle)) return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
   if (!stream && PyErr_Occurred()) return NULL;
-  WITHOUT_GIL(a, r, cdv_event_wait_stream(a, type, a->root->own.device_id, stream));
-  if (r) return raise_last();
-  Py_RETURN_NONE;
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  WITHOUT_GIL(r, cdv_event_wait_stream(a, type, a->root->own.device_id, stream))
+  return done(a, r);
 }
 
 static PyObject *a_record_use(PyObject *self, PyObject *handle) {
-  struct cdv_array *a = array_of(self);
-  void *stream = a ? PyLong_AsVoidPtr(handle) : NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
   int r;
-  if (!a || (!stream && PyErr_Occurred())) return NULL;
-  WITHOUT_GIL(a, r, cdv_record_use(a, stream));
-  if (r) return raise_last();
-  Py_RETURN_NONE;
+  if (!stream && PyErr_Occurred()) return NULL;
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  WITHOUT_GIL(r, cdv_record_use(a, stream))
+  return done(a, r);
 }
 
 static PyObject *a_readable(PyObject *self, PyObject *doing) { /* waits; raises where the CPU cannot read */
-  struct cdv_array *a = array_of(self);
-  PyObject *text = a ? PyUnicode_AsUTF8String(doing) : NULL;
-  if (!text) return NULL;
-  const char *what = PyBytes_AsString(text);
-  int r;
-  WITHOUT_GIL(a, r, cdv_array_readable(a, what));
-  Py_DECREF(text);
-  if (r) return raise_last();
-  Py_RETURN_NONE;
+  PyObject *text = PyUnicode_AsUTF8String(doing);
+  struct cdv_array *a = text ? hold_array(self) : NULL;
+  PyObject *o = NULL;
+  if (a) {
+    const char *what = PyBytes_AsString(text);
+    int r;
+    WITHOUT_GIL(r, cdv_array_readable(a, what))
+    o = done(a, r);
+  }
+  Py_XDECREF(text);
+  return o;
 }
 
 /* export_structs(device array address, schema address or 0): writes over what is there */
 static PyObject *a_export_structs(PyObject *self, PyObject *args) {
-  struct cdv_array *a = array_of(self);
   PyObject *array_address, *schema_address;
-  if (!a || !PyArg_ParseTuple(args, "OO", &array_address, &schema_address)) return NULL;
+  if (!PyArg_ParseTuple(args, "OO", &array_address, &schema_address)) return NULL;
   struct ArrowDeviceArray *d = PyLong_AsVoidPtr(array_address);
   struct ArrowSchema *q = PyErr_Occurred() ? NULL : PyLong_AsVoidPtr(schema_address);
   if (PyErr_Occurred()) return NULL;
@@ -684,13 +829,11 @@ static PyObject *a_export_structs(PyObject *self, PyObject *args) {
     PyErr_SetString(PyExc_ValueError, "the address of the array struct is NULL");
     return NULL;
   }
-  drain();
-  if (q && cdv_schema_export(a->schema, q)) return raise_last();
-  if (cdv_array_export(a, d)) {
-    if (q) q->release(q);
-    return raise_last();
-  }
-  Py_RETURN_NONE;
+  struct cdv_array *a = hold_array(self);
+  if (!a) return NULL;
+  int r = q ? cdv_schema_export(a->schema, q) : 0;
+  if (!r && (r = cdv_array_export(a, d)) && q) q->release(q);
+  return done(a, r);
 }
 
 static PyObject *a_get_schema(PyObject *self, void *unused) {
@@ -716,30 +859,34 @@ ARRAY_GETTER(sync_event, PyLong_FromVoidPtr(a->root->own.sync_event))
 
 static PyObject *a_get_null_count(PyObject *self, void *unused) {
   (void)unused;
-  struct cdv_array *a = array_of(self);
+  struct cdv_array *a = hold_array(self);
   long long n;
   if (!a) return NULL;
   n = atomic_load_explicit(&a->null_count, memory_order_relaxed);
-  if (n < 0) WITHOUT_GIL(a, n, cdv_array_null_count(a));
+  if (n < 0) WITHOUT_GIL(n, cdv_array_null_count(a))
+  let_go(a);
   return PyLong_FromLongLong(n);
 }
 
 static PyObject *a_get_nbytes(PyObject *self, void *unused) {
   (void)unused;
-  struct cdv_array *a = array_of(self);
+  struct cdv_array *a = hold_array(self);
   long long n;
   if (!a) return NULL;
-  WITHOUT_GIL(a, n, cdv_array_nbytes(a));
+  WITHOUT_GIL(n, cdv_array_nbytes(a))
+  let_go(a);
   return PyLong_FromLongLong(n);
 }
 
 static PyObject *a_get_ready(PyObject *self, void *unused) {
   (void)unused;
-  struct cdv_array *a = array_of(self);
-  int r, done = 0;
+  struct cdv_array *a = hold_array(self);
+  int r, passed = 0;
   if (!a) return NULL;
-  WITHOUT_GIL(a, r, cdv_event_ready(a, &done));
-  return r ? raise_last() : PyBool_FromLong(done);
+  WITHOUT_GIL(r, cdv_event_ready(a, &passed))
+  PyObject *o = r ? raise_last() : PyBool_FromLong(passed);
+  let_go(a);
+  return o;
 }
 
 static PyObject *a_get_released(PyObject *self, void *unused) {
@@ -757,8 +904,9 @@ static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kw
 
 static void a_dealloc(PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
-  struct cdv_array *a = ((ArrayObject *)o)->array;
-  if (a) cdv_array_unref(a);
+  struct cdv_array *a = ((ArrayObject *)o)->array, *lent = ((ArrayObject *)o)->lent;
+  if (a) let_go(a);
+  if (lent) let_go(lent);
   array_free(o);
   Py_DECREF(type);
 }
@@ -781,6 +929,7 @@ static PyMethodDef a_methods[] = {
     {"_child", a_child, METH_O, NULL},
     {"_raw_child", a_raw_child, METH_O, NULL},
     {"_buffer", a_buffer, METH_O, NULL},
+    {"_lend", a_lend, METH_NOARGS, NULL},
     {"_validate", a_validate, METH_O, NULL},
     {"_equal", a_equal, METH_VARARGS, NULL},
     {"_copy", a_copy, METH_VARARGS, NULL},
@@ -826,7 +975,7 @@ static PyType_Spec a_spec = {"cdevice._native.Array", sizeof(ArrayObject), 0, Py
   }
 static PyObject *name_of(const struct ArrowSchema *node) {
   const char *name = node->name ? node->name : "";
-  return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+  return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape"); /* so that it goes back as it came */
 }
 
 SCHEMA_GETTER(format, PyUnicode_FromString(s->node->format))
@@ -838,9 +987,10 @@ SCHEMA_GETTER(metadata, s->node->metadata ? PyBytes_FromStringAndSize(s->node->m
                                           : (Py_INCREF(Py_None), Py_None))
 
 static PyObject *s_child(PyObject *self, PyObject *index) { /* -1: the dictionary */
+  long long i;
+  if (!to_int64(index, &i)) return NULL;
   struct cdv_schema *s = schema_of(self);
-  long long i = s ? PyLong_AsLongLong(index) : -2;
-  if (!s || PyErr_Occurred()) return NULL;
+  if (!s) return NULL;
   const struct ArrowSchema *node = i == -1                             ? s->node->dictionary
                                    : i >= 0 && i < s->node->n_children ? s->node->children[i]
                                                                        : NULL;
@@ -869,19 +1019,26 @@ static PyObject *s_get_names(PyObject *self, void *unused) {
 
 /* The number of the one field of that name. */
 static PyObject *s_index(PyObject *self, PyObject *key) {
+  PyObject *bytes = PyUnicode_AsEncodedString(key, "utf-8", "surrogateescape");
+  if (!bytes) {
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return NULL;
+    PyErr_Clear(); /* no field's */
+  }
+  const char *name = bytes ? PyBytes_AsString(bytes) : NULL;
+  if (name && strlen(name) != (size_t)PyBytes_Size(bytes)) name = NULL; /* nor is one with a zero in it */
   struct cdv_schema *s = schema_of(self);
-  Py_ssize_t length = 0;
-  if (!s) return NULL;
-  const char *name = PyUnicode_AsUTF8AndSize(key, &length);
-  if (!name) PyErr_Clear(); /* lone surrogates: no field's */
-  if (name && strlen(name) != (size_t)length) name = NULL; /* nor is one with a zero in it */
   long long found = 0, at = -1;
+  if (!s) {
+    Py_XDECREF(bytes);
+    return NULL;
+  }
   for (int64_t i = 0; name && i < s->node->n_children; i++) {
     const char *field = s->node->children[i]->name;
     if (strcmp(field ? field : "", name)) continue;
     found++;
     at = i;
   }
+  Py_XDECREF(bytes);
   if (found == 1) return PyLong_FromLongLong(at);
   return PyErr_Format(PyExc_KeyError, "%lld fields are called %R", found, key);
 }
@@ -903,7 +1060,9 @@ static PyObject *s_capsule(PyObject *self, PyObject *unused) {
 static void s_dealloc(PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
   struct cdv_schema *s = ((SchemaObject *)o)->schema;
+  struct pending p = put_aside();
   if (s) cdv_schema_unref(s);
+  bring_back(p);
   schema_free(o);
   Py_DECREF(type);
 }
@@ -948,11 +1107,13 @@ static PyObject *m_raise_last(PyObject *self, PyObject *unused) {
   return raise_last();
 }
 
-/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable, loader of backends) */
+/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable, loader of backends, DeviceError) */
 static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *a, *s, *e, *u, *l;
-  if (!PyArg_ParseTuple(args, "OOOOO", &a, &s, &e, &u, &l)) return NULL;
+  PyObject *a, *s, *e, *u, *l, *d;
+  if (!PyArg_ParseTuple(args, "OOOOOO", &a, &s, &e, &u, &l, &d)) return NULL;
+  Py_INCREF(d);
+  device_error_class = d;
   Py_INCREF(l);
   load_backend = l;
   cdv_set_loader(load_for_core);
@@ -1002,6 +1163,31 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"python_ends", m_python_ends, METH_NOARGS, NULL},
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},
                                        {NULL, NULL, 0, NULL}};
+
+/* One interpreter owns the module: classes, registry and threads of this process are its.  A sub-interpreter that imports
+ * the module gets a copy of its namespace, so each that imports the package comes through here first. */
+static PyObject *m_check_interpreter(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ImportError,
+                  "cdevice works in the main interpreter only, not in a sub-interpreter: its devices, "
+                  "arrays and threads belong to one");
+  return NULL;
+}
+static PyMethodDef interpreter_method = {"check_interpreter", m_check_interpreter, METH_NOARGS, NULL};
+
+/* What cffi makes is wrapped, for nothing may be set up in the wrong interpreter. */
+PyMODINIT_FUNC cdevice_cffi_init(void);
+PyMODINIT_FUNC PyInit__native(void) {
+  PyObject *m = m_check_interpreter(NULL, NULL), *f;
+  if (!m) return NULL;
+  Py_DECREF(m);
+  m = cdevice_cffi_init();
+  if (m && (!(f = PyCFunction_NewEx(&interpreter_method, NULL, NULL)) || PyModule_AddObject(m, "check_interpreter", f)))
+    Py_CLEAR(m);
+  return m;
+}
+#define PyInit__native cdevice_cffi_init /* below: cffi's */
 
 /* Called once through cffi, which has let the GIL go.  module: id() of the extension module. */
 static int cdv_install(uintptr_t module, int hexversion) {

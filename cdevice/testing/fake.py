@@ -10,6 +10,7 @@ import queue
 import threading
 
 from ..backend import Backend, Capability
+from ..errors import DeviceError
 from .suite import BackendSuite
 
 
@@ -151,7 +152,7 @@ class FakeBackend(Backend):
     def event_done(self, event, *, device_id):
         e = self._event_objects[event]
         if e.passed.is_set() and e.error:
-            raise RuntimeError(e.error)
+            raise DeviceError(e.error)
         return e.passed.is_set()
 
     def event_wait(self, event, *, device_id, stream=None):
@@ -159,7 +160,7 @@ class FakeBackend(Backend):
         if stream is None:
             e.passed.wait()
             if e.error:
-                raise RuntimeError(e.error)
+                raise DeviceError(e.error)
         else:
             self._stream(stream).work.put(e.passed.wait)
 

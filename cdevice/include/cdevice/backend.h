@@ -118,7 +118,9 @@ typedef struct cdevice_backend {
   void (*free)(void *self, const cdevice_block *block);
   /* Enqueues n copies, all of one kind.  Host memory stays valid until the stream has passed them; without CAP_EVENTS
    * the copies are complete on return.  NULL: the default stream of the copies' device, for PEER of the target's.
-   * ENOTSUP for D2D or PEER: the core goes through the host.  A failing call may wait for what it has sent. */
+   * ENOTSUP for D2D or PEER: the core goes through the host.  A failing call need not have
+   * waited for what it has sent: the core waits for the stream before it gives memory back, and leaves the memory where
+   * that fails too, see there. */
   int (*copy)(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
 
   /* required with CAP_EVENTS */
@@ -148,7 +150,8 @@ typedef struct cdevice_backend {
   int (*current_stream)(void *self, int64_t device, void **out, cdevice_error *err);
   int (*stream_create)(void *self, int64_t device, void **out, cdevice_error *err);
   void (*stream_destroy)(void *self, int64_t device, void *stream);
-  /* Blocks until the stream is empty.  Required with CAP_STREAMS. */
+  /* Blocks until the stream is empty.  Required with CAP_STREAMS.  EIO: the device is dead, nothing will run any more;
+   * EINVAL: no stream of this device; any other code says nothing of what is under way. */
   int (*stream_wait_host)(void *self, int64_t device, void *stream, cdevice_error *err);
   /* Calls fn(arg) once the device has passed the event or it has failed, on a foreign thread, or on this one before
    * returning; fn must not call the vendor's API. */

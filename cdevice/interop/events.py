@@ -1,0 +1,66 @@
+"""Events of the vendors' Python libraries, in and out.
+
+``ArrowDeviceArray.sync_event`` is the address of a variable that holds the vendor's handle (cl_event, cudaEvent_t,
+hipEvent_t); people have the object or the handle.
+"""
+
+from .._ext import ffi
+from ..buffer import share
+
+_OPENCL = 4
+
+
+class EventHandle(int):
+    """The handle of an event; ``array`` keeps the event."""
+
+    def __new__(cls, handle, array):
+        self = super().__new__(cls, handle)
+        self.array = array
+        return self
+
+
+def _handle(obj):
+    """The handle that an event object of pyopencl, torch, cupy, numba, hip-python or cuda-bindings shows; None: none."""
+    for name in ("int_ptr", "cuda_event", "ptr", "handle"):
+        value = getattr(obj, name, None)
+        if value is not None:
+            return int(getattr(value, "value", value) or 0)
+    return int(obj) if hasattr(obj, "__int__") else None
+
+
+def cell_of(type_id, event):
+    """(address for ``sync_event``, what keeps it) of an event object, for a device type.
+
+    Raises TypeError for what is no event of that device, ValueError for one that was never recorded.
+    """
+    from ..registry import backend_object
+
+    convert = getattr(backend_object(type_id), "as_event", None)
+    if convert is not None:
+        return convert(event)
+    plain = type(event) in (int, bool, float, str, bytes)
+    root = type(event).__module__.split(".")[0]
+    handle = None if plain or (root == "pyopencl") != (type_id == _OPENCL) else _handle(event)
+    if handle is None:
+        raise TypeError(
+            f"{type(event).__name__} is no event of this device: pass the event object of the vendor's library, or as "
+            "sync_event= the address of a variable that holds the handle"
+        )
+    if not handle:
+        raise ValueError("the event was never recorded")
+    cell = ffi.new("void **", ffi.cast("void *", handle))
+    return int(ffi.cast("uintptr_t", cell)), (cell, event)
+
+
+def event_of(array):
+    """See :attr:`DeviceArray.event`."""
+    owner = share(array)
+    address = owner.sync_event
+    if not address:
+        return None
+    handle = int(ffi.cast("uintptr_t", ffi.cast("void **", address)[0]))
+    if owner.device_type_id == _OPENCL:
+        import pyopencl
+
+        return pyopencl.Event.from_int_ptr(handle, retain=True)
+    return EventHandle(handle, owner)
