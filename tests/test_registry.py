@@ -331,3 +331,128 @@ class Backend(cdevice.Backend):
         timeout=60,
     )
     assert (p.returncode, p.stderr) == (0, "")
+
+
+# ---- a backend is replaced or taken out while something of it lives ----
+def test_an_array_is_read_waited_for_and_freed_by_the_backend_that_made_it():
+    old, new = FakeBackend(43, "turn"), FakeBackend(43, "turn")
+    cdevice.register_backend(old)
+    first = cdevice.asarray([1, 2, 3]).to((43, 0))
+    words = cdevice.asarray(["a", None, "bcd"] * 5).to((43, 0))
+    gate = old.gate(0)
+    second = cdevice.asarray([4, 5]).to((43, 0))
+    cdevice.register_backend(new, replace=True)
+    assert not second.ready
+    gate.open()
+    second.synchronize()
+    assert first.to("cpu").to_pylist() == [1, 2, 3]
+    assert words[4:8].to("cpu").to_pylist() == [None, "bcd", "a", None]
+    across = second.to((43, 1))  # from the old backend's memory to the new one's: two strangers
+    assert across.to("cpu").to_pylist() == [4, 5]
+    first.record_use(0)
+    words.validate("full")
+    with pytest.raises(cdevice.BackendConflict, match="in use"):
+        cdevice.unregister_backend(43)
+    del first, second, words, across
+    until(lambda: lib.cdv_backend_live(43) == 0 and old.live() == new.live() == 0)
+    cdevice.unregister_backend(43)
+
+
+def test_a_copy_under_way_keeps_the_backend_it_began_with():
+    log = []
+
+    class Turning(FakeBackend):
+        hook = None
+
+        def __init__(self, tag):
+            super().__init__(43, "turn")
+            self.tag = tag
+
+        def device_count(self):
+            hook, Turning.hook = Turning.hook, None
+            if hook:
+                hook()
+            return super().device_count()
+
+        def alloc(self, *args, **kwargs):
+            log.append(("alloc", self.tag))
+            return super().alloc(*args, **kwargs)
+
+        def free(self, block):
+            log.append(("free", self.tag))
+            super().free(block)
+
+    old, new = Turning("old"), Turning("new")
+    cdevice.register_backend(old)
+    Turning.hook = lambda: cdevice.register_backend(new, replace=True)
+    made = cdevice.asarray([1, 2, 3]).to((43, 0))
+    assert made.to("cpu").to_pylist() == [1, 2, 3]
+    del made
+    until(lambda: old.live() == 0 and new.live() == 0)
+    assert {tag for _, tag in log} == {"old"}
+    Turning.hook = lambda: refused.append(pytest.raises(cdevice.BackendConflict, cdevice.unregister_backend, 43))
+    refused = []
+    made = cdevice.asarray([4]).to((43, 0))  # taken out meanwhile: refused, for a copy needs it
+    assert len(refused) == 1 and made.to("cpu").to_pylist() == [4]
+    del made
+    until(lambda: lib.cdv_backend_live(43) == 0)
+    cdevice.unregister_backend(43)
+
+
+# ---- one interpreter ----
+@pytest.mark.parametrize("first", [False, True], ids=["sub first", "main first"])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_sub_interpreter_gets_an_import_error_and_the_main_one_goes_on(first, isolated):
+    code = f"""
+import sys
+try:
+    import _interpreters as I
+except ImportError:
+    import _xxsubinterpreters as I
+paths = {[p for p in sys.path if p]!r}
+sys.path[:0] = paths
+if {first}:
+    import cdevice
+    cdevice.asarray([1])
+if hasattr(I, "new_config"):
+    i = I.create("isolated" if {isolated} else "legacy")
+else:
+    i = I.create(isolated={isolated})
+text = "import sys; sys.path[:0] = " + repr(paths) + '''
+try:
+    import cdevice
+    cdevice.asarray([1])
+except ImportError as e:
+    print("refused:", e)
+else:
+    print("imported")
+'''
+I.run_string(i, text)
+import cdevice
+print(cdevice.asarray([1]).to_pylist(), type(cdevice.asarray([1])) is cdevice.DeviceArray)
+try:
+    cdevice.asarray([1]).slice(5, 1)
+except cdevice.Error as e:
+    print(type(e).__name__)
+I.destroy(i)
+print(cdevice.asarray([1]).to("cpu", copy=True).to_pylist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lines[0].startswith("refused:") and lines[1:] == ["[1] True", "ArgumentError", "[1]"]
+
+
+def test_an_import_that_was_interrupted_can_be_done_again():
+    code = f"""
+import sys
+sys.path[:0] = {[p for p in sys.path if p]!r}
+import cdevice
+cdevice.asarray([1])
+for name in [m for m in sys.modules if m.split(".")[0] == "cdevice" and m not in ("cdevice._native",)]:
+    del sys.modules[name]
+import cdevice
+print(cdevice.asarray([1]).to_pylist(), type(cdevice.asarray([1])) is cdevice.DeviceArray)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "[1] True\n"), done.stderr

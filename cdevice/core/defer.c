@@ -25,10 +25,12 @@ struct cdv_deferred *cdv_defer_take(void) {
   return atomic_exchange_explicit(&head, NULL, memory_order_acquire);
 }
 
-/* Blocks the one thread that drains; 0 once stopped. */
+/* Blocks the thread that drains; 0 once stopped. */
 int cdv_defer_wait(void) {
   while (sem_wait(&wake) != 0 && errno == EINTR) {}
-  return !atomic_load(&stopped);
+  if (!atomic_load(&stopped)) return 1;
+  sem_post(&wake); /* for another such thread, where the package was imported twice */
+  return 0;
 }
 
 void cdv_defer_stop(void) {

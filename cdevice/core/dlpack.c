@@ -221,7 +221,7 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
                         .buffers = buffers,
                         .sync_event = sync_event};
   struct cdv_array *inner = NULL;
-  for (int k = t->ndim; k-- > 0;) { /* the numbers, then list by list around them */
+  for (int k = t->ndim; !r && k-- > 0;) { /* the numbers, then list by list around them */
     struct cdv_schema *at = k ? cdv_schema_at(schema, nodes[k]) : cdv_schema_ref(schema);
     struct cdv_array *made = NULL;
     r = at ? cdv_array_build(at, &p, (struct cdv_owner){NULL, NULL}, level, &made) : ENOMEM;

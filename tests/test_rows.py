@@ -1,0 +1,269 @@
+"""Rows as Python objects: what no row refers to is not looked at, what Python cannot hold is a ValueError."""
+
+import array
+import ctypes
+import datetime as dt
+import struct
+
+import cdevice
+import numpy as np
+import pytest
+
+FAR = 1 << 61  # a timestamp in seconds that Python has not
+
+
+def build(schema, length, buffers, **more):
+    return cdevice.from_buffers(schema, length, buffers, **more)
+
+
+def stamps(*values):
+    return build("timestamp[s]", len(values), [None, np.array(values, "i8")])
+
+
+def test_a_map_whose_two_fields_have_one_name_keeps_its_entries():
+    S = cdevice.Schema.make
+    fields = [S("u", "x", nullable=False), S("l", "x")]
+    entries = build(S("+s", "entries", children=fields), 2, [None], children=[cdevice.asarray(["a", "b"]), cdevice.asarray([1, 2])])
+    maps = build(S("+m", children=[entries.schema]), 2, [None, array.array("i", [0, 1, 2])], children=[entries])
+    assert maps.to_pylist() == [[("a", 1)], [("b", 2)]]
+
+
+NULL_ABOVE = {
+    "struct": lambda: build({"t": "timestamp[s]"}, 2, [b"\2"], null_count=1, children=[stamps(FAR, 0)]),
+    "fixed list": lambda: build(
+        "fixed_size_list<item: timestamp[s]>[1]", 2, [b"\2"], null_count=1, children=[stamps(FAR, 0)]
+    ),
+    "list": lambda: build(["timestamp[s]"], 2, [b"\2", np.array([0, 1, 2], "i4")], null_count=1, children=[stamps(FAR, 0)]),
+    "list view": lambda: build(
+        "list_view<item: timestamp[s]>",
+        2,
+        [b"\2", np.array([0, 1], "i4"), np.array([1, 1], "i4")],
+        null_count=1,
+        children=[stamps(FAR, 0)],
+    ),
+    "dictionary": lambda: build(
+        "dictionary<values=timestamp[s], indices=int8, ordered=0>", 2, [b"\2", b"\0\1"], null_count=1, dictionary=stamps(FAR, 0)
+    ),
+    "runs": lambda: build(
+        {"r": "run_end_encoded<run_ends: int32, values: timestamp[s]>"},
+        2,
+        [b"\2"],
+        null_count=1,
+        children=[
+            build(
+                "run_end_encoded<run_ends: int32, values: timestamp[s]>",
+                2,
+                [],
+                children=[cdevice.asarray([1, 2], schema="int32"), stamps(FAR, 0)],
+            )
+        ],
+    ),
+    "union": lambda: build(
+        {"u": "sparse_union<t: timestamp[s]=0>"},
+        2,
+        [b"\2"],
+        null_count=1,
+        children=[build("sparse_union<t: timestamp[s]=0>", 2, [b"\0\0"], children=[stamps(FAR, 0)])],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NULL_ABOVE)
+def test_a_value_below_a_null_is_not_looked_at(what):
+    first, second = NULL_ABOVE[what]().to_pylist()
+    assert first is None and "1970" in str(second).replace("datetime.datetime(1970", "1970")
+
+
+UNUSED = {
+    "dense union": lambda: build("dense_union<t: timestamp[s]=0>", 1, [b"\0", np.array([1], "i4")], children=[stamps(FAR, 0)]),
+    "dictionary": lambda: build(
+        "dictionary<values=timestamp[s], indices=int8, ordered=0>", 1, [None, b"\1"], dictionary=stamps(FAR, 0)
+    ),
+    "list view": lambda: build(
+        "list_view<item: timestamp[s]>", 1, [None, np.array([1], "i4"), np.array([1], "i4")], children=[stamps(FAR, 0)]
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSED)
+def test_a_value_that_no_row_refers_to_is_not_looked_at(what):
+    assert "datetime.datetime(1970, 1, 1, 0, 0)" in repr(UNUSED[what]().to_pylist())
+
+
+def test_a_row_of_a_large_child_costs_that_row():
+    """Two rows at the ends of a child of 2^31 values, one value of a large dictionary."""
+    null = build("null", 2**31 - 1, [], null_count=2**31 - 1)
+    ends = build(
+        "list_view<item: null>", 2, [None, np.array([0, 2**31 - 2], "i4"), np.array([1, 1], "i4")], children=[null]
+    )
+    assert ends.to_pylist() == [[None], [None]]
+    words = build("dictionary<values=null, indices=int32, ordered=0>", 2, [None, np.array([0, 2**31 - 2], "i4")], dictionary=null)
+    assert words.to_pylist() == [None, None]
+    union = build("dense_union<n: null=0>", 2, [b"\0\0", np.array([0, 2**31 - 2], "i4")], children=[null])
+    assert union.to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ("timestamp[s]", FAR),
+        ("timestamp[us]", 2**63 - 1),
+        ("timestamp[s, tz=America/New_York]", -(2**60)),
+        ("timestamp[s, tz=Nowhere/AtAll]", 0),
+        ("timestamp[s, tz=Europe]", 0),
+        ("duration[s]", 2**63 - 1),
+        ("date32", 2**31 - 1),
+        ("date64", 2**63 - 1),
+        ("time32[s]", -1),
+        ("time64[us]", 10**18),
+    ],
+)
+def test_what_python_cannot_hold_is_a_value_error(schema, value):
+    array = cdevice.asarray([value], schema=schema)
+    with pytest.raises(ValueError):
+        array.to_pylist()
+    assert "cannot be shown" in repr(array)
+
+
+def test_zones_are_understood_with_and_without_a_colon():
+    for zone in ("+05:30", "+0530"):
+        row = cdevice.asarray([0], schema=f"timestamp[s, tz={zone}]").to_pylist()[0]
+        assert row.utcoffset() == dt.timedelta(hours=5, minutes=30)
+
+
+def test_a_column_of_nanoseconds_is_of_one_kind():
+    pd = pytest.importorskip("pandas", reason="pip install pandas")
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "Europe/Berlin"), pa.duration("ns")):
+        theirs = pa.array([0, 1, 1000, None], kind)
+        ours = cdevice.asarray(theirs).to_pylist()
+        assert ours == theirs.to_pylist() and list(map(type, ours)) == list(map(type, theirs.to_pylist()))
+    assert isinstance(cdevice.asarray(pa.array([0], pa.timestamp("ns"))).to_pylist()[0], pd.Timestamp)
+
+
+def test_extension_metadata_on_another_storage_shows_the_storage():
+    for name, format, value in [(b"arrow.uuid", "l", 5), (b"arrow.bool8", "u", "x"), (b"arrow.uuid", "w:3", b"abc")]:
+        schema = cdevice.Schema.make(format, metadata={b"ARROW:extension:name": name})
+        assert cdevice.asarray([value], schema=schema).to_pylist() == [value]
+
+
+def test_run_ends_are_plain_integers():
+    S = cdevice.Schema.make
+    ends = S("i", "run_ends", dictionary=S("i"))
+    with pytest.raises(cdevice.InvalidArray, match="run ends are"):
+        S("+r", children=[ends, S("l", "values")])
+    marked = S("c", "x", metadata={b"ARROW:extension:name": b"arrow.bool8"})
+    with pytest.raises(cdevice.InvalidArray):
+        S("+r", children=[marked, S("l", "values")])
+    ends = S("i", "run_ends", nullable=False, metadata={b"ARROW:extension:name": b"arrow.bool8"})
+    array = build(S("+r", children=[ends, S("l", "values")]), 3, [], children=[cdevice.asarray([2, 3], schema="int32"), cdevice.asarray([7, 8])])
+    assert array.to_pylist() == [7, 7, 8]
+
+
+# ---- what arrays say of themselves ----
+def test_sums_that_overflow_are_unknown():
+    S = cdevice.Schema.make
+    views = build(
+        "binary_view", 1, [None, struct.pack("=i12s", 1, b"x"), 4096, 4096, array.array("q", [2**63 - 1] * 2)], validate=None
+    )
+    assert views.nbytes == -1
+    null = build("null", 2**63 - 1, [], null_count=2**63 - 1)
+    with pytest.raises(cdevice.InvalidArray, match="64 bits can count"):
+        build(S("+w:2", children=[S("n", "item")]), 2**62 + 5, [None], children=[null])
+
+
+def test_a_tensor_whose_shape_overflows_is_refused():
+    shape = (ctypes.c_int64 * 3)(1 << 62, (1 << 31) - 1, 0)
+
+    class T(ctypes.Structure):
+        _fields_ = [
+            ("data", ctypes.c_void_p),
+            ("device", ctypes.c_int32 * 2),
+            ("ndim", ctypes.c_int32),
+            ("dtype", ctypes.c_uint8 * 4),
+            ("shape", ctypes.c_void_p),
+            ("strides", ctypes.c_void_p),
+            ("offset", ctypes.c_uint64),
+            ("context", ctypes.c_void_p),
+            ("deleter", ctypes.c_void_p),
+        ]
+
+    tensor = T(None, (1, 0), 3, (0, 64, 1, 0), ctypes.addressof(shape), None, 0, None, None)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Tensor:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **unused):
+            return new(ctypes.addressof(tensor), b"dltensor", None)
+
+    with pytest.raises(cdevice.ArgumentError, match="64 bits"):
+        cdevice.asarray(Tensor(), copy=False)
+
+
+# ---- equality and types ----
+def test_nullability_of_the_top_and_words_for_one_decimal_do_not_make_types_differ():
+    S = cdevice.Schema.make
+    batch = cdevice.from_buffers(S("+s", children=[S("l", "x", nullable=False)]), 2, [None], children=[cdevice.asarray([1, 2])])
+    assert batch.field("x") == cdevice.asarray([1, 2])
+    assert len(list(cdevice.asstream([cdevice.asarray([3]), batch.field("x")]))) == 2
+    assert S("d:5,2").equals(S("d:5,2,128")) and not S("d:5,2").equals(S("d:5,2,256"))
+    pair = [cdevice.asarray([1], schema=S(f)) for f in ("d:5,2", "d:5,2,128")]
+    assert pair[0] == pair[1]
+
+
+def test_an_index_to_a_null_is_a_null():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    x = cdevice.asarray(pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array([None, "x"])))
+    y = cdevice.asarray(pa.DictionaryArray.from_arrays(pa.array([None, 0], pa.int8()), pa.array(["x"])))
+    z = cdevice.asarray(pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array(["x"])))
+    assert x.to_pylist() == y.to_pylist() == [None, "x"]
+    assert x == y and y == x and x != z and z != x and y != z
+
+
+# ---- what consumers are told ----
+def test_not_null_is_granted_only_where_it_is_true():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    want = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+
+    class Capsule:
+        def __init__(self, pair):
+            self.pair = pair
+
+        def __arrow_c_schema__(self):
+            return self.pair[0]
+
+    def granted(values):
+        array = cdevice.asarray([{"a": v} for v in values])
+        return pa.schema(Capsule(array.__arrow_c_array__(want.__arrow_c_schema__()))).field("a").nullable
+
+    assert granted([1, None]) is True
+    assert granted([1, 2]) is False
+
+
+@pytest.mark.parametrize("how", ["record_batch", "batch", "stream"])
+def test_a_record_batch_without_columns_leaves_with_offset_0(how):
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    array = cdevice.asarray(pa.array([{}] * 5, pa.struct([])))[1:3]
+    if how == "stream":
+        assert pa.RecordBatchReader.from_stream(cdevice.asstream([array])).read_all().num_columns == 0
+    else:
+        assert pa.record_batch(array if how == "record_batch" else array.to_batch()).num_rows == 2
+
+
+def test_dlpack_says_copied_only_of_a_copy():
+
+    def flags_and_data(array, **arguments):
+        capsule = array.__dlpack__(max_version=(1, 0), **arguments)
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        words = (ctypes.c_uint64 * 5).from_address(get(capsule, b"dltensor_versioned"))
+        return words[3], words[4]  # behind version, context and deleter
+
+    array = cdevice.asarray([1, 2, 3])
+    here = array.buffers[1].address
+    assert flags_and_data(array, dl_device=(1, 0)) == (1, here)
+    flags, data = flags_and_data(array, copy=True)
+    assert flags == 3 and data != here
