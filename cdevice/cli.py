@@ -21,6 +21,8 @@ def as_dict(info):
         return dict(info.items())
     if dataclasses.is_dataclass(info):
         return {f.name: getattr(info, f.name) for f in dataclasses.fields(info)}
+    if hasattr(info, "_asdict"):
+        return info._asdict()
     return {k: v for k, v in getattr(info, "__dict__", {}).items() if not k.startswith("_")}
 
 
@@ -74,13 +76,25 @@ def missing_backends(devices):
 
     have = {int(d.type_id) for d in devices}
     out = []
-    for type_, info in cdevice.list_backends().items():
-        if int(type_) in have:
+    for info in cdevice.list_backends().values():
+        if info.type_id in have:
             continue
-        why = getattr(info, "error", None) or getattr(info, "status", None) or "no device found"
-        name = getattr(info, "name", None) or getattr(type_, "name", str(type_)).lower()
-        out.append((name, " ".join(str(why).split()), getattr(info, "hint", None) or ""))
+        why = info.error or reason(info.type_id)
+        hint = info.hint or ""
+        out.append((info.name, " ".join(why.replace(hint, "").split()).rstrip("; "), hint))
     return out
+
+
+def reason(type_id):
+    """Why a backend has no device here, in its own words."""
+    import cdevice
+    from cdevice._core import check, ffi, lib
+
+    try:
+        check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
+    except cdevice.Error as e:
+        return str(e)
+    return "no device found"
 
 
 def device_row(device):

@@ -18,6 +18,8 @@ GROUP = "cdevice.backends"
 
 Plugin = collections.namedtuple("Plugin", "name type_id where entry")
 
+_FORM = 'as in "acme.12", or the name of one of the specification, as "vulkan"'
+
 _found = None  # {device type: [Plugin]}; key None: those whose name does not tell
 _errors = {}  # entry point's name -> (distribution, text)
 _loaded = {}  # device type -> (name, distribution)
@@ -41,28 +43,56 @@ def chosen(type_id):
 
 
 def _type_named(word):
-    if word.isdigit():
-        return int(word)
+    if word.isascii() and word.isdecimal():
+        number = int(word[:12])
+        return number if 0 < number < 1 << 31 else None
     return int(DeviceType[word.upper()]) if word.upper() in DeviceType.__members__ else None
+
+
+def _entries():
+    """The entry points of our group; a distribution whose metadata cannot be read is listed as broken."""
+    from importlib import metadata
+
+    try:
+        return list(metadata.entry_points(group=GROUP))
+    except Exception:  # some line of some distribution: which?
+        pass
+    out = []
+    for dist in metadata.distributions():
+        try:
+            out += [e for e in dist.entry_points if e.group == GROUP]
+        except Exception as e:
+            name = _text_of(dist)
+            _errors[name] = (name, f"its entry points cannot be read: {type(e).__name__}: {e}")
+    return out
+
+
+def _text_of(dist):
+    """A distribution's name and version, as far as its metadata tells."""
+    try:
+        return f"{dist.name} {dist.version}"
+    except Exception:
+        return "a distribution without a name"
 
 
 def scan():
     """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
     global _found
     if _found is None:
-        from importlib.metadata import entry_points
-
         from .registry import _BUILTIN
 
         ours = {value for _, value in _BUILTIN.values()}
         _found = {}
         words = _words()
-        for entry in entry_points(group=GROUP):
+        for entry in _entries():
             name, dot, number = entry.name.partition(".")
             if entry.value in ours or "none" in words or switched_off(name):
                 continue
             type_id = _type_named(number) if dot else _type_named(name)
-            where = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an entry point"
+            where = _text_of(entry.dist) if entry.dist else "an entry point"
+            if type_id is None and dot:
+                _errors[entry.name] = (where, f"{entry.name!r} of {where}: behind the dot belongs an ArrowDeviceType, {_FORM}")
+                continue
             _found.setdefault(type_id, []).append(Plugin(name, type_id, where, entry))
         for rivals in _found.values():
             rivals.sort(key=lambda p: (p.where, p.name))
@@ -90,14 +120,18 @@ def _open(plugin):
             load_backend(made)
         else:
             number = getattr(made, "device_type", plugin.type_id)
+            if not isinstance(number, int):
+                raise TypeError(f"its device type is {number!r}, no number")
             if plugin.type_id is not None and number != plugin.type_id:
                 raise TypeError(f"it serves device type {number}, its entry point says {plugin.type_id}")
             register_backend(made)
             _loaded[number] = (plugin.name, plugin.where)
         if plugin.type_id is not None:
             _loaded[plugin.type_id] = (plugin.name, plugin.where)
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         text = f'the plug-in "{plugin.name}" of {plugin.where} cannot be used: {type(e).__name__}: {e}'
+        if plugin.type_id is None:
+            text += f"; its entry point does not tell its device type: {_FORM}"
         _errors[plugin.name] = (plugin.where, text)
         raise BackendUnavailable(text) from e
 

@@ -153,3 +153,48 @@ def test_no_machine_is_named():
             text = p.read_text(encoding="utf-8", errors="replace")
             found += [f"{rel(p)}:{n}" for n, line in enumerate(text.splitlines(), 1) if machine.search(line)]
     assert found == []
+
+
+# ---- how native code comes to core pointers: see the head of hold_array() in native/python.c ----
+C_FUNCTION = re.compile(r"^(?:static |PyMODINIT_FUNC )[^;{}]*?\b(\w+)\([^;{}]*\) \{\n(.*?)^\}", re.M | re.S)
+CONVERTS = re.compile(r"\b(PyArg_Parse\w*|PyLong_As\w+|PyFloat_As\w+|PyObject_IsTrue|to_int64|to_int|level_of|share)\(")
+TAKES = re.compile(r"\bhold_(?:array|schema|part)\(|\b(?:array|schema)_of\(")
+# Borrowed pointers: the two functions that count, what takes no reference because the export does, and schemas whose
+# object is kept by a tuple or is asked in one expression.
+BORROWS = {"hold_array", "hold_schema", "export_pair", "m_make_schema"}
+
+
+def native_functions():
+    for p in sources("cdevice/native", "*.c"):
+        for m in C_FUNCTION.finditer(code(p)):
+            yield p.name, m[1], m[2]
+
+
+def test_native_code_converts_arguments_before_it_takes_core_pointers():
+    found, seen = [], 0
+    for where, name, body in native_functions():
+        takes = [m.start() for m in TAKES.finditer(body)]
+        late = [m for m in CONVERTS.finditer(body) if takes and m.start() > takes[0]]
+        seen += bool(takes)
+        found += [f"{where}: {name}: {m[1]} after a pointer was taken" for m in late]
+    assert found == [] and seen > 20
+
+
+def test_native_code_counts_the_arrays_that_it_works_on():
+    """array_of() borrows: for getters of one expression alone."""
+    found = []
+    for where, name, body in native_functions():
+        if name not in BORROWS and re.search(r"\barray_of\(", body) and re.search(r"cdv_\w+\(|raise_last|Py_BEGIN", body):
+            found.append(f"{where}: {name}")
+    assert found == []
+
+
+def test_destructors_save_the_pending_exception():
+    """A function that CPython runs while something dies: dealloc, capsule destructors, deferred drops."""
+    found, seen = [], 0
+    for where, name, body in native_functions():
+        if re.fullmatch(r"\w+_dealloc|free_\w+", name) and re.search(r"unref|release\(|deleter\(|cdv_\w+close", body):
+            seen += 1
+            if not re.search(r"put_aside|let_go|PyErr_Fetch|free_array\(", body):
+                found.append(f"{where}: {name}")
+    assert found == [] and seen >= 6

@@ -299,3 +299,73 @@ def test_no_member_has_moved_since_that_header(header, tmp_path):
         r"define CDEVICE_BACKEND_ABI 0x(\w+)", pathlib.Path(cdevice.get_include(), "cdevice/backend.h").read_text()
     )[1]
     assert int(now, 16) >= int(frozen, 16) and int(now, 16) >> 16 == int(frozen, 16) >> 16
+
+
+LISTING = """
+import contextlib, io
+from cdevice import cli
+out = {}
+for words in (["devices"], ["devices", "-v"], ["devices", "--json"]):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = cli.main(words)
+    out[" ".join(words)] = [code, text.getvalue()]
+print(json.dumps([out, [str(d) for d in cdevice.devices()][:1]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("entries", "module", "said"),
+    [
+        ({"wrong": "bad_plugin:Backend"}, "class Backend: pass", '"wrong"'),
+        ({"wrong.x": "bad_plugin:Backend"}, "", "behind the dot belongs an ArrowDeviceType"),
+        ({"wrong.\u00b2": "bad_plugin:Backend"}, "", "behind the dot"),
+        ({"wrong.-3": "bad_plugin:Backend"}, "", "behind the dot"),
+        ({"wrong.99999999999999999999": "bad_plugin:Backend"}, "", "behind the dot"),
+        ({"wrong": "no value at all"}, "", '"wrong"'),
+        ({"wrong": "bad_plugin:Backend"}, "import sys; sys.exit('bye')", "SystemExit: bye"),
+        ({"wrong": "bad_plugin:Backend"}, "raise KeyError('x')", "KeyError"),
+        ({"wrong.77": "bad_plugin:Backend"}, "Backend = 5", "5 is no backend"),
+        ({"wrong.77": "bad_plugin:Backend"}, "class Backend: device_type = 'x'", "'x', no number"),
+    ],
+    ids=repr,
+)
+def test_listing_survives_any_plug_in_and_tells_what_is_wrong(installed, entries, module, said):
+    installed.install("bad-device", entries, {"bad_plugin": module})
+    found, first = installed.run(LISTING)
+    assert first == ["cpu"] and {code for code, _ in found.values()} == {0}
+    for _, text in found.values():
+        assert said in text.replace("\\u00b2", "\u00b2").replace('\\"', '"')
+
+
+def test_listing_survives_a_distribution_that_cannot_be_read(installed, tmp_path):
+    installed.install("bad-device", {"fine.78": "bad_plugin:Backend"}, {"bad_plugin": ""})
+    broken = tmp_path / "broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (broken / "entry_points.txt").write_text("[console_scripts]\nthis line is no entry point\n")
+    found, _ = installed.run(LISTING)
+    assert {code for code, _ in found.values()} == {0}
+
+
+def test_listing_survives_a_device_count_that_fails(installed):
+    installed.install(
+        "bad-device",
+        {"bad.79": "bad_plugin:Backend"},
+        {
+            "bad_plugin": "import cdevice\n"
+            "class Backend(cdevice.Backend):\n"
+            "    name, device_type, capabilities = 'bad', 79, cdevice.Capability(0)\n"
+            "    def device_count(self): raise RuntimeError('no count today')\n"
+        },
+    )
+    found, _ = installed.run(LISTING)
+    assert {code for code, _ in found.values()} == {0}
+    assert "no count today" in found["devices -v"][1]
+
+
+def test_devices_v_tells_what_is_known_of_each_device(installed):
+    found, _ = installed.run(LISTING)
+    listed = json.loads(found["devices --json"][1])["devices"]
+    cpu = next(d for d in listed if d["device"] == "cpu")
+    assert cpu["info"]["alignment"] >= 8 and "alignment" in found["devices -v"][1]

@@ -836,18 +836,13 @@ static PyObject *a_export_structs(PyObject *self, PyObject *args) {
   return done(a, r);
 }
 
-static PyObject *a_get_schema(PyObject *self, void *unused) {
-  (void)unused;
-  struct cdv_array *a = array_of(self);
-  return a ? wrap_schema(cdv_schema_ref(a->schema)) : NULL;
-}
-
 #define ARRAY_GETTER(name, expression)                          \
   static PyObject *a_get_##name(PyObject *self, void *unused) { \
     (void)unused;                                               \
     struct cdv_array *a = array_of(self);                       \
     return a ? (expression) : NULL;                             \
   }
+ARRAY_GETTER(schema, wrap_schema(cdv_schema_ref(a->schema)))
 ARRAY_GETTER(length, PyLong_FromLongLong(a->length))
 ARRAY_GETTER(offset, PyLong_FromLongLong(a->offset))
 ARRAY_GETTER(device_type_id, PyLong_FromLong(a->root->own.device_type))
