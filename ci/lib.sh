@@ -134,6 +134,25 @@ opencl_runtime() {
   apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
 }
 
+# The address sanitizer, with leaks and undefined behaviour. Python's own flags contain -fwrapv, which would silence the
+# checks of overflow and shifts.
+asan_flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
+asan_options=detect_leaks=1:strict_string_checks=1:check_initialization_order=1
+
+# build/venv-asan with the package under it
+prepare_asan() { CDEVICE_CFLAGS=$asan_flags CDEVICE_LDFLAGS=-fsanitize=address,undefined prepare asan test; }
+
+# NAME=VALUE lines for a Python that loads that package; ASAN_OPTIONS is the caller's
+asan_environment() {
+  local preload lib
+  # libstdc++ as well: without it the interceptor for C++ exceptions finds nothing when a peer throws one.
+  preload=libstdc++.so.6
+  for lib in libubsan.so libasan.so; do preload="$("$CC" -print-file-name=$lib) $preload"; done
+  # The peers' own allocators would hide what they share with us.
+  printf '%s\n' "LD_PRELOAD=$preload" PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system OPENBLAS_NUM_THREADS=1 \
+    CDEVICE_SANITIZE=asan
+}
+
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root/cdevice/core" -I"$root/backends")
 

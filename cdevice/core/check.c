@@ -210,7 +210,7 @@ static int full_offsets(const struct frame *f, const struct cdv_layout *l, const
   return 0;
 }
 
-static int full_views(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
+static int full_views(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a, bool text) {
   int64_t n_data = a->n_buffers - 3;
   const int64_t *sizes = a->buffers[a->n_buffers - 1];
   for (int64_t i = 0; i < a->length; i++) {
@@ -234,7 +234,7 @@ static int full_views(const struct frame *f, const struct cdv_layout *l, const s
       for (int k = v[0]; k < 12; k++)
         if (view[4 + k]) return bad(f, 1, INVALID, "view %lld is not padded with zeros", (long long)i);
     }
-    if (l->utf8 && !utf8_ok((const uint8_t *)bytes, v[0]))
+    if (text && l->utf8 && !utf8_ok((const uint8_t *)bytes, v[0]))
       return bad(f, 1, INVALID, "value %lld is not UTF-8", (long long)i);
   }
   return 0;
@@ -305,8 +305,9 @@ static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, con
   return 0;
 }
 
+/* text: UTF-8 as well, which is no matter of bounds. */
 static int full(const struct frame *f, const struct cdv_layout *l, const struct ArrowSchema *s,
-                const struct ArrowArray *a) {
+                const struct ArrowArray *a, bool text) {
   int r = 0;
   if (l->n_buffers && cdv_layout_roles(l)[0] == CDV_VALIDITY && a->buffers[0] && a->null_count >= 0) {
     int64_t nulls = a->length - cdv_bits_count(a->buffers[0], a->offset, a->length);
@@ -319,9 +320,9 @@ static int full(const struct frame *f, const struct cdv_layout *l, const struct 
     case CDV_BINARY:
     case CDV_LARGE_BINARY:
       r = full_offsets(f, l, a, -1);
-      if (!r && l->utf8) r = full_text(f, l, a);
+      if (!r && text && l->utf8) r = full_text(f, l, a);
       break;
-    case CDV_BINARY_VIEW: r = full_views(f, l, a); break;
+    case CDV_BINARY_VIEW: r = full_views(f, l, a, text); break;
     case CDV_LIST:
     case CDV_LARGE_LIST:
     case CDV_MAP: r = full_offsets(f, l, a, a->children[0]->length); break;
@@ -516,7 +517,9 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
     r = array_tree(&below, c, s->dictionary, a->dictionary);
   }
   if (!r && a->n_children) r = child_lengths(f, c, &l, a);
-  if (!r && c->level >= 2 && c->readable) r = full(f, &l, s, a);
+  /* What a program builds from parts is read by it as well: the contents of the new node stay in their bounds. */
+  bool built = c->sizes && !f->up;
+  if (!r && c->readable && (c->level >= 2 || built)) r = full(f, &l, s, a, c->level >= 2);
   return r;
 }
 

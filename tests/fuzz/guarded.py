@@ -2,7 +2,6 @@
 
 import ctypes
 import mmap
-import random
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -22,14 +21,14 @@ class Guarded:
         if _libc.mprotect(base + room, _PAGE, 0) or _libc.mprotect(base, room, 1):
             raise OSError(ctypes.get_errno(), "mprotect")
         self.address, self.size = base + start, size
-        # the buffer protocol of a part of an mmap whose pages are no longer writable
-        self.view = memoryview((ctypes.c_char * size).from_address(self.address)).cast("B").toreadonly()
         self._base, self._room = base, room
 
+    @property
+    def view(self):
+        """The bytes, keeping this object."""
+        memory = (ctypes.c_char * self.size).from_address(self.address)
+        memory.guard = self
+        return memoryview(memory).cast("B").toreadonly()
+
     def __del__(self):
-        self.view.release()
         _libc.mprotect(self._base, self._room + _PAGE, 3)
-
-
-def seeded(seed):
-    return random.Random(seed)
