@@ -143,12 +143,12 @@ class Structs:
         if node.dictionary is not None:
             s.dictionary, a.dictionary = self.new("struct ArrowSchema *"), self.new("struct ArrowArray *")
             self.fill(node.dictionary, s.dictionary, a.dictionary)
-        self.nodes.append((s, a))
+        self.nodes.append((s, a, len(pointers), n))
 
 
 def mutate_structs(x, rng):
     """What a checker can see: counts, NULLs, formats; nothing that makes a true buffer too short."""
-    s, a = rng.choice(x.nodes)
+    s, a, n_buffers, n_children = rng.choice(x.nodes)
     what = rng.randrange(13)
     if what == 0:
         a.length = rng.choice((-1, -(2**63), max(a.length - 1, 0)))
@@ -158,8 +158,8 @@ def mutate_structs(x, rng):
         a.null_count = rng.choice((-2, a.length + 1, 2**63 - 1, -(2**63), -1))
     elif what == 3:
         a.n_buffers = rng.choice((-1, max(a.n_buffers - 1, 0), 2**40, 2**63 - 1))
-    elif what == 4 and a.n_buffers > 0 and a.buffers:
-        a.buffers[rng.randrange(min(a.n_buffers, 3))] = ffi.NULL
+    elif what == 4 and n_buffers and a.buffers:
+        a.buffers[rng.randrange(n_buffers)] = ffi.NULL
     elif what == 5:
         a.buffers = ffi.NULL
     elif what == 6:
@@ -168,10 +168,10 @@ def mutate_structs(x, rng):
         a.n_children = n
         if both:
             s.n_children = n
-    elif what == 7 and a.n_children > 0 and a.children:
-        a.children[rng.randrange(a.n_children)] = ffi.NULL
-    elif what == 8 and s.n_children > 0 and s.children:
-        s.children[rng.randrange(s.n_children)] = ffi.NULL
+    elif what == 7 and n_children:
+        a.children[rng.randrange(n_children)] = ffi.NULL
+    elif what == 8 and n_children:
+        s.children[rng.randrange(n_children)] = ffi.NULL
     elif what == 9:
         rng.choice((a, s)).dictionary = ffi.NULL
     elif what == 10:
