@@ -3,6 +3,8 @@
 Not "device.py": importing a submodule of that name would put the module where the function cdevice.device() belongs.
 """
 
+from operator import index
+
 from ._ext import check, ffi, lib
 from ._later import Later
 
@@ -33,11 +35,11 @@ class Device:
     __slots__ = ("_id", "_type")
 
     def __init__(self, type, id=None):
-        type = int(type)
-        if type <= 0:
-            raise ValueError(f"device types are positive, not {type}")
-        self._type = type
-        self._id = -1 if type == _CPU else 0 if id is None else int(id)
+        self._type = type_number(type)
+        number = 0 if id is None else index(id)
+        if not -(1 << 63) <= number < 1 << 63:
+            raise ValueError(f"device number {number} is beyond 64 bits")
+        self._id = -1 if self._type == _CPU else number
 
     @property
     def type_id(self):
@@ -143,10 +145,23 @@ class Device:
         return Device, (self._type, self._id)
 
 
+def type_number(type):
+    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a number
+    that is none, TypeError for anything else."""
+    if isinstance(type, str):
+        return _type_of_word(type)
+    if isinstance(type, bool):
+        raise TypeError("a device type is a name or a number, not bool")
+    number = index(type)
+    if not 0 < number < 1 << 31:
+        raise ValueError(f"device types are positive numbers of 31 bits, not {number}")
+    return number
+
+
 def _type_of_word(word):
     word = word.lower().replace("-", "_")
-    if word.isdigit():
-        return int(word)
+    if word.isdecimal():
+        return type_number(int(word))
     try:
         return int(_types.DeviceType[word.upper()])
     except KeyError:
@@ -199,7 +214,7 @@ def devices(type=None):
     """
     from .errors import Error
 
-    wanted = None if type is None else _type_of_word(type) if isinstance(type, str) else int(type)
+    wanted = None if type is None else type_number(type)
     found = []
     for type_id in _registry.all_types() if wanted is None else [wanted]:
         count = ffi.new("int64_t *")

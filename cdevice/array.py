@@ -1,5 +1,7 @@
 """DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
 
+from operator import index as _index
+
 from ._ext import _native, as_address
 from ._later import Later
 
@@ -96,7 +98,7 @@ class DeviceArray(_native.Array):
             return self._slice(start, max(stop - start, 0))
         if isinstance(key, str):
             return self.field(key)
-        index = key.__index__()
+        index = _index(key)
         n = self.length
         if not -n <= index < n:
             raise IndexError(f"row {index} of {n}")

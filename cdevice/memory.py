@@ -216,10 +216,10 @@ def set_allocator(type, allocator):
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
     from ._core import need_reaper
-    from ._device import _type_of_word
+    from ._device import type_number
     from .registry import need_backend
 
-    type_id = _type_of_word(type) if isinstance(type, str) else int(type)
+    type_id = type_number(type)
     need_backend(type_id)
     if allocator is None:
         adapter = None

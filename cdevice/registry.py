@@ -151,9 +151,9 @@ def load_backend(path, *, replace=False):
 
 def unregister_backend(type):
     """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none."""
-    from ._device import _type_of_word
+    from ._device import type_number
 
-    type_id = _type_of_word(type) if isinstance(type, str) else int(type)
+    type_id = type_number(type)
     check(lib.cdv_unregister(type_id))
     _objects.pop(type_id, None)
 
