@@ -210,8 +210,10 @@ def stream_and_owner(type_id, stream):
             return 0, None
     convert = getattr(backend, "as_stream", None)
     handle = convert(stream) if convert else stream if isinstance(stream, int) else None
-    if handle is None:
+    if handle is None or isinstance(stream, bool):
         raise TypeError(f"{type(stream).__name__} is no stream of this device")
+    if not 0 <= handle < 1 << 64:
+        raise ValueError(f"{handle} is no handle of a stream")
     return handle, None if isinstance(stream, int) else stream
 
 
