@@ -232,12 +232,11 @@ def _parse(text, name=""):
         return Schema.make(_ALIASES[word.lower()], name)
     head, _, rest = word.partition("[")
     if rest.endswith("]"):
-        parts = [p.strip() for p in rest[:-1].split(",")]
-        if head == "timestamp" and parts[0] in _UNIT_LETTERS:
-            zone = parts[1] if len(parts) > 1 else ""
-            return Schema.make(f"ts{_UNIT_LETTERS[parts[0]]}:{zone.removeprefix('tz=').strip()}", name)
-        if head == "fixed_size_binary" and parts[0].isdigit():
-            return Schema.make(f"w:{parts[0]}", name)
+        first, _, zone = (p.strip() for p in rest[:-1].partition(","))
+        if head == "timestamp" and first in _UNIT_LETTERS:
+            return Schema.make(f"ts{_UNIT_LETTERS[first]}:{zone.removeprefix('tz=').strip()}", name)
+        if head == "fixed_size_binary" and first.isdecimal() and not zone:
+            return Schema.make(f"w:{int(first)}", name)
     head, _, rest = word.partition("(")
     if head in ("decimal", "decimal32", "decimal64", "decimal128", "decimal256") and rest.endswith(")"):
         bits = head[7:] or "128"
