@@ -35,7 +35,7 @@ class Capturing:
     """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
 
     def __init__(self, table, memory, device_id):
-        has = memory and memory.struct_size >= ffi.sizeof("cdevice_memory") and memory.hold
+        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
         self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
 
     def __enter__(self):

@@ -31,11 +31,22 @@ static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
 
 static const char CAUSE[] = "cdevice.cause";
 
-/* The pending exception as code and message; it is kept for raise_last of this thread. */
+static int is_device_error(PyObject *value) {
+  PyObject *errors = PyImport_ImportModule("cdevice.errors");
+  PyObject *class = errors ? PyObject_GetAttrString(errors, "DeviceError") : NULL;
+  int is = value && class && PyErr_GivenExceptionMatches(value, class);
+  PyErr_Clear();
+  Py_XDECREF(class);
+  Py_XDECREF(errors);
+  return is;
+}
+
+/* The pending exception as code and message; it is kept for raise_last of this thread.  Of an event only DeviceError says
+ * that it has failed: what else goes wrong when it is asked says nothing of the device. */
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
-  int code = EIO;
+  int code = strcmp(method, "_event_done") || is_device_error(value) ? EIO : EPROTO;
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
   else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
