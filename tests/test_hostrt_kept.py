@@ -411,3 +411,45 @@ def test_hostrt_an_allocator_may_give_memory_that_the_host_shares(device, kind, 
         cdevice.set_allocator(device, None)
     settle()
     until(lambda: not resource.out)
+
+
+@vendors
+def test_hostrt_memory_goes_back_to_its_allocator_when_the_device_cannot_be_made_current(device, runtime):
+    resource = Resource(device)
+    cdevice.set_allocator(device, resource)
+    there = cdevice.asarray(list(range(100))).to(device)
+    there.synchronize()
+    cdevice.set_allocator(device, None)
+    settle()
+    called = threading.Event()
+    back = resource.deallocate
+
+    def deallocate(address, nbytes, stream=None):
+        called.set()
+        runtime.mend()
+        back(address, nbytes, stream)
+
+    resource.deallocate = deallocate
+    with runtime_fails_where_devices_are_made_current(runtime, device, resource):
+        there.release()
+        until(lambda: called.is_set())
+    until(lambda: not resource.out)
+
+
+@contextlib.contextmanager
+def runtime_fails_where_devices_are_made_current(runtime, device, resource):
+    """From the moment on at which the device has passed everything: only the giving back comes after it."""
+    from cdevice import memory
+
+    enter = memory._current.__enter__
+
+    def failing(self):
+        if not self.needed:
+            runtime.fail("cuCtxPushCurrent_v2" if device == "cuda" else "hipGetDevice", 0, 999)
+        return enter(self)
+
+    memory._current.__enter__ = failing
+    try:
+        yield
+    finally:
+        memory._current.__enter__ = enter
