@@ -46,7 +46,7 @@ static int is_device_error(PyObject *value) {
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
-  int code = strcmp(method, "_event_done") || is_device_error(value) ? EIO : EPROTO;
+  int code = strcmp(method, "_event_done") || is_device_error(value) ? EIO : EREMOTEIO;
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
   else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
