@@ -170,12 +170,17 @@ static int rt_bad_device(cdevice_error *err, int64_t device) {
   return cdevice_backend_fail(err, EINVAL, RT_BAD_DEVICE, rt_error_name(RT_BAD_DEVICE), "no device %lld, there are %d",
                               (long long)device, rt_devices);
 }
+/* EINVAL would be about what was asked for: a dead handle, memory that is none. */
+static int rt_not_entered(cdevice_error *err, int code) {
+  int r = rt_fail(err, code, "making the device current");
+  return r == EINVAL ? EPROTO : r;
+}
 #define RT_ENTER(device, err)                                                   \
   const int64_t rt_here = (device);                                             \
   rt_saved saved;                                                               \
   if (rt_here < 0 || rt_here >= rt_devices) return rt_bad_device(err, rt_here); \
   int code = rt_enter((int)rt_here, &saved);                                    \
-  if (code) return rt_fail(err, code, "making the device current")
+  if (code) return rt_not_entered(err, code)
 #define RT_LEAVE(err, doing)                              \
   if (rt_is_sticky(code)) rt_device_failed((int)rt_here); \
   rt_leave(&saved);                                       \
