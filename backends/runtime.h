@@ -361,11 +361,15 @@ static int rt_event_wait_host(void *self, int64_t device, void *sync_event, cdev
 static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
-  if (rt_captured(stream)) { /* a graph cannot wait for what is outside of it, and need not for what has passed */
-    code = rt_event_ask(*(void **)sync_event);
-    if (code == RT_NOT_READY) RT_REFUSE_CAPTURED(stream, err);
-  } else {
+  int captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then nobody would wait */
+  if (!captured) {
     code = rt_stream_wait(stream, *(void **)sync_event);
+  } else { /* a graph cannot wait for what is outside of it, and need not for what has passed */
+    code = rt_event_ask(*(void **)sync_event);
+    if (code == RT_NOT_READY) {
+      rt_leave(&saved);
+      return rt_fail(err, captured, RT_DURING_CAPTURE);
+    }
   }
   RT_LEAVE(err, "making a stream wait for an event");
 }

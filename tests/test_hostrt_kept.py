@@ -356,6 +356,19 @@ def test_hostrt_while_a_capture_is_told_of_nothing_is_asked_that_could_end_it(de
     held.synchronize()
 
 
+@vendors
+def test_hostrt_a_capture_that_ends_while_a_stream_is_made_to_wait_leaves_no_work_unordered(device, runtime, vendor):
+    rows, mine = np.arange(5000), vendor.stream()
+    runtime.gate()
+    there = cdevice.asarray(rows).to(device)
+    runtime.fail("cuStreamIsCapturing" if device == "cuda" else "hipStreamIsCapturing", 0, 906)  # once: then it has ended
+    with pytest.raises(cdevice.DeviceError, match="captured"):
+        there.wait(mine)
+    assert not runtime.library.hostrt_armed()
+    runtime.open()
+    assert there.to("cpu").to_numpy().tolist() == rows.tolist()
+
+
 # ---- errors of the thread ----
 @rocm
 def test_hostrt_errors_that_were_dealt_with_are_not_the_threads_last_error(device, runtime):
