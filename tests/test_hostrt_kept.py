@@ -250,9 +250,9 @@ def test_hostrt_a_forked_child_that_drops_what_it_inherited_calls_nothing_of_the
         from cdevice._ext import _native
 
         _native.drain()
-        return 1 if runtime.stats().records != records else 2 if len(resource.out) != out else 3 if lib.cdv_kept() else 0
+        called, back = runtime.stats().records != records, len(resource.out) != out
+        return 1 if called else 2 if back else 3 if lib.cdv_kept() else 0
 
-    # the engine's lock may be held by one of its threads at that moment, so these are asked for after it
     assert in_child(drop) == 0
     runtime.open()
     assert pending[3].to("cpu").to_pylist() == list(range(100))
@@ -361,7 +361,8 @@ def test_hostrt_a_capture_that_ends_while_a_stream_is_made_to_wait_leaves_no_wor
     rows, mine = np.arange(5000), vendor.stream()
     runtime.gate()
     there = cdevice.asarray(rows).to(device)
-    runtime.fail("cuStreamIsCapturing" if device == "cuda" else "hipStreamIsCapturing", 0, 906)  # once: then it has ended
+    asked = "cuStreamIsCapturing" if device == "cuda" else "hipStreamIsCapturing"
+    runtime.fail(asked, 0, 906)  # once: then it has ended
     with pytest.raises(cdevice.DeviceError, match="captured"):
         there.wait(mine)
     assert not runtime.library.hostrt_armed()

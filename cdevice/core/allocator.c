@@ -67,8 +67,7 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
 /* Memory that the host can read is the devices' of its family too: managed and pinned memory for a device. */
 static bool is_shared(const cdevice_backend *b, int32_t type) {
   struct cdv_slot *slot = type == b->device_type ? NULL : cdv_slot_for(type);
-  return slot && (slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE) &&
-         !strcmp(slot->table.family, b->family);
+  return slot && (slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE) && !strcmp(slot->table.family, b->family);
 }
 
 /* Memory of another device, or less of it than was asked for, as far as the backend can tell. */

@@ -22,8 +22,8 @@ static atomic_int polling; /* the thread looks again by itself soon */
 static sem_t wake;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
-#define PAUSE 1000000          /* nanoseconds between two rounds */
-#define LONGEST (64 * PAUSE)   /* while nothing can be asked */
+#define PAUSE 1000000        /* nanoseconds between two rounds */
+#define LONGEST (64 * PAUSE) /* while nothing can be asked */
 
 /* glibc has it from 2.30 on, and only it does not stand still when somebody sets the clock back. */
 static int (*wait_by)(sem_t *, clockid_t, const struct timespec *);

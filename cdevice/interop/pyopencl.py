@@ -68,8 +68,8 @@ def from_pyopencl(obj, schema=None):
 
 
 def _marker(queue, events):
-    """An event behind these and all that was enqueued: a marker with a list waits for the list alone, where the queue is
-    out of order."""
+    """An event behind these and all that was enqueued: a marker with a list waits for that alone on a queue out of
+    order."""
     import pyopencl
 
     if events:

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);  \
-      exit(1);                                                                 \
-    }                                                                          \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                \
+    }                                                                         \
   } while (0)
 
 /* What the library would count by the clock that people set. */
@@ -27,7 +27,9 @@ int sem_timedwait(sem_t *s, const struct timespec *t) {
 
 /* ---- a backend ---- */
 static atomic_int answer, done, asked, destroyed, freed, notice = ENOTSUP;
-static int start(void *self, const cdevice_host *host, cdevice_error *err) { return (void)self, (void)host, (void)err, 0; }
+static int start(void *self, const cdevice_host *host, cdevice_error *err) {
+  return (void)self, (void)host, (void)err, 0;
+}
 static int count(void *self, int64_t *out, cdevice_error *err) { return (void)self, (void)err, *out = 1, 0; }
 static int get(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)stream, (void)err;

@@ -4,12 +4,12 @@
  * PoCL flushes by itself and would not show it.  Exit code 77: no OpenCL platform here. */
 #include "../../backends/opencl.c"
 
-#define CHECK(condition)                                                                                    \
-  do {                                                                                                      \
-    if (!(condition)) {                                                                                     \
-      fprintf(stderr, "%s:%d: failed: %s: %s\n", __FILE__, __LINE__, #condition, err.message);              \
-      exit(1);                                                                                              \
-    }                                                                                                       \
+#define CHECK(condition)                                                                       \
+  do {                                                                                         \
+    if (!(condition)) {                                                                        \
+      fprintf(stderr, "%s:%d: failed: %s: %s\n", __FILE__, __LINE__, #condition, err.message); \
+      exit(1);                                                                                 \
+    }                                                                                          \
   } while (0)
 
 static cdevice_error err = {.struct_size = sizeof err};

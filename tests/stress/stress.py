@@ -332,7 +332,10 @@ def leaks(world, before, faults):
     gc.collect()
     try:
         until(lambda: not lib.cdv_kept(), lambda: f"that nothing is kept: {lib.cdv_kept()}")
-        until(lambda: lib.cdv_retry_loans() or faults or not world.lent, lambda: f"that nothing is lent: {len(world.lent)}")
+        until(
+            lambda: lib.cdv_retry_loans() or faults or not world.lent,
+            lambda: f"that nothing is lent: {len(world.lent)}",
+        )
         until(
             lambda: faults or lib.cdv_live_arrays() <= before,
             lambda: f"that arrays are given back: {lib.cdv_live_arrays()}, {before} before",
@@ -373,7 +376,8 @@ def part(world, seed, seconds, threads, faults):
         while w.items:
             w.compare(*w.items.pop())
     totals = [sum(getattr(w, n) for w in workers) for n in ("done", "checked", "refused")]
-    print(f"{world.family}{', faults' if faults else ''}: {totals[0]} operations, {totals[1]} arrays verified, {totals[2]} refused")
+    name = world.family + (", faults" if faults else "")
+    print(f"{name}: {totals[0]} operations, {totals[1]} arrays verified, {totals[2]} refused")
     del workers, w
     leaks(world, before, faults)
     return True
