@@ -74,6 +74,7 @@ class World:
         self.table = lib.cdv_backend_for(self.devices[0].type_id)
         self.streams = {i: [None, *(self.new_stream(i) for _ in range(streams))] for i in range(2)}
         self.lent, self.lock = {}, threading.Lock()
+        self.stop = threading.Event()
         self.stormy = 0  # counted up when faults begin and when they end: odd while there are some
 
     def new_stream(self, number):
@@ -98,7 +99,7 @@ class World:
         return Lender(self, device.type_id)
 
     def disturb(self, rng):
-        time.sleep(0.003)
+        self.stop.wait(0.003)
 
     def calm(self):
         pass
@@ -153,23 +154,23 @@ class Standin(World):
         what = rng.randrange(10)
         if what < 4:
             self.rt.hostrt_gate(rng.choice(self.streams[rng.randrange(2)][1:]))
-            time.sleep(rng.random() * 0.02)
+            self.stop.wait(rng.random() * 0.02)
             self.rt.hostrt_open()
         elif what < 6:
             self.rt.hostrt_set_delay_us(rng.choice((0, 0, 20, 300)))
         elif what == 6:
             with cdevice.device(rng.choice(self.devices)).capturing():
-                time.sleep(rng.random() * 0.02)
+                self.stop.wait(rng.random() * 0.02)
         else:
-            time.sleep(rng.random() * 0.01)
+            self.stop.wait(rng.random() * 0.01)
 
     def storm(self, rng):
         self.stormy += 1
         self.rt.hostrt_storm(rng.getrandbits(31), rng.choice((7, 20, 60)))
-        time.sleep(rng.random() * 0.1)
+        self.stop.wait(rng.random() * 0.1)
         self.rt.hostrt_storm(0, 0)
         self.stormy += 1
-        time.sleep(rng.random() * 0.05)
+        self.stop.wait(rng.random() * 0.05)
 
     def calm(self):
         self.rt.hostrt_storm(0, 0)
