@@ -27,7 +27,7 @@ class Runtime:
         self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
         self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
         self.library.hostrt_limit.argtypes = [ctypes.c_int64]
-        self.library.hostrt_storm_hits.restype = ctypes.c_int64
+        self.library.hostrt_storm_hits.restype = self.library.hostrt_calls.restype = ctypes.c_int64
         self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
 
     def stats(self):
