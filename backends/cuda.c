@@ -134,7 +134,11 @@ static int rt_enter(int device, rt_saved *saved) {
 }
 static void rt_leave(rt_saved *saved) {
   void *context;
-  if (*saved >= 0) cu.ExchangeCaptureMode(saved);
+  int mode = *saved;
+  if (mode >= 0 && cu.ExchangeCaptureMode(&mode)) { /* once more: the thread is not ours */
+    mode = *saved;
+    cu.ExchangeCaptureMode(&mode);
+  }
   cu.CtxPop(&context);
 }
 

@@ -46,6 +46,7 @@ typedef struct cl_buffer_region {
 enum {
   CL_SUCCESS = 0,
   CL_DEVICE_NOT_FOUND = -1,
+  CL_DEVICE_NOT_AVAILABLE = -2,
   CL_MEM_OBJECT_ALLOCATION_FAILURE = -4,
   CL_OUT_OF_RESOURCES = -5,
   CL_OUT_OF_HOST_MEMORY = -6,
@@ -263,7 +264,8 @@ static int code_errno(cl_int code) {
     return ENOMEM;
   if (code == CL_MEM_COPY_OVERLAP || code == CL_MISALIGNED_SUB_BUFFER_OFFSET) return EINVAL;
   if (code <= CL_INVALID_VALUE && code >= CL_MAX_SIZE_RESTRICTION_EXCEEDED) return EINVAL;
-  return EIO;
+  /* EIO is for what has failed for good alone: memory goes back on it.  The others say nothing of the device. */
+  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ? EIO : EPROTO;
 }
 
 static int fail_as(cdevice_error *err, int result, cl_int code, const char *what) {
@@ -548,8 +550,23 @@ static int status_of(cl_event event, cl_int *status, cdevice_error *err) {
   return code ? fail(err, code, "clGetEventInfo") : 0;
 }
 
+/* A producer should have flushed: nobody else's wait need do it, and without it the command may stay queued for ever.
+ * While a command is only queued, its queue lives, and we can. */
+static void push_queue(cl_event event) {
+  cl_command_queue queue = NULL;
+  if (!cl.GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL) && queue) cl.Flush(queue);
+}
+
+static void push_event(cl_event event) {
+  cl_int status = 0;
+  if (!cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) && status == CL_QUEUED)
+    push_queue(event);
+}
+
 static int wait_event(cl_event event, cdevice_error *err) {
-  cl_int status = 0, code = cl.WaitForEvents(1, &event);
+  cl_int status = 0, code;
+  push_event(event);
+  code = cl.WaitForEvents(1, &event);
   sweep();
   if (!code) return 0;
   if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = 0;
@@ -565,21 +582,13 @@ static int ask_event(cl_event event, int *done, cdevice_error *err) {
   if (result) return result;
   if (status < 0) return event_failed(err, status);
   if (status != CL_COMPLETE) {
+    if (status == CL_QUEUED) push_queue(event);
     *done = 0;
     return 0;
   }
   result = wait_event(event, err);
   if (!result) *done = 1;
   return result;
-}
-
-/* A producer should have flushed.  While a command is only queued, its queue lives, and we can. */
-static void push_event(cl_event event) {
-  cl_command_queue queue = NULL;
-  cl_int status = 0;
-  if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) || status != CL_QUEUED)
-    return;
-  if (!cl.GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL) && queue) cl.Flush(queue);
 }
 
 static void CL_CALL on_bridge(cl_event event, cl_int status, void *arg) {
@@ -595,7 +604,7 @@ static int follow(cl_command_queue queue, cl_context context, cl_event event, in
   cl_event twin;
   cl_int code;
   int done = 0, result = ask_event(event, &done, err);
-  if (result || done) return result;
+  if (result || done) return result; /* asking has flushed its queue */
   if (!foreign) {
     code = put_barrier(queue, event);
     if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
@@ -610,10 +619,7 @@ static int follow(cl_command_queue queue, cl_context context, cl_event event, in
     hold(twin);
     return fail(err, code, "clEnqueueBarrierWithWaitList");
   }
-  if (!when_over(event, on_bridge, twin)) { /* the twin is now on_bridge's */
-    push_event(event);
-    return 0;
-  }
+  if (!when_over(event, on_bridge, twin)) return 0; /* the twin is now on_bridge's */
   result = wait_event(event, err);
   on_bridge(event, result ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_COMPLETE, twin);
   return result;
@@ -887,6 +893,43 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   return 0;
 }
 
+/* Does the file name the variable? */
+static int mentions(const char *path, const char *word) {
+  char text[4096 + 32];
+  size_t length = strlen(word), kept = 0, n;
+  int found = 0;
+  FILE *file = fopen(path, "rb");
+  if (!file) return 0;
+  while (!found && (n = fread(text + kept, 1, 4096, file)) > 0) {
+    for (size_t i = 0; !found && i + length <= kept + n; i++) found = !memcmp(text + i, word, length);
+    n += kept;
+    kept = n < length ? n : length - 1;
+    memmove(text, text + n - kept, kept);
+  }
+  fclose(file);
+  return found;
+}
+
+/* The loader in pyopencl's wheel looks for runtimes beside the package, in a variable that `import pyopencl` sets, and
+ * dies where it is not set.  So it is set here, however the loader was found: the folder of the package, or that of a
+ * copy of the loader somewhere else, where there is nothing to find. */
+static void tell_home(void) {
+  static const char variable[] = "PYOPENCL_HOME";
+  Dl_info where;
+  char *path = NULL, *slash;
+  if (getenv(variable) || !dladdr(*(void **)&cl.GetPlatformIDs, &where) || !where.dli_fname) return;
+  path = realpath(where.dli_fname, NULL);
+  slash = path && mentions(path, variable) ? strrchr(path, '/') : NULL;
+  if (slash) {
+    *slash = 0;
+    slash = strrchr(path, '/');
+    if (slash && !strcmp(slash, "/.libs")) *slash = 0;              /* pyopencl/.libs */
+    if (slash && !strcmp(slash, "/pyopencl.libs")) slash[9] = 0; /* beside pyopencl */
+    setenv(variable, path, 0);
+  }
+  free(path);
+}
+
 static int start_locked(cdevice_error *err) {
 #if defined(__APPLE__)
   static const char *const names[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL", NULL};
@@ -908,6 +951,7 @@ static int start_locked(cdevice_error *err) {
                                   state.dl.tried);
     }
   }
+  tell_home();
   code = cl.GetPlatformIDs(0, NULL, &n);
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return fail_as(err, EIO, code, "clGetPlatformIDs");
   if (code || !n)
@@ -1011,11 +1055,11 @@ static int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream
   if (!result && nbytes <= 0) result = fail(err, CL_INVALID_BUFFER_SIZE, "allocation of no bytes");
   if (!result) result = lane_of(device, stream, &lane, err);
   if (result) return result;
-  if (lane.context != slot->context) { /* the user's queue: of the device that was asked for? */
+  if (stream) { /* the user's queue: of the device that was asked for? */
     cl_device_id id = NULL;
-    int64_t index = -1;
-    code = pick_device(lane.context, device, &id, &index);
-    if (code) return fail(err, code, "the devices of the stream's context");
+    code = cl.GetCommandQueueInfo(stream, CL_QUEUE_DEVICE, sizeof id, &id, NULL);
+    if (code) return fail(err, code, "the device of the stream");
+    int64_t index = index_of(id);
     if (index != device)
       return cdevice_backend_fail(err, EINVAL, CL_INVALID_DEVICE, code_name(CL_INVALID_DEVICE),
                                   "the stream belongs to OpenCL device %lld, not %lld", (long long)index,
@@ -1226,7 +1270,8 @@ static int opencl_stream_wait_host(void *self, int64_t device, void *stream, cde
   return code ? fail(err, code, "clFinish") : 0;
 }
 
-/* A cl_mem is all there is to go by: of a context of several devices, the first that was enumerated. */
+/* A cl_mem is all there is to go by: of a context of several devices, the one that is hinted at if it is among them, else
+ * the first that was enumerated. */
 static int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
                          cdevice_error *err) {
   cl_mem mem = (cl_mem)data;
@@ -1243,7 +1288,7 @@ static int opencl_locate(void *self, const void *data, int32_t *device_type, int
   if (!code && type != CL_MEM_OBJECT_BUFFER) code = CL_INVALID_MEM_OBJECT;
   if (!code) code = look(mem, &seen);
   if (code) return fail_as(err, EINVAL, code, "not a buffer");
-  code = pick_device(seen.context, -1, &id, &index);
+  code = pick_device(seen.context, *device, &id, &index);
   if (code) return fail(err, code, "the devices of the buffer's context");
   if (index < 0)
     return fail_as(err, EINVAL, CL_INVALID_DEVICE, "the buffer's context has no device that this loader lists");

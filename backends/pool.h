@@ -8,7 +8,8 @@
  * happens to come, in somebody's capture of a graph too, which such a record would end.  Elsewhere two are recorded at
  * once, on the legacy default stream (which follows all blocking streams) and on the stream of the allocation, whose
  * handle may be gone later.  Blocks behind which nothing can be recorded wait until something can, or until memory is
- * short: then for the device.
+ * short: then for the device.  Only what the device has passed, or a dead device, makes a block free: where the question
+ * fails, or may not be put (hold), it is put again later.
  */
 #ifndef CDEVICE_POOL_H
 #define CDEVICE_POOL_H
@@ -22,7 +23,7 @@
 
 typedef struct rt_mark { /* what the device must have passed before blocks are used again */
   int refs, passed;
-  void *event[2]; /* NULL: none */
+  void *event[2]; /* behind all streams or the legacy one, NULL: not recorded yet; behind the block's own, or NULL */
 } rt_mark;
 
 typedef struct rt_chunk { /* one allocation of the vendor's */
@@ -72,8 +73,9 @@ static void rt_unmark_locked(int device, rt_chunk *c) {
 
 static int rt_mark_ask(rt_mark *m) {
   int code = 0;
+  if (!m->passed && atomic_load(&rt_holds)) return RT_CAPTURED; /* HIP 7: the question may end captures */
   for (int i = 0; i < 2 && !code && !m->passed; i++)
-    if (m->event[i]) code = rt_event_ask(m->event[i]);
+    if (m->event[i]) code = rt_event_over(m->event[i]);
   if (!code) m->passed = 1;
   return code;
 }
@@ -88,17 +90,20 @@ static void rt_collect_locked(int device, rt_shelf *s) {
   while (s->waiting) {
     rt_chunk *c = s->waiting;
     int code = rt_mark_ask(c->mark);
-    if (code == RT_NOT_READY || code == RT_CAPTURED) break; /* the latter from HIP, in another thread's capture */
+    if (code && !rt_is_sticky(code)) break; /* not passed, or not to be asked now: that tells nothing */
     s->waiting = c->next;
     rt_unmark_locked(device, c);
-    rt_push(code ? &rt_pools[device].freed : &s->ready, c); /* an event that cannot be asked tells nothing */
+    rt_push(code ? &rt_pools[device].freed : &s->ready, c);
   }
 }
 
-static void rt_wait_for_mark_locked(int device, rt_chunk *c, rt_mark *m) {
+/* Where a block waits that has come back: on its shelf, if all is recorded behind it. */
+static void rt_keep_locked(int device, rt_chunk *c) {
   rt_shelf *s = &rt_pools[device].shelves[c->kind][c->sort];
-  c->mark = m;
-  m->refs++;
+  if (!c->mark || !c->mark->event[0]) {
+    rt_push(&rt_pools[device].freed, c);
+    return;
+  }
   if (!s->waiting) s->last = &s->waiting;
   c->next = NULL;
   *s->last = c;
@@ -126,43 +131,72 @@ static int rt_capturing(int device) {
   return !code && atomic_load(&rt_pools[device].held) ? RT_CAPTURED : code;
 }
 
+/* Records behind the legacy stream, which follows all blocking ones; and behind the stream of an allocation, which is
+ * needed where the former does not follow it. */
+static int rt_mark_legacy(int device, void **event) {
+  int code = rt_captured(NULL);
+  return code ? code : rt_mark_one(device, event, NULL, 0);
+}
+static int rt_mark_stream(int device, void *stream, void **event) {
+  int code = rt_is_default(stream) ? 0 : rt_captured(stream);
+  return code || rt_is_default(stream) ? code : rt_mark_one(device, event, stream, 0);
+}
+
 /* Records after whatever may still use memory that was allocated for `stream`. */
 static int rt_mark_now(int device, void *stream, void **first, void **second) {
-  int code = rt_has_all() ? rt_capturing(device) : rt_captured(NULL);
-  if (code) return code;
-  if (rt_has_all()) return rt_mark_one(device, first, NULL, 1);
-  if (!rt_is_default(stream)) code = rt_captured(stream);
-  if (!code) code = rt_mark_one(device, first, NULL, 0);
-  if (!code && !rt_is_default(stream)) code = rt_mark_one(device, second, stream, 0);
-  if (code && *first) {
-    rt_event_put(device, *first);
-    *first = NULL;
+  if (rt_has_all()) {
+    int code = rt_capturing(device);
+    return code ? code : rt_mark_one(device, first, NULL, 1);
+  }
+  int code = rt_mark_stream(device, stream, second);
+  if (!code) code = rt_mark_legacy(device, first);
+  if (code && *second) {
+    rt_event_put(device, *second);
+    *second = NULL;
   }
   return code;
 }
 
-/* One mark behind all that was given back since the last one; the code if there are some and it cannot be recorded.  By
- * one thread at a time, and outside of the lock: a full queue of the device would hold up those who give back. */
+/* One mark behind all of the list. */
+static int rt_mark_list(int device, rt_chunk *list) {
+  rt_mark *m = calloc(1, sizeof *m);
+  int code = m ? rt_mark_now(device, NULL, &m->event[0], NULL) : RT_OOM;
+  if (code) {
+    free(m);
+    return code;
+  }
+  for (rt_chunk *c = list; c; c = c->next) c->mark = m, m->refs++;
+  return 0;
+}
+
+/* Where there is no such mark: those that lack the record on the legacy stream alone get it.  The others, whose own
+ * stream could not be recorded on at the release and may be gone, wait for a trim. */
+static int rt_mark_halves(int device, rt_chunk *list) {
+  int code = 0, result = 0;
+  for (rt_chunk *c = list; c; c = c->next) {
+    if (c->mark && !code) code = rt_mark_legacy(device, &c->mark->event[0]);
+    if (!c->mark || code) result = code ? code : RT_NOT_SUPPORTED;
+  }
+  return result;
+}
+
+/* Records behind what was given back without; the code if there is something for which it cannot be done.  By one thread
+ * at a time, and outside of the lock: a full queue of the device would hold up those who give back. */
 static int rt_mark_freed(int device) {
   struct rt_pool *d = &rt_pools[device];
   pthread_mutex_lock(&d->lock);
-  int some = d->freed && !d->marking, mine = some && rt_has_all();
-  if (mine) d->marking = d->freed, d->freed = NULL;
+  rt_chunk *list = d->marking ? NULL : d->freed;
+  if (list) d->marking = list, d->freed = NULL;
   pthread_mutex_unlock(&d->lock);
-  if (!mine) return some ? RT_NOT_SUPPORTED : 0;
-  rt_mark *m = calloc(1, sizeof *m);
-  int code = m ? rt_mark_now(device, NULL, &m->event[0], &m->event[1]) : RT_OOM;
+  if (!list) return 0;
+  int code = rt_has_all() ? rt_mark_list(device, list) : rt_mark_halves(device, list);
   pthread_mutex_lock(&d->lock);
-  for (rt_chunk *c = d->marking, *next; c; c = next) {
-    next = c->next;
-    if (code)
-      rt_push(&d->freed, c);
-    else
-      rt_wait_for_mark_locked(device, c, m);
+  for (rt_chunk *next; list; list = next) {
+    next = list->next;
+    rt_keep_locked(device, list);
   }
   d->marking = NULL;
   pthread_mutex_unlock(&d->lock);
-  if (code) free(m);
   return code;
 }
 
@@ -202,21 +236,22 @@ static int rt_trim_device(int device, int all) {
       rt_shelf *s = &d->shelves[k][i];
       rt_collect_locked(device, s);
       for (rt_chunk *c; (c = s->ready);) s->ready = c->next, rt_push(&out, c);
-      for (rt_chunk *c; all && (c = s->waiting);) {
-        s->waiting = c->next;
-        rt_unmark_locked(device, c);
-        rt_push(&late, c);
-      }
+      for (rt_chunk *c; all && (c = s->waiting);) s->waiting = c->next, rt_push(&late, c);
       waiting |= s->waiting != NULL;
     }
   for (rt_chunk *c; all && (c = d->freed);) d->freed = c->next, rt_push(&late, c);
   pthread_mutex_unlock(&d->lock);
-  int code = late ? rt_device_sync() : 0;
-  if (code == RT_CAPTURED || code == RT_CAPTURED_BY_OTHERS) { /* nobody has waited */
-    pthread_mutex_lock(&d->lock);
-    for (rt_chunk *c; (c = late);) late = c->next, rt_push(&d->freed, c);
-    pthread_mutex_unlock(&d->lock);
+  int code = late ? rt_device_sync() : 0, idle = !code || rt_is_sticky(code);
+  pthread_mutex_lock(&d->lock);
+  for (rt_chunk *c = late, *next; c; c = next) {
+    next = c->next;
+    if (idle)
+      rt_unmark_locked(device, c);
+    else /* nobody has waited */
+      rt_keep_locked(device, c);
   }
+  pthread_mutex_unlock(&d->lock);
+  if (!idle) late = NULL;
   for (int turn = 0; turn < 2; turn++)
     for (rt_chunk *c = turn ? late : out, *next; c; c = next) {
       next = c->next;
@@ -268,8 +303,8 @@ static int rt_get(const rt_kind *k, int64_t device, int64_t nbytes, void *stream
   int64_t size;
   int sort = rt_class(nbytes, &size);
   rt_chunk *c = rt_take((int)device, k->kind, sort, 0);
-  if (!c && !rt_mark_freed((int)device) && size >= RT_LARGE) /* an idle device passes it before malloc returns */
-    c = rt_take((int)device, k->kind, sort, 50000);
+  if (!c && !rt_mark_freed((int)device) && size >= RT_LARGE && !atomic_load(&rt_holds))
+    c = rt_take((int)device, k->kind, sort, 50000); /* an idle device passes it before malloc returns */
   if (!c) {
     void *data = NULL;
     code = rt_malloc(k->kind, (size_t)size, &data);
@@ -322,24 +357,26 @@ static void rt_free(void *self, const cdevice_block *block) {
   (void)self;
   rt_chunk *c = block->opaque[0];
   rt_saved saved;
-  int device = (int)block->device_id, code = RT_NOT_READY;
+  int device = (int)block->device_id;
   struct rt_pool *d = &rt_pools[device];
-  rt_mark *m = NULL;
   if (!c) return; /* a view */
   if (!rt_has_all() && !rt_enter(device, &saved)) {
-    m = calloc(1, sizeof *m);
-    code = m ? rt_mark_now(device, c->stream, &m->event[0], &m->event[1]) : RT_OOM;
+    rt_mark *m = calloc(1, sizeof *m);
+    int code = m ? rt_mark_stream(device, c->stream, &m->event[1]) : RT_OOM;
+    if (code) {
+      free(m);
+    } else {
+      m->refs = 1;
+      c->mark = m;
+      code = rt_mark_legacy(device, &m->event[0]);
+    }
     if (rt_is_sticky(code)) rt_device_failed(device);
     rt_leave(&saved);
   }
   pthread_mutex_lock(&d->lock);
   d->live[c->kind] -= c->size;
-  if (code)
-    rt_push(&d->freed, c);
-  else
-    rt_wait_for_mark_locked(device, c, m);
+  rt_keep_locked(device, c);
   pthread_mutex_unlock(&d->lock);
-  if (code) free(m);
 }
 
 static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak) {
@@ -390,7 +427,15 @@ static void rt_make_old_current(void *self, int64_t device, void *old) {
 
 static void rt_hold(void *self, int64_t device, int change) {
   (void)self;
-  if (device >= 0 && device < rt_devices) atomic_fetch_add(&rt_pools[device].held, change);
+  if (device < 0 || device >= rt_devices) return;
+  atomic_fetch_add(&rt_pools[device].held, change);
+  atomic_fetch_add(&rt_holds, change);
+}
+
+/* Of all devices: a question about an event of one may end a capture on another. */
+static int rt_held(void *self, int64_t device) {
+  (void)self, (void)device;
+  return atomic_load(&rt_holds) > 0;
 }
 
 static int rt_usable(void *self, int64_t device, void *stream, cdevice_error *err) {
@@ -422,9 +467,9 @@ static const void *rt_extension(void *self, const char *id) {
   static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   static const cdevice_memory memory = {
       sizeof memory, 0,         rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc,
-      rt_stage_free, rt_usable, rt_hold};
+      rt_stage_free, rt_usable, rt_hold,     rt_held};
   static const cdevice_memory host = {sizeof host, 0,    rt_mark_all, rt_make_current, rt_make_old_current,
-                                      NULL,        NULL, rt_usable,   rt_hold};
+                                      NULL,        NULL, rt_usable,   rt_hold,         rt_held};
   const rt_kind *k = self;
   if (!strcmp(id, CDEVICE_POOL)) return &pool;
   if (!strcmp(id, CDEVICE_MEMORY)) return k->kind == RT_PINNED ? &host : &memory;

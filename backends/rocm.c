@@ -5,7 +5,7 @@
  * AMD hardware. */
 #define RT_FAMILY "rocm"
 #define RT_N_KINDS 2
-typedef int rt_saved; /* the device << 2 | the thread's capture mode */
+typedef long rt_saved; /* the thread's last error << 16 | the device << 2 | its capture mode, 3: as it was */
 #include "runtime.h"
 
 #define HIP_FUNCTIONS(X)                                                                \
@@ -38,6 +38,7 @@ typedef int rt_saved; /* the device << 2 | the thread's capture mode */
   X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                      \
   X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                          \
   X(0, int, GetLastError, "hipGetLastError", (void))                                    \
+  X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                              \
   X(0, const char *, GetErrorName, "hipGetErrorName", (int))                            \
   X(0, const char *, GetErrorString, "hipGetErrorString", (int))
 
@@ -48,6 +49,7 @@ static struct {
 static int version;
 
 enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4, HIP_CAPTURE_RELAXED = 2 };
+enum { AS_IT_WAS = 3 };
 
 /* hipPointerAttribute_t from HIP 6 on. */
 typedef struct {
@@ -90,7 +92,18 @@ static int rt_load(cdevice_error *err) {
   return 0;
 }
 
-static int rt_count(int *n) { return hip.GetDeviceCount(n); }
+/* HIP 7 keeps a thread's last error until it is asked for; what failed in here would be reported by somebody else's
+ * check of a kernel launch, long after it was dealt with. */
+static int last_error(void) { return hip.PeekAtLastError && hip.GetLastError ? hip.PeekAtLastError() : 0; }
+static void forget_error(int before) {
+  if (last_error() != before) hip.GetLastError();
+}
+
+static int rt_count(int *n) {
+  int before = last_error(), code = hip.GetDeviceCount(n);
+  forget_error(before);
+  return code;
+}
 
 static int rt_describe(int device, cdevice_device_info *out) {
   size_t available, total;
@@ -104,17 +117,22 @@ static int rt_describe(int device, cdevice_device_info *out) {
 }
 
 static int rt_enter(int device, rt_saved *saved) {
-  int before = 0, mode = HIP_CAPTURE_RELAXED, code = hip.GetDevice(&before);
+  int error = last_error(), before = 0, mode = HIP_CAPTURE_RELAXED, code = hip.GetDevice(&before);
   if (!code && before != device) code = hip.SetDevice(device);
   /* else asking an event ends the captures of other threads */
-  if (!code && (!hip.ExchangeCaptureMode || hip.ExchangeCaptureMode(&mode))) mode = HIP_CAPTURE_RELAXED;
-  *saved = before << 2 | mode;
+  if (code || !hip.ExchangeCaptureMode || hip.ExchangeCaptureMode(&mode)) mode = AS_IT_WAS;
+  *saved = (long)error << 16 | before << 2 | mode;
+  if (code) forget_error(error);
   return code;
 }
 static void rt_leave(rt_saved *saved) {
-  int now, before = *saved >> 2, mode = *saved & 3;
-  if (hip.ExchangeCaptureMode) hip.ExchangeCaptureMode(&mode);
-  if (!hip.GetDevice(&now) && now != before) hip.SetDevice(before);
+  int now, before = *saved >> 2 & 0x3FFF, mode = *saved & 3;
+  if (mode != AS_IT_WAS && hip.ExchangeCaptureMode(&mode)) { /* once more: the thread is not ours */
+    mode = *saved & 3;
+    hip.ExchangeCaptureMode(&mode);
+  }
+  if ((hip.GetDevice(&now) || now != before) && hip.SetDevice(before)) hip.SetDevice(before);
+  forget_error((int)(*saved >> 16));
 }
 
 static int rt_malloc(int kind, size_t n, void **out) {
@@ -139,15 +157,9 @@ static int rt_event_rec_all(int device, void *event) {
   return RT_NOT_SUPPORTED;
 }
 static int rt_capture(void *stream, int *status) {
-  int code = hip.StreamIsCapturing ? hip.StreamIsCapturing(stream, status) : RT_NOT_SUPPORTED;
-  if (code && hip.GetLastError) hip.GetLastError();
-  return code;
+  return hip.StreamIsCapturing ? hip.StreamIsCapturing(stream, status) : RT_NOT_SUPPORTED;
 }
-static int rt_event_ask(void *event) {
-  int code = hip.EventQuery(event);
-  if (code == RT_NOT_READY && hip.GetLastError) hip.GetLastError(); /* it is no error of the caller's thread */
-  return code;
-}
+static int rt_event_ask(void *event) { return hip.EventQuery(event); }
 static int rt_event_sync(void *event) { return hip.EventSynchronize(event); }
 static int rt_stream_wait(void *stream, void *event) { return hip.StreamWaitEvent(stream, event, 0); }
 static int rt_stream_new(void **out) { return hip.StreamCreate(out, HIP_STREAM_NON_BLOCKING); }
@@ -158,7 +170,7 @@ static void rt_see(int device, int other) {
   int can = 0;
   if (!hip.DeviceCanAccessPeer || !hip.DeviceEnablePeerAccess || hip.DeviceCanAccessPeer(&can, device, other) || !can)
     return;
-  if (hip.DeviceEnablePeerAccess(other, 0) && hip.GetLastError) hip.GetLastError(); /* done by somebody else */
+  hip.DeviceEnablePeerAccess(other, 0); /* an error: done by somebody else */
 }
 static int rt_can_call(void) { return hip.LaunchHostFunc != NULL; }
 static int rt_call(void *stream, void (*fn)(void *), void *arg) { return hip.LaunchHostFunc(stream, fn, arg); }
@@ -168,7 +180,6 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
   if (!hip.PointerGetAttributes || version < 60000000) return RT_NOT_SUPPORTED;
   memset(&a, 0, sizeof a);
   int code = hip.PointerGetAttributes(&a, p);
-  if (code && hip.GetLastError) hip.GetLastError();
   if (code) return code;
   if (!a.type) return RT_INVALID; /* memory the runtime does not know */
   *kind = a.type == 1 ? RT_PINNED : RT_DEVICE;

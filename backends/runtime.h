@@ -58,7 +58,7 @@ enum {
   RT_MISMATCH = 803,
   RT_TOO_OLD = 804,
 };
-enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906 };
+enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906, RT_CAPTURE_LAST = 908 };
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
 typedef struct rt_kind {
@@ -120,7 +120,28 @@ static struct rt_state {
 } rt_state[RT_DEVICES];
 static char rt_library[512]; /* what was loaded */
 static int rt_devices;
+static atomic_int rt_holds; /* how many say, of any device, that a capture may be under way which nobody can see */
 
+/* After these the device does nothing for this process any more, whatever it is asked: ECC, NVLink and contained errors,
+ * faults of kernels, a context that was destroyed, an MPS server that has gone or ended this client. */
+static int rt_is_sticky(int code) {
+  switch (code) {
+    case 214:
+    case 220:
+    case 226:
+    case 700:
+    case 702:
+    case 709:
+    case 710:
+    case 721:
+    case 805:
+    case 806:
+    case 810: return 1;
+    default: return code >= 714 && code <= 719;
+  }
+}
+
+/* EIO is for a dead device alone: memory goes back on it.  EPROTO: a code that says nothing of the device. */
 static int rt_errno(int code) {
   switch (code) {
     case RT_OOM: return ENOMEM;
@@ -133,15 +154,8 @@ static int rt_errno(int code) {
     case RT_BAD_DEVICE:
     case RT_BAD_HANDLE: return EINVAL;
     case RT_NOT_SUPPORTED: return ENOTSUP;
-    case RT_CAPTURED:
-    case RT_CAPTURED_BY_OTHERS: return EAGAIN;
-    default: return EIO;
+    default: return rt_is_sticky(code) ? EIO : code >= RT_CAPTURED && code <= RT_CAPTURE_LAST ? EAGAIN : EPROTO;
   }
-}
-
-/* After these the device does nothing for this process any more, whatever it is asked. */
-static int rt_is_sticky(int code) {
-  return code == 214 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
 }
 
 static void rt_device_failed(int device);
@@ -156,12 +170,17 @@ static int rt_bad_device(cdevice_error *err, int64_t device) {
   return cdevice_backend_fail(err, EINVAL, RT_BAD_DEVICE, rt_error_name(RT_BAD_DEVICE), "no device %lld, there are %d",
                               (long long)device, rt_devices);
 }
+/* EINVAL would be about what was asked for: a dead handle, memory that is none. */
+static int rt_not_entered(cdevice_error *err, int code) {
+  int r = rt_fail(err, code, "making the device current");
+  return r == EINVAL ? EPROTO : r;
+}
 #define RT_ENTER(device, err)                                                   \
   const int64_t rt_here = (device);                                             \
   rt_saved saved;                                                               \
   if (rt_here < 0 || rt_here >= rt_devices) return rt_bad_device(err, rt_here); \
   int code = rt_enter((int)rt_here, &saved);                                    \
-  if (code) return rt_fail(err, code, "making the device current")
+  if (code) return rt_not_entered(err, code)
 #define RT_LEAVE(err, doing)                              \
   if (rt_is_sticky(code)) rt_device_failed((int)rt_here); \
   rt_leave(&saved);                                       \
@@ -247,6 +266,12 @@ static int rt_event_keep(int device, void *event) {
   return room;
 }
 
+/* Has it passed?  That the device is dead is believed when it was said twice: one call may fail alone. */
+static int rt_event_over(void *event) {
+  int code = rt_event_ask(event);
+  return rt_is_sticky(code) ? rt_event_ask(event) : code;
+}
+
 static void rt_event_put(int device, void *event) {
   if (event && !rt_event_keep(device, event)) rt_event_del(event);
 }
@@ -320,7 +345,7 @@ static void rt_event_destroy(void *self, int64_t device, cdevice_event *event) {
 static int rt_event_done(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
-  code = rt_event_ask(*(void **)sync_event);
+  code = rt_event_over(*(void **)sync_event);
   *done = code == RT_OK;
   if (code == RT_NOT_READY) code = 0;
   RT_LEAVE(err, "asking an event");
@@ -336,11 +361,15 @@ static int rt_event_wait_host(void *self, int64_t device, void *sync_event, cdev
 static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err) {
   (void)self;
   RT_ENTER(device, err);
-  if (rt_captured(stream)) { /* a graph cannot wait for what is outside of it, and need not for what has passed */
-    code = rt_event_ask(*(void **)sync_event);
-    if (code == RT_NOT_READY) RT_REFUSE_CAPTURED(stream, err);
-  } else {
+  int captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then nobody would wait */
+  if (!captured) {
     code = rt_stream_wait(stream, *(void **)sync_event);
+  } else { /* a graph cannot wait for what is outside of it, and need not for what has passed */
+    code = rt_event_ask(*(void **)sync_event);
+    if (code == RT_NOT_READY) {
+      rt_leave(&saved);
+      return rt_fail(err, captured, RT_DURING_CAPTURE);
+    }
   }
   RT_LEAVE(err, "making a stream wait for an event");
 }
@@ -360,6 +389,7 @@ static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*
                            cdevice_error *err) {
   (void)self;
   if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime calls nobody back");
+  if (atomic_load(&rt_holds)) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "not while a graph may be captured");
   RT_ENTER(device, err);
   rt_watch *w = NULL;
   for (int i = 0; i < RT_WATCHES && !w; i++) {

@@ -92,6 +92,7 @@ class Device:
     def memory(self):
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
         table, pool = self._pool()
+        lib.cdv_retry_loans()
         values = [ffi.new("int64_t *") for _ in range(4)]
         pool.statistics(table.self, self._id, *values)
         return _types.MemoryInfo(*(v[0] for v in values))
@@ -99,13 +100,15 @@ class Device:
     def trim(self):
         """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
         table, pool = self._pool()
+        lib.cdv_retry_loans()
         pool.trim(table.self, self._id)
 
     def capturing(self):
-        """A context manager: inside, a CUDA graph may be captured on a non-blocking stream (torch's are) while the
+        """A context manager: inside, a graph may be captured, on a non-blocking stream too (torch's are), while the
         process releases and allocates memory of this device.
 
-        Such a capture cannot be seen from outside, and to record behind all streams would end it; so what is released
+        Such a capture cannot be seen from outside.  With CUDA to record behind all streams would end it, with ROCm 7.0
+        to 7.2 to ask an event, whatever the thread; so neither is done for the package's own sake, and what is released
         meanwhile is not used again before the end.  Does nothing for devices without graphs.  Raises
         BackendUnavailable.
         """

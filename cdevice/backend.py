@@ -99,7 +99,8 @@ class Backend:
         raise NotImplementedError("event_record")
 
     def event_done(self, event, *, device_id):
-        """Has the device passed the event at this address?  Raises when its work failed."""
+        """Has the device passed the event at this address?  Raises DeviceError when its work has failed, so that
+        nothing of it will run any more; any other exception says that it could not be asked now: it is asked again."""
         raise NotImplementedError("event_done")
 
     def event_wait(self, event, *, device_id, stream=None):

@@ -6,10 +6,10 @@ _CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
 
 
 class _current:
-    """The device as this thread's current one in the vendor's API."""
+    """The device as this thread's current one in the vendor's API; needed=False: where that can be done."""
 
-    def __init__(self, type_id, device_id):
-        self.device_id, self.saved = device_id, ffi.new("void **")
+    def __init__(self, type_id, device_id, needed=True):
+        self.device_id, self.saved, self.needed = device_id, ffi.new("void **"), needed
         self.table = lib.cdv_backend_for(type_id)
         found = (
             self.table.extension(self.table.self, ffi.new("char[]", b"cdevice.memory/1")) if self.table else ffi.NULL
@@ -22,9 +22,11 @@ class _current:
             return
         err = ffi.new("cdevice_error *")
         if self.memory.enter(self.table.self, self.device_id, self.saved, err):
-            from .errors import DeviceError
+            self.memory = ffi.NULL
+            if self.needed:
+                from .errors import DeviceError
 
-            raise DeviceError(ffi.string(err.message).decode())
+                raise DeviceError(ffi.string(err.message).decode())
 
     def __exit__(self, *exc):
         if self.memory:
@@ -35,7 +37,7 @@ class Capturing:
     """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
 
     def __init__(self, table, memory, device_id):
-        has = memory and memory.struct_size >= ffi.sizeof("cdevice_memory") and memory.hold
+        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
         self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
 
     def __enter__(self):
@@ -113,7 +115,7 @@ class _Resource:
         return _Block(address_of(result), result, device_id, nbytes, more)
 
     def free(self, block):
-        with _current(self.type_id, block.device_id):
+        with _current(self.type_id, block.device_id, needed=False):  # it must go back, come what may
             self.resource.deallocate(block.data, block.nbytes, **block.stream)
 
 
@@ -129,7 +131,7 @@ class _Owning:
         return _Block(address_of(result), result, device_id, nbytes)
 
     def free(self, block):
-        with _current(self.type_id, block.device_id):
+        with _current(self.type_id, block.device_id, needed=False):
             block.kept = None
 
 

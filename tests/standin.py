@@ -26,6 +26,8 @@ class Runtime:
         self.path, self.trace = path, trace
         self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
         self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
+        self.library.hostrt_limit.argtypes = [ctypes.c_int64]
+        self.library.hostrt_storm_hits.restype = self.library.hostrt_calls.restype = ctypes.c_int64
         self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
 
     def stats(self):
@@ -40,7 +42,11 @@ class Runtime:
         self.library.hostrt_open()
 
     def fail(self, function, after, code):
+        """The call number ``after`` + 1 from now on fails, once; ``after`` < 0: every call."""
         self.library.hostrt_fail(function.encode(), after, code)
+
+    def mend(self):
+        self.fail("nothing", 0, 0)
 
 
 def start(build):

@@ -183,10 +183,11 @@ def test_hostrt_memory_released_during_a_capture_that_is_told_of_goes_back_at_it
     stream = vendor.stream()
     there = cdevice.asarray([1]).to(device)
     there.synchronize()
+    settle()
     with cdevice.device(device).capturing():
         with vendor.capture(stream):
             there.release()
-            settle()
+            assert not resource.back
     until(lambda: len(resource.back) == 1)
     vendor.close()
 

@@ -66,16 +66,19 @@ def test_hostrt_an_event_that_cannot_be_asked_during_a_capture_has_not_passed(de
     settle()
 
 
+@pytest.mark.parametrize("code", [900, 1, 2, 999])
 @pytest.mark.parametrize("device", ["rocm"])  # the one that records at the release, so each of the two calls can fail
-def test_hostrt_memory_that_could_not_be_waited_for_is_not_given_to_the_vendor(device, vendor, runtimes):
+def test_hostrt_memory_that_could_not_be_waited_for_is_not_given_to_the_vendor(device, vendor, runtimes, code):
     runtime, d = runtimes[device], cdevice.device(device)
     settle()
     d.trim()
-    there = ready(device)  # noqa: F405
-    runtime.fail("hipEventRecord", 0, 900)
-    there.release()
+    there = cdevice.asarray(np.arange(1000)).to(device, stream=vendor.stream())
+    there.synchronize()
+    settle()
     blocks = runtime.stats().live_device
-    runtime.fail("hipDeviceSynchronize", 0, 900)
+    runtime.fail("hipEventRecord", 0, code)  # on its own stream, which nobody can do later
+    there.release()
+    runtime.fail("hipDeviceSynchronize", 0, code)
     d.trim()
     assert not runtime.library.hostrt_armed()
     assert runtime.stats().live_device == blocks and d.memory().pending >= 8000
@@ -92,7 +95,7 @@ def test_hostrt_memory_that_is_short_in_a_capture_that_is_told_of_is_an_error_an
     there = ready(device, 100_000)  # noqa: F405
     settle()
     d.trim()  # chunks that were staged through count as well
-    runtime.library.hostrt_limit(ctypes.c_int64(runtime.stats().live_bytes + 1000))
+    runtime.library.hostrt_limit(runtime.stats().live_bytes + 1000)
     try:
         with d.capturing(), vendor.capture(stream):
             there.release()
@@ -103,5 +106,5 @@ def test_hostrt_memory_that_is_short_in_a_capture_that_is_told_of_is_an_error_an
         again = cdevice.asarray(np.arange(100_000)).to(device, stream=other)  # once it has ended, the old block is used
         again.synchronize()
     finally:
-        runtime.library.hostrt_limit(ctypes.c_int64(0))
+        runtime.library.hostrt_limit(0)
     again.release()

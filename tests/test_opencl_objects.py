@@ -146,3 +146,28 @@ def test_shared_virtual_memory_is_refused(cl, queue):
     shared = array.empty(queue, 64, np.int32, allocator=tools.SVMAllocator(queue.context, queue=queue))
     with pytest.raises(ValueError, match="shared virtual memory"):
         backend.from_object(shared)
+
+
+def test_an_array_of_an_unordered_queue_is_behind_its_events_and_all_that_was_enqueued(cl, monkeypatch):
+    """A marker with a list of events waits for these alone there."""
+    import numpy as np
+    import pyopencl.array
+
+    import cdevice
+
+    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    unordered = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+    try:
+        queue = cl.CommandQueue(context, properties=unordered)
+    except cl.Error:
+        pytest.skip("this device has no out-of-order queues")
+    values = pyopencl.array.to_device(queue, np.arange(10))
+    event = cl.enqueue_marker(cl.CommandQueue(context))
+    values.add_event(event)
+    calls = []
+    marker, barrier = cl.enqueue_marker, cl.enqueue_barrier
+    monkeypatch.setattr(cl, "enqueue_marker", lambda q, wait_for=None: calls.append(wait_for) or marker(q, wait_for))
+    monkeypatch.setattr(cl, "enqueue_barrier", lambda q, wait_for=None: calls.append(wait_for) or barrier(q, wait_for))
+    there = cdevice.asarray(values)
+    assert [bool(c) for c in calls] == [True, False] and event in calls[0]
+    assert there.to("cpu").to_pylist() == list(range(10))

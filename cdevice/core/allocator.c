@@ -19,14 +19,18 @@ struct cdv_loan {
   struct cdv_loan *next;
   struct cdv_supply *from;
   struct cdv_slot *slot;
-  void *stream; /* it was allocated for */
+  void *stream;             /* it was allocated for */
+  struct cdv_shared *queue; /* keeps that stream; or NULL */
   cdevice_block block;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cdv_loan *stuck; /* nothing could be recorded when they came back; tried again later */
+static _Atomic(struct cdv_loan *) stuck; /* nothing could be recorded when they came back; tried again later */
 
-static void in_child(void) { pthread_mutex_init(&lock, NULL); }
+static void in_child(void) {
+  pthread_mutex_init(&lock, NULL);
+  atomic_store(&stuck, NULL); /* the parent's */
+}
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
 static void supply_unref(struct cdv_supply *s) {
@@ -60,6 +64,12 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   return 0;
 }
 
+/* Memory that the host can read is the devices' of its family too: managed and pinned memory for a device. */
+static bool is_shared(const cdevice_backend *b, int32_t type) {
+  struct cdv_slot *slot = type == b->device_type ? NULL : cdv_slot_for(type);
+  return slot && (slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE) && !strcmp(slot->table.family, b->family);
+}
+
 /* Memory of another device, or less of it than was asked for, as far as the backend can tell. */
 static int misplaced(struct cdv_slot *slot, int64_t device, int64_t nbytes, const cdevice_block *block,
                      cdevice_error *err) {
@@ -70,7 +80,7 @@ static int misplaced(struct cdv_slot *slot, int64_t device, int64_t nbytes, cons
   if (r == ENOTSUP) return 0;
   if (!block->data) return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave no address");
   if (r) return r;
-  if (type != b->device_type || where != device)
+  if (!is_shared(b, type) && (type != b->device_type || where != device))
     return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave memory of %s:%lld for %s:%lld",
                                 cdv_device_type_name(type), (long long)where, b->name, (long long)device);
   if (size >= 0 && size < nbytes)
@@ -83,12 +93,12 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
              struct cdv_loan **loan, cdevice_error *err) {
   const cdevice_backend *b = &slot->table;
   *loan = NULL;
+  cdv_retry_loans();
   if (!atomic_load_explicit(&slot->supply, memory_order_relaxed))
     return b->alloc(b->self, device, nbytes, stream, out, err);
   const cdevice_memory *m = cdv_memory_of(slot);
-  int r = m && m->struct_size >= sizeof *m && m->usable ? m->usable(b->self, device, stream, err) : 0;
+  int r = CDV_HAS(m, usable) ? m->usable(b->self, device, stream, err) : 0;
   if (r) return r;
-  cdv_retry_loans();
   pthread_mutex_lock(&lock);
   struct cdv_supply *s = atomic_load(&slot->supply);
   if (s) atomic_fetch_add(&s->refs, 1);
@@ -136,8 +146,8 @@ static int mark(struct cdv_loan *l) {
 
 static void put_aside(struct cdv_loan *l) {
   pthread_mutex_lock(&lock);
-  l->next = stuck;
-  stuck = l;
+  l->next = atomic_load(&stuck);
+  atomic_store(&stuck, l);
   pthread_mutex_unlock(&lock);
 }
 
@@ -158,27 +168,34 @@ static void go_on(struct cdv_kept *k) {
   }
   l->from->table.free(l->from->table.self, &l->block);
   supply_unref(l->from);
+  cdv_shared_unref(l->queue);
   cdv_slot_use(l->slot, -1);
   free(l);
 }
 
-void cdv_loan_end(struct cdv_loan *l) {
+static void try_to_end(struct cdv_loan *l) {
   if (mark(l))
     put_aside(l);
   else
     go_on(&l->kept);
 }
 
+void cdv_loan_end(struct cdv_loan *l, struct cdv_shared *queue) {
+  if (!cdv_slot_callable(l->slot)) return; /* lent in the parent: the allocator is there, too */
+  l->queue = queue;
+  try_to_end(l);
+}
+
 void cdv_retry_loans(void) {
+  if (!atomic_load_explicit(&stuck, memory_order_relaxed)) return;
   pthread_mutex_lock(&lock);
-  struct cdv_loan *l = stuck;
-  stuck = NULL;
+  struct cdv_loan *l = atomic_exchange(&stuck, NULL);
   pthread_mutex_unlock(&lock);
   for (struct cdv_loan *next; l; l = next) {
     next = l->next;
     if (l->events[0] || l->events[1])
       go_on(&l->kept);
     else
-      cdv_loan_end(l);
+      try_to_end(l);
   }
 }

@@ -151,10 +151,13 @@ void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
 static void free_root(struct cdv_array *a) {
   if (a->own.array.release) a->own.array.release(&a->own.array);
   if (a->event) cdv_event_unref(a->event);
-  for (int64_t i = a->n_blocks - 1; i >= (a->loan != NULL); i--)
+  bool ours = cdv_slot_callable(a->slot); /* else the memory and the stream are the parent's */
+  for (int64_t i = a->n_blocks - 1; ours && i >= (a->loan != NULL); i--)
     a->slot->table.free(a->slot->table.self, &a->blocks[i]);
-  if (a->loan) cdv_loan_end(a->loan);
-  cdv_shared_unref(a->queue);
+  if (a->loan)
+    cdv_loan_end(a->loan, a->queue);
+  else if (ours)
+    cdv_shared_unref(a->queue);
   free(a->blocks);
   if (a->owner.drop) a->owner.drop(a->owner.owner);
   cdv_slot_use(a->slot, -1);

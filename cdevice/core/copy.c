@@ -96,9 +96,10 @@ struct plan {
   struct item *items;
   size_t n_items, items_room;
   int64_t total, alignment;
-  bool whole;  /* the source's packed block is taken as it is */
-  bool across; /* two vendors: everything through staging chunks */
-  bool lost;   /* after a failure: a device may still write to our memory or read it; it is left as it is */
+  bool whole;   /* the source's packed block is taken as it is */
+  bool across;  /* two vendors: everything through staging chunks */
+  bool ordered; /* from_stream follows the source's event */
+  bool lost;    /* after a failure: a device may still write to our memory or read it; it is left as it is */
 };
 
 static int backend_error(struct plan *p, struct cdv_slot *slot, int code, const cdevice_error *err, const char *doing) {
@@ -289,6 +290,14 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
   return r;
 }
 
+/* Between two devices of a family the copy follows the event on the target's stream.  What must be read before that goes
+ * over a stream of the source's own device, which has to follow the event too. */
+static int follow_source(struct plan *p) {
+  if (p->ordered) return 0;
+  p->ordered = true;
+  return cdv_event_wait_stream(p->src, p->src->root->own.device_type, p->from_device, p->from_stream);
+}
+
 /* ---- the two offsets of a variable-size node ---- */
 struct ends {
   int64_t first, last;
@@ -346,6 +355,7 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
     copies[wanted++] =
         (cdevice_copy){&values[2 * i + 1], 0, -1, x->a->buffers[1], stop * l.width, p->from_device, l.width};
   }
+  if (!r && wanted) r = follow_source(p);
   if (!r && wanted) r = read_back(p, copies, (int64_t)wanted);
   for (size_t k = 0; !r && k < wanted; k += 2) {
     size_t i = (size_t)((int64_t *)copies[k].dst - values) / 2;
@@ -768,7 +778,8 @@ static int fetch_rebased(struct plan *p) {
     char *memory = arena_get(&p->arena, (size_t)x->nbytes);
     if (!memory) return ENOMEM;
     cdevice_copy copy = {memory, 0, -1, x->src, x->from, p->from_device, x->nbytes};
-    r = read_back(p, &copy, 1);
+    r = follow_source(p);
+    if (!r) r = read_back(p, &copy, 1);
     x->src = memory;
     x->from = 0;
     x->on_host = true;
@@ -853,7 +864,7 @@ static int choose_streams(struct plan *p, void *stream) {
     if (!stream) r = p->to->table.current_stream(p->to->table.self, p->to_device, &p->to_stream, &err);
     if (r) return backend_error(p, p->to, r, &err, "asking for the current stream");
   }
-  if (p->from && !p->across && !to_cpu) {
+  if (p->from && !p->across && !to_cpu && p->from_device == p->to_device) {
     p->from_stream = p->to_stream; /* one queue does all, nothing waits on the host */
     return 0;
   }
@@ -902,6 +913,7 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
     bool one_queue = !p->across && type != ARROW_DEVICE_CPU;
     r = one_queue ? cdv_event_wait_stream(a, type, p->to_device, p->to_stream)
                   : cdv_event_wait_stream(a, own->device_type, p->from_device, p->from_stream);
+    p->ordered = !one_queue || p->from_device == p->to_device;
   }
   if (r) return r;
   struct ArrowDeviceArray made;

@@ -282,6 +282,9 @@ int cdv_slot_hold(int32_t device_type, struct cdv_slot **out);
 bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b);
 /* To the log of the host: level as in Python's logging. */
 void cdv_log(int level, const char *text);
+/* May a function of this slot's table be called in this process?  Not in a forked child, for what the parent made: its
+ * runtime is not there, its locks are as some thread of the parent's left them, and the memory is the parent's. */
+bool cdv_slot_callable(const struct cdv_slot *slot);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
 const char *cdv_device_type_name(int32_t device_type);
@@ -540,18 +543,25 @@ struct cdv_loan;
  * of the backend's free, else NULL. */
 int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
              struct cdv_loan **loan, cdevice_error *err);
-/* Any thread; never blocks. */
-void cdv_loan_end(struct cdv_loan *loan);
+/* Any thread; never blocks.  owns: the reference on what keeps the stream it was allocated for (or NULL), dropped when the
+ * memory is the allocator's again. */
+void cdv_loan_end(struct cdv_loan *loan, struct cdv_shared *queue);
 const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
+/* Is the struct of a backend, which may be older, long enough to have this member, and is it set? */
+#define CDV_HAS(m, member) \
+  ((m) && (m)->struct_size >= offsetof(cdevice_memory, member) + sizeof(m)->member && (m)->member)
 
 /* ---- reclaim.c ---- */
+/* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?
+ * Every other error says nothing of the device: ask again, and give no memory back. */
+static inline bool cdv_is_dead(int code) { return code == EIO; }
 struct cdv_kept { /* the caller's memory, put first in what it belongs to */
   struct cdv_kept *next;
   struct cdv_event *event;
   void (*run)(struct cdv_kept *k);
 };
 /* Calls run(k) on the reclaimer's thread once the device has passed the event or it has failed; *k must live until
- * then.  Never blocks.  On an error run is not called. */
+ * then.  Never blocks.  On an error, of memory or of a dead device, run is not called. */
 int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(struct cdv_kept *));
 /* Keeps a source (or NULL) and two staging chunks until an event has passed.  owns: on success the chunks are taken over
  * and without memory afterwards. */

@@ -34,7 +34,8 @@ int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct
 
 void cdv_event_unref(struct cdv_event *e) {
   if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1) return;
-  if (e->event.sync_event) e->slot->table.event_destroy(e->slot->table.self, e->device, &e->event);
+  if (e->event.sync_event && cdv_slot_callable(e->slot))
+    e->slot->table.event_destroy(e->slot->table.self, e->device, &e->event);
   cdv_slot_use(e->slot, -1);
   free(e);
 }

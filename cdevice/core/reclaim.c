@@ -1,9 +1,14 @@
 /* reclaim.c - memory that a device may still read.
  *
  * One thread gives it back once the device has passed the event: told by the backend where it can tell, by asking
- * otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor. */
+ * otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor.  Only a passed event and a dead
+ * one let memory go; where the question itself fails, it is asked again after a pause that grows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
 #include "core.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -17,7 +22,16 @@ static atomic_int polling; /* the thread looks again by itself soon */
 static sem_t wake;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
-static void in_child(void) { /* the thread did not come along */
+#define PAUSE 1000000        /* nanoseconds between two rounds */
+#define LONGEST (64 * PAUSE) /* while nothing can be asked */
+
+/* glibc has it from 2.30 on, and only it does not stand still when somebody sets the clock back. */
+static int (*wait_by)(sem_t *, clockid_t, const struct timespec *);
+
+static void in_child(void) { /* the thread did not come along, and what it kept is the parent's */
+  atomic_store(&passed, NULL);
+  atomic_store(&asked, NULL);
+  atomic_store(&n_kept, 0);
   atomic_store(&running, 0);
   atomic_store(&polling, 0);
   sem_init(&wake, 0, 0);
@@ -25,6 +39,7 @@ static void in_child(void) { /* the thread did not come along */
 }
 __attribute__((constructor)) static void init(void) {
   sem_init(&wake, 0, 0);
+  *(void **)&wait_by = dlsym(RTLD_DEFAULT, "sem_clockwait");
   pthread_atfork(NULL, NULL, in_child);
 }
 
@@ -43,14 +58,23 @@ static void give_back(struct cdv_kept *k) {
   atomic_fetch_sub(&n_kept, 1);
 }
 
-/* One round over what must be asked; gives back what has passed, returns the rest. */
-static struct cdv_kept *ask(struct cdv_kept *list) {
+/* Does somebody say that no event may be asked now? */
+static bool is_held(const struct cdv_event *e) {
+  const cdevice_memory *m = cdv_memory_of(e->slot);
+  return CDV_HAS(m, held) && m->held(e->slot->table.self, e->device);
+}
+
+/* One round over what must be asked; gives back what has passed, returns the rest.  *answered: some of it could be asked. */
+static struct cdv_kept *ask(struct cdv_kept *list, bool *answered) {
   struct cdv_kept *rest = NULL;
+  *answered = false;
   for (struct cdv_kept *k = list, *next; k; k = next) {
     next = k->next;
     const struct cdv_event *e = k->event;
-    int done = 0, r = e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL);
-    if (done || (r && r != EAGAIN)) { /* a failed event is passed as well: nothing will run any more */
+    int done = 0, r = EAGAIN;
+    if (!is_held(e)) r = e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL);
+    if (!r || cdv_is_dead(r)) *answered = true;
+    if ((!r && done) || cdv_is_dead(r)) {
       give_back(k);
     } else {
       k->next = rest;
@@ -60,20 +84,29 @@ static struct cdv_kept *ask(struct cdv_kept *list) {
   return rest;
 }
 
+static void wait_for(int64_t nanoseconds) {
+  clockid_t clock = wait_by ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+  struct timespec t;
+  clock_gettime(clock, &t);
+  t.tv_nsec += nanoseconds;
+  if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
+  if (wait_by)
+    wait_by(&wake, clock, &t);
+  else
+    sem_timedwait(&wake, &t);
+}
+
 static void *work(void *unused) {
   (void)unused;
   struct cdv_kept *waiting = NULL;
+  int64_t pause = PAUSE;
   for (;;) {
-    atomic_store(&polling, waiting != NULL);
-    if (waiting) {
-      struct timespec t;
-      clock_gettime(CLOCK_REALTIME, &t);
-      t.tv_nsec += 1000000;
-      if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
-      sem_timedwait(&wake, &t);
-    } else if (!atomic_load(&asked)) {
+    bool answered;
+    atomic_store(&polling, waiting && pause == PAUSE);
+    if (waiting)
+      wait_for(pause);
+    else if (!atomic_load(&asked))
       sem_wait(&wake);
-    }
     for (struct cdv_kept *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
       next = k->next;
       give_back(k);
@@ -83,7 +116,8 @@ static void *work(void *unused) {
       k->next = waiting;
       waiting = k;
     }
-    waiting = ask(waiting);
+    waiting = ask(waiting, &answered);
+    pause = answered || !waiting ? PAUSE : pause < LONGEST ? 2 * pause : pause;
   }
   return NULL;
 }
@@ -115,9 +149,9 @@ int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(str
   *k = (struct cdv_kept){NULL, event, run};
   atomic_fetch_add(&event->refs, 1);
   atomic_fetch_add(&n_kept, 1);
-  r = b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
+  r = is_held(event) ? ENOTSUP : b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
   if (!r) return 0;
-  if (r == ENOTSUP) {
+  if (!cdv_is_dead(r)) { /* not told, for whatever reason: asked */
     push(&asked, k);
     return 0;
   }
@@ -161,7 +195,7 @@ int cdv_record_use(struct cdv_array *array, void *stream) {
   const struct ArrowDeviceArray *own = &array->root->own;
   struct cdv_slot *slot;
   struct cdv_event *event;
-  int r = cdv_slot_ready(own->device_type, &slot);
+  int r = cdv_array_slot(array, &slot);
   if (!r) r = cdv_event_record(slot, own->device_id, stream, &event);
   if (r || !event) return r; /* no event: nothing runs behind the caller's back there */
   struct cdv_stage none[2] = {{0}, {0}};

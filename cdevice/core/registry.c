@@ -390,6 +390,12 @@ int cdv_slot_find(int32_t t, struct cdv_slot **out) {
   return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
 }
 
+bool cdv_slot_callable(const struct cdv_slot *slot) {
+  if (!slot || slot->table.capabilities & CDEVICE_CAP_FORK_SAFE) return true;
+  if (atomic_load_explicit(&slot->state, memory_order_acquire) != CDV_SLOT_STARTED) return true;
+  return slot->generation == atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 int cdv_slot_ready(int32_t t, struct cdv_slot **out) {
   int r = cdv_slot_find(t, out);
   return r ? r : cdv_slot_start(*out);
@@ -414,9 +420,8 @@ bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {
 int cdv_slot_start(struct cdv_slot *slot) {
   int32_t t = slot->table.device_type;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
-  bool fork_safe = slot->table.capabilities & CDEVICE_CAP_FORK_SAFE;
   if (state == CDV_SLOT_STARTED) {
-    if (fork_safe || slot->generation == atomic_load_explicit(&forks, memory_order_relaxed)) return 0;
+    if (cdv_slot_callable(slot)) return 0;
     return cdv_fail(
         CDV_DEVICE, EPERM,
         "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",

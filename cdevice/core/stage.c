@@ -33,7 +33,7 @@ void cdv_stage_put(struct cdv_stage *s) {
   void *memory = s->memory, *none = NULL;
   s->memory = NULL;
   if (memory && s->slot) {
-    cdv_memory_of(s->slot)->stage_free(s->slot->table.self, &s->block);
+    if (cdv_slot_callable(s->slot)) cdv_memory_of(s->slot)->stage_free(s->slot->table.self, &s->block);
     return;
   }
   if (memory && s->size == STAGE)

@@ -49,8 +49,7 @@ def from_pyopencl(obj, schema=None):
     queue = getattr(obj, "queue", None)
     events = list(getattr(obj, "events", ()))
     if queue is not None:
-        marker = pyopencl.enqueue_marker(queue, wait_for=events or None)
-        queue.flush()
+        marker = _marker(queue, events)
     elif events:
         pyopencl.wait_for_events(events)
     owner = _Owner(obj, marker)
@@ -66,6 +65,30 @@ def from_pyopencl(obj, schema=None):
     )
     out = nested(out, memory.shape)
     return out if schema is None else retyped(out, schema)
+
+
+def _marker(queue, events):
+    """An event behind these and all that was enqueued: a marker with a list waits for that alone on a queue out of
+    order."""
+    import pyopencl
+
+    if events:
+        for event in events:
+            _flush(event)
+        pyopencl.enqueue_barrier(queue, wait_for=events)
+    marker = pyopencl.enqueue_marker(queue)
+    queue.flush()
+    return marker
+
+
+def _flush(event):
+    """Another queue may only wait for what was flushed."""
+    import pyopencl
+
+    try:
+        event.command_queue.flush()
+    except (AttributeError, pyopencl.Error):  # a user's event has none; or its queue is gone, and was flushed then
+        pass
 
 
 def _order(array, queue):

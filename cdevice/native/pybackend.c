@@ -31,11 +31,12 @@ static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
 
 static const char CAUSE[] = "cdevice.cause";
 
-/* The pending exception as code and message; it is kept for raise_last of this thread. */
+/* The pending exception as code and message; it is kept for raise_last of this thread.  DeviceError alone says that the
+ * event has failed or the device is dead: what else goes wrong says nothing of the device. */
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
-  int code = EREMOTEIO; /* says nothing of the device: EIO would be that it is dead, or the event failed */
+  int code = EREMOTEIO; /* says nothing of the device */
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
   else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))

@@ -378,6 +378,20 @@ def check_locate_tells_where_a_buffer_is(s):
         assert nbytes[0] == -1 or nbytes[0] >= 4096
 
 
+@_check("memory")
+def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s):
+    s.needs(s.devices > 1, "there is one device")
+    for number in range(s.devices):
+        with s.block(4096, number) as b:
+            kind, device, nbytes = s.ffi.new("int32_t *"), s.ffi.new("int64_t *", number), s.ffi.new("int64_t *")
+            try:
+                s.call("locate", b.data, kind, device, nbytes)
+            except OSError as e:
+                s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
+                raise
+            assert device[0] == number, f"memory of device {number} is said to be of {device[0]}"
+
+
 class _Lender:
     """An allocator whose memory is the backend's own, with a record of it."""
 

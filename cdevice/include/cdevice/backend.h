@@ -127,8 +127,9 @@ typedef struct cdevice_backend {
 
   /* Creates an event, records it after all work enqueued on stream, and flushes the stream. */
   int (*event_record)(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
-  /* *done = 1 when the device has passed it.  A failed event is an error (EIO), one that cannot be asked now another
-   * (EAGAIN). */
+  /* *done = 1 when the device has passed it.  EIO: the event has failed or the device is dead, nothing of it will run any
+   * more, so memory goes back.  Any other error says that it could not be asked now (EAGAIN where that is all): it is
+   * asked again later. */
   int (*event_done)(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
   /* Blocks until the device has passed it. */
   int (*event_wait_host)(void *self, int64_t device, void *sync_event, cdevice_error *err);
@@ -199,6 +200,9 @@ typedef struct cdevice_memory {
   /* 1 before and -1 after something that a record behind all streams would break and that the backend cannot see (CUDA:
    * the capture of a graph on a non-blocking stream).  Until then nothing is recorded so. */
   void (*hold)(void *self, int64_t device, int change);
+  /* 1 while anybody holds: then no event is asked that nobody but the core's own housekeeping wants to know of (ROCm: the
+   * question may end a capture). */
+  int (*held)(void *self, int64_t device);
 } cdevice_memory;
 
 /* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */

@@ -1,0 +1,418 @@
+"""Several threads, two devices of one family, and every value checked against the bytes it was made of.
+
+    python stress.py FAMILY [--seconds N] [--seed N] [--threads N] [--calm]
+
+FAMILY: cuda or rocm, on hostrt, the stand-in runtime, with gates, delays and, in the second half of the time, faults in
+every vendor call (--calm: without); opencl, on PoCL with two devices.  A wrong value, a hang, an exception that nothing
+explains and a leak are failures: exit status 1, and the seed to try again with.
+"""
+
+import argparse
+import ctypes
+import faulthandler
+import gc
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import numpy as np  # noqa: E402
+from waiting import until  # noqa: E402
+
+import cdevice  # noqa: E402
+from cdevice._ext import ffi, lib  # noqa: E402
+
+TYPES = {"cuda": ("cuda", "cuda_managed", "cuda_host"), "rocm": ("rocm", "rocm_host"), "opencl": ("opencl",)}
+MOST = 8  # arrays that a thread has at a time
+WORDS = ("", "a", "of fourteen b.", "rather longer than a view holds inline", "Ü")
+
+
+def source(rng):
+    """An array on the CPU unlike every other one before: what is left of those must not look right."""
+    salt = rng.getrandbits(40)
+    n = rng.choice((1, 7, 100, 1000, 5000, 40_000))
+    kind = rng.randrange(7)
+    if kind == 0:
+        return cdevice.asarray(np.arange(n) + salt)
+    if kind == 1:
+        n = min(n, 2000)
+        return cdevice.asarray([None if (i + salt) % 11 == 0 else f"{salt + i}{WORDS[i % 5]}" for i in range(n)])
+    if kind == 2:
+        n = min(n, 500)
+        return cdevice.asarray([[f"{salt}/{k}" for k in range((i + salt) % 5)] for i in range(n)])
+    if kind == 3:
+        n = min(n, 2000)
+        return cdevice.asarray([{"a": salt + i, "b": None if i % 3 else str(salt - i)} for i in range(n)])
+    if kind == 4:
+        return cdevice.asarray((np.arange(n) * (salt | 1)) % 3 == 0)
+    if kind == 5:
+        return cdevice.asarray((np.arange(n * 3) + salt).reshape(n, 3).astype("float64"))
+    return cdevice.asarray(np.random.default_rng(salt).integers(0, 255, 300_000, dtype=np.uint8))
+
+
+class Failed(Exception):
+    pass
+
+
+class World:
+    """The devices of a family and what can be done to them."""
+
+    faults = gates = False
+
+    def __init__(self, family, streams=3):
+        self.family = family
+        self.devices = [cdevice.device(f"{t}:{i}") for t in TYPES[family] for i in range(2)]
+        for d in self.devices:
+            if not d.is_available:
+                raise SystemExit(f"{d} is not available")
+        self.table = lib.cdv_backend_for(self.devices[0].type_id)
+        self.streams = {i: [None, *(self.new_stream(i) for _ in range(streams))] for i in range(2)}
+        self.lent, self.lock = {}, threading.Lock()
+        self.stop = threading.Event()
+        self.stormy = 0  # counted up when faults begin and when they end: odd while there are some
+
+    def new_stream(self, number):
+        out = ffi.new("void **")
+        if self.table.stream_create(self.table.self, number, out, ffi.NULL):
+            raise SystemExit("no stream")
+        return int(ffi.cast("uintptr_t", out[0]))
+
+    def close(self):
+        for number, streams in self.streams.items():
+            for s in streams[1:]:
+                self.table.stream_destroy(self.table.self, number, ffi.cast("void *", s))
+
+    def expected(self, error, before):
+        """May this have been raised, when faults began or ended so often before the call and since?"""
+        if before == self.stormy and not before % 2:
+            return False
+        kinds = (cdevice.DeviceError, cdevice.OutOfMemory, cdevice.Unsupported)
+        return isinstance(error, kinds) or (isinstance(error, cdevice.InvalidArray) and "no live buffer" in str(error))
+
+    def allocator(self, device):
+        return Lender(self, device.type_id)
+
+    def disturb(self, rng):
+        self.stop.wait(0.003)
+
+    def calm(self):
+        pass
+
+    def check(self, faults):
+        pass
+
+
+class Lender:
+    """The backend's own memory, lent through the door for allocators."""
+
+    def __init__(self, world, type_id):
+        self.world, self.table = world, lib.cdv_backend_for(type_id)
+
+    def allocate(self, nbytes, stream=None):
+        block = ffi.new("cdevice_block *")
+        if self.table.alloc(self.table.self, self.world.current_device(), nbytes, ffi.NULL, block, ffi.NULL):
+            raise MemoryError("nothing to lend")
+        address = int(ffi.cast("uintptr_t", block.data))
+        with self.world.lock:
+            self.world.lent[address] = block, nbytes
+        return address
+
+    def deallocate(self, address, nbytes, stream=None):
+        with self.world.lock:
+            block, asked = self.world.lent.pop(address)
+        if asked != nbytes:
+            self.world.fail(Failed(f"{asked} bytes were lent, {nbytes} came back"))
+        self.table.free(self.table.self, block)
+
+
+class Standin(World):
+    faults = gates = True
+
+    def __init__(self, family, build):
+        import standin
+
+        self.runtime = standin.start(build)[family]
+        super().__init__(family)
+        self.rt = self.runtime.library
+        self.vendor = ctypes.CDLL(str(self.runtime.path))
+
+    def current_device(self):
+        n = ctypes.c_int()
+        name = "cuCtxGetDevice" if self.family == "cuda" else "hipGetDevice"
+        for _ in range(200):  # a fault may answer
+            if not getattr(self.vendor, name)(ctypes.byref(n)):
+                return n.value
+        raise MemoryError("no current device")
+
+    def disturb(self, rng):
+        what = rng.randrange(10)
+        if what < 4:
+            self.rt.hostrt_gate(rng.choice(self.streams[rng.randrange(2)][1:]))
+            self.stop.wait(rng.random() * 0.02)
+            self.rt.hostrt_open()
+        elif what < 6:
+            self.rt.hostrt_set_delay_us(rng.choice((0, 0, 20, 300)))
+        elif what == 6:
+            with cdevice.device(rng.choice(self.devices)).capturing():
+                self.stop.wait(rng.random() * 0.02)
+        else:
+            self.stop.wait(rng.random() * 0.01)
+
+    def storm(self, rng):
+        self.stormy += 1
+        self.rt.hostrt_storm(rng.getrandbits(31), rng.choice((7, 20, 60)))
+        self.stop.wait(rng.random() * 0.1)
+        self.rt.hostrt_storm(0, 0)
+        self.stormy += 1
+        self.stop.wait(rng.random() * 0.05)
+
+    def calm(self):
+        self.rt.hostrt_storm(0, 0)
+        self.rt.hostrt_set_delay_us(0)
+        self.rt.hostrt_open()
+
+    def idle(self, device, faults):
+        """What was given up under faults stays in use."""
+        m = device.memory()
+        return not m.pending and (faults or not m.live)
+
+    def check(self, faults):
+        misuse = self.runtime.stats().misuse
+        if misuse:
+            raise Failed(f"{misuse} calls with dead handles or memory")
+        for d in self.devices:
+            # under faults some is left behind which nothing could be recorded: a trim waits for the device
+            until(lambda d=d: (faults and d.trim()) or self.idle(d, faults), lambda d=d: f"idle: {d} {d.memory()}")
+        if faults:
+            lost = sum(d.memory().live for d in self.devices)
+            print(f"  faults: {self.rt.hostrt_storm_hits()}, bytes given up because nobody could wait: {lost}")
+
+
+class OpenCL(World):
+    def __init__(self):
+        super().__init__("opencl")
+        import pyopencl as cl
+
+        devices = cl.get_platforms()[0].get_devices()
+        self.context = cl.Context(devices)  # of both
+        self.queues = [(cl.CommandQueue(self.context, d), cl.CommandQueue(cl.Context([d]))) for d in devices]
+        self.own = {i: list(s) for i, s in self.streams.items()}
+        for i, queues in enumerate(self.queues):
+            self.streams[i] = [*self.streams[i], *queues]
+        self.cl = cl
+
+    def close(self):
+        self.streams = self.own
+        super().close()
+
+    def allocator(self, device):
+        return lambda n: self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, n)
+
+
+class Worker(threading.Thread):
+    def __init__(self, world, seed, number):
+        super().__init__(daemon=True)
+        self.world, self.rng, self.items = world, random.Random(f"{seed}/{number}"), []
+        self.checked = self.done = self.refused = 0
+        self.doing = "nothing yet"
+
+    def run(self):
+        try:
+            while not self.world.stop.is_set():
+                self.step()
+        except BaseException as e:
+            self.world.fail(e, self.doing)
+
+    def step(self):
+        rng, world = self.rng, self.world
+        names = ("make", "move", "move", "back", "back", "cut", "wait", "use", "drop", "pool", "pass_on", "column")
+        name = rng.choice(names) if self.items else "make"
+        if len(self.items) >= MOST:
+            name = rng.choice(("back", "drop", "use"))
+        before = world.stormy
+        self.doing = name
+        try:
+            getattr(self, name)()
+            self.done += 1
+        except cdevice.Error as e:
+            if not world.expected(e, before):
+                raise
+            self.refused += 1
+
+    # ---- what is done ----
+    def stream(self, device):
+        return self.rng.choice(self.world.streams[device.id]) if device.type_id != 1 else None
+
+    def pick(self):
+        return self.rng.choice(self.items)
+
+    def make(self):
+        values, device = source(self.rng), self.rng.choice(self.world.devices)
+        self.items.append((values.to(device, stream=self.stream(device)), values))
+
+    def move(self):
+        array, values = self.pick()
+        device = self.rng.choice(self.world.devices)
+        self.items.append((array.to(device, stream=self.stream(device), copy=self.rng.random() < 0.3 or None), values))
+
+    def back(self):
+        self.compare(*self.pick())
+
+    def compare(self, array, values):
+        stream = self.stream(array.device) if self.rng.random() < 0.5 else None
+        got = array.to("cpu", stream=stream, copy=True)
+        self.checked += 1
+        if not got.equals(values, nans_equal=True):
+            raise Failed(f"{array!r}: {str(got.to_pylist())[:300]} instead of {str(values.to_pylist())[:300]}")
+
+    def cut(self):
+        array, values = self.pick()
+        a, b = sorted(self.rng.randrange(array.length + 1) for _ in range(2))
+        self.items.append((array[a:b], values[a:b]))
+
+    def column(self):
+        array, values = self.pick()
+        if values.type.startswith("struct"):
+            name = self.rng.choice(("a", "b"))
+            self.items.append((array.field(name), values.field(name)))
+
+    def wait(self):
+        array, _ = self.pick()
+        how = self.rng.randrange(3)
+        if how == 0:
+            array.wait(self.stream(array.device))
+        elif how == 1:
+            array.synchronize()
+        else:
+            assert array.ready in (True, False)
+
+    def use(self):
+        i = self.rng.randrange(len(self.items))
+        array, _ = self.items[i]
+        array.record_use(self.stream(array.device))
+        del self.items[i]
+
+    def drop(self):
+        for _ in range(self.rng.randrange(1, 4)):
+            if self.items:
+                array, _ = self.items.pop(self.rng.randrange(len(self.items)))
+                if self.rng.random() < 0.5 and not any(array is other for other, _ in self.items):
+                    array.release()
+
+    def pass_on(self):
+        """Out through the C structs, and released by a thread that never saw Python."""
+        array, values = self.pick()
+        out = ffi.new("struct ArrowDeviceArray *")
+        if self.rng.random() < 0.5:
+            array._export_structs(int(ffi.cast("uintptr_t", out)), 0)
+            assert lib.cdv_release_in_thread(out, 1) == 0
+        else:
+            self.items.append((cdevice.asarray(array, validate="structure"), values))
+
+    def pool(self):
+        device = self.rng.choice(self.world.devices)
+        what = self.rng.randrange(4)
+        if what == 0 and self.world.gates:
+            device.trim()
+        elif what == 1 and self.world.gates:
+            device.memory()
+        elif what == 2:
+            cdevice.set_allocator(device.type_id, self.world.allocator(device))
+        else:
+            cdevice.set_allocator(device.type_id, None)
+
+
+def leaks(world, before, faults):
+    """Everything must be as it was."""
+    for d in world.devices:
+        cdevice.set_allocator(d.type_id, None)
+    gc.collect()
+    try:
+        until(lambda: not lib.cdv_kept(), lambda: f"that nothing is kept: {lib.cdv_kept()}")
+        until(
+            lambda: lib.cdv_retry_loans() or faults or not world.lent,
+            lambda: f"that nothing is lent: {len(world.lent)}",
+        )
+        until(
+            lambda: faults or lib.cdv_live_arrays() <= before,
+            lambda: f"that arrays are given back: {lib.cdv_live_arrays()}, {before} before",
+        )
+    except AssertionError as e:
+        raise Failed(e) from e
+    world.check(faults)
+
+
+def part(world, seed, seconds, threads, faults):
+    """So many seconds of work by so many threads; then everything is read back and given back."""
+    before = lib.cdv_live_arrays()
+    world.stop, failures = threading.Event(), []
+
+    def fail(error, doing=""):
+        failures.append((error, doing))
+        world.stop.set()
+
+    world.fail = fail
+    workers = [Worker(world, seed, i) for i in range(threads)]
+    for w in workers:
+        w.start()
+    rng, end = random.Random(seed), time.monotonic() + seconds
+    while time.monotonic() < end and not world.stop.is_set():
+        world.disturb(rng)
+        if faults:
+            world.storm(rng)
+    world.stop.set()
+    world.calm()
+    for w in workers:
+        w.join()
+    for error, doing in failures:
+        print(f"FAILED while doing {doing}:")
+        traceback.print_exception(error)
+    if failures:
+        return False
+    for w in workers:
+        while w.items:
+            w.compare(*w.items.pop())
+    totals = [sum(getattr(w, n) for w in workers) for n in ("done", "checked", "refused")]
+    name = world.family + (", faults" if faults else "")
+    print(f"{name}: {totals[0]} operations, {totals[1]} arrays verified, {totals[2]} refused")
+    del workers, w
+    leaks(world, before, faults)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("family", choices=TYPES)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--calm", action="store_true", help="no faults")
+    parser.add_argument("--build", type=pathlib.Path, default=None, help="where the stand-in is built")
+    options = parser.parse_args()
+    seed = int.from_bytes(os.urandom(3), "big") if options.seed is None else options.seed
+    print(f"{options.family}: {options.seconds:g} s, seed {seed}", flush=True)
+    faulthandler.dump_traceback_later(options.seconds + 90, exit=True)
+    world = OpenCL() if options.family == "opencl" else Standin(options.family, options.build or HERE / "build")
+    faults = world.faults and not options.calm
+    good = False
+    try:
+        good = part(world, seed, options.seconds / (2 if faults else 1), options.threads, False)
+        good = good and (not faults or part(world, seed + 1, options.seconds / 2, options.threads, True))
+    except Exception:
+        traceback.print_exc()
+        good = False
+    if not good:
+        print(f"again: --seed {seed}")
+        os._exit(1)  # threads may be stuck
+    world.close()
+    faulthandler.cancel_dump_traceback_later()
+
+
+if __name__ == "__main__":
+    main()
