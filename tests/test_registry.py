@@ -456,3 +456,16 @@ print(cdevice.asarray([1]).to_pylist(), type(cdevice.asarray([1])) is cdevice.De
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "[1] True\n"), done.stderr
+
+
+def test_a_table_that_ends_inside_a_member_is_taken_without_that_member():
+    backend = FakeBackend(44, "short")
+    good = ffi.cast("cdevice_backend *", backend.__cdevice_backend__())
+    table = ffi.new("cdevice_backend *", good[0])
+    table.struct_size = ffi.offsetof("cdevice_backend", "stream_wait_host") + 4
+    table.capabilities = 0
+    lib.cdv_register(table, 0)
+    slot = lib.cdv_backend_for(44)
+    assert slot.event_record != ffi.NULL and slot.stream_wait_host not in (ffi.NULL, good.stream_wait_host)
+    assert int(ffi.cast("uintptr_t", slot.stream_wait_host)) >> 32 == int(ffi.cast("uintptr_t", slot.stop)) >> 32
+    cdevice.unregister_backend(44)

@@ -236,7 +236,8 @@ int cdv_register(const cdevice_backend *b, int replace) {
   if (r) return r;
   struct cdv_slot *slot = calloc(1, sizeof *slot);
   if (!slot) return cdv_fail_memory(sizeof *slot, "a backend");
-  memcpy(&slot->table, b, b->struct_size < sizeof *b ? b->struct_size : sizeof *b);
+  size_t size = b->struct_size / sizeof(void *) * sizeof(void *); /* whole members: a cut one would be called */
+  memcpy(&slot->table, b, size < sizeof *b ? size : sizeof *b);
   r = check_members(&slot->table);
   if (r) {
     free(slot);
