@@ -84,7 +84,7 @@ def _encode_metadata(metadata):
     out = [struct.pack("=i", len(metadata))]
     for pair in metadata.items():
         for part in pair:
-            part = part.encode() if isinstance(part, str) else bytes(part)
+            part = part.encode() if isinstance(part, str) else bytes(memoryview(part))  # no number of zeros
             out += [struct.pack("=i", len(part)), part]
     return b"".join(out)
 

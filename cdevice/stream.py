@@ -5,6 +5,7 @@ from itertools import chain
 from ._ext import _native, as_address
 from .array import DeviceArray
 from .convert import asarray
+from .errors import Error
 from .schema import asschema
 
 
@@ -74,10 +75,13 @@ class DeviceArrayStream(_native.Stream):
             return "<cdevice.DeviceArrayStream closed>"
         from ._device import type_name
 
-        return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+        try:
+            return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+        except (RuntimeError, ValueError):  # a thread is inside, or has closed it just now
+            return "<cdevice.DeviceArrayStream in use>"
 
 
-_native.set_stream_class(DeviceArrayStream)
+_native.set_stream_class(DeviceArrayStream, Error)
 
 
 def import_stream_from_c(address, *, validate="structure"):

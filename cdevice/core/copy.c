@@ -868,9 +868,11 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
     r = transfer(p, b);
   }
   if (r && b) {
-    struct cdv_error saved = *cdv_error_last(); /* giving memory back must not hide it */
+    struct cdv_kept_error saved;
+    cdv_error_keep(&saved); /* giving memory back must not hide it */
     cdv_array_unref(b);
-    *cdv_error_last() = saved;
+    cdv_error_back(&saved);
+    cdv_error_drop(&saved);
   } else if (r) {
     arena_free(p->arena);
   } else {
