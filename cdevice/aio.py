@@ -392,7 +392,7 @@ class Production:
                         part.close()
                 except BaseException as e:
                     error = error or e
-            self._items = None
+            self._items = self._pull = None
         finally:
             with self._lock:
                 self.ended, self.code, self._error = _ENDINGS[ending], code, error
@@ -425,7 +425,8 @@ class Production:
 
     def _array_of(self, item):
         if _is_pair(item):
-            return asarray(item[0], schema=self._schema), _encode_metadata(item[1])
+            array, metadata = asarray(item[0], schema=self._schema), _encode_metadata(item[1])
+            return array if metadata is None else (array, metadata)
         return asarray(item, schema=self._schema)
 
     def _items_of(self, source):
@@ -462,8 +463,9 @@ class Production:
     def cancel(self):
         """Ends it soon: the consumer gets ``on_error`` with ECANCELED.  Any thread; does not wait."""
         lib.cdv_production_stop(self._pointer)
-        if self._pull is not None:
-            self._pull.interrupt()
+        pull = self._pull
+        if pull is not None:
+            pull.interrupt()
 
     @property
     def done(self):

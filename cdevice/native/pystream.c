@@ -111,6 +111,14 @@ static int look_up_signals(void) {
   return r;
 }
 
+/* An exception that somebody below has dealt with is kept no longer. */
+static void forget_cause(void) {
+  struct cdv_shared *shared = cdv_error_last()->cause ? cdv_error_forget() : NULL;
+  if (!shared) return;
+  cdv_shared_unref(shared);
+  drain();
+}
+
 /* What a Python source raised, as it was; anything else as this package's. */
 static PyObject *raise_as_it_was(void) {
   PyObject *cause = cdv_error_last()->raised ? take_cause() : NULL;
@@ -245,6 +253,7 @@ static PyObject *t_next(PyObject *self) {
     asking++;
     Py_BEGIN_ALLOW_THREADS r = cdv_stream_next(s, &a);
     Py_END_ALLOW_THREADS asking--;
+    if (!r && !asking) forget_cause();
   }
   give_back(o);
   if (!r) return a ? wrap_array(a) : NULL;
