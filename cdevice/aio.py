@@ -561,7 +561,11 @@ class _Answer:
 
     def get(self):
         if self._error is not None:
-            raise self._error
+            error, self._error = self._error, None
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
         if self._item is None:
             raise StopIteration
         return self._item[0]

@@ -370,6 +370,14 @@ static void set_bell(struct cdv_consumer *c, int descriptor, int armed) {
   pthread_mutex_unlock(&c->lock);
 }
 
+int cdv_consumer_armed(struct cdv_consumer *c) {
+  int n = 0;
+  pthread_mutex_lock(&c->lock);
+  for (struct bell *b = c->bells; b; b = b->next) n += b->armed;
+  pthread_mutex_unlock(&c->lock);
+  return n;
+}
+
 int cdv_consumer_arm(struct cdv_consumer *c, int descriptor, int schema, int released) {
   uint64_t old;
   if (stranded(c)) return -1;

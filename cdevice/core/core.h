@@ -143,6 +143,7 @@ int cdv_consumer_bell(struct cdv_consumer *c);
 /* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: that descriptor will tell; -1:
  * nothing will ever come, see cdv_consumer_error. */
 int cdv_consumer_arm(struct cdv_consumer *c, int bell, int schema, int released);
+int cdv_consumer_armed(struct cdv_consumer *c); /* descriptors that will tell (tests) */
 /* Cancels the producer, drops what waits.  Idempotent, any thread; waits for a call of cdv_consumer_take to leave the
  * queue, never for the producer. */
 void cdv_consumer_close(struct cdv_consumer *c);

@@ -260,6 +260,7 @@ static void end(struct cdv_production *p, int ending) {
     h->on_error(h, p->code, p->error.error.message, NULL);
   }
   if (ending == CDV_CANCELLED) p->code = 0;
+  if (ending != CDV_FAILED) cdv_error_drop(&p->error); /* what a source raised when it was interrupted */
   close_source(p); /* before release: who waits for that finds everything given back */
   h->release(h);
   pthread_mutex_lock(&p->lock);
