@@ -405,14 +405,15 @@ class Production:
         from .interop.frames import stream_method
         from .stream import asstream
 
+        ahead = 2
         if isinstance(source, Consumer):
             made = self._stream_of_consumer(source)
         elif stream_method(source) is not None or hasattr(source, "__arrow_c_array__"):
             made = asstream(source, schema=self._schema)
         else:
-            made = self._stream_of_items(source)
+            made, ahead = self._stream_of_items(source), 0  # else what has come would wait for what has not
         device, stream = self._to
-        return made if device is None else made.to(device, stream=stream)
+        return made if device is None else made.to(device, stream=stream, prefetch=ahead)
 
     def _stream_of_consumer(self, consumer):
         from .stream import asstream

@@ -597,6 +597,17 @@ def test_the_metadata_of_arrays_comes_along_to_a_device():
     run(main)
 
 
+def test_what_has_come_does_not_wait_for_what_has_not_on_its_way_to_a_device():
+    async def main():
+        consumer, n = aio.iterate(sleeping(asyncio), device="cpu"), 0
+        async for a in consumer:
+            n += value(a)
+            break
+        assert n == 1
+
+    run(main)
+
+
 # ---- Ctrl-C ----
 INTERRUPTED = """
 import cdevice, signal, threading, sys, os

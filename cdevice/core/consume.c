@@ -400,11 +400,11 @@ int cdv_consumer_error(struct cdv_consumer *c) {
   if (!(atomic_load(&c->state) & CDV_FAULT)) return 0;
   pthread_mutex_lock(&c->lock);
   cdv_error_back(&c->error);
+  cdv_error_drop(&c->error); /* its cause is given out once: it may hold whoever holds this consumer */
   pthread_mutex_unlock(&c->lock);
   return as_error(cdv_error_last()->code);
 }
 
-/* An exception may hold whoever holds this consumer. */
 static void forget_cause(struct cdv_consumer *c) {
   if (!(atomic_load(&c->state) & CDV_FAULT)) return;
   pthread_mutex_lock(&c->lock);
