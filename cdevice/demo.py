@@ -147,6 +147,8 @@ def same_values(pa, a, b):
     inner = _inside(pa, a), _inside(pa, b)
     if None not in inner:
         return len(inner[0]) == len(inner[1]) and all(same_values(pa, x, y) for x, y in zip(*inner))
+    if not a.type.num_fields:
+        return False
     try:
         # What is left: a NaN in a union or behind run ends; the text of a NaN equals itself.
         return repr(a.to_pylist()) == repr(b.to_pylist())
@@ -192,9 +194,16 @@ def difference(pa, want, got):
             continue
         for row in range(len(a)):
             if not same_values(pa, a.slice(row, 1), b.slice(row, 1)):
-                return f"column {field.name}, row {row}: {a[row]} came back as {b[row]}"
+                return f"column {field.name}, row {row}: {shown(a[row])} came back as {shown(b[row])}"
         return f"column {field.name} came back different"
     return None
+
+
+def shown(scalar):
+    try:
+        return str(scalar)
+    except (ValueError, OverflowError):
+        return "what Python cannot show"
 
 
 def event_state(arr):

@@ -816,3 +816,28 @@ def test_demand_without_end_and_then_more_is_demand_without_end():
     h = Handler(request=2**63 - 1)
     assert aio.produce(numbers(5), h.struct).join(30) == "finished"
     assert h.calls == ["schema"] + ["task"] * 5 + ["end", "release"]
+
+
+# ---- what travels ----
+def test_a_pickled_array_of_a_device_that_is_missing_can_be_loaded_elsewhere():
+    import pickle
+
+    from cdevice.pickling import arriving_on
+
+    backend = FakeBackend(5303, "faraway")
+    cdevice.register_backend(backend)
+    try:
+        data = pickle.dumps(cdevice.asarray([1, 2, 3]).to("faraway"))
+    finally:
+        unregister(backend)
+    with pytest.raises(cdevice.BackendUnavailable, match="was on faraway:0.*arriving_on"):
+        pickle.loads(data)
+    with arriving_on("cpu"):
+        assert pickle.loads(data).to_pylist() == [1, 2, 3]
+    with pytest.raises(cdevice.BackendUnavailable):
+        pickle.loads(data)
+
+
+def test_a_private_format_of_polars_is_named():
+    with pytest.raises(cdevice.Error, match="a private type of polars"):
+        cdevice.Schema.make("_pli128")

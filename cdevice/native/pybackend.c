@@ -414,8 +414,10 @@ static int load_for_core(int32_t device_type) {
   int r = 0;
   if (!done) {
     char text[1024];
-    Py_XDECREF(take_exception(text, sizeof text));
+    PyObject *raised = take_exception(text, sizeof text);
     r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", strstr(text, ": ") ? strstr(text, ": ") + 2 : text);
+    if (is_urgent(raised)) cdv_error_because(share_exception(raised), 1);
+    Py_XDECREF(raised);
   }
   Py_XDECREF(done);
   PyErr_Restore(type, value, traceback);
