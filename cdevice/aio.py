@@ -540,7 +540,7 @@ class Production:
 
 # ---- async sources ----
 class _Answer:
-    """What a task of an event loop hands to the thread that waits for it: exactly one of an item, the end, a failure."""
+    """What a task of an event loop hands to the thread that waits for it: one of an item, the end, a failure."""
 
     def __init__(self):
         self._ready = threading.Event()

@@ -330,7 +330,7 @@ def run(args):
         what = f"{args.file} ({what})"
     zero = next((name for name in names_inside(table.schema) if "\0" in name), None)
     if zero is not None:
-        print(f"\nthe name {zero!r} has a zero byte, where names end in the Arrow C interface: rename it", file=sys.stderr)
+        print(f"\nthe name {zero!r} has a zero byte, where names end in the C interface: rename it", file=sys.stderr)
         return USAGE
     if args.rows:
         table = table.slice(0, args.rows)

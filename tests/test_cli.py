@@ -169,7 +169,8 @@ def test_demo_compares_nans_at_any_depth_beside_what_python_cannot_say():
         [{"f": nan, "t": 2**61, "l": [{"d": nan}]}, *rows[1:]],
     ):
         assert not demo.same_values(pa, a, pa.array(other, kind))
-    maps = [pa.array([[("k", x)], None, [("a", 1.0), ("b", nan)]], pa.map_(pa.string(), pa.float64())) for x in (nan, 2.0)]
+    kind = pa.map_(pa.string(), pa.float64())
+    maps = [pa.array([[("k", x)], None, [("a", 1.0), ("b", nan)]], kind) for x in (nan, 2.0)]
     assert demo.same_values(pa, maps[0], maps[0].take(pa.array([0, 1, 2]))) and not demo.same_values(pa, *maps)
 
 

@@ -35,8 +35,7 @@ def nothing_stays():
 
 
 def raising(error, after=0):
-    for a in numbers(after):
-        yield a
+    yield from numbers(after)
     raise error
 
 
@@ -117,6 +116,31 @@ def test_no_item_is_taken_for_the_end():
             async for a in aio.iterate(source()):
                 got.append(value(a))
         assert got == [1]
+
+    run(main)
+
+
+def test_an_item_that_comes_just_when_a_look_at_the_clock_is_due_is_not_lost(monkeypatch):
+    monkeypatch.setattr(aio, "_SLICE", 1e-5)
+
+    async def source():
+        for a in numbers(300):
+            await asyncio.sleep(0)
+            yield a
+
+    async def late():
+        yield cdevice.asarray([0])
+        raise TimeoutError("the source's own")
+
+    async def main():
+        assert [value(a) async for a in aio.iterate(source())] == list(range(300))
+        consumer = aio.consume()
+        production = aio.produce(late(), consumer)
+        with pytest.raises(cdevice.StreamError, match="the source's own"):
+            async for _ in consumer:
+                pass
+        with pytest.raises(TimeoutError, match="the source's own"):
+            await production
 
     run(main)
 
@@ -759,7 +783,8 @@ def test_a_reader_with_a_stream_over_its_own_generator_is_freed():
         def batches(self):
             yield from numbers(5)
 
-    for wrap in (lambda s: s, lambda s: s.to("cpu", prefetch=0), lambda s: s.to("cpu"), lambda s: cdevice.asstream(Once(s))):
+    ahead = [lambda s, n=n: s.to("cpu", prefetch=n) for n in (0, 2)]
+    for wrap in (lambda s: s, *ahead, lambda s: cdevice.asstream(Once(s))):
         reader = Reader(wrap)
         next(reader.stream)
         gone = weakref.ref(reader)

@@ -44,7 +44,7 @@ struct cdv_consumer {
   char *metadata;
   atomic_int faulty; /* error is being or was written, by whoever came first */
   struct cdv_kept_error error;
-  atomic_int told; /* the error was raised; afterwards the stream is at its end */
+  atomic_int told;            /* the error was raised; afterwards the stream is at its end */
   atomic_int sleepers, armed; /* armed: some bell is */
   pthread_mutex_t lock;
   pthread_cond_t changed;

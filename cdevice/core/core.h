@@ -222,7 +222,7 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
 int cdv_fail_memory(int64_t nbytes, const char *what);
 /* An exception of Python is behind this thread's last error, until its next one.  owns: takes the share over. */
 void cdv_error_because(struct cdv_shared *exception, int urgent);
-struct cdv_shared *cdv_error_cause(void); /* borrowed; NULL: none */
+struct cdv_shared *cdv_error_cause(void);  /* borrowed; NULL: none */
 struct cdv_shared *cdv_error_forget(void); /* moves it out */
 /* The same for what a backend reports in err, once that becomes this thread's error.  owns. */
 void cdv_error_lend(const cdevice_error *err, struct cdv_shared *exception, int urgent);
@@ -356,7 +356,7 @@ struct cdv_array {
 };
 /* An owner that several arrays keep.  owns: on success *out has it, counted once. */
 int cdv_share(struct cdv_owner owner, struct cdv_shared **out);
-void *cdv_shared_owner(struct cdv_shared *shared); /* owner.owner */
+void *cdv_shared_owner(struct cdv_shared *shared);            /* owner.owner */
 struct cdv_shared *cdv_shared_ref(struct cdv_shared *shared); /* NULL is legal, here and in the next one */
 void cdv_shared_unref(struct cdv_shared *shared);
 /* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */

@@ -50,9 +50,7 @@ void cdv_error_because(struct cdv_shared *exception, int urgent) {
   slot.urgent = exception && urgent;
 }
 
-struct cdv_shared *cdv_error_cause(void) {
-  return slot.cause && slot.cause == cause.number ? cause.exception : NULL;
-}
+struct cdv_shared *cdv_error_cause(void) { return slot.cause && slot.cause == cause.number ? cause.exception : NULL; }
 
 struct cdv_shared *cdv_error_forget(void) {
   struct cdv_shared *out = cdv_error_cause();

@@ -154,9 +154,7 @@ static void release(struct exported *e) {
   if (atomic_exchange(&e->use, GONE) != BUSY) drop(e);
 }
 
-static const char *last_error(struct exported *e) {
-  return refused == e ? in_use : e->message[0] ? e->message : NULL;
-}
+static const char *last_error(struct exported *e) { return refused == e ? in_use : e->message[0] ? e->message : NULL; }
 
 static int get_schema(struct exported *e, struct ArrowSchema *out) {
   out->release = NULL;
@@ -187,9 +185,7 @@ static int device_get_schema(struct ArrowDeviceArrayStream *self, struct ArrowSc
 static int device_get_next(struct ArrowDeviceArrayStream *self, struct ArrowDeviceArray *out) {
   return get_next(self->private_data, out, false);
 }
-static const char *device_get_last_error(struct ArrowDeviceArrayStream *self) {
-  return last_error(self->private_data);
-}
+static const char *device_get_last_error(struct ArrowDeviceArrayStream *self) { return last_error(self->private_data); }
 static void device_release(struct ArrowDeviceArrayStream *self) {
   self->release = NULL;
   release(self->private_data);
@@ -207,9 +203,7 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
     out->release = NULL;
   return r;
 }
-static const char *plain_get_last_error(struct ArrowArrayStream *self) {
-  return last_error(self->private_data);
-}
+static const char *plain_get_last_error(struct ArrowArrayStream *self) { return last_error(self->private_data); }
 static void plain_release(struct ArrowArrayStream *self) {
   self->release = NULL;
   release(self->private_data);

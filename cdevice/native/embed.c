@@ -38,7 +38,8 @@ static int in_subinterpreter(void) {
 #else
   PyThreadState *t = _PyThreadState_UncheckedGet();
 #endif
-  return t && t->thread_id == PyThread_get_thread_ident() && PyThreadState_GetInterpreter(t) != PyInterpreterState_Main();
+  return t && t->thread_id == PyThread_get_thread_ident() &&
+         PyThreadState_GetInterpreter(t) != PyInterpreterState_Main();
 }
 
 __attribute__((constructor)) static void init_lock(void) {
@@ -131,7 +132,8 @@ static const struct cdevice_api *boot(void) {
   }
   if (!Py_IsInitialized() && start_python()) return NULL;
   static int noticed;
-  if (!noticed) noticed = !Py_AtExit(python_ended); /* where there is no room for it, a second Python fails less clearly */
+  if (!noticed)
+    noticed = !Py_AtExit(python_ended); /* where there is no room for it, a second Python fails less clearly */
   if (!cffi_is_there()) return NULL;
   if (cffi_start_python()) {
     snprintf(error_text, sizeof error_text, "cffi does not start its embedding, see stderr");
@@ -150,7 +152,8 @@ static const struct cdevice_api *boot(void) {
 
 static const struct cdevice_api *start(void) {
   if (in_subinterpreter()) {
-    snprintf(error_text, sizeof error_text, "called with the GIL of a sub-interpreter: the package lives in the main one");
+    snprintf(error_text, sizeof error_text,
+             "called with the GIL of a sub-interpreter: the package lives in the main one");
     return NULL;
   }
   /* a thread that holds the GIL must not wait for the lock: its owner may be waiting for the GIL */

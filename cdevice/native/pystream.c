@@ -261,13 +261,13 @@ static PyObject *t_next(PyObject *self) {
 }
 
 /* What a source gives back may wait for threads that need the GIL, and may run Python code. */
-#define WHILE_DYING(statement)       \
-  do {                               \
-    PyObject *t, *v, *b;             \
-    PyErr_Fetch(&t, &v, &b);         \
+#define WHILE_DYING(statement)        \
+  do {                                \
+    PyObject *t, *v, *b;              \
+    PyErr_Fetch(&t, &v, &b);          \
     Py_BEGIN_ALLOW_THREADS statement; \
-    Py_END_ALLOW_THREADS drain();    \
-    PyErr_Restore(t, v, b);          \
+    Py_END_ALLOW_THREADS drain();     \
+    PyErr_Restore(t, v, b);           \
   } while (0)
 
 static void free_device_stream_capsule(PyObject *c) {
@@ -488,14 +488,9 @@ static PyGetSetDef t_getset[] = {{"device_type_id", t_get_device_type_id, NULL, 
                                  {"_schema", t_get_schema, NULL, NULL, NULL},
                                  {"closed", t_get_closed, NULL, "True after close() and after handing on.", NULL},
                                  {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot t_slots[] = {{Py_tp_new, t_no_constructor},
-                                {Py_tp_dealloc, t_dealloc},
-                                {Py_tp_traverse, t_traverse},
-                                {Py_tp_clear, t_clear},
-                                {Py_tp_iter, PyObject_SelfIter},
-                                {Py_tp_iternext, t_next},
-                                {Py_tp_methods, t_methods},
-                                {Py_tp_getset, t_getset},
-                                {0, NULL}};
+static PyType_Slot t_slots[] = {
+    {Py_tp_new, t_no_constructor}, {Py_tp_dealloc, t_dealloc},      {Py_tp_traverse, t_traverse},
+    {Py_tp_clear, t_clear},        {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, t_next},
+    {Py_tp_methods, t_methods},    {Py_tp_getset, t_getset},        {0, NULL}};
 static PyType_Spec t_spec = {"cdevice._native.Stream", sizeof(StreamObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, t_slots};

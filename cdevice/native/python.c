@@ -122,7 +122,7 @@ static PyObject *take_exception(char *text, size_t size) {
 }
 
 static PyObject *raise_last(void) {
-  if (PyErr_Occurred()) return NULL; /* a backend in Python raised: that is the better message */
+  if (PyErr_Occurred()) return NULL;      /* a backend in Python raised: that is the better message */
   struct cdv_error e = *cdv_error_last(); /* what runs from here on may leave another one */
   PyObject *cause = take_cause(), *x = NULL;
   if (cause && e.urgent) { /* KeyboardInterrupt and SystemExit: nobody may take them for something else */

@@ -50,11 +50,17 @@ class Unspeakable(Exception):
 
 
 def errors(rnd):
-    return rnd.choice(
-        [Boom("boom"), Boom(), Boom("ü" * 900), Boom("\udcff"), Unspeakable(), OSError(11, "again"), OSError(2**32, "wraps"),
-         OSError("E1", "text"), ValueError("no"), MemoryError("none"), TimeoutError("late"), StopAsyncIteration("odd"),
-         NotImplementedError(), cdevice.StreamError("inner")]  # fmt: skip
-    )
+    texts = [
+        Boom("boom"),
+        Boom(),
+        Boom("ü" * 900),
+        Boom("\udcff"),
+        Unspeakable(),
+        ValueError("no"),
+        MemoryError("none"),
+    ]
+    codes = [OSError(11, "again"), OSError(2**32, "wraps"), OSError("E1", "text"), cdevice.StreamError("inner")]
+    return rnd.choice(texts + codes + [TimeoutError("late"), StopAsyncIteration("odd"), NotImplementedError()])
 
 
 def array(i):
@@ -207,7 +213,8 @@ class Source:
 
     def __repr__(self):
         words = "async " * self.asynchronous + "dirty " * self.dirty
-        return f"{words}source of {self.n}, then {self.ending}" + f" {type(self.error).__name__}" * (self.ending == "raise")
+        how = f"raise {type(self.error).__name__}" if self.ending == "raise" else self.ending
+        return f"{words}source of {self.n}, then {how}"
 
     def item(self, i):
         return (array(i), {"n": str(i)}) if self.metadata else array(i)
@@ -490,14 +497,14 @@ def main(seconds, seed):
     rounds, end, log = 0, time.monotonic() + seconds, []
     while time.monotonic() < end:
         faulthandler.dump_traceback_later(HANG, exit=True)
-        print_at_hang = threading.Timer(HANG - 2, lambda: print(f"hangs: round seed {seed}", *log, sep="\n  ", flush=True))
-        print_at_hang.daemon = True
-        print_at_hang.start()
+        watchdog = threading.Timer(HANG - 2, print, [f"hangs: round seed {seed}", log], {"flush": True})
+        watchdog.daemon = True
+        watchdog.start()
         try:
             one_round(seed, log)
         except BaseException as e:
             faulthandler.cancel_dump_traceback_later()
-            while isinstance(e, BaseExceptionGroup if sys.version_info >= (3, 11) else ()):
+            while hasattr(e, "exceptions"):  # a group
                 e = e.exceptions[0]
             print(f"streams: round {rounds + 1}, seed {seed}: {type(e).__name__}: {e}")
             if not isinstance(e, Finding):
@@ -506,7 +513,7 @@ def main(seconds, seed):
                 traceback.print_exception(type(e), e, e.__traceback__)
             return 1
         finally:
-            print_at_hang.cancel()
+            watchdog.cancel()
         rounds += 1
         seed += 1
     faulthandler.cancel_dump_traceback_later()
