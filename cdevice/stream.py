@@ -15,7 +15,8 @@ class DeviceArrayStream(_native.Stream):
     Comes from :func:`cdevice.asstream`.  Used once, by one thread at a time (another gets RuntimeError).  Its schema
     is known before the first array; arrays outlive it.  ``device_type_id``, ``closed``, ``close()`` and the Arrow
     PyCapsule methods are implemented in C.  What goes wrong at the source is raised as StreamError with the producer's
-    text, what a Python source raised as it was; after an error every call fails.
+    text, what a Python source raised as it was; after an error every call fails.  Ctrl-C ends a wait and loses nothing:
+    the next call goes on.
     """
 
     __slots__ = ("__weakref__",)
