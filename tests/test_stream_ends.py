@@ -636,6 +636,7 @@ def test_what_has_come_does_not_wait_for_what_has_not_on_its_way_to_a_device():
 INTERRUPTED = """
 import cdevice, signal, threading, sys, os
 from cdevice import aio
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, by a shell that runs this behind it
 hold, waiting = threading.Event(), threading.Event()
 def source():
     yield cdevice.asarray([1])
