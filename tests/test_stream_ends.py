@@ -58,10 +58,14 @@ def on_both(main):
     trio.run(limited)
 
 
+async def forever(loop):
+    await (asyncio.Event().wait() if loop is asyncio else loop.sleep_forever())
+
+
 async def sleeping(loop, ended=None):
     try:
         yield cdevice.asarray([1])
-        await loop.sleep(1e6)
+        await forever(loop)
         yield cdevice.asarray([2])
     finally:
         if ended is not None:
@@ -70,7 +74,7 @@ async def sleeping(loop, ended=None):
 
 async def settled(loop, condition):
     while not condition():
-        await loop.sleep(0.001)
+        await loop.sleep(0)
 
 
 def child(code, *args):
@@ -85,7 +89,7 @@ def child(code, *args):
 def test_a_source_that_is_cancelled_from_inside_does_not_end_as_if_it_were_complete():
     async def source():
         yield cdevice.asarray([1])
-        inner = asyncio.ensure_future(asyncio.sleep(60))
+        inner = asyncio.ensure_future(asyncio.Event().wait())
         asyncio.get_running_loop().call_soon(inner.cancel)
         await inner
         yield cdevice.asarray([2])
@@ -357,7 +361,7 @@ def test_leaving_the_outer_end_of_a_chain_ends_its_source(kind):
 
     async def silent(loop):
         try:
-            await loop.sleep(1e6)
+            await forever(loop)
             yield cdevice.asarray([1])
         finally:
             ended.append(1)
@@ -473,7 +477,7 @@ def test_waiters_of_two_event_loops_are_all_woken():
         thread.start()
         item = asyncio.ensure_future(anext(aiter(consumer)))
         while lib.cdv_consumer_armed(consumer._pointer) < 2:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         go.set()
         assert value(await item) == 1
         await asyncio.to_thread(thread.join)

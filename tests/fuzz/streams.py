@@ -10,6 +10,7 @@ Prints one line; exits with 1 on a finding.  A round begins with the seed that i
 import asyncio
 import faulthandler
 import gc
+import os
 import random
 import sys
 import threading
@@ -81,7 +82,7 @@ class Threads:
         return f(*arguments)
 
     async def pause(self):
-        time.sleep(0)
+        os.sched_yield()
 
     def run(self, jobs):
         def one(job):
@@ -110,7 +111,7 @@ class Asyncio:
         await asyncio.Event().wait()
 
     async def cancel_inside(self):
-        task = asyncio.ensure_future(asyncio.sleep(60))
+        task = asyncio.ensure_future(asyncio.Event().wait())
         asyncio.get_running_loop().call_soon(task.cancel)
         await task
 
@@ -232,7 +233,7 @@ class Source:
         try:
             for i in range(self.n):
                 if self.rnd.random() < 0.2:
-                    time.sleep(0)
+                    os.sched_yield()
                 yield self.item(i)
             if self.ending == "raise":
                 raise self.error
@@ -469,7 +470,7 @@ def settled(before, words):
             return
         if time.monotonic() > end:
             raise Finding(f"left (arrays, streams, async): {now}, before {before}; threads {threads}{words}")
-        time.sleep(0.001)
+        threading.Event().wait(0.001)
 
 
 def one_round(seed, log):
