@@ -101,50 +101,50 @@ enum {
 typedef void(CL_CALL *cl_event_callback)(cl_event, cl_int, void *);
 
 /* needed, result, member, symbol, arguments */
-#define OPENCL_FUNCTIONS(X)                                                                                           \
-  X(1, cl_int, GetPlatformIDs, "clGetPlatformIDs", (cl_uint, cl_platform_id *, cl_uint *))                            \
-  X(1, cl_int, GetPlatformInfo, "clGetPlatformInfo", (cl_platform_id, cl_uint, size_t, void *, size_t *))             \
-  X(1, cl_int, GetDeviceIDs, "clGetDeviceIDs", (cl_platform_id, cl_bits, cl_uint, cl_device_id *, cl_uint *))         \
-  X(1, cl_int, GetDeviceInfo, "clGetDeviceInfo", (cl_device_id, cl_uint, size_t, void *, size_t *))                   \
-  X(1, cl_context, CreateContext, "clCreateContext",                                                                  \
-    (const intptr_t *, cl_uint, const cl_device_id *, void *, void *, cl_int *))                                      \
-  X(1, cl_int, ReleaseContext, "clReleaseContext", (cl_context))                                                      \
-  X(1, cl_int, GetContextInfo, "clGetContextInfo", (cl_context, cl_uint, size_t, void *, size_t *))                   \
-  X(0, cl_command_queue, CreateCommandQueue, "clCreateCommandQueue", (cl_context, cl_device_id, cl_bits, cl_int *))   \
-  X(0, cl_command_queue, CreateCommandQueueWithProperties, "clCreateCommandQueueWithProperties",                      \
-    (cl_context, cl_device_id, const cl_ulong *, cl_int *))                                                           \
-  X(1, cl_int, ReleaseCommandQueue, "clReleaseCommandQueue", (cl_command_queue))                                      \
-  X(1, cl_int, GetCommandQueueInfo, "clGetCommandQueueInfo", (cl_command_queue, cl_uint, size_t, void *, size_t *))   \
-  X(1, cl_mem, CreateBuffer, "clCreateBuffer", (cl_context, cl_bits, size_t, void *, cl_int *))                       \
-  X(1, cl_mem, CreateSubBuffer, "clCreateSubBuffer", (cl_mem, cl_bits, cl_uint, const void *, cl_int *))              \
-  X(1, cl_int, RetainMemObject, "clRetainMemObject", (cl_mem))                                                        \
-  X(1, cl_int, ReleaseMemObject, "clReleaseMemObject", (cl_mem))                                                      \
-  X(1, cl_int, GetMemObjectInfo, "clGetMemObjectInfo", (cl_mem, cl_uint, size_t, void *, size_t *))                   \
-  X(1, cl_int, EnqueueReadBuffer, "clEnqueueReadBuffer",                                                              \
-    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))               \
-  X(1, cl_int, EnqueueWriteBuffer, "clEnqueueWriteBuffer",                                                            \
-    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))         \
-  X(1, cl_int, EnqueueCopyBuffer, "clEnqueueCopyBuffer",                                                              \
-    (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))                \
-  X(1, cl_int, EnqueueFillBuffer, "clEnqueueFillBuffer",                                                              \
-    (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))          \
-  X(1, cl_int, EnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList",                                              \
-    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                        \
-  X(1, cl_int, EnqueueBarrierWithWaitList, "clEnqueueBarrierWithWaitList",                                            \
-    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                        \
-  X(1, cl_int, Flush, "clFlush", (cl_command_queue))                                                                  \
-  X(1, cl_int, Finish, "clFinish", (cl_command_queue))                                                                \
-  X(1, cl_int, WaitForEvents, "clWaitForEvents", (cl_uint, const cl_event *))                                         \
-  X(1, cl_int, GetEventInfo, "clGetEventInfo", (cl_event, cl_uint, size_t, void *, size_t *))                         \
-  X(1, cl_event, CreateUserEvent, "clCreateUserEvent", (cl_context, cl_int *))                                        \
-  X(1, cl_int, SetUserEventStatus, "clSetUserEventStatus", (cl_event, cl_int))                                        \
-  X(1, cl_int, RetainEvent, "clRetainEvent", (cl_event))                                                              \
-  X(1, cl_int, ReleaseEvent, "clReleaseEvent", (cl_event))                                                            \
-  X(1, cl_int, SetEventCallback, "clSetEventCallback", (cl_event, cl_int, cl_event_callback, void *))                 \
-  X(0, void *, SVMAlloc, "clSVMAlloc", (cl_context, cl_bits, size_t, cl_uint))                                        \
-  X(0, cl_int, EnqueueSVMMemcpy, "clEnqueueSVMMemcpy",                                                                \
-    (cl_command_queue, cl_bool, void *, const void *, size_t, cl_uint, const cl_event *, cl_event *))                 \
-  X(0, cl_int, EnqueueSVMFree, "clEnqueueSVMFree",                                                                    \
+#define OPENCL_FUNCTIONS(X)                                                                                         \
+  X(1, cl_int, GetPlatformIDs, "clGetPlatformIDs", (cl_uint, cl_platform_id *, cl_uint *))                          \
+  X(1, cl_int, GetPlatformInfo, "clGetPlatformInfo", (cl_platform_id, cl_uint, size_t, void *, size_t *))           \
+  X(1, cl_int, GetDeviceIDs, "clGetDeviceIDs", (cl_platform_id, cl_bits, cl_uint, cl_device_id *, cl_uint *))       \
+  X(1, cl_int, GetDeviceInfo, "clGetDeviceInfo", (cl_device_id, cl_uint, size_t, void *, size_t *))                 \
+  X(1, cl_context, CreateContext, "clCreateContext",                                                                \
+    (const intptr_t *, cl_uint, const cl_device_id *, void *, void *, cl_int *))                                    \
+  X(1, cl_int, ReleaseContext, "clReleaseContext", (cl_context))                                                    \
+  X(1, cl_int, GetContextInfo, "clGetContextInfo", (cl_context, cl_uint, size_t, void *, size_t *))                 \
+  X(0, cl_command_queue, CreateCommandQueue, "clCreateCommandQueue", (cl_context, cl_device_id, cl_bits, cl_int *)) \
+  X(0, cl_command_queue, CreateCommandQueueWithProperties, "clCreateCommandQueueWithProperties",                    \
+    (cl_context, cl_device_id, const cl_ulong *, cl_int *))                                                         \
+  X(1, cl_int, ReleaseCommandQueue, "clReleaseCommandQueue", (cl_command_queue))                                    \
+  X(1, cl_int, GetCommandQueueInfo, "clGetCommandQueueInfo", (cl_command_queue, cl_uint, size_t, void *, size_t *)) \
+  X(1, cl_mem, CreateBuffer, "clCreateBuffer", (cl_context, cl_bits, size_t, void *, cl_int *))                     \
+  X(1, cl_mem, CreateSubBuffer, "clCreateSubBuffer", (cl_mem, cl_bits, cl_uint, const void *, cl_int *))            \
+  X(1, cl_int, RetainMemObject, "clRetainMemObject", (cl_mem))                                                      \
+  X(1, cl_int, ReleaseMemObject, "clReleaseMemObject", (cl_mem))                                                    \
+  X(1, cl_int, GetMemObjectInfo, "clGetMemObjectInfo", (cl_mem, cl_uint, size_t, void *, size_t *))                 \
+  X(1, cl_int, EnqueueReadBuffer, "clEnqueueReadBuffer",                                                            \
+    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))             \
+  X(1, cl_int, EnqueueWriteBuffer, "clEnqueueWriteBuffer",                                                          \
+    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))       \
+  X(1, cl_int, EnqueueCopyBuffer, "clEnqueueCopyBuffer",                                                            \
+    (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))              \
+  X(1, cl_int, EnqueueFillBuffer, "clEnqueueFillBuffer",                                                            \
+    (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))        \
+  X(1, cl_int, EnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList",                                            \
+    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                      \
+  X(1, cl_int, EnqueueBarrierWithWaitList, "clEnqueueBarrierWithWaitList",                                          \
+    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                      \
+  X(1, cl_int, Flush, "clFlush", (cl_command_queue))                                                                \
+  X(1, cl_int, Finish, "clFinish", (cl_command_queue))                                                              \
+  X(1, cl_int, WaitForEvents, "clWaitForEvents", (cl_uint, const cl_event *))                                       \
+  X(1, cl_int, GetEventInfo, "clGetEventInfo", (cl_event, cl_uint, size_t, void *, size_t *))                       \
+  X(1, cl_event, CreateUserEvent, "clCreateUserEvent", (cl_context, cl_int *))                                      \
+  X(1, cl_int, SetUserEventStatus, "clSetUserEventStatus", (cl_event, cl_int))                                      \
+  X(1, cl_int, RetainEvent, "clRetainEvent", (cl_event))                                                            \
+  X(1, cl_int, ReleaseEvent, "clReleaseEvent", (cl_event))                                                          \
+  X(1, cl_int, SetEventCallback, "clSetEventCallback", (cl_event, cl_int, cl_event_callback, void *))               \
+  X(0, void *, SVMAlloc, "clSVMAlloc", (cl_context, cl_bits, size_t, cl_uint))                                      \
+  X(0, cl_int, EnqueueSVMMemcpy, "clEnqueueSVMMemcpy",                                                              \
+    (cl_command_queue, cl_bool, void *, const void *, size_t, cl_uint, const cl_event *, cl_event *))               \
+  X(0, cl_int, EnqueueSVMFree, "clEnqueueSVMFree",                                                                  \
     (cl_command_queue, cl_uint, void **, void *, void *, cl_uint, const cl_event *, cl_event *))
 
 static struct {
@@ -180,8 +180,8 @@ typedef struct cl_state {
 
 static cl_state state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-#define INSTALL                                                                                                       \
-  "install an OpenCL runtime, for instance `apt-get install pocl-opencl-icd` (CPU) or the GPU vendor's, and a "       \
+#define INSTALL                                                                                                 \
+  "install an OpenCL runtime, for instance `apt-get install pocl-opencl-icd` (CPU) or the GPU vendor's, and a " \
   "loader (`apt-get install ocl-icd-libopencl1` or `pip install pyopencl`)"
 
 /* Errors. */
@@ -496,8 +496,8 @@ static void *watch(void *arg) {
   cl_int status = CL_COMPLETE, code;
   free(arg);
   code = cl.WaitForEvents(1, &job.event);
-  if (code && (cl.GetEventInfo(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ||
-               status >= 0))
+  if (code &&
+      (cl.GetEventInfo(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) || status >= 0))
     status = code;
   job.fn(job.event, status, job.arg);
   hold(job.event);
@@ -702,8 +702,7 @@ static int check_work(const cl_work *work, const cl_lane *lane, int64_t *foreign
     if (!copy->nbytes) continue;
     if ((work->kind == CDEVICE_COPY_H2D && !copy->src) || (work->kind == CDEVICE_COPY_D2H && !copy->dst))
       return fail(err, CL_INVALID_HOST_PTR, "copy from or to NULL");
-    if (from_buffer)
-      result = check_side((cl_mem)copy->src, copy->src_offset, copy->nbytes, "source", i, &src, err);
+    if (from_buffer) result = check_side((cl_mem)copy->src, copy->src_offset, copy->nbytes, "source", i, &src, err);
     if (!result && to_buffer)
       result = check_side(copy->dst, copy->dst_offset, copy->nbytes, "destination", i, &dst, err);
     if (result) return result;
@@ -785,8 +784,8 @@ static int enqueue_foreign(const cl_work *work, const cl_lane *lane, cl_context 
     if (!result) {
       code = cl.EnqueueMarkerWithWaitList(queue, 0, NULL, &after);
       if (!code) code = cl.Flush(queue);
-      result = code ? fail(err, code, "clEnqueueMarkerWithWaitList")
-                    : follow(lane->queue, lane->context, after, 1, err);
+      result =
+          code ? fail(err, code, "clEnqueueMarkerWithWaitList") : follow(lane->queue, lane->context, after, 1, err);
       if (result) drain(queue);
     }
   }
@@ -807,8 +806,7 @@ static int do_work(const cl_work *work, void *stream, cdevice_error *err) {
   result = lane_of(device_of(work, &work->copies[0]), stream, &lane, err);
   if (!result) result = check_work(work, &lane, &foreign, err);
   if (result) return result;
-  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
-    return fail(err, code, "clEnqueueBarrierWithWaitList");
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL))) return fail(err, code, "clEnqueueBarrierWithWaitList");
   if (!foreign) return enqueue_all(work, lane.queue, lane.context, 0, err);
 
   done = malloc((size_t)foreign * sizeof *done); /* contexts served; the lane's own comes first */
@@ -923,7 +921,7 @@ static void tell_home(void) {
   if (slash) {
     *slash = 0;
     slash = strrchr(path, '/');
-    if (slash && !strcmp(slash, "/.libs")) *slash = 0;              /* pyopencl/.libs */
+    if (slash && !strcmp(slash, "/.libs")) *slash = 0;           /* pyopencl/.libs */
     if (slash && !strcmp(slash, "/pyopencl.libs")) slash[9] = 0; /* beside pyopencl */
     setenv(variable, path, 0);
   }
@@ -1110,8 +1108,7 @@ static int opencl_view(void *self, const cdevice_block *whole, int64_t offset, i
   return 0;
 }
 
-static int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream,
-                       cdevice_error *err) {
+static int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
   cl_work work = {.kind = kind, .copies = copies, .n = n};
   (void)self;
   if (kind < CDEVICE_COPY_H2D || kind > CDEVICE_COPY_PEER)
@@ -1119,8 +1116,8 @@ static int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t
   return do_work(&work, stream, err);
 }
 
-static int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte,
-                       void *stream, cdevice_error *err) {
+static int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
+                       cdevice_error *err) {
   cdevice_copy target = {.dst = block->data, .dst_offset = offset, .dst_device = block->device_id, .nbytes = nbytes};
   cl_work work = {.kind = KIND_FILL, .copies = &target, .n = 1, .byte = (unsigned char)byte};
   (void)self;
@@ -1367,8 +1364,7 @@ static int svm_free(void *self, int64_t device, void *pointer, void *sync_event,
   result = svm_lane(device, stream, &lane, err);
   if (!result) result = opencl_event_wait_stream(self, device, sync_event, stream, err);
   if (result) return result;
-  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
-    return fail(err, code, "clEnqueueBarrierWithWaitList");
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL))) return fail(err, code, "clEnqueueBarrierWithWaitList");
   code = cl.EnqueueSVMFree(lane.queue, 1, &pointer, NULL, NULL, 0, NULL, held(&event));
   hold(event);
   if (!code) code = cl.Flush(lane.queue);
@@ -1386,8 +1382,7 @@ static int svm_copy(void *self, int64_t device, void *dst, const void *src, int6
   if (nbytes < 0 || !dst || !src) return fail(err, CL_INVALID_VALUE, "copy of shared virtual memory");
   result = svm_lane(device, stream, &lane, err);
   if (result) return result;
-  if (lane.unordered && (code = put_barrier(lane.queue, NULL)))
-    return fail(err, code, "clEnqueueBarrierWithWaitList");
+  if (lane.unordered && (code = put_barrier(lane.queue, NULL))) return fail(err, code, "clEnqueueBarrierWithWaitList");
   code = cl.EnqueueSVMMemcpy(lane.queue, 0, dst, src, (size_t)nbytes, 0, NULL, held(&event));
   hold(event);
   return code ? fail(err, code, "clEnqueueSVMMemcpy") : 0;

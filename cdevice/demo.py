@@ -48,6 +48,19 @@ def csv_options():
     return pyarrow.csv.ConvertOptions(strings_can_be_null=True)
 
 
+def read_csv(pa, path):
+    import pyarrow.csv
+
+    try:
+        return pyarrow.csv.read_csv(path, convert_options=csv_options())
+    except pa.ArrowInvalid as exc:
+        if "straddling" not in str(exc):
+            raise
+    # A field must fit into a block, which are of 1 MB.
+    read = pyarrow.csv.ReadOptions(block_size=min(os.path.getsize(path) + 1, (1 << 31) - 1))
+    return pyarrow.csv.read_csv(path, read_options=read, convert_options=csv_options())
+
+
 def read_file(pa, path):
     """Parquet, Arrow IPC file or stream by their first bytes; anything else is CSV."""
     try:
@@ -56,7 +69,7 @@ def read_file(pa, path):
         if magic[:4] == b"PAR1":
             import pyarrow.parquet
 
-            return pyarrow.parquet.read_table(path), "Parquet"
+            return pyarrow.parquet.ParquetFile(path).read(), "Parquet"  # also where two columns have one name
         if magic == b"ARROW1":
             import pyarrow.ipc
 
@@ -65,9 +78,7 @@ def read_file(pa, path):
             import pyarrow.ipc
 
             return pyarrow.ipc.open_stream(pa.memory_map(path)).read_all(), "Arrow IPC stream"
-        import pyarrow.csv
-
-        return pyarrow.csv.read_csv(path, convert_options=csv_options()), "CSV"
+        return read_csv(pa, path), "CSV"
     except OSError as exc:
         raise InputError(f"cannot read {path}: {exc.strerror or exc}") from None
     except (pa.ArrowException, UnicodeDecodeError) as exc:
@@ -76,6 +87,14 @@ def read_file(pa, path):
         ) from None
     except ImportError as exc:
         raise InputError(f"this pyarrow cannot read {path}: {exc}") from None
+
+
+def names_inside(fields):
+    """The names of fields at any depth."""
+    for field in fields:
+        yield field.name
+        kind = getattr(field, "type", field)
+        yield from names_inside([kind.field(i) for i in range(kind.num_fields)])
 
 
 def type_summary(schema):
@@ -115,7 +134,7 @@ def taken_addresses(arr):
 
 
 def same_values(pa, a, b):
-    """Equal, where a NaN equals the same NaN."""
+    """Equal, where a NaN equals the same NaN, at any depth."""
     if a.type != b.type or len(a) != len(b):
         return False
     if a.equals(b):
@@ -123,8 +142,41 @@ def same_values(pa, a, b):
     bits = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(a.type)
     if bits is not None:
         return a.view(bits).equals(b.view(bits))
-    # NaN somewhere inside; the text of a NaN equals itself.
-    return repr(a.to_pylist()) == repr(b.to_pylist())
+    if not a.is_valid().equals(b.is_valid()):
+        return False
+    inner = _inside(pa, a), _inside(pa, b)
+    if None not in inner:
+        return len(inner[0]) == len(inner[1]) and all(same_values(pa, x, y) for x, y in zip(*inner))
+    if not a.type.num_fields:
+        return False
+    try:
+        # What is left: a NaN in a union or behind run ends; the text of a NaN equals itself.
+        return repr(a.to_pylist()) == repr(b.to_pylist())
+    except (ValueError, OverflowError) as exc:  # a date that Python cannot say
+        raise InputError(f"two arrays of {a.type} cannot be compared: {exc}") from None
+
+
+def _inside(pa, a):
+    """The arrays that make up the valid rows of a nested one, or None."""
+    types, rows = pa.types, a.drop_null() if a.null_count else a
+    if types.is_struct(a.type):
+        return rows.flatten()
+    if types.is_dictionary(a.type):
+        return [rows.dictionary.take(rows.indices)]
+    if types.is_map(a.type):
+        return [_lengths(pa, rows), rows.keys, rows.items] if rows.offset == 0 else None
+    if types.is_list(a.type) or types.is_large_list(a.type) or types.is_fixed_size_list(a.type):
+        return [_lengths(pa, rows), rows.flatten()]
+    return None
+
+
+def _lengths(pa, lists):
+    import pyarrow.compute
+
+    if pa.types.is_map(lists.type):
+        offsets = lists.offsets
+        return pyarrow.compute.subtract(offsets[1:], offsets[:-1])
+    return pyarrow.compute.list_value_length(lists)
 
 
 def difference(pa, want, got):
@@ -142,9 +194,16 @@ def difference(pa, want, got):
             continue
         for row in range(len(a)):
             if not same_values(pa, a.slice(row, 1), b.slice(row, 1)):
-                return f"column {field.name}, row {row}: {a[row]} came back as {b[row]}"
+                return f"column {field.name}, row {row}: {shown(a[row])} came back as {shown(b[row])}"
         return f"column {field.name} came back different"
     return None
+
+
+def shown(scalar):
+    try:
+        return str(scalar)
+    except (ValueError, OverflowError):
+        return "what Python cannot show"
 
 
 def event_state(arr):
@@ -269,6 +328,10 @@ def run(args):
         return USAGE
     if args.file:
         what = f"{args.file} ({what})"
+    zero = next((name for name in names_inside(table.schema) if "\0" in name), None)
+    if zero is not None:
+        print(f"\nthe name {zero!r} has a zero byte, where names end in the C interface: rename it", file=sys.stderr)
+        return USAGE
     if args.rows:
         table = table.slice(0, args.rows)
     batches = table.to_batches(max_chunksize=args.batch_rows)
@@ -300,6 +363,9 @@ def run(args):
     for dev in chosen:
         try:
             r = journey(pa, batches, arrays, dev, progress)
+        except InputError as exc:
+            r = None
+            error = str(exc)
         except cdevice.Error as exc:
             r = None
             error = f"{type(exc).__name__}: {exc}"

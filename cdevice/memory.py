@@ -71,10 +71,16 @@ class _Block:
 def address_of(obj):
     """The address or handle behind another library's memory object: cupy's, RMM's, hip-python's, pyopencl's, numba's.
 
-    Raises TypeError for an object that shows none.
+    Raises TypeError for an object that shows none, ValueError for a number that no memory begins at.
     """
+    return _plausible(_number_of(obj))
+
+
+def _number_of(obj):
+    if type(obj) is bool:
+        raise TypeError(f"{obj} is no address")
     if isinstance(obj, int):
-        return obj
+        return int(obj)
     for name in ("ptr", "int_ptr", "handle", "device_ctypes_pointer", "data"):
         value = getattr(obj, name, None)
         if value is not None:
@@ -82,6 +88,15 @@ def address_of(obj):
     if hasattr(obj, "__int__") and not isinstance(obj, float):
         return int(obj)
     raise TypeError(f"{type(obj).__name__} is no memory of a device: pass an address, a handle or an object with one")
+
+
+def _plausible(address):
+    """An address or handle that may be one: 0 is left to who asks, who says so."""
+    if address and not 4096 <= address < 1 << 57:
+        raise ValueError(f"{address:#x} is no address: memory and handles lie from 0x1000 to 2**57")
+    if address % 8:
+        raise ValueError(f"{address:#x} is no address of an allocation: it is no multiple of 8")
+    return address
 
 
 class _Resource:
@@ -165,7 +180,7 @@ class _Cupy(_Owning):
     def _alloc(self, nbytes, device_id, stream):
         with self.cuda.Device(device_id), self._stream(stream, device_id):
             result = self.allocate(nbytes)
-        return _Block(int(result.ptr), result, device_id, nbytes)
+        return _Block(_plausible(int(result.ptr)), result, device_id, nbytes)
 
     def free(self, block):
         with self.cuda.Device(block.device_id):
@@ -189,7 +204,7 @@ class _Torch:
             address = self.cuda.caching_allocator_alloc(nbytes, device_id, stream)
         except self.cuda.OutOfMemoryError as e:  # a RuntimeError
             raise MemoryError(str(e)) from e
-        return _Block(address, None, device_id, nbytes)
+        return _Block(address_of(address), None, device_id, nbytes)
 
     def free(self, block):
         self.cuda.caching_allocator_delete(block.data)

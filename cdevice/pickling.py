@@ -1,8 +1,11 @@
 """Pickling: schema and one buffer per Arrow buffer, out of band with protocol 5.
 
-The data is that of the rows alone.  Memory off the CPU travels through the CPU and comes back on the device it was on.
+The data is that of the rows alone.  Memory off the CPU travels through the CPU and comes back on the device it was on,
+or, inside ``with pickling.arriving_on("cpu")``, on another.
 """
 
+import contextlib
+import contextvars
 import pickle
 
 from .buffer import view
@@ -28,9 +31,36 @@ def _whole(a, put):
     return a.length, a.offset, a.null_count, buffers, children, dictionary
 
 
+_elsewhere = contextvars.ContextVar("cdevice.pickling", default=None)
+
+
+@contextlib.contextmanager
+def arriving_on(device):
+    """Arrays that are unpickled in this context come to ``device``, wherever they were: for data of a device that is
+    not here."""
+    before = _elsewhere.set(str(device))
+    try:
+        yield
+    finally:
+        _elsewhere.reset(before)
+
+
 def _load(schema, parts, home):
     out = _build(schema, parts)
-    return out if home == "cpu" else out.to(home)
+    target = _elsewhere.get() or home
+    if target == "cpu":
+        return out
+    from ._device import device
+    from .errors import BackendUnavailable
+
+    try:
+        there = device(target)
+    except ValueError as e:  # not even its name is known
+        raise BackendUnavailable(
+            f"the pickled array was on {target}, which is not here ({e}); "
+            'with cdevice.pickling.arriving_on("cpu"): ... loads it elsewhere'
+        ) from e
+    return out.to(there)
 
 
 def _build(schema, parts):

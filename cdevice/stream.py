@@ -5,6 +5,7 @@ from itertools import chain
 from ._ext import _native, as_address
 from .array import DeviceArray
 from .convert import asarray
+from .errors import Error
 from .schema import asschema
 
 
@@ -14,7 +15,8 @@ class DeviceArrayStream(_native.Stream):
     Comes from :func:`cdevice.asstream`.  Used once, by one thread at a time (another gets RuntimeError).  Its schema
     is known before the first array; arrays outlive it.  ``device_type_id``, ``closed``, ``close()`` and the Arrow
     PyCapsule methods are implemented in C.  What goes wrong at the source is raised as StreamError with the producer's
-    text, what a Python source raised as it was; after an error every call fails.
+    text, what a Python source raised as it was; after an error every call fails.  Ctrl-C ends a wait and loses nothing:
+    the next call goes on.
     """
 
     __slots__ = ("__weakref__",)
@@ -74,10 +76,13 @@ class DeviceArrayStream(_native.Stream):
             return "<cdevice.DeviceArrayStream closed>"
         from ._device import type_name
 
-        return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+        try:
+            return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+        except (RuntimeError, ValueError):  # a thread is inside, or has closed it just now
+            return "<cdevice.DeviceArrayStream in use>"
 
 
-_native.set_stream_class(DeviceArrayStream)
+_native.set_stream_class(DeviceArrayStream, Error)
 
 
 def import_stream_from_c(address, *, validate="structure"):

@@ -282,7 +282,12 @@ class Broken:
         (RuntimeError("no"), cdevice.DeviceError, "Broken.*RuntimeError: no"),
         (0, cdevice.DeviceError, "address 0"),
         ("x", cdevice.DeviceError, "Broken"),
-        (64, cdevice.DeviceError, "looking up an address"),
+        (1 << 20, cdevice.DeviceError, "looking up an address"),
+        (True, cdevice.DeviceError, "True is no address"),
+        (64, cdevice.DeviceError, "0x40 is no address"),
+        (-1, cdevice.DeviceError, "-0x1 is no address"),
+        (2**64 - 64, cdevice.DeviceError, "is no address"),
+        ((1 << 20) + 1, cdevice.DeviceError, "no multiple of 8"),
     ],
 )
 def test_hostrt_what_an_allocator_does_wrong_is_said_and_nothing_is_left(result, error, text, runtimes):

@@ -517,14 +517,12 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     async def source():
         yield cdevice.asarray([1])
 
-    class Handle:
-        def _interrupted(self):
-            return False
+    asked = threading.Event()
 
     async def main():
-        return aio._Pull(source(), handle)
+        return aio._Pull(source(), lambda: asked.set())
 
-    handle, loop = Handle(), asyncio.new_event_loop()
+    loop = asyncio.new_event_loop()
     pull = loop.run_until_complete(main())
     raised = []
 
@@ -537,8 +535,7 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     if what == "an item":
         thread = threading.Thread(target=ask)
         thread.start()
-        while pull._future is None:  # it was asked for
-            threading.Event().wait(0.001)
+        asked.wait(60)
         loop.close()
         thread.join(60)
         assert raised == ["the event loop of the source was closed"]

@@ -152,6 +152,51 @@ def test_demo_device_not_available(tmp_path):
     assert r.returncode == 3 and r.stderr and "Traceback" not in r.stderr
 
 
+def test_demo_compares_nans_at_any_depth_beside_what_python_cannot_say():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    from cdevice import demo
+
+    nan = float("nan")
+    kind = pa.struct([("f", pa.float32()), ("t", pa.timestamp("s")), ("l", pa.list_(pa.struct([("d", pa.float64())])))])
+    rows = [{"f": nan, "t": 2**61, "l": [{"d": nan}, None]}, None, {"f": 1.0, "t": 5, "l": []}]
+    a = pa.array(rows, kind)
+    assert demo.same_values(pa, a, pa.array(rows, kind))
+    assert demo.same_values(pa, a.slice(1), pa.array(rows[1:], kind))
+    for other in (
+        [rows[0], None, {"f": 1.0, "t": 6, "l": []}],
+        [rows[0], rows[2], rows[2]],
+        [{"f": nan, "t": 2**61, "l": [{"d": 0.0}, None]}, *rows[1:]],
+        [{"f": nan, "t": 2**61, "l": [{"d": nan}]}, *rows[1:]],
+    ):
+        assert not demo.same_values(pa, a, pa.array(other, kind))
+    kind = pa.map_(pa.string(), pa.float64())
+    maps = [pa.array([[("k", x)], None, [("a", 1.0), ("b", nan)]], kind) for x in (nan, 2.0)]
+    assert demo.same_values(pa, maps[0], maps[0].take(pa.array([0, 1, 2]))) and not demo.same_values(pa, *maps)
+
+
+def test_demo_takes_odd_tables_or_says_what_is_wrong(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    csv = pytest.importorskip("pyarrow.csv", reason="a pyarrow with CSV")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="a pyarrow with Parquet")
+    assert csv
+    (tmp_path / "long.csv").write_text("a,b\n" + f"{'x' * (3 << 20)},1\n" * 2)
+    kind = pa.struct([("f", pa.float32()), ("t", pa.timestamp("s"))])
+    tables = {
+        "nested.arrow": pa.table({"s": pa.array([{"f": float("nan"), "t": 2**61}], kind)}),
+        "zero.arrow": pa.table({"\0z": [1]}),
+    }
+    for name, table in tables.items():
+        with pa.ipc.new_file(str(tmp_path / name), table.schema) as w:
+            w.write_table(table)
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    parquet.write_table(twice, tmp_path / "twice.parquet")
+    for name in ("long.csv", "nested.arrow", "twice.parquet"):
+        r = run("demo", name, "--device", "cpu", cwd=tmp_path)
+        assert r.returncode == 0, name + r.stdout + r.stderr
+    r = run("demo", "zero.arrow", "--device", "cpu", cwd=tmp_path)
+    assert r.returncode == 2 and "zero byte" in r.stderr and "Traceback" not in r.stderr
+
+
 def test_demo_sees_a_difference():
     """The checks of the demo can fail."""
     pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")

@@ -477,6 +477,69 @@ def test_an_exception_inside_python_is_a_code_and_a_text(tmp_path):
     assert out[0].startswith("TypeError: ") and out[1].startswith("ModuleNotFoundError: ")
 
 
+HOST = """
+#include <Python.h>
+#include <cdevice/cdevice.h>
+#include <string.h>
+static int works(void) { int64_t n; return !cdevice_start() && !cdevice_call_python("operator", "index", (void *)42, &n) && n == 42; }
+"""
+
+
+def host(tmp_path, body):
+    """A program that starts Python itself."""
+    var = sysconfig.get_config_var
+    extra = [f"-I{sysconfig.get_path('include')}", "-Wno-unused-parameter"]
+    program = HOST + "int main(void) {" + body + "  return 0; }"
+    (tmp_path / "host.c").write_text(program)
+    out = tmp_path / "host"
+    libraries = [*flags(), f"-L{var('LIBDIR')}", f"-Wl,-rpath,{var('LIBDIR')}", f"-lpython{var('LDVERSION')}"]
+    subprocess.run(["gcc", *extra, str(tmp_path / "host.c"), "-o", str(out), *libraries], check=True)
+    path = [str(pathlib.Path(cdevice.__file__).parent.parent), sysconfig.get_path("platlib")]
+    return run(out, env={**child_env(), "PYTHONPATH": os.pathsep.join(path)}).stdout
+
+
+def test_a_python_that_was_ended_and_started_again_by_its_host_gets_a_sentence(tmp_path):
+    out = host(tmp_path, """
+      Py_Initialize();
+      if (!works()) return 1;
+      Py_Finalize();
+      Py_Initialize();
+      if (cdevice_start() != -1) return 2;
+      printf("%s\\n", cdevice_start_error());
+      int64_t n = 0;
+      if (cdevice_device_count(1, &n) || n != 1) return 3;
+      Py_Finalize();
+    """)  # fmt: skip
+    assert "Python has ended in this process" in out
+
+
+def test_an_exception_that_is_pending_in_the_host_stays_so(tmp_path):
+    host(tmp_path, """
+      int32_t type; int64_t id;
+      Py_Initialize();
+      PyErr_SetString(PyExc_KeyError, "mine");
+      if (!works() || !PyErr_ExceptionMatches(PyExc_KeyError)) return 1;
+      if (cdevice_find_device("cpu", &type, &id) || !cdevice_find_device("no such", &type, &id)) return 2;
+      if (!PyErr_ExceptionMatches(PyExc_KeyError)) return 3;
+      PyErr_Clear();
+      Py_Finalize();
+    """)  # fmt: skip
+
+
+def test_a_start_from_a_sub_interpreter_is_refused_and_harms_nothing(tmp_path):
+    out = host(tmp_path, """
+      Py_Initialize();
+      PyThreadState *m = PyThreadState_Get(), *s = Py_NewInterpreter();
+      if (cdevice_start() != -1) return 1;
+      printf("%s\\n", cdevice_start_error());
+      Py_EndInterpreter(s);
+      PyThreadState_Swap(m);
+      if (!works()) return 2;
+      Py_Finalize();
+    """)  # fmt: skip
+    assert "sub-interpreter" in out
+
+
 def test_the_library_of_another_python_says_so():
     others = sorted(pathlib.Path(os.path.expanduser("~/.pyenv/versions")).glob("3.*/bin/python3"))
     here = f"{sys.version_info[0]}.{sys.version_info[1]}."

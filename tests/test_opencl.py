@@ -347,7 +347,13 @@ def test_a_wide_batch_is_one_allocation_and_buffers_are_aligned():
 def test_shared_virtual_memory_is_an_allocation_asked_for_by_name(queue):
     from cdevice.interop.opencl_svm import SharedMemory
 
+    for size in (0, -8):
+        with pytest.raises(ValueError, match="nbytes is positive"):
+            SharedMemory(size)
     for memory in (SharedMemory(800), SharedMemory(800, queue=queue, fine_grain=True)):
+        for size in (-1, 801):
+            with pytest.raises(ValueError, match="bytes of 800"):
+                memory.read(size)
         values = np.arange(100)
         memory.write(values)
         assert np.array_equal(np.frombuffer(memory.read(), "i8"), values)

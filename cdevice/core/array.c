@@ -144,6 +144,8 @@ void cdv_shared_unref(struct cdv_shared *s) {
   free(s);
 }
 
+void *cdv_shared_owner(struct cdv_shared *s) { return s->owner.owner; }
+
 void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
   if (a->root->n_blocks && !a->root->queue) a->root->queue = cdv_shared_ref(queue);
 }

@@ -18,10 +18,16 @@ struct item {
   char *metadata;
 };
 
+struct bell { /* of one waiter, so that nobody hears another's */
+  struct bell *next;
+  int descriptor, armed;
+};
+
 struct cdv_consumer {
   struct ArrowAsyncDeviceStreamHandler face; /* first */
   atomic_int refs;                           /* the owner, and the producer once it has the handler */
-  atomic_int given;
+  atomic_int given, claimed;                 /* the handler: to somebody; by a production of ours */
+  int forks;                                 /* when the handler was given away */
   int level;
   int64_t queue_size;
   struct item *ring;
@@ -37,28 +43,39 @@ struct cdv_consumer {
   bool ours; /* the producer is */
   char *metadata;
   atomic_int faulty; /* error is being or was written, by whoever came first */
-  struct cdv_error error;
-  int told; /* the error was raised; afterwards the stream is at its end */
-  atomic_int sleepers, armed;
-  int descriptor;
+  struct cdv_kept_error error;
+  atomic_int told;            /* the error was raised; afterwards the stream is at its end */
+  atomic_int sleepers, armed; /* armed: some bell is */
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  struct bell *bells; /* guarded by lock */
 };
 
 static _Thread_local struct cdv_consumer *calling; /* this thread is inside a call to that consumer's producer */
 
+/* A lock may be held, and what is waited for done, by a thread that is on the other side of the fork. */
+static bool stranded(struct cdv_consumer *c) { return atomic_load(&c->given) && c->forks != cdv_forks(); }
+
 /* ---- waking ---- */
+static void ring_all(struct cdv_consumer *c) { /* lock is held */
+  if (!atomic_exchange(&c->armed, 0)) return;
+  for (struct bell *b = c->bells; b; b = b->next) {
+    uint64_t one = 1;
+    if (!b->armed) continue;
+    b->armed = 0;
+    while (write(b->descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
+  }
+}
+
 static void wake(struct cdv_consumer *c) {
   atomic_thread_fence(memory_order_seq_cst);
-  if (atomic_load_explicit(&c->sleepers, memory_order_relaxed)) {
-    pthread_mutex_lock(&c->lock);
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-  }
-  if (atomic_load_explicit(&c->armed, memory_order_relaxed) && atomic_exchange(&c->armed, 0)) {
-    uint64_t one = 1;
-    while (write(c->descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
-  }
+  if (!atomic_load_explicit(&c->sleepers, memory_order_relaxed) &&
+      !atomic_load_explicit(&c->armed, memory_order_relaxed))
+    return;
+  pthread_mutex_lock(&c->lock);
+  pthread_cond_broadcast(&c->changed);
+  ring_all(c);
+  pthread_mutex_unlock(&c->lock);
 }
 
 static void mark(struct cdv_consumer *c, int bits) {
@@ -77,7 +94,9 @@ static bool there_is(struct cdv_consumer *c, int schema, int released) {
 /* The first one counts; this thread's last error becomes it. */
 static void fault(struct cdv_consumer *c) {
   if (atomic_exchange(&c->faulty, 1)) return;
-  c->error = *cdv_error_last();
+  pthread_mutex_lock(&c->lock);
+  cdv_error_keep(&c->error);
+  pthread_mutex_unlock(&c->lock);
   mark(c, CDV_FAULT);
 }
 
@@ -142,12 +161,15 @@ static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
   int s = atomic_load(&c->state);
   if (s & CDV_HAS_SCHEMA) return broken(c, "on_schema was called twice");
   if (s & (CDV_ENDED | CDV_LET_GO)) return broken(c, "on_schema was called after the end");
-  if (s & CDV_CLOSED) return ECANCELED;
+  if ((s & CDV_CLOSED) || stranded(c)) return ECANCELED;
   struct ArrowAsyncProducer *p = c->face.producer;
   if (!p || !p->request || !p->cancel) return broken(c, "on_schema was called before handler->producer was set");
   if (p->device_type <= 0) return broken(c, "its device type is not positive");
   if (!schema || !schema->release) return broken(c, "on_schema was given no schema");
-  int r = cdv_schema_import(schema, &c->schema);
+  /* now, not before: one that gets no producer takes no memory for its tasks */
+  size_t room = (size_t)c->queue_size * sizeof *c->ring;
+  if (!c->ring) c->ring = malloc(room);
+  int r = c->ring ? cdv_schema_import(schema, &c->schema) : cdv_fail_memory((int64_t)room, "a consumer");
   if (r) {
     fault(c);
     return r;
@@ -217,21 +239,32 @@ static void on_error(struct ArrowAsyncDeviceStreamHandler *self, int code, const
   if (s & CDV_ENDED) {
     if (!(s & CDV_CLOSED)) broken(c, "on_error was called after the end");
   } else if (!(s & CDV_CLOSED)) { /* after our own cancel an error is only its echo */
+    struct cdv_shared *cause = atomic_load(&c->claimed) ? cdv_error_forget() : NULL; /* ours has it at hand */
     cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code ? code : EIO, "the producer reported: %s (errno %d: %s)",
              message ? message : "no reason", code, strerror(code));
+    if (cause) cdv_error_because(cause, 0); /* whose text this is; here another thread's */
     fault(c);
+    cdv_shared_unref(cdv_error_forget());
   }
   producer_ends(c, CDV_ENDED);
   leave(c);
 }
 
-static void consumer_unref(struct cdv_consumer *c) {
+void cdv_consumer_hold(struct cdv_consumer *c) { atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed); }
+
+void cdv_consumer_let_go(struct cdv_consumer *c) {
   if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1) return;
+  if (stranded(c)) return;
   if (c->schema) cdv_schema_unref(c->schema);
-  if (c->descriptor >= 0) close(c->descriptor);
+  for (struct bell *b = c->bells, *next; b; b = next) {
+    next = b->next;
+    close(b->descriptor);
+    free(b);
+  }
   pthread_mutex_destroy(&c->taking);
   pthread_mutex_destroy(&c->lock);
   pthread_cond_destroy(&c->changed);
+  cdv_error_drop(&c->error);
   free(c->metadata);
   free(c->ring);
   free(c);
@@ -244,7 +277,7 @@ static void release(struct ArrowAsyncDeviceStreamHandler *self) {
   if (s & CDV_LET_GO) return; /* twice */
   if (!(s & (CDV_ENDED | CDV_CLOSED | CDV_FAULT))) broken(c, "release was called before the end");
   producer_ends(c, CDV_LET_GO | CDV_ENDED);
-  consumer_unref(c);
+  cdv_consumer_let_go(c);
 }
 
 /* ---- what its owner calls ---- */
@@ -252,11 +285,7 @@ int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
   if (queue_size < 1 || queue_size > 1 << 20)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "queue_size is 1 to 1048576, not %lld", (long long)queue_size);
   struct cdv_consumer *c = calloc(1, sizeof *c);
-  if (c) c->ring = malloc((size_t)queue_size * sizeof *c->ring);
-  if (!c || !c->ring) {
-    free(c);
-    return cdv_fail_memory(queue_size * (int64_t)sizeof *c->ring, "a consumer");
-  }
+  if (!c) return cdv_fail_memory(sizeof *c, "a consumer");
   c->face.on_schema = on_schema;
   c->face.on_next_task = on_next_task;
   c->face.on_error = on_error;
@@ -265,7 +294,6 @@ int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
   atomic_init(&c->cancel_due, 1);
   c->level = level;
   c->queue_size = queue_size;
-  c->descriptor = -1;
   pthread_mutex_init(&c->taking, NULL);
   pthread_mutex_init(&c->lock, NULL);
   cdv_cond_init(&c->changed);
@@ -275,8 +303,18 @@ int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
 }
 
 struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c) {
-  if (!atomic_exchange(&c->given, 1)) atomic_fetch_add(&c->refs, 1);
+  if (!atomic_load(&c->given)) {
+    c->forks = cdv_forks(); /* until now it was nobody else's, in this process or in the one before */
+    if (!atomic_exchange(&c->given, 1)) atomic_fetch_add(&c->refs, 1);
+  }
   return &c->face;
+}
+
+int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take) {
+  if (handler->release != release) return ENOENT;
+  struct cdv_consumer *c = (struct cdv_consumer *)handler;
+  if (!atomic_exchange(&c->claimed, take) || !take) return 0;
+  return cdv_fail(CDV_ARGUMENT, EBUSY, "this consumer has a producer already: each takes one");
 }
 
 int cdv_consumer_state(struct cdv_consumer *c) { return atomic_load(&c->state); }
@@ -297,6 +335,7 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
     if (!nanoseconds) return 0;
     if (spins > 50) sched_yield();
   }
+  if (stranded(c)) return 1; /* who looks gets the error */
   struct timespec end = cdv_deadline(nanoseconds);
   int r = 0;
   pthread_mutex_lock(&c->lock);
@@ -308,32 +347,79 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
   return there_is(c, schema, 0);
 }
 
-int cdv_consumer_descriptor(struct cdv_consumer *c) {
-  if (c->descriptor < 0) c->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  return c->descriptor;
+int cdv_consumer_bell(struct cdv_consumer *c) {
+  struct bell *b = stranded(c) ? NULL : malloc(sizeof *b);
+  if (!b) return -1;
+  int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) {
+    free(b);
+    return -1;
+  }
+  pthread_mutex_lock(&c->lock);
+  *b = (struct bell){c->bells, descriptor, 0};
+  c->bells = b;
+  pthread_mutex_unlock(&c->lock);
+  return descriptor;
 }
 
-int cdv_consumer_arm(struct cdv_consumer *c, int schema, int released) {
+static void set_bell(struct cdv_consumer *c, int descriptor, int armed) {
+  pthread_mutex_lock(&c->lock);
+  for (struct bell *b = c->bells; b; b = b->next)
+    if (b->descriptor == descriptor) b->armed = armed;
+  if (armed) atomic_store(&c->armed, 1);
+  pthread_mutex_unlock(&c->lock);
+}
+
+int cdv_consumer_armed(struct cdv_consumer *c) {
+  int n = 0;
+  pthread_mutex_lock(&c->lock);
+  for (struct bell *b = c->bells; b; b = b->next) n += b->armed;
+  pthread_mutex_unlock(&c->lock);
+  return n;
+}
+
+int cdv_consumer_arm(struct cdv_consumer *c, int descriptor, int schema, int released) {
   uint64_t old;
-  while (read(c->descriptor, &old, sizeof old) < 0 && errno == EINTR) {}
-  atomic_store(&c->armed, 1);
+  if (stranded(c)) return -1;
+  if (there_is(c, schema, released)) return 0;
+  while (read(descriptor, &old, sizeof old) < 0 && errno == EINTR) {}
+  set_bell(c, descriptor, 1);
   atomic_thread_fence(memory_order_seq_cst);
   if (!there_is(c, schema, released)) return 1;
-  atomic_store(&c->armed, 0);
+  set_bell(c, descriptor, 0);
   return 0;
 }
 
+/* EAGAIN says that nothing has come; what a producer calls so is still an error. */
+static int as_error(int code) { return code && code != EAGAIN ? code : EIO; }
+
+static int made_before_a_fork(void) { return cdv_fail(CDV_STREAM, EINVAL, "the consumer was made before a fork"); }
+
 int cdv_consumer_error(struct cdv_consumer *c) {
+  if (stranded(c)) return made_before_a_fork();
   if (!(atomic_load(&c->state) & CDV_FAULT)) return 0;
-  *cdv_error_last() = c->error;
-  return c->error.code ? c->error.code : EIO;
+  pthread_mutex_lock(&c->lock);
+  cdv_error_back(&c->error);
+  cdv_error_drop(&c->error); /* its cause is given out once: it may hold whoever holds this consumer */
+  pthread_mutex_unlock(&c->lock);
+  return as_error(cdv_error_last()->code);
 }
 
-/* Refills the credit before the task that is held goes: then the producer is alive. */
+static void forget_cause(struct cdv_consumer *c) {
+  if (!(atomic_load(&c->state) & CDV_FAULT)) return;
+  pthread_mutex_lock(&c->lock);
+  cdv_error_drop(&c->error);
+  pthread_mutex_unlock(&c->lock);
+}
+
+/* Refills the credit before the task that is held goes: then the producer is alive.  Never beyond the room, whoever else
+ * takes at the same time. */
 static void refill(struct cdv_consumer *c) {
-  long long open = atomic_load(&c->asked) - atomic_load(&c->head), n = c->queue_size - open;
-  if (n < (c->queue_size + 1) / 2) return; /* few calls of many: each may wake a thread */
-  atomic_fetch_add(&c->asked, n);
+  long long asked = atomic_load(&c->asked), n;
+  do {
+    n = c->queue_size - (asked - atomic_load(&c->head));
+    if (n < (c->queue_size + 1) / 2) return; /* few calls of many: each may wake a thread */
+  } while (!atomic_compare_exchange_weak(&c->asked, &asked, asked + n));
   call(c, n);
 }
 
@@ -346,7 +432,8 @@ static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array *
       struct timespec pause = {0, 1000000};
       nanosleep(&pause, NULL);
     }
-    if (cdv_consumer_error(c)) return cdv_error_last()->code;
+    int r = cdv_consumer_error(c);
+    if (r) return r;
     return cdv_fail(CDV_STREAM, code, "extract_data failed (errno %d: %s)", code, strerror(code));
   }
   if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success and gave no array");
@@ -363,10 +450,21 @@ static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array *
   return r;
 }
 
+/* This thread's last error ends the stream: it is told now, and afterwards the end. */
+static int tell(struct cdv_consumer *c, int r) {
+  struct cdv_kept_error kept;
+  cdv_error_keep(&kept);
+  cdv_consumer_close(c);
+  cdv_error_back(&kept);
+  cdv_error_drop(&kept);
+  return as_error(r);
+}
+
 int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out, char **metadata) {
   struct item item;
   *out = NULL;
   if (metadata) *metadata = NULL;
+  if (stranded(c)) return made_before_a_fork();
   for (;;) {
     int s = atomic_load(&c->state); /* before the look into the queue: what came before the end is seen */
     if ((s & CDV_CLOSED) && c->told) return 0;
@@ -375,14 +473,7 @@ int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_ar
     bool got = pop(c, &item);
     pthread_mutex_unlock(&c->taking);
     if (got) break;
-    if ((s & CDV_FAULT) && !c->told) {
-      c->told = 1;
-      int r = cdv_consumer_error(c);
-      struct cdv_error kept = *cdv_error_last();
-      cdv_consumer_close(c);
-      *cdv_error_last() = kept;
-      return r;
-    }
+    if ((s & CDV_FAULT) && !atomic_exchange(&c->told, 1)) return tell(c, cdv_consumer_error(c));
     if (s & (CDV_ENDED | CDV_LET_GO | CDV_FAULT)) return 0;
     if (!nanoseconds || !cdv_consumer_wait(c, 0, nanoseconds)) return EAGAIN;
   }
@@ -391,11 +482,8 @@ int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_ar
   if (r) {
     free(item.metadata);
     fault(c);
-    c->told = 1;
-    struct cdv_error kept = *cdv_error_last();
-    cdv_consumer_close(c);
-    *cdv_error_last() = kept;
-    return r;
+    atomic_store(&c->told, 1);
+    return tell(c, r);
   }
   if (metadata)
     *metadata = item.metadata;
@@ -405,10 +493,15 @@ int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_ar
 }
 
 void cdv_consumer_close(struct cdv_consumer *c) {
+  if (stranded(c)) {
+    atomic_fetch_or(&c->state, CDV_CLOSED);
+    return;
+  }
   int s = atomic_load(&c->state);
   if ((s & (CDV_ENDED | CDV_FAULT)) == CDV_ENDED && !cdv_consumer_waiting(c))
     return; /* all was taken: it stays at its end */
   if (atomic_fetch_or(&c->state, CDV_CLOSED) & CDV_CLOSED) return;
+  forget_cause(c);
   drop_all(c);
   /* one of ours is alive as long as it has not released us, and its cancel may come at any time */
   if ((atomic_load(&c->state) & (CDV_HAS_SCHEMA | CDV_ENDED)) == CDV_HAS_SCHEMA) {
@@ -422,7 +515,7 @@ void cdv_consumer_close(struct cdv_consumer *c) {
 
 void cdv_consumer_unref(struct cdv_consumer *c) {
   cdv_consumer_close(c);
-  consumer_unref(c);
+  cdv_consumer_let_go(c);
 }
 
 /* ---- as a stream ---- */
@@ -432,15 +525,23 @@ struct bridge {
 };
 
 static int bridge_next(struct cdv_stream *s, struct cdv_array **out) {
-  return cdv_consumer_take(((struct bridge *)s)->consumer, -1, out, &s->metadata);
+  for (;;) {
+    int r = cdv_consumer_take(((struct bridge *)s)->consumer, CDV_SLICE, out, &s->metadata);
+    if (r != EAGAIN || (r = cdv_look_up())) return r;
+  }
 }
+static void bridge_interrupt(struct cdv_stream *s) { cdv_consumer_close(((struct bridge *)s)->consumer); }
 static void bridge_close(struct cdv_stream *s) {
   cdv_consumer_unref(((struct bridge *)s)->consumer);
   free(s);
 }
 
 int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out) {
-  cdv_consumer_wait(c, 1, -1);
+  while (!cdv_consumer_wait(c, 1, CDV_SLICE)) {
+    int r = cdv_look_up();
+    if (r) return r;
+  }
+  if (stranded(c)) return made_before_a_fork();
   if (!(atomic_load(&c->state) & CDV_HAS_SCHEMA)) {
     int r = cdv_consumer_error(c);
     return r ? r : cdv_fail(CDV_STREAM, EPIPE, "the asynchronous stream ended without a schema");
@@ -448,6 +549,7 @@ int cdv_consumer_stream(struct cdv_consumer *c, struct cdv_stream **out) {
   struct bridge *b = malloc(sizeof *b);
   if (!b) return cdv_fail_memory(sizeof *b, "a stream");
   cdv_stream_init(&b->s, c->schema, c->device_type, bridge_next, bridge_close);
+  b->s.interrupt = bridge_interrupt;
   b->consumer = c;
   *out = &b->s;
   return 0;

@@ -188,9 +188,11 @@ static bool wait_for_stream(const struct cdv_slot *slot, int64_t device, void *s
 /* After a failure of something that writes from the source device to memory of the host: that memory may be given back
  * only when the stream is idle. */
 static void settle(struct plan *p) {
-  struct cdv_error kept = *cdv_error_last();
+  struct cdv_kept_error kept;
+  cdv_error_keep(&kept);
   if (!wait_for_stream(p->from, p->from_device, p->from_stream)) p->lost = true;
-  *cdv_error_last() = kept;
+  cdv_error_back(&kept);
+  cdv_error_drop(&kept);
 }
 
 /* Copies from the source device into host memory and waits. */
@@ -847,9 +849,11 @@ static int transfer(struct plan *p, struct cdv_array *out) {
     r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
   if (r && !to_cpu) {
-    struct cdv_error kept = *cdv_error_last();
+    struct cdv_kept_error kept;
+    cdv_error_keep(&kept);
     if (!wait_for_stream(p->to, p->to_device, p->to_stream)) p->lost = true;
-    *cdv_error_last() = kept;
+    cdv_error_back(&kept);
+    cdv_error_drop(&kept);
   }
   for (int i = 0; i < 2 && !p->lost; i++) cdv_stage_put(&stages[i]);
   return r;
@@ -937,9 +941,11 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
   if (r && p->lost) {
     leave(p);
   } else if (r && b) {
-    struct cdv_error saved = *cdv_error_last(); /* giving memory back must not hide it */
+    struct cdv_kept_error saved;
+    cdv_error_keep(&saved); /* giving memory back must not hide it */
     cdv_array_unref(b);
-    *cdv_error_last() = saved;
+    cdv_error_back(&saved);
+    cdv_error_drop(&saved);
   } else if (r) {
     arena_free(p->arena);
   } else {

@@ -27,7 +27,10 @@ struct cdv_error {
   int32_t device_type;
   int64_t device_id;
   int64_t buffer; /* index of the buffer the complaint is about, or -1 */
-  int raised;     /* it is what a Python source raised in this thread */
+  int raised;     /* it is what a Python source raised, which is its cause */
+  int urgent;     /* its cause stops programs: told at once, and raised as itself */
+  int again;      /* a wait was interrupted and nothing was taken: the same call may be made again */
+  uint64_t cause; /* number of the Python exception behind it, or 0; see cdv_error_cause */
   char vendor_name[64];
   char node[512]; /* path of the node, "columns[3].dictionary"; empty: the root */
   char message[1536];
@@ -112,8 +115,12 @@ int64_t cdv_production_sent(struct cdv_production *p, int64_t *unextracted);
 /* Was it cancelled, stopped or asked for nonsense?  For sources that wait for something else. */
 int cdv_production_interrupted(struct cdv_production *p);
 void cdv_production_unref(struct cdv_production *p);
-/* For a source that fails before there is a stream: on_error and release, on this thread. */
-int cdv_produce_failure(struct ArrowAsyncDeviceStreamHandler *handler, int code, const char *message);
+/* Instead of a run, where there is no source: on_error with this thread's last error, or that it was stopped, and
+ * release, on this thread.  cancelled: the consumer was closed before. */
+void cdv_production_fail(struct cdv_production *p, int cancelled);
+/* Takes a handler, before there is a source.  A handler of ours is taken once (EBUSY).  It is called by run, start or
+ * fail, one of which must follow. */
+int cdv_production_open(struct ArrowAsyncDeviceStreamHandler *handler, struct cdv_production **out);
 
 /* ---- consume.c: takes what a producer sends to its handler ---- */
 struct cdv_consumer; /* counted */
@@ -130,10 +137,13 @@ int32_t cdv_consumer_device_type(struct cdv_consumer *c); /* 0 before the schema
 /* Blocks up to so many nanoseconds (< 0: without limit) until there is an array, a schema (when schema != 0), an end:
  * 1, or 0. */
 int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds);
-/* A descriptor that becomes readable after cdv_consumer_arm; the caller reads it empty.  -1: none to be had. */
-int cdv_consumer_descriptor(struct cdv_consumer *c);
-/* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: the descriptor will tell. */
-int cdv_consumer_arm(struct cdv_consumer *c, int schema, int released);
+/* A new descriptor for one waiter, which becomes readable after cdv_consumer_arm; closed with the consumer.  -1: none to
+ * be had. */
+int cdv_consumer_bell(struct cdv_consumer *c);
+/* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: that descriptor will tell; -1:
+ * nothing will ever come, see cdv_consumer_error. */
+int cdv_consumer_arm(struct cdv_consumer *c, int bell, int schema, int released);
+int cdv_consumer_armed(struct cdv_consumer *c); /* descriptors that will tell (tests) */
 /* Cancels the producer, drops what waits.  Idempotent, any thread; waits for a call of cdv_consumer_take to leave the
  * queue, never for the producer. */
 void cdv_consumer_close(struct cdv_consumer *c);
@@ -210,6 +220,20 @@ int cdv_fail(int kind, int code, const char *format, ...);
 /* Turns what a backend reported into the slot: "doing: message". */
 int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, int64_t device_id, const char *doing);
 int cdv_fail_memory(int64_t nbytes, const char *what);
+/* An exception of Python is behind this thread's last error, until its next one.  owns: takes the share over. */
+void cdv_error_because(struct cdv_shared *exception, int urgent);
+struct cdv_shared *cdv_error_cause(void);  /* borrowed; NULL: none */
+struct cdv_shared *cdv_error_forget(void); /* moves it out */
+/* The same for what a backend reports in err, once that becomes this thread's error.  owns. */
+void cdv_error_lend(const cdevice_error *err, struct cdv_shared *exception, int urgent);
+/* An error that is kept for later or for another thread.  A plain copy of struct cdv_error loses its cause. */
+struct cdv_kept_error {
+  struct cdv_error error;
+  struct cdv_shared *cause;
+};
+void cdv_error_keep(struct cdv_kept_error *to);         /* this thread's */
+void cdv_error_back(const struct cdv_kept_error *from); /* becomes this thread's; stays kept */
+void cdv_error_drop(struct cdv_kept_error *kept);       /* its share of the cause */
 
 /* ---- layout.c ---- */
 /* Parses a format.  *why gets a short reason on failure (a constant). */
@@ -348,6 +372,7 @@ struct cdv_array {
 };
 /* An owner that several arrays keep.  owns: on success *out has it, counted once. */
 int cdv_share(struct cdv_owner owner, struct cdv_shared **out);
+void *cdv_shared_owner(struct cdv_shared *shared);            /* owner.owner */
 struct cdv_shared *cdv_shared_ref(struct cdv_shared *shared); /* NULL is legal, here and in the next one */
 void cdv_shared_unref(struct cdv_shared *shared);
 /* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */
@@ -413,6 +438,8 @@ struct cdv_stream {
   int (*next)(struct cdv_stream *self, struct cdv_array **out);
   /* Frees what next needed, and the struct.  Any thread. */
   void (*close)(struct cdv_stream *self);
+  /* Ends a next that waits on another thread, soon, in an error; later ones too.  Never blocks.  NULL: it cannot. */
+  void (*interrupt)(struct cdv_stream *self);
   char *metadata; /* of the array that came last, malloc'ed, or NULL */
   bool quick;     /* next neither blocks nor enters Python */
   bool python;    /* next enters Python */
@@ -429,6 +456,17 @@ void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t de
 int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out);
 /* May wait for a thread of ours that is not inside the source; never for the device. */
 void cdv_stream_close(struct cdv_stream *s);
+/* See cdv_stream.interrupt.  The caller keeps s from being closed meanwhile. */
+void cdv_stream_interrupt(struct cdv_stream *s);
+/* The stream that this one takes from and alone owns, also through a struct of ours; NULL: none.  For walks. */
+struct cdv_stream *cdv_stream_below(struct cdv_stream *s);
+/* What waits of ours for somebody else call every CDV_SLICE nanoseconds: 0, or this thread's error, which ends the
+ * wait (Ctrl-C). */
+#define CDV_SLICE 50000000
+void cdv_set_look_up(int (*look_up)(void));
+int cdv_look_up(void);
+/* Forks since the process began: what another thread works for is of no use on the other side of one. */
+int cdv_forks(void);
 /* Over arrays that are there.  owns: takes a reference on each. */
 int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct cdv_array *const *arrays, int64_t n,
                          struct cdv_stream **out);
@@ -455,20 +493,28 @@ int cdv_dlpack_import(const DLTensor *tensor, void *sync_event, struct cdv_owner
                       struct cdv_array **out);
 
 /* ---- produce.c ---- */
-/* owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or NULL); on an error source stays the
- * caller's.  The handler is the consumer's; it must live until its release is called.  Nothing is called before run or
- * start. */
+/* Gives an opened one its source.  owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or
+ * NULL); on an error source stays the caller's. */
+int cdv_production_feed(struct cdv_production *p, struct cdv_stream *source, const char *metadata);
+/* Both at once.  The handler is the consumer's; it must live until its release is called.  Nothing is called before run
+ * or start. */
 int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
                        struct cdv_production **out);
 struct cdv_production *cdv_production_ref(struct cdv_production *p);
-/* One that was never run: its source is the caller's again. */
+/* One that was never run: its source is the caller's again, and its handler may be given to another. */
 void cdv_production_abandon(struct cdv_production *p);
+void cdv_production_error(struct cdv_production *p); /* what it failed with becomes this thread's error */
 extern atomic_llong cdv_async_objects;
 /* Is this producer one of ours, and so valid while anything of it is held? */
 bool cdv_is_production(const struct ArrowAsyncProducer *p);
 
 /* ---- consume.c ---- */
 void cdv_consumer_unref(struct cdv_consumer *c); /* of the owner: closes it */
+void cdv_consumer_hold(struct cdv_consumer *c);  /* keeps its memory alone */
+void cdv_consumer_let_go(struct cdv_consumer *c);
+/* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
+ * is none of ours. */
+int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
 /* The next array, extracted on this thread; 0 with *out NULL: the end; EAGAIN (no error set): nothing after that many
  * nanoseconds (< 0: no limit).  metadata: where not NULL, the task's, malloc'ed, or NULL.  What came before an error is
  * given first. */

@@ -1,11 +1,109 @@
 /* error.c - one slot per thread for what went wrong last. */
 #include "core.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static _Thread_local struct cdv_error slot;
 
 struct cdv_error *cdv_error_last(void) { return &slot; }
+
+/* ---- the Python exception behind an error.  It stays outside the slot, which may be copied: only the number there and
+ * here says that they belong together. ---- */
+static _Thread_local struct {
+  uint64_t number;
+  struct cdv_shared *exception;
+} cause;
+
+#define LENT 4
+static _Thread_local struct lent { /* what backends in Python raised, until their error is this thread's */
+  uint64_t text;
+  int urgent;
+  struct cdv_shared *exception;
+} lent[LENT];
+
+static pthread_key_t at_thread_end;
+
+static void forget_all(void *unused) {
+  (void)unused;
+  cdv_shared_unref(cause.exception);
+  cause.exception = NULL;
+  for (int i = 0; i < LENT; i++) {
+    cdv_shared_unref(lent[i].exception);
+    lent[i].exception = NULL;
+  }
+}
+
+__attribute__((constructor)) static void init(void) { pthread_key_create(&at_thread_end, forget_all); }
+
+static void replace(struct cdv_shared **place, struct cdv_shared *exception) {
+  struct cdv_shared *old = *place;
+  *place = exception;
+  if (exception) pthread_setspecific(at_thread_end, &cause);
+  cdv_shared_unref(old);
+}
+
+void cdv_error_because(struct cdv_shared *exception, int urgent) {
+  static atomic_ullong count;
+  replace(&cause.exception, exception);
+  slot.cause = cause.number = exception ? atomic_fetch_add(&count, 1) + 1 : 0;
+  slot.urgent = exception && urgent;
+}
+
+struct cdv_shared *cdv_error_cause(void) { return slot.cause && slot.cause == cause.number ? cause.exception : NULL; }
+
+struct cdv_shared *cdv_error_forget(void) {
+  struct cdv_shared *out = cdv_error_cause();
+  if (out) cause.exception = NULL;
+  replace(&cause.exception, NULL);
+  cause.number = slot.cause = 0;
+  return out;
+}
+
+static uint64_t digest(const char *text) { /* FNV-1a */
+  uint64_t h = 14695981039346656037u;
+  for (; *text; text++) h = (h ^ (unsigned char)*text) * 1099511628211u;
+  return h;
+}
+
+void cdv_error_lend(const cdevice_error *err, struct cdv_shared *exception, int urgent) {
+  static _Thread_local unsigned at;
+  struct lent *l = &lent[at++ % LENT];
+  replace(&l->exception, exception);
+  l->urgent = urgent;
+  l->text = digest(err->message);
+}
+
+/* The one whose text is reported, unless another must not be lost; those that nobody reported go. */
+static void take_lent(const cdevice_error *err) {
+  struct lent *found = NULL;
+  uint64_t text = 0;
+  for (int i = 0; i < LENT; i++) {
+    if (!lent[i].exception) continue;
+    if (!text) text = digest(err->message);
+    if (lent[i].urgent || (lent[i].text == text && !(found && found->urgent))) found = &lent[i];
+  }
+  if (found) {
+    cdv_error_because(found->exception, found->urgent);
+    found->exception = NULL;
+  }
+  for (int i = 0; i < LENT; i++) replace(&lent[i].exception, NULL);
+}
+
+void cdv_error_keep(struct cdv_kept_error *to) {
+  to->error = slot;
+  to->cause = cdv_shared_ref(cdv_error_cause());
+}
+
+void cdv_error_back(const struct cdv_kept_error *from) {
+  slot = from->error;
+  cdv_error_because(cdv_shared_ref(from->cause), from->error.urgent);
+}
+
+void cdv_error_drop(struct cdv_kept_error *kept) {
+  cdv_shared_unref(kept->cause);
+  kept->cause = NULL;
+}
 
 static void clear(int kind, int code) {
   slot.kind = kind;
@@ -15,8 +113,10 @@ static void clear(int kind, int code) {
   slot.device_type = 0;
   slot.device_id = -1;
   slot.buffer = -1;
-  slot.raised = 0;
+  slot.raised = slot.urgent = slot.again = 0;
   slot.node[0] = 0;
+  slot.cause = 0;
+  replace(&cause.exception, NULL);
 }
 
 int cdv_fail(int kind, int code, const char *format, ...) {
@@ -36,6 +136,7 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
              : code == ENOTSUP ? CDV_UNSUPPORTED
                                : CDV_DEVICE;
   clear(kind, code);
+  take_lent(err);
   slot.device_type = device_type;
   slot.device_id = device_id;
   slot.vendor_code = err->vendor_code;

@@ -147,7 +147,7 @@ int cdv_layout_parse(const char *f, struct cdv_layout *out, const char **why) {
   out->code = 0;
   out->list_size = 0;
   out->n_type_ids = 0;
-  *why = "unknown format";
+  *why = strncmp(f, "_pl", 3) ? "unknown format" : "a private type of polars: cast it to one of Arrow's";
   if (c < 128 && c && !f[1]) {
     out->type = letters[c].type;
     out->width = letters[c].width;

@@ -16,15 +16,17 @@ struct cdv_production {
   void *spare;
   atomic_int refs; /* the maker, the run, every task that was not extracted, every call under way */
   struct cdv_stream *source;
+  pthread_mutex_t source_lock; /* held while the source is interrupted; it is closed behind that */
   struct ArrowAsyncDeviceStreamHandler *handler;
   char *metadata;
+  int forks; /* when it was made */
   atomic_llong asked, unextracted;
   atomic_llong sent;
   atomic_llong nonsense; /* what request was given instead of a number */
   atomic_int cancelled, stopped, confused;
   atomic_int ending;
   int code;
-  struct cdv_error error;
+  struct cdv_kept_error error;
   atomic_int sleepers;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -41,6 +43,9 @@ struct cdv_production *cdv_production_ref(struct cdv_production *p) {
 void cdv_production_unref(struct cdv_production *p) {
   if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
   if (p->source) cdv_stream_close(p->source);
+  cdv_error_drop(&p->error);
+  if (p->forks != cdv_forks()) return; /* who held its lock or waited is in another process */
+  pthread_mutex_destroy(&p->source_lock);
   pthread_mutex_destroy(&p->lock);
   pthread_cond_destroy(&p->changed);
   free(p->metadata);
@@ -56,20 +61,47 @@ static void wake(struct cdv_production *p) {
   pthread_mutex_unlock(&p->lock);
 }
 
+/* The run may be inside a source that waits for somebody else. */
+static void interrupt(struct cdv_production *p) {
+  wake(p);
+  pthread_mutex_lock(&p->source_lock);
+  if (p->source) cdv_stream_interrupt(p->source);
+  pthread_mutex_unlock(&p->source_lock);
+}
+
+static void close_source(struct cdv_production *p) {
+  pthread_mutex_lock(&p->source_lock);
+  struct cdv_stream *source = p->source;
+  p->source = NULL;
+  pthread_mutex_unlock(&p->source_lock);
+  if (source) cdv_stream_close(source);
+}
+
+/* This thread's last error is how it ends. */
+static void failed(struct cdv_production *p, int code) {
+  p->code = code;
+  cdv_error_drop(&p->error);
+  cdv_error_keep(&p->error);
+}
+
 /* ---- what the consumer calls: any thread, also from inside a callback ---- */
 static void request(struct ArrowAsyncProducer *self, int64_t n) {
   struct cdv_production *p = (struct cdv_production *)self;
   if (atomic_load(&p->cancelled) || atomic_load(&p->ending)) return;
   cdv_production_ref(p);
-  long long asked = atomic_load_explicit(&p->asked, memory_order_relaxed);
-  do {
-    if (n <= 0 || n > INT64_MAX - asked) {
-      atomic_store(&p->nonsense, n);
-      atomic_store(&p->confused, 1);
-      break;
-    }
-  } while (!atomic_compare_exchange_weak(&p->asked, &asked, asked + n));
-  wake(p);
+  long long asked = atomic_load_explicit(&p->asked, memory_order_relaxed), sum;
+  if (n <= 0) {
+    atomic_store(&p->nonsense, n);
+    atomic_store(&p->confused, 1);
+  }
+  while (n > 0) {
+    sum = n > INT64_MAX - asked ? INT64_MAX : asked + n; /* "as much as you like", and then more */
+    if (atomic_compare_exchange_weak(&p->asked, &asked, sum)) break;
+  }
+  if (n > 0)
+    wake(p);
+  else
+    interrupt(p);
   cdv_production_unref(p);
 }
 
@@ -77,7 +109,7 @@ static void cancel(struct ArrowAsyncProducer *self) {
   struct cdv_production *p = (struct cdv_production *)self;
   cdv_production_ref(p);
   atomic_store(&p->cancelled, 1);
-  wake(p);
+  interrupt(p);
   cdv_production_unref(p);
 }
 
@@ -139,8 +171,7 @@ static int send_schema(struct cdv_production *p) {
   struct ArrowSchema schema;
   int r = cdv_schema_export(p->source->schema, &schema);
   if (r) {
-    p->error = *cdv_error_last();
-    p->code = r;
+    failed(p, r);
     return CDV_FAILED;
   }
   r = p->handler->on_schema(p->handler, &schema);
@@ -154,10 +185,9 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
   struct task *t = malloc(sizeof *t);
   int r = t ? cdv_array_hand_over(a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
   if (r) {
+    failed(p, r);
     free(t);
     cdv_array_unref(a);
-    p->error = *cdv_error_last();
-    p->code = r;
     return CDV_FAILED;
   }
   if (t->array.device_type != p->face.device_type) { /* one without buffers */
@@ -179,6 +209,19 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
   return r ? CDV_REFUSED : CDV_RUNNING;
 }
 
+/* Why it ends although the source has not; CDV_RUNNING: for no such reason. */
+static int ended_from_outside(struct cdv_production *p) {
+  if (atomic_load(&p->cancelled)) return CDV_CANCELLED;
+  if (atomic_load(&p->confused)) {
+    failed(p, cdv_fail(CDV_STREAM, EINVAL, "request(%lld): a positive number is expected",
+                       (long long)atomic_load(&p->nonsense)));
+    return CDV_FAILED;
+  }
+  if (!atomic_load(&p->stopped)) return CDV_RUNNING;
+  failed(p, cdv_fail(CDV_STREAM, ECANCELED, "the producer was stopped"));
+  return CDV_STOPPED;
+}
+
 static int run(struct cdv_production *p) {
   int ending = send_schema(p);
   while (!ending) {
@@ -186,56 +229,59 @@ static int run(struct cdv_production *p) {
     int r = 0;
     /* one array ahead of the demand, so that the end is known when the last one was sent */
     if (!interrupted(p)) r = cdv_stream_next(p->source, &a);
-    if (r) {
-      p->error = *cdv_error_last();
-      p->code = r;
-    }
+    if (r) failed(p, r);
     bool go = !r && a && wait_for_demand(p);
     if (go) {
       ending = send_array(p, a);
       continue;
     }
+    bool last = !r && !a && !interrupted(p);
     if (a) cdv_array_unref(a);
-    if (atomic_load(&p->cancelled)) {
-      ending = CDV_CANCELLED;
-    } else if (atomic_load(&p->confused)) {
-      p->code = cdv_fail(CDV_STREAM, EINVAL, "request(%lld): a positive number is expected, and a sum below 2^63",
-                         (long long)atomic_load(&p->nonsense));
-      p->error = *cdv_error_last();
-      ending = CDV_FAILED;
-    } else if (atomic_load(&p->stopped)) {
-      p->code = cdv_fail(CDV_STREAM, ECANCELED, "the producer was stopped");
-      p->error = *cdv_error_last();
-      ending = CDV_STOPPED;
-    } else {
-      ending = r ? CDV_FAILED : CDV_FINISHED;
-    }
+    ending = last ? CDV_FINISHED : ended_from_outside(p);
+    if (!ending) ending = CDV_FAILED;
   }
   return ending;
 }
 
-void cdv_production_run(struct cdv_production *p) {
-  cdv_production_ref(p);
+/* The one place where a production ends: the consumer is told how, everything is given back, and then it is known here. */
+static void end(struct cdv_production *p, int ending) {
   struct ArrowAsyncDeviceStreamHandler *h = p->handler;
-  h->producer = &p->face;
-  int ending = run(p);
-  if (ending == CDV_FINISHED ||
-      ending == CDV_CANCELLED) { /* libarrow's consumer waits for the end after a cancel too */
+  if (ending == CDV_REFUSED && p->code == ECANCELED) {
+    ending = CDV_CANCELLED; /* by a consumer that was closed before it began; a refusal is followed by release alone */
+  } else if (ending == CDV_FINISHED ||
+             ending == CDV_CANCELLED) { /* libarrow's consumer waits for the end after a cancel too */
     int r = h->on_next_task(h, NULL, NULL);
     if (r && ending == CDV_FINISHED) {
       ending = CDV_REFUSED;
       p->code = r;
     }
   } else if (ending != CDV_REFUSED) {
-    h->on_error(h, p->code, p->error.message, NULL);
+    cdv_error_back(&p->error); /* a consumer of ours finds the cause there */
+    h->on_error(h, p->code, p->error.error.message, NULL);
   }
-  cdv_stream_close(p->source); /* before release: who waits for that finds everything given back */
-  p->source = NULL;
+  if (ending == CDV_CANCELLED) p->code = 0;
+  if (ending != CDV_FAILED) cdv_error_drop(&p->error); /* what a source raised when it was interrupted */
+  close_source(p); /* before release: who waits for that finds everything given back */
   h->release(h);
   pthread_mutex_lock(&p->lock);
   atomic_store(&p->ending, ending);
   pthread_cond_broadcast(&p->changed);
   pthread_mutex_unlock(&p->lock);
+}
+
+void cdv_production_run(struct cdv_production *p) {
+  cdv_production_ref(p);
+  p->handler->producer = &p->face;
+  end(p, run(p));
+  cdv_production_unref(p);
+}
+
+void cdv_production_fail(struct cdv_production *p, int cancelled) {
+  cdv_production_ref(p);
+  failed(p, cdv_error_last()->code ? cdv_error_last()->code : EIO);
+  int ending = ended_from_outside(p);
+  if (cancelled) p->code = ECANCELED; /* as if it had refused the schema */
+  end(p, cancelled ? CDV_REFUSED : ending ? ending : CDV_FAILED);
   cdv_production_unref(p);
 }
 
@@ -267,25 +313,21 @@ static int usable(const struct ArrowAsyncDeviceStreamHandler *h) {
                                      : "release (was it released before?)");
 }
 
-int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
-                       struct cdv_production **out) {
+int cdv_production_open(struct ArrowAsyncDeviceStreamHandler *handler, struct cdv_production **out) {
   int r = usable(handler);
   if (r) return r;
   struct cdv_production *p = calloc(1, sizeof *p);
-  size_t size = (size_t)cdv_metadata_size(metadata);
-  if (p && metadata) p->metadata = malloc(size);
-  if (!p || (metadata && !p->metadata)) {
+  if (!p) return cdv_fail_memory(sizeof *p, "a producer");
+  if (cdv_handler_claim(handler, 1) == EBUSY) {
     free(p);
-    return cdv_fail_memory(sizeof *p, "a producer");
+    return EBUSY;
   }
-  if (metadata) memcpy(p->metadata, metadata, size);
-  p->face.device_type = source->device_type;
   p->face.request = request;
   p->face.cancel = cancel;
-  p->face.additional_metadata = p->metadata;
   atomic_init(&p->refs, 1);
-  p->source = source;
   p->handler = handler;
+  p->forks = cdv_forks();
+  pthread_mutex_init(&p->source_lock, NULL);
   pthread_mutex_init(&p->lock, NULL);
   cdv_cond_init(&p->changed);
   atomic_fetch_add(&cdv_async_objects, 1);
@@ -293,42 +335,63 @@ int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamH
   return 0;
 }
 
-void cdv_production_abandon(struct cdv_production *p) {
-  p->source = NULL;
-  cdv_production_unref(p);
+int cdv_production_feed(struct cdv_production *p, struct cdv_stream *source, const char *metadata) {
+  size_t size = (size_t)cdv_metadata_size(metadata);
+  if (metadata) {
+    if (!(p->metadata = malloc(size))) return cdv_fail_memory((int64_t)size, "a producer");
+    memcpy(p->metadata, metadata, size);
+  }
+  p->face.device_type = source->device_type;
+  p->face.additional_metadata = p->metadata;
+  pthread_mutex_lock(&p->source_lock);
+  p->source = source;
+  pthread_mutex_unlock(&p->source_lock);
+  return 0;
 }
 
-int cdv_produce_failure(struct ArrowAsyncDeviceStreamHandler *handler, int code, const char *message) {
-  int r = usable(handler);
-  if (r) return r;
-  handler->on_error(handler, code, message, NULL);
-  handler->release(handler);
-  return 0;
+int cdv_production_new(struct cdv_stream *source, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
+                       struct cdv_production **out) {
+  int r = cdv_production_open(handler, out);
+  if (!r && (r = cdv_production_feed(*out, source, metadata))) cdv_production_abandon(*out);
+  return r;
+}
+
+void cdv_production_abandon(struct cdv_production *p) {
+  p->source = NULL;
+  cdv_handler_claim(p->handler, 0);
+  cdv_production_unref(p);
 }
 
 int cdv_production_interrupted(struct cdv_production *p) { return interrupted(p); }
 
 void cdv_production_stop(struct cdv_production *p) {
   atomic_store(&p->stopped, 1);
-  wake(p);
+  if (p->forks == cdv_forks()) interrupt(p);
 }
 
 int cdv_production_wait(struct cdv_production *p, int64_t nanoseconds) {
   struct timespec end = cdv_deadline(nanoseconds);
   int r = 0;
+  if (p->forks != cdv_forks()) return atomic_load(&p->ending) != 0; /* its thread is in another process */
   pthread_mutex_lock(&p->lock);
   while (!atomic_load(&p->ending) && r != ETIMEDOUT) r = cdv_cond_until(&p->changed, &p->lock, &end);
   pthread_mutex_unlock(&p->lock);
   return atomic_load(&p->ending) != 0;
 }
 
+void cdv_production_error(struct cdv_production *p) {
+  int ending = atomic_load(&p->ending);
+  if (ending == CDV_FAILED || ending == CDV_STOPPED) {
+    cdv_error_back(&p->error);
+    cdv_error_drop(&p->error); /* an exception may hold whoever holds this: it is given out once */
+  } else if (ending == CDV_REFUSED)
+    cdv_fail(CDV_STREAM, p->code, "the consumer refused with errno %d (%s)", p->code, strerror(p->code));
+}
+
 int cdv_production_ending(struct cdv_production *p, int *code) {
   int ending = atomic_load(&p->ending);
   *code = ending ? p->code : 0;
-  if (ending == CDV_FAILED || ending == CDV_STOPPED)
-    *cdv_error_last() = p->error;
-  else if (ending == CDV_REFUSED)
-    cdv_fail(CDV_STREAM, p->code, "the consumer refused with errno %d (%s)", p->code, strerror(p->code));
+  cdv_production_error(p);
   return ending;
 }
 

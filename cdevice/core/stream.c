@@ -1,15 +1,24 @@
 /* stream.c - streams of arrays: over ready arrays, imported, exported, moved to a device ahead of the consumer. */
 #include "core.h"
+#include "wait.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OPEN, ENDED, FAILED };
 
 static atomic_llong live;
 int64_t cdv_live_streams(void) { return atomic_load(&live); }
+
+/* ---- waiting ---- */
+static int (*look_up)(void);
+void cdv_set_look_up(int (*f)(void)) { look_up = f; }
+int cdv_look_up(void) { return look_up ? look_up() : 0; }
+
+static atomic_int forks;
+int cdv_forks(void) { return atomic_load_explicit(&forks, memory_order_relaxed); }
+static void forked(void) { atomic_fetch_add(&forks, 1); }
+__attribute__((constructor)) static void init(void) { pthread_atfork(NULL, NULL, forked); }
 
 /* ---- what all kinds share ---- */
 void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t device_type,
@@ -55,11 +64,15 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
       *out = NULL;
     }
   }
-  if (r) {
+  if (r && !cdv_error_last()->again) {
     s->state = FAILED;
     snprintf(s->why, sizeof s->why, "%.255s", cdv_error_last()->message);
   }
   return r;
+}
+
+void cdv_stream_interrupt(struct cdv_stream *s) {
+  if (s->interrupt) s->interrupt(s);
 }
 
 void cdv_stream_close(struct cdv_stream *s) {
@@ -107,22 +120,52 @@ int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct 
 struct exported {
   struct cdv_stream *stream;
   struct cdv_schema *schema; /* announced instead of the stream's own, or NULL */
+  atomic_int use;            /* IDLE, BUSY: a thread is inside, GONE: released meanwhile, and that thread clears away */
   char message[1536];        /* of the last call, or empty */
 };
+enum { IDLE, BUSY, GONE };
 
-static int noted(struct exported *e, int r) {
+static _Thread_local struct exported *refused; /* the stream that this thread did not get into */
+static const char in_use[] = "the stream is in use by another thread; one at a time may read it";
+
+static void drop(struct exported *e) {
+  cdv_stream_close(e->stream);
+  if (e->schema) cdv_schema_unref(e->schema);
+  free(e);
+}
+
+/* The interface leaves it to the caller that one thread reads at a time; one that does not gets an error, no crash. */
+static bool enter(struct exported *e) {
+  int idle = IDLE;
+  bool mine = atomic_compare_exchange_strong(&e->use, &idle, BUSY);
+  refused = mine ? NULL : e;
+  return mine;
+}
+
+static int leave(struct exported *e, int r) {
   e->message[0] = 0;
   if (r) snprintf(e->message, sizeof e->message, "%s", cdv_error_last()->message);
+  int busy = BUSY;
+  if (!atomic_compare_exchange_strong(&e->use, &busy, IDLE)) drop(e);
   return r;
 }
 
+static void release(struct exported *e) {
+  if (atomic_exchange(&e->use, GONE) != BUSY) drop(e);
+}
+
+static const char *last_error(struct exported *e) { return refused == e ? in_use : e->message[0] ? e->message : NULL; }
+
 static int get_schema(struct exported *e, struct ArrowSchema *out) {
-  return noted(e, cdv_schema_export(e->schema ? e->schema : e->stream->schema, out));
+  out->release = NULL;
+  if (!enter(e)) return EBUSY;
+  return leave(e, cdv_schema_export(e->schema ? e->schema : e->stream->schema, out));
 }
 
 static int get_next(struct exported *e, struct ArrowDeviceArray *out, bool wait) {
   struct cdv_array *a = NULL;
   out->array.release = NULL;
+  if (!enter(e)) return EBUSY;
   int r = cdv_stream_next(e->stream, &a);
   if (a) {
     if (wait) r = cdv_array_readable(a, "__arrow_c_stream__");
@@ -133,13 +176,7 @@ static int get_next(struct exported *e, struct ArrowDeviceArray *out, bool wait)
       out->device_id = e->stream->device_id;
     }
   }
-  return noted(e, r);
-}
-
-static void drop(struct exported *e) {
-  cdv_stream_close(e->stream);
-  if (e->schema) cdv_schema_unref(e->schema);
-  free(e);
+  return leave(e, r);
 }
 
 static int device_get_schema(struct ArrowDeviceArrayStream *self, struct ArrowSchema *out) {
@@ -148,13 +185,10 @@ static int device_get_schema(struct ArrowDeviceArrayStream *self, struct ArrowSc
 static int device_get_next(struct ArrowDeviceArrayStream *self, struct ArrowDeviceArray *out) {
   return get_next(self->private_data, out, false);
 }
-static const char *device_get_last_error(struct ArrowDeviceArrayStream *self) {
-  struct exported *e = self->private_data;
-  return e->message[0] ? e->message : NULL;
-}
+static const char *device_get_last_error(struct ArrowDeviceArrayStream *self) { return last_error(self->private_data); }
 static void device_release(struct ArrowDeviceArrayStream *self) {
   self->release = NULL;
-  drop(self->private_data);
+  release(self->private_data);
 }
 
 static int plain_get_schema(struct ArrowArrayStream *self, struct ArrowSchema *out) {
@@ -169,13 +203,10 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
     out->release = NULL;
   return r;
 }
-static const char *plain_get_last_error(struct ArrowArrayStream *self) {
-  struct exported *e = self->private_data;
-  return e->message[0] ? e->message : NULL;
-}
+static const char *plain_get_last_error(struct ArrowArrayStream *self) { return last_error(self->private_data); }
 static void plain_release(struct ArrowArrayStream *self) {
   self->release = NULL;
-  drop(self->private_data);
+  release(self->private_data);
 }
 
 static struct exported *new_exported(struct cdv_stream *s, struct cdv_schema *schema) {
@@ -186,6 +217,7 @@ static struct exported *new_exported(struct cdv_stream *s, struct cdv_schema *sc
   }
   e->stream = s;
   e->schema = schema ? cdv_schema_ref(schema) : NULL;
+  atomic_init(&e->use, IDLE);
   e->message[0] = 0;
   return e;
 }
@@ -228,18 +260,34 @@ struct imported {
   } in;
 };
 
+/* What was raised on this thread inside the producer's call is the cause. */
 static int producer_failed(struct imported *i, int code, const char *doing) {
   const char *text = i->plain ? i->in.plain.get_last_error(&i->in.plain) : i->in.device.get_last_error(&i->in.device);
-  return cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code < 0 ? EIO : code,
-                  "the producer of the stream failed in %s: %s (errno %d: %s)", doing,
-                  text ? text : "it gave no reason", code, strerror(code));
+  int urgent = cdv_error_last()->urgent;
+  struct cdv_shared *cause = cdv_error_forget();
+  int r = cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code < 0 ? EIO : code,
+                   "the producer of the stream failed in %s: %s (errno %d: %s)", doing,
+                   text ? text : "it gave no reason", code, strerror(code));
+  if (cause) cdv_error_because(cause, urgent);
+  return r;
 }
+
+/* Ours, that was exported and came back; or NULL. */
+static struct cdv_stream *own_source(struct imported *i) {
+  struct exported *e = NULL;
+  if (!i->plain && i->in.device.get_next == device_get_next) e = i->in.device.private_data;
+  if (i->plain && i->in.plain.get_next == plain_get_next) e = i->in.plain.private_data;
+  return e ? e->stream : NULL;
+}
+
+static void imported_interrupt(struct cdv_stream *s) { cdv_stream_interrupt(own_source((struct imported *)s)); }
 
 static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
   struct imported *i = (struct imported *)s;
   struct ArrowDeviceArray d;
   memset(&d, 0, sizeof d);
   int code;
+  cdv_shared_unref(cdv_error_forget()); /* what is there afterwards was raised inside */
   if (i->plain) {
     d.device_type = ARROW_DEVICE_CPU;
     d.device_id = -1;
@@ -292,8 +340,9 @@ static int finish_import(struct imported *i, int32_t device_type, struct cdv_str
   }
   cdv_stream_init(&i->s, s, device_type, imported_next, imported_close);
   cdv_schema_unref(s);
-  if (!i->plain && i->in.device.get_next == device_get_next)
-    i->s.quick = ((struct exported *)i->in.device.private_data)->stream->quick;
+  struct cdv_stream *own = own_source(i);
+  if (own && own->interrupt) i->s.interrupt = imported_interrupt;
+  if (own && !i->plain) i->s.quick = own->quick;
   *out = &i->s;
   return 0;
 }
@@ -332,6 +381,11 @@ int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_s
 }
 
 /* ---- copied to a device ahead of the consumer ---- */
+struct slice { /* one array, and what was told with it */
+  struct cdv_array *array;
+  char *metadata;
+};
+
 struct copied {
   struct cdv_stream s;
   struct cdv_stream *from;
@@ -340,40 +394,50 @@ struct copied {
   struct cdv_shared *queue;
   bool over, threaded; /* over: the source has ended or failed */
   int failed;          /* its code, with `error` */
-  struct cdv_error error;
+  struct cdv_kept_error error;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
-  pid_t process;
-  bool inside, stop; /* inside: the thread is in the source or in a copy */
-  struct cdv_array *ring[];
+  int forks;
+  bool inside, stop, interrupted; /* inside: the thread is in the source or in a copy */
+  struct slice ring[];
 };
 
 /* One array of the source, copied; NULL: the end. */
-static int pull(struct copied *c, struct cdv_array **out) {
+static int pull(struct copied *c, struct slice *out) {
   struct cdv_array *a;
   int r = cdv_stream_next(c->from, &a);
-  *out = NULL;
+  *out = (struct slice){NULL, NULL};
   if (r || !a) return r;
-  r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, out);
-  if (!r && (*out)->root != a->root) cdv_array_keep(*out, c->queue);
+  r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, &out->array);
+  if (!r && out->array->root != a->root) cdv_array_keep(out->array, c->queue);
+  if (!r) {
+    out->metadata = c->from->metadata;
+    c->from->metadata = NULL;
+  }
   cdv_array_unref(a);
   return r;
 }
 
-static void put(struct copied *c, struct cdv_array *a, int r) {
+static void put(struct copied *c, struct slice one, int r) {
   if (r) {
     c->failed = r;
-    c->error = *cdv_error_last();
+    cdv_error_keep(&c->error);
+    cdv_shared_unref(cdv_error_forget()); /* now it is the stream's */
   }
-  if (a)
-    c->ring[(c->head + c->count++) % c->room] = a;
+  if (one.array)
+    c->ring[(c->head + c->count++) % c->room] = one;
   else
     c->over = true;
 }
 
 static void free_copied(struct copied *c) {
-  for (; c->count; c->count--, c->head++) cdv_array_unref(c->ring[c->head % c->room]);
+  for (; c->count; c->count--, c->head++) {
+    struct slice *one = &c->ring[c->head % c->room];
+    cdv_array_unref(one->array);
+    free(one->metadata);
+  }
+  cdv_error_drop(&c->error);
   cdv_stream_close(c->from);
   cdv_shared_unref(c->queue);
   pthread_mutex_destroy(&c->lock);
@@ -391,11 +455,11 @@ static void *copy_ahead(void *arg) {
     }
     c->inside = true;
     pthread_mutex_unlock(&c->lock);
-    struct cdv_array *a;
-    int r = pull(c, &a);
+    struct slice one;
+    int r = pull(c, &one);
     pthread_mutex_lock(&c->lock);
     c->inside = false;
-    put(c, a, r);
+    put(c, one, r);
     pthread_cond_broadcast(&c->changed);
     if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
       pthread_mutex_unlock(&c->lock);
@@ -407,42 +471,82 @@ static void *copy_ahead(void *arg) {
   return NULL;
 }
 
-static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
-  struct copied *c = (struct copied *)s;
-  if (c->threaded) {
-    if (c->process != getpid()) return cdv_fail(CDV_STREAM, EINVAL, "the stream was made before a fork");
+/* Until the thread has something; lock is held. */
+static int wait_for_thread(struct copied *c) {
+  while (!c->count && !c->over && !c->interrupted) {
+    struct timespec end = cdv_deadline(CDV_SLICE);
+    if (cdv_cond_until(&c->changed, &c->lock, &end) != ETIMEDOUT) continue;
+    pthread_mutex_unlock(&c->lock);
+    int r = cdv_look_up();
     pthread_mutex_lock(&c->lock);
-    while (!c->count && !c->over) pthread_cond_wait(&c->changed, &c->lock);
-  } else {
-    while (c->count < c->room && !c->over) {
-      struct cdv_array *a;
-      int r = pull(c, &a);
-      put(c, a, r);
-    }
+    if (r) return r;
   }
-  int r = 0;
-  if (c->count) {
-    *out = c->ring[c->head];
+  return 0;
+}
+
+static int fill_here(struct copied *c) {
+  while (c->count < c->room && !c->over) {
+    struct slice one;
+    int r = pull(c, &one);
+    if (r && cdv_error_last()->again) return r;
+    put(c, one, r);
+  }
+  return 0;
+}
+
+/* The oldest array; behind them all what ended it, and before them what must not wait. */
+static int take(struct copied *c, struct cdv_array **out) {
+  if (c->interrupted) return cdv_fail(CDV_STREAM, ECANCELED, "the stream was cancelled");
+  if (c->count && !(c->failed && c->error.error.urgent)) {
+    struct slice *one = &c->ring[c->head];
+    *out = one->array;
+    c->s.metadata = one->metadata;
     c->head = (c->head + 1) % c->room;
     c->count--;
-  } else if (c->failed) {
-    *cdv_error_last() = c->error;
-    r = c->failed;
+    return 0;
   }
+  if (!c->failed) return 0;
+  cdv_error_back(&c->error);
+  cdv_error_drop(&c->error); /* told once: cdv_stream_next remembers the text */
+  return c->failed;
+}
+
+static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct copied *c = (struct copied *)s;
+  if (!c->threaded) {
+    int r = fill_here(c);
+    return r ? r : take(c, out);
+  }
+  if (c->forks != cdv_forks()) return cdv_fail(CDV_STREAM, EINVAL, "the stream was made before a fork");
+  pthread_mutex_lock(&c->lock);
+  int r = wait_for_thread(c);
+  if (!r) r = take(c, out);
+  pthread_cond_broadcast(&c->changed);
+  pthread_mutex_unlock(&c->lock);
+  return r;
+}
+
+static void copied_interrupt(struct cdv_stream *s) {
+  struct copied *c = (struct copied *)s;
   if (c->threaded) {
+    if (c->forks != cdv_forks()) return;
+    pthread_mutex_lock(&c->lock);
+    c->interrupted = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
   }
-  return r;
+  cdv_stream_interrupt(c->from);
 }
 
 static void copied_close(struct cdv_stream *s) {
   struct copied *c = (struct copied *)s;
-  if (c->threaded && c->process == getpid()) {
+  if (c->threaded) {
+    if (c->forks != cdv_forks()) return; /* lock and source may be in use by the thread, which is in the parent */
     pthread_mutex_lock(&c->lock);
     c->stop = true;
     pthread_t thread = c->thread;
     if (c->inside) { /* perhaps for long: it cleans up itself */
+      cdv_stream_interrupt(c->from);
       c->threaded = false;
       pthread_detach(thread);
       pthread_mutex_unlock(&c->lock);
@@ -459,7 +563,7 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
                     struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out) {
   if (ahead < 0 || ahead > 1 << 20)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
-  size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct cdv_array *);
+  size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct slice);
   struct copied *c = calloc(1, size);
   if (!c) return cdv_fail_memory((int64_t)size, "a stream");
   cdv_stream_init(&c->s, s->schema, device_type, copied_next, copied_close);
@@ -469,14 +573,20 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
   c->queue = cdv_shared_ref(queue);
   c->room = (int64_t)room;
   c->s.python = s->python;
-  c->process = getpid();
   c->threaded = ahead > 0 && !s->python;
+  c->s.interrupt = s->interrupt || c->threaded ? copied_interrupt : NULL;
+  c->forks = cdv_forks();
   pthread_mutex_init(&c->lock, NULL);
-  pthread_cond_init(&c->changed, NULL);
+  cdv_cond_init(&c->changed);
   int r = c->threaded ? pthread_create(&c->thread, NULL, copy_ahead, c) : 0;
   if (r) c->threaded = false; /* without the thread it is only slower */
   *out = &c->s;
   return 0;
+}
+
+struct cdv_stream *cdv_stream_below(struct cdv_stream *s) {
+  if (s->next == copied_next) return ((struct copied *)s)->from;
+  return s->next == imported_next ? own_source((struct imported *)s) : NULL;
 }
 
 /* ---- for tests ---- */

@@ -55,6 +55,9 @@ class SharedMemory:
     def __init__(self, nbytes, *, device_id=0, queue=None, fine_grain=False):
         from ..registry import stream_handle
 
+        self.address = 0
+        if nbytes <= 0:
+            raise ValueError(f"nbytes is positive, not {nbytes}")
         self.nbytes, self.device_id, self._keep, self.address = nbytes, device_id, queue, 0
         self._self, _, alloc, self._free, self._copy, self._table = _table()
         self._stream = ffi.cast("void *", stream_handle(_OPENCL, queue))
@@ -83,9 +86,11 @@ class SharedMemory:
 
     def read(self, nbytes=None):
         """The first ``nbytes`` bytes (default: all), after everything that the queue was given."""
-        out = bytearray(self.nbytes if nbytes is None else nbytes)
-        if len(out) > self.nbytes:
-            raise ValueError(f"{len(out)} bytes of {self.nbytes}")
+        if nbytes is None:
+            nbytes = self.nbytes
+        if not 0 <= nbytes <= self.nbytes:
+            raise ValueError(f"{nbytes} bytes of {self.nbytes}")
+        out = bytearray(nbytes)
         self._move(ffi.from_buffer(out), ffi.cast("const void *", self.address), len(out))
         return bytes(out)
 

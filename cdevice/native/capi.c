@@ -99,15 +99,27 @@ static PyObject *capi_call(const char *module, const char *function, PyObject *a
   return result;
 }
 
-static int capi_enter(PyGILState_STATE *state) {
+struct entered {
+  PyGILState_STATE state;
+  PyObject *type, *value, *traceback; /* of the host, whose exception may be pending */
+};
+
+static int capi_enter(struct entered *e) {
   cdevice_error err = {.struct_size = sizeof err};
-  int r = enter_python(state, &err);
-  return r ? cdv_fail(CDV_ARGUMENT, r, "%s", err.message) : 0;
+  int r = enter_python(&e->state, &err);
+  if (r) return cdv_fail(CDV_ARGUMENT, r, "%s", err.message);
+  PyErr_Fetch(&e->type, &e->value, &e->traceback);
+  return 0;
+}
+
+static void capi_leave(struct entered *e) {
+  PyErr_Restore(e->type, e->value, e->traceback);
+  PyGILState_Release(e->state);
 }
 
 static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  int r = capi_enter(&state);
+  struct entered host;
+  int r = capi_enter(&host);
   if (r) return r;
   PyObject *d = capi_call("cdevice", "device", PyUnicode_FromString(name));
   PyObject *t = d ? PyObject_GetAttrString(d, "type_id") : NULL, *i = d ? PyObject_GetAttrString(d, "id") : NULL;
@@ -121,13 +133,13 @@ static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
   Py_XDECREF(t);
   Py_XDECREF(i);
   Py_XDECREF(d);
-  PyGILState_Release(state);
+  capi_leave(&host);
   return r;
 }
 
 static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  int r = capi_enter(&state);
+  struct entered host;
+  int r = capi_enter(&host);
   if (r) return r;
   PyObject *list = capi_call("cdevice.registry", "all_types", NULL);
   if (list && PyList_Check(list)) {
@@ -137,13 +149,13 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
     r = EIO;
   }
   Py_XDECREF(list);
-  PyGILState_Release(state);
+  capi_leave(&host);
   return r;
 }
 
 static int capi_call_python(const char *module, const char *function, void *address, int64_t *result) {
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  int r = capi_enter(&state);
+  struct entered host;
+  int r = capi_enter(&host);
   if (r) return r;
   PyObject *x = capi_call(module, function, PyLong_FromVoidPtr(address));
   if (!x) {
@@ -156,7 +168,7 @@ static int capi_call_python(const char *module, const char *function, void *addr
     }
   }
   Py_XDECREF(x);
-  PyGILState_Release(state);
+  capi_leave(&host);
   return r;
 }
 

@@ -11,9 +11,9 @@
   F(const char *, "", error_text, (void), (), capi_error_text)                                                         \
   F(int, 0, error_vendor_code, (void), (), capi_error_vendor_code)                                                     \
   F(int, ENOSYS, find_device, (const char *n, int32_t *t, int64_t *i), (n, t, i), capi_find_device)                    \
-  F(int, ENOSYS, device_types, (int32_t *t, int64_t r, int64_t *n), (t, r, n), capi_device_types)                      \
-  F(int, ENOSYS, device_count, (int32_t t, int64_t *n), (t, n), cdv_device_count)                                      \
-  F(int, ENOSYS, get_device_info, (int32_t t, int64_t i, cdevice_device_info *o), (t, i, o), cdv_device_info)          \
+  F(int, ENOSYS, device_types, (int32_t * t, int64_t r, int64_t * n), (t, r, n), capi_device_types)                    \
+  F(int, ENOSYS, device_count, (int32_t t, int64_t * n), (t, n), cdv_device_count)                                     \
+  F(int, ENOSYS, get_device_info, (int32_t t, int64_t i, cdevice_device_info * o), (t, i, o), cdv_device_info)         \
   F(const cdevice_backend *, NULL, backend_for, (int32_t t), (t), cdv_backend_for)                                     \
   F(int, ENOSYS, register_backend, (const cdevice_backend *b, int r), (b, r), cdv_register)                            \
   F(int, ENOSYS, unregister_backend, (int32_t t), (t), cdv_unregister)                                                 \
@@ -33,9 +33,9 @@
   F(int, ENOSYS, array_copy, (cdevice_array * a, int32_t t, int64_t i, void *s, int w, cdevice_array **o),             \
     (a, t, i, s, w, o), capi_array_copy)                                                                               \
   F(int, ENOSYS, array_export, (cdevice_array * a, struct ArrowDeviceArray * o), (a, o), cdv_array_export)             \
-  F(int, ENOSYS, array_slice, (cdevice_array * a, int64_t f, int64_t n, cdevice_array **o), (a, f, n, o),              \
+  F(int, ENOSYS, array_slice, (cdevice_array * a, int64_t f, int64_t n, cdevice_array * *o), (a, f, n, o),             \
     cdv_array_slice)                                                                                                   \
-  F(int, ENOSYS, array_child, (cdevice_array * a, int64_t i, cdevice_array **o), (a, i, o), capi_array_child)          \
+  F(int, ENOSYS, array_child, (cdevice_array * a, int64_t i, cdevice_array * *o), (a, i, o), capi_array_child)         \
   F(cdevice_array *, NULL, array_ref, (cdevice_array * a), (a), cdv_array_ref)                                         \
   V(array_unref, (cdevice_array * a), (a), cdv_array_unref)                                                            \
   F(int64_t, -1, array_length, (const cdevice_array *a), (a), capi_array_length)                                       \
@@ -63,7 +63,7 @@
   F(int, ENOSYS, stream_export_cpu, (cdevice_stream * s, struct ArrowArrayStream * o), (s, o), capi_stream_export_cpu) \
   F(int, ENOSYS, stream_next, (cdevice_stream * s, cdevice_array * *o), (s, o), cdv_stream_next)                       \
   F(int, ENOSYS, stream_copy, (cdevice_stream * s, int32_t t, int64_t i, void *q, int64_t a, cdevice_stream **o),      \
-    (s, t, i, q, a, o), capi_stream_copy)                                                                               \
+    (s, t, i, q, a, o), capi_stream_copy)                                                                              \
   F(cdevice_schema *, NULL, stream_schema, (const cdevice_stream *s), (s), capi_stream_schema)                         \
   F(int32_t, -1, stream_device_type, (const cdevice_stream *s), (s), capi_stream_device_type)                          \
   V(stream_close, (cdevice_stream * s), (s), cdv_stream_close)                                                         \
@@ -76,7 +76,7 @@
   V(production_unref, (cdevice_production * p), (p), cdv_production_unref)                                             \
   F(int, ENOSYS, consumer_new, (int64_t q, int l, cdevice_consumer **o), (q, l, o), cdv_consumer_new)                  \
   F(struct ArrowAsyncDeviceStreamHandler *, NULL, consumer_handler, (cdevice_consumer * c), (c), cdv_consumer_handler) \
-  F(int, ENOSYS, consumer_next, (cdevice_consumer * c, int64_t n, cdevice_array **o), (c, n, o), capi_consumer_next)   \
+  F(int, ENOSYS, consumer_next, (cdevice_consumer * c, int64_t n, cdevice_array * *o), (c, n, o), capi_consumer_next)  \
   F(cdevice_schema *, NULL, consumer_schema, (cdevice_consumer * c), (c), cdv_consumer_schema)                         \
   V(consumer_close, (cdevice_consumer * c), (c), cdv_consumer_close)                                                   \
   V(consumer_unref, (cdevice_consumer * c), (c), cdv_consumer_unref)                                                   \

@@ -24,6 +24,23 @@ static _Atomic(const struct cdevice_api *) the_api;
 static char error_text[2048];
 static pthread_mutex_t start_lock;
 static int starting;
+static atomic_int ended; /* Python was finalised: what is in C goes on, [Python] fails, and nothing starts again */
+static const char ended_text[] = "Python has ended in this process; the package cannot be started again in it";
+
+static void python_ended(void) { atomic_store(&ended, 1); }
+
+/* Does this thread hold the GIL for a sub-interpreter?  To take it for the main one it would wait for itself.  Thread
+ * states of others are looked at only where there are sub-interpreters. */
+static int in_subinterpreter(void) {
+  if (!Py_IsInitialized() || !PyInterpreterState_Next(PyInterpreterState_Head())) return 0;
+#if PY_VERSION_HEX >= 0x030D0000
+  PyThreadState *t = PyThreadState_GetUnchecked();
+#else
+  PyThreadState *t = _PyThreadState_UncheckedGet();
+#endif
+  return t && t->thread_id == PyThread_get_thread_ident() &&
+         PyThreadState_GetInterpreter(t) != PyInterpreterState_Main();
+}
 
 __attribute__((constructor)) static void init_lock(void) {
   pthread_mutexattr_t a;
@@ -103,6 +120,10 @@ static int cffi_is_there(void) {
 
 static const struct cdevice_api *boot(void) {
   void *p = NULL;
+  if (atomic_load(&ended)) {
+    snprintf(error_text, sizeof error_text, "%s", ended_text);
+    return NULL;
+  }
   /* under the lock: Py_GetVersion() fills a static buffer */
   if (strncmp(Py_GetVersion(), PY_MINOR ".", sizeof PY_MINOR)) {
     snprintf(error_text, sizeof error_text, "libcdevice.so was built for Python " PY_MINOR ", the process runs %.20s",
@@ -110,6 +131,9 @@ static const struct cdevice_api *boot(void) {
     return NULL;
   }
   if (!Py_IsInitialized() && start_python()) return NULL;
+  static int noticed;
+  if (!noticed)
+    noticed = !Py_AtExit(python_ended); /* where there is no room for it, a second Python fails less clearly */
   if (!cffi_is_there()) return NULL;
   if (cffi_start_python()) {
     snprintf(error_text, sizeof error_text, "cffi does not start its embedding, see stderr");
@@ -127,9 +151,18 @@ static const struct cdevice_api *boot(void) {
 }
 
 static const struct cdevice_api *start(void) {
+  if (in_subinterpreter()) {
+    snprintf(error_text, sizeof error_text,
+             "called with the GIL of a sub-interpreter: the package lives in the main one");
+    return NULL;
+  }
   /* a thread that holds the GIL must not wait for the lock: its owner may be waiting for the GIL */
-  PyThreadState *saved =
-      Py_IsInitialized() && PyGILState_GetThisThreadState() && PyGILState_Check() ? PyEval_SaveThread() : NULL;
+  PyThreadState *saved = NULL;
+  PyObject *type = NULL, *value = NULL, *traceback = NULL;
+  if (Py_IsInitialized() && PyGILState_GetThisThreadState() && PyGILState_Check()) {
+    PyErr_Fetch(&type, &value, &traceback); /* an exception of the host's */
+    saved = PyEval_SaveThread();
+  }
   pthread_mutex_lock(&start_lock);
   const struct cdevice_api *api = atomic_load(&the_api);
   if (!api && starting) {
@@ -142,7 +175,10 @@ static const struct cdevice_api *start(void) {
     starting = 0;
   }
   pthread_mutex_unlock(&start_lock);
-  if (saved) PyEval_RestoreThread(saved);
+  if (saved) {
+    PyEval_RestoreThread(saved);
+    PyErr_Restore(type, value, traceback);
+  }
   return api;
 }
 
@@ -152,7 +188,11 @@ static inline const struct cdevice_api *get(void) {
 }
 
 #define EXPORTED __attribute__((visibility("default")))
-EXPORTED int cdevice_start(void) { return get() ? 0 : -1; }
+EXPORTED int cdevice_start(void) {
+  if (!atomic_load(&ended)) return get() ? 0 : -1;
+  snprintf(error_text, sizeof error_text, "%s", ended_text);
+  return -1;
+}
 EXPORTED const char *cdevice_start_error(void) { return error_text; }
 EXPORTED uint32_t cdevice_version(void) {
   const struct cdevice_api *a = get();

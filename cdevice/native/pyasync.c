@@ -4,14 +4,18 @@ static const char N_CONSUMER[] = "cdevice.consumer", N_PRODUCTION[] = "cdevice.p
 
 static void free_consumer_capsule(PyObject *capsule) {
   struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
-  PyObject *t, *v, *b;
-  PyErr_Fetch(&t, &v, &b);
-  Py_BEGIN_ALLOW_THREADS cdv_consumer_unref(c); /* tasks that are dropped may need the GIL */
-  Py_END_ALLOW_THREADS PyErr_Restore(t, v, b);
+  WHILE_DYING(cdv_consumer_unref(c)); /* tasks that are dropped may need the GIL */
+}
+
+/* Of a consumer that has become a stream, which is its owner now: for whoever still waits. */
+static void let_consumer_go(PyObject *capsule) {
+  struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
+  WHILE_DYING(cdv_consumer_let_go(c));
 }
 
 static void free_production_capsule(PyObject *capsule) {
-  cdv_production_unref(PyCapsule_GetPointer(capsule, N_PRODUCTION));
+  struct cdv_production *p = PyCapsule_GetPointer(capsule, N_PRODUCTION);
+  WHILE_DYING(cdv_production_unref(p));
 }
 
 /* consumer_new(queue size, validate) -> (capsule, address of the consumer) */
@@ -20,7 +24,7 @@ static PyObject *m_consumer_new(PyObject *self, PyObject *args) {
   long long queue_size;
   PyObject *validate;
   struct cdv_consumer *c;
-  if (!PyArg_ParseTuple(args, "LO", &queue_size, &validate)) return NULL;
+  if (!PyArg_ParseTuple(args, "O&O", to_int64, &queue_size, &validate)) return NULL;
   int level = level_of(validate);
   if (level < 0) return NULL;
   if (cdv_consumer_new(queue_size, level, &c)) return raise_last();
@@ -35,14 +39,18 @@ static PyObject *m_consumer_new(PyObject *self, PyObject *args) {
 /* consumer_take(capsule, seconds): a DeviceArray, (DeviceArray, metadata), None: nothing yet, Ellipsis: the end */
 static PyObject *m_consumer_take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  struct cdv_consumer *c = n == 2 ? PyCapsule_GetPointer(args[0], N_CONSUMER) : NULL;
-  if (!c) return NULL;
-  double seconds = PyFloat_AsDouble(args[1]);
+  double seconds = n == 2 ? PyFloat_AsDouble(args[1]) : 0;
   if (seconds < 0 && PyErr_Occurred()) return NULL;
   struct cdv_array *a;
   char *metadata;
   int r;
   drain();
+  if (n == 2 && args[0] == Py_None) {
+    cdv_fail(CDV_RELEASED, EINVAL, "the consumer has become a stream");
+    return raise_last();
+  }
+  struct cdv_consumer *c = n == 2 ? PyCapsule_GetPointer(args[0], N_CONSUMER) : NULL;
+  if (!c) return NULL;
   if (seconds == 0 && !cdv_consumer_wait(c, 0, 0)) Py_RETURN_NONE;
   asking++;
   Py_BEGIN_ALLOW_THREADS r = cdv_consumer_take(c, (int64_t)(seconds * 1e9), &a, &metadata);
@@ -90,36 +98,102 @@ static PyObject *m_consumer_stream(PyObject *self, PyObject *capsule) {
   struct cdv_stream *s = NULL;
   int r;
   if (!c) return NULL;
+  cdv_consumer_hold(c); /* one share becomes the stream's, the other stays the capsule's */
+  asking++;
   Py_BEGIN_ALLOW_THREADS r = cdv_consumer_stream(c, &s);
-  Py_END_ALLOW_THREADS if (r) return raise_last();
-  PyCapsule_SetDestructor(capsule, NULL); /* the stream owns it now */
+  Py_END_ALLOW_THREADS asking--;
+  if (r) {
+    cdv_consumer_let_go(c);
+    return raise_as_it_was();
+  }
+  if (PyCapsule_SetDestructor(capsule, let_consumer_go)) return NULL;
   return wrap_stream(s);
 }
 
-/* production_new(stream, handler address, metadata bytes or None) -> (capsule, address); the stream is used up */
-static PyObject *m_production_new(PyObject *self, PyObject *args) {
+/* ---- productions: opened, then run or failed ---- */
+static struct cdv_production *production_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, N_PRODUCTION); }
+
+/* production_open(handler address) -> (capsule, address) */
+static PyObject *m_production_open(PyObject *self, PyObject *address) {
   (void)self;
-  PyObject *stream, *address, *metadata;
   struct cdv_production *p;
-  if (!PyArg_ParseTuple(args, "OOO", &stream, &address, &metadata)) return NULL;
   void *handler = PyLong_AsVoidPtr(address);
   if (!handler && PyErr_Occurred()) return NULL;
+  if (cdv_production_open(handler, &p)) return raise_last();
+  PyObject *capsule = PyCapsule_New(p, N_PRODUCTION, free_production_capsule);
+  if (!capsule) {
+    cdv_production_abandon(p);
+    return NULL;
+  }
+  return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(p));
+}
+
+/* production_feed(capsule, stream, metadata bytes or None): the stream is used up */
+static PyObject *m_production_feed(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *stream, *metadata;
+  if (!PyArg_ParseTuple(args, "OOO", &capsule, &stream, &metadata)) return NULL;
   const char *encoded = metadata == Py_None ? NULL : metadata_of(metadata);
   if (!encoded && metadata != Py_None) return NULL;
   if (!PyObject_TypeCheck(stream, StreamBase)) {
     PyErr_SetString(PyExc_TypeError, "a DeviceArrayStream is expected");
     return NULL;
   }
-  struct cdv_stream *s = borrow((StreamObject *)stream);
+  drain();
+  struct cdv_production *p = production_of(capsule);
+  struct cdv_stream *s = p ? borrow((StreamObject *)stream) : NULL;
   if (!s) return NULL;
-  int r = cdv_production_new(s, handler, encoded, &p);
+  int r = cdv_production_feed(p, s, encoded);
   if (!r) ((StreamObject *)stream)->stream = NULL;
   give_back((StreamObject *)stream);
   if (r) return raise_last();
-  PyObject *capsule = PyCapsule_New(p, N_PRODUCTION, free_production_capsule);
-  if (!capsule) {
-    cdv_production_unref(p);
-    return NULL;
+  Py_RETURN_NONE;
+}
+
+/* (CDV_*, code, the exception that a holder is to get or None) */
+static PyObject *ending_of(struct cdv_production *p) {
+  int code, ending = cdv_production_ending(p, &code);
+  PyObject *value = NULL;
+  if (ending == CDV_FAILED || ending == CDV_REFUSED) {
+    PyObject *type, *traceback;
+    raise_as_it_was();
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback && value) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
   }
-  return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(p));
+  if (!value) {
+    Py_INCREF(Py_None);
+    value = Py_None;
+  }
+  return Py_BuildValue("iiN", ending, code, value);
+}
+
+/* production_run(capsule) -> as ending_of; blocks */
+static PyObject *m_production_run(PyObject *self, PyObject *capsule) {
+  (void)self;
+  drain();
+  struct cdv_production *p = production_of(capsule);
+  if (!p) return NULL;
+  asking++;
+  Py_BEGIN_ALLOW_THREADS cdv_production_run(p);
+  Py_END_ALLOW_THREADS asking--;
+  return ending_of(p);
+}
+
+/* production_fail(capsule, exception, cancelled) -> as ending_of: tells the consumer what kept it from running */
+static PyObject *m_production_fail(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *exception;
+  int cancelled;
+  char text[1024];
+  if (!PyArg_ParseTuple(args, "OOp", &capsule, &exception, &cancelled)) return NULL;
+  exception_text(exception, text, sizeof text);
+  drain();
+  struct cdv_production *p = production_of(capsule);
+  if (!p) return NULL;
+  tell_exception(exception, text, 1);
+  Py_BEGIN_ALLOW_THREADS cdv_production_fail(p, cancelled);
+  Py_END_ALLOW_THREADS return ending_of(p);
 }

@@ -25,14 +25,49 @@ static atomic_int python_gone; /* set at exit: nobody enters Python any more */
 
 static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
   if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
+  PyThreadState *t = tstate_is_thread_local && current_tstate ? current_tstate() : NULL;
+  if (t && t != PyGILState_GetThisThreadState()) /* it would wait for itself */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "called with the GIL of a sub-interpreter");
   *state = PyGILState_Ensure();
   return 0;
 }
 
-static const char CAUSE[] = "cdevice.cause";
+/* ---- exceptions behind errors of the core ---- */
+static void drop_later(void *owner) { cdv_defer_push(owner); } /* where the core forgets an error, nothing may run */
 
-/* The pending exception as code and message; it is kept for raise_last of this thread.  DeviceError alone says that the
- * event has failed or the device is dead: what else goes wrong says nothing of the device. */
+/* NULL: it goes without. */
+static struct cdv_shared *share_exception(PyObject *value) {
+  struct cdv_owner owner;
+  struct cdv_shared *out;
+  if (!value || make_owner(value, &owner)) {
+    PyErr_Clear();
+    return NULL;
+  }
+  owner.drop = drop_later;
+  if (!cdv_share(owner, &out)) return out;
+  drop_later(owner.owner);
+  return NULL;
+}
+
+/* What must come out as itself, and at once. */
+static int is_urgent(PyObject *value) {
+  return value && (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt) ||
+                   PyErr_GivenExceptionMatches(value, PyExc_SystemExit));
+}
+
+/* The exception behind this thread's last error, a new reference or NULL; once. */
+static PyObject *take_cause(void) {
+  struct cdv_shared *shared = cdv_error_forget();
+  if (!shared) return NULL;
+  PyObject *cause = ((struct cdv_deferred *)cdv_shared_owner(shared))->object;
+  Py_INCREF(cause);
+  cdv_shared_unref(shared);
+  drain(); /* now: nobody else may keep it alive */
+  return cause;
+}
+
+/* The pending exception as code and message; it becomes the cause of what raise_last raises for them.  DeviceError alone
+ * says that the event has failed or the device is dead: what else goes wrong says nothing of the device. */
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
@@ -47,24 +82,10 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
     code = EIO;
   cdevice_backend_fail(err, code, 0, NULL, "%s() of the %s \"%s\" raised %s", method + (*method == '_'), b->role,
                        b->name, text);
-  PyObject *slot = PyThreadState_GetDict();
-  if (slot && value) PyDict_SetItemString(slot, CAUSE, value);
+  struct cdv_shared *shared = err ? share_exception(value) : NULL;
+  if (shared) cdv_error_lend(err, shared, is_urgent(value));
   Py_XDECREF(value);
   return code;
-}
-
-/* New reference or NULL.  One whose text is not in the message belongs to an error that a C caller got. */
-static PyObject *take_cause(void) {
-  PyObject *slot = PyThreadState_GetDict(), *cause = slot ? PyDict_GetItemString(slot, CAUSE) : NULL;
-  if (!cause) return NULL;
-  Py_INCREF(cause);
-  PyDict_DelItemString(slot, CAUSE);
-  PyObject *text = PyObject_Str(cause), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-  if (!bytes || !strstr(cdv_error_last()->message, PyBytes_AsString(bytes))) Py_CLEAR(cause);
-  PyErr_Clear();
-  Py_XDECREF(text);
-  Py_XDECREF(bytes);
-  return cause;
 }
 
 /* Calls a method with GIL and error handling around; `use` looks at `result`. */
@@ -134,7 +155,12 @@ static void run_held(void *p) { /* GIL held */
   if (!atomic_load(
           &python_gone)) { /* else the modules behind the method may be gone; what it holds goes with the process */
     PyObject *result = PyObject_CallMethod(h->backend, h->method, "O", h->object);
-    if (!result) PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
+    if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+      PyErr_Clear();
+      PyErr_SetInterrupt(); /* Ctrl-C was meant for the program, not for this */
+    } else if (!result) {
+      PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
+    }
     Py_XDECREF(result);
   }
   Py_DECREF(h->object);
@@ -352,7 +378,7 @@ static PyObject *m_set_allocator(PyObject *self, PyObject *args) {
   PyObject *object;
   int type;
   (void)self;
-  if (!PyArg_ParseTuple(args, "iO", &type, &object)) return NULL;
+  if (!PyArg_ParseTuple(args, "O&O", to_int, &type, &object)) return NULL;
   struct py_backend *b = NULL;
   if (object != Py_None) {
     b = calloc(1, sizeof *b);
@@ -394,8 +420,10 @@ static int load_for_core(int32_t device_type) {
   int r = 0;
   if (!done) {
     char text[1024];
-    Py_XDECREF(take_exception(text, sizeof text));
+    PyObject *raised = take_exception(text, sizeof text);
     r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", strstr(text, ": ") ? strstr(text, ": ") + 2 : text);
+    if (is_urgent(raised)) cdv_error_because(share_exception(raised), 1);
+    Py_XDECREF(raised);
   }
   Py_XDECREF(done);
   bring_back(pending);

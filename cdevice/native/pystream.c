@@ -5,7 +5,12 @@
 typedef struct {
   PyObject_HEAD struct cdv_stream *stream; /* NULL: closed or handed on */
   atomic_int busy;
+  _Atomic(const void *) user; /* the thread that is inside, as the address of its `asking` */
 } StreamObject;
+
+/* Calls of Python code on this thread that wait for an answer: only there is an exception kept to be raised again, and
+ * only there is it asked whether a signal came. */
+static _Thread_local int asking;
 
 static PyTypeObject *StreamBase, *stream_class;
 static const char N_STREAM[] = "arrow_array_stream", N_DEVICE_STREAM[] = "arrow_device_array_stream";
@@ -15,18 +20,27 @@ static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
   if (o) {
     ((StreamObject *)o)->stream = s;
     atomic_init(&((StreamObject *)o)->busy, 0);
+    atomic_init(&((StreamObject *)o)->user, NULL);
   } else {
     cdv_stream_close(s);
   }
   return o;
 }
 
+static int enter_stream(StreamObject *o) {
+  if (!atomic_exchange(&o->busy, 1)) {
+    atomic_store_explicit(&o->user, &asking, memory_order_relaxed);
+    return 0;
+  }
+  PyErr_SetString(PyExc_RuntimeError, atomic_load_explicit(&o->user, memory_order_relaxed) == &asking
+                                          ? "the stream is in use already: this call comes from its own source"
+                                          : "the stream is in use by another thread");
+  return -1;
+}
+
 /* Takes the stream for one call; give_back() ends it. */
 static struct cdv_stream *borrow(StreamObject *o) {
-  if (atomic_exchange(&o->busy, 1)) {
-    PyErr_SetString(PyExc_RuntimeError, "the stream is in use by another thread");
-    return NULL;
-  }
+  if (enter_stream(o)) return NULL;
   if (!o->stream) {
     atomic_store(&o->busy, 0);
     cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed, or was handed to a consumer");
@@ -37,39 +51,81 @@ static struct cdv_stream *borrow(StreamObject *o) {
 static void give_back(StreamObject *o) { atomic_store(&o->busy, 0); }
 
 /* ---- Python iterators as sources ---- */
+static PyObject *error_class; /* cdevice.Error */
+
 struct iterator {
   struct cdv_stream s;
   PyObject *iterator;
   struct cdv_deferred *deferred; /* its drop, made beforehand */
 };
 
-/* A thread whose Python code waits for the answer: only there is an exception kept to be raised again. */
-static _Thread_local int asking;
+/* A number that fits an int, or 0. */
+static int small_number(PyObject *value, const char *attribute) {
+  PyObject *number = PyObject_GetAttrString(value, attribute);
+  long long n = number && PyLong_Check(number) && !PyBool_Check(number) ? PyLong_AsLongLong(number) : 0;
+  Py_XDECREF(number);
+  PyErr_Clear();
+  return n > 0 && n <= INT32_MAX ? (int)n : 0;
+}
 
-/* The pending exception, as what a C consumer gets; it stays at hand for a consumer in Python. */
+/* The errno of an exception for a consumer that knows nothing else: never 0. */
+static int code_of(PyObject *value) {
+  int code = 0;
+  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError)) return ENOMEM;
+  if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError)) return ENOTSUP;
+  if (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt)) return EINTR;
+  if (error_class && PyErr_GivenExceptionMatches(value, error_class)) code = small_number(value, "code");
+  if (PyErr_GivenExceptionMatches(value, PyExc_OSError)) code = small_number(value, "errno");
+  if (code) return code;
+  if (PyErr_GivenExceptionMatches(value, PyExc_ValueError) || PyErr_GivenExceptionMatches(value, PyExc_TypeError))
+    return EINVAL;
+  return EIO;
+}
+
+/* The one place where an exception becomes an error of the core: text and code for whoever knows no Python; where Python
+ * code waits for the answer, the exception itself. */
+static int tell_exception(PyObject *value, const char *text, int keep) {
+  int code = cdv_fail(CDV_STREAM, value ? code_of(value) : EIO, "%s", text);
+  struct cdv_shared *shared = keep ? share_exception(value) : NULL;
+  if (shared) cdv_error_because(shared, is_urgent(value));
+  cdv_error_last()->raised = shared != NULL;
+  return code;
+}
+
 static int source_raised(void) {
   char text[1024];
-  PyObject *value = take_exception(text, sizeof text), *number = NULL;
-  int code = EIO;
-  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
-    code = ENOMEM;
-  else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
-    code = ENOTSUP;
-  else if (PyErr_GivenExceptionMatches(value, PyExc_ValueError) || PyErr_GivenExceptionMatches(value, PyExc_TypeError))
-    code = EINVAL;
-  else if (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt))
-    code = EINTR;
-  else if (PyErr_GivenExceptionMatches(value, PyExc_OSError) && (number = PyObject_GetAttrString(value, "errno")) &&
-           PyLong_Check(number) && PyLong_AsLong(number) > 0)
-    code = (int)PyLong_AsLong(number);
-  PyErr_Clear();
-  cdv_fail(CDV_STREAM, code, "%s", text);
-  PyObject *slot = asking ? PyThreadState_GetDict() : NULL;
-  cdv_error_last()->raised = slot != NULL;
-  if (slot) PyDict_SetItemString(slot, CAUSE, value);
-  Py_XDECREF(number);
+  PyObject *value = take_exception(text, sizeof text);
+  int code = tell_exception(value, text, asking);
   Py_XDECREF(value);
   return code;
+}
+
+/* Called by long waits of ours: Ctrl-C ends them. */
+static int look_up_signals(void) {
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  cdevice_error err = {.struct_size = sizeof err};
+  if (!asking || enter_python(&state, &err)) return 0;
+  int r = PyErr_CheckSignals() ? source_raised() : 0;
+  if (r) cdv_error_last()->again = 1;
+  PyGILState_Release(state);
+  return r;
+}
+
+/* An exception that somebody below has dealt with is kept no longer. */
+static void forget_cause(void) {
+  struct cdv_shared *shared = cdv_error_last()->cause ? cdv_error_forget() : NULL;
+  if (!shared) return;
+  cdv_shared_unref(shared);
+  drain();
+}
+
+/* What a Python source raised, as it was; anything else as this package's. */
+static PyObject *raise_as_it_was(void) {
+  PyObject *cause = cdv_error_last()->raised ? take_cause() : NULL;
+  if (!cause) return raise_last();
+  PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
+  Py_DECREF(cause);
+  return NULL;
 }
 
 static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
@@ -86,8 +142,7 @@ static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
     array = PyTuple_GetItem(item, 0);
   }
   if (item) {
-    struct cdv_array *a = PyErr_Occurred() ? NULL : array_of(array);
-    if (a) *out = cdv_array_ref(a);
+    if (!PyErr_Occurred()) *out = hold_array(array);
     Py_DECREF(item);
   }
   if (PyErr_Occurred()) r = source_raised();
@@ -107,15 +162,18 @@ static PyObject *m_stream_of_iterator(PyObject *self, PyObject *args) {
   PyObject *schema, *iterator;
   int device_type;
   struct cdv_owner owner;
-  if (!PyArg_ParseTuple(args, "OiO", &schema, &device_type, &iterator)) return NULL;
-  struct cdv_schema *s = schema_of(schema);
-  if (!s || make_owner(iterator, &owner)) return NULL;
+  if (!PyArg_ParseTuple(args, "OO&O", &schema, to_int, &device_type, &iterator)) return NULL;
+  if (make_owner(iterator, &owner)) return NULL;
   struct iterator *i = malloc(sizeof *i);
-  if (!i) {
+  struct cdv_schema *s = i ? hold_schema(schema) : NULL;
+  if (!s) {
+    if (!i) PyErr_NoMemory();
+    free(i);
     owner.drop(owner.owner);
-    return PyErr_NoMemory();
+    return NULL;
   }
   cdv_stream_init(&i->s, s, device_type, iterator_next, iterator_close);
+  cdv_schema_unref(s);
   i->s.python = true;
   i->iterator = iterator;
   i->deferred = owner.owner;
@@ -127,19 +185,23 @@ static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *schema, *list;
   int device_type;
-  if (!PyArg_ParseTuple(args, "OiO!", &schema, &device_type, &PyList_Type, &list)) return NULL;
-  struct cdv_schema *s = schema_of(schema);
+  if (!PyArg_ParseTuple(args, "OO&O!", &schema, to_int, &device_type, &PyList_Type, &list)) return NULL;
+  struct cdv_schema *s = hold_schema(schema);
   if (!s) return NULL;
-  Py_ssize_t n = PyList_Size(list);
+  Py_ssize_t n = PyList_Size(list), held = 0;
   struct cdv_array **arrays = malloc(((size_t)n + 1) * sizeof *arrays);
   struct cdv_stream *out = NULL;
   PyObject *result = NULL;
-  if (!arrays) return PyErr_NoMemory();
-  for (Py_ssize_t k = 0; k < n; k++)
-    if (!(arrays[k] = array_of(PyList_GetItem(list, k)))) goto done;
-  result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
-done:
+  if (!arrays) PyErr_NoMemory();
+  while (arrays && held < n && held < PyList_Size(list) && (arrays[held] = hold_array(PyList_GetItem(list, held))))
+    held++;
+  if (arrays && held == n)
+    result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
+  else if (!PyErr_Occurred())
+    PyErr_SetString(PyExc_ValueError, "the list became shorter");
+  while (held) let_go(arrays[--held]);
   free(arrays);
+  cdv_schema_unref(s);
   return result;
 }
 
@@ -147,11 +209,11 @@ done:
 static PyObject *import_stream(struct ArrowDeviceArrayStream *device, struct ArrowArrayStream *plain, int level) {
   struct cdv_stream *s;
   int r;
+  drain();
   if (device ? !device->release : !plain->release) {
     PyErr_SetString(PyExc_ValueError, "the stream has already been consumed");
     return NULL;
   }
-  drain();
   Py_BEGIN_ALLOW_THREADS r = device ? cdv_stream_import(device, level, &s) : cdv_stream_import_plain(plain, level, &s);
   Py_END_ALLOW_THREADS return r ? raise_last() : wrap_stream(s);
 }
@@ -186,39 +248,42 @@ static PyObject *m_import_stream_struct(PyObject *self, PyObject *args) {
 /* ---- use ---- */
 static PyObject *t_next(PyObject *self) {
   StreamObject *o = (StreamObject *)self;
+  drain();
   struct cdv_stream *s = borrow(o);
   struct cdv_array *a = NULL;
   int r;
   if (!s) return NULL;
-  drain();
   if (s->quick && !s->ordered) {
     r = cdv_stream_next(s, &a);
   } else {
     asking++;
     Py_BEGIN_ALLOW_THREADS r = cdv_stream_next(s, &a);
     Py_END_ALLOW_THREADS asking--;
+    if (!r && !asking) forget_cause();
   }
   give_back(o);
   if (!r) return a ? wrap_array(a) : NULL;
-  if (cdv_error_last()->raised) { /* what a Python source raised, as it was */
-    PyObject *cause = take_cause();
-    if (cause) {
-      PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
-      Py_DECREF(cause);
-      return NULL;
-    }
-  }
-  return raise_last();
+  return raise_as_it_was();
 }
+
+/* What a source gives back may wait for threads that need the GIL, and may run Python code. */
+#define WHILE_DYING(statement)        \
+  do {                                \
+    PyObject *t, *v, *b;              \
+    PyErr_Fetch(&t, &v, &b);          \
+    Py_BEGIN_ALLOW_THREADS statement; \
+    Py_END_ALLOW_THREADS drain();     \
+    PyErr_Restore(t, v, b);           \
+  } while (0)
 
 static void free_device_stream_capsule(PyObject *c) {
   struct ArrowDeviceArrayStream *s = PyCapsule_GetPointer(c, N_DEVICE_STREAM);
-  if (s->release) s->release(s);
+  if (s->release) WHILE_DYING(s->release(s));
   free(s);
 }
 static void free_stream_capsule(PyObject *c) {
   struct ArrowArrayStream *s = PyCapsule_GetPointer(c, N_STREAM);
-  if (s->release) s->release(s);
+  if (s->release) WHILE_DYING(s->release(s));
   free(s);
 }
 
@@ -244,9 +309,9 @@ static PyObject *stream_capsule(PyObject *self, PyObject *const *args, Py_ssize_
   PyObject *requested = NULL;
   if ((n || names) && protocol_arguments(args, n, names, &requested)) return NULL;
   size_t size = plain ? sizeof(struct ArrowArrayStream) : sizeof(struct ArrowDeviceArrayStream);
+  drain();
   void *out = malloc(size);
   if (!out) return PyErr_NoMemory();
-  drain();
   if (hand_over((StreamObject *)self, requested, plain ? NULL : out, plain ? out : NULL)) {
     free(out);
     return NULL;
@@ -289,7 +354,8 @@ static PyObject *t_copied(PyObject *self, PyObject *args) {
   int type;
   long long device, ahead;
   PyObject *handle, *object;
-  if (!PyArg_ParseTuple(args, "iLOOL", &type, &device, &handle, &object, &ahead)) return NULL;
+  if (!PyArg_ParseTuple(args, "O&O&OOO&", to_int, &type, to_int64, &device, &handle, &object, to_int64, &ahead))
+    return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
   struct cdv_shared *queue;
   if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
@@ -320,10 +386,7 @@ static PyObject *t_order(PyObject *self, PyObject *handle) { /* a stream handle,
 static PyObject *t_close(PyObject *self, PyObject *unused) {
   (void)unused;
   StreamObject *o = (StreamObject *)self;
-  if (atomic_exchange(&o->busy, 1)) {
-    PyErr_SetString(PyExc_RuntimeError, "the stream is in use by another thread");
-    return NULL;
-  }
+  if (enter_stream(o)) return NULL;
   struct cdv_stream *s = o->stream;
   o->stream = NULL;
   give_back(o);
@@ -334,16 +397,35 @@ static PyObject *t_close(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a reader. A
+ * Python iterator is reached through what it is the only source of. ---- */
+static PyObject *iterator_of(StreamObject *o) {
+  struct cdv_stream *s = o->stream;
+  while (s && s->next != iterator_next) s = cdv_stream_below(s);
+  return s ? ((struct iterator *)s)->iterator : NULL;
+}
+
+static int t_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(iterator_of((StreamObject *)self));
+  return 0;
+}
+
+static int t_clear(PyObject *self) {
+  StreamObject *o = (StreamObject *)self;
+  struct cdv_stream *s = o->stream;
+  if (!iterator_of(o) || atomic_load(&o->busy)) return 0;
+  o->stream = NULL;
+  cdv_stream_close(s);
+  return 0;
+}
+
 static void t_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   struct cdv_stream *s = ((StreamObject *)self)->stream;
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-  if (s) {
-    PyObject *t, *v, *b;
-    PyErr_Fetch(&t, &v, &b);
-    Py_BEGIN_ALLOW_THREADS cdv_stream_close(s); /* a thread of ours, or a foreign producer, may need the GIL to end */
-    Py_END_ALLOW_THREADS PyErr_Restore(t, v, b);
-  }
+  PyObject_GC_UnTrack(self);
+  if (s) WHILE_DYING(cdv_stream_close(s)); /* a thread of ours, or a foreign producer, may need the GIL to end */
   release(self);
   Py_DECREF(type);
 }
@@ -380,11 +462,15 @@ static PyObject *t_no_constructor(PyTypeObject *type, PyObject *args, PyObject *
   return NULL;
 }
 
-/* set_stream_class(DeviceArrayStream) */
-static PyObject *m_set_stream_class(PyObject *self, PyObject *type) {
+/* set_stream_class(DeviceArrayStream, Error) */
+static PyObject *m_set_stream_class(PyObject *self, PyObject *args) {
   (void)self;
+  PyObject *type;
+  if (!PyArg_ParseTuple(args, "OO", &type, &error_class)) return NULL;
+  Py_INCREF(error_class);
   Py_INCREF(type);
   stream_class = (PyTypeObject *)type;
+  cdv_set_look_up(look_up_signals);
   Py_RETURN_NONE;
 }
 
@@ -409,12 +495,9 @@ static PyGetSetDef t_getset[] = {{"device_type_id", t_get_device_type_id, NULL, 
                                  {"_schema", t_get_schema, NULL, NULL, NULL},
                                  {"closed", t_get_closed, NULL, "True after close() and after handing on.", NULL},
                                  {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot t_slots[] = {{Py_tp_new, t_no_constructor},
-                                {Py_tp_dealloc, t_dealloc},
-                                {Py_tp_iter, PyObject_SelfIter},
-                                {Py_tp_iternext, t_next},
-                                {Py_tp_methods, t_methods},
-                                {Py_tp_getset, t_getset},
-                                {0, NULL}};
+static PyType_Slot t_slots[] = {
+    {Py_tp_new, t_no_constructor}, {Py_tp_dealloc, t_dealloc},      {Py_tp_traverse, t_traverse},
+    {Py_tp_clear, t_clear},        {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, t_next},
+    {Py_tp_methods, t_methods},    {Py_tp_getset, t_getset},        {0, NULL}};
 static PyType_Spec t_spec = {"cdevice._native.Stream", sizeof(StreamObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, t_slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, t_slots};

@@ -97,42 +97,66 @@ static PyObject *unavailable_class;  /* cdevice.BackendUnavailable */
 static PyObject *device_error_class; /* cdevice.DeviceError */
 static PyObject *take_cause(void);
 
+/* The text of an exception's str() or of its type's name in UTF-8, whatever it is made of; or `otherwise`. */
+static void put_text(PyObject *words, const char *otherwise, char *out, size_t size) {
+  PyObject *bytes = words ? PyUnicode_AsEncodedString(words, "utf-8", "backslashreplace") : NULL;
+  const char *text = bytes ? PyBytes_AsString(bytes) : otherwise;
+  size_t n = bytes ? (size_t)PyBytes_Size(bytes) : strlen(otherwise), i = 0;
+  if (n >= size) n = size - 1;
+  while (n && bytes && n < (size_t)PyBytes_Size(bytes) && (text[n] & 0xC0) == 0x80) n--; /* no half letter */
+  for (; i < n; i++) out[i] = text[i] ? text[i] : ' ';
+  out[i] = 0;
+  Py_XDECREF(bytes);
+  PyErr_Clear();
+}
+
+/* "Name: message" of an exception.  No exception is pending, then or afterwards. */
+static void exception_text(PyObject *value, char *text, size_t size) {
+  PyObject *name = value ? PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__") : NULL;
+  put_text(name, "an exception", text, size);
+  Py_XDECREF(name);
+  size_t n = strlen(text);
+  if (n + 3 > size) return;
+  memcpy(text + n, ": ", 3);
+  PyObject *words = value ? PyObject_Str(value) : NULL;
+  PyErr_Clear();
+  put_text(words, "without text", text + n + 2, size - n - 2);
+  Py_XDECREF(words);
+}
+
 /* Takes the pending exception: "Name: message" in `text`; the instance, a new reference or NULL. */
 static PyObject *take_exception(char *text, size_t size) {
-  PyObject *type, *value, *traceback, *words, *bytes, *name, *name_bytes;
+  PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   if (traceback && value) PyException_SetTraceback(value, traceback);
-  words = value ? PyObject_Str(value) : NULL;
-  bytes = words ? PyUnicode_AsUTF8String(words) : NULL;
-  name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
-  name_bytes = name ? PyUnicode_AsUTF8String(name) : NULL;
-  PyErr_Clear();
-  snprintf(text, size, "%s: %s", name_bytes ? PyBytes_AsString(name_bytes) : "an exception",
-           bytes ? PyBytes_AsString(bytes) : "without text");
-  Py_XDECREF(words);
-  Py_XDECREF(bytes);
-  Py_XDECREF(name);
-  Py_XDECREF(name_bytes);
+  exception_text(value, text, size);
   Py_XDECREF(type);
   Py_XDECREF(traceback);
   return value;
 }
 
 static PyObject *raise_last(void) {
-  const struct cdv_error *e = cdv_error_last();
-  if (PyErr_Occurred()) return NULL; /* a backend in Python raised: that is the better message */
-  PyObject *message = PyUnicode_DecodeUTF8(e->message, (Py_ssize_t)strlen(e->message), "replace");
-  if (!message) return NULL;
-  PyObject *x = PyObject_CallFunction(make_error, "iiOsLiLis", e->kind, e->code, message, e->node, (long long)e->buffer,
-                                      (int)e->device_type, (long long)e->device_id, e->vendor_code, e->vendor_name);
-  Py_DECREF(message);
-  if (x) {
-    PyObject *cause = take_cause();
-    if (cause) PyException_SetCause(x, cause);
-    PyErr_SetObject((PyObject *)Py_TYPE(x), x);
-    Py_DECREF(x);
+  if (PyErr_Occurred()) return NULL;      /* a backend in Python raised: that is the better message */
+  struct cdv_error e = *cdv_error_last(); /* what runs from here on may leave another one */
+  PyObject *cause = take_cause(), *x = NULL;
+  if (cause && e.urgent) { /* KeyboardInterrupt and SystemExit: nobody may take them for something else */
+    PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
+    Py_DECREF(cause);
+    return NULL;
   }
+  PyObject *message = PyUnicode_DecodeUTF8(e.message, (Py_ssize_t)strlen(e.message), "replace");
+  if (message)
+    x = PyObject_CallFunction(make_error, "iiOsLiLis", e.kind, e.code, message, e.node, (long long)e.buffer,
+                              (int)e.device_type, (long long)e.device_id, e.vendor_code, e.vendor_name);
+  Py_XDECREF(message);
+  if (x && cause) {
+    PyException_SetCause(x, cause); /* takes the reference */
+    cause = NULL;
+  }
+  Py_XDECREF(cause);
+  if (x) PyErr_SetObject((PyObject *)Py_TYPE(x), x);
+  Py_XDECREF(x);
   return NULL;
 }
 
@@ -1145,8 +1169,11 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"consumer_schema", m_consumer_schema, METH_O, NULL},
                                        {"consumer_metadata", m_consumer_metadata, METH_O, NULL},
                                        {"consumer_stream", m_consumer_stream, METH_O, NULL},
-                                       {"production_new", m_production_new, METH_VARARGS, NULL},
-                                       {"set_stream_class", m_set_stream_class, METH_O, NULL},
+                                       {"production_open", m_production_open, METH_O, NULL},
+                                       {"production_feed", m_production_feed, METH_VARARGS, NULL},
+                                       {"production_run", m_production_run, METH_O, NULL},
+                                       {"production_fail", m_production_fail, METH_VARARGS, NULL},
+                                       {"set_stream_class", m_set_stream_class, METH_VARARGS, NULL},
                                        {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
                                        {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},

@@ -20,14 +20,14 @@ static const cdevice_backend *be;
 static cdevice_error err = {.struct_size = sizeof err};
 static int checks;
 
-#define CHECK(condition)                                                                                          \
-  do {                                                                                                            \
-    __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                            \
-    if (!(condition)) {                                                                                           \
-      fprintf(stderr, "%s:%d: failed: %s\n  last error: %d %s: %s\n", __FILE__, __LINE__, #condition,             \
-              (int)err.vendor_code, err.vendor_name, err.message);                                                \
-      exit(1);                                                                                                    \
-    }                                                                                                             \
+#define CHECK(condition)                                                                              \
+  do {                                                                                                \
+    __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                 \
+    if (!(condition)) {                                                                               \
+      fprintf(stderr, "%s:%d: failed: %s\n  last error: %d %s: %s\n", __FILE__, __LINE__, #condition, \
+              (int)err.vendor_code, err.vendor_name, err.message);                                    \
+      exit(1);                                                                                        \
+    }                                                                                                 \
   } while (0)
 
 /* The few calls a user of OpenCL would make himself, from the loader that the backend found. */
@@ -768,11 +768,11 @@ static void test_first_use(void) {
   for (int i = 0; i < 4; i++) CHECK(queues[i] && queues[i] == queues[0]);
 }
 
-#define RUN(call)          \
-  do {                     \
-    puts(#call);           \
-    fflush(stdout);        \
-    call;                  \
+#define RUN(call)   \
+  do {              \
+    puts(#call);    \
+    fflush(stdout); \
+    call;           \
   } while (0)
 
 int main(void) {
