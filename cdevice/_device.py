@@ -149,8 +149,8 @@ class Device:
 
 
 def type_number(type):
-    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a number
-    that is none, TypeError for anything else."""
+    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
+    number that is none, TypeError for anything else."""
     if isinstance(type, str):
         return _type_of_word(type)
     if isinstance(type, bool):

@@ -15,7 +15,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import GeneratorType
 
 from ._core import check, ffi, lib
@@ -637,6 +637,31 @@ class _Pull:
             await close()
 
 
+class _Begun(Coroutine):
+    """A coroutine that is made when its task first runs: one whose loop ends before that leaves nothing that was never
+    awaited."""
+
+    def __init__(self, make):
+        self._make, self._coroutine = make, None
+
+    def send(self, value):
+        if self._coroutine is None:
+            self._coroutine = self._make()
+        return self._coroutine.send(value)
+
+    def throw(self, *error):
+        if self._coroutine is None:
+            self._coroutine = self._make()
+        return self._coroutine.throw(*error)
+
+    def close(self):
+        if self._coroutine is not None:
+            self._coroutine.close()
+
+    def __await__(self):
+        return self
+
+
 class _AsyncioPull(_Pull):
     def _call(self, function, *arguments):
         self.home.call_soon_threadsafe(function, *arguments)
@@ -673,8 +698,9 @@ class _AsyncioPull(_Pull):
         answer.give(item) if there_is else answer.end()
 
     def _begin_close(self):
-        """In the loop: a coroutine made elsewhere would be left over by a loop that ends first."""
-        self._closing = self.home.create_task(self._close_behind(self._step))
+        step = self._step
+        self._closing = self.home.create_task(_Begun(lambda: self._close_behind(step)))
+        self._closing._log_destroy_pending = False  # a loop that ends first closes its async generators itself
         self._closing.add_done_callback(self._closed)
 
     async def _close_behind(self, step):

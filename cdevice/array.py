@@ -41,8 +41,8 @@ class DeviceArray(_native.Array):
     @property
     def event(self):
         """What the data waits for, as an object that ``event=`` of :func:`cdevice.from_buffers` and the vendor's calls
-        take: a pyopencl.Event, or on other devices the event's handle (cudaEvent_t, hipEvent_t) as an int that keeps this
-        array.  None where the data was safe from the beginning."""
+        take: a pyopencl.Event, or on other devices the event's handle (cudaEvent_t, hipEvent_t) as an int that keeps
+        this array.  None where the data was safe from the beginning."""
         return _events.event_of(self)
 
     @property

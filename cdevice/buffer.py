@@ -4,8 +4,8 @@ from ._ext import ffi
 
 
 class Buffer:
-    """A buffer of a :class:`DeviceArray`, of the rows that it had; a share of its own keeps the memory, whatever happens
-    to the array."""
+    """A buffer of a :class:`DeviceArray`, of the rows that it had; a share of its own keeps the memory, whatever
+    happens to the array."""
 
     __slots__ = ("__weakref__", "_index", "_owner")
 

@@ -208,11 +208,11 @@ def from_buffers(
     tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
-    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive;
-    ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
-    ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and offsets,
-    indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds UTF-8;
-    None checks nothing.
+    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept
+    alive; ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
+    ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
+    offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
+    UTF-8; None checks nothing.
 
     Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
     """

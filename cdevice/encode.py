@@ -524,8 +524,8 @@ def _choose(k, v, ids, fields, schema):
 
 # ---- values that are said once ----
 def _key(v, schema):
-    """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are two, so
-    are two instants of one wall clock."""
+    """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are
+    two, so are two instants of one wall clock."""
     if v is None:
         return None
     f = schema.format
@@ -576,7 +576,9 @@ def _encode_dictionary(values, schema):
     try:
         data = _packed(indices, code, _integer(code), schema)
     except ValueError:
-        raise ValueError(f"{len(distinct)} distinct values are more than the indices of {schema.type} can tell") from None
+        raise ValueError(
+            f"{len(distinct)} distinct values are more than the indices of {schema.type} can tell"
+        ) from None
     words = _encode([v for _, v in distinct.values()], schema.dictionary)
     return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
 
@@ -603,6 +605,12 @@ def _encode(values, schema):
     elif f[0] != "+":
         encode = _encode_fixed
     else:
-        nested = {"s": _encode_struct, "r": _encode_runs, "u": _encode_union, "w": _encode_fixed_lists, "m": _encode_maps}
+        nested = {
+            "s": _encode_struct,
+            "r": _encode_runs,
+            "u": _encode_union,
+            "w": _encode_fixed_lists,
+            "m": _encode_maps,
+        }
         encode = nested.get(f[1], _encode_lists)
     return encode(values, schema, f)

@@ -42,7 +42,9 @@ def _of_device(obj, type_id):
         if backend.owns(obj):
             memory = backend.from_object(obj)
             if memory.offset:
-                raise ValueError(f"the OpenCL array begins at byte {memory.offset} of its buffer: pass the buffer, offset=")
+                raise ValueError(
+                    f"the OpenCL array begins at byte {memory.offset} of its buffer: pass the buffer, offset="
+                )
             return memory.data, memory.nbytes
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
@@ -87,6 +89,8 @@ def part(obj, type_id):
                 raise ValueError("a buffer must be contiguous")
             return pointer() or _empty, obj.numel() * obj.element_size(), obj
         if type_id == _CPU:
-            raise TypeError(f"{type(obj).__name__} is no buffer: bytes, numpy arrays and what has an array interface are")
+            raise TypeError(
+                f"{type(obj).__name__} is no buffer: bytes, numpy arrays and what has an array interface are"
+            )
     address, size = _of_device(obj, type_id)
     return address or None, size, obj

@@ -91,7 +91,10 @@ def scan():
             type_id = _type_named(number) if dot else _type_named(name)
             where = _text_of(entry.dist) if entry.dist else "an entry point"
             if type_id is None and dot:
-                _errors[entry.name] = (where, f"{entry.name!r} of {where}: behind the dot belongs an ArrowDeviceType, {_FORM}")
+                _errors[entry.name] = (
+                    where,
+                    f"{entry.name!r} of {where}: behind the dot belongs an ArrowDeviceType, {_FORM}",
+                )
                 continue
             _found.setdefault(type_id, []).append(Plugin(name, type_id, where, entry))
         for rivals in _found.values():

@@ -7,9 +7,10 @@ import fractions
 import uuid
 import zoneinfo
 
-import cdevice
 import numpy as np
 import pytest
+
+import cdevice
 
 UTC, LONDON = dt.timezone.utc, zoneinfo.ZoneInfo("Europe/London")
 D = decimal.Decimal

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-import cdevice
 import numpy as np
 import pytest
-from waiting import until, unregister
+from waiting import unregister, until
 
+import cdevice
 from cdevice.testing.fake import FakeBackend
 
 N = 4096
@@ -93,7 +93,7 @@ def test_a_read_that_fails_waits_for_what_is_under_way(device, where, error):
 def test_what_cannot_be_waited_for_is_left_and_the_log_says_so():
     code = """
 import sys
-sys.path[:0] = [%r]
+sys.path[:0] = [{!r}]
 import cdevice
 from test_failing_copies import Failing, raiser, zeros, N
 b = Failing(41, "failing")
@@ -108,14 +108,16 @@ keep = zeros()
 gate.open()
 b.stream_wait(device_id=0)
 print([k.to_pylist() for k in keep] == [[0] * N] * 12, there.to("cpu").to_pylist() == list(range(N)))
-""" % __import__("os").path.dirname(__file__)
+""".format(__import__("os").path.dirname(__file__))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["DeviceError", "True True"]
     assert "a failed copy leaves 32768 bytes: failing may still use them" in done.stderr
 
 
-@pytest.mark.parametrize("values", [["word %d" % k for k in range(N)], [[k, None] for k in range(N)]], ids=["text", "list"])
+@pytest.mark.parametrize(
+    "values", [[f"word {k}" for k in range(N)], [[k, None] for k in range(N)]], ids=["text", "list"]
+)
 def test_sizes_that_cannot_be_learned_end_in_an_error_and_nothing_is_written_later(device, values):
     there = cdevice.asarray(values).to((41, 0))
     there.synchronize()

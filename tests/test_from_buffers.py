@@ -4,10 +4,10 @@ import array
 import subprocess
 import sys
 
-import cdevice
 import numpy as np
 import pytest
 
+import cdevice
 from cdevice import aio
 from cdevice._ext import ffi
 
@@ -129,7 +129,9 @@ TAKE_ADDRESSES = {
     "import_from_c": lambda x: cdevice.import_from_c(x, x),
     "import_stream_from_c": lambda x: cdevice.import_stream_from_c(x),
     "export_to_c": lambda x: cdevice.asarray([1]).export_to_c(x),
-    "export schema": lambda x: cdevice.asarray([1]).export_to_c(ffi.new("struct ArrowDeviceArray *"), x if x is not None else "x"),
+    "export schema": lambda x: cdevice.asarray([1]).export_to_c(
+        ffi.new("struct ArrowDeviceArray *"), x if x is not None else "x"
+    ),
     "stream export": lambda x: cdevice.asstream([[1]]).export_to_c(x),
     "produce": lambda x: aio.produce([[1]], x),
     "sync_event": lambda x: cdevice.from_buffers("int64", 1, [None, b"12345678"], sync_event="x" if x is None else x),
@@ -184,7 +186,16 @@ def test_opencl_events_are_objects_in_and_out():
 # ---- schemas ----
 @pytest.mark.parametrize(
     "block",
-    [b"", b"\1", b"\1\0\0\0", b"\1\0\0\0\xff\xff\xff\x7f", b"\xff\xff\xff\xff", b"\1\0\0\0\1\0\0\0k\xff\xff\xff\x7f", "x", 5],
+    [
+        b"",
+        b"\1",
+        b"\1\0\0\0",
+        b"\1\0\0\0\xff\xff\xff\x7f",
+        b"\xff\xff\xff\xff",
+        b"\1\0\0\0\1\0\0\0k\xff\xff\xff\x7f",
+        "x",
+        5,
+    ],
     ids=repr,
 )
 def test_a_metadata_block_is_read_within_its_bytes(block):
@@ -226,5 +237,7 @@ for f in (lambda: cdevice.import_from_c("a", "b"), lambda: cdevice.import_stream
     else: sys.exit("taken")
 from cdevice import aio
 """
-    done = subprocess.run([sys.executable, "-c", code.replace("import cdevice, sys", "import cdevice, sys, cdevice.aio")])
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("import cdevice, sys", "import cdevice, sys, cdevice.aio")]
+    )
     assert done.returncode == 0

@@ -184,7 +184,11 @@ def test_native_code_counts_the_arrays_that_it_works_on():
     """array_of() borrows: for getters of one expression alone."""
     found = []
     for where, name, body in native_functions():
-        if name not in BORROWS and re.search(r"\barray_of\(", body) and re.search(r"cdv_\w+\(|raise_last|Py_BEGIN", body):
+        if (
+            name not in BORROWS
+            and re.search(r"\barray_of\(", body)
+            and re.search(r"cdv_\w+\(|raise_last|Py_BEGIN", body)
+        ):
             found.append(f"{where}: {name}")
     assert found == []
 

@@ -4,10 +4,10 @@ import ctypes
 import subprocess
 import sys
 
-import cdevice
 import pytest
 from waiting import unregister
 
+import cdevice
 from cdevice.testing.fake import FakeBackend
 
 

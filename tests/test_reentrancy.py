@@ -2,10 +2,10 @@
 
 import threading
 
-import cdevice
 import pytest
 from waiting import until
 
+import cdevice
 from cdevice._ext import _native, ffi, lib
 
 

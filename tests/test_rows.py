@@ -5,9 +5,10 @@ import ctypes
 import datetime as dt
 import struct
 
-import cdevice
 import numpy as np
 import pytest
+
+import cdevice
 
 FAR = 1 << 61  # a timestamp in seconds that Python has not
 
@@ -23,7 +24,9 @@ def stamps(*values):
 def test_a_map_whose_two_fields_have_one_name_keeps_its_entries():
     S = cdevice.Schema.make
     fields = [S("u", "x", nullable=False), S("l", "x")]
-    entries = build(S("+s", "entries", children=fields), 2, [None], children=[cdevice.asarray(["a", "b"]), cdevice.asarray([1, 2])])
+    entries = build(
+        S("+s", "entries", children=fields), 2, [None], children=[cdevice.asarray(["a", "b"]), cdevice.asarray([1, 2])]
+    )
     maps = build(S("+m", children=[entries.schema]), 2, [None, array.array("i", [0, 1, 2])], children=[entries])
     assert maps.to_pylist() == [[("a", 1)], [("b", 2)]]
 
@@ -33,7 +36,9 @@ NULL_ABOVE = {
     "fixed list": lambda: build(
         "fixed_size_list<item: timestamp[s]>[1]", 2, [b"\2"], null_count=1, children=[stamps(FAR, 0)]
     ),
-    "list": lambda: build(["timestamp[s]"], 2, [b"\2", np.array([0, 1, 2], "i4")], null_count=1, children=[stamps(FAR, 0)]),
+    "list": lambda: build(
+        ["timestamp[s]"], 2, [b"\2", np.array([0, 1, 2], "i4")], null_count=1, children=[stamps(FAR, 0)]
+    ),
     "list view": lambda: build(
         "list_view<item: timestamp[s]>",
         2,
@@ -42,7 +47,11 @@ NULL_ABOVE = {
         children=[stamps(FAR, 0)],
     ),
     "dictionary": lambda: build(
-        "dictionary<values=timestamp[s], indices=int8, ordered=0>", 2, [b"\2", b"\0\1"], null_count=1, dictionary=stamps(FAR, 0)
+        "dictionary<values=timestamp[s], indices=int8, ordered=0>",
+        2,
+        [b"\2", b"\0\1"],
+        null_count=1,
+        dictionary=stamps(FAR, 0),
     ),
     "runs": lambda: build(
         {"r": "run_end_encoded<run_ends: int32, values: timestamp[s]>"},
@@ -75,7 +84,9 @@ def test_a_value_below_a_null_is_not_looked_at(what):
 
 
 UNUSED = {
-    "dense union": lambda: build("dense_union<t: timestamp[s]=0>", 1, [b"\0", np.array([1], "i4")], children=[stamps(FAR, 0)]),
+    "dense union": lambda: build(
+        "dense_union<t: timestamp[s]=0>", 1, [b"\0", np.array([1], "i4")], children=[stamps(FAR, 0)]
+    ),
     "dictionary": lambda: build(
         "dictionary<values=timestamp[s], indices=int8, ordered=0>", 1, [None, b"\1"], dictionary=stamps(FAR, 0)
     ),
@@ -97,7 +108,9 @@ def test_a_row_of_a_large_child_costs_that_row():
         "list_view<item: null>", 2, [None, np.array([0, 2**31 - 2], "i4"), np.array([1, 1], "i4")], children=[null]
     )
     assert ends.to_pylist() == [[None], [None]]
-    words = build("dictionary<values=null, indices=int32, ordered=0>", 2, [None, np.array([0, 2**31 - 2], "i4")], dictionary=null)
+    words = build(
+        "dictionary<values=null, indices=int32, ordered=0>", 2, [None, np.array([0, 2**31 - 2], "i4")], dictionary=null
+    )
     assert words.to_pylist() == [None, None]
     union = build("dense_union<n: null=0>", 2, [b"\0\0", np.array([0, 2**31 - 2], "i4")], children=[null])
     assert union.to_pylist() == [None, None]
@@ -156,7 +169,12 @@ def test_run_ends_are_plain_integers():
     with pytest.raises(cdevice.InvalidArray):
         S("+r", children=[marked, S("l", "values")])
     ends = S("i", "run_ends", nullable=False, metadata={b"ARROW:extension:name": b"arrow.bool8"})
-    array = build(S("+r", children=[ends, S("l", "values")]), 3, [], children=[cdevice.asarray([2, 3], schema="int32"), cdevice.asarray([7, 8])])
+    array = build(
+        S("+r", children=[ends, S("l", "values")]),
+        3,
+        [],
+        children=[cdevice.asarray([2, 3], schema="int32"), cdevice.asarray([7, 8])],
+    )
     assert array.to_pylist() == [7, 7, 8]
 
 
@@ -164,7 +182,10 @@ def test_run_ends_are_plain_integers():
 def test_sums_that_overflow_are_unknown():
     S = cdevice.Schema.make
     views = build(
-        "binary_view", 1, [None, struct.pack("=i12s", 1, b"x"), 4096, 4096, array.array("q", [2**63 - 1] * 2)], validate=None
+        "binary_view",
+        1,
+        [None, struct.pack("=i12s", 1, b"x"), 4096, 4096, array.array("q", [2**63 - 1] * 2)],
+        validate=None,
     )
     assert views.nbytes == -1
     null = build("null", 2**63 - 1, [], null_count=2**63 - 1)
@@ -206,7 +227,9 @@ def test_a_tensor_whose_shape_overflows_is_refused():
 # ---- equality and types ----
 def test_nullability_of_the_top_and_words_for_one_decimal_do_not_make_types_differ():
     S = cdevice.Schema.make
-    batch = cdevice.from_buffers(S("+s", children=[S("l", "x", nullable=False)]), 2, [None], children=[cdevice.asarray([1, 2])])
+    batch = cdevice.from_buffers(
+        S("+s", children=[S("l", "x", nullable=False)]), 2, [None], children=[cdevice.asarray([1, 2])]
+    )
     assert batch.field("x") == cdevice.asarray([1, 2])
     assert len(list(cdevice.asstream([cdevice.asarray([3]), batch.field("x")]))) == 2
     assert S("d:5,2").equals(S("d:5,2,128")) and not S("d:5,2").equals(S("d:5,2,256"))
@@ -254,7 +277,6 @@ def test_a_record_batch_without_columns_leaves_with_offset_0(how):
 
 
 def test_dlpack_says_copied_only_of_a_copy():
-
     def flags_and_data(array, **arguments):
         capsule = array.__dlpack__(max_version=(1, 0), **arguments)
         get = ctypes.pythonapi.PyCapsule_GetPointer

@@ -3,9 +3,10 @@
 import gc
 import threading
 
-import cdevice
 import numpy as np
 import pytest
+
+import cdevice
 
 
 def others(n):
@@ -71,7 +72,7 @@ def test_the_cuda_array_interface_lends_for_as_long_as_the_object_lives():
 def test_rows_are_read_safely_while_another_thread_releases():
     """Either all the rows, or Released: never something else."""
     for _ in range(60):
-        array = cdevice.asarray(["a longer string %d" % k for k in range(3000)]).to("cpu", copy=True)
+        array = cdevice.asarray([f"a longer string {k}" for k in range(3000)]).to("cpu", copy=True)
         started, out = threading.Event(), []
 
         def read(array=array, started=started, out=out):

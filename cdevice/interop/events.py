@@ -20,7 +20,7 @@ class EventHandle(int):
 
 
 def _handle(obj):
-    """The handle that an event object of pyopencl, torch, cupy, numba, hip-python or cuda-bindings shows; None: none."""
+    """The handle that an event of pyopencl, torch, cupy, numba, hip-python or cuda-bindings shows; None: none."""
     for name in ("int_ptr", "cuda_event", "ptr", "handle"):
         value = getattr(obj, name, None)
         if value is not None:

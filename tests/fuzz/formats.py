@@ -14,16 +14,36 @@ import struct
 import sys
 import time
 
+from trees import FIXED
+
 import cdevice
 from cdevice import plugins
 from cdevice._ext import ffi, lib
 from cdevice.schema import _decode_metadata, _encode_metadata
 from cdevice.testing.cases import arrays
 from cdevice.testing.fake import FakeBackend
-from trees import FIXED
 
 FAMILY = (cdevice.Error, ValueError, TypeError, MemoryError, IndexError, KeyError)
-FORMATS = [*FIXED, "n", "b", "u", "z", "U", "Z", "vu", "vz", "+l", "+L", "+vl", "+vL", "+w:3", "+s", "+m", "+r", "+us:0,1"]
+FORMATS = [
+    *FIXED,
+    "n",
+    "b",
+    "u",
+    "z",
+    "U",
+    "Z",
+    "vu",
+    "vz",
+    "+l",
+    "+L",
+    "+vl",
+    "+vL",
+    "+w:3",
+    "+s",
+    "+m",
+    "+r",
+    "+us:0,1",
+]
 FORMATS += ["+ud:5", "+us:", "d:38,-3,128", "tsn:Europe/Berlin", "w:0"]
 WORDS = sorted({a.schema.type for a in arrays().values()}) + [
     "list", "struct<>", "map<string, list<item: int8>>", "dense_union<a: int8=0, b: string=127>",
@@ -63,7 +83,9 @@ def comes_back(schema):
 def formats(rng):
     children = [cdevice.asschema("int8", f"c{k}") for k in range(rng.choice((0, 0, 1, 2, 3)))]
     if rng.random() < 0.2:
-        children = [cdevice.Schema.make("+s", "entries", children=[cdevice.asschema("int32", "k"), cdevice.asschema("u", "v")])]
+        children = [
+            cdevice.Schema.make("+s", "entries", children=[cdevice.asschema("int32", "k"), cdevice.asschema("u", "v")])
+        ]
     if rng.random() < 0.1:
         children = [cdevice.asschema("int32", "run_ends"), cdevice.asschema("int8", "values")]
     dictionary = cdevice.asschema("string") if rng.random() < 0.1 else None
@@ -116,8 +138,12 @@ def entry_points(rng):
     number = plugins._type_named(mutated(rng, rng.choice(("12", "vulkan", "2147483647", "0", "-1", "99999999999"))))
     if number is not None and not 0 < number < 1 << 31:
         raise AssertionError(f"device type {number}")
-    os.environ["CDEVICE_BACKENDS"] = mutated(rng, rng.choice(("none", "-acme", "4=foo", "vulkan=acme,-x"))).replace("\0", "").encode(
-        "utf-8", "replace").decode()
+    os.environ["CDEVICE_BACKENDS"] = (
+        mutated(rng, rng.choice(("none", "-acme", "4=foo", "vulkan=acme,-x")))
+        .replace("\0", "")
+        .encode("utf-8", "replace")
+        .decode()
+    )
     try:
         plugins.chosen(rng.randrange(20)), plugins.switched_off("x"), plugins._words()
     finally:
@@ -136,7 +162,9 @@ def tables(rng):
     for _ in range(rng.randrange(1, 3)):
         what = rng.randrange(7)
         if what == 0:
-            table.struct_size = rng.choice((0, 8, 40, 100, ffi.sizeof("cdevice_backend") - 8, ffi.sizeof("cdevice_backend")))
+            table.struct_size = rng.choice(
+                (0, 8, 40, 100, ffi.sizeof("cdevice_backend") - 8, ffi.sizeof("cdevice_backend"))
+            )
         elif what == 1:
             table.abi_version = rng.choice((0, 1, 0x00010001, 0x00020000, 0xFFFFFFFF))
         elif what == 2:
@@ -148,7 +176,11 @@ def tables(rng):
         elif what == 4:
             table.capabilities = rng.choice((0, 0xFFFFFFFFFFFFFFFF, 1, 2, 4, rng.getrandbits(9)))
         else:
-            setattr(table, rng.choice([f for f, t in ffi.typeof("cdevice_backend").fields if t.type.kind == "pointer"]), ffi.NULL)
+            setattr(
+                table,
+                rng.choice([f for f, t in ffi.typeof("cdevice_backend").fields if t.type.kind == "pointer"]),
+                ffi.NULL,
+            )
     type_id = table.device_type
     try:
         cdevice.register_backend(int(ffi.cast("uintptr_t", table)))

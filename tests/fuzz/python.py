@@ -115,9 +115,40 @@ def hostile(rng):
 
 
 def values(rng, addresses):
-    small = [None, True, False, 0, 1, -1, 2, 3, 64, 1e300, 0.5, float("nan"), float("inf"), -(2**63), -(2**70), 10**30, 2**64]
+    small = [
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        3,
+        64,
+        1e300,
+        0.5,
+        float("nan"),
+        float("inf"),
+        -(2**63),
+        -(2**70),
+        10**30,
+        2**64,
+    ]
     large = [2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63]
-    words = ["", "x", "cpu", "int64", "fake50:1", "fake50", "list<item: int8>", "structure", "full", "\ud800", "a\0b", "é" * 300]
+    words = [
+        "",
+        "x",
+        "cpu",
+        "int64",
+        "fake50:1",
+        "fake50",
+        "list<item: int8>",
+        "structure",
+        "full",
+        "\ud800",
+        "a\0b",
+        "é" * 300,
+    ]
     made = [
         lambda: b"",
         lambda: b"x" * 9,

@@ -14,10 +14,11 @@ import random
 import sys
 import time
 
-import cdevice
-from cdevice._ext import ffi, lib
 from guarded import Guarded
 from trees import tree
+
+import cdevice
+from cdevice._ext import ffi, lib
 
 try:
     import pyarrow as pa
@@ -58,7 +59,9 @@ def mutate_parts(node, rng):
     target = rng.choice(list(node.walk()))
     what = rng.randrange(9)
     if what == 0:
-        target.length = rng.choice((0, 1, target.length + 1, target.length + rng.randrange(1, 99), -1, 1 << 40, 2**63 - 1))
+        target.length = rng.choice(
+            (0, 1, target.length + 1, target.length + rng.randrange(1, 99), -1, 1 << 40, 2**63 - 1)
+        )
     elif what == 1:
         target.offset = rng.choice((0, target.offset + 1, rng.randrange(99), -1, 1 << 50, 2**63 - 1))
     elif what == 2:
@@ -72,7 +75,9 @@ def mutate_parts(node, rng):
     elif what == 5 and target.children:
         rng.choice((target.children.pop, target.children.reverse, lambda: target.children.append(target.children[0])))()
     elif what == 6:
-        target.format = rng.choice(("n", "b", "l", "u", "vu", "+s", "+l", "+vl", "+w:2", "+m", "+r", "+us:0", "+ud:0,1", "d:1,1,7", ""))
+        target.format = rng.choice(
+            ("n", "b", "l", "u", "vu", "+s", "+l", "+vl", "+w:2", "+m", "+r", "+us:0", "+ud:0,1", "d:1,1,7", "")
+        )
     elif what == 7:
         target.dictionary = rng.choice((None, tree(rng, 3)))
     else:
@@ -177,7 +182,9 @@ def mutate_structs(x, rng):
     elif what == 10:
         rng.choice((a, s)).release = ffi.NULL
     elif what == 11:
-        s.format = rng.choice((ffi.NULL, x.new("char[]", rng.choice((b"", b"+", b"d:", b"+w:-1", b"x", b"tsn", b"w:0", b"+ud:999")))))
+        s.format = rng.choice(
+            (ffi.NULL, x.new("char[]", rng.choice((b"", b"+", b"d:", b"+w:-1", b"x", b"tsn", b"w:0", b"+ud:999"))))
+        )
     else:
         s.flags, s.name = rng.getrandbits(62), ffi.NULL
 
@@ -273,10 +280,7 @@ def case(seed):
         return "refused"
     if array.length > 1 << 20:
         return "long"
-    try:
-        read_all(array, rng, kind == "valid")
-    except (pa.ArrowException if pa else ()):
-        raise
+    read_all(array, rng, kind == "valid")
     return "read"
 
 

@@ -129,7 +129,11 @@ def _list_view(rng, node, stop, depth):
         size = rng.randrange(many + 1)
         starts.append(rng.randrange(many - size + 1))
         sizes.append(size)
-    node.buffers = [_validity(rng, node, stop), struct.pack(f"={stop}{code}", *starts), struct.pack(f"={stop}{code}", *sizes)]
+    node.buffers = [
+        _validity(rng, node, stop),
+        struct.pack(f"={stop}{code}", *starts),
+        struct.pack(f"={stop}{code}", *sizes),
+    ]
     node.children = [tree(rng, depth + 1, many)]
 
 

@@ -98,6 +98,12 @@ def test_a_dpctl_allocation_comes_in_without_a_copy():
     mine = usm.MemoryUSMDevice(64, queue=queue)
     event = queue.memcpy_async(mine, bytes(range(64)), 64)
     array = cdevice.from_buffers(
-        "C", 64, [None, mine._pointer], null_count=0, device="oneapi", owner=(mine, event), sync_event=event.addressof_ref()
+        "C",
+        64,
+        [None, mine._pointer],
+        null_count=0,
+        device="oneapi",
+        owner=(mine, event),
+        sync_event=event.addressof_ref(),
     )
     assert array[60:].to("cpu").to_pylist() == [60, 61, 62, 63]

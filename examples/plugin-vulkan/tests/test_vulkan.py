@@ -72,7 +72,13 @@ def test_a_buffer_of_the_users_own_and_its_event_come_in():
     cell = vk.ffi.new("VkEvent *", ready)
     serial = d.submit(lambda commands: vk.vkCmdFillBuffer(commands, mine.handle, 0, 64, 7))
     array = cdevice.from_buffers(
-        "i", 16, [None, mine.data], null_count=0, device="vulkan", owner=cell, sync_event=int(vk.ffi.cast("uintptr_t", cell))
+        "i",
+        16,
+        [None, mine.data],
+        null_count=0,
+        device="vulkan",
+        owner=cell,
+        sync_event=int(vk.ffi.cast("uintptr_t", cell)),
     )
     assert not array.ready
     vk.vkSetEvent(d.device, ready)
