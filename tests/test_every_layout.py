@@ -234,6 +234,7 @@ def test_a_copied_slice_of_views_takes_only_what_its_views_point_to():
         3,
         [None, b"\x14\0\0\0abcd\7\0\0\0\0\0\0\0" * 3, b"x" * 20, memoryview(b"\x14" + bytes(7))],
         null_count=0,
+        validate=None,
     )
     with pytest.raises(cdevice.InvalidArray, match="outside its data"):
         bad[1:].to("cpu", copy=True)
