@@ -8,6 +8,7 @@ import pytest
 from waiting import unregister, until
 
 import cdevice
+from cdevice._ext import lib
 from cdevice.testing.fake import FakeBackend
 
 N = 4096
@@ -90,17 +91,36 @@ def test_a_read_that_fails_waits_for_what_is_under_way(device, where, error):
     assert there.to("cpu").to_pylist() == list(range(N))
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_read_returns_while_the_device_is_busy_and_its_memory_comes_back_later(device, error):
+    there = cdevice.asarray(list(range(N))).to((41, 0))
+    there.synchronize()
+    before, gate = lib.cdv_live_arrays(), device.gate(0)
+    device.trouble = raiser("event_wait", error)
+    with pytest.raises((cdevice.Error, KeyboardInterrupt)):
+        there.to("cpu")  # whoever holds the gate is this thread: a wait for the device would never end
+    device.trouble = None
+    keep = zeros()
+    gate.open()
+    until(lambda: device._stream(0).work.empty() and not lib.cdv_kept())
+    assert [k.to_pylist() for k in keep] == [[0] * N] * 12
+    del keep
+    until(lambda: lib.cdv_live_arrays() <= before)
+
+
 def test_what_cannot_be_waited_for_is_left_and_the_log_says_so():
     code = """
 import sys
 sys.path[:0] = [{!r}]
 import cdevice
-from test_failing_copies import Failing, raiser, zeros, N
+from test_failing_copies import Failing, zeros, N
 b = Failing(41, "failing")
 cdevice.register_backend(b)
 there = cdevice.asarray(list(range(N))).to((41, 0)); there.synchronize()
 gate = b.gate(0)
-b.trouble, b.waits = raiser("event_wait", RuntimeError), False
+def trouble(name):
+    raise RuntimeError(name)
+b.trouble, b.waits = trouble, False
 try: there.to("cpu")
 except cdevice.Error as e: print(type(e).__name__)
 b.trouble, b.waits = None, True

@@ -96,10 +96,12 @@ struct plan {
   struct item *items;
   size_t n_items, items_room;
   int64_t total, alignment;
-  bool whole;   /* the source's packed block is taken as it is */
-  bool across;  /* two vendors: everything through staging chunks */
-  bool ordered; /* from_stream follows the source's event */
-  bool lost;    /* after a failure: a device may still write to our memory or read it; it is left as it is */
+  bool whole;               /* the source's packed block is taken as it is */
+  bool across;              /* two vendors: everything through staging chunks */
+  bool ordered;             /* from_stream follows the source's event */
+  bool sent;                /* the target's stream was given something */
+  bool pending;             /* after a failure: a device may still write to our memory or read it */
+  struct cdv_leftover left; /* host memory that goes back with it */
 };
 
 static int backend_error(struct plan *p, struct cdv_slot *slot, int code, const cdevice_error *err, const char *doing) {
@@ -178,23 +180,6 @@ static void adjust(const struct piece *x, char *memory, int64_t from, int64_t nb
   }
 }
 
-/* After a failure: is nothing of ours under way any more?  EIO: the device is dead, and nothing will run there; EINVAL: the
- * stream is none, and took nothing; any other error says nothing of it. */
-static bool wait_for_stream(const struct cdv_slot *slot, int64_t device, void *stream) {
-  int r = slot->table.stream_wait_host(slot->table.self, device, stream, NULL);
-  return !r || r == EIO || r == EINVAL;
-}
-
-/* After a failure of something that writes from the source device to memory of the host: that memory may be given back
- * only when the stream is idle. */
-static void settle(struct plan *p) {
-  struct cdv_kept_error kept;
-  cdv_error_keep(&kept);
-  if (!wait_for_stream(p->from, p->from_device, p->from_stream)) p->lost = true;
-  cdv_error_back(&kept);
-  cdv_error_drop(&kept);
-}
-
 /* Copies from the source device into host memory and waits. */
 static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
   const cdevice_backend *b = &p->from->table;
@@ -207,9 +192,8 @@ static int read_back(struct plan *p, const cdevice_copy *copies, int64_t n) {
     if (event.sync_event) b->event_destroy(b->self, p->from_device, &event);
   }
   if (!r) return 0;
-  r = backend_error(p, p->from, r, &err, "reading from the device");
-  settle(p);
-  return r;
+  p->pending = true;
+  return backend_error(p, p->from, r, &err, "reading from the device");
 }
 
 /* One chunk of a large read: what the device writes there, and where it belongs. */
@@ -263,6 +247,13 @@ static int drain_in(struct plan *p, struct drain *d, const cdevice_copy *copies,
   return r ? backend_error(p, p->from, r, &err, "reading from the device") : 0;
 }
 
+static void put_or_leave(struct plan *p, struct cdv_stage *stage) {
+  if (p->pending)
+    p->left.stages[p->left.n_stages++] = *stage;
+  else
+    cdv_stage_put(stage);
+}
+
 /* As read_back, through two pinned chunks: while the device fills one the other is emptied. */
 static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t n, int64_t total) {
   const cdevice_backend *b = &p->from->table;
@@ -282,10 +273,10 @@ static int read_back_pinned(struct plan *p, const cdevice_copy *copies, int64_t 
     if (!r) r = drain_in(p, &drains[turn], copies, n, &i, &skip);
   }
   for (int k = 0; !r && k < 2; k++) r = drain_out(p, &drains[k]);
-  if (r) settle(p);
+  p->pending = p->pending || r;
   for (int k = 0; k < 2; k++) {
     if (drains[k].pending) b->event_destroy(b->self, p->from_device, &drains[k].event);
-    if (!p->lost) cdv_stage_put(&drains[k].stage);
+    put_or_leave(p, &drains[k].stage);
     free(drains[k].parts);
     free(drains[k].moves);
   }
@@ -366,7 +357,10 @@ static int learn_ends(struct plan *p, size_t begin, size_t end, struct ends *out
     out[i].last = cdv_value(&values[2 * i + 1], width, 0);
   }
   free(copies);
-  if (!p->lost) free(values);
+  if (p->pending)
+    p->left.memory = values;
+  else
+    free(values);
   return r;
 }
 
@@ -651,6 +645,7 @@ static int send(struct plan *p, const cdevice_copy *copies, int64_t n, int kind)
   if (!n) return 0;
   const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
+  p->sent = true;
   int r = b->copy(b->self, kind, copies, n, p->to_stream, &err);
   return r ? backend_error(p, p->to, r, &err, "copying to the device") : 0;
 }
@@ -848,14 +843,8 @@ static int transfer(struct plan *p, struct cdv_array *out) {
   if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
     r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
   }
-  if (r && !to_cpu) {
-    struct cdv_kept_error kept;
-    cdv_error_keep(&kept);
-    if (!wait_for_stream(p->to, p->to_device, p->to_stream)) p->lost = true;
-    cdv_error_back(&kept);
-    cdv_error_drop(&kept);
-  }
-  for (int i = 0; i < 2 && !p->lost; i++) cdv_stage_put(&stages[i]);
+  if (r && !to_cpu && p->sent) p->pending = true;
+  for (int i = 0; i < 2; i++) put_or_leave(p, &stages[i]);
   return r;
 }
 
@@ -894,14 +883,23 @@ static int relabel(struct cdv_array *a, struct cdv_array **out) {
   return r;
 }
 
-/* What a device may still write to or read stays for good: better lost than changed under somebody else. */
-static void leave(struct plan *p) {
-  char text[128];
-  cdv_array_ref(p->src);
-  snprintf(text, sizeof text,
-           "a failed copy leaves %lld bytes: %s may still use them, and does not say when it is done",
-           (long long)p->total, p->from ? p->from->table.name : p->to->table.name);
-  cdv_log(30, text);
+static void free_arena(void *arena) { arena_free(arena); }
+
+/* After a failure: gives back what was made, once neither device can use it any more. */
+static void give_up(struct plan *p, struct cdv_array *made) {
+  struct cdv_kept_error kept;
+  cdv_error_keep(&kept); /* giving memory back must not hide it */
+  struct cdv_leftover *x = &p->left;
+  x->nbytes = p->total;
+  x->target = made;
+  x->memory_of_nodes = made ? NULL : p->arena;
+  x->free_nodes = free_arena;
+  if (p->pending) x->source = cdv_array_ref(p->src);
+  struct cdv_user users[2] = {{p->from, p->from_device, p->from_stream}, {p->to, p->to_device, p->to_stream}};
+  if (!p->pending) users[0].slot = users[1].slot = NULL;
+  cdv_give_back_behind(x, users);
+  cdv_error_back(&kept);
+  cdv_error_drop(&kept);
 }
 
 /* One attempt; across: through the host even between devices of one family. */
@@ -938,19 +936,10 @@ static int attempt(struct plan *p, int32_t type, void *stream, struct cdv_array 
     b->packed = 1;
     r = transfer(p, b);
   }
-  if (r && p->lost) {
-    leave(p);
-  } else if (r && b) {
-    struct cdv_kept_error saved;
-    cdv_error_keep(&saved); /* giving memory back must not hide it */
-    cdv_array_unref(b);
-    cdv_error_back(&saved);
-    cdv_error_drop(&saved);
-  } else if (r) {
-    arena_free(p->arena);
-  } else {
+  if (r)
+    give_up(p, b);
+  else
     *out = b;
-  }
   free(p->pieces);
   free(p->items);
   return r;
@@ -984,7 +973,7 @@ static int copy_with(struct plan *p, int32_t type, void *stream, struct cdv_arra
   p->packed = p->src->root->packed;
   struct plan direct = *p;
   r = attempt(&direct, type, stream, out);
-  if (r == ENOTSUP && !direct.lost && !direct.across && p->from && same_family(p) && type != ARROW_DEVICE_CPU) {
+  if (r == ENOTSUP && !direct.across && p->from && same_family(p) && type != ARROW_DEVICE_CPU) {
     p->across = true; /* these two cannot copy among themselves: other contexts, no peer access */
     r = attempt(p, type, stream, out);
   }

@@ -613,6 +613,27 @@ int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(str
  * and without memory afterwards. */
 int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv_stage stages[2]);
 
+/* ---- leftover.c: memory of a copy that failed, which devices may still write to or read ---- */
+struct cdv_leftover {
+  int64_t nbytes;                    /* for the log */
+  struct cdv_array *source, *target; /* or NULL */
+  void *memory;                      /* malloc'ed, or NULL */
+  void *memory_of_nodes;
+  void (*free_nodes)(void *);
+  struct cdv_stage stages[4];
+  int n_stages;
+};
+struct cdv_user { /* a stream that was given work; slot NULL: none */
+  struct cdv_slot *slot;
+  int64_t device;
+  void *stream;
+};
+/* Gives all of it back behind the streams' work so far: now where that is done within moments, else on the reclaimer's
+ * thread.  Where it cannot be known when the work is done it stays for good, and the log says so: better lost than changed
+ * under somebody else.  owns: takes over what *left names.  Blocks for a twentieth of a second at most, longer only in a
+ * backend that can record no event. */
+void cdv_give_back_behind(const struct cdv_leftover *left, const struct cdv_user users[2]);
+
 /* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
 int cdv_record_use(struct cdv_array *array, void *stream);
 

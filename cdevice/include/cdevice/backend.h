@@ -119,8 +119,8 @@ typedef struct cdevice_backend {
   /* Enqueues n copies, all of one kind.  Host memory stays valid until the stream has passed them; without CAP_EVENTS
    * the copies are complete on return.  NULL: the default stream of the copies' device, for PEER of the target's.
    * ENOTSUP for D2D or PEER: the core goes through the host.  A failing call need not have
-   * waited for what it has sent: the core waits for the stream before it gives memory back, and leaves the memory where
-   * that fails too, see there. */
+   * waited for what it has sent: the core records an event behind it (or waits for the stream, where that fails) before it
+   * gives memory back, and leaves the memory where that fails too, see stream_wait_host. */
   int (*copy)(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
 
   /* required with CAP_EVENTS */

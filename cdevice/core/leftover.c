@@ -1,0 +1,107 @@
+/* leftover.c - what a failed copy leaves: memory that a device may still write to or read.
+ *
+ * It is given back behind an event on each stream that was given work.  The failure itself may be that the host does not
+ * wait any more (Ctrl-C in a backend), so nothing here waits for long. */
+#include "core.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MOMENTS 50000000 /* nanoseconds that most work is done within: then errors leave nothing behind */
+
+struct waiting {
+  struct cdv_kept kept; /* first */
+  struct cdv_event *events[2];
+  struct cdv_leftover left;
+};
+
+static void give_back(struct cdv_leftover *x) {
+  if (x->target) cdv_array_unref(x->target);
+  if (x->memory_of_nodes) x->free_nodes(x->memory_of_nodes);
+  for (int i = 0; i < x->n_stages; i++) cdv_stage_put(&x->stages[i]);
+  free(x->memory);
+  if (x->source) cdv_array_unref(x->source);
+}
+
+static void lose(const struct cdv_leftover *x, const char *who) {
+  char text[160];
+  snprintf(text, sizeof text,
+           "a failed copy leaves %lld bytes: %s may still use them, and does not say when it is done",
+           (long long)x->nbytes, who);
+  cdv_log(30, text);
+}
+
+/* An event behind the stream's work so far in *out, NULL: nothing is under way.  false: that cannot be known.  Where none can
+ * be recorded the host waits; EIO: the device is dead, nothing will run there; EINVAL: the stream is none, and took
+ * nothing. */
+static bool mark(const struct cdv_user *u, struct cdv_event **out) {
+  *out = NULL;
+  if (!u->slot || u->slot->table.device_type == ARROW_DEVICE_CPU) return true;
+  if (!cdv_event_record(u->slot, u->device, u->stream, out)) return true;
+  int r = u->slot->table.stream_wait_host(u->slot->table.self, u->device, u->stream, NULL);
+  return !r || r == EIO || r == EINVAL;
+}
+
+static bool passed(struct cdv_event *e) {
+  const cdevice_backend *b = &e->slot->table;
+  int done = 0, r = b->event_done(b->self, e->device, e->event.sync_event, &done, NULL);
+  return done || r == EIO;
+}
+
+/* Looks for a moment whether the event passes. */
+static bool passes_soon(struct cdv_event *e) {
+  struct timespec begin, now, pause = {0, 100000};
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (int i = 0;; i++) {
+    if (passed(e)) return true;
+    if (i < 100)
+      sched_yield();
+    else
+      nanosleep(&pause, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec > MOMENTS) return false;
+  }
+}
+
+/* One event after the other. */
+static void go_on(struct cdv_kept *k) {
+  struct waiting *x = (struct waiting *)k;
+  for (int i = 0; i < 2; i++) {
+    struct cdv_event *e = x->events[i];
+    if (!e) continue;
+    x->events[i] = NULL;
+    if (cdv_when_passed(e, k, go_on)) lose(&x->left, e->slot->table.name);
+    cdv_event_unref(e);
+    return;
+  }
+  give_back(&x->left);
+  free(x);
+}
+
+void cdv_give_back_behind(const struct cdv_leftover *left, const struct cdv_user users[2]) {
+  struct cdv_leftover now = *left;
+  struct cdv_event *events[2] = {NULL, NULL};
+  for (int i = 0; i < 2; i++) {
+    if (!mark(&users[i], &events[i])) {
+      lose(left, users[i].slot->table.name); /* the events stay with it */
+      return;
+    }
+    if (!events[i] || !passes_soon(events[i])) continue;
+    cdv_event_unref(events[i]);
+    events[i] = NULL;
+  }
+  if (!events[0] && !events[1]) {
+    give_back(&now);
+    return;
+  }
+  struct waiting *x = malloc(sizeof *x);
+  if (!x) {
+    lose(left, "a device");
+    return;
+  }
+  x->events[0] = events[0];
+  x->events[1] = events[1];
+  x->left = *left;
+  go_on(&x->kept);
+}
