@@ -128,7 +128,8 @@ def rows(libs, rounds):
         def asynchronous(queue_size, n):
             stream = cdevice.asstream(small * n)
             consumer = aio.consume(queue_size=queue_size)
-            keep, production = _native.production_new(stream, consumer.handler_address, None)
+            keep, production = _native.production_open(consumer.handler_address)
+            _native.production_feed(keep, stream, None)
             pointer = ffi.cast("struct cdv_production *", production)
             t0 = time.perf_counter()
             if lib.cdv_production_start(pointer) or lib.cdv_consumer_drain(consumer._pointer) != n:
