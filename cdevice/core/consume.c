@@ -78,9 +78,11 @@ static void wake(struct cdv_consumer *c) {
   pthread_mutex_unlock(&c->lock);
 }
 
-static void mark(struct cdv_consumer *c, int bits) {
-  atomic_fetch_or(&c->state, bits);
+/* What the state was before. */
+static int mark(struct cdv_consumer *c, int bits) {
+  int before = atomic_fetch_or(&c->state, bits);
   wake(c);
+  return before;
 }
 
 static bool there_is(struct cdv_consumer *c, int schema, int released) {
@@ -178,7 +180,8 @@ static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
   if (size && (c->metadata = malloc((size_t)size))) memcpy(c->metadata, p->additional_metadata, (size_t)size);
   c->device_type = p->device_type;
   c->ours = cdv_is_production(p);
-  mark(c, CDV_HAS_SCHEMA);
+  /* closed meanwhile, by one who saw no schema and therefore cancelled nothing: either sees what the other has set */
+  if (mark(c, CDV_HAS_SCHEMA) & CDV_CLOSED) return ECANCELED;
   atomic_store(&c->asked, c->queue_size); /* once for all: some producers block on a series of requests here */
   call(c, c->queue_size);
   return 0;
@@ -473,6 +476,7 @@ int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_ar
     bool got = pop(c, &item);
     pthread_mutex_unlock(&c->taking);
     if (got) break;
+    if (atomic_load(&c->state) & CDV_CLOSED) continue; /* meanwhile: what was dropped then is missing, that is no end */
     if ((s & CDV_FAULT) && !atomic_exchange(&c->told, 1)) return tell(c, cdv_consumer_error(c));
     if (s & (CDV_ENDED | CDV_LET_GO | CDV_FAULT)) return 0;
     if (!nanoseconds || !cdv_consumer_wait(c, 0, nanoseconds)) return EAGAIN;
@@ -503,7 +507,8 @@ void cdv_consumer_close(struct cdv_consumer *c) {
   if (atomic_fetch_or(&c->state, CDV_CLOSED) & CDV_CLOSED) return;
   forget_cause(c);
   drop_all(c);
-  /* one of ours is alive as long as it has not released us, and its cancel may come at any time */
+  /* one of ours is alive as long as it has not released us, and its cancel may come at any time; before the schema is
+   * there on_schema refuses it */
   if ((atomic_load(&c->state) & (CDV_HAS_SCHEMA | CDV_ENDED)) == CDV_HAS_SCHEMA) {
     atomic_fetch_add(&c->calls, 1); /* holds the end back while we look */
     if (!(atomic_load(&c->state) & (CDV_ENDED | CDV_LET_GO)) && c->ours && atomic_exchange(&c->cancel_due, 0))
