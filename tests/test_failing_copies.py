@@ -110,9 +110,9 @@ def test_an_interrupted_read_returns_while_the_device_is_busy_and_its_memory_com
 
 
 def test_what_cannot_be_waited_for_is_left_and_the_log_says_so():
-    code = """
+    code = f"""
 import sys
-sys.path[:0] = [{!r}]
+sys.path[:0] = [{os.path.dirname(__file__)!r}]
 import cdevice
 from test_failing_copies import Failing, zeros, N
 b = Failing(41, "failing")
@@ -129,7 +129,7 @@ keep = zeros()
 gate.open()
 b.stream_wait(device_id=0)
 print([k.to_pylist() for k in keep] == [[0] * N] * 12, there.to("cpu").to_pylist() == list(range(N)))
-""".format(os.path.dirname(__file__))
+"""
     env = dict(os.environ)
     if "ASAN_OPTIONS" in env:  # what is left is left on purpose
         env["ASAN_OPTIONS"] += ":detect_leaks=0"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from foreign_tensor import Tensor
 from waiting import unregister
 
 import cdevice
@@ -41,41 +42,6 @@ class Allocator:
         self.backend.free(address)
 
 
-class Managed(ctypes.Structure):
-    """A DLPack tensor whose deleter is Python."""
-
-
-class Tensor:
-    DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-    def __init__(self, log):
-        class T(ctypes.Structure):
-            _fields_ = [
-                ("data", ctypes.c_void_p),
-                ("device", ctypes.c_int32 * 2),
-                ("ndim", ctypes.c_int32),
-                ("dtype", ctypes.c_uint8 * 4),
-                ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.c_void_p),
-                ("offset", ctypes.c_uint64),
-                ("context", ctypes.c_void_p),
-                ("deleter", self.DELETER),
-            ]
-
-        self.values, self.shape = (ctypes.c_int64 * 3)(1, 2, 3), (ctypes.c_int64 * 1)(3)
-        self.deleter = self.DELETER(lambda p: log.append("deleted"))
-        t = T(ctypes.addressof(self.values), (1, 0), 1, (0, 64, 1, 0), self.shape, None, 0, None, self.deleter)
-        self.tensor = t
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-    def __dlpack__(self, **unused):
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(ctypes.addressof(self.tensor), b"dltensor", None)
-
-
 def take(*args):
     pass
 
@@ -104,7 +70,7 @@ def test_a_temporary_on_a_python_device_dies_without_losing_the_exception(fake, 
 
 def test_a_foreign_deleter_that_enters_python_leaves_the_exception_alone():
     log = []
-    tensor = Tensor(log)
+    tensor = Tensor((ctypes.c_int64 * 3)(1, 2, 3), (3,), lambda address: log.append("deleted"))
     with pytest.raises(ZeroDivisionError):
         take(cdevice.asarray(tensor), 1 / 0)
     assert log == ["deleted"]

@@ -6,14 +6,12 @@ What is accepted must come back as it went: a schema through its words, its pick
 A finding ends the process: a signal, an exception outside the documented family, or something that came back otherwise.
 """
 
-import faulthandler
 import os
 import pickle
 import random
 import struct
-import sys
-import time
 
+import driver
 from trees import FIXED
 
 import cdevice
@@ -204,32 +202,15 @@ def tables(rng):
 KINDS = (formats, formats, words, words, metadata, device_words, entry_points, tables)
 
 
-def main(seconds, seed=None):
-    seed = int(time.time()) if seed is None else seed
-    end, n, count = time.monotonic() + seconds, 0, {}
-    faulthandler.enable()
-    note = os.environ.get("FUZZ_NOTE")
-    while time.monotonic() < end or not n:
-        now = seed + n
-        if note:
-            with open(note, "w") as f:
-                f.write(str(now))
-        faulthandler.dump_traceback_later(60, exit=True)
-        rng = random.Random(now)
-        kind = rng.choice(KINDS)
-        try:
-            kind(rng)
-            outcome = "taken"
-        except FAMILY:
-            outcome = "refused"
-        except BaseException:
-            print(f"formats: case {now}: python tests/fuzz/formats.py 0 {now}", file=sys.stderr, flush=True)
-            raise
-        count[kind.__name__, outcome] = count.get((kind.__name__, outcome), 0) + 1
-        n += 1
-    faulthandler.cancel_dump_traceback_later()
-    print(f"formats: {n} cases from seed {seed}:", ", ".join(f"{k} {o} {c}" for (k, o), c in sorted(count.items())))
+def case(seed):
+    rng = random.Random(seed)
+    kind = rng.choice(KINDS)
+    try:
+        kind(rng)
+        return f"{kind.__name__} taken"
+    except FAMILY:
+        return f"{kind.__name__} refused"
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)
+    driver.run("formats", case, *driver.arguments())

@@ -7,13 +7,11 @@ A finding ends the process: a signal, SystemError, an exception outside the docu
 not come back equal (beside pyarrow where it is installed).  The seed of the case that did it is printed first.
 """
 
-import faulthandler
-import os
+import gc
 import pickle
 import random
-import sys
-import time
 
+import driver
 from guarded import Guarded
 from trees import tree
 
@@ -284,33 +282,10 @@ def case(seed):
     return "read"
 
 
-def main(seconds, seed=None):
-    seed = int(time.time()) if seed is None else seed
-    end, n, count, live = time.monotonic() + seconds, 0, {}, lib.cdv_live_arrays()
-    faulthandler.enable()
-    note = os.environ.get("FUZZ_NOTE")  # where the parent looks for the case that a signal ended
-    while time.monotonic() < end or not n:
-        now = seed + n
-        if note:
-            with open(note, "w") as f:
-                f.write(str(now))
-        faulthandler.dump_traceback_later(60, exit=True)
-        try:
-            outcome = case(now)
-        except BaseException:
-            print(f"structs: case {now}: python tests/fuzz/structs.py 0 {now}", file=sys.stderr, flush=True)
-            raise
-        count[outcome] = count.get(outcome, 0) + 1
-        n += 1
-    faulthandler.cancel_dump_traceback_later()
-    import gc
-
-    gc.collect()
+if __name__ == "__main__":
+    live = lib.cdv_live_arrays()
+    driver.run("structs", case, *driver.arguments())
     Structs.dead.clear()
+    gc.collect()
     if lib.cdv_live_arrays() != live:
         raise AssertionError(f"{lib.cdv_live_arrays() - live} arrays were not given back")
-    print(f"structs: {n} cases from seed {seed}: {count}")
-
-
-if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)
