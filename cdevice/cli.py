@@ -89,11 +89,12 @@ def reason(type_id):
     """Why a backend has no device here, in its own words."""
     import cdevice
     from cdevice._core import check, ffi, lib
+    from cdevice._device import type_name
 
     try:
         check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
     except cdevice.Error as e:
-        return str(e)
+        return str(e).removeprefix(f"{type_name(type_id)}: cannot be used here: ")
     return "no device found"
 
 
@@ -146,9 +147,9 @@ def cmd_devices(args):
             print("\n".join(lines) or "  no further details")
     if missing:
         print("\nnot available")
-        print("\n".join(columns([(n, w) for n, w, _ in missing]) if not args.verbose else hints(missing)))
+        print("\n".join(columns([(n, w.partition("; tried")[0]) for n, w, _ in missing]) if not args.verbose else hints(missing)))
         if not args.verbose and any(h for _, _, h in missing):
-            print("\n(-v says what to install)")
+            print("\n(-v says what was tried and what to install)")
     return OK
 
 

@@ -222,3 +222,21 @@ def test_bench_prints_its_table(tmp_path):
     assert "int64 export + destroy" in r.stdout and "growth" in r.stdout and "error" not in r.stdout
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["ns"]["int64 export + destroy"]["cdevice"] > 0
+
+
+def test_demo_takes_maps_whose_entries_have_other_names(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    import pyarrow.parquet
+
+    maps = pa.array([[("a", 1)], None, [("b", 2), ("c", None)]], pa.map_(pa.string(), pa.int64()))
+    pyarrow.parquet.write_table(pa.table({"m": maps}), tmp_path / "maps.parquet")
+    done = run("demo", tmp_path / "maps.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_devices_says_shortly_why_the_others_are_missing_and_at_length_when_asked(tmp_path):
+    missing = {"cwd": tmp_path, "CDEVICE_CUDA_LIBRARY": "/no/such"}
+    short, long = run("devices", **missing), run("devices", "-v", **missing)
+    line = next(x for x in short.stdout.splitlines() if x.split()[:1] == ["cuda"])
+    assert "driver library" in line and "tried" not in line
+    assert "tried: " in long.stdout and "/no/such" in long.stdout
