@@ -6,6 +6,7 @@ from ._ext import as_address, ffi, lib
 from ._later import Later
 from .buffer import Buffer
 
+_formats = Later("cdevice.interop.formats")
 _memory = Later("cdevice.memory")
 _registry = Later("cdevice.registry")
 
@@ -25,7 +26,7 @@ def address_of_buffer(obj):
 
 def _of_interface(d):
     """(address, bytes) of an array interface, numpy's or CUDA's.  Raises ValueError where it has gaps."""
-    shape, size = tuple(d["shape"]), int(d["typestr"][2:])
+    shape, size = tuple(d["shape"]), int(_formats.type_string(d)[2:])
     strides = d.get("strides")
     expected = size
     for n, stride in zip(reversed(shape), reversed(strides or ())):

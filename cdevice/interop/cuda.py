@@ -7,7 +7,7 @@ from ..convert import from_buffers, retyped
 from ..errors import DeviceError, InvalidArray
 from ..registry import need_backend
 from ..schema import Schema
-from .formats import DTYPES, FORMATS
+from .formats import DTYPES, FORMATS, type_string
 from .tensor import count, nested, values_of
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
@@ -77,8 +77,7 @@ def import_interface(obj, schema=None):
     Raises ValueError for masks, strides and types that Arrow has not, InvalidArray for memory that CUDA does not know.
     """
     d = obj.__cuda_array_interface__
-    typestr, shape = d["typestr"], tuple(d["shape"])
-    typestr = {"B": "|u1", "b": "|i1"}.get(typestr, typestr)  # hip-python's bytes
+    typestr, shape = type_string(d), tuple(d["shape"])
     format = FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
     if format is None:
         raise ValueError(f"arrays of {typestr} have no Arrow type")

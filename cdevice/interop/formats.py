@@ -14,3 +14,9 @@ FORMATS = {
     "f8": "g",
 }
 DTYPES = {v: k for k, v in FORMATS.items()}
+
+
+def type_string(interface):
+    """The type string of an array interface; hip-python's has a letter for bytes."""
+    word = interface["typestr"]
+    return {"B": "|u1", "b": "|i1"}.get(word, word)
