@@ -314,6 +314,8 @@ def positive(text):
 
 def main(argv=None):
     argv = list(sys.argv[1:] if argv is None else argv)
+    if argv[:1] == ["help"]:  # what people type first
+        argv = [*argv[1:2], "--help"]
     if argv[:1] == ["bench"]:
         from cdevice import bench
 

@@ -240,3 +240,8 @@ def test_devices_says_shortly_why_the_others_are_missing_and_at_length_when_aske
     line = next(x for x in short.stdout.splitlines() if x.split()[:1] == ["cuda"])
     assert "driver library" in line and "tried" not in line
     assert "tried: " in long.stdout and "/no/such" in long.stdout
+
+
+def test_help_is_a_word_too(tmp_path):
+    assert run("help", cwd=tmp_path).stdout == run("--help", cwd=tmp_path).stdout != ""
+    assert "--device" in run("help", "check", cwd=tmp_path).stdout
