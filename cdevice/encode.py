@@ -6,6 +6,7 @@ A value goes in as what it is, or is refused with its row: nothing is rounded, c
 import array as _array
 import datetime
 import decimal
+import functools
 import operator
 import struct
 import sys
@@ -33,8 +34,9 @@ def from_list(values, schema=None):
 
 def _nulls_as_none(values):
     pandas = sys.modules.get("pandas")
-    other = {type(x) for x in (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))} if pandas else set()
-    other.discard(type(None))
+    if pandas is None:
+        return values
+    other = {type(x) for x in (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))} - {type(None)}
     if not other or other.isdisjoint(map(type, values)):
         return values
     return [None if type(v) in other else v for v in values]
@@ -309,6 +311,7 @@ def _joined(convert, missing):
     return lambda values, schema: b"".join(_converted(values, convert, schema, missing))
 
 
+@functools.lru_cache(256)
 def _fixed(f):
     """What encodes the values buffer of a fixed-width type: a function of (values, schema)."""
     if f == "b":

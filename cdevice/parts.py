@@ -73,7 +73,7 @@ def part(obj, type_id):
             raise TypeError(f"a buffer on {obj.device} in an array of another device")
         size = obj.size
         return obj.address or (_empty if size == 0 and type_id == _CPU else None), size, obj
-    if lib.cdv_is_host_accessible(type_id):
+    if type_id == _CPU or lib.cdv_is_host_accessible(type_id):
         try:
             memory, address = address_of_buffer(obj)
         except TypeError:

@@ -469,3 +469,23 @@ def test_a_table_that_ends_inside_a_member_is_taken_without_that_member():
     assert slot.event_record != ffi.NULL and slot.stream_wait_host not in (ffi.NULL, good.stream_wait_host)
     assert int(ffi.cast("uintptr_t", slot.stream_wait_host)) >> 32 == int(ffi.cast("uintptr_t", slot.stop)) >> 32
     cdevice.unregister_backend(44)
+
+
+def test_a_check_that_fails_for_memory_leaves_the_streams_schema_alone():
+    from cdevice._ext import _native
+
+    class Short(FakeBackend):
+        def start(self):
+            raise MemoryError("the driver has no memory for a context now")
+
+    cdevice.register_backend(Short(45, "short"))
+    array = cdevice.from_buffers("int64", 3, [None, 4096], device=(45, 0), owner=object(), validate=None)
+    stream = _native.import_stream(cdevice.asstream([array]).__arrow_c_device_stream__(), "full")
+    before = lib.cdv_live_schemas()
+    with pytest.raises(MemoryError):
+        next(stream)
+    assert lib.cdv_live_schemas() == before
+    assert stream.schema.type == "int64"
+    del array, stream
+    until(lambda: lib.cdv_backend_live(45) == 0)
+    cdevice.unregister_backend(45)
