@@ -32,11 +32,13 @@ struct pending {
   PyObject *type, *value, *traceback;
 };
 static struct pending put_aside(void) {
-  struct pending p;
-  PyErr_Fetch(&p.type, &p.value, &p.traceback);
+  struct pending p = {NULL, NULL, NULL};
+  if (PyErr_Occurred()) PyErr_Fetch(&p.type, &p.value, &p.traceback);
   return p;
 }
-static void bring_back(struct pending p) { PyErr_Restore(p.type, p.value, p.traceback); }
+static void bring_back(struct pending p) {
+  if (p.type || PyErr_Occurred()) PyErr_Restore(p.type, p.value, p.traceback);
+}
 
 /* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
 static void drop_or_defer(struct cdv_deferred *d) {
@@ -365,8 +367,8 @@ static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *nam
 /* The array first: what is exported keeps the array, and with it the schema, whatever runs from there on. */
 static PyObject *export_pair(PyObject *self, PyObject *requested, int plain) {
   drain();
-  struct cdv_array *a = array_of(self);
-  PyObject *d = a ? array_capsule(a, plain) : NULL, *s = NULL;
+  struct cdv_array *a = ((ArrayObject *)self)->array; /* a method: its class is known */
+  PyObject *d = a ? array_capsule(a, plain) : (array_of(self), NULL), *s = NULL;
   if (!d) return NULL;
   if (!requested || requested == Py_None) {
     s = schema_capsule(a->schema);
