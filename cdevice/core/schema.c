@@ -207,8 +207,16 @@ static bool metadata_equal(const char *a, const char *b) {
   return n == m && !memcmp(a, b, (size_t)n);
 }
 
+/* Formats and names are mostly a letter or two, and every array of a stream is compared. */
+static inline bool same_text(const char *a, const char *b) {
+  if (a == b) return true;
+  if (a[0] != b[0]) return false;
+  if (!a[0]) return true;
+  return a[1] == b[1] && (!a[1] || !strcmp(a + 2, b + 2));
+}
+
 bool cdv_format_equal(const char *a, const char *b) {
-  if (!strcmp(a, b)) return true;
+  if (same_text(a, b)) return true;
   if (strncmp(a, "d:", 2) || strncmp(b, "d:", 2)) return false;
   size_t n = strlen(a), m = strlen(b); /* 128 bits need not be said */
   const char *shorter = n < m ? a : b, *longer = n < m ? b : a;
@@ -222,9 +230,10 @@ struct labels {
 };
 
 static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, struct labels l) {
-  if (!cdv_format_equal(a->format, b->format) || a->n_children != b->n_children || !a->dictionary != !b->dictionary)
+  if ((!same_text(a->format, b->format) && !cdv_format_equal(a->format, b->format)) || a->n_children != b->n_children ||
+      !a->dictionary != !b->dictionary)
     return false;
-  if (l.name && strcmp(a->name ? a->name : "", b->name ? b->name : "")) return false;
+  if (l.name && !same_text(a->name ? a->name : "", b->name ? b->name : "")) return false;
   if (l.nullable && ((a->flags ^ b->flags) & ARROW_FLAG_NULLABLE)) return false;
   if (l.kind && ((a->flags ^ b->flags) & ~ARROW_FLAG_NULLABLE)) return false;
   if (l.metadata && !metadata_equal(a->metadata, b->metadata)) return false;
