@@ -147,7 +147,11 @@ def cmd_devices(args):
             print("\n".join(lines) or "  no further details")
     if missing:
         print("\nnot available")
-        print("\n".join(columns([(n, w.partition("; tried")[0]) for n, w, _ in missing]) if not args.verbose else hints(missing)))
+        print(
+            "\n".join(
+                columns([(n, w.partition("; tried")[0]) for n, w, _ in missing]) if not args.verbose else hints(missing)
+            )
+        )
         if not args.verbose and any(h for _, _, h in missing):
             print("\n(-v says what was tried and what to install)")
     return OK
