@@ -1,6 +1,7 @@
 /* test_core.c - the core without Python: formats, bitmaps, the block cache, exports and the deferred list under threads.
  *
  * Linked with cdevice/core, backends and build/builtin.c; ci/test does it. */
+#include "check.h"
 #include "core.h"
 
 #include <pthread.h>
@@ -8,15 +9,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int failures;
-#define CHECK(x)                                              \
-  do {                                                        \
-    if (!(x)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-      failures++;                                             \
-    }                                                         \
-  } while (0)
 
 /* ---- copies in host memory ---- */
 static void *move_much(void *seed_) {

@@ -1,24 +1,12 @@
 /* test_core_async.c - the asynchronous device stream: a strict handler watches our producer, a strict producer watches our
  * consumer, bad peers of many kinds are met, and thousands of runs end at random points on several threads. */
+#include "check.h"
 #include "core.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-static atomic_int failures;
-#define CHECK(x)                                                                                       \
-  do {                                                                                                 \
-    if (!(x)) {                                                                                        \
-      if (atomic_fetch_add(&failures, 1) < 20) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-    }                                                                                                  \
-  } while (0)
-
-static unsigned rnd(unsigned *seed, unsigned n) { /* 0 .. n-1 */
-  *seed = *seed * 1664525u + 1013904223u;
-  return (*seed >> 8) % n;
-}
 
 static void nothing_lives(void) { /* a run's own thread drops its share last */
   for (int k = 0; cdv_live_async() && k < 1000000; k++) sched_yield();

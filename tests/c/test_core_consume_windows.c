@@ -21,17 +21,9 @@ static int lock_later(pthread_mutex_t *lock) {
 #define cdv_schema_import import_later
 #define pthread_mutex_lock lock_later
 #include "consume.c"
+#include "check.h"
 #undef cdv_schema_import
 #undef pthread_mutex_lock
-
-static int failures;
-#define CHECK(x)                                              \
-  do {                                                        \
-    if (!(x)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-      failures++;                                             \
-    }                                                         \
-  } while (0)
 
 static void schema_release(struct ArrowSchema *s) { s->release = NULL; }
 static struct cdv_schema *make_schema(void) {

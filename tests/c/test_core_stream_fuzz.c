@@ -1,5 +1,6 @@
 /* test_core_stream_fuzz.c - chains of streams, productions, consumers and structs on several threads, which end, fail, are
  * cancelled, closed, interrupted and dropped at random: what arrives is a prefix, the end is honest, nothing stays. */
+#include "check.h"
 #include "core.h"
 
 #include <poll.h>
@@ -8,19 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static atomic_int failures;
-#define CHECK(x)                                                                                       \
-  do {                                                                                                 \
-    if (!(x)) {                                                                                        \
-      if (atomic_fetch_add(&failures, 1) < 20) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-    }                                                                                                  \
-  } while (0)
-
-static unsigned rnd(unsigned *seed, unsigned n) { /* 0 .. n-1 */
-  *seed = *seed * 1664525u + 1013904223u;
-  return (*seed >> 8) % n;
-}
 
 static double now(void) {
   struct timespec t;
