@@ -280,11 +280,11 @@ static int part_fits(struct cdv_array *part, const struct ArrowSchema *declared,
   if (declared && cdv_schema_castable(part->schema->node, declared)) return 0;
   char what[40];
   snprintf(what, sizeof what, i < 0 ? "the dictionary" : "child %lld", (long long)i);
-  return declared ? cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s has the format \"%.60s\", the schema declares \"%.60s\"%s",
-                             what, part->schema->node->format, declared->format,
-                             cdv_format_equal(part->schema->node->format, declared->format) ? "; the types below differ"
-                                                                                            : "")
-                  : cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s is not declared by the schema", what);
+  if (!declared) return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s is not declared by the schema", what);
+  const char *have = part->schema->node->format,
+             *below = cdv_format_equal(have, declared->format) ? "; the types below differ" : "";
+  return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s has the format \"%.60s\", the schema declares \"%.60s\"%s", what, have,
+                  declared->format, below);
 }
 
 /* Moves one part's export below a built node. */
