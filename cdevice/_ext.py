@@ -24,9 +24,10 @@ def as_address(pointer):
         pointer = int(ffi.cast("uintptr_t", pointer))
     if not isinstance(pointer, int) or isinstance(pointer, bool):
         raise TypeError(f"an address is an int or a cffi pointer, not {type(pointer).__name__}")
+    pointer = int.__int__(pointer)  # a subclass may answer something else each time
     if not (pointer == 0 or 4096 <= pointer < 1 << 64):
         raise ValueError(f"{pointer} is no address")
-    return int(pointer)
+    return pointer
 
 
 __all__ = ["_native", "as_address", "check", "ffi", "lib"]

@@ -3,7 +3,7 @@
 import collections
 import os
 
-from ._ext import check, ffi, lib
+from ._ext import as_address, check, ffi, lib
 from .device_types import DeviceType
 
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
@@ -124,19 +124,19 @@ def register_backend(backend, *, replace=False):
     address, or such an address.  ``replace``: take the place of the one registered; arrays made by that one keep it.
     Raises BackendConflict when the type or the name is taken, ArgumentError for a table that cannot be used.
     """
-    table = backend if isinstance(backend, int) else None
-    if table is None:
+    table = backend
+    if not isinstance(backend, (int, ffi.CData)):
         method = getattr(backend, "__cdevice_backend__", None)
         if method is None:
             raise TypeError(f"{type(backend).__name__} is no backend: it has no __cdevice_backend__()")
         table = method()
     if isinstance(table, bytes):  # the name of a built-in table
-        check(lib.cdv_load_builtin(table, replace))
+        check(lib.cdv_load_builtin(table, bool(replace)))
         for type_id in getattr(backend, "device_types", (backend.device_type,)):
             _objects.setdefault(int(type_id), backend)
         return
-    pointer = ffi.cast("cdevice_backend *", table)
-    check(lib.cdv_register(pointer, replace))
+    pointer = ffi.cast("cdevice_backend *", as_address(table))
+    check(lib.cdv_register(pointer, bool(replace)))
     _objects[pointer.device_type] = backend
 
 
@@ -146,7 +146,10 @@ def load_backend(path, *, replace=False):
     Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
     BackendConflict when its types are taken.
     """
-    check(lib.cdv_load_plugin(os.fsencode(path), replace))
+    path = os.fsencode(path)
+    if b"\0" in path:
+        raise ValueError("a path has no null characters")
+    check(lib.cdv_load_plugin(path, bool(replace)))
 
 
 def unregister_backend(type):

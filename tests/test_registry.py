@@ -215,6 +215,30 @@ def test_an_object_without_the_door_is_no_backend():
         cdevice.register_backend(object())
 
 
+def test_a_backends_address_is_an_int_or_a_cffi_pointer():
+    for bad, error in (
+        (0, cdevice.ArgumentError),
+        (ffi.NULL, ValueError),
+        (True, TypeError),
+        (1.5, TypeError),
+        (1, ValueError),
+        (-1, ValueError),
+        (2**70, ValueError),
+    ):
+        with pytest.raises(error):
+            cdevice.register_backend(bad)
+        with pytest.raises(error):
+            cdevice.register_backend(type("Odd", (), {"__cdevice_backend__": lambda self, bad=bad: bad})())
+    moody = type(
+        "Moody", (int,), {"__int__": lambda self: 1, "__eq__": lambda self, other: True, "__hash__": int.__hash__}
+    )
+    with pytest.raises(ValueError):
+        cdevice.register_backend(moody(1))
+    copy, _ = table()
+    cdevice.register_backend(copy)
+    cdevice.unregister_backend(4010)
+
+
 # ---- backends in Python ----
 def test_exceptions_of_a_python_backend_are_device_errors_with_their_cause(fake):
     fake.fail_after = 0

@@ -184,6 +184,7 @@ static bool name_ok(const char *name) {
 
 static int check_table(const cdevice_backend *b) {
   const uint32_t mine = CDEVICE_BACKEND_ABI;
+  if (!b) return cdv_fail(CDV_ARGUMENT, EINVAL, "no backend table: its address is NULL");
   const char *name = b->name ? b->name : "(no name)";
   if (b->abi_version >> 16 != mine >> 16)
     return cdv_fail(
