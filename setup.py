@@ -73,7 +73,11 @@ class FullSdist(sdist):
 
 setup(
     packages=["cdevice", "cdevice.backends"]
-    + ["cdevice." + d for d in ("interop", "testing", "compute") if os.path.isfile(f"cdevice/{d}/__init__.py")],
+    + [
+        "cdevice." + d
+        for d in ("_devices", "interop", "objects", "testing", "compute")
+        if os.path.isfile(f"cdevice/{d}/__init__.py")
+    ],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={
         "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "lib/pkgconfig/*", "lib/cmake/*/*"]

@@ -1,65 +1,36 @@
-"""Joins the extension with the Python classes; loaded on the first use of a public name."""
+"""Joins the extension with the Python classes; loaded on the first use of a public name.
 
-import _thread
-import atexit
-import os
+The one file that knows both: C makes arrays and errors of classes that stand above everything that asks for them.
+"""
 
 from ._ext import _native, check, ffi, lib
+from ._later import Later
+from ._reaper import need_reaper
 from .array import DeviceArray
-from .errors import BackendUnavailable, DeviceError, from_core
+from .errors import KINDS, BackendUnavailable, DeviceError, Error
 from .schema import Schema
 
-
-class _Reaper:
-    """One daemon thread that drops Python owners whose arrays were released by threads without the GIL."""
-
-    def __init__(self):
-        self.thread = None
-        self.lock = _thread.allocate_lock()
-
-    def start(self):
-        with self.lock:
-            if self.thread is None:
-                import threading
-
-                self.thread = threading.Thread(target=self._run, name="cdevice-release", daemon=True)
-                self.thread.start()
-
-    @staticmethod
-    def _run():
-        while lib.cdv_defer_wait():
-            _native.drain()
-
-    def stop(self):
-        if self.thread is not None:
-            lib.cdv_defer_stop()
-            self.thread.join()
-        _native.drain()
-        _native.python_ends()
+_device = Later("cdevice._devices.device")
+_registry = Later("cdevice._devices.registry")
 
 
-_reaper = _Reaper()
-
-
-def need_reaper():
-    """To be called wherever a Python object becomes the owner of memory."""
-    if _reaper.thread is None:
-        _reaper.start()
-
-
-atexit.register(lambda: _reaper.stop())
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reaper.__init__)  # the thread did not come along
+def _from_core(kind, code, message, node, buffer, device_type, device_id, vendor_code, vendor_name):
+    """The exception for what the C core reported."""
+    hint = _registry.install_hint(device_type) if KINDS.get(kind) is BackendUnavailable else ""
+    error = KINDS.get(kind, Error)(f"{message}; {hint}" if hint else message)
+    error.code, error.node, error.hint = code, node, hint
+    error.device = str(_device.Device(device_type, device_id)) if device_type > 0 else None
+    error.buffer = None if buffer < 0 else buffer
+    error.vendor_code, error.vendor_name = vendor_code, vendor_name
+    return error
 
 
 def _load_backend(type_id):
     """For the core, which met a device type that nobody serves yet."""
-    from .registry import need_backend
-
-    need_backend(type_id)
+    _registry.need_backend(type_id)
 
 
-_native.set_classes(DeviceArray, Schema, from_core, BackendUnavailable, _load_backend, DeviceError)
+_native.set_classes(DeviceArray, Schema, _from_core, BackendUnavailable, _load_backend, DeviceError)
 if not lib.cdv_backend_for(1):  # there already where the first import was interrupted
     check(lib.cdv_load_builtin(b"cpu", 0))
 

@@ -5,7 +5,7 @@ An import statement in a function costs half a microsecond every time; a name of
 
 
 class Later:
-    """``Later("cdevice.values").to_pylist`` is that function."""
+    """``Later("cdevice.objects.values").to_pylist`` is that function."""
 
     def __init__(self, module):
         self._module = module

@@ -18,10 +18,10 @@ import threading
 from collections.abc import Coroutine, Mapping
 from types import GeneratorType
 
-from ._core import check, ffi, lib
-from ._ext import _native, as_address
-from .convert import asarray
+from ._ext import _native, as_address, check, ffi, lib
+from ._reaper import need_reaper
 from .errors import StreamError
+from .interop.asarray import asarray
 from .schema import _decode_metadata, _encode_metadata, asschema
 
 _FAILED = 4
@@ -105,7 +105,7 @@ class Consumer:
     @property
     def device_type(self):
         """The :class:`DeviceType` (or int) of the arrays; None before the schema came."""
-        from ._device import Device
+        from ._devices.device import Device
 
         number = lib.cdv_consumer_device_type(self._live())
         return Device(number).type if number else None
@@ -188,9 +188,6 @@ class Consumer:
     def as_stream(self):
         """The arrays as a :class:`DeviceArrayStream`, which blocks where it has to wait; this object is used up.  Who
         waits for its schema or its release goes on waiting."""
-        from . import stream  # its class must be known
-
-        del stream
         self._block(None)
         self._live()
         self._schema(self._capsule)
@@ -320,7 +317,6 @@ class Production:
     """A source being sent to a handler.  ``await`` it, or :meth:`join` it.  Comes from :func:`produce`."""
 
     def __init__(self, source, handler, schema, device, stream, metadata):
-        from ._core import need_reaper
         from .interop.frames import stream_method
 
         # Whatever is wrong with the arguments is found before the handler is taken: then nobody waits for its release.

@@ -1,20 +1,39 @@
 """DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
 
+import time
 from operator import index as _index
 
 from ._ext import _native, as_address
 from ._later import Later
+from ._reaper import need_reaper
 
-_device = Later("cdevice._device")
-_registry = Later("cdevice.registry")
-_values = Later("cdevice.values")
-_waiting = Later("cdevice.waiting")
+_batch = Later("cdevice.objects.batch")
+_buffer = Later("cdevice.buffer")
+_pickling = Later("cdevice.pickling")
+_device = Later("cdevice._devices.device")
+_registry = Later("cdevice._devices.registry")
+_values = Later("cdevice.objects.values")
 _numpy = Later("cdevice.interop.numpy")
 _pyopencl = Later("cdevice.interop.pyopencl")
 _cupy = Later("cdevice.interop.cupy")
 _cuda = Later("cdevice.interop.cuda")
 _dlpack = Later("cdevice.interop.dlpack")
-_events = Later("cdevice.interop.events")
+_show = Later("cdevice.objects.show")
+_events = Later("cdevice.objects.events")
+
+
+_SLICE = 0.02  # seconds between two looks at pending signals
+
+
+def _wait_host(array, timeout):
+    if timeout is None:
+        while not array._wait_for(_SLICE):
+            pass  # Ctrl-C is raised here
+        return
+    end = time.monotonic() + timeout
+    while not array._wait_for(min(_SLICE, end - time.monotonic())):
+        if time.monotonic() >= end:
+            raise TimeoutError(f"the data on {array.device} was not ready after {timeout} s")
 
 
 class DeviceArray(_native.Array):
@@ -58,9 +77,7 @@ class DeviceArray(_native.Array):
     @property
     def buffers(self):
         """The :class:`Buffer` objects in the order of the Arrow struct; a missing one has address 0."""
-        from .buffer import Buffer
-
-        return [Buffer(self, i) for i in range(self._n_buffers)]
+        return [_buffer.Buffer(self, i) for i in range(self._n_buffers)]
 
     @property
     def children(self):
@@ -191,9 +208,7 @@ class DeviceArray(_native.Array):
         CannotExport where the CPU cannot read the memory, and for unions and run-end encoded fields, which have no
         bitmap.
         """
-        from .batch import to_batch
-
-        return to_batch(self)
+        return _batch.to_batch(self)
 
     # ---- checks and comparison ----
     def validate(self, level="structure"):
@@ -221,7 +236,7 @@ class DeviceArray(_native.Array):
         ``timeout``: seconds; TimeoutError after it.  Raises DeviceError when the work before the event failed.
         """
         if not self.ready:
-            _waiting.wait_host(self, timeout)
+            _wait_host(self, timeout)
 
     def wait(self, stream):
         """Makes ``stream`` (of this array's device) wait for the data; the host does not wait where the device can."""
@@ -231,7 +246,7 @@ class DeviceArray(_native.Array):
     def record_use(self, stream):
         """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
         even when the array is released before.  Needed only for streams that its producer cannot know."""
-        _core.need_reaper()
+        need_reaper()
         self._record_use(_registry.stream_handle(self.device_type_id, stream))
 
     # ---- moving ----
@@ -256,7 +271,7 @@ class DeviceArray(_native.Array):
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
         owner = here if target.type_id == 1 else target.type_id
         if here == 1:
-            _core.need_reaper()  # the source may be given back by a thread that never saw Python
+            need_reaper()  # the source may be given back by a thread that never saw Python
         return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
 
     # ---- C ----
@@ -279,12 +294,7 @@ class DeviceArray(_native.Array):
         return self._slice(0, self.length)  # immutable
 
     def __reduce_ex__(self, protocol):
-        from .pickling import reduce
-
-        return reduce(self, protocol)
+        return _pickling.reduce(self, protocol)
 
     def __repr__(self):
-        return _values.describe(self)
-
-
-from . import _core as _core  # noqa: E402 - tells C of the classes, whichever module was imported first
+        return _show.describe(self)

@@ -89,7 +89,7 @@ def reason(type_id):
     """Why a backend has no device here, in its own words."""
     import cdevice
     from cdevice._core import check, ffi, lib
-    from cdevice._device import type_name
+    from cdevice._devices.device import type_name
 
     try:
         check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))

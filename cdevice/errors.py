@@ -62,7 +62,8 @@ class DeviceWarning(RuntimeWarning):
     """A failure that could not be raised."""
 
 
-_KINDS = {
+# what the C core calls them: CDV_... of core.h
+KINDS = {
     1: InvalidArray,
     2: Released,
     3: BackendUnavailable,
@@ -74,22 +75,3 @@ _KINDS = {
     9: BackendConflict,
     10: StreamError,
 }
-
-
-def from_core(kind, code, message, node, buffer, device_type, device_id, vendor_code, vendor_name):
-    """The exception for what the C core reported."""
-    hint = ""
-    device = None
-    if device_type > 0:
-        from ._device import Device
-
-        device = str(Device(device_type, device_id))
-    if kind == 3:
-        from .registry import install_hint
-
-        hint = install_hint(device_type)
-    error = _KINDS.get(kind, Error)(f"{message}; {hint}" if hint else message)
-    error.code, error.node, error.hint, error.device = code, node, hint, device
-    error.buffer = None if buffer < 0 else buffer
-    error.vendor_code, error.vendor_name = vendor_code, vendor_name
-    return error

@@ -8,7 +8,7 @@ import contextlib
 import contextvars
 import pickle
 
-from .buffer import view
+from .objects.views import view
 
 
 def reduce(a, protocol):
@@ -50,7 +50,7 @@ def _load(schema, parts, home):
     target = _elsewhere.get() or home
     if target == "cpu":
         return out
-    from ._device import device
+    from ._devices.device import device
     from .errors import BackendUnavailable
 
     try:
@@ -64,7 +64,7 @@ def _load(schema, parts, home):
 
 
 def _build(schema, parts):
-    from .convert import from_buffers
+    from .objects.buffers import from_buffers
 
     length, offset, null_count, buffers, children, dictionary = parts
     return from_buffers(

@@ -329,6 +329,3 @@ def asschema(obj, name=None):
     else:
         raise TypeError(f"no type can be made of {type(obj).__name__}")
     return out if name is None or out.name == name else out.with_name(name)
-
-
-from . import _core as _core  # noqa: E402 - tells C of the classes, whichever module was imported first

@@ -2,11 +2,16 @@
 
 from itertools import chain
 
-from ._ext import _native, as_address
-from .array import DeviceArray
-from .convert import asarray
-from .errors import Error
+from ._ext import _native, as_address, check, ffi, lib
+from ._later import Later
+from ._reaper import need_reaper
+from .errors import ArgumentError, Error
+from .interop.asarray import asarray
 from .schema import asschema
+
+_device = Later("cdevice._devices.device")
+_frames = Later("cdevice.interop.frames")
+_registry = Later("cdevice._devices.registry")
 
 
 class DeviceArrayStream(_native.Stream):
@@ -29,9 +34,7 @@ class DeviceArrayStream(_native.Stream):
     @property
     def device_type(self):
         """The :class:`DeviceType` of every array, or an int for a type without a name there."""
-        from ._device import Device
-
-        return Device(self.device_type_id).type
+        return _device.Device(self.device_type_id).type
 
     def to(self, device, *, stream=None, prefetch=2):
         """The same arrays on another device: a new stream; this one is used up.
@@ -40,25 +43,19 @@ class DeviceArrayStream(_native.Stream):
         source is a Python iterator, when the one before is taken.  At most ``prefetch + 1`` copies exist that were not
         handed out.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
         """
-        from ._core import check, ffi, lib, need_reaper
-        from ._device import device as as_device
-        from .registry import need_backend, stream_and_owner
-
-        target = as_device(device)
+        target = _device.device(device)
         here = self.device_type_id
         for type_id in (target.type_id, here):
-            need_backend(type_id)
+            _registry.need_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
         need_reaper()  # threads of ours release what Python may own
-        queue = stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
+        queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
         return self._copied(target.type_id, target.id, *queue, prefetch)
 
     def iterate(self, stream=None):
         """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host
         does not wait where the device can.  None: nothing waits, arrays carry their events."""
-        from .registry import stream_handle
-
-        self._order(None if stream is None else stream_handle(self.device_type_id, stream))
+        self._order(None if stream is None else _registry.stream_handle(self.device_type_id, stream))
         return self
 
     def export_to_c(self, address):
@@ -74,10 +71,8 @@ class DeviceArrayStream(_native.Stream):
     def __repr__(self):
         if self.closed:
             return "<cdevice.DeviceArrayStream closed>"
-        from ._device import type_name
-
         try:
-            return f"<cdevice.DeviceArrayStream of {self.schema.type} on {type_name(self.device_type_id)}>"
+            return f"<cdevice.DeviceArrayStream of {self.schema.type} on {_device.type_name(self.device_type_id)}>"
         except (RuntimeError, ValueError):  # a thread is inside, or has closed it just now
             return "<cdevice.DeviceArrayStream in use>"
 
@@ -116,37 +111,25 @@ def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate
     return out if stream is None else out.iterate(stream)
 
 
-def stream_of(method, want, validate):
-    """The stream whose capsule a method of the protocol gives."""
-    capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
-    out = _native.import_stream(capsule, validate)
-    _require(out, want)
-    return out
-
-
 def _from_object(obj, want, validate):
     if isinstance(obj, DeviceArrayStream):
-        _require(obj, want)
+        _frames.require(obj, want)
         return obj
     if not isinstance(obj, (list, tuple)):
-        from .interop.frames import stream_method
-
-        method = stream_method(obj)
+        method = _frames.stream_method(obj)
         if method is not None:
-            return stream_of(method, want, validate)
+            return _frames.stream_of(method, want, validate)
     if hasattr(obj, "__aiter__"):
-        from .aio import Consumer
-
-        if isinstance(obj, Consumer):
+        if hasattr(obj, "as_stream"):  # a consumer of cdevice.aio
             out = obj.as_stream()
-            _require(out, want)
+            _frames.require(out, want)
             return out
         raise TypeError("an async iterable becomes a stream through cdevice.aio.produce() and consume()")
     if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
         obj = [obj]
     if isinstance(obj, (list, tuple)):
         if want is None:  # what is an array already needs no call
-            arrays = [x if type(x) is DeviceArray else asarray(x, validate=validate) for x in obj]
+            arrays = [x if isinstance(x, _native.Array) else asarray(x, validate=validate) for x in obj]
         else:
             arrays = [asarray(x, schema=want, validate=validate) for x in obj]
         first, schema = _first(arrays, want)
@@ -155,8 +138,6 @@ def _from_object(obj, want, validate):
         raise TypeError(
             f"{type(obj).__name__} cannot become a stream: it is no Arrow stream, array, or iterable of arrays"
         )
-    from ._core import need_reaper
-
     need_reaper()  # the iterator may be dropped by a thread that never saw Python
     arrays = (asarray(x, schema=want, validate=validate) for x in obj)
     head = [x for x in (next(arrays, None),) if x is not None]
@@ -169,15 +150,5 @@ def _first(arrays, want):
     if arrays:
         return arrays[0].device_type_id, arrays[0].schema if want is None else want
     if want is None:
-        from .errors import ArgumentError
-
         raise ArgumentError("without arrays the schema is unknown: pass schema=")
     return 1, want
-
-
-def _require(stream, want):
-    if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
-        from .errors import ArgumentError
-
-        stream.close()
-        raise ArgumentError("the stream has another schema than asked for; nothing is converted here")

@@ -454,7 +454,7 @@ def test_hostrt_memory_goes_back_to_its_allocator_when_the_device_cannot_be_made
 @contextlib.contextmanager
 def runtime_fails_where_devices_are_made_current(runtime, device, resource):
     """From the moment on at which the device has passed everything: only the giving back comes after it."""
-    from cdevice import memory
+    from cdevice._devices import allocators as memory
 
     enter = memory._current.__enter__
 

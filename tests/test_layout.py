@@ -1,5 +1,6 @@
 """House rules that can be checked by reading the sources."""
 
+import ast
 import os
 import re
 from pathlib import Path
@@ -101,6 +102,75 @@ def test_public_headers_stand_alone():
         for _, name in INCLUDE.findall(code(p)):
             if not (name.startswith("cdevice/") or is_libc(name)):
                 found.append(f"{rel(p)}: {name}")
+    assert found == []
+
+
+# ---- Python's floors ----
+FLOORS = (
+    ("_ext", "_later", "_reaper", "config", "device_types", "errors", "schema"),
+    ("_devices", "backend", "backends"),
+    ("objects",),
+    ("interop",),
+    ("_core", "aio", "array", "buffer", "pickling", "stream"),
+    ("__main__", "bench", "cli", "demo", "testing"),
+)
+
+
+def modules():
+    """{dotted name: path} of the package; the backends are installed inside it."""
+    out = {}
+    for p in [*sources("cdevice", "*.py"), *sources("backends", "*.py")]:
+        parts = p.relative_to(ROOT).with_suffix("").parts
+        parts = ("cdevice", *parts) if parts[0] == "backends" else parts
+        out[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = p
+    return out
+
+
+def imports(name, path, known):
+    """The modules of the package that a file imports, inside functions and by Later() too."""
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        asked = []
+        if isinstance(node, ast.Import):
+            asked = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(x for x in (base, node.module) if x)
+            asked = [f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Later":
+            assert isinstance(node.args[0], ast.Constant), f"{rel(path)}:{node.lineno}: the module in words, please"
+            asked = [node.args[0].value]
+            assert asked[0] in known, f"{rel(path)}:{node.lineno}: there is no {asked[0]}"
+        yield from (m for m in asked if m in known and m not in (name, "cdevice"))
+
+
+def circles(graph):
+    """What is left of a graph when everything that asks for nothing left is taken away, again and again."""
+    graph = {a: set(b) for a, b in graph.items()}
+    while leaves := [a for a, b in graph.items() if not b & graph.keys()]:
+        for a in leaves:
+            del graph[a]
+    return {a: sorted(b & graph.keys()) for a, b in graph.items()}
+
+
+def python_imports():
+    known = modules()
+    # cdevice/__init__.py names what it hands out, and imports nothing; types are for checkers alone
+    return {name: set(imports(name, path, known)) for name, path in known.items() if name != "cdevice"}
+
+
+def test_pythons_files_import_each_other_without_a_circle():
+    graph = python_imports()
+    assert len(graph) > 40 and sum(map(len, graph.values())) > 100
+    assert circles(graph) == {}
+
+
+def test_nothing_imports_upwards():
+    floor = {word: n for n, words in enumerate(FLOORS) for word in words}
+    found = []
+    for name, asked in python_imports().items():
+        here = floor[name.split(".")[1]]
+        found += [f"{name} imports {m}" for m in asked if floor[m.split(".")[1]] > here]
     assert found == []
 
 

@@ -236,12 +236,12 @@ def test_an_array_of_a_plug_ins_device_may_come_before_anything_asked_for_it(ins
 def test_the_built_in_backends_are_in_the_same_group():
     from importlib.metadata import entry_points
 
-    from cdevice import registry
+    from cdevice._devices.tables import BUILTIN
 
     found = {e.name: e.value for e in entry_points(group="cdevice.backends")}
     if not found:
         pytest.skip("the package is not installed here: pip install .")
-    for name, value in registry._BUILTIN.values():
+    for name, value in BUILTIN.values():
         assert found[name] == value
 
 

@@ -376,13 +376,19 @@ def test_exports_of_cpu_arrays_say_cpu_and_minus_one():
     assert lib.cdv_live_exports() >= 0
 
 
-@pytest.mark.parametrize("module", ["array", "schema", "convert", "stream", "aio", "interop.numpy", "testing.fake"])
+@pytest.mark.parametrize(
+    "module",
+    "array schema buffer stream aio pickling errors _core _devices.device _devices.registry _devices.plugins "
+    "_devices.allocators objects.buffers objects.encode objects.values interop.asarray interop.numpy interop.frames "
+    "interop.dlpack testing.fake".split(),
+)
 def test_any_module_may_be_imported_first(module):
     import os
     import subprocess
     import sys
 
-    code = f"import cdevice.{module}, cdevice.convert as c, cdevice.schema as s; print(c.asarray([1]), s.asschema('i'))"
+    code = f"import cdevice.{module}, cdevice.interop.asarray as c, cdevice.schema as s; print(c.asarray([1]), s.asschema('i'))"
+    code += "; import pyarrow; print(c.asarray(pyarrow.table({'x': [1]})))"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
     assert done.returncode == 0 and "int64" in done.stdout, done.stderr

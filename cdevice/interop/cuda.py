@@ -2,12 +2,13 @@
 
 import sys
 
+from .._devices.registry import need_backend
 from .._ext import check, ffi, lib
-from ..convert import from_buffers, retyped
 from ..errors import DeviceError, InvalidArray
-from ..registry import need_backend
+from ..objects.buffers import from_buffers
+from ..objects.formats import DTYPES, FORMATS, type_string
+from ..objects.retyped import retyped
 from ..schema import Schema
-from .formats import DTYPES, FORMATS, type_string
 from .tensor import count, nested, values_of
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13

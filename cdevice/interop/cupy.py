@@ -1,8 +1,8 @@
 """Fixed-width arrays on CUDA and ROCm as cupy's and hip-python's objects, without a copy."""
 
-from ..buffer import share
 from ..errors import CannotExport
-from .formats import DTYPES
+from ..objects.formats import DTYPES
+from ..objects.views import share
 from .tensor import values_of
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13

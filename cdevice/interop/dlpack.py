@@ -1,10 +1,10 @@
 """DLPack, in and out."""
 
-from .._core import need_reaper
+from .._devices.registry import need_backend
 from .._ext import _native, check, ffi, lib
-from ..convert import retyped
+from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
-from ..registry import need_backend
+from ..objects.retyped import retyped
 from .cuda import Owner
 
 _READ_ONLY, _COPIED = 1, 2

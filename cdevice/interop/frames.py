@@ -1,5 +1,11 @@
 """Tables and columns of other libraries as Arrow streams."""
 
+from .._ext import _native
+from .._later import Later
+from ..errors import ArgumentError
+
+_encode = Later("cdevice.objects.encode")
+
 
 def _from_pandas(obj):
     """An older pandas shows no Arrow stream; newer ones make it in this way too."""
@@ -33,6 +39,21 @@ def stream_method(obj):
     return None
 
 
+def stream_of(method, want, validate):
+    """The stream whose capsule a method of the protocol gives."""
+    capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
+    out = _native.import_stream(capsule, validate)
+    require(out, want)
+    return out
+
+
+def require(stream, want):
+    """Closes a stream of another schema than was asked for and raises ArgumentError; ``want`` None: any will do."""
+    if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
+        stream.close()
+        raise ArgumentError("the stream has another schema than asked for; nothing is converted here")
+
+
 def only_array(stream, name):
     """The one array of a stream, leaving out empty ones; an empty array when there is none.  Closes the stream."""
     out = None
@@ -40,8 +61,6 @@ def only_array(stream, name):
         schema = stream.schema
         for array in stream:
             if out is not None and out.length and array.length:
-                from ..errors import ArgumentError
-
                 raise ArgumentError(
                     f"this {name} holds more than one array: "
                     "take cdevice.asstream(), or join them (combine_chunks, rechunk)"
@@ -49,7 +68,5 @@ def only_array(stream, name):
             if out is None or array.length:
                 out = array
     if out is None:
-        from ..encode import from_list
-
-        out = from_list([], schema)
+        out = _encode.from_list([], schema)
     return out

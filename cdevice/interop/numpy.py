@@ -2,13 +2,12 @@
 
 import numpy
 
-from .._core import need_reaper
 from .._ext import _native
-from ..buffer import share, view
-from ..convert import MAKERS, from_buffers
-from ..parts import address_of_buffer
+from .._reaper import need_reaper
+from ..objects.buffers import MAKERS, address_of_buffer, from_buffers
+from ..objects.formats import FORMATS
+from ..objects.views import share, view
 from ..schema import Schema
-from .formats import FORMATS
 from .tensor import nested, values_of
 
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
@@ -17,7 +16,7 @@ _SCHEMAS = {numpy.dtype(k): Schema.make(v) for k, v in FORMATS.items()}
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
 
 
-def _format_of(dtype):
+def format_of(dtype):
     """Arrow format of a numpy dtype whose bytes can be used as they are; None: there is none."""
     if dtype.kind in "iuf" and dtype.isnative:
         return FORMATS.get(dtype.str[1:])
@@ -61,7 +60,7 @@ def from_numpy(array, schema=None, *, copy=None):
         values = array.tolist()
         if mask is not None:
             values = [None if m else v for v, m in zip(values, mask.tolist())]
-        from ..encode import from_list
+        from ..objects.encode import from_list
 
         return from_list(values, schema)
     if array.dtype.kind == "M" and numpy.datetime_data(array.dtype)[0] == "D":
@@ -79,7 +78,7 @@ def from_numpy(array, schema=None, *, copy=None):
         return _primitive(numpy.packbits(array, bitorder="little"), "b", mask, len(array))
     if not array.dtype.isnative:
         array = _copied(array, copy, "its bytes are swapped").astype(array.dtype.newbyteorder("="))
-    format = _format_of(array.dtype)
+    format = format_of(array.dtype)
     if format is None:
         raise TypeError(f"numpy {array.dtype} has no Arrow type")
     if not array.flags.c_contiguous or not array.flags.aligned:

@@ -4,20 +4,17 @@ Its addresses are no ``cl_mem`` handles, and OpenCL cannot tell one from the oth
 a consumer that takes SVM pointers; the transfers and checks of this package take handles, and must not be given it.
 """
 
-from .._ext import ffi, lib
-from ..errors import DeviceError, OutOfMemory, Unsupported
+from .._devices.registry import need_backend, stream_handle
+from .._ext import check, ffi, lib
+from ..errors import DeviceError, OutOfMemory, Released, Unsupported
 
 _OPENCL = 4
 _FINE_GRAIN = 1
 
 
 def _table():
-    from ..registry import need_backend
-
     need_backend(_OPENCL)
     count = ffi.new("int64_t *")
-    from .._ext import check
-
     check(lib.cdv_device_count(_OPENCL, count))  # starts it, or says why not
     table = lib.cdv_backend_for(_OPENCL)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.svm/1"))
@@ -53,8 +50,6 @@ class SharedMemory:
     """
 
     def __init__(self, nbytes, *, device_id=0, queue=None, fine_grain=False):
-        from ..registry import stream_handle
-
         self.address = 0
         if nbytes <= 0:
             raise ValueError(f"nbytes is positive, not {nbytes}")
@@ -68,8 +63,6 @@ class SharedMemory:
 
     def _move(self, dst, src, nbytes):
         if not self.address:
-            from ..errors import Released
-
             raise Released("the shared virtual memory has been released")
         err = ffi.new("cdevice_error *")
         code = self._copy(self._self, self.device_id, dst, src, nbytes, self._stream, err)

@@ -2,12 +2,18 @@
 
 import ctypes
 
+from .._devices.registry import backend_object
+from ..errors import ArgumentError, CannotExport
+from ..objects.buffers import from_buffers
+from ..objects.formats import DTYPES
+from ..objects.retyped import retyped
+from ..schema import Schema
+from .tensor import count, nested, values_of
+
 _OPENCL = 4
 
 
 def _backend():
-    from ..registry import backend_object
-
     return backend_object(_OPENCL)
 
 
@@ -30,15 +36,11 @@ def from_pyopencl(obj, schema=None):
     import numpy
     import pyopencl
 
-    from ..convert import from_buffers, retyped
-    from ..errors import ArgumentError
-    from ..schema import Schema
-    from .numpy import _format_of
-    from .tensor import count, nested
+    from .numpy import format_of
 
     memory = _backend().from_object(obj)
     dtype = numpy.dtype(memory.dtype)
-    format = _format_of(dtype)
+    format = format_of(dtype)
     if format is None:
         raise TypeError(f"pyopencl arrays of {dtype} have no Arrow type")
     if memory.device_id is None:
@@ -114,10 +116,6 @@ def buffer_to_pyopencl(array, index, queue=None):
 def to_pyopencl(array, queue=None):
     """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
     same memory."""
-    from ..errors import CannotExport
-    from .formats import DTYPES
-    from .tensor import values_of
-
     _require_opencl(array)
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)

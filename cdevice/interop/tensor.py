@@ -1,6 +1,6 @@
 """Fixed-size lists of numbers as tensors of several dimensions, and back."""
 
-from ..convert import from_buffers
+from ..objects.buffers import from_buffers
 from ..schema import Schema
 
 

@@ -409,14 +409,14 @@ static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */
 }
 
 /* ---- backends that nobody has asked for yet ---- */
-static PyObject *load_backend; /* cdevice.registry.need_backend, behind a late import */
+static PyObject *load_backend; /* need_backend of cdevice._devices.registry, behind a late import */
 
 static int load_for_core(int32_t device_type) {
   PyGILState_STATE state = PyGILState_UNLOCKED;
   cdevice_error err = {.struct_size = sizeof err};
   if (enter_python(&state, &err)) return 0; /* at exit nothing is loaded any more */
   struct pending pending = put_aside();     /* of whoever is on this thread */
-  PyObject *done = PyObject_CallFunction(load_backend, "i", (int)device_type);
+  PyObject *done = join_classes() ? NULL : PyObject_CallFunction(load_backend, "i", (int)device_type);
   int r = 0;
   if (!done) {
     char text[1024];

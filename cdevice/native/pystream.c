@@ -16,13 +16,17 @@ static PyTypeObject *StreamBase, *stream_class;
 static const char N_STREAM[] = "arrow_array_stream", N_DEVICE_STREAM[] = "arrow_device_array_stream";
 
 static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
-  PyObject *o = ((allocfunc)PyType_GetSlot(stream_class, Py_tp_alloc))(stream_class, 0);
+  PyObject *m = stream_class ? NULL : PyImport_ImportModule("cdevice.stream"), *o = NULL;
+  Py_XDECREF(m);
+  if (stream_class) o = ((allocfunc)PyType_GetSlot(stream_class, Py_tp_alloc))(stream_class, 0);
   if (o) {
     ((StreamObject *)o)->stream = s;
     atomic_init(&((StreamObject *)o)->busy, 0);
     atomic_init(&((StreamObject *)o)->user, NULL);
   } else {
+    struct pending pending = put_aside();
     cdv_stream_close(s);
+    bring_back(pending);
   }
   return o;
 }

@@ -94,10 +94,19 @@ static int share(PyObject *object, struct cdv_shared **out) {
 }
 
 /* ---- errors ---- */
-static PyObject *make_error;         /* cdevice.errors.from_core */
+static PyObject *make_error;         /* of what the core reported: cdevice._core */
 static PyObject *unavailable_class;  /* cdevice.BackendUnavailable */
 static PyObject *device_error_class; /* cdevice.DeviceError */
 static PyObject *take_cause(void);
+
+/* The classes that stand above this module, whichever module of the package was imported first.  -1 with an exception. */
+static int join_classes(void) {
+  if (make_error) return 0;
+  PyObject *m = PyImport_ImportModule("cdevice._core");
+  Py_XDECREF(m);
+  if (m && !make_error) PyErr_SetString(PyExc_ImportError, "cdevice is only partly imported");
+  return m && make_error ? 0 : -1;
+}
 
 /* The text of an exception's str() or of its type's name in UTF-8, whatever it is made of; or `otherwise`. */
 static void put_text(PyObject *words, const char *otherwise, char *out, size_t size) {
@@ -142,6 +151,10 @@ static PyObject *raise_last(void) {
   if (PyErr_Occurred()) return NULL;      /* a backend in Python raised: that is the better message */
   struct cdv_error e = *cdv_error_last(); /* what runs from here on may leave another one */
   PyObject *cause = take_cause(), *x = NULL;
+  if (join_classes()) {
+    Py_XDECREF(cause);
+    return NULL;
+  }
   if (cause && e.urgent) { /* KeyboardInterrupt and SystemExit: nobody may take them for something else */
     PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
     Py_DECREF(cause);
@@ -197,8 +210,17 @@ typedef struct {
 
 static PyTypeObject *ArrayBase, *SchemaBase;     /* here */
 static PyTypeObject *array_class, *schema_class; /* cdevice.DeviceArray, cdevice.Schema */
-static allocfunc array_new, schema_new;
+static PyObject *first_array(PyTypeObject *type, Py_ssize_t n);
+static PyObject *first_schema(PyTypeObject *type, Py_ssize_t n);
+static allocfunc array_new = first_array, schema_new = first_schema;
 static freefunc array_free, schema_free;
+
+static PyObject *first_array(PyTypeObject *type, Py_ssize_t n) {
+  return join_classes() ? NULL : array_new(array_class, n);
+}
+static PyObject *first_schema(PyTypeObject *type, Py_ssize_t n) {
+  return join_classes() ? NULL : schema_new(schema_class, n);
+}
 
 static PyObject *wrap_array(struct cdv_array *a) { /* takes the reference over */
   PyObject *o = array_new(array_class, 0);         /* all zero */
@@ -1137,7 +1159,6 @@ static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   device_error_class = d;
   Py_INCREF(l);
   load_backend = l;
-  cdv_set_loader(load_for_core);
   Py_INCREF(u);
   unavailable_class = u;
   Py_INCREF(a);
@@ -1145,11 +1166,11 @@ static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   Py_INCREF(e);
   array_class = (PyTypeObject *)a;
   schema_class = (PyTypeObject *)s;
-  make_error = e;
   array_new = (allocfunc)PyType_GetSlot(array_class, Py_tp_alloc);
   schema_new = (allocfunc)PyType_GetSlot(schema_class, Py_tp_alloc);
   array_free = (freefunc)PyType_GetSlot(array_class, Py_tp_free);
   schema_free = (freefunc)PyType_GetSlot(schema_class, Py_tp_free);
+  make_error = e;
   Py_RETURN_NONE;
 }
 
@@ -1229,6 +1250,7 @@ static int cdv_install(uintptr_t module, int hexversion) {
         PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase) ||
         PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);
   }
+  cdv_set_loader(load_for_core);
   PyGILState_Release(state);
   return r ? -1 : 0;
 }

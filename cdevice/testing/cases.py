@@ -2,7 +2,7 @@
 
 import datetime
 
-from ..convert import asarray
+from ..interop.asarray import asarray
 from ..schema import Schema, asschema
 
 LONG = "a value that is longer than twelve bytes"
@@ -62,7 +62,7 @@ def _cases():
 
 def _unions():
     """Built from parts: values alone do not say which child holds them."""
-    from ..convert import from_buffers
+    from ..objects.buffers import from_buffers
 
     ids = bytes([0, 1, 0, 1, 0, 1, 0, 0])
     children = [_field("int64", "a"), _field("string", "b")]

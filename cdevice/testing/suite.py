@@ -112,7 +112,7 @@ class BackendSuite:
             first = cdevice.device(self.device)
         try:
             number = ffi.new("int64_t *")
-            from cdevice.registry import need_backend
+            from cdevice._devices.registry import need_backend
 
             need_backend(first.type_id)
             check(lib.cdv_device_count(first.type_id, number))
@@ -626,7 +626,7 @@ def check_a_million_rows(s):
 @_check("layouts")
 def check_a_thousand_columns(s):
     column = s.cdevice.asarray(list(range(20)))
-    from ..convert import from_buffers
+    from ..objects.buffers import from_buffers
     from ..schema import Schema
 
     schema = Schema.make("+s", children=[column.schema.with_name(f"c{i}") for i in range(1000)])

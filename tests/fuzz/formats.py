@@ -15,7 +15,7 @@ import driver
 from trees import FIXED
 
 import cdevice
-from cdevice import plugins
+from cdevice._devices import plugins
 from cdevice._ext import ffi, lib
 from cdevice.schema import _decode_metadata, _encode_metadata
 from cdevice.testing.cases import arrays

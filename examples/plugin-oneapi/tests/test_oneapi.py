@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import cdevice
-from cdevice.registry import backend_object
+from cdevice._devices.registry import backend_object
 from cdevice.testing import BackendSuite
 
 if not cdevice.device("oneapi").is_available:

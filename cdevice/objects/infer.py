@@ -3,7 +3,7 @@
 import datetime
 import decimal
 
-from .schema import asschema
+from ..schema import asschema
 
 _WORDS = {
     bool: "bool",

@@ -1,6 +1,9 @@
 """Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
 
-from ._ext import _native, ffi, lib
+from .._ext import _native, ffi, lib
+from .._reaper import need_reaper
+from ..errors import DeviceError
+from .registry import need_backend, type_number
 
 _CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
 
@@ -24,28 +27,11 @@ class _current:
         if self.memory.enter(self.table.self, self.device_id, self.saved, err):
             self.memory = ffi.NULL
             if self.needed:
-                from .errors import DeviceError
-
                 raise DeviceError(ffi.string(err.message).decode())
 
     def __exit__(self, *exc):
         if self.memory:
             self.memory.leave(self.table.self, self.device_id, self.saved[0])
-
-
-class Capturing:
-    """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
-
-    def __init__(self, table, memory, device_id):
-        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
-        self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
-
-    def __enter__(self):
-        self._hold(1)
-
-    def __exit__(self, *exc):
-        self._hold(-1)
-        lib.cdv_retry_loans()
 
 
 class _Stream:
@@ -232,10 +218,6 @@ def set_allocator(type, allocator):
     the other vendor, BackendUnavailable.
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
-    from ._core import need_reaper
-    from ._device import type_number
-    from .registry import need_backend
-
     type_id = type_number(type)
     need_backend(type_id)
     if allocator is None:

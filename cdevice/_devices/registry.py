@@ -1,23 +1,15 @@
 """Which backend serves which device type: registration, discovery, messages."""
 
 import collections
-import os
+from operator import index
 
-from ._ext import as_address, check, ffi, lib
-from .device_types import DeviceType
+from .._ext import check, ffi, lib
+from .._later import Later
+from ..device_types import DeviceType
+from ..errors import BackendUnavailable
+from .tables import BUILTIN, builtin_class, objects, register_backend, registered
 
-# the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
-_BUILTIN = {
-    1: ("cpu", "cdevice.backends.cpu:Backend"),
-    2: ("cuda", "cdevice.backends.cuda:Backend"),
-    3: ("cuda_host", "cdevice.backends.cuda:Backend"),
-    4: ("opencl", "cdevice.backends.opencl:Backend"),
-    10: ("rocm", "cdevice.backends.rocm:Backend"),
-    11: ("rocm_host", "cdevice.backends.rocm:Backend"),
-    13: ("cuda_managed", "cdevice.backends.cuda:Backend"),
-}
-
-_objects = {}  # device type -> the Python object behind a registered backend, if there is one
+_plugins = Later("cdevice._devices.plugins")
 
 
 class BackendInfo(
@@ -36,33 +28,20 @@ class BackendInfo(
     __slots__ = ()
 
 
-def _builtin_class(type_id):
-    from importlib import import_module
-
-    module, _, name = _BUILTIN[type_id][1].partition(":")
-    return getattr(import_module(module), name)
-
-
 def _load(type_id):
     """Registers the backend of a type that has not been asked for yet, if there is one."""
-    from .plugins import chosen, switched_off
-
-    if type_id in _BUILTIN and type_id not in _objects:
-        if switched_off(_BUILTIN[type_id][0]):
-            from .errors import BackendUnavailable
-
-            raise BackendUnavailable(f"{_BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
-        if chosen(type_id) is None:
-            backend = _builtin_class(type_id)()
+    if type_id in BUILTIN and type_id not in objects:
+        if _plugins.switched_off(BUILTIN[type_id][0]):
+            raise BackendUnavailable(f"{BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
+        if _plugins.chosen(type_id) is None:
+            backend = builtin_class(type_id)()
             if lib.cdv_backend_for(type_id):
-                _objects.setdefault(type_id, backend)  # its table was registered without it
+                objects.setdefault(type_id, backend)  # its table was registered without it
             else:
                 register_backend(backend)
             return
     if not lib.cdv_backend_for(type_id):
-        from .plugins import load_type
-
-        load_type(type_id)
+        _plugins.load_type(type_id)
 
 
 def need_backend(type_id):
@@ -77,88 +56,64 @@ def need_backend(type_id):
 def backend_object(type_id):
     """The Python object of a backend (class with hints, as_stream ...), or None."""
     need_backend(type_id)
-    if type_id in _BUILTIN and type_id not in _objects:
+    if type_id in BUILTIN and type_id not in objects:
         _load(type_id)
-    return _objects.get(type_id)
-
-
-def _registered():
-    """{name: device type} of the tables there are."""
-    tables = (lib.cdv_backend_at(i) for i in range(lib.cdv_backend_count()))
-    return {ffi.string(t.name).decode(): t.device_type for t in tables if t}
+    return objects.get(type_id)
 
 
 def all_types():
     """Device types that some backend serves here or could serve; imports no plug-in whose name tells its type."""
-    from .plugins import types
-
-    return sorted({*_BUILTIN, *_registered().values(), *types()})
+    return sorted({*BUILTIN, *registered().values(), *_plugins.types()})
 
 
 def type_of_name(word):
     """The device type of a backend's name.  Raises ValueError for a word nobody knows."""
-    found = _registered().get(word)
+    found = registered().get(word)
     if found is None:
-        from .plugins import type_of_word
-
-        found = type_of_word(word)
+        found = _plugins.type_of_word(word)
     if found is not None:
         return found
-    known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in _BUILTIN.values()} | {*_registered()})
+    known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in BUILTIN.values()} | {*registered()})
     raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
+
+
+def type_number(type):
+    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
+    number that is none, TypeError for anything else."""
+    if isinstance(type, str):
+        return _type_of_word(type)
+    if isinstance(type, bool):
+        raise TypeError("a device type is a name or a number, not bool")
+    number = index(type)
+    if not 0 < number < 1 << 31:
+        raise ValueError(f"device types are positive numbers of 31 bits, not {number}")
+    return number
+
+
+def _type_of_word(word):
+    word = word.lower().replace("-", "_")
+    if word.isdecimal():
+        return type_number(int(word))
+    try:
+        return int(DeviceType[word.upper()])
+    except KeyError:
+        return type_of_name(word)
 
 
 def install_hint(type_id):
     """What to install for a device type, in one sentence; "" where nobody knows."""
     try:
-        backend = _objects.get(type_id) or (_builtin_class(type_id) if type_id in _BUILTIN else None)
+        backend = objects.get(type_id) or (builtin_class(type_id) if type_id in BUILTIN else None)
         return getattr(backend, "install_hint", "") or ""
     except Exception:  # a hint must not hide the error it belongs to
         return ""
 
 
-def register_backend(backend, *, replace=False):
-    """Makes a backend serve its device type.
-
-    ``backend``: a :class:`Backend` (subclass instance), any object with ``__cdevice_backend__()`` giving a table's
-    address, or such an address.  ``replace``: take the place of the one registered; arrays made by that one keep it.
-    Raises BackendConflict when the type or the name is taken, ArgumentError for a table that cannot be used.
-    """
-    table = backend
-    if not isinstance(backend, (int, ffi.CData)):
-        method = getattr(backend, "__cdevice_backend__", None)
-        if method is None:
-            raise TypeError(f"{type(backend).__name__} is no backend: it has no __cdevice_backend__()")
-        table = method()
-    if isinstance(table, bytes):  # the name of a built-in table
-        check(lib.cdv_load_builtin(table, bool(replace)))
-        for type_id in getattr(backend, "device_types", (backend.device_type,)):
-            _objects.setdefault(int(type_id), backend)
-        return
-    pointer = ffi.cast("cdevice_backend *", as_address(table))
-    check(lib.cdv_register(pointer, bool(replace)))
-    _objects[pointer.device_type] = backend
-
-
-def load_backend(path, *, replace=False):
-    """Loads a native plug-in: a shared library that exports ``cdevice_backend_init`` (see backend.h).
-
-    Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
-    BackendConflict when its types are taken.
-    """
-    path = os.fsencode(path)
-    if b"\0" in path:
-        raise ValueError("a path has no null characters")
-    check(lib.cdv_load_plugin(path, bool(replace)))
-
-
 def unregister_backend(type):
     """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none."""
-    from ._device import type_number
-
     type_id = type_number(type)
     check(lib.cdv_unregister(type_id))
-    _objects.pop(type_id, None)
+    objects.pop(type_id, None)
 
 
 def list_backends():
@@ -166,8 +121,6 @@ def list_backends():
 
     Starts none.  Plug-ins are imported; one that fails is listed with its error.
     """
-    from .plugins import broken, origin
-
     out = {}
     for type_id in all_types():
         error = None
@@ -176,18 +129,18 @@ def list_backends():
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
         table = lib.cdv_backend_for(type_id)
-        builtin = type_id in _BUILTIN
+        builtin = type_id in BUILTIN
         key = DeviceType(type_id) if type_id in DeviceType._value2member_map_ else type_id
         if not table:
-            name = _BUILTIN[type_id][0] if builtin else origin(type_id)[0]
-            where = "built-in" if builtin else origin(type_id)[1]
+            name = BUILTIN[type_id][0] if builtin else _plugins.origin(type_id)[0]
+            where = "built-in" if builtin else _plugins.origin(type_id)[1]
             out[key] = BackendInfo(type_id, name, where, False, hint=install_hint(type_id), error=error)
             continue
         text = [ffi.string(s).decode() if s else "" for s in (table.name, table.version, table.family)]
         out[key] = BackendInfo(
             type_id,
             text[0],
-            "built-in" if builtin and _BUILTIN[type_id][0] == text[0] else origin(type_id)[1] or "registered",
+            "built-in" if builtin and BUILTIN[type_id][0] == text[0] else _plugins.origin(type_id)[1] or "registered",
             True,
             text[1],
             text[2],
@@ -195,7 +148,7 @@ def list_backends():
             lib.cdv_backend_live(type_id),
             install_hint(type_id),
         )
-    for name, (where, error) in broken().items():
+    for name, (where, error) in _plugins.broken().items():
         out.setdefault(name, BackendInfo(0, name, where, False, error=error))
     return out
 

@@ -1,7 +1,9 @@
 """A struct array as a record batch: its own nulls go into its fields, for a batch has none."""
 
-from ._ext import _native, ffi
-from .schema import NULLABLE, Schema
+from .._ext import _native, ffi
+from .._reaper import need_reaper
+from ..errors import ArgumentError, CannotExport
+from ..schema import NULLABLE, Schema
 
 
 def _bits(array, offset, length):
@@ -33,8 +35,6 @@ def _masked(child, mask):
     if child._format == "n":
         return child
     if child._format.startswith(("+u", "+r")):
-        from .errors import CannotExport
-
         raise CannotExport(f"field {child.schema.name!r}: a {child.type} has no bitmap that could take nulls")
     valid = _bits(child, offset, length) & mask
     bitmap = (valid << offset).to_bytes((offset + length + 7) >> 3, "little")
@@ -51,9 +51,6 @@ def _masked(child, mask):
 
 def to_batch(array):
     """See :meth:`DeviceArray.to_batch`."""
-    from ._core import need_reaper
-    from .errors import ArgumentError
-
     if array._format != "+s":
         raise ArgumentError(f"a record batch is a struct array, this one is {array.type}")
     if array.null_count == 0:

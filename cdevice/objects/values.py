@@ -1,4 +1,4 @@
-"""Rows as Python objects, of every Arrow type, and how an array prints.
+"""Rows as Python objects, of every Arrow type.
 
 Functions take the rows of an array and ``need``: which of them will be looked at, None for all.  What no row refers to,
 and what lies below a null, is not converted: it may be large, and it may be nothing that Python's types can hold.
@@ -10,7 +10,7 @@ import decimal
 import struct
 from bisect import bisect_right
 
-from .buffer import share, view
+from .views import view
 
 MonthDayNano = collections.namedtuple("MonthDayNano", ("months", "days", "nanoseconds"))
 DayTime = collections.namedtuple("DayTime", ("days", "milliseconds"))
@@ -379,44 +379,3 @@ def _values(a, need):
     out = _decoder(a, f)(a, f, need)
     make = _extension(a)
     return out if make is None else [None if v is None else make(v) for v in out]
-
-
-# ---- printing ----
-def _shown(a, width=5):
-    n = a.length
-    if n <= 2 * width:
-        return [_short(v) for v in rows(a)]
-    head = [_short(v) for v in rows(a._slice(0, width))]
-    return [*head, "...", *(_short(v) for v in rows(a._slice(n - width, width)))]
-
-
-def _short(value):
-    text = repr(value) if value is not None else "null"
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def describe(a):
-    """What ``repr`` of an array shows: type, length, nulls, device, event, first and last values when readable."""
-    if a.released:
-        return "<cdevice.DeviceArray released>"
-    a = share(a)  # another thread may release it meanwhile
-    nulls = a.null_count
-    event = "none" if not a.sync_event else "unknown"
-    ready = True
-    if a.sync_event:
-        try:
-            ready = a.ready
-            event = "done" if ready else "pending"
-        except Exception:  # no backend, or a failed event: repr must not raise
-            ready = False
-    known = "unknown" if nulls < 0 else nulls
-    head = f"<cdevice.DeviceArray {a.type}, length {a.length}, nulls {known}, on {a.device}, event {event}"
-    from ._ext import lib
-
-    values = ""
-    if ready and lib.cdv_is_host_accessible(a.device_type_id):
-        try:
-            values = f"\n[{', '.join(_shown(a))}]"
-        except Exception as e:
-            values = f"\n[values cannot be shown: {e}]"
-    return head + ">" + values

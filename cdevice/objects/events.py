@@ -4,8 +4,9 @@
 hipEvent_t); people have the object or the handle.
 """
 
+from .._devices.registry import backend_object
 from .._ext import ffi
-from ..buffer import share
+from .views import share
 
 _OPENCL = 4
 
@@ -33,8 +34,6 @@ def cell_of(type_id, event):
 
     Raises TypeError for what is no event of that device, ValueError for one that was never recorded.
     """
-    from ..registry import backend_object
-
     convert = getattr(backend_object(type_id), "as_event", None)
     if convert is not None:
         return convert(event)

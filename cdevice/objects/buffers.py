@@ -1,14 +1,21 @@
-"""What may stand for a buffer where an array is built from parts: its address or handle, and the bytes it has."""
+"""Arrays from buffers that exist, and what may stand for a buffer: its address or handle, and the bytes it has."""
 
 from math import prod
 
-from ._ext import as_address, ffi, lib
-from ._later import Later
-from .buffer import Buffer
+from .._ext import _native, as_address, ffi, lib
+from .._later import Later
+from .._reaper import need_reaper
+from ..schema import asschema
+from .views import BufferBase
 
-_formats = Later("cdevice.interop.formats")
-_memory = Later("cdevice.memory")
-_registry = Later("cdevice.registry")
+_allocators = Later("cdevice._devices.allocators")
+_device = Later("cdevice._devices.device")
+_events = Later("cdevice.objects.events")
+_formats = Later("cdevice.objects.formats")
+_registry = Later("cdevice._devices.registry")
+
+# exact type -> function(object): a DeviceArray of it as it is, or None; entered by the module that knows the type
+MAKERS = {}
 
 _CPU, _OPENCL = 1, 4
 
@@ -50,7 +57,7 @@ def _of_device(obj, type_id):
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_interface(interface)
-    address = as_address(_memory.address_of(obj))
+    address = as_address(_allocators.address_of(obj))
     whole = getattr(obj, "mem", None)  # cupy's pointers point into it
     size = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
@@ -59,7 +66,7 @@ def _of_device(obj, type_id):
     return address, size if isinstance(size, int) and not isinstance(size, bool) else -1
 
 
-def part(obj, type_id):
+def _part(obj, type_id):
     """(address, bytes or -1, what keeps it) for one buffer on a device type; None: no buffer.
 
     Raises TypeError for what is no memory there, ValueError for memory with gaps.
@@ -68,7 +75,7 @@ def part(obj, type_id):
         return None, 0, None
     if isinstance(obj, (int, ffi.CData)):
         return as_address(obj) or None, -1, obj
-    if isinstance(obj, Buffer):
+    if isinstance(obj, BufferBase):
         if obj.device.type_id != type_id and not (type_id == _CPU and lib.cdv_is_host_accessible(obj.device.type_id)):
             raise TypeError(f"a buffer on {obj.device} in an array of another device")
         size = obj.size
@@ -95,3 +102,67 @@ def part(obj, type_id):
             )
     address, size = _of_device(obj, type_id)
     return address or None, size, obj
+
+
+def from_buffers(
+    schema,
+    length,
+    buffers,
+    *,
+    null_count=-1,
+    offset=0,
+    children=(),
+    dictionary=None,
+    device=None,
+    owner=None,
+    event=None,
+    sync_event=None,
+    validate="structure",
+):
+    """A DeviceArray over buffers that exist, without a copy.
+
+    ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU
+    tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
+    cuda-bindings), addresses or handles (int, kept alive by ``owner``).
+    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
+    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept
+    alive; ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
+    ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
+    offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
+    UTF-8; None checks nothing.
+
+    Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
+    """
+    type_id, number = (1, -1)
+    if device is not None:
+        place = _device.device(device)
+        type_id, number = place.type_id, place.id
+    keep, addresses = [] if owner is None else [owner], []
+    for b in buffers:
+        address, size, held = _part(b, type_id)
+        addresses.append(address if size < 0 else (address, size) if address is not None else None)
+        if held is not None:
+            keep.append(held)
+    if event is not None:
+        if sync_event is not None:
+            raise TypeError("event= and sync_event= both name the event: pass one")
+        sync_event, held = _events.cell_of(type_id, event)
+        keep.append(held)
+    elif sync_event is not None:
+        sync_event = as_address(sync_event) or None
+    if keep:
+        need_reaper()
+    return _native.build(
+        asschema(schema),
+        type_id,
+        number,
+        length,
+        offset,
+        null_count,
+        tuple(addresses),
+        tuple(children),
+        dictionary,
+        tuple(keep) if keep else None,
+        sync_event,
+        validate,
+    )

@@ -2,28 +2,21 @@
 
 import sys
 
-from ._ext import _native, as_address
-from ._later import Later
-from .array import DeviceArray
-from .schema import Schema, asschema
+from .._ext import _native, as_address
+from .._later import Later
+from ..objects.buffers import MAKERS, from_buffers
+from ..objects.retyped import require, retyped
+from ..schema import Schema, asschema
 
-_device = Later("cdevice._device")
-_core = Later("cdevice._core")
+_device = Later("cdevice._devices.device")
 _cuda = Later("cdevice.interop.cuda")
 _dlpack = Later("cdevice.interop.dlpack")
-_encode = Later("cdevice.encode")
-_formats = Later("cdevice.interop.formats")
+_encode = Later("cdevice.objects.encode")
 _frames = Later("cdevice.interop.frames")
 _numpy = Later("cdevice.interop.numpy")
-_parts = Later("cdevice.parts")
-_events = Later("cdevice.interop.events")
 _pyopencl = Later("cdevice.interop.pyopencl")
-_stream = Later("cdevice.stream")
 
 import_capsules = _native.import_capsules
-
-# exact type -> function(object): a DeviceArray of it as it is, or None; entered by the module that knows the type
-MAKERS = {}
 
 
 def import_from_c(array, schema, validate="structure"):
@@ -69,9 +62,9 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
 
 def _from_object(obj, want, copy, validate):
     """(DeviceArray, was it copied?)"""
-    if isinstance(obj, DeviceArray):
+    if isinstance(obj, _native.Array):
         if want is not None:
-            _require(obj, want)
+            require(obj, want)
         return obj, False
     for name in ("__arrow_c_device_array__", "__arrow_c_array__"):
         method = getattr(obj, name, None)
@@ -80,7 +73,7 @@ def _from_object(obj, want, copy, validate):
             pair = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
             out = _native.import_capsules(*pair, validate)
             if want is not None:
-                _require(out, want)
+                require(out, want)
             return out, False
     if type(obj).__module__.split(".")[0] == "numpy" and hasattr(obj, "__array_interface__") and hasattr(obj, "dtype"):
         out = _numpy.from_numpy(obj, want, copy=copy)
@@ -94,7 +87,7 @@ def _from_object(obj, want, copy, validate):
     if not isinstance(obj, (list, tuple, range, bytes, bytearray, memoryview)):
         method = _frames.stream_method(obj)
         if method is not None:
-            return _frames.only_array(_stream.stream_of(method, want, validate), type(obj).__name__), False
+            return _frames.only_array(_frames.stream_of(method, want, validate), type(obj).__name__), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")
@@ -106,54 +99,6 @@ def _from_object(obj, want, copy, validate):
             f"{type(obj).__name__} cannot become an array: it is no Arrow object, numpy array, buffer or list"
         ) from None
     return _from_memory(obj, data, want, copy), bool(copy)
-
-
-def _require(out, want):
-    if not out.schema.equals(want) and out.type != want.type:
-        from .errors import ArgumentError
-
-        raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here")
-
-
-# temporal types are counts: of what integer
-_COUNTS = {"tdD": "i", "tdm": "l", "tts": "i", "ttm": "i", "ttu": "l", "ttn": "l", "tiM": "i"}
-
-
-def _counted_in(f):
-    """The format of the integers that a temporal type counts in; None for other types."""
-    return _COUNTS.get(f, "l" if f.startswith(("ts", "tD")) else None)
-
-
-def _same_values(f, g):
-    """Do the integers of one type mean the same in the other?  Units are never reinterpreted."""
-    return _counted_in(f) == g or _counted_in(g) == f or (f[:2] == g[:2] == "ts" and f[2] == g[2])
-
-
-def retyped(out, want):
-    """Integers as a temporal type that counts in them, or back; timestamps in another zone; else its own type alone.
-
-    Raises ArgumentError for another type: bits are never read as something else.
-    """
-    if out.schema.equals(want):
-        return out
-    plain = not (out._n_children or want._n_children or want.dictionary or out.dictionary)
-    if not plain or not _same_values(out._format, want.format):
-        _require(out, want)
-        return out
-    return _native.build(
-        want,
-        out.device_type_id,
-        out.device_id,
-        out.length,
-        out.offset,
-        out.null_count,
-        (out._buffer(0)[0], out._buffer(1)[0]),
-        (),
-        None,
-        out,
-        out.sync_event or None,
-        "structure",
-    )
 
 
 _MEMORY_FORMATS = {
@@ -184,68 +129,3 @@ def _from_memory(obj, data, want, copy):
         obj = bytes(data)
     out = from_buffers(Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0)
     return out if want is None else retyped(out, want)
-
-
-# ---- from parts ----
-def from_buffers(
-    schema,
-    length,
-    buffers,
-    *,
-    null_count=-1,
-    offset=0,
-    children=(),
-    dictionary=None,
-    device=None,
-    owner=None,
-    event=None,
-    sync_event=None,
-    validate="structure",
-):
-    """A DeviceArray over buffers that exist, without a copy.
-
-    ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU
-    tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
-    cuda-bindings), addresses or handles (int, kept alive by ``owner``).
-    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
-    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept
-    alive; ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
-    ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
-    offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
-    UTF-8; None checks nothing.
-
-    Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
-    """
-    type_id, number = (1, -1)
-    if device is not None:
-        place = _device.device(device)
-        type_id, number = place.type_id, place.id
-    keep, addresses = [] if owner is None else [owner], []
-    for b in buffers:
-        address, size, held = _parts.part(b, type_id)
-        addresses.append(address if size < 0 else (address, size) if address is not None else None)
-        if held is not None:
-            keep.append(held)
-    if event is not None:
-        if sync_event is not None:
-            raise TypeError("event= and sync_event= both name the event: pass one")
-        sync_event, held = _events.cell_of(type_id, event)
-        keep.append(held)
-    elif sync_event is not None:
-        sync_event = as_address(sync_event) or None
-    if keep:
-        _core.need_reaper()
-    return _native.build(
-        asschema(schema),
-        type_id,
-        number,
-        length,
-        offset,
-        null_count,
-        tuple(addresses),
-        tuple(children),
-        dictionary,
-        tuple(keep) if keep else None,
-        sync_event,
-        validate,
-    )

@@ -11,12 +11,12 @@ import operator
 import struct
 import sys
 
-from .convert import from_buffers
+from .buffers import from_buffers
 
 
 def from_list(values, schema=None):
     """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: as the values say, see
-    :func:`cdevice.infer.infer`.
+    :func:`cdevice.objects.infer.infer`.
 
     Raises TypeError for a value of a kind that the type has not, ValueError for one that it cannot hold exactly; floats
     alone are rounded to the width of the type.

@@ -1,14 +1,12 @@
-"""Devices: values without a driver behind them until somebody uses them.
-
-Not "device.py": importing a submodule of that name would put the module where the function cdevice.device() belongs.
-"""
+"""Devices: values without a driver behind them until somebody uses them."""
 
 from operator import index
 
-from ._ext import check, ffi, lib
-from ._later import Later
+from .._ext import check, ffi, lib
+from .._later import Later
+from ..errors import Error, Unsupported
 
-_registry = Later("cdevice.registry")
+_registry = Later("cdevice._devices.registry")
 _types = Later("cdevice.device_types")
 
 _CPU, _CUDA = 1, 2
@@ -26,6 +24,21 @@ def type_name(type_id):
         return str(type_id)
 
 
+class _Capturing:
+    """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
+
+    def __init__(self, table, memory, device_id):
+        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
+        self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
+
+    def __enter__(self):
+        self._hold(1)
+
+    def __exit__(self, *exc):
+        self._hold(-1)
+        lib.cdv_retry_loans()
+
+
 class Device:
     """One device: an immutable value, equal and hashable by type and number.
 
@@ -35,7 +48,8 @@ class Device:
     __slots__ = ("_id", "_type")
 
     def __init__(self, type, id=None):
-        self._type = type_number(type)
+        plain = type.__class__ is int and 0 < type < 1 << 31
+        self._type = type if plain else _registry.type_number(type)
         number = 0 if id is None else index(id)
         if not -(1 << 63) <= number < 1 << 63:
             raise ValueError(f"device number {number} is beyond 64 bits")
@@ -82,8 +96,6 @@ class Device:
         return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
 
     def _pool(self):
-        from .errors import Unsupported
-
         table, pool = self._extension("cdevice.pool/1", "cdevice_pool *")
         if not pool:
             raise Unsupported(f"{self} keeps no pool of memory")
@@ -112,15 +124,11 @@ class Device:
         meanwhile is not used again before the end.  Does nothing for devices without graphs.  Raises
         BackendUnavailable.
         """
-        from .memory import Capturing
-
-        return Capturing(*self._extension("cdevice.memory/1", "cdevice_memory *"), self._id)
+        return _Capturing(*self._extension("cdevice.memory/1", "cdevice_memory *"), self._id)
 
     @property
     def is_available(self):
         """True when a backend serves this device here.  Starts it; does not raise."""
-        from .errors import Error
-
         try:
             _registry.need_backend(self._type)
             out = ffi.new("int64_t *")
@@ -148,29 +156,6 @@ class Device:
         return Device, (self._type, self._id)
 
 
-def type_number(type):
-    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
-    number that is none, TypeError for anything else."""
-    if isinstance(type, str):
-        return _type_of_word(type)
-    if isinstance(type, bool):
-        raise TypeError("a device type is a name or a number, not bool")
-    number = index(type)
-    if not 0 < number < 1 << 31:
-        raise ValueError(f"device types are positive numbers of 31 bits, not {number}")
-    return number
-
-
-def _type_of_word(word):
-    word = word.lower().replace("-", "_")
-    if word.isdecimal():
-        return type_number(int(word))
-    try:
-        return int(_types.DeviceType[word.upper()])
-    except KeyError:
-        return _registry.type_of_name(word)
-
-
 def device(spec):
     """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
 
@@ -187,7 +172,7 @@ def device(spec):
         if not word.replace("_", "").replace("-", "").isalnum() or (colon and not digits.removeprefix("-").isdigit()):
             raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
         number = int(digits) if colon else None
-        type_id = _type_of_word(word)
+        type_id = _registry.type_number(word)
         if number is not None and number < 0 and type_id != _CPU:
             raise ValueError(f"{spec!r}: device numbers start at 0")
         out = Device(type_id, number)
@@ -215,9 +200,7 @@ def devices(type=None):
     Starts the backends; those that are not available here contribute nothing, unless ``type`` asks for one by name:
     then BackendUnavailable says why.
     """
-    from .errors import Error
-
-    wanted = None if type is None else type_number(type)
+    wanted = None if type is None else _registry.type_number(type)
     found = []
     for type_id in _registry.all_types() if wanted is None else [wanted]:
         count = ffi.new("int64_t *")

@@ -11,8 +11,10 @@ backends, a backend, a function that returns one, or the path of a native plug-i
 import collections
 import os
 
-from .device_types import DeviceType
-from .errors import BackendUnavailable
+from .._ext import lib
+from ..device_types import DeviceType
+from ..errors import BackendUnavailable, DeviceWarning
+from .tables import BUILTIN, load_backend, register_backend, registered
 
 GROUP = "cdevice.backends"
 
@@ -79,9 +81,7 @@ def scan():
     """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
     global _found
     if _found is None:
-        from .registry import _BUILTIN
-
-        ours = {value for _, value in _BUILTIN.values()}
+        ours = {value for _, value in BUILTIN.values()}
         _found = {}
         words = _words()
         for entry in _entries():
@@ -111,8 +111,6 @@ def refresh():
 
 def _open(plugin):
     """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it."""
-    from .registry import load_backend, register_backend
-
     try:
         made = plugin.entry.load()
         if callable(made) and not hasattr(made, "__fspath__"):
@@ -149,8 +147,6 @@ def _pick(type_id, rivals):
     if len(rivals) > 1:
         import warnings
 
-        from .errors import DeviceWarning
-
         a, b = rivals[:2]
         warnings.warn(
             f'device type {type_id} is served by "{a.name}" of {a.where} and by "{b.name}" of {b.where}: the first is'
@@ -167,8 +163,6 @@ def load_type(type_id):
     if found.get(type_id):
         _open(_pick(type_id, found[type_id]))
         return
-    from ._ext import lib
-
     for plugin in found.pop(None, []):  # those that do not tell: once, and last
         try:
             _open(plugin)
@@ -191,9 +185,7 @@ def type_of_word(word):
             return type_id
     if scan().get(None):
         load_type(0)
-        from .registry import _registered
-
-        return _registered().get(word)
+        return registered().get(word)
     return None
 
 

@@ -1,0 +1,67 @@
+"""The tables that serve device types here: the built-in ones, and those that were registered."""
+
+import os
+
+from .._ext import as_address, check, ffi, lib
+
+# the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
+BUILTIN = {
+    1: ("cpu", "cdevice.backends.cpu:Backend"),
+    2: ("cuda", "cdevice.backends.cuda:Backend"),
+    3: ("cuda_host", "cdevice.backends.cuda:Backend"),
+    4: ("opencl", "cdevice.backends.opencl:Backend"),
+    10: ("rocm", "cdevice.backends.rocm:Backend"),
+    11: ("rocm_host", "cdevice.backends.rocm:Backend"),
+    13: ("cuda_managed", "cdevice.backends.cuda:Backend"),
+}
+
+objects = {}  # device type -> the Python object behind a registered backend, if there is one
+
+
+def builtin_class(type_id):
+    """The class behind a built-in device type."""
+    from importlib import import_module
+
+    module, _, name = BUILTIN[type_id][1].partition(":")
+    return getattr(import_module(module), name)
+
+
+def registered():
+    """{name: device type} of the tables there are."""
+    tables = (lib.cdv_backend_at(i) for i in range(lib.cdv_backend_count()))
+    return {ffi.string(t.name).decode(): t.device_type for t in tables if t}
+
+
+def register_backend(backend, *, replace=False):
+    """Makes a backend serve its device type.
+
+    ``backend``: a :class:`Backend` (subclass instance), any object with ``__cdevice_backend__()`` giving a table's
+    address, or such an address.  ``replace``: take the place of the one registered; arrays made by that one keep it.
+    Raises BackendConflict when the type or the name is taken, ArgumentError for a table that cannot be used.
+    """
+    table = backend
+    if not isinstance(backend, (int, ffi.CData)):
+        method = getattr(backend, "__cdevice_backend__", None)
+        if method is None:
+            raise TypeError(f"{type(backend).__name__} is no backend: it has no __cdevice_backend__()")
+        table = method()
+    if isinstance(table, bytes):  # the name of a built-in table
+        check(lib.cdv_load_builtin(table, bool(replace)))
+        for type_id in getattr(backend, "device_types", (backend.device_type,)):
+            objects.setdefault(int(type_id), backend)
+        return
+    pointer = ffi.cast("cdevice_backend *", as_address(table))
+    check(lib.cdv_register(pointer, bool(replace)))
+    objects[pointer.device_type] = backend
+
+
+def load_backend(path, *, replace=False):
+    """Loads a native plug-in: a shared library that exports ``cdevice_backend_init`` (see backend.h).
+
+    Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
+    BackendConflict when its types are taken.
+    """
+    path = os.fsencode(path)
+    if b"\0" in path:
+        raise ValueError("a path has no null characters")
+    check(lib.cdv_load_plugin(path, bool(replace)))

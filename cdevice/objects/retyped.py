@@ -1,0 +1,50 @@
+"""An array under the type that was asked for: bits are never read as something else."""
+
+from .._ext import _native
+from ..errors import ArgumentError
+
+
+def require(out, want):
+    if not out.schema.equals(want) and out.type != want.type:
+        raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here")
+
+
+# temporal types are counts: of what integer
+_COUNTS = {"tdD": "i", "tdm": "l", "tts": "i", "ttm": "i", "ttu": "l", "ttn": "l", "tiM": "i"}
+
+
+def _counted_in(f):
+    """The format of the integers that a temporal type counts in; None for other types."""
+    return _COUNTS.get(f, "l" if f.startswith(("ts", "tD")) else None)
+
+
+def _same_values(f, g):
+    """Do the integers of one type mean the same in the other?  Units are never reinterpreted."""
+    return _counted_in(f) == g or _counted_in(g) == f or (f[:2] == g[:2] == "ts" and f[2] == g[2])
+
+
+def retyped(out, want):
+    """Integers as a temporal type that counts in them, or back; timestamps in another zone; else its own type alone.
+
+    Raises ArgumentError for another type: bits are never read as something else.
+    """
+    if out.schema.equals(want):
+        return out
+    plain = not (out._n_children or want._n_children or want.dictionary or out.dictionary)
+    if not plain or not _same_values(out._format, want.format):
+        require(out, want)
+        return out
+    return _native.build(
+        want,
+        out.device_type_id,
+        out.device_id,
+        out.length,
+        out.offset,
+        out.null_count,
+        (out._buffer(0)[0], out._buffer(1)[0]),
+        (),
+        None,
+        out,
+        out.sync_event or None,
+        "structure",
+    )
