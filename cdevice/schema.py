@@ -58,8 +58,8 @@ _ALIASES = {
     "date64[ms]": "tdm",
     "boolean": "b",
 }
-_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
-_UNIT_LETTERS = {v: k for k, v in _UNITS.items()}
+UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+UNIT_LETTERS = {v: k for k, v in UNITS.items()}
 
 
 def _decode_metadata(raw):
@@ -198,7 +198,7 @@ def _words(s):
     if f in _FORMATS:
         return _FORMATS[f]
     if f.startswith("ts"):
-        unit, zone = _UNITS[f[2]], f[4:]
+        unit, zone = UNITS[f[2]], f[4:]
         return f"timestamp[{unit}, tz={zone}]" if zone else f"timestamp[{unit}]"
     if f.startswith("d:"):
         numbers = f[2:].split(",")
@@ -233,8 +233,8 @@ def _parse(text, name=""):
     head, _, rest = word.partition("[")
     if rest.endswith("]"):
         first, _, zone = (p.strip() for p in rest[:-1].partition(","))
-        if head == "timestamp" and first in _UNIT_LETTERS:
-            return Schema.make(f"ts{_UNIT_LETTERS[first]}:{zone.removeprefix('tz=').strip()}", name)
+        if head == "timestamp" and first in UNIT_LETTERS:
+            return Schema.make(f"ts{UNIT_LETTERS[first]}:{zone.removeprefix('tz=').strip()}", name)
         if head == "fixed_size_binary" and first.isdecimal() and not zone:
             return Schema.make(f"w:{int(first)}", name)
     head, _, rest = word.partition("(")

@@ -12,6 +12,7 @@ from foreign_tensor import Tensor
 import cdevice
 
 FAR = 1 << 61  # a timestamp in seconds that Python has not
+EPOCH = dt.datetime(1970, 1, 1)
 
 
 def build(schema, length, buffers, **more):
@@ -115,6 +116,39 @@ def test_a_row_of_a_large_child_costs_that_row():
     assert words.to_pylist() == [None, None]
     union = build("dense_union<n: null=0>", 2, [b"\0\0", np.array([0, 2**31 - 2], "i4")], children=[null])
     assert union.to_pylist() == [None, None]
+    hidden = np.array([0, 1, 2**31 - 2, 2**31 - 1], "i4")  # by the null in the middle
+    assert build("list<item: null>", 3, [b"\5", hidden], children=[null]).to_pylist() == [[None], None, [None]]
+
+
+def test_null_rows_between_others_hide_what_they_have():
+    """Short gaps and long ones, in every kind of list."""
+    rng = np.random.default_rng(5)
+    sizes = rng.choice([0, 1, 3, 200], 60)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    valid = rng.random(60) < 0.5
+    values = np.where(np.repeat(valid, sizes), np.arange(starts[-1]), FAR)
+    child = build("timestamp[s]", len(values), [None, values])
+    want = [
+        [EPOCH + dt.timedelta(seconds=int(v)) for v in values[starts[k] : starts[k + 1]]] if ok else None
+        for k, ok in enumerate(valid)
+    ]
+    bits = np.packbits(valid, bitorder="little")
+    lists = build("list<item: timestamp[s]>", 60, [bits, starts.astype("i4")], children=[child])
+    assert lists.to_pylist() == want and lists[7:50].to_pylist() == want[7:50]
+    order = rng.permutation(60)
+    shuffled = build(
+        "list_view<item: timestamp[s]>",
+        60,
+        [np.packbits(valid[order], bitorder="little"), starts[order].astype("i4"), sizes[order].astype("i4")],
+        children=[child],
+    )
+    assert shuffled.to_pylist() == [want[k] for k in order]
+    values = np.where(np.repeat(valid, 3), np.arange(180), FAR)
+    threes = build(
+        "fixed_size_list<item: timestamp[s]>[3]", 60, [bits], children=[build("timestamp[s]", 180, [None, values])]
+    )
+    seconds = [None if row is None else [int((v - EPOCH).total_seconds()) for v in row] for row in threes.to_pylist()]
+    assert seconds == [[3 * k, 3 * k + 1, 3 * k + 2] if ok else None for k, ok in enumerate(valid)]
 
 
 @pytest.mark.parametrize(

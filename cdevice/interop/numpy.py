@@ -7,10 +7,9 @@ from .._reaper import need_reaper
 from ..objects.buffers import MAKERS, address_of_buffer, from_buffers
 from ..objects.formats import FORMATS
 from ..objects.views import share, view
-from ..schema import Schema
+from ..schema import UNIT_LETTERS, UNITS, Schema
 from .tensor import nested, values_of
 
-_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 # what is taken and given as it is, without a look at its values
 _SCHEMAS = {numpy.dtype(k): Schema.make(v) for k, v in FORMATS.items()}
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
@@ -22,8 +21,8 @@ def format_of(dtype):
         return FORMATS.get(dtype.str[1:])
     if dtype.kind in "mM" and dtype.isnative:
         unit, count = numpy.datetime_data(dtype)
-        if count == 1 and unit in _UNITS:
-            return f"ts{_UNITS[unit]}:" if dtype.kind == "M" else f"tD{_UNITS[unit]}"
+        if count == 1 and unit in UNIT_LETTERS:
+            return f"ts{UNIT_LETTERS[unit]}:" if dtype.kind == "M" else f"tD{UNIT_LETTERS[unit]}"
     if dtype.kind == "V" and dtype.fields is None and dtype.itemsize:
         return f"w:{dtype.itemsize}"
     return None
@@ -131,8 +130,7 @@ def to_numpy(a):
             return out.reshape(shape)
     if f.startswith(("ts", "tD")) and (f.startswith("tD") or not f[4:]) and a._schema.dictionary is None:
         if a.null_count == 0:
-            unit = {"s": "s", "m": "ms", "u": "us", "n": "ns"}[f[2]]
-            return _shared(a, numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{unit}]"))
+            return _shared(a, numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{UNITS[f[2]]}]"))
     values = a.to_pylist()
     out = numpy.empty(len(values), dtype=object)
     out[:] = values

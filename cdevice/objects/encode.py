@@ -12,6 +12,7 @@ import struct
 import sys
 
 from .buffers import from_buffers
+from .units import CODES, EPOCH, EPOCH_DAY, EPOCH_UTC, MILLISECONDS_A_DAY, PER_SECOND
 
 
 def from_list(values, schema=None):
@@ -85,9 +86,7 @@ def _validity(values):
     return (_bitmap([v is not None for v in values]) if nulls else None), nulls
 
 
-_CODES = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d", "e": "e"}
 _EXACT_INTEGERS = {"e": 11, "f": 24, "g": 53}  # bits of the significand
-_PER_SECOND = {"s": 1, "m": 10**3, "u": 10**6, "n": 10**9}
 
 
 def _dtype_kind(v):
@@ -121,7 +120,7 @@ def _integer(code):
 
 
 def _float(f):
-    bits, code = _EXACT_INTEGERS[f], "=" + _CODES[f]
+    bits, code = _EXACT_INTEGERS[f], "=" + CODES[f]
 
     def convert(v):
         if isinstance(v, float) or _dtype_kind(v) == "f":
@@ -150,13 +149,11 @@ def _packed(values, code, convert, schema):
 
 
 # ---- time ----
-_EPOCH = datetime.datetime(1970, 1, 1)
-_EPOCH_UTC = _EPOCH.replace(tzinfo=datetime.timezone.utc)
 
 
 def _ticks(unit):
     """A timedelta (pandas' too) in units since its beginning, exactly."""
-    scale = _PER_SECOND[unit]
+    scale = PER_SECOND[unit]
 
     def of_delta(d):
         micros = (d.days * 86400 + d.seconds) * 10**6 + d.microseconds
@@ -174,7 +171,7 @@ def _date(v):
             raise ValueError("it has a time of day or a zone, a date has none")
     elif not isinstance(v, datetime.date):
         raise TypeError("a datetime.date or an int is")
-    return v.toordinal() - _EPOCH.toordinal()
+    return v.toordinal() - EPOCH_DAY
 
 
 def _time_of(ticks):
@@ -196,7 +193,7 @@ def _moment_of(ticks, zone):
             v = datetime.datetime(v.year, v.month, v.day)
         if (v.tzinfo is not None) != bool(zone):
             raise ValueError("it has no zone, the type has one" if zone else "it has a zone, the type has none")
-        return ticks(v - (_EPOCH_UTC if zone else _EPOCH))
+        return ticks(v - (EPOCH_UTC if zone else EPOCH))
 
     return convert
 
@@ -214,7 +211,7 @@ def _temporal(f):
     """(struct code, what makes the count of a value)"""
     kind, unit = f[1], f[2]
     if kind == "d":
-        code, make = ("i", _date) if unit == "D" else ("q", lambda v: _date(v) * 86400000)
+        code, make = ("i", _date) if unit == "D" else ("q", lambda v: _date(v) * MILLISECONDS_A_DAY)
     elif kind == "t":
         code, make = "i" if unit in "sm" else "q", _time_of(_ticks(unit))
     elif kind == "s":
@@ -326,9 +323,9 @@ def _fixed(f):
     if f == "tiM":
         code, convert = "i", _integer("i")
     elif f in _EXACT_INTEGERS:
-        code, convert = _CODES[f], _float(f)
-    elif f in _CODES:
-        code, convert = _CODES[f], _integer(_CODES[f])
+        code, convert = CODES[f], _float(f)
+    elif f in CODES:
+        code, convert = CODES[f], _integer(CODES[f])
     else:
         code, convert = _temporal(f)
     return lambda values, schema: _packed(values, code, convert, schema)
@@ -575,7 +572,7 @@ def _encode_dictionary(values, schema):
     for v, key in zip(values, _keys(values, schema.dictionary)):
         indices.append(None if v is None else distinct.setdefault(key, (len(distinct), v))[0])
     validity, nulls = _validity(indices)
-    code = _CODES[schema.format]
+    code = CODES[schema.format]
     try:
         data = _packed(indices, code, _integer(code), schema)
     except ValueError:

@@ -10,15 +10,11 @@ import decimal
 import struct
 from bisect import bisect_right
 
+from .units import CODES, EPOCH, EPOCH_DAY, MILLISECONDS_A_DAY, PER_SECOND
 from .views import view
 
 MonthDayNano = collections.namedtuple("MonthDayNano", ("months", "days", "nanoseconds"))
 DayTime = collections.namedtuple("DayTime", ("days", "milliseconds"))
-
-_EPOCH = datetime.datetime(1970, 1, 1)
-_EPOCH_DAY = _EPOCH.toordinal()
-_PER_SECOND = {"s": 1, "m": 10**3, "u": 10**6, "n": 10**9}
-_CASTS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d"}
 
 
 def rows(a):
@@ -101,7 +97,7 @@ def _zone(name):
 def _micros(value, unit, what):
     """Microseconds of a value in `unit`; ValueError for nanoseconds that do not fit."""
     if unit != "n":
-        return value * (10**6 // _PER_SECOND[unit])
+        return value * (10**6 // PER_SECOND[unit])
     if value % 1000:
         raise ValueError(f"{what} has nanoseconds; Python's datetime has none (install pandas)")
     return value // 1000
@@ -127,7 +123,7 @@ def _timestamp(unit, zone):
         return stamp.tz_convert(tz) if tz else stamp
 
     def make(value):
-        moment = _EPOCH + datetime.timedelta(microseconds=_micros(value, unit, f"timestamp {value}"))
+        moment = EPOCH + datetime.timedelta(microseconds=_micros(value, unit, f"timestamp {value}"))
         return moment.replace(tzinfo=datetime.timezone.utc).astimezone(tz) if tz else moment
 
     return with_pandas if pandas else make
@@ -144,22 +140,22 @@ def _time(unit):
     def make(value):
         # pyarrow cuts nanoseconds of a time of day
         micros = value // 1000 if unit == "n" else _micros(value, unit, "time")
-        if not 0 <= micros < 86400 * 10**6:
+        if not 0 <= micros < MILLISECONDS_A_DAY * 1000:
             raise ValueError(f"{value} is no time of day")
-        return (_EPOCH + datetime.timedelta(microseconds=micros)).time()
+        return (EPOCH + datetime.timedelta(microseconds=micros)).time()
 
     return make
 
 
 def _date(value):
-    return datetime.date.fromordinal(_EPOCH_DAY + value)
+    return datetime.date.fromordinal(EPOCH_DAY + value)
 
 
 def _temporal(f):
     """Format -> (struct code, function or None)."""
     kind, unit = f[1], f[2]
     if kind == "d":
-        return ("i", _date) if unit == "D" else ("q", lambda v: _date(v // 86400000))
+        return ("i", _date) if unit == "D" else ("q", lambda v: _date(v // MILLISECONDS_A_DAY))
     if kind == "t":
         return ("i" if unit in "sm" else "q"), _time(unit)
     if kind == "s":
@@ -189,11 +185,11 @@ def _tuples(a, code, size, kind):
 
 def _fixed(a, f, need):
     there = _there(a, need)
-    if f in _CASTS:
-        return _masked(_numbers(a, 1, _CASTS[f]), there)
-    if f == "e":
+    if f == "e":  # memoryviews know no half floats
         raw = _raw(a, 1)
         return _masked(list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)) if a.length else [], there)
+    if f in CODES:
+        return _masked(_numbers(a, 1, CODES[f]), there)
     if f.startswith("d:"):
         return _decimals(a, f, there)
     if f.startswith("w:"):
@@ -238,56 +234,76 @@ def _views(a, f, need):
 
 
 # ---- nested ----
-def _below(starts, stops, there):
-    """Which of the child's rows from starts[0] on belong to a list that is there; None: all."""
-    if there is None:
-        return None
+_GAP = 64  # rows that no list refers to, which cost less than a stretch of their own
+
+
+def _stretches(ranges):
+    """(first, stop, which rows are meant; None: all) of few stretches of a child that hold all these sorted ranges."""
     out = []
-    for start, stop, ok in zip(starts, stops, there):
-        out += [ok] * (stop - start)
-    return out
+    for start, stop in ranges:
+        if out and start <= out[-1][1] + _GAP:
+            last = out[-1]
+            if start > last[1]:
+                last[2].append((last[1], start))
+            last[1] = max(last[1], stop)
+        else:
+            out.append([start, stop, []])
+    for first, stop, holes in out:
+        need = [True] * (stop - first) if holes else None
+        for i, j in holes:
+            need[i - first : j - first] = [False] * (j - i)
+        yield first, stop, need
+
+
+def _taken(a, starts, sizes, there, ranges, convert):
+    """The list of each row that is there; of the child each row is converted once, and none outside ``ranges``."""
+    child = a._child(0)
+    parts = [(first, convert(child._slice(first, stop - first), need)) for first, stop, need in _stretches(ranges)]
+    if len(parts) == 1:
+        first, whole = parts[0]
+        return _lazily(a.length, there, lambda k: whole[starts[k] - first : starts[k] - first + sizes[k]])
+    firsts = [first for first, _ in parts]
+
+    def make(k):
+        if not sizes[k]:
+            return []
+        first, values = parts[bisect_right(firsts, starts[k]) - 1]
+        return values[starts[k] - first : starts[k] - first + sizes[k]]
+
+    return _lazily(a.length, there, make)
+
+
+def _pairs(entries, need):
+    """The entries of maps; a dict would lose some where both fields have one name."""
+    return list(zip(_values(entries._child(0), need), _values(entries._child(1), need)))
 
 
 def _lists(a, f, need):
     if not a.length:
         return []
     there, o = _there(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
-    first, n = o[0], o[-1] - o[0]
-    child = a._child(0)._slice(first, n)
-    below = _below(o, o[1:], there)
-    if f == "+m":  # a dict would lose entries where both fields have one name
-        whole = list(zip(_values(child._child(0), below), _values(child._child(1), below)))
-    else:
-        whole = _values(child, below)
-    return _lazily(a.length, there, lambda k: whole[o[k] - first : o[k + 1] - first])
+    sizes = [stop - start for start, stop in zip(o, o[1:])]
+    ranges = [(o[0], o[-1])]
+    if there is not None:
+        ranges = [(o[k], o[k + 1]) for k, ok in enumerate(there) if ok and sizes[k]]
+    return _taken(a, o, sizes, there, ranges, _pairs if f == "+m" else _values)
 
 
 def _fixed_lists(a, f, need):
     n, there = int(f[3:]), _there(a, need)
-    below = None if there is None else [ok for ok in there for _ in range(n)]
-    whole = _values(a._child(0), below)
-    return _lazily(a.length, there, lambda k: whole[k * n : (k + 1) * n])
+    starts = range(0, a.length * n, n) if n else [0] * a.length
+    ranges = [(0, a.length * n)]
+    if there is not None:
+        ranges = [(starts[k], starts[k] + n) for k, ok in enumerate(there) if ok and n]
+    return _taken(a, starts, [n] * a.length, there, ranges, _values)
 
 
 def _list_views(a, f, need):
-    there, child, code = _there(a, need), a._child(0), "q" if "L" in f else "i"
+    there, code = _there(a, need), "q" if "L" in f else "i"
     starts, sizes = _numbers(a, 1, code), _numbers(a, 2, code)
-    used = [k for k in range(a.length) if (there is None or there[k]) and sizes[k]]
-    first = min((starts[k] for k in used), default=0)
-    n = max((starts[k] + sizes[k] for k in used), default=0) - first
-    if n > 2 * sum(sizes[k] for k in used) + 64:  # far apart
-        return _lazily(a.length, there, lambda k: _values(child._slice(starts[k], sizes[k]), None) if sizes[k] else [])
-    part, below = child._slice(first, n), [False] * n
-    for k in used:
-        at = starts[k] - first
-        below[at : at + sizes[k]] = [True] * sizes[k]
-    whole = _values(part, None if all(below) else below)
-
-    def make(k):
-        at = starts[k] - first
-        return whole[at : at + sizes[k]] if sizes[k] else []
-
-    return _lazily(a.length, there, make)
+    used = (k for k in range(a.length) if sizes[k] and (there is None or there[k]))
+    ranges = sorted((starts[k], starts[k] + sizes[k]) for k in used)
+    return _taken(a, starts, sizes, there, ranges, _values)
 
 
 def _structs(a, f, need):
@@ -323,7 +339,7 @@ def _runs(a, f, need):
     if not a.length:
         return []
     ends, values = a._child(0), a._child(1)
-    code = _CASTS[ends._format]
+    code = CODES[ends._format]
     size = struct.calcsize(code)
     ends = _raw(ends, 1)[ends.offset * size :].cast(code)
     first = bisect_right(ends, a.offset)
