@@ -1,10 +1,16 @@
 """CUDA, CUDA_HOST and CUDA_MANAGED: what is Python about them.  The work is done by the tables in ``cuda.c``."""
 
+from __future__ import annotations
+
 import numbers
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def stream_of(obj):
+
+def stream_of(obj: Any) -> Any:
     """The raw handle behind another library's stream object, or None.
 
     ``__cuda_stream__`` (cuda.core, cupy, numba), ``.ptr`` (cupy), ``.cuda_stream`` (torch), ``.handle`` (numba), or
@@ -25,7 +31,7 @@ def stream_of(obj):
     return None
 
 
-def stream_number(obj):
+def stream_number(obj: Any) -> Any:
     """A stream given as an integer (numpy's too), or None.  Raises ValueError for one that can be no handle."""
     if isinstance(obj, bool) or not isinstance(obj, numbers.Integral):
         return None
@@ -41,16 +47,16 @@ class Backend:
     name = "cuda"
     hip = False
     device_type = 2
-    device_types = (2, 3, 13)
+    device_types: tuple[int, ...] = (2, 3, 13)
     install_hint = (
         "CUDA needs an NVIDIA driver (libcuda.so.1; $CDEVICE_CUDA_LIBRARY names another file); "
         '`pip install "cdevice[cuda12]"` or "cdevice[cuda13]" adds cupy'
     )
 
-    def __cdevice_backend__(self):
+    def __cdevice_backend__(self) -> Any:
         return b"cuda"
 
-    def as_stream(self, obj):
+    def as_stream(self, obj: Any) -> Any:
         """The handle of a stream object; ints as in DLPack: 1 the legacy default stream, 2 the per-thread one."""
         number = stream_number(obj)
         if number is not None:
@@ -61,7 +67,7 @@ class Backend:
             return 0 if number == 1 else number
         return stream_of(obj)
 
-    def library_stream(self):
+    def library_stream(self) -> Any:
         """The stream that cupy, else torch, uses in this thread, where it is loaded, for this vendor and in use."""
         cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
         try:

@@ -3,8 +3,14 @@
 Tested on a stand-in for the HIP runtime, and against AMD's HIP 5.2 library without a device; never on AMD hardware.
 """
 
+from __future__ import annotations
+
 from cdevice.backends.cuda import Backend as _Cuda
 from cdevice.backends.cuda import stream_number, stream_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Backend(_Cuda):
@@ -19,10 +25,10 @@ class Backend(_Cuda):
         '`pip install "cdevice[rocm]"` adds hip-python'
     )
 
-    def __cdevice_backend__(self):
+    def __cdevice_backend__(self) -> Any:
         return b"rocm"
 
-    def as_stream(self, obj):
+    def as_stream(self, obj: Any) -> Any:
         """The handle of a stream object; ints as in DLPack: 0 is the default stream, 1 and 2 are refused."""
         number = stream_number(obj)
         if number is not None:

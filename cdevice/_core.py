@@ -3,6 +3,8 @@
 The one file that knows both: C makes arrays and errors of classes that stand above everything that asks for them.
 """
 
+from __future__ import annotations
+
 from ._ext import _native, check, ffi, lib
 from ._later import Later
 from ._reaper import need_reaper
@@ -10,11 +12,26 @@ from .array import DeviceArray
 from .errors import KINDS, BackendUnavailable, DeviceError, Error
 from .schema import Schema
 
-_device = Later("cdevice._devices.device")
-_registry = Later("cdevice._devices.registry")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._devices import device as _device
+    from ._devices import registry as _registry
+else:
+    _device = Later("cdevice._devices.device")
+    _registry = Later("cdevice._devices.registry")
 
 
-def _from_core(kind, code, message, node, buffer, device_type, device_id, vendor_code, vendor_name):
+def _from_core(
+    kind: int,
+    code: int,
+    message: str,
+    node: str,
+    buffer: int,
+    device_type: int,
+    device_id: int,
+    vendor_code: int,
+    vendor_name: str,
+) -> Exception:
     """The exception for what the C core reported."""
     hint = _registry.install_hint(device_type) if KINDS.get(kind) is BackendUnavailable else ""
     error = KINDS.get(kind, Error)(f"{message}; {hint}" if hint else message)
@@ -25,7 +42,7 @@ def _from_core(kind, code, message, node, buffer, device_type, device_id, vendor
     return error
 
 
-def _load_backend(type_id):
+def _load_backend(type_id: int) -> None:
     """For the core, which met a device type that nobody serves yet."""
     _registry.need_backend(type_id)
 

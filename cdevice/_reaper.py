@@ -1,33 +1,42 @@
 """The thread that drops Python owners whose arrays were released by threads without the GIL."""
 
+from __future__ import annotations
+
 import _thread
 import atexit
 import os
 
 from ._ext import _native, lib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import threading
+
 
 class _Reaper:
     """One daemon thread, started by the first Python object that becomes the owner of memory."""
 
-    def __init__(self):
-        self.thread = None
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.thread: threading.Thread | None = None
         self.lock = _thread.allocate_lock()
 
-    def start(self):
+    def start(self) -> None:
         with self.lock:
             if self.thread is None:
-                import threading
+                from threading import Thread
 
-                self.thread = threading.Thread(target=self._run, name="cdevice-release", daemon=True)
-                self.thread.start()
+                self.thread = thread = Thread(target=self._run, name="cdevice-release", daemon=True)
+                thread.start()
 
     @staticmethod
-    def _run():
+    def _run() -> None:
         while lib.cdv_defer_wait():
             _native.drain()
 
-    def stop(self):
+    def stop(self) -> None:
         if self.thread is not None:
             lib.cdv_defer_stop()
             self.thread.join()
@@ -38,7 +47,7 @@ class _Reaper:
 _reaper = _Reaper()
 
 
-def need_reaper():
+def need_reaper() -> None:
     """To be called wherever a Python object becomes the owner of memory."""
     if _reaper.thread is None:
         _reaper.start()
@@ -46,4 +55,4 @@ def need_reaper():
 
 atexit.register(lambda: _reaper.stop())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reaper.__init__)  # the thread did not come along
+    os.register_at_fork(after_in_child=_reaper.forget)  # the thread did not come along

@@ -1,5 +1,7 @@
 """DeviceArray: an Arrow array on some device.  Thin: what C can share is in C."""
 
+from __future__ import annotations
+
 import time
 from operator import index as _index
 
@@ -7,25 +9,46 @@ from ._ext import _native, as_address
 from ._later import Later
 from ._reaper import need_reaper
 
-_batch = Later("cdevice.objects.batch")
-_buffer = Later("cdevice.buffer")
-_pickling = Later("cdevice.pickling")
-_device = Later("cdevice._devices.device")
-_registry = Later("cdevice._devices.registry")
-_values = Later("cdevice.objects.values")
-_numpy = Later("cdevice.interop.numpy")
-_pyopencl = Later("cdevice.interop.pyopencl")
-_cupy = Later("cdevice.interop.cupy")
-_cuda = Later("cdevice.interop.cuda")
-_dlpack = Later("cdevice.interop.dlpack")
-_show = Later("cdevice.objects.show")
-_events = Later("cdevice.objects.events")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from builtins import slice as Slice
+    from collections.abc import Iterator
+    from typing import Any, SupportsIndex
+
+    from . import buffer as _buffer
+    from . import pickling as _pickling
+    from ._devices import device as _device
+    from ._devices import registry as _registry
+    from ._types import Address, Buffer, Capsule, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from .interop import cuda as _cuda
+    from .interop import cupy as _cupy
+    from .interop import dlpack as _dlpack
+    from .interop import numpy as _numpy
+    from .interop import pyopencl as _pyopencl
+    from .objects import batch as _batch
+    from .objects import events as _events
+    from .objects import show as _show
+    from .objects import values as _values
+else:
+    _batch = Later("cdevice.objects.batch")
+    _buffer = Later("cdevice.buffer")
+    _pickling = Later("cdevice.pickling")
+    _device = Later("cdevice._devices.device")
+    _registry = Later("cdevice._devices.registry")
+    _values = Later("cdevice.objects.values")
+    _numpy = Later("cdevice.interop.numpy")
+    _pyopencl = Later("cdevice.interop.pyopencl")
+    _cupy = Later("cdevice.interop.cupy")
+    _cuda = Later("cdevice.interop.cuda")
+    _dlpack = Later("cdevice.interop.dlpack")
+    _show = Later("cdevice.objects.show")
+    _events = Later("cdevice.objects.events")
 
 
 _SLICE = 0.02  # seconds between two looks at pending signals
 
 
-def _wait_host(array, timeout):
+def _wait_host(array: DeviceArray, timeout: float | None) -> None:
     if timeout is None:
         while not array._wait_for(_SLICE):
             pass  # Ctrl-C is raised here
@@ -48,49 +71,49 @@ class DeviceArray(_native.Array):
 
     # ---- what it is ----
     @property
-    def schema(self):
+    def schema(self) -> Schema:
         """The :class:`Schema`: type, name, metadata."""
         return self._schema
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The type in words."""
         return self._schema.type
 
     @property
-    def event(self):
+    def event(self) -> Any:
         """What the data waits for, as an object that ``event=`` of :func:`cdevice.from_buffers` and the vendor's calls
         take: a pyopencl.Event, or on other devices the event's handle (cudaEvent_t, hipEvent_t) as an int that keeps
         this array.  None where the data was safe from the beginning."""
         return _events.event_of(self)
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The :class:`Device` the buffers live on."""
         return _device.Device(self.device_type_id, self.device_id)
 
     @property
-    def device_type(self):
+    def device_type(self) -> DeviceType | int:
         """The :class:`DeviceType`, or an int for a type without a name there."""
         return self.device.type
 
     @property
-    def buffers(self):
+    def buffers(self) -> list[Buffer]:
         """The :class:`Buffer` objects in the order of the Arrow struct; a missing one has address 0."""
         return [_buffer.Buffer(self, i) for i in range(self._n_buffers)]
 
     @property
-    def children(self):
+    def children(self) -> list[DeviceArray]:
         """The arrays below.  Children that have a row for each of the parent's (struct, sparse union, fixed-size list)
         are cut to its slice; others are whole."""
         return [self._child(i) for i in range(self._n_children)]
 
     @property
-    def dictionary(self):
+    def dictionary(self) -> DeviceArray | None:
         """The values of a dictionary array, or None."""
         return None if self._schema.dictionary is None else self._child(-1)
 
-    def field(self, key):
+    def field(self, key: str | int) -> DeviceArray:
         """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
         if isinstance(key, str):
             return self._child(self._schema._index(key))
@@ -99,15 +122,15 @@ class DeviceArray(_native.Array):
             raise IndexError(f"no child {key} of {n}")
         return self._child(key % n)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.length
 
     # ---- rows ----
-    def slice(self, offset=0, length=None):
+    def slice(self, offset: int = 0, length: int | None = None) -> DeviceArray:
         """Rows [offset, offset + length) without a copy; length None: to the end.  Raises ArgumentError outside."""
         return self._slice(offset, self.length - offset if length is None else length)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: SupportsIndex | str | Slice) -> Any:
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
@@ -121,11 +144,11 @@ class DeviceArray(_native.Array):
             raise IndexError(f"row {index} of {n}")
         return self._slice(index % n, 1).to_pylist()[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for start in range(0, self.length, 4096):
             yield from self._slice(start, min(4096, self.length - start)).to_pylist()
 
-    def to_pylist(self):
+    def to_pylist(self) -> list[Any]:
         """The rows as Python objects, null as None; types as pyarrow's ``to_pylist``.
 
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
@@ -135,7 +158,7 @@ class DeviceArray(_native.Array):
         rows._readable("to_pylist()")
         return _values.rows(rows)
 
-    def to_numpy(self):
+    def to_numpy(self) -> Any:
         """A numpy array: a read-only view for fixed-width types without nulls, fixed-size lists of them having more
         dimensions; else an object array of one dimension.
 
@@ -143,14 +166,14 @@ class DeviceArray(_native.Array):
         """
         return _numpy.to_numpy(self)
 
-    def to_pyopencl(self, queue=None):
+    def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
 
         ``queue``: its later work waits for the data on the device; None: the host waits.  Raises CannotExport.
         """
         return _pyopencl.to_pyopencl(self, queue)
 
-    def to_cupy(self, stream=None):
+    def to_cupy(self, stream: StreamLike = None) -> Any:
         """A cupy array on the same memory, which keeps this array; for fixed-width types without nulls, and fixed-size
         lists of them, on a CUDA, CUDA_MANAGED or, where cupy is built for it, ROCm device.
 
@@ -159,7 +182,7 @@ class DeviceArray(_native.Array):
         """
         return _cupy.to_cupy(self, stream)
 
-    def to_hip(self, stream=None):
+    def to_hip(self, stream: StreamLike = None) -> Any:
         """A hip-python DeviceArray on the same memory, for fixed-width types without nulls on ROCm.
 
         ``stream``: its later work waits for the data; None: the host waits.  hip-python's objects own nothing: this
@@ -168,7 +191,7 @@ class DeviceArray(_native.Array):
         return _cupy.to_hip(self, stream)
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3, for CUDA and CUDA_MANAGED arrays of fixed width without nulls, and fixed-size lists of them;
         others have no such attribute.
 
@@ -177,11 +200,18 @@ class DeviceArray(_native.Array):
         """
         return _cuda.export_interface(self)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         """(DLPack device type, number): the ArrowDeviceType; number 0 for memory that the CPU can read."""
         return _dlpack.device_of(self)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self,
+        *,
+        stream: StreamLike = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Capsule:
         """The DLPack protocol, for fixed-width numbers without nulls, fixed-size lists of them having more dimensions;
         without a copy unless asked for one.
 
@@ -191,7 +221,7 @@ class DeviceArray(_native.Array):
         """
         return _dlpack.export(self, stream, max_version, dl_device, copy)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         import numpy
 
         out = self.to_numpy()
@@ -200,7 +230,7 @@ class DeviceArray(_native.Array):
         out = out if dtype is None else out.astype(dtype, copy=False)
         return numpy.array(out) if copy else out
 
-    def to_batch(self):
+    def to_batch(self) -> DeviceArray:
         """This struct array as a record batch: without nulls at its top, they are pushed into its fields.
 
         Nothing is copied but the fields' bitmaps; an array without nulls is returned as it is.  Consumers of batches
@@ -211,26 +241,26 @@ class DeviceArray(_native.Array):
         return _batch.to_batch(self)
 
     # ---- checks and comparison ----
-    def validate(self, level="structure"):
+    def validate(self, level: Validate = "structure") -> None:
         """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends,
         views, dictionary indices, UTF-8, null counts; waits for the event), on a device the sizes of its buffers as
         far as its
         backend knows them.  Raises InvalidArray with node and buffer."""
         self._validate(level)
 
-    def equals(self, other, *, nans_equal=False):
+    def equals(self, other: object, *, nans_equal: bool = False) -> bool:
         """Same type (names of the top, metadata aside) and same values.  Both must be readable by the CPU."""
         return self._equal(other, nans_equal)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeviceArray):
             return NotImplemented
         return self._equal(other, False)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     # ---- events ----
-    def synchronize(self, timeout=None):
+    def synchronize(self, timeout: float | None = None) -> None:
         """Waits on the host until the data may be read.  Ctrl-C interrupts.
 
         ``timeout``: seconds; TimeoutError after it.  Raises DeviceError when the work before the event failed.
@@ -238,19 +268,19 @@ class DeviceArray(_native.Array):
         if not self.ready:
             _wait_host(self, timeout)
 
-    def wait(self, stream):
+    def wait(self, stream: StreamLike) -> None:
         """Makes ``stream`` (of this array's device) wait for the data; the host does not wait where the device can."""
         kind = self.device_type_id
         self._wait_stream(kind, _registry.stream_handle(kind, stream))
 
-    def record_use(self, stream):
+    def record_use(self, stream: StreamLike) -> None:
         """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
         even when the array is released before.  Needed only for streams that its producer cannot know."""
         need_reaper()
         self._record_use(_registry.stream_handle(self.device_type_id, stream))
 
     # ---- moving ----
-    def to(self, device, *, stream=None, copy=None):
+    def to(self, device: DeviceLike, *, stream: StreamLike = None, copy: bool | None = None) -> DeviceArray:
         """The rows on another device: a new array, or one that shares this memory when it is there already.
 
         ``device``: see :func:`cdevice.device`.  ``stream``: of the target, or of the source when the target is the CPU;
@@ -275,26 +305,26 @@ class DeviceArray(_native.Array):
         return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
 
     # ---- C ----
-    def export_to_c(self, array, schema=None):
+    def export_to_c(self, array: Address, schema: Address | None = None) -> None:
         """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
         pointer), writing over what is there; their ``release`` is then the holder's to call."""
         self._export_structs(as_address(array), 0 if schema is None else as_address(schema))
 
     # ---- life ----
-    def __enter__(self):
+    def __enter__(self) -> DeviceArray:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.release()
 
-    def __copy__(self):
+    def __copy__(self) -> DeviceArray:
         return self._slice(0, self.length)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: object) -> DeviceArray:
         return self._slice(0, self.length)  # immutable
 
-    def __reduce_ex__(self, protocol):
-        return _pickling.reduce(self, protocol)
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return _pickling.reduce(self, _index(protocol))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return _show.describe(self)

@@ -1,7 +1,15 @@
 """The base class of backends written in Python."""
 
+from __future__ import annotations
+
 import collections
 import enum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .device_types import DeviceInfo
 
 
 class Capability(enum.IntFlag):
@@ -52,7 +60,7 @@ class Backend:
     install_hint = ""
     """What to install, one sentence; ends the message of BackendUnavailable."""
 
-    def __cdevice_backend__(self):
+    def __cdevice_backend__(self) -> Any:
         from ._ext import _native
 
         table = self.__dict__.get("_table")  # one for the life of the object, however often it is registered
@@ -60,89 +68,89 @@ class Backend:
             table = self._table = _native.make_backend(self)
         return table
 
-    def start(self):
+    def start(self) -> None:
         """Loads the runtime; called once, on first use.  Raises BackendUnavailable where there is nothing to serve."""
 
-    def device_count(self):
+    def device_count(self) -> int:
         """How many devices there are."""
         raise NotImplementedError("device_count")
 
-    def device_info(self, device_id):
+    def device_info(self, device_id: int) -> DeviceInfo:
         """A :class:`cdevice.DeviceInfo`; ``alignment`` in bytes holds for allocations and for views into them."""
         from .device_types import DeviceInfo
 
         return DeviceInfo(f"{self.name} {device_id}", "", 64, -1, -1)
 
-    def alloc(self, nbytes, *, device_id, stream=0):
+    def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
         """Memory of ``nbytes`` > 0: an address or handle (int), or an object with that as ``data``; it is what
         :meth:`free` gets."""
         raise NotImplementedError("alloc")
 
-    def free(self, block):
+    def free(self, block: Any) -> None:
         """Gives back what :meth:`alloc` or :meth:`view` returned.  Never called from inside a release callback of a
         thread without the GIL: it runs on a thread of the package then."""
         raise NotImplementedError("free")
 
-    def view(self, block, offset, nbytes):
+    def view(self, block: Any, offset: int, nbytes: int) -> Any:
         """A part of a block where addresses cannot be added to; keeps the block's memory alive.  ``block`` is an int,
         the handle, where :func:`cdevice.set_allocator` brought the memory."""
         raise NotImplementedError("view")
 
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         """Does or enqueues a list of :class:`Copy`.  Without EVENTS all are done on return; with EVENTS host memory
         stays valid until the stream has passed them."""
         raise NotImplementedError("copy")
 
-    def event_record(self, *, device_id, stream=0):
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         """Records an event after the work enqueued on ``stream``: the address for ``sync_event`` (int), an object with
         that as ``sync_event``, or None where the work is done already."""
         raise NotImplementedError("event_record")
 
-    def event_done(self, event, *, device_id):
+    def event_done(self, event: int, *, device_id: int) -> bool:
         """Has the device passed the event at this address?  Raises DeviceError when its work has failed, so that
         nothing of it will run any more; any other exception says that it could not be asked now: it is asked again."""
         raise NotImplementedError("event_done")
 
-    def event_wait(self, event, *, device_id, stream=None):
+    def event_wait(self, event: int, *, device_id: int, stream: int | None = None) -> None:
         """stream None: blocks until the event has passed; else later work on the stream waits for it."""
         raise NotImplementedError("event_wait")
 
-    def event_destroy(self, event):
+    def event_destroy(self, event: Any) -> None:
         """Gives back what :meth:`event_record` returned; legal while pending."""
 
-    def current_stream(self, device_id):
+    def current_stream(self, device_id: int) -> int:
         """The stream to use when the caller names none."""
         return 0
 
-    def stream_wait(self, *, device_id, stream=0):
+    def stream_wait(self, *, device_id: int, stream: int = 0) -> None:
         """Blocks until the stream is empty."""
 
-    def as_stream(self, obj):
+    def as_stream(self, obj: Any) -> int | None:
         """The raw handle (int) of another library's stream object, or None if it is none of this device.  Default: an
         int is the handle itself."""
         return obj if isinstance(obj, int) and not isinstance(obj, bool) else None
 
     # what the C side calls: positional, plain values
-    def _alloc(self, nbytes, device_id, stream):
+    def _alloc(self, nbytes: int, device_id: int, stream: int) -> Any:
         return self.alloc(nbytes, device_id=device_id, stream=stream)
 
-    def _view(self, block, offset, nbytes):
+    def _view(self, block: Any, offset: int, nbytes: int) -> Any:
         return self.view(block, offset, nbytes)
 
-    def _copy(self, kind, copies, stream):
+    def _copy(self, kind: int, copies: list[Any], stream: int) -> None:
         self.copy(CopyKind(kind), [Copy(*c) for c in copies], stream=stream)
 
-    def _event_record(self, device_id, stream):
+    def _event_record(self, device_id: int, stream: int) -> Any:
         return self.event_record(device_id=device_id, stream=stream)
 
-    def _event_done(self, event, device_id):
+    def _event_done(self, event: int, device_id: int) -> bool:
         return self.event_done(event, device_id=device_id)
 
-    def _event_wait(self, event, device_id, stream):
+    def _event_wait(self, event: int, device_id: int, stream: int | None) -> None:
         self.event_wait(event, device_id=device_id, stream=stream)
 
-    def _current_stream(self, device_id):
+    def _current_stream(self, device_id: int) -> int:
         return self.current_stream(device_id)
 
-    def _stream_wait(self, device_id, stream):
+    def _stream_wait(self, device_id: int, stream: int) -> None:
         self.stream_wait(device_id=device_id, stream=stream)

@@ -1,9 +1,18 @@
 """One buffer of an array."""
 
+from __future__ import annotations
+
 from ._later import Later
 from .objects.views import BufferBase, view
 
-_pyopencl = Later("cdevice.interop.pyopencl")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._types import StreamLike
+    from .interop import pyopencl as _pyopencl
+else:
+    _pyopencl = Later("cdevice.interop.pyopencl")
 
 
 class Buffer(BufferBase):
@@ -12,22 +21,22 @@ class Buffer(BufferBase):
 
     __slots__ = ()
 
-    def memoryview(self):
+    def memoryview(self) -> memoryview:
         """The bytes, without a copy, read-only.  Waits for the event; raises CannotExport where the CPU cannot read."""
         self._owner._readable("reading a buffer")
         return view(self._owner, self._index)
 
-    def to_pyopencl(self, queue=None):
+    def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.Buffer on the same memory; later work of ``queue`` waits for it, None: the host waits."""
         return _pyopencl.buffer_to_pyopencl(self._owner, self._index, queue)
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> dict[str, Any]:
         self._owner._readable("reading a buffer")
         return {"version": 3, "shape": (self.size,), "typestr": "|u1", "data": (self.address, True)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return max(self.size, 0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cdevice.Buffer {self.size} bytes at {self.address:#x} on {self.device}>"

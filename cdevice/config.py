@@ -1,16 +1,18 @@
 """Where the headers, the embedding library and its build files are: ``python -m cdevice config``."""
 
+from __future__ import annotations
+
 import os
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def get_include():
+def get_include() -> str:
     """Directory to put on a C compiler's include path for ``#include <cdevice/backend.h>``."""
     return os.path.join(_HERE, "include")
 
 
-def get_library_dir():
+def get_library_dir() -> str:
     """Directory of ``libcdevice.so``, for C programs (``cdevice/cdevice.h``).  Raises FileNotFoundError where this
     installation has none: built with CDEVICE_EMBED=0, or for a Python without a shared libpython."""
     directory = os.path.join(_HERE, "lib")

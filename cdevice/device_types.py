@@ -1,5 +1,7 @@
 """Device types, and what devices say of themselves.  A file of its own because enum is half of the package's import."""
 
+from __future__ import annotations
+
 import collections
 import enum
 

@@ -5,17 +5,19 @@ Attributes of every :class:`Error`: ``code`` (errno), ``device`` ("cuda:0" or No
 None), ``hint`` (what to do, or "").
 """
 
+from __future__ import annotations
+
 
 class Error(Exception):
     """Base of everything this package raises on its own account."""
 
-    code = 0
-    device = None
-    vendor_code = 0
-    vendor_name = ""
-    node = ""
-    buffer = None
-    hint = ""
+    code: int = 0
+    device: str | None = None
+    vendor_code: int = 0
+    vendor_name: str = ""
+    node: str = ""
+    buffer: int | None = None
+    hint: str = ""
 
 
 class BackendUnavailable(Error, RuntimeError):

@@ -4,14 +4,23 @@ The data is that of the rows alone.  Memory off the CPU travels through the CPU 
 or, inside ``with pickling.arriving_on("cpu")``, on another.
 """
 
+from __future__ import annotations
+
 import contextlib
 import contextvars
 import pickle
 
 from .objects.views import view
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-def reduce(a, protocol):
+    from ._types import DeviceArray, DeviceLike, Schema
+
+
+def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
     home = str(a.device)
     cpu = a.to("cpu", copy=True)  # the rows alone, children aligned with their parents
     if protocol >= 5:
@@ -21,7 +30,7 @@ def reduce(a, protocol):
     return _load, (cpu.schema, parts, home)
 
 
-def _whole(a, put):
+def _whole(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Any, ...]:
     """The parts of an array whose children are not cut (fresh from a copy)."""
     buffers = []
     for i in range(a._n_buffers):
@@ -31,11 +40,11 @@ def _whole(a, put):
     return a.length, a.offset, a.null_count, buffers, children, dictionary
 
 
-_elsewhere = contextvars.ContextVar("cdevice.pickling", default=None)
+_elsewhere: contextvars.ContextVar[str | None] = contextvars.ContextVar("cdevice.pickling", default=None)
 
 
 @contextlib.contextmanager
-def arriving_on(device):
+def arriving_on(device: DeviceLike) -> Iterator[None]:
     """Arrays that are unpickled in this context come to ``device``, wherever they were: for data of a device that is
     not here."""
     before = _elsewhere.set(str(device))
@@ -45,7 +54,7 @@ def arriving_on(device):
         _elsewhere.reset(before)
 
 
-def _load(schema, parts, home):
+def _load(schema: Schema, parts: Any, home: str) -> DeviceArray:
     out = _build(schema, parts)
     target = _elsewhere.get() or home
     if target == "cpu":
@@ -63,7 +72,7 @@ def _load(schema, parts, home):
     return out.to(there)
 
 
-def _build(schema, parts):
+def _build(schema: Schema, parts: Any) -> DeviceArray:
     from .objects.buffers import from_buffers
 
     length, offset, null_count, buffers, children, dictionary = parts
@@ -74,5 +83,5 @@ def _build(schema, parts):
         offset=offset,
         null_count=null_count,
         children=[_build(s, p) for s, p in zip(schema.children, children)],
-        dictionary=None if dictionary is None else _build(schema.dictionary, dictionary),
+        dictionary=None if schema.dictionary is None else _build(schema.dictionary, dictionary),
     )

@@ -1,8 +1,18 @@
 """Types and fields: what an ArrowSchema says, and short ways to write one down."""
 
+from __future__ import annotations
+
 import struct
+from operator import index
 
 from ._ext import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, SupportsIndex
+
+    from ._types import Metadata
 
 NULLABLE = 2
 DICTIONARY_ORDERED = 1
@@ -62,7 +72,7 @@ UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 UNIT_LETTERS = {v: k for k, v in UNITS.items()}
 
 
-def _decode_metadata(raw):
+def _decode_metadata(raw: Any) -> dict[bytes, bytes] | None:
     if raw is None:
         return None
     out, at = {}, 4
@@ -76,7 +86,7 @@ def _decode_metadata(raw):
     return out
 
 
-def _encode_metadata(metadata):
+def _encode_metadata(metadata: Metadata | None) -> bytes | None:
     """As ArrowSchema.metadata; a block of bytes is taken as it is, and checked where it is read."""
     if metadata is None or isinstance(metadata, bytes):
         return metadata
@@ -103,7 +113,16 @@ class Schema(_native.SchemaBase):
     __slots__ = ("__weakref__",)
 
     @staticmethod
-    def make(format, name="", *, children=(), dictionary=None, nullable=True, metadata=None, flags=None):
+    def make(
+        format: str,
+        name: str = "",
+        *,
+        children: Iterable[Schema] = (),
+        dictionary: Schema | None = None,
+        nullable: bool = True,
+        metadata: Metadata | None = None,
+        flags: int | None = None,
+    ) -> Schema:
         """A schema node from its parts.
 
         ``format``: of the Arrow C data interface ("l", "+s", "tsu:UTC"); ``children``: Schemas; ``dictionary``: Schema
@@ -115,31 +134,31 @@ class Schema(_native.SchemaBase):
         return _native.make_schema(format, name, _encode_metadata(metadata), flags, tuple(children), dictionary)
 
     @property
-    def children(self):
+    def children(self) -> list[Schema]:
         """The fields below, as Schemas."""
         return [self._child(i) for i in range(self._n_children)]
 
     @property
-    def dictionary(self):
+    def dictionary(self) -> Schema | None:
         """The Schema of a dictionary's values, or None."""
         return self._child(-1)
 
     @property
-    def nullable(self):
+    def nullable(self) -> bool:
         """May its values be null?"""
         return bool(self.flags & NULLABLE)
 
     @property
-    def metadata(self):
+    def metadata(self) -> dict[bytes, bytes] | None:
         """Mapping of bytes to bytes, or None."""
         return _decode_metadata(self._metadata)
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The type in words, such as "list<item: int32>"."""
         return _words(self)
 
-    def with_name(self, name):
+    def with_name(self, name: str) -> Schema:
         """The same field under another name."""
         return Schema.make(
             self.format,
@@ -150,47 +169,48 @@ class Schema(_native.SchemaBase):
             metadata=self._metadata,
         )
 
-    def equals(self, other, check_metadata=False):
+    def equals(self, other: object, check_metadata: bool = False) -> bool:
         """Same types, field names and nullability; the top-level name counts not."""
         return self._equal(other, check_metadata, False)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
         return self._equal(other, True, True)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._n_children
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Schema]:
         return iter(self.children)
 
-    def __getitem__(self, key):
-        if isinstance(key, str):
-            key = self._index(key)
-        if key < 0:
-            key += self._n_children
-        if key < 0:
+    def __getitem__(self, key: str | SupportsIndex) -> Schema:
+        number = self._index(key) if isinstance(key, str) else index(key)
+        if number < 0:
+            number += self._n_children
+        if number < 0:
             raise IndexError("no such field")
-        return self._child(key)
+        return self._child(number)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}: {self.type}" if self.name else self.type
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cdevice.Schema {self}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.format, self.name, self._metadata, self.flags, self.children, self.dictionary)
 
 
-def _rebuild(format, name, metadata, flags, children, dictionary):
+def _rebuild(
+    format: str, name: str, metadata: bytes | None, flags: int, children: Iterable[Schema], dictionary: Schema | None
+) -> Schema:
     return Schema.make(format, name, children=children, dictionary=dictionary, flags=flags, metadata=metadata)
 
 
-def _words(s):
+def _words(s: Schema) -> str:
     f = s.format
     if s.dictionary is not None:
         ordered = int(bool(s.flags & DICTIONARY_ORDERED))
@@ -224,7 +244,7 @@ def _words(s):
     return f"{word}<{inner}>"
 
 
-def _parse(text, name=""):
+def _parse(text: str, name: str = "") -> Schema:
     word = text.strip()
     if word in _WORDS:
         return Schema.make(_WORDS[word], name)
@@ -250,7 +270,7 @@ def _parse(text, name=""):
 _LISTS = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}
 
 
-def _parse_nested(word, name):
+def _parse_nested(word: str, name: str) -> Schema:
     head, _, rest = word.partition("<")
     inner, _, size = rest.rpartition(">")
     parts = _split(inner)
@@ -281,7 +301,7 @@ def _parse_nested(word, name):
     return Schema.make(word, name)  # an error that says so
 
 
-def _split(text):
+def _split(text: str) -> list[str]:
     """The parts between the commas that are in no bracket."""
     out, depth, start = [], 0, 0
     for i, c in enumerate(text):
@@ -293,7 +313,7 @@ def _split(text):
     return out + [last] if last or out else []
 
 
-def _parse_field(text, default):
+def _parse_field(text: str, default: str) -> Schema:
     """ "name: type", the name being optional, and perhaps "not null" behind it."""
     nullable = not text.endswith(" not null")
     text = text.removesuffix(" not null")
@@ -307,7 +327,7 @@ def _parse_field(text, default):
     return Schema.make(out.format, out.name, children=out.children, dictionary=out.dictionary, flags=flags)
 
 
-def asschema(obj, name=None):
+def asschema(obj: Any, name: str | None = None) -> Schema:
     """The :class:`Schema` for a type.
 
     Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an

@@ -1,5 +1,7 @@
 """Streams of device arrays: the Arrow C device stream interface in Python."""
 
+from __future__ import annotations
+
 from itertools import chain
 
 from ._ext import _native, as_address, check, ffi, lib
@@ -9,9 +11,18 @@ from .errors import ArgumentError, Error
 from .interop.asarray import asarray
 from .schema import asschema
 
-_device = Later("cdevice._devices.device")
-_frames = Later("cdevice.interop.frames")
-_registry = Later("cdevice._devices.registry")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._devices import device as _device
+    from ._devices import registry as _registry
+    from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, SchemaLike, StreamLike, Validate
+    from .interop import frames as _frames
+else:
+    _device = Later("cdevice._devices.device")
+    _frames = Later("cdevice.interop.frames")
+    _registry = Later("cdevice._devices.registry")
 
 
 class DeviceArrayStream(_native.Stream):
@@ -27,16 +38,16 @@ class DeviceArrayStream(_native.Stream):
     __slots__ = ("__weakref__",)
 
     @property
-    def schema(self):
+    def schema(self) -> Schema:
         """The :class:`Schema` of every array."""
         return self._schema
 
     @property
-    def device_type(self):
+    def device_type(self) -> DeviceType | int:
         """The :class:`DeviceType` of every array, or an int for a type without a name there."""
         return _device.Device(self.device_type_id).type
 
-    def to(self, device, *, stream=None, prefetch=2):
+    def to(self, device: DeviceLike, *, stream: StreamLike = None, prefetch: int = 2) -> DeviceArrayStream:
         """The same arrays on another device: a new stream; this one is used up.
 
         ``prefetch``: so many arrays are copied before they are asked for, in a thread of their own, or, where the
@@ -52,23 +63,23 @@ class DeviceArrayStream(_native.Stream):
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
         return self._copied(target.type_id, target.id, *queue, prefetch)
 
-    def iterate(self, stream=None):
+    def iterate(self, stream: StreamLike = None) -> DeviceArrayStream:
         """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host
         does not wait where the device can.  None: nothing waits, arrays carry their events."""
         self._order(None if stream is None else _registry.stream_handle(self.device_type_id, stream))
         return self
 
-    def export_to_c(self, address):
+    def export_to_c(self, address: Address) -> None:
         """Moves this stream into the ArrowDeviceArrayStream at ``address`` (int or cffi pointer), writing over it."""
         self._export_struct(as_address(address), False)
 
-    def __enter__(self):
+    def __enter__(self) -> DeviceArrayStream:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.closed:
             return "<cdevice.DeviceArrayStream closed>"
         try:
@@ -80,7 +91,7 @@ class DeviceArrayStream(_native.Stream):
 _native.set_stream_class(DeviceArrayStream, Error)
 
 
-def import_stream_from_c(address, *, validate="structure"):
+def import_stream_from_c(address: Address, *, validate: Validate = "structure") -> DeviceArrayStream:
     """A DeviceArrayStream from the address of an ArrowDeviceArrayStream (int or cffi pointer).
 
     Moves out of the struct.  Calls its get_schema; when that fails, the stream is released and StreamError raised.
@@ -88,7 +99,15 @@ def import_stream_from_c(address, *, validate="structure"):
     return _native.import_stream_struct(as_address(address), False, validate)
 
 
-def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate="structure"):
+def asstream(
+    obj: Any,
+    *,
+    schema: SchemaLike | None = None,
+    device: DeviceLike | None = None,
+    stream: StreamLike = None,
+    prefetch: int = 2,
+    validate: Validate = "structure",
+) -> DeviceArrayStream:
     """A :class:`DeviceArrayStream` of ``obj``.
 
     Takes what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__`` (tables and readers of pyarrow, polars,
@@ -111,7 +130,7 @@ def asstream(obj, *, schema=None, device=None, stream=None, prefetch=2, validate
     return out if stream is None else out.iterate(stream)
 
 
-def _from_object(obj, want, validate):
+def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArrayStream:
     if isinstance(obj, DeviceArrayStream):
         _frames.require(obj, want)
         return obj
@@ -121,7 +140,7 @@ def _from_object(obj, want, validate):
             return _frames.stream_of(method, want, validate)
     if hasattr(obj, "__aiter__"):
         if hasattr(obj, "as_stream"):  # a consumer of cdevice.aio
-            out = obj.as_stream()
+            out: DeviceArrayStream = obj.as_stream()
             _frames.require(out, want)
             return out
         raise TypeError("an async iterable becomes a stream through cdevice.aio.produce() and consume()")
@@ -129,11 +148,11 @@ def _from_object(obj, want, validate):
         obj = [obj]
     if isinstance(obj, (list, tuple)):
         if want is None:  # what is an array already needs no call
-            arrays = [x if isinstance(x, _native.Array) else asarray(x, validate=validate) for x in obj]
+            made: list[Any] = [x if isinstance(x, _native.Array) else asarray(x, validate=validate) for x in obj]
         else:
-            arrays = [asarray(x, schema=want, validate=validate) for x in obj]
-        first, schema = _first(arrays, want)
-        return _native.stream_of_arrays(schema, first, arrays)
+            made = [asarray(x, schema=want, validate=validate) for x in obj]
+        first, schema = _first(made, want)
+        return _native.stream_of_arrays(schema, first, made)
     if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
         raise TypeError(
             f"{type(obj).__name__} cannot become a stream: it is no Arrow stream, array, or iterable of arrays"
@@ -145,7 +164,7 @@ def _from_object(obj, want, validate):
     return _native.stream_of_iterator(schema, first, chain(head, arrays))
 
 
-def _first(arrays, want):
+def _first(arrays: list[DeviceArray], want: Schema | None) -> tuple[int, Schema]:
     """(device type, schema) of what begins with these arrays."""
     if arrays:
         return arrays[0].device_type_id, arrays[0].schema if want is None else want

@@ -520,7 +520,7 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     asked = threading.Event()
 
     async def main():
-        return aio._Pull(source(), lambda: asked.set())
+        return aio.Pull(source(), lambda: asked.set())
 
     loop = asyncio.new_event_loop()
     pull = loop.run_until_complete(main())

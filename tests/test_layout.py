@@ -26,7 +26,7 @@ TOP = {
 }  # fmt: skip
 # What tools leave behind; none of it is tracked.
 LEFT_BEHIND = {".git", "build", "dist", "shared", "__pycache__"}
-LEFT_BEHIND_RE = re.compile(r"\.(venv|cache|coverage|pytest_cache|hypothesis|ruff_cache|idea|vscode|tox)|.*\.egg-info$")
+LEFT_BEHIND_RE = re.compile(r"\.(venv|cache|coverage|pytest_cache|hypothesis|ruff_cache|mypy_cache|idea|vscode|tox)|.*\.egg-info$")
 
 
 def sources(folder, *patterns):
@@ -107,7 +107,7 @@ def test_public_headers_stand_alone():
 
 # ---- Python's floors ----
 FLOORS = (
-    ("_ext", "_later", "_reaper", "config", "device_types", "errors", "schema"),
+    ("_async_source", "_ext", "_later", "_loops", "_reaper", "config", "device_types", "errors", "schema"),
     ("_devices", "backend", "backends"),
     ("objects",),
     ("interop",),
@@ -129,7 +129,11 @@ def modules():
 def imports(name, path, known):
     """The modules of the package that a file imports, inside functions and by Later() too."""
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []  # for type checkers alone
+    for node in ast.walk(tree):
         asked = []
         if isinstance(node, ast.Import):
             asked = [a.name for a in node.names]

@@ -1,9 +1,18 @@
 """Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
 
+from __future__ import annotations
+
 from .._ext import _native, ffi, lib
 from .._reaper import need_reaper
 from ..errors import DeviceError
 from .registry import need_backend, type_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .._types import StreamLike, TypeLike
 
 _CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
 
@@ -11,7 +20,7 @@ _CUDA, _CUDA_HOST, _ROCM, _ROCM_HOST, _MANAGED = 2, 3, 10, 11, 13
 class _current:
     """The device as this thread's current one in the vendor's API; needed=False: where that can be done."""
 
-    def __init__(self, type_id, device_id, needed=True):
+    def __init__(self, type_id: int, device_id: int, needed: bool = True) -> None:
         self.device_id, self.saved, self.needed = device_id, ffi.new("void **"), needed
         self.table = lib.cdv_backend_for(type_id)
         found = (
@@ -19,7 +28,7 @@ class _current:
         )
         self.memory = ffi.cast("cdevice_memory *", found)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if not self.memory or not self.memory.enter:
             self.memory = ffi.NULL
             return
@@ -29,7 +38,7 @@ class _current:
             if self.needed:
                 raise DeviceError(ffi.string(err.message).decode())
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if self.memory:
             self.memory.leave(self.table.self, self.device_id, self.saved[0])
 
@@ -37,24 +46,24 @@ class _current:
 class _Stream:
     """A raw handle in the forms in which other libraries take streams."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: int) -> None:
         self.handle = self.ptr = handle
 
-    def __cuda_stream__(self):
+    def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self.handle
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self.handle
 
 
 class _Block:
     """What one allocation keeps: the address or handle, and what gives it back."""
 
-    def __init__(self, data, kept, device_id, nbytes, stream=None):
+    def __init__(self, data: Any, kept: Any, device_id: int, nbytes: int, stream: StreamLike = None) -> None:
         self.data, self.kept, self.device_id, self.nbytes, self.stream = data, kept, device_id, nbytes, stream
 
 
-def address_of(obj):
+def address_of(obj: Any) -> int:
     """The address or handle behind another library's memory object: cupy's, RMM's, hip-python's, pyopencl's, numba's.
 
     Raises TypeError for an object that shows none, ValueError for a number that no memory begins at.
@@ -62,7 +71,7 @@ def address_of(obj):
     return _plausible(_number_of(obj))
 
 
-def _number_of(obj):
+def _number_of(obj: Any) -> int:
     if type(obj) is bool:
         raise TypeError(f"{obj} is no address")
     if isinstance(obj, int):
@@ -76,7 +85,7 @@ def _number_of(obj):
     raise TypeError(f"{type(obj).__name__} is no memory of a device: pass an address, a handle or an object with one")
 
 
-def _plausible(address):
+def _plausible(address: int) -> int:
     """An address or handle that may be one: 0 is left to who asks, who says so."""
     if address and not 4096 <= address < 1 << 57:
         raise ValueError(f"{address:#x} is no address: memory and handles lie from 0x1000 to 2**57")
@@ -88,7 +97,7 @@ def _plausible(address):
 class _Resource:
     """An object with ``allocate`` and ``deallocate``; both get the stream where they have such a parameter."""
 
-    def __init__(self, type_id, resource):
+    def __init__(self, type_id: int, resource: Any) -> None:
         import inspect
 
         self.type_id, self.resource = type_id, resource
@@ -98,7 +107,7 @@ class _Resource:
         except (TypeError, ValueError):  # compiled, without a signature
             self.takes_stream = type(resource).__module__.split(".")[0] == "rmm"
 
-    def _stream(self, handle):
+    def _stream(self, handle: int) -> Any:
         """None: the resource's default."""
         if not handle or not self.takes_stream:
             return {}
@@ -109,13 +118,13 @@ class _Resource:
             stream = Stream(stream)
         return {"stream": stream}
 
-    def _alloc(self, nbytes, device_id, stream):
+    def _alloc(self, nbytes: int, device_id: int, stream: int) -> _Block:
         more = self._stream(stream)
         with _current(self.type_id, device_id):
             result = self.resource.allocate(nbytes, **more)
         return _Block(address_of(result), result, device_id, nbytes, more)
 
-    def free(self, block):
+    def free(self, block: _Block) -> None:
         with _current(self.type_id, block.device_id, needed=False):  # it must go back, come what may
             self.resource.deallocate(block.data, block.nbytes, **block.stream)
 
@@ -123,15 +132,15 @@ class _Resource:
 class _Owning:
     """A callable, or an object with ``allocate`` alone, whose results give their memory back when they are dropped."""
 
-    def __init__(self, type_id, allocate, name):
+    def __init__(self, type_id: int, allocate: Callable[[int], Any], name: str) -> None:
         self.type_id, self.allocate, self.name = type_id, allocate, name
 
-    def _alloc(self, nbytes, device_id, stream):
+    def _alloc(self, nbytes: int, device_id: int, stream: int) -> _Block:
         with _current(self.type_id, device_id):
             result = self.allocate(nbytes)
         return _Block(address_of(result), result, device_id, nbytes)
 
-    def free(self, block):
+    def free(self, block: _Block) -> None:
         with _current(self.type_id, block.device_id, needed=False):
             block.kept = None
 
@@ -139,7 +148,7 @@ class _Owning:
 class _Cupy(_Owning):
     """cupy's current allocator of this kind of memory, asked at each allocation, on the stream of the copy."""
 
-    def __init__(self, type_id):
+    def __init__(self, type_id: int) -> None:
         import cupy
 
         if cupy.cuda.runtime.is_hip != (type_id in (_ROCM, _ROCM_HOST)):
@@ -153,7 +162,7 @@ class _Cupy(_Owning):
             allocate = cupy.cuda.alloc
         super().__init__(type_id, allocate, "cupy")
 
-    def _stream(self, handle, device_id):
+    def _stream(self, handle: int, device_id: int) -> Any:
         stream = self.cuda.Stream
         if not handle:
             return stream.null
@@ -163,12 +172,12 @@ class _Cupy(_Owning):
             return stream.from_external(_Stream(handle))
         return self.cuda.ExternalStream(handle, device_id)
 
-    def _alloc(self, nbytes, device_id, stream):
+    def _alloc(self, nbytes: int, device_id: int, stream: int) -> _Block:
         with self.cuda.Device(device_id), self._stream(stream, device_id):
             result = self.allocate(nbytes)
         return _Block(_plausible(int(result.ptr)), result, device_id, nbytes)
 
-    def free(self, block):
+    def free(self, block: _Block) -> None:
         with self.cuda.Device(block.device_id):
             block.kept = None
 
@@ -178,29 +187,32 @@ class _Torch:
 
     name = "torch"
 
-    def __init__(self, type_id):
+    def __init__(self, type_id: int) -> None:
         import torch
 
         if not (torch.version.hip if type_id == _ROCM else torch.version.cuda):
             raise ValueError(f"this torch is not built for {'ROCm' if type_id == _ROCM else 'CUDA'}")
         self.cuda = torch.cuda
 
-    def _alloc(self, nbytes, device_id, stream):
+    def _alloc(self, nbytes: int, device_id: int, stream: int) -> _Block:
         try:
             address = self.cuda.caching_allocator_alloc(nbytes, device_id, stream)
         except self.cuda.OutOfMemoryError as e:  # a RuntimeError
             raise MemoryError(str(e)) from e
         return _Block(address_of(address), None, device_id, nbytes)
 
-    def free(self, block):
+    def free(self, block: _Block) -> None:
         self.cuda.caching_allocator_delete(block.data)
 
 
 # who allocates by name, and what memory
-_NAMED = {"cupy": (_Cupy, (_CUDA, _CUDA_HOST, _MANAGED, _ROCM, _ROCM_HOST)), "torch": (_Torch, (_CUDA, _ROCM))}
+_NAMED: dict[str, tuple[Callable[[int], Any], tuple[int, ...]]] = {
+    "cupy": (_Cupy, (_CUDA, _CUDA_HOST, _MANAGED, _ROCM, _ROCM_HOST)),
+    "torch": (_Torch, (_CUDA, _ROCM)),
+}
 
 
-def set_allocator(type, allocator):
+def set_allocator(type: TypeLike, allocator: Any) -> None:
     """Copies to devices of this type take their memory from ``allocator`` from now on.
 
     ``type``: a DeviceType, an int or a name.  ``allocator``: None, the backend's own pool again; ``"cupy"``, cupy's
@@ -221,13 +233,13 @@ def set_allocator(type, allocator):
     type_id = type_number(type)
     need_backend(type_id)
     if allocator is None:
-        adapter = None
+        adapter: Any = None
     elif isinstance(allocator, str):
-        adapter, types = _NAMED.get(allocator, (None, ()))
-        if type_id not in types:
+        made, types = _NAMED.get(allocator, (None, ()))
+        if made is None or type_id not in types:
             known = ", ".join(f'"{name}"' for name, (_, types) in _NAMED.items() if type_id in types)
             raise ValueError(f"no allocator of this memory is called {allocator!r}; known: {known or 'none'}")
-        adapter = adapter(type_id)
+        adapter = made(type_id)
     elif hasattr(allocator, "allocate") and hasattr(allocator, "deallocate"):
         adapter = _Resource(type_id, allocator)
     elif hasattr(allocator, "allocate") or callable(allocator):

@@ -1,23 +1,36 @@
 """Devices: values without a driver behind them until somebody uses them."""
 
+from __future__ import annotations
+
 from operator import index
 
 from .._ext import check, ffi, lib
 from .._later import Later
 from ..errors import Error, Unsupported
 
-_registry = Later("cdevice._devices.registry")
-_types = Later("cdevice.device_types")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from .. import device_types as _types
+    from .._devices import registry as _registry
+    from .._types import Cdata, DeviceLike, DeviceType, TypeLike
+    from ..device_types import DeviceInfo, MemoryInfo
+else:
+    _registry = Later("cdevice._devices.registry")
+    _types = Later("cdevice.device_types")
+
 
 _CPU, _CUDA = 1, 2
-_known = {}  # text -> Device
+_known: dict[str, Device] = {}  # text -> Device
 
 
-def type_name(type_id):
+def type_name(type_id: int) -> str:
     """The word for a device type: a registered backend's name, else the specification's, else the number."""
     backend = lib.cdv_backend_for(type_id)
     if backend:
-        return ffi.string(backend.name).decode()
+        return str(ffi.string(backend.name).decode())
     try:
         return _types.DeviceType(type_id).name.lower()
     except ValueError:
@@ -27,14 +40,14 @@ def type_name(type_id):
 class _Capturing:
     """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
 
-    def __init__(self, table, memory, device_id):
+    def __init__(self, table: Cdata, memory: Cdata, device_id: int) -> None:
         has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
         self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._hold(1)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._hold(-1)
         lib.cdv_retry_loans()
 
@@ -47,21 +60,21 @@ class Device:
 
     __slots__ = ("_id", "_type")
 
-    def __init__(self, type, id=None):
+    def __init__(self, type: TypeLike, id: int | None = None) -> None:
         plain = type.__class__ is int and 0 < type < 1 << 31
-        self._type = type if plain else _registry.type_number(type)
+        self._type: int = type if plain else _registry.type_number(type)  # type: ignore[assignment]
         number = 0 if id is None else index(id)
         if not -(1 << 63) <= number < 1 << 63:
             raise ValueError(f"device number {number} is beyond 64 bits")
         self._id = -1 if self._type == _CPU else number
 
     @property
-    def type_id(self):
+    def type_id(self) -> int:
         """The ArrowDeviceType as int, also of types without a name."""
         return self._type
 
     @property
-    def type(self):
+    def type(self) -> DeviceType | int:
         """The :class:`DeviceType`, or the int of a type without a name there."""
         try:
             return _types.DeviceType(self._type)
@@ -69,17 +82,17 @@ class Device:
             return self._type
 
     @property
-    def id(self):
+    def id(self) -> int:
         """Which device of its type; -1 for the CPU."""
         return self._id
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The device's own name; starts its backend.  Raises BackendUnavailable."""
-        return self.info.name
+        return str(self.info.name)
 
     @property
-    def info(self):
+    def info(self) -> DeviceInfo:
         """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError."""
         _registry.need_backend(self._type)
         out = ffi.new("cdevice_device_info *")
@@ -88,20 +101,20 @@ class Device:
         driver = ffi.string(out.driver).decode("utf-8", "replace")
         return _types.DeviceInfo(text, driver, out.alignment, out.total_bytes, out.free_bytes)
 
-    def _extension(self, name, pointer):
+    def _extension(self, name: str, pointer: str) -> tuple[Cdata, Cdata]:
         """The backend's table, started, and its extension of that name or NULL."""
         _registry.need_backend(self._type)
         check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
         table = lib.cdv_backend_for(self._type)
         return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
 
-    def _pool(self):
+    def _pool(self) -> tuple[Cdata, Cdata]:
         table, pool = self._extension("cdevice.pool/1", "cdevice_pool *")
         if not pool:
             raise Unsupported(f"{self} keeps no pool of memory")
         return table, pool
 
-    def memory(self):
+    def memory(self) -> MemoryInfo:
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
         table, pool = self._pool()
         lib.cdv_retry_loans()
@@ -109,13 +122,13 @@ class Device:
         pool.statistics(table.self, self._id, *values)
         return _types.MemoryInfo(*(v[0] for v in values))
 
-    def trim(self):
+    def trim(self) -> None:
         """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
         table, pool = self._pool()
         lib.cdv_retry_loans()
         pool.trim(table.self, self._id)
 
-    def capturing(self):
+    def capturing(self) -> AbstractContextManager[None]:
         """A context manager: inside, a graph may be captured, on a non-blocking stream too (torch's are), while the
         process releases and allocates memory of this device.
 
@@ -127,7 +140,7 @@ class Device:
         return _Capturing(*self._extension("cdevice.memory/1", "cdevice_memory *"), self._id)
 
     @property
-    def is_available(self):
+    def is_available(self) -> bool:
         """True when a backend serves this device here.  Starts it; does not raise."""
         try:
             _registry.need_backend(self._type)
@@ -135,28 +148,28 @@ class Device:
             check(lib.cdv_device_count(self._type, out))
         except Error:
             return False
-        return self._id < out[0]
+        return bool(self._id < out[0])
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented
         return self._type == other._type and self._id == other._id
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._type, self._id))
 
-    def __str__(self):
+    def __str__(self) -> str:
         name = type_name(self._type)
         return name if self._type == _CPU else f"{name}:{self._id}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cdevice.Device {self}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Device, (self._type, self._id)
 
 
-def device(spec):
+def device(spec: DeviceLike | Any) -> Device:
     """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
 
     Accepts objects with ``type`` and ``index`` (torch) or an integer ``id`` (cupy) as CUDA devices.  Touches no driver.
@@ -184,17 +197,18 @@ def device(spec):
         return Device(*spec)
     if isinstance(spec, int) and not isinstance(spec, bool):
         return Device(spec)
-    kind = type(spec)
+    foreign: Any = spec
+    kind = type(foreign)
     if kind.__module__.split(".")[0] == "torch":
-        return device(f"{spec.type}:{spec.index or 0}" if spec.type != "cpu" else "cpu")
+        return device(f"{foreign.type}:{foreign.index or 0}" if foreign.type != "cpu" else "cpu")
     if kind.__module__.split(".")[0] in ("cupy", "cupy_cuda", "cupy_backends") and isinstance(
-        getattr(spec, "id", None), int
+        getattr(foreign, "id", None), int
     ):
-        return Device(_CUDA, spec.id)
+        return Device(_CUDA, foreign.id)
     raise TypeError(f"a device is a string, a (type, id) pair or a Device, not {kind.__name__}")
 
 
-def devices(type=None):
+def devices(type: TypeLike | None = None) -> list[Device]:
     """All devices that can be used here, or those of one type (a DeviceType, an int or a name).
 
     Starts the backends; those that are not available here contribute nothing, unless ``type`` asks for one by name:

@@ -8,6 +8,8 @@ backends, a backend, a function that returns one, or the path of a native plug-i
 (also a built-in one), ``vulkan=acme`` chooses between two that serve one type.
 """
 
+from __future__ import annotations
+
 import collections
 import os
 
@@ -16,26 +18,33 @@ from ..device_types import DeviceType
 from ..errors import BackendUnavailable, DeviceWarning
 from .tables import BUILTIN, load_backend, register_backend, registered
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from typing import Any
+
+
 GROUP = "cdevice.backends"
 
 Plugin = collections.namedtuple("Plugin", "name type_id where entry")
 
 _FORM = 'as in "acme.12", or the name of one of the specification, as "vulkan"'
 
-_found = None  # {device type: [Plugin]}; key None: those whose name does not tell
-_errors = {}  # entry point's name -> (distribution, text)
-_loaded = {}  # device type -> (name, distribution)
+# by device type; key None: those whose name does not tell
+_found: dict[int | None, list[Plugin]] | None = None
+_errors: dict[str, tuple[str, str]] = {}  # entry point's name -> (distribution, text)
+_loaded: dict[int, tuple[str, str]] = {}  # device type -> (name, distribution)
 
 
-def _words():
+def _words() -> list[str]:
     return [w.strip() for w in os.environ.get("CDEVICE_BACKENDS", "").split(",") if w.strip()]
 
 
-def switched_off(name):
+def switched_off(name: str) -> bool:
     return f"-{name}" in _words()
 
 
-def chosen(type_id):
+def chosen(type_id: int) -> str | None:
     """The name that CDEVICE_BACKENDS chooses for a type, or None."""
     for word in _words():
         key, equals, name = word.partition("=")
@@ -44,14 +53,14 @@ def chosen(type_id):
     return None
 
 
-def _type_named(word):
+def _type_named(word: str) -> int | None:
     if word.isascii() and word.isdecimal():
         number = int(word[:12])
         return number if 0 < number < 1 << 31 else None
     return int(DeviceType[word.upper()]) if word.upper() in DeviceType.__members__ else None
 
 
-def _entries():
+def _entries() -> list[EntryPoint]:
     """The entry points of our group; a distribution whose metadata cannot be read is listed as broken."""
     from importlib import metadata
 
@@ -69,7 +78,7 @@ def _entries():
     return out
 
 
-def _text_of(dist):
+def _text_of(dist: Any) -> str:
     """A distribution's name and version, as far as its metadata tells."""
     try:
         return f"{dist.name} {dist.version}"
@@ -77,7 +86,7 @@ def _text_of(dist):
         return "a distribution without a name"
 
 
-def scan():
+def scan() -> dict[int | None, list[Plugin]]:
     """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
     global _found
     if _found is None:
@@ -102,14 +111,14 @@ def scan():
     return _found
 
 
-def refresh():
+def refresh() -> None:
     """Forgets what was found, for distributions installed since."""
     global _found
     _found = None
     _errors.clear()
 
 
-def _open(plugin):
+def _open(plugin: Plugin) -> None:
     """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it."""
     try:
         made = plugin.entry.load()
@@ -137,7 +146,7 @@ def _open(plugin):
         raise BackendUnavailable(text) from e
 
 
-def _pick(type_id, rivals):
+def _pick(type_id: int, rivals: list[Plugin]) -> Plugin:
     name = chosen(type_id)
     if name is not None:
         for p in rivals:
@@ -157,7 +166,7 @@ def _pick(type_id, rivals):
     return rivals[0]
 
 
-def load_type(type_id):
+def load_type(type_id: int) -> None:
     """Registers the plug-in of a device type, if there is one.  Raises BackendUnavailable where it is broken."""
     found = scan()
     if found.get(type_id):
@@ -172,13 +181,13 @@ def load_type(type_id):
         raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {chosen(type_id)!r} for device type {type_id}: not found")
 
 
-def types():
+def types() -> list[int]:
     """Device types of plug-ins; those that do not tell theirs are imported."""
     load_type(0)
     return [t for t in scan() if t is not None]
 
 
-def type_of_word(word):
+def type_of_word(word: str) -> int | None:
     """The device type of a plug-in's name, or None."""
     for type_id, rivals in scan().items():
         if type_id is not None and any(p.name == word for p in rivals):
@@ -189,7 +198,7 @@ def type_of_word(word):
     return None
 
 
-def origin(type_id):
+def origin(type_id: int) -> tuple[str, str]:
     """(name, distribution) of the plug-in of a type; ("", "") where it came otherwise."""
     if type_id in _loaded:
         return _loaded[type_id]
@@ -197,7 +206,7 @@ def origin(type_id):
     return (rivals[0].name, rivals[0].where) if rivals else ("", "")
 
 
-def broken():
+def broken() -> dict[str, tuple[str, str]]:
     """{name: (distribution, error)} of plug-ins that failed without telling their device type."""
     known = {p.name for type_id, rivals in scan().items() if type_id is not None for p in rivals}
     return {name: e for name, e in _errors.items() if name not in known}

@@ -1,5 +1,7 @@
 """Which backend serves which device type: registration, discovery, messages."""
 
+from __future__ import annotations
+
 import collections
 from operator import index
 
@@ -9,7 +11,14 @@ from ..device_types import DeviceType
 from ..errors import BackendUnavailable
 from .tables import BUILTIN, builtin_class, objects, register_backend, registered
 
-_plugins = Later("cdevice._devices.plugins")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._devices import plugins as _plugins
+    from .._types import StreamLike, TypeLike
+else:
+    _plugins = Later("cdevice._devices.plugins")
 
 
 class BackendInfo(
@@ -28,7 +37,7 @@ class BackendInfo(
     __slots__ = ()
 
 
-def _load(type_id):
+def _load(type_id: int) -> None:
     """Registers the backend of a type that has not been asked for yet, if there is one."""
     if type_id in BUILTIN and type_id not in objects:
         if _plugins.switched_off(BUILTIN[type_id][0]):
@@ -44,7 +53,7 @@ def _load(type_id):
         _plugins.load_type(type_id)
 
 
-def need_backend(type_id):
+def need_backend(type_id: int) -> None:
     """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none.
 
     Raises BackendUnavailable where there is one that could not be loaded.
@@ -53,7 +62,7 @@ def need_backend(type_id):
         _load(type_id)
 
 
-def backend_object(type_id):
+def backend_object(type_id: int) -> Any:
     """The Python object of a backend (class with hints, as_stream ...), or None."""
     need_backend(type_id)
     if type_id in BUILTIN and type_id not in objects:
@@ -61,12 +70,12 @@ def backend_object(type_id):
     return objects.get(type_id)
 
 
-def all_types():
+def all_types() -> list[int]:
     """Device types that some backend serves here or could serve; imports no plug-in whose name tells its type."""
     return sorted({*BUILTIN, *registered().values(), *_plugins.types()})
 
 
-def type_of_name(word):
+def type_of_name(word: str) -> int:
     """The device type of a backend's name.  Raises ValueError for a word nobody knows."""
     found = registered().get(word)
     if found is None:
@@ -77,7 +86,7 @@ def type_of_name(word):
     raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
 
 
-def type_number(type):
+def type_number(type: TypeLike) -> int:
     """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
     number that is none, TypeError for anything else."""
     if isinstance(type, str):
@@ -90,7 +99,7 @@ def type_number(type):
     return number
 
 
-def _type_of_word(word):
+def _type_of_word(word: str) -> int:
     word = word.lower().replace("-", "_")
     if word.isdecimal():
         return type_number(int(word))
@@ -100,7 +109,7 @@ def _type_of_word(word):
         return type_of_name(word)
 
 
-def install_hint(type_id):
+def install_hint(type_id: int) -> str:
     """What to install for a device type, in one sentence; "" where nobody knows."""
     try:
         backend = objects.get(type_id) or (builtin_class(type_id) if type_id in BUILTIN else None)
@@ -109,19 +118,19 @@ def install_hint(type_id):
         return ""
 
 
-def unregister_backend(type):
+def unregister_backend(type: TypeLike) -> None:
     """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none."""
     type_id = type_number(type)
     check(lib.cdv_unregister(type_id))
     objects.pop(type_id, None)
 
 
-def list_backends():
+def list_backends() -> dict[DeviceType | int | str, BackendInfo]:
     """{device type: :class:`BackendInfo`} of every backend registered, built in or installed as a plug-in.
 
     Starts none.  Plug-ins are imported; one that fails is listed with its error.
     """
-    out = {}
+    out: dict[DeviceType | int | str, BackendInfo] = {}
     for type_id in all_types():
         error = None
         try:
@@ -153,7 +162,7 @@ def list_backends():
     return out
 
 
-def stream_and_owner(type_id, stream):
+def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     """(raw handle, object to keep or None) of a stream object, or of a handle, for a device type.
 
     None: the stream that the vendor's Python library uses in this thread, if it is loaded, else 0, the default.
@@ -173,6 +182,6 @@ def stream_and_owner(type_id, stream):
     return handle, None if isinstance(stream, int) else stream
 
 
-def stream_handle(type_id, stream):
+def stream_handle(type_id: int, stream: StreamLike) -> int:
     """The raw handle alone, for what is over when the call is."""
     return stream_and_owner(type_id, stream)[0]

@@ -1,8 +1,15 @@
 """The tables that serve device types here: the built-in ones, and those that were registered."""
 
+from __future__ import annotations
+
 import os
 
 from .._ext import as_address, check, ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 # the built-in backends by the device types they serve; loaded on first use through the same door as everybody's
 BUILTIN = {
@@ -15,10 +22,10 @@ BUILTIN = {
     13: ("cuda_managed", "cdevice.backends.cuda:Backend"),
 }
 
-objects = {}  # device type -> the Python object behind a registered backend, if there is one
+objects: dict[int, Any] = {}  # device type -> the Python object behind a registered backend, if there is one
 
 
-def builtin_class(type_id):
+def builtin_class(type_id: int) -> Any:
     """The class behind a built-in device type."""
     from importlib import import_module
 
@@ -26,13 +33,13 @@ def builtin_class(type_id):
     return getattr(import_module(module), name)
 
 
-def registered():
+def registered() -> dict[str, int]:
     """{name: device type} of the tables there are."""
     tables = (lib.cdv_backend_at(i) for i in range(lib.cdv_backend_count()))
     return {ffi.string(t.name).decode(): t.device_type for t in tables if t}
 
 
-def register_backend(backend, *, replace=False):
+def register_backend(backend: Any, *, replace: bool = False) -> None:
     """Makes a backend serve its device type.
 
     ``backend``: a :class:`Backend` (subclass instance), any object with ``__cdevice_backend__()`` giving a table's
@@ -55,13 +62,13 @@ def register_backend(backend, *, replace=False):
     objects[pointer.device_type] = backend
 
 
-def load_backend(path, *, replace=False):
+def load_backend(path: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Loads a native plug-in: a shared library that exports ``cdevice_backend_init`` (see backend.h).
 
     Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
     BackendConflict when its types are taken.
     """
-    path = os.fsencode(path)
-    if b"\0" in path:
+    name = os.fsencode(path)
+    if b"\0" in name:
         raise ValueError("a path has no null characters")
-    check(lib.cdv_load_plugin(path, bool(replace)))
+    check(lib.cdv_load_plugin(name, bool(replace)))

@@ -1,5 +1,7 @@
 """What becomes a DeviceArray, and how."""
 
+from __future__ import annotations
+
 import sys
 
 from .._ext import _native, as_address
@@ -8,18 +10,32 @@ from ..objects.buffers import MAKERS, from_buffers
 from ..objects.retyped import require, retyped
 from ..schema import Schema, asschema
 
-_device = Later("cdevice._devices.device")
-_cuda = Later("cdevice.interop.cuda")
-_dlpack = Later("cdevice.interop.dlpack")
-_encode = Later("cdevice.objects.encode")
-_frames = Later("cdevice.interop.frames")
-_numpy = Later("cdevice.interop.numpy")
-_pyopencl = Later("cdevice.interop.pyopencl")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._devices import device as _device
+    from .._types import Address, DeviceArray, DeviceLike, SchemaLike, StreamLike, Validate
+    from ..interop import cuda as _cuda
+    from ..interop import dlpack as _dlpack
+    from ..interop import frames as _frames
+    from ..interop import numpy as _numpy
+    from ..interop import pyopencl as _pyopencl
+    from ..objects import encode as _encode
+else:
+    _device = Later("cdevice._devices.device")
+    _cuda = Later("cdevice.interop.cuda")
+    _dlpack = Later("cdevice.interop.dlpack")
+    _encode = Later("cdevice.objects.encode")
+    _frames = Later("cdevice.interop.frames")
+    _numpy = Later("cdevice.interop.numpy")
+    _pyopencl = Later("cdevice.interop.pyopencl")
+
 
 import_capsules = _native.import_capsules
 
 
-def import_from_c(array, schema, validate="structure"):
+def import_from_c(array: Address, schema: Address, validate: Validate = "structure") -> DeviceArray:
     """A DeviceArray from the addresses of an ArrowDeviceArray and an ArrowSchema (int or cffi pointer).
 
     Moves out of both structs (their ``release`` becomes NULL); on an error they are untouched.
@@ -27,7 +43,15 @@ def import_from_c(array, schema, validate="structure"):
     return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
-def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="structure"):
+def asarray(
+    obj: Any,
+    *,
+    schema: SchemaLike | None = None,
+    device: DeviceLike | None = None,
+    stream: StreamLike = None,
+    copy: bool | None = None,
+    validate: Validate = "structure",
+) -> DeviceArray:
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
@@ -60,18 +84,19 @@ def asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate="
     return out.to(target, stream=stream, copy=True if copy and not fresh else None)
 
 
-def _from_object(obj, want, copy, validate):
+def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Validate) -> tuple[DeviceArray, bool]:
     """(DeviceArray, was it copied?)"""
     if isinstance(obj, _native.Array):
+        ours: Any = obj
         if want is not None:
-            require(obj, want)
-        return obj, False
+            require(ours, want)
+        return ours, False
     for name in ("__arrow_c_device_array__", "__arrow_c_array__"):
         method = getattr(obj, name, None)
         if method is not None:
             # without a keyword where none is needed: some producers take none
-            pair = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
-            out = _native.import_capsules(*pair, validate)
+            schema, array = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
+            out = _native.import_capsules(schema, array, validate)
             if want is not None:
                 require(out, want)
             return out, False
@@ -116,7 +141,7 @@ _MEMORY_FORMATS = {
 }
 
 
-def _from_memory(obj, data, want, copy):
+def _from_memory(obj: Any, data: Any, want: Schema | None, copy: bool | None) -> DeviceArray:
     code = data.format.lstrip("@=" + ("<" if sys.byteorder == "little" else ">"))
     if code in ("l", "L", "n", "N"):  # C's long and size_t: what they are here
         code = {4: "i", 8: "q"}[data.itemsize]

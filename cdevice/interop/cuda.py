@@ -1,5 +1,7 @@
 """The CUDA array interface, version 3, in and out; cupy, hip-python and torch on ROCm have it too."""
 
+from __future__ import annotations
+
 import sys
 
 from .._devices.registry import need_backend
@@ -11,11 +13,17 @@ from ..objects.retyped import retyped
 from ..schema import Schema
 from .tensor import count, nested, values_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import Cdata, DeviceArray
+
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
 _LEGACY = 1  # the legacy default stream in the interface and in DLPack
 
 
-def _vendor(obj):
+def _vendor(obj: Any) -> int:
     """The device type whose runtime knows the object's memory: nothing in the interface tells."""
     root = type(obj).__module__.split(".")[0]
     if root == "torch":
@@ -25,7 +33,7 @@ def _vendor(obj):
     return _ROCM if root in ("hip", "rocm") else _CUDA
 
 
-def export_interface(array):
+def export_interface(array: DeviceArray) -> dict[str, Any]:
     array._lend()  # who takes the address keeps the object
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
@@ -52,7 +60,7 @@ def export_interface(array):
 class Owner:
     """What an imported array keeps: the object, and an event recorded on the stream that it named."""
 
-    def __init__(self, obj, table, device, stream):
+    def __init__(self, obj: Any, table: Cdata, device: int, stream: int | None) -> None:
         self.obj, self.table, self.device, self.event = obj, table, device, ffi.new("cdevice_event *")
         if stream is not None:
             err = ffi.new("cdevice_error *")
@@ -65,12 +73,12 @@ class Owner:
                     f"{name}: recording an event on the array's stream: {ffi.string(err.message).decode()}"
                 )
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.event.sync_event:
             self.table.event_destroy(self.table.self, self.device, self.event)
 
 
-def import_interface(obj, schema=None):
+def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     """An object with ``__cuda_array_interface__`` as a DeviceArray on its device, without a copy; dimensions behind the
     first become fixed-size lists.
 

@@ -1,14 +1,22 @@
 """Fixed-width arrays on CUDA and ROCm as cupy's and hip-python's objects, without a copy."""
 
+from __future__ import annotations
+
 from ..errors import CannotExport
 from ..objects.formats import DTYPES
 from ..objects.views import share
 from .tensor import values_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray, StreamLike
+
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
 
 
-def _values(array, types, what):
+def _values(array: DeviceArray, types: tuple[int, ...], what: str) -> tuple[int, int, str, tuple[int, ...]]:
     """(address of the first value, bytes, numpy's type string, shape)"""
     array, shape, nulls = values_of(array)
     if array.device_type_id not in types:
@@ -19,11 +27,11 @@ def _values(array, types, what):
     if nulls:
         raise CannotExport(f"the array has nulls, or may have; {what} has none")
     size = int(dtype[1:])
-    address = array._buffer(1)[0] + array.offset * size if array.length else 0
+    address = (array._buffer(1)[0] or 0) + array.offset * size if array.length else 0
     return address, array.length * size, ("|" if size == 1 else "<") + dtype, shape
 
 
-def to_cupy(array, stream=None):
+def to_cupy(array: DeviceArray, stream: StreamLike = None) -> Any:
     """See :meth:`DeviceArray.to_cupy`."""
     import cupy
 
@@ -36,11 +44,11 @@ def to_cupy(array, stream=None):
 
 
 class _Interface:
-    def __init__(self, **members):
+    def __init__(self, **members: Any) -> None:
         self.__cuda_array_interface__ = members
 
 
-def to_hip(array, stream=None):
+def to_hip(array: DeviceArray, stream: StreamLike = None) -> Any:
     """See :meth:`DeviceArray.to_hip`."""
     from rocm.bindings.util.types import DeviceArray
 

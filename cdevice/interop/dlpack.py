@@ -1,5 +1,7 @@
 """DLPack, in and out."""
 
+from __future__ import annotations
+
 from .._devices.registry import need_backend
 from .._ext import _native, check, ffi, lib
 from .._reaper import need_reaper
@@ -7,18 +9,30 @@ from ..errors import ArgumentError, CannotExport
 from ..objects.retyped import retyped
 from .cuda import Owner
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import Capsule, DeviceArray, Schema, StreamLike, Validate
+
 _READ_ONLY, _COPIED = 1, 2
 _CPU = 1
 # the number that names the default stream; absent: no numbers are agreed on
 _DEFAULT_STREAM = {2: 1, 13: 1, 10: 0}
 
 
-def device_of(array):
+def device_of(array: DeviceArray) -> tuple[int, int]:
     kind = array.device_type_id
     return kind, 0 if lib.cdv_is_host_accessible(kind) else array.device_id
 
 
-def export(array, stream, max_version, dl_device, copy):
+def export(
+    array: DeviceArray,
+    stream: StreamLike,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> Capsule:
     flags = _READ_ONLY
     kind = array.device_type_id
     if dl_device is not None and tuple(dl_device) != device_of(array):
@@ -43,7 +57,7 @@ def export(array, stream, max_version, dl_device, copy):
     return array._dlpack(max_version is not None and max_version[0] >= 1, flags)
 
 
-def _through_numpy(obj, schema):
+def _through_numpy(obj: Any, schema: Schema | None) -> DeviceArray | None:
     """A CPU tensor with gaps or of bools as a converted copy; None: numpy is not here, or cannot either."""
     from .numpy import from_numpy
 
@@ -55,7 +69,9 @@ def _through_numpy(obj, schema):
         return None
 
 
-def from_dlpack(obj, schema=None, validate="structure", copy=None):
+def from_dlpack(
+    obj: Any, schema: Schema | None = None, validate: Validate = "structure", copy: bool | None = None
+) -> tuple[DeviceArray, bool]:
     """(DeviceArray on the device of any library's tensor, was it copied?)
 
     Dimensions behind the first become fixed-size lists.  Tensors with gaps and of bools are copied on the CPU, unless
@@ -82,8 +98,8 @@ def from_dlpack(obj, schema=None, validate="structure", copy=None):
     try:
         out = _native.import_dlpack(capsule, event, owner, validate)
     except ArgumentError:
-        out = _through_numpy(obj, schema) if kind == _CPU and copy is not False else None
-        if out is None:
+        copied = _through_numpy(obj, schema) if kind == _CPU and copy is not False else None
+        if copied is None:
             raise
-        return out if schema is None else retyped(out, schema), True
+        return copied if schema is None else retyped(copied, schema), True
     return out if schema is None else retyped(out, schema), False

@@ -1,13 +1,23 @@
 """Tables and columns of other libraries as Arrow streams."""
 
+from __future__ import annotations
+
 from .._ext import _native
 from .._later import Later
 from ..errors import ArgumentError
 
-_encode = Later("cdevice.objects.encode")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .._types import Capsule, DeviceArray, DeviceArrayStream, Schema, Validate
+    from ..objects import encode as _encode
+else:
+    _encode = Later("cdevice.objects.encode")
 
 
-def _from_pandas(obj):
+def _from_pandas(obj: Any) -> Any:
     """An older pandas shows no Arrow stream; newer ones make it in this way too."""
     try:
         import pyarrow
@@ -21,25 +31,27 @@ def _from_pandas(obj):
     return column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
 
 
-def stream_method(obj):
+def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     """obj's method that gives an Arrow stream's capsule, or None.
 
     Taken as they are: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``.  By way of pyarrow: pandas
     frames and columns without it.  By ``fetch_arrow_reader()``: relations of older releases of duckdb.
     """
     for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
-        method = getattr(obj, name, None)
+        method: Callable[..., Capsule] | None = getattr(obj, name, None)
         if method is not None:
             return method
     library = type(obj).__module__.partition(".")[0]
     if library == "pandas" and (hasattr(obj, "to_frame") or hasattr(obj, "columns")):
-        return _from_pandas(obj).__arrow_c_stream__
+        method = _from_pandas(obj).__arrow_c_stream__
+        return method
     if library in ("duckdb", "_duckdb") and hasattr(obj, "fetch_arrow_reader"):
-        return obj.fetch_arrow_reader().__arrow_c_stream__
+        method = obj.fetch_arrow_reader().__arrow_c_stream__
+        return method
     return None
 
 
-def stream_of(method, want, validate):
+def stream_of(method: Callable[..., Capsule], want: Schema | None, validate: Validate) -> DeviceArrayStream:
     """The stream whose capsule a method of the protocol gives."""
     capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
     out = _native.import_stream(capsule, validate)
@@ -47,14 +59,14 @@ def stream_of(method, want, validate):
     return out
 
 
-def require(stream, want):
+def require(stream: DeviceArrayStream, want: Schema | None) -> None:
     """Closes a stream of another schema than was asked for and raises ArgumentError; ``want`` None: any will do."""
     if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
         stream.close()
         raise ArgumentError("the stream has another schema than asked for; nothing is converted here")
 
 
-def only_array(stream, name):
+def only_array(stream: DeviceArrayStream, name: str) -> DeviceArray:
     """The one array of a stream, leaving out empty ones; an empty array when there is none.  Closes the stream."""
     out = None
     with stream:

@@ -1,5 +1,7 @@
 """numpy arrays in and out."""
 
+from __future__ import annotations
+
 import numpy
 
 from .._ext import _native
@@ -10,12 +12,18 @@ from ..objects.views import share, view
 from ..schema import UNIT_LETTERS, UNITS, Schema
 from .tensor import nested, values_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray
+
 # what is taken and given as it is, without a look at its values
 _SCHEMAS = {numpy.dtype(k): Schema.make(v) for k, v in FORMATS.items()}
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
 
 
-def format_of(dtype):
+def format_of(dtype: Any) -> str | None:
     """Arrow format of a numpy dtype whose bytes can be used as they are; None: there is none."""
     if dtype.kind in "iuf" and dtype.isnative:
         return FORMATS.get(dtype.str[1:])
@@ -28,7 +36,7 @@ def format_of(dtype):
     return None
 
 
-def from_numpy(array, schema=None, *, copy=None):
+def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = None) -> DeviceArray:
     """A numpy array as a DeviceArray.
 
     One-dimensional contiguous numbers, datetimes and void bytes are taken without a copy and kept alive; NaT becomes
@@ -38,7 +46,7 @@ def from_numpy(array, schema=None, *, copy=None):
     """
     if array.ndim == 0:
         raise TypeError("a zero-dimensional numpy array has no rows")
-    mask = None
+    mask: Any = None
     if isinstance(array, numpy.ma.MaskedArray):
         mask = numpy.ma.getmaskarray(array)
         array = array.data
@@ -87,13 +95,13 @@ def from_numpy(array, schema=None, *, copy=None):
     return _primitive(array, format, mask)
 
 
-def _copied(array, copy, why):
+def _copied(array: Any, copy: bool | None, why: Any) -> Any:
     if copy is False:
         raise ValueError(f"the numpy array must be copied: {why}")
     return numpy.array(array, order="C")
 
 
-def _primitive(array, format, mask=None, length=None):
+def _primitive(array: Any, format: str, mask: Any = None, length: int | None = None) -> DeviceArray:
     validity = None
     if mask is not None and mask.any():
         validity = numpy.packbits(~mask, bitorder="little")
@@ -107,7 +115,7 @@ def _primitive(array, format, mask=None, length=None):
     )
 
 
-def _shared(a, dtype):
+def _shared(a: DeviceArray, dtype: Any) -> Any:
     """The rows of a fixed-width array, read-only."""
     if not a.length:
         return numpy.empty(0, dtype)
@@ -115,7 +123,7 @@ def _shared(a, dtype):
     return numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
 
 
-def to_numpy(a):
+def to_numpy(a: DeviceArray) -> Any:
     """See DeviceArray.to_numpy."""
     a = share(a)  # released meanwhile or afterwards, the values stay
     f = a._format
@@ -131,15 +139,15 @@ def to_numpy(a):
     if f.startswith(("ts", "tD")) and (f.startswith("tD") or not f[4:]) and a._schema.dictionary is None:
         if a.null_count == 0:
             return _shared(a, numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{UNITS[f[2]]}]"))
-    values = a.to_pylist()
-    out = numpy.empty(len(values), dtype=object)
-    out[:] = values
+    rows = a.to_pylist()
+    out = numpy.empty(len(rows), dtype=object)
+    out[:] = rows
     if f == "b" and a.null_count == 0:
         return out.astype(bool)
     return out
 
 
-def _as_it_is(array):
+def _as_it_is(array: Any) -> DeviceArray | None:
     """An array of numpy's own class without a second look at it, None: it needs one."""
     schema = _SCHEMAS.get(array.dtype)
     if schema is None or array.ndim != 1 or array.flags.num & _READABLE != _READABLE:

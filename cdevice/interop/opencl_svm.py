@@ -4,15 +4,23 @@ Its addresses are no ``cl_mem`` handles, and OpenCL cannot tell one from the oth
 a consumer that takes SVM pointers; the transfers and checks of this package take handles, and must not be given it.
 """
 
+from __future__ import annotations
+
 from .._devices.registry import need_backend, stream_handle
 from .._ext import check, ffi, lib
 from ..errors import DeviceError, OutOfMemory, Released, Unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import Cdata, StreamLike
 
 _OPENCL = 4
 _FINE_GRAIN = 1
 
 
-def _table():
+def _table() -> Any:
     need_backend(_OPENCL)
     count = ffi.new("int64_t *")
     check(lib.cdv_device_count(_OPENCL, count))  # starts it, or says why not
@@ -33,7 +41,7 @@ def _table():
     )
 
 
-def _raise(code, err, doing):
+def _raise(code: int, err: Cdata, doing: str) -> None:
     if not code:
         return
     kind = OutOfMemory if code == 12 else Unsupported if code == 95 else DeviceError
@@ -49,7 +57,7 @@ class SharedMemory:
     given so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.
     """
 
-    def __init__(self, nbytes, *, device_id=0, queue=None, fine_grain=False):
+    def __init__(self, nbytes: int, *, device_id: int = 0, queue: StreamLike = None, fine_grain: bool = False) -> None:
         self.address = 0
         if nbytes <= 0:
             raise ValueError(f"nbytes is positive, not {nbytes}")
@@ -61,7 +69,7 @@ class SharedMemory:
         _raise(code, err, f"allocating {nbytes} bytes of shared virtual memory")
         self.address = int(ffi.cast("uintptr_t", out[0]))
 
-    def _move(self, dst, src, nbytes):
+    def _move(self, dst: Cdata, src: Cdata, nbytes: int) -> None:
         if not self.address:
             raise Released("the shared virtual memory has been released")
         err = ffi.new("cdevice_error *")
@@ -70,14 +78,14 @@ class SharedMemory:
             code = self._table.stream_wait_host(self._self, self.device_id, self._stream, err)
         _raise(code, err, "copying shared virtual memory")
 
-    def write(self, data):
+    def write(self, data: Any) -> None:
         """Copies a buffer of at most ``nbytes`` bytes in, and waits for it."""
         view = ffi.from_buffer(data)
         if len(view) > self.nbytes:
             raise ValueError(f"{len(view)} bytes into {self.nbytes}")
         self._move(ffi.cast("void *", self.address), view, len(view))
 
-    def read(self, nbytes=None):
+    def read(self, nbytes: int | None = None) -> bytes:
         """The first ``nbytes`` bytes (default: all), after everything that the queue was given."""
         if nbytes is None:
             nbytes = self.nbytes
@@ -87,7 +95,7 @@ class SharedMemory:
         self._move(ffi.from_buffer(out), ffi.cast("const void *", self.address), len(out))
         return bytes(out)
 
-    def release(self):
+    def release(self) -> None:
         """Frees the memory once its queue has passed what it was given. Idempotent, does not block."""
         address, self.address = self.address, 0
         if address:
@@ -95,6 +103,6 @@ class SharedMemory:
             code = self._free(self._self, self.device_id, ffi.cast("void *", address), ffi.NULL, self._stream, err)
             _raise(code, err, "freeing shared virtual memory")
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "address", 0):
             self.release()

@@ -1,5 +1,7 @@
 """pyopencl arrays and buffers in and out, without a copy."""
 
+from __future__ import annotations
+
 import ctypes
 
 from .._devices.registry import backend_object
@@ -10,22 +12,28 @@ from ..objects.retyped import retyped
 from ..schema import Schema
 from .tensor import count, nested, values_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray, StreamLike
+
 _OPENCL = 4
 
 
-def _backend():
+def _backend() -> Any:
     return backend_object(_OPENCL)
 
 
 class _Owner:
     """What an imported array keeps: the pyopencl object and the event to wait for."""
 
-    def __init__(self, obj, event):
+    def __init__(self, obj: Any, event: Any) -> None:
         self.obj, self.event = obj, event
         self.cell = ctypes.c_void_p(event.int_ptr) if event is not None else None
 
 
-def from_pyopencl(obj, schema=None):
+def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
     """A pyopencl.array.Array or pyopencl.Buffer as a DeviceArray on its device; bytes as uint8, dimensions behind
     the first as fixed-size lists.
 
@@ -63,13 +71,13 @@ def from_pyopencl(obj, schema=None):
         null_count=0,
         device=(_OPENCL, memory.device_id),
         owner=owner,
-        sync_event=None if marker is None else ctypes.addressof(owner.cell),
+        sync_event=None if owner.cell is None else ctypes.addressof(owner.cell),
     )
     out = nested(out, memory.shape)
     return out if schema is None else retyped(out, schema)
 
 
-def _marker(queue, events):
+def _marker(queue: StreamLike, events: list[Any]) -> Any:
     """An event behind these and all that was enqueued: a marker with a list waits for that alone on a queue out of
     order."""
     import pyopencl
@@ -83,7 +91,7 @@ def _marker(queue, events):
     return marker
 
 
-def _flush(event):
+def _flush(event: Any) -> None:
     """Another queue may only wait for what was flushed."""
     import pyopencl
 
@@ -93,7 +101,7 @@ def _flush(event):
         pass
 
 
-def _order(array, queue):
+def _order(array: DeviceArray, queue: StreamLike) -> None:
     """Puts later work of the queue behind the data; without a queue the host waits."""
     if queue is None:
         array.synchronize()
@@ -101,7 +109,7 @@ def _order(array, queue):
         array.wait(queue)
 
 
-def buffer_to_pyopencl(array, index, queue=None):
+def buffer_to_pyopencl(array: DeviceArray, index: int, queue: StreamLike = None) -> Any:
     """Buffer ``index`` as a pyopencl.Buffer that holds its own reference to the memory object."""
     _require_opencl(array)
     address, size = array._buffer(index)
@@ -113,7 +121,7 @@ def buffer_to_pyopencl(array, index, queue=None):
     return pyopencl.Buffer.from_int_ptr(address, retain=True)
 
 
-def to_pyopencl(array, queue=None):
+def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
     same memory."""
     _require_opencl(array)
@@ -139,6 +147,6 @@ def to_pyopencl(array, queue=None):
     )
 
 
-def _require_opencl(array):
+def _require_opencl(array: DeviceArray) -> None:
     if array.device_type_id != _OPENCL:
         raise TypeError(f'the data is on {array.device}; bring it to OpenCL with .to("opencl")')

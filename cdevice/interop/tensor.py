@@ -1,10 +1,18 @@
 """Fixed-size lists of numbers as tensors of several dimensions, and back."""
 
+from __future__ import annotations
+
 from ..objects.buffers import from_buffers
 from ..schema import Schema
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def values_of(array):
+    from .._types import DeviceArray
+
+
+def values_of(array: DeviceArray) -> tuple[DeviceArray, tuple[int, ...], bool]:
     """(the array of values below fixed-size lists inside one another, shape, may there be nulls?)
 
     A number array is its own; the values are those of the array's rows, one after the other.
@@ -17,7 +25,7 @@ def values_of(array):
     return array, tuple(shape), nulls
 
 
-def nested(values, shape):
+def nested(values: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
     """The array of this shape over an array of its values: each dimension behind the first is a list."""
     for axis in range(len(shape) - 1, 0, -1):
         values = from_buffers(
@@ -33,7 +41,7 @@ def nested(values, shape):
     return values
 
 
-def count(shape):
+def count(shape: Iterable[int]) -> int:
     n = 1
     for size in shape:
         n *= size

@@ -1,12 +1,18 @@
 """A struct array as a record batch: its own nulls go into its fields, for a batch has none."""
 
+from __future__ import annotations
+
 from .._ext import _native, ffi
 from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
 from ..schema import NULLABLE, Schema
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._types import DeviceArray
 
-def _bits(array, offset, length):
+
+def _bits(array: DeviceArray, offset: int, length: int) -> int:
     """Validity as an integer whose bit i is row i; all ones where there is no bitmap."""
     address = array._buffer(0)[0]
     every = (1 << length) - 1
@@ -18,7 +24,7 @@ def _bits(array, offset, length):
     return (int.from_bytes(raw, "little") >> (offset & 7)) & every
 
 
-def _nullable(schema):
+def _nullable(schema: Schema) -> Schema:
     return Schema.make(
         schema.format,
         schema.name,
@@ -29,7 +35,7 @@ def _nullable(schema):
     )
 
 
-def _masked(child, mask):
+def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     """The child with the rows null whose bit is 0; only its bitmap is new."""
     schema, length, offset = _nullable(child.schema), child.length, child.offset
     if child._format == "n":
@@ -49,7 +55,7 @@ def _masked(child, mask):
     )
 
 
-def to_batch(array):
+def to_batch(array: DeviceArray) -> DeviceArray:
     """See :meth:`DeviceArray.to_batch`."""
     if array._format != "+s":
         raise ArgumentError(f"a record batch is a struct array, this one is {array.type}")

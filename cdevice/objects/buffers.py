@@ -1,5 +1,7 @@
 """Arrays from buffers that exist, and what may stand for a buffer: its address or handle, and the bytes it has."""
 
+from __future__ import annotations
+
 from math import prod
 
 from .._ext import _native, as_address, ffi, lib
@@ -8,14 +10,27 @@ from .._reaper import need_reaper
 from ..schema import asschema
 from .views import BufferBase
 
-_allocators = Later("cdevice._devices.allocators")
-_device = Later("cdevice._devices.device")
-_events = Later("cdevice.objects.events")
-_formats = Later("cdevice.objects.formats")
-_registry = Later("cdevice._devices.registry")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from .._devices import allocators as _allocators
+    from .._devices import device as _device
+    from .._devices import registry as _registry
+    from .._types import Address, DeviceArray, DeviceLike, SchemaLike, Validate
+    from ..objects import events as _events
+    from ..objects import formats as _formats
+else:
+    _allocators = Later("cdevice._devices.allocators")
+    _device = Later("cdevice._devices.device")
+    _events = Later("cdevice.objects.events")
+    _formats = Later("cdevice.objects.formats")
+    _registry = Later("cdevice._devices.registry")
+
 
 # exact type -> function(object): a DeviceArray of it as it is, or None; entered by the module that knows the type
-MAKERS = {}
+MAKERS: dict[type, Callable[[Any], DeviceArray | None]] = {}
 
 _CPU, _OPENCL = 1, 4
 
@@ -24,14 +39,14 @@ _empty = int(ffi.cast("uintptr_t", _zeros))
 _from_buffer, _cast, _uintptr = ffi.from_buffer, ffi.cast, ffi.typeof("uintptr_t")
 
 
-def address_of_buffer(obj):
+def address_of_buffer(obj: Any) -> tuple[Any, int]:
     """(what holds the export of its buffer protocol, the address)"""
     memory = _from_buffer(obj)
     # an empty buffer has no address of its own, and a missing one would be refused
     return memory, int(_cast(_uintptr, memory)) or _empty
 
 
-def _of_interface(d):
+def _of_interface(d: Any) -> tuple[int, int]:
     """(address, bytes) of an array interface, numpy's or CUDA's.  Raises ValueError where it has gaps."""
     shape, size = tuple(d["shape"]), int(_formats.type_string(d)[2:])
     strides = d.get("strides")
@@ -43,7 +58,7 @@ def _of_interface(d):
     return int(d["data"][0]) if d["data"] else 0, prod(shape) * size
 
 
-def _of_device(obj, type_id):
+def _of_device(obj: Any, type_id: int) -> tuple[int, int]:
     """(address or handle, bytes or -1) of another library's memory on a device."""
     if type_id == _OPENCL:
         backend = _registry.backend_object(_OPENCL)
@@ -58,7 +73,7 @@ def _of_device(obj, type_id):
     if interface is not None:
         return _of_interface(interface)
     address = as_address(_allocators.address_of(obj))
-    whole = getattr(obj, "mem", None)  # cupy's pointers point into it
+    whole: Any = getattr(obj, "mem", None)  # cupy's pointers point into it
     size = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
         return address, size - (address - whole.ptr)
@@ -66,7 +81,7 @@ def _of_device(obj, type_id):
     return address, size if isinstance(size, int) and not isinstance(size, bool) else -1
 
 
-def _part(obj, type_id):
+def _part(obj: Any, type_id: int) -> tuple[int | None, int, Any]:
     """(address, bytes or -1, what keeps it) for one buffer on a device type; None: no buffer.
 
     Raises TypeError for what is no memory there, ValueError for memory with gaps.
@@ -105,20 +120,20 @@ def _part(obj, type_id):
 
 
 def from_buffers(
-    schema,
-    length,
-    buffers,
+    schema: SchemaLike,
+    length: int,
+    buffers: Sequence[Any],
     *,
-    null_count=-1,
-    offset=0,
-    children=(),
-    dictionary=None,
-    device=None,
-    owner=None,
-    event=None,
-    sync_event=None,
-    validate="structure",
-):
+    null_count: int = -1,
+    offset: int = 0,
+    children: Iterable[DeviceArray] = (),
+    dictionary: DeviceArray | None = None,
+    device: DeviceLike | None = None,
+    owner: object | None = None,
+    event: Any = None,
+    sync_event: Address | None = None,
+    validate: Validate = "structure",
+) -> DeviceArray:
     """A DeviceArray over buffers that exist, without a copy.
 
     ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU

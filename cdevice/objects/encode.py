@@ -3,6 +3,8 @@
 A value goes in as what it is, or is refused with its row: nothing is rounded, cut, or read as something else.
 """
 
+from __future__ import annotations
+
 import array as _array
 import datetime
 import decimal
@@ -14,8 +16,15 @@ import sys
 from .buffers import from_buffers
 from .units import CODES, EPOCH, EPOCH_DAY, EPOCH_UTC, MILLISECONDS_A_DAY, PER_SECOND
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
-def from_list(values, schema=None):
+    from .._types import DeviceArray, Schema
+
+
+def from_list(values: list[Any], schema: Schema | None = None) -> DeviceArray:
     """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: as the values say, see
     :func:`cdevice.objects.infer.infer`.
 
@@ -33,7 +42,7 @@ def from_list(values, schema=None):
         raise ValueError("values nested deeper than Python's stack, or inside themselves") from None
 
 
-def _nulls_as_none(values):
+def _nulls_as_none(values: list[Any]) -> list[Any]:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return values
@@ -43,7 +52,7 @@ def _nulls_as_none(values):
     return [None if type(v) in other else v for v in values]
 
 
-def _shown(v):
+def _shown(v: Any) -> str:
     try:
         text = repr(v)
     except Exception:
@@ -51,12 +60,12 @@ def _shown(v):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _refused(k, v, schema, why, kind):
+def _refused(k: int, v: Any, schema: Schema, why: Any, kind: type[Exception]) -> Exception:
     field = f"field {schema.name!r}, " if schema.name else ""
     return kind(f"{field}row {k}: {_shown(v)} ({type(v).__name__}) is no {schema.type}: {why}")
 
 
-def _converted(values, convert, schema, missing):
+def _converted(values: list[Any], convert: Callable[..., Any], schema: Schema, missing: Any) -> list[Any]:
     """convert(v) of each value, ``missing`` for None; an error names the row."""
     out = []
     for k, v in enumerate(values):
@@ -73,7 +82,7 @@ def _converted(values, convert, schema, missing):
 
 
 # ---- bitmaps and numbers ----
-def _bitmap(flags):
+def _bitmap(flags: Sequence[object]) -> bytearray:
     out = bytearray((len(flags) + 7) // 8)
     for i, f in enumerate(flags):
         if f:
@@ -81,7 +90,7 @@ def _bitmap(flags):
     return out
 
 
-def _validity(values):
+def _validity(values: list[Any]) -> tuple[bytearray | None, int]:
     nulls = sum(v is None for v in values)
     return (_bitmap([v is not None for v in values]) if nulls else None), nulls
 
@@ -89,16 +98,16 @@ def _validity(values):
 _EXACT_INTEGERS = {"e": 11, "f": 24, "g": 53}  # bits of the significand
 
 
-def _dtype_kind(v):
+def _dtype_kind(v: Any) -> str:
     """ "i", "f", "b" ... of numpy's scalars; "" of other objects."""
     return getattr(getattr(v, "dtype", None), "kind", "") if type(v).__module__ == "numpy" else ""
 
 
-def _is_bool(v):
+def _is_bool(v: Any) -> bool:
     return isinstance(v, bool) or _dtype_kind(v) == "b"
 
 
-def _as_int(v):
+def _as_int(v: Any) -> int:
     if _is_bool(v):
         raise TypeError("a bool is no number")
     if isinstance(v, int):
@@ -106,11 +115,11 @@ def _as_int(v):
     return operator.index(v)
 
 
-def _integer(code):
+def _integer(code: str) -> Any:
     size = struct.calcsize("=" + code)
     low, high = (0, (1 << 8 * size) - 1) if code.isupper() else (-1 << 8 * size - 1, (1 << 8 * size - 1) - 1)
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         n = _as_int(v)
         if not low <= n <= high:
             raise ValueError(f"the type goes from {low} to {high}")
@@ -119,10 +128,10 @@ def _integer(code):
     return convert
 
 
-def _float(f):
+def _float(f: str) -> Any:
     bits, code = _EXACT_INTEGERS[f], "=" + CODES[f]
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         if isinstance(v, float) or _dtype_kind(v) == "f":
             out = float(v)
         else:
@@ -137,7 +146,7 @@ def _float(f):
     return convert
 
 
-def _packed(values, code, convert, schema):
+def _packed(values: list[Any], code: str, convert: Callable[..., Any], schema: Schema) -> bytes:
     """The bytes of fixed-width numbers, 0 for None."""
     fast = {"d": float}.get(code, None if code in "ef" else int)
     if set(map(type, values)) == {fast}:
@@ -149,15 +158,14 @@ def _packed(values, code, convert, schema):
 
 
 # ---- time ----
-
-
-def _ticks(unit):
+def _ticks(unit: str) -> Callable[[datetime.timedelta], int]:
     """A timedelta (pandas' too) in units since its beginning, exactly."""
     scale = PER_SECOND[unit]
 
-    def of_delta(d):
-        micros = (d.days * 86400 + d.seconds) * 10**6 + d.microseconds
-        count, rest = divmod((micros * 1000 + getattr(d, "nanoseconds", 0)) * scale, 10**9)
+    def of_delta(d: Any) -> int:
+        micros: int = (d.days * 86400 + d.seconds) * 10**6 + d.microseconds
+        nanos: int = micros * 1000 + getattr(d, "nanoseconds", 0)
+        count, rest = divmod(nanos * scale, 10**9)
         if rest:
             raise ValueError("it is finer than the unit of the type")
         return count
@@ -165,17 +173,17 @@ def _ticks(unit):
     return of_delta
 
 
-def _date(v):
+def _date(v: Any) -> int:
     if isinstance(v, datetime.datetime):
-        if v.tzinfo is not None or v.time() != datetime.time() or getattr(v, "nanosecond", 0):
+        if v.tzinfo is not None or v.time() != datetime.time() or bool(getattr(v, "nanosecond", 0)):
             raise ValueError("it has a time of day or a zone, a date has none")
     elif not isinstance(v, datetime.date):
         raise TypeError("a datetime.date or an int is")
-    return v.toordinal() - EPOCH_DAY
+    return int(v.toordinal() - EPOCH_DAY)
 
 
-def _time_of(ticks):
-    def convert(v):
+def _time_of(ticks: Callable[[datetime.timedelta], int]) -> Any:
+    def convert(v: Any) -> Any:
         if not isinstance(v, datetime.time):
             raise TypeError("a datetime.time or an int is")
         if v.tzinfo is not None:
@@ -185,8 +193,8 @@ def _time_of(ticks):
     return convert
 
 
-def _moment_of(ticks, zone):
-    def convert(v):
+def _moment_of(ticks: Callable[[datetime.timedelta], int], zone: str) -> Any:
+    def convert(v: Any) -> Any:
         if not isinstance(v, datetime.date):
             raise TypeError("a datetime.datetime or an int is")
         if not isinstance(v, datetime.datetime):
@@ -198,8 +206,8 @@ def _moment_of(ticks, zone):
     return convert
 
 
-def _duration_of(ticks):
-    def convert(v):
+def _duration_of(ticks: Callable[[datetime.timedelta], int]) -> Any:
+    def convert(v: Any) -> Any:
         if not isinstance(v, datetime.timedelta):
             raise TypeError("a datetime.timedelta or an int is")
         return ticks(v)
@@ -207,7 +215,7 @@ def _duration_of(ticks):
     return convert
 
 
-def _temporal(f):
+def _temporal(f: str) -> tuple[str, Callable[[Any], int]]:
     """(struct code, what makes the count of a value)"""
     kind, unit = f[1], f[2]
     if kind == "d":
@@ -220,18 +228,18 @@ def _temporal(f):
         code, make = "q", _duration_of(_ticks(unit))
     integer = _integer(code)
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         count = v if hasattr(v, "__index__") else make(v)  # integers go in as they are
         return integer(count)
 
     return code, convert
 
 
-def _interval(code):
+def _interval(code: str) -> Any:
     """Tuples of integers, as pyarrow's and our own named tuples are."""
     parts = [_integer(c) for c in code]
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         if not isinstance(v, (tuple, list)) or len(v) != len(parts):
             raise TypeError(f"a tuple of {len(parts)} integers is")
         return struct.pack("=" + code, *(to(x) for to, x in zip(parts, v)))
@@ -239,12 +247,12 @@ def _interval(code):
     return convert
 
 
-def _decimal(f):
+def _decimal(f: str) -> tuple[Callable[[Any], bytes], bytes]:
     numbers = f[2:].split(",")
     precision, scale, width = int(numbers[0]), int(numbers[1]), int(numbers[2]) // 8 if len(numbers) == 3 else 16
     context = decimal.Context(prec=1000, traps=[decimal.InvalidOperation])
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         v = v if isinstance(v, decimal.Decimal) else decimal.Decimal(_as_int(v))
         if not v.is_finite():
             raise ValueError("Arrow's decimals are finite")
@@ -263,7 +271,7 @@ def _decimal(f):
 
 
 # ---- bytes and text ----
-def _as_bytes(v):
+def _as_bytes(v: Any) -> bytes:
     if isinstance(v, (bytes, bytearray)):
         return bytes(v)
     if isinstance(v, str):
@@ -271,24 +279,24 @@ def _as_bytes(v):
     if isinstance(v, memoryview) or type(v).__module__ in ("array", "mmap"):
         return bytes(v)
     if type(v).__module__ == "uuid" and type(v).__name__ == "UUID":
-        return v.bytes
+        return bytes(v.bytes)
     if _dtype_kind(v) == "V":
-        return v.tobytes()
+        return bytes(v.tobytes())
     raise TypeError("bytes-like objects, str and UUIDs are")
 
 
-def _as_text(v):
+def _as_text(v: Any) -> bytes:
     if not isinstance(v, str):
         raise TypeError("a str is")
     return v.encode()
 
 
-def _bytes_of(f):
+def _bytes_of(f: str) -> Any:
     return _as_text if f in ("u", "U", "vu") else _as_bytes
 
 
-def _of_width(width):
-    def convert(v):
+def _of_width(width: int) -> Any:
+    def convert(v: Any) -> Any:
         data = _as_bytes(v)
         if len(data) != width:
             raise ValueError(f"{len(data)} bytes, the type has {width}")
@@ -297,19 +305,19 @@ def _of_width(width):
     return convert
 
 
-def _as_bool(v):
+def _as_bool(v: Any) -> bool:
     if not _is_bool(v):
         raise TypeError("a bool is")
     return bool(v)
 
 
-def _joined(convert, missing):
+def _joined(convert: Callable[[Any], bytes], missing: Any) -> Any:
     """Encodes values whose bytes stand one after the other."""
     return lambda values, schema: b"".join(_converted(values, convert, schema, missing))
 
 
 @functools.lru_cache(256)
-def _fixed(f):
+def _fixed(f: str) -> Any:
     """What encodes the values buffer of a fixed-width type: a function of (values, schema)."""
     if f == "b":
         return lambda values, schema: _bitmap(_converted(values, _as_bool, schema, False))
@@ -331,12 +339,12 @@ def _fixed(f):
     return lambda values, schema: _packed(values, code, convert, schema)
 
 
-def _encode_fixed(values, schema, f):
+def _encode_fixed(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     return from_buffers(schema, len(values), [validity, _fixed(f)(values, schema)], null_count=nulls)
 
 
-def _running(lengths, code):
+def _running(lengths: Iterable[int], code: str) -> Any:
     out, total = [0], 0
     for n in lengths:
         total += n
@@ -347,14 +355,14 @@ def _running(lengths, code):
         raise ValueError("more than 2^31 bytes or values: use the large_ form of the type") from None
 
 
-def _encode_binary(values, schema, f):
+def _encode_binary(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     parts = _converted(values, _bytes_of(f), schema, b"")
     offsets = _running(map(len, parts), "q" if f in "ZU" else "i")
     return from_buffers(schema, len(values), [validity, offsets, b"".join(parts)], null_count=nulls)
 
 
-def _encode_views(values, schema, f):
+def _encode_views(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     views, data = bytearray(), bytearray()
     for part in _converted(values, _bytes_of(f), schema, b""):
@@ -371,14 +379,14 @@ def _encode_views(values, schema, f):
 
 
 # ---- nested ----
-def _row(v):
+def _row(v: Any) -> list[Any]:
     """The values of one list."""
     if isinstance(v, (str, bytes, bytearray, dict, set, frozenset)) or not hasattr(v, "__iter__"):
         raise TypeError("a list, a tuple or an array is")
     return list(v)
 
 
-def _encode_lists(values, schema, f):
+def _encode_lists(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     rows = _converted(values, _row, schema, [])
     child = _encode([x for r in rows for x in r], schema._child(0))
@@ -390,11 +398,11 @@ def _encode_lists(values, schema, f):
     return from_buffers(schema, len(values), buffers, null_count=nulls, children=[child])
 
 
-def _encode_fixed_lists(values, schema, f):
+def _encode_fixed_lists(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     n = int(f[3:])
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         row = _row(v)
         if len(row) != n:
             raise ValueError(f"it has {len(row)} values, the type {n}")
@@ -405,7 +413,7 @@ def _encode_fixed_lists(values, schema, f):
     return from_buffers(schema, len(values), [validity], null_count=nulls, children=[child])
 
 
-def _entries(v):
+def _entries(v: Any) -> Any:
     pairs = list(v.items()) if isinstance(v, dict) else _row(v)
     for p in pairs:
         if not isinstance(p, (tuple, list)) or len(p) != 2:
@@ -415,7 +423,7 @@ def _entries(v):
     return pairs
 
 
-def _encode_maps(values, schema, f):
+def _encode_maps(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     rows = _converted(values, _entries, schema, [])
     item = schema._child(0)
@@ -427,12 +435,12 @@ def _encode_maps(values, schema, f):
     return from_buffers(schema, len(values), [validity, offsets], null_count=nulls, children=[child])
 
 
-def _fields_of(schema):
+def _fields_of(schema: Schema) -> Any:
     """One row of a struct as a list of its fields' values."""
     names = schema.names
     known, n = set(names), len(names)
 
-    def convert(v):
+    def convert(v: Any) -> Any:
         if isinstance(v, dict):
             if len(known) != n:
                 raise ValueError("two fields have one name: pass tuples")
@@ -449,7 +457,7 @@ def _fields_of(schema):
     return convert
 
 
-def _encode_struct(values, schema, f):
+def _encode_struct(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     validity, nulls = _validity(values)
     fields = schema.children
     rows = _converted(values, _fields_of(schema), schema, [None] * len(fields))
@@ -457,7 +465,7 @@ def _encode_struct(values, schema, f):
     return from_buffers(schema, len(values), [validity], null_count=nulls, children=children)
 
 
-def _encode_union(values, schema, f):
+def _encode_union(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     """Values are (type id, value) pairs, or plain values that one child alone can hold; None goes into the first."""
     ids = [int(t) for t in f[4:].split(",")] if f[4:] else []
     fields = schema.children
@@ -467,7 +475,7 @@ def _encode_union(values, schema, f):
         columns = [[v if t == mine else None for t, v in pairs] for mine in ids]
         children = [_encode(c, s) for c, s in zip(columns, fields)]
         return from_buffers(schema, len(values), [type_ids], null_count=0, children=children)
-    rows = {t: [] for t in ids}
+    rows: dict[int, list[Any]] = {t: [] for t in ids}
     offsets = _array.array("i")
     for t, v in pairs:
         offsets.append(len(rows[t]))
@@ -477,7 +485,7 @@ def _encode_union(values, schema, f):
 
 
 # the beginnings of the formats that values of a class belong to by nature
-_NATURAL = [
+_NATURAL: list[tuple[Any, tuple[str, ...]]] = [
     (bool, ("b",)),
     (int, tuple("cCsSiIlL")),
     (float, tuple("efg")),
@@ -494,14 +502,14 @@ _NATURAL = [
 _NATURAL_KINDS = {"b": bool, "i": int, "u": int, "f": float}
 
 
-def _is_natural(v, schema):
+def _is_natural(v: Any, schema: Schema) -> bool:
     s = schema if schema.dictionary is None else schema.dictionary
     f = s._child(1).format if s.format == "+r" else s.format
     kind = _NATURAL_KINDS.get(_dtype_kind(v), type(v))
     return next((f.startswith(formats) for classes, formats in _NATURAL if issubclass(kind, classes)), False)
 
 
-def _choose(k, v, ids, fields, schema):
+def _choose(k: int, v: Any, ids: list[int], fields: list[Schema], schema: Schema) -> Any:
     if isinstance(v, tuple) and len(v) == 2 and type(v[0]) is int and v[0] in ids:
         return v
     if v is None and ids:
@@ -523,7 +531,7 @@ def _choose(k, v, ids, fields, schema):
 
 
 # ---- values that are said once ----
-def _key(v, schema):
+def _key(v: Any, schema: Schema) -> Any:
     """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are
     two, so are two instants of one wall clock."""
     if v is None:
@@ -549,13 +557,15 @@ def _key(v, schema):
     return bytes(_fixed(f)([v], schema))
 
 
-def _keys(values, schema):
+def _keys(values: list[Any], schema: Schema) -> list[Any]:
     out = _converted(values, lambda v: (_key(v, schema),), schema, None)
     return [None if k is None else k[0] for k in out]
 
 
-def _encode_runs(values, schema, f):
-    ends, runs, last = [], [], object()
+def _encode_runs(values: list[Any], schema: Schema, f: str) -> DeviceArray:
+    ends: list[int] = []
+    runs: list[Any] = []
+    last: object = object()
     for i, (v, key) in enumerate(zip(values, _keys(values, schema._child(1)))):
         if runs and key == last:
             ends[-1] = i + 1
@@ -567,9 +577,10 @@ def _encode_runs(values, schema, f):
     return from_buffers(schema, len(values), [], null_count=0, children=children)
 
 
-def _encode_dictionary(values, schema):
-    distinct, indices = {}, []
-    for v, key in zip(values, _keys(values, schema.dictionary)):
+def _encode_dictionary(values: list[Any], schema: Schema, of: Schema) -> DeviceArray:
+    distinct: dict[Any, tuple[int, Any]] = {}
+    indices: list[int | None] = []
+    for v, key in zip(values, _keys(values, of)):
         indices.append(None if v is None else distinct.setdefault(key, (len(distinct), v))[0])
     validity, nulls = _validity(indices)
     code = CODES[schema.format]
@@ -579,23 +590,24 @@ def _encode_dictionary(values, schema):
         raise ValueError(
             f"{len(distinct)} distinct values are more than the indices of {schema.type} can tell"
         ) from None
-    words = _encode([v for _, v in distinct.values()], schema.dictionary)
+    words = _encode([v for _, v in distinct.values()], of)
     return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
 
 
-def _encode_null(values, schema, f):
-    def refuse(v):
+def _encode_null(values: list[Any], schema: Schema, f: str) -> DeviceArray:
+    def refuse(v: Any) -> None:
         raise TypeError("None alone is")
 
     _converted(values, refuse, schema, None)
     return from_buffers(schema, len(values), [], null_count=len(values))
 
 
-def _encode(values, schema):
+def _encode(values: list[Any], schema: Schema) -> DeviceArray:
     f = schema.format
     values = _nulls_as_none(values)
-    if schema.dictionary is not None:
-        return _encode_dictionary(values, schema)
+    of = schema.dictionary
+    if of is not None:
+        return _encode_dictionary(values, schema, of)
     if f == "n":
         encode = _encode_null
     elif f in ("z", "u", "Z", "U"):

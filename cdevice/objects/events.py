@@ -4,9 +4,17 @@
 hipEvent_t); people have the object or the handle.
 """
 
+from __future__ import annotations
+
 from .._devices.registry import backend_object
 from .._ext import ffi
 from .views import share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray
 
 _OPENCL = 4
 
@@ -14,13 +22,15 @@ _OPENCL = 4
 class EventHandle(int):
     """The handle of an event; ``array`` keeps the event."""
 
-    def __new__(cls, handle, array):
+    array: DeviceArray
+
+    def __new__(cls, handle: int, array: DeviceArray) -> EventHandle:
         self = super().__new__(cls, handle)
         self.array = array
         return self
 
 
-def _handle(obj):
+def _handle(obj: Any) -> int | None:
     """The handle that an event of pyopencl, torch, cupy, numba, hip-python or cuda-bindings shows; None: none."""
     for name in ("int_ptr", "cuda_event", "ptr", "handle"):
         value = getattr(obj, name, None)
@@ -29,14 +39,15 @@ def _handle(obj):
     return int(obj) if hasattr(obj, "__int__") else None
 
 
-def cell_of(type_id, event):
+def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     """(address for ``sync_event``, what keeps it) of an event object, for a device type.
 
     Raises TypeError for what is no event of that device, ValueError for one that was never recorded.
     """
     convert = getattr(backend_object(type_id), "as_event", None)
     if convert is not None:
-        return convert(event)
+        cell, kept = convert(event)
+        return cell, kept
     plain = type(event) in (int, bool, float, str, bytes)
     root = type(event).__module__.split(".")[0]
     handle = None if plain or (root == "pyopencl") != (type_id == _OPENCL) else _handle(event)
@@ -51,7 +62,7 @@ def cell_of(type_id, event):
     return int(ffi.cast("uintptr_t", cell)), (cell, event)
 
 
-def event_of(array):
+def event_of(array: DeviceArray) -> Any:
     """See :attr:`DeviceArray.event`."""
     owner = share(array)
     address = owner.sync_event

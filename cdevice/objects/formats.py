@@ -1,5 +1,13 @@
 """Arrow's formats of the numbers that tensors hold, by their type strings in numpy's interfaces."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
 FORMATS = {
     "i1": "c",
     "u1": "C",
@@ -16,7 +24,7 @@ FORMATS = {
 DTYPES = {v: k for k, v in FORMATS.items()}
 
 
-def type_string(interface):
+def type_string(interface: Mapping[str, Any]) -> str:
     """The type string of an array interface; hip-python's has a letter for bytes."""
-    word = interface["typestr"]
+    word: str = interface["typestr"]
     return {"B": "|u1", "b": "|i1"}.get(word, word)

@@ -1,9 +1,17 @@
 """The Arrow type that follows from Python values."""
 
+from __future__ import annotations
+
 import datetime
 import decimal
 
 from ..schema import asschema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import Schema
 
 _WORDS = {
     bool: "bool",
@@ -23,37 +31,37 @@ _WORDS = {
 _NUMBERS = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float16", "float32", "float64"}
 
 
-def _word(kind):
+def _word(kind: type) -> str | None:
     """What values of a class are; None: unknown.  A subclass counts as what it derives from."""
     if kind.__module__ == "numpy":  # before its bases: float64 is a float as well
         if kind.__name__ == "ndarray":
             return "list"
-        name = kind().dtype.name
+        name: str = kind().dtype.name
         if name in _NUMBERS or name in ("bool", "uint64"):
             return name
     return next((_WORDS[c] for c in kind.__mro__ if c in _WORDS), None)
 
 
-def _zone(moment):
+def _zone(moment: datetime.datetime) -> str:
     zone = moment.tzinfo
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None)  # zoneinfo's, pytz's
+    name: str | None = getattr(zone, "key", None) or getattr(zone, "zone", None)  # zoneinfo's, pytz's
     if name:
         return name
-    minutes = round(moment.utcoffset().total_seconds() / 60)
+    minutes = round((moment.utcoffset() or datetime.timedelta()).total_seconds() / 60)
     if not minutes:
         return "UTC"
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
-def _unit(values, name):
+def _unit(values: list[Any], name: str) -> str:
     return "ns" if any(getattr(v, name, 0) for v in values) else "us"  # pandas' have nanoseconds
 
 
-def _duration(values):
+def _duration(values: list[Any]) -> str:
     return f"duration[{_unit(values, 'nanoseconds')}]"
 
 
-def _timestamp(values):
+def _timestamp(values: list[Any]) -> str:
     aware = {v.tzinfo is not None for v in values}
     if len(aware) == 2:
         raise TypeError("some of the times have a zone and some have none: pass schema=")
@@ -61,7 +69,7 @@ def _timestamp(values):
     return f"timestamp[{unit}, tz={_zone(values[0])}]" if aware.pop() else f"timestamp[{unit}]"
 
 
-def _decimal(values):
+def _decimal(values: list[Any]) -> str:
     before = after = 0
     for v in values:
         _, digits, exponent = v.as_tuple()
@@ -75,7 +83,7 @@ def _decimal(values):
     return f"decimal{128 if precision <= 38 else 256}({precision}, {after})"
 
 
-def infer(values):
+def infer(values: list[Any]) -> Schema:
     """The :class:`Schema` of a list of values, None among them as null.
 
     bool, int64, float64, string, binary, date32, time64[us], duration and timestamp in us or ns, with the first value's
@@ -87,7 +95,7 @@ def infer(values):
         return asschema("null")
     words = {_word(k) for k in {type(v) for v in there}}
     if len(words) > 1 and words <= _NUMBERS:
-        words = {"float64" if any(w.startswith("float") for w in words) else "int64"}
+        words = {"float64" if any(str(w).startswith("float") for w in words) else "int64"}
     if words == {"decimal", "int64"}:
         there = [decimal.Decimal(v) for v in there]
         words = {"decimal"}

@@ -1,11 +1,19 @@
 """How an array prints."""
 
+from __future__ import annotations
+
 from .._ext import lib
 from .values import rows
 from .views import share
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def _shown(a, width=5):
+    from .._types import DeviceArray
+
+
+def _shown(a: DeviceArray, width: int = 5) -> list[str]:
     n = a.length
     if n <= 2 * width:
         return [_short(v) for v in rows(a)]
@@ -13,12 +21,12 @@ def _shown(a, width=5):
     return [*head, "...", *(_short(v) for v in rows(a._slice(n - width, width)))]
 
 
-def _short(value):
+def _short(value: Any) -> str:
     text = repr(value) if value is not None else "null"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def describe(a):
+def describe(a: DeviceArray) -> str:
     """What ``repr`` of an array shows: type, length, nulls, device, event, first and last values when readable."""
     if a.released:
         return "<cdevice.DeviceArray released>"

@@ -1,5 +1,7 @@
 """What numbers of Arrow types are in Python's terms: struct codes, units, the epoch."""
 
+from __future__ import annotations
+
 import datetime
 
 CODES = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d", "e": "e"}

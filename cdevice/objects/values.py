@@ -4,6 +4,8 @@ Functions take the rows of an array and ``need``: which of them will be looked a
 and what lies below a null, is not converted: it may be large, and it may be nothing that Python's types can hold.
 """
 
+from __future__ import annotations
+
 import collections
 import datetime
 import decimal
@@ -13,11 +15,18 @@ from bisect import bisect_right
 from .units import CODES, EPOCH, EPOCH_DAY, MILLISECONDS_A_DAY, PER_SECOND
 from .views import view
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from .._types import DeviceArray, Need
+
 MonthDayNano = collections.namedtuple("MonthDayNano", ("months", "days", "nanoseconds"))
 DayTime = collections.namedtuple("DayTime", ("days", "milliseconds"))
 
 
-def rows(a):
+def rows(a: DeviceArray) -> list[Any]:
     """The rows of an array that the CPU may read now.  Raises ValueError for what Python's types cannot hold."""
     try:
         return _values(a, None)
@@ -25,22 +34,22 @@ def rows(a):
         raise ValueError(f"a value of {a.type} that Python's type cannot hold: {e}") from e
 
 
-def _raw(a, i):
+def _raw(a: DeviceArray, i: int) -> Any:
     return view(a, i)
 
 
-def _numbers(a, i, code):
+def _numbers(a: DeviceArray, i: int, code: str) -> Any:
     """Elements of buffer i of the rows of a."""
     size = struct.calcsize(code)
     first = a.offset * size
     return _raw(a, i)[first : first + a.length * size].cast(code).tolist()
 
 
-def _bits(raw, offset, length):
+def _bits(raw: Any, offset: int, length: int) -> list[bool]:
     return [bool(raw[k >> 3] >> (k & 7) & 1) for k in range(offset, offset + length)]
 
 
-def _there(a, need):
+def _there(a: DeviceArray, need: Need) -> Need:
     """Which rows have a value that is needed; None: all."""
     if a.null_count == 0:
         return need
@@ -48,18 +57,18 @@ def _there(a, need):
     return valid if need is None else [v and n for v, n in zip(valid, need)]
 
 
-def _masked(values, there):
+def _masked(values: list[Any], there: Need) -> list[Any]:
     return values if there is None else [v if ok else None for v, ok in zip(values, there)]
 
 
-def _lazily(n, there, make):
+def _lazily(n: int, there: Need, make: Callable[[int], Any]) -> list[Any]:
     """[make(row) or None]: for values that must not be looked at where they are not there."""
     if there is None:
         return [make(k) for k in range(n)]
     return [make(k) if ok else None for k, ok in enumerate(there)]
 
 
-def _gather(child, wanted):
+def _gather(child: DeviceArray, wanted: list[int]) -> Any:
     """A function that gives the values of these rows of a child, and looks at no others."""
     distinct = sorted(set(wanted))
     if not distinct:
@@ -77,7 +86,7 @@ def _gather(child, wanted):
 
 
 # ---- scalars ----
-def _zone(name):
+def _zone(name: str) -> Any:
     if not name:
         return None
     sign, digits = name[0], name[1:].replace(":", "")
@@ -94,7 +103,7 @@ def _zone(name):
         raise ValueError(f"unknown time zone {name!r}; where the system has no zones, install tzdata") from e
 
 
-def _micros(value, unit, what):
+def _micros(value: int, unit: str, what: str) -> int:
     """Microseconds of a value in `unit`; ValueError for nanoseconds that do not fit."""
     if unit != "n":
         return value * (10**6 // PER_SECOND[unit])
@@ -103,7 +112,7 @@ def _micros(value, unit, what):
     return value // 1000
 
 
-def _pandas(unit):
+def _pandas(unit: str) -> Any:
     """pandas for nanoseconds, which Python's own types have not; None: not needed, or missing."""
     if unit != "n":
         return None
@@ -114,30 +123,30 @@ def _pandas(unit):
     return pandas
 
 
-def _timestamp(unit, zone):
+def _timestamp(unit: str, zone: str) -> Any:
     tz = _zone(zone)
     pandas = _pandas(unit)
 
-    def with_pandas(value):
+    def with_pandas(value: int) -> Any:
         stamp = pandas.Timestamp(value, unit="ns", tz="UTC" if tz else None)
         return stamp.tz_convert(tz) if tz else stamp
 
-    def make(value):
+    def make(value: int) -> Any:
         moment = EPOCH + datetime.timedelta(microseconds=_micros(value, unit, f"timestamp {value}"))
         return moment.replace(tzinfo=datetime.timezone.utc).astimezone(tz) if tz else moment
 
     return with_pandas if pandas else make
 
 
-def _duration(unit):
+def _duration(unit: str) -> Any:
     pandas = _pandas(unit)
     if pandas:
         return lambda value: pandas.Timedelta(value, unit="ns")
     return lambda value: datetime.timedelta(microseconds=_micros(value, unit, f"duration {value}"))
 
 
-def _time(unit):
-    def make(value):
+def _time(unit: str) -> Any:
+    def make(value: int) -> Any:
         # pyarrow cuts nanoseconds of a time of day
         micros = value // 1000 if unit == "n" else _micros(value, unit, "time")
         if not 0 <= micros < MILLISECONDS_A_DAY * 1000:
@@ -147,11 +156,11 @@ def _time(unit):
     return make
 
 
-def _date(value):
+def _date(value: int) -> datetime.date:
     return datetime.date.fromordinal(EPOCH_DAY + value)
 
 
-def _temporal(f):
+def _temporal(f: str) -> Any:
     """Format -> (struct code, function or None)."""
     kind, unit = f[1], f[2]
     if kind == "d":
@@ -165,25 +174,25 @@ def _temporal(f):
     return "i", None  # months
 
 
-def _decimals(a, f, there):
+def _decimals(a: DeviceArray, f: str, there: Need) -> Any:
     parts = f[2:].split(",")
     scale, width = int(parts[1]), int(parts[2]) // 8 if len(parts) == 3 else 16
     raw, base = _raw(a, 1), a.offset
     context = decimal.Context(prec=80)
 
-    def make(k):
+    def make(k: int) -> Any:
         at = (base + k) * width
         return context.scaleb(decimal.Decimal(int.from_bytes(raw[at : at + width], "little", signed=True)), -scale)
 
     return _lazily(a.length, there, make)
 
 
-def _tuples(a, code, size, kind):
+def _tuples(a: DeviceArray, code: str, size: int, kind: Callable[..., Any]) -> Any:
     values = struct.iter_unpack(code, _raw(a, 1)[a.offset * size : (a.offset + a.length) * size])
     return [kind(*v) for v in values]
 
 
-def _fixed(a, f, need):
+def _fixed(a: DeviceArray, f: str, need: Need) -> Any:
     there = _there(a, need)
     if f == "e":  # memoryviews know no half floats
         raw = _raw(a, 1)
@@ -205,13 +214,13 @@ def _fixed(a, f, need):
 
 
 # ---- variable size ----
-def _offsets(a, code, extra=1):
+def _offsets(a: DeviceArray, code: str, extra: int = 1) -> Any:
     size = struct.calcsize(code)
     first = a.offset * size
     return _raw(a, 1)[first : first + (a.length + extra) * size].cast(code)
 
 
-def _binary(a, f, need):
+def _binary(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
     o, raw, there = _offsets(a, "q" if f in "ZU" else "i"), _raw(a, 2), _there(a, need)
@@ -220,11 +229,11 @@ def _binary(a, f, need):
     return _lazily(a.length, there, lambda k: bytes(raw[o[k] : o[k + 1]]))
 
 
-def _views(a, f, need):
+def _views(a: DeviceArray, f: str, need: Need) -> Any:
     raw, base = _raw(a, 1), a.offset * 16
     data = [_raw(a, i) for i in range(2, a._n_buffers - 1)]
 
-    def make(k):
+    def make(k: int) -> Any:
         at = base + 16 * k
         size, _, index, start = struct.unpack_from("=iiii", raw, at)
         value = raw[at + 4 : at + 4 + size] if size <= 12 else data[index][start : start + size]
@@ -237,25 +246,34 @@ def _views(a, f, need):
 _GAP = 64  # rows that no list refers to, which cost less than a stretch of their own
 
 
-def _stretches(ranges):
+def _stretches(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, Need]]:
     """(first, stop, which rows are meant; None: all) of few stretches of a child that hold all these sorted ranges."""
-    out = []
+    parts: list[tuple[int, int]] = []
+    all_holes: list[list[tuple[int, int]]] = []
     for start, stop in ranges:
-        if out and start <= out[-1][1] + _GAP:
-            last = out[-1]
-            if start > last[1]:
-                last[2].append((last[1], start))
-            last[1] = max(last[1], stop)
+        if parts and start <= parts[-1][1] + _GAP:
+            first, last = parts[-1]
+            if start > last:
+                all_holes[-1].append((last, start))
+            parts[-1] = first, max(last, stop)
         else:
-            out.append([start, stop, []])
-    for first, stop, holes in out:
-        need = [True] * (stop - first) if holes else None
+            parts.append((start, stop))
+            all_holes.append([])
+    for (first, stop), holes in zip(parts, all_holes):
+        need = [True] * (stop - first)
         for i, j in holes:
             need[i - first : j - first] = [False] * (j - i)
-        yield first, stop, need
+        yield first, stop, need if holes else None
 
 
-def _taken(a, starts, sizes, there, ranges, convert):
+def _taken(
+    a: DeviceArray,
+    starts: Sequence[int],
+    sizes: Sequence[int],
+    there: Need,
+    ranges: Iterable[tuple[int, int]],
+    convert: Callable[..., Any],
+) -> Any:
     """The list of each row that is there; of the child each row is converted once, and none outside ``ranges``."""
     child = a._child(0)
     parts = [(first, convert(child._slice(first, stop - first), need)) for first, stop, need in _stretches(ranges)]
@@ -264,7 +282,7 @@ def _taken(a, starts, sizes, there, ranges, convert):
         return _lazily(a.length, there, lambda k: whole[starts[k] - first : starts[k] - first + sizes[k]])
     firsts = [first for first, _ in parts]
 
-    def make(k):
+    def make(k: int) -> Any:
         if not sizes[k]:
             return []
         first, values = parts[bisect_right(firsts, starts[k]) - 1]
@@ -273,12 +291,12 @@ def _taken(a, starts, sizes, there, ranges, convert):
     return _lazily(a.length, there, make)
 
 
-def _pairs(entries, need):
+def _pairs(entries: DeviceArray, need: Need) -> Any:
     """The entries of maps; a dict would lose some where both fields have one name."""
     return list(zip(_values(entries._child(0), need), _values(entries._child(1), need)))
 
 
-def _lists(a, f, need):
+def _lists(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
     there, o = _there(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
@@ -289,7 +307,7 @@ def _lists(a, f, need):
     return _taken(a, o, sizes, there, ranges, _pairs if f == "+m" else _values)
 
 
-def _fixed_lists(a, f, need):
+def _fixed_lists(a: DeviceArray, f: str, need: Need) -> Any:
     n, there = int(f[3:]), _there(a, need)
     starts = range(0, a.length * n, n) if n else [0] * a.length
     ranges = [(0, a.length * n)]
@@ -298,7 +316,7 @@ def _fixed_lists(a, f, need):
     return _taken(a, starts, [n] * a.length, there, ranges, _values)
 
 
-def _list_views(a, f, need):
+def _list_views(a: DeviceArray, f: str, need: Need) -> Any:
     there, code = _there(a, need), "q" if "L" in f else "i"
     starts, sizes = _numbers(a, 1, code), _numbers(a, 2, code)
     used = (k for k in range(a.length) if sizes[k] and (there is None or there[k]))
@@ -306,7 +324,7 @@ def _list_views(a, f, need):
     return _taken(a, starts, sizes, there, ranges, _values)
 
 
-def _structs(a, f, need):
+def _structs(a: DeviceArray, f: str, need: Need) -> Any:
     names = a._schema.names
     if len(set(names)) != len(names):
         raise ValueError("a struct with two fields of one name cannot become a dict")
@@ -316,13 +334,13 @@ def _structs(a, f, need):
     return _masked(rows, there)
 
 
-def _unions(a, f, need):
+def _unions(a: DeviceArray, f: str, need: Need) -> Any:
     ids = _raw(a, 0)[a.offset : a.offset + a.length].tolist()
     child_of = {int(t): k for k, t in enumerate(f[4:].split(",") if f[4:] else [])}
     which = [child_of[t] for t in ids]
     if f[2] == "d":
         at = _numbers(a, 1, "i")
-        wanted = [[] for _ in child_of]
+        wanted: list[list[int]] = [[] for _ in child_of]
         for k, c in enumerate(which):
             if need is None or need[k]:
                 wanted[c].append(at[k])
@@ -335,7 +353,7 @@ def _unions(a, f, need):
     return [columns[c][k] for k, c in enumerate(which)]
 
 
-def _runs(a, f, need):
+def _runs(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
     ends, values = a._child(0), a._child(1)
@@ -355,7 +373,7 @@ def _runs(a, f, need):
     return out
 
 
-def _extension(a):
+def _extension(a: DeviceArray) -> Any:
     """The Python value of known extension types; others show their storage."""
     metadata = a._schema.metadata or {}
     name = metadata.get(b"ARROW:extension:name")
@@ -368,13 +386,13 @@ def _extension(a):
     return None
 
 
-def _dictionary(a, f, need):
+def _dictionary(a: DeviceArray, f: str, need: Need) -> Any:
     indices = _fixed(a, f, need)
     value = _gather(a._child(-1), [k for k in indices if k is not None])
     return [None if k is None else value(k) for k in indices]
 
 
-def _decoder(a, f):
+def _decoder(a: DeviceArray, f: str) -> Any:
     if a._schema.dictionary is not None:
         return _dictionary
     if f == "n":
@@ -390,7 +408,7 @@ def _decoder(a, f):
     return {"s": _structs, "r": _runs, "u": _unions, "w": _fixed_lists, "v": _list_views}.get(f[1], _lists)
 
 
-def _values(a, need):
+def _values(a: DeviceArray, need: Need) -> list[Any]:
     f = a._format
     out = _decoder(a, f)(a, f, need)
     make = _extension(a)
