@@ -76,7 +76,7 @@ class Backend:
             return obj
         cl = _imported()
         if cl is not None and isinstance(obj, cl.CommandQueue):
-            return obj.int_ptr
+            return int(obj.int_ptr)
         raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
 
     def owns(self, obj: Any) -> bool:
@@ -200,6 +200,6 @@ def _device_id(cl: Any, context: Any, device: Any = None) -> int | None:
 
 def _devices(cl: Any, platform: Any) -> list[Any]:
     try:
-        return platform.get_devices()
+        return list(platform.get_devices())
     except cl.Error:  # a platform without a device says so with an error
         return []
