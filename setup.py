@@ -3,7 +3,7 @@
 import os
 import sys
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.sdist import sdist
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -72,8 +72,7 @@ class FullSdist(sdist):
 
 
 setup(
-    packages=["cdevice", "cdevice.backends"]
-    + ["cdevice." + d for d in ("interop", "testing", "compute") if os.path.isfile(f"cdevice/{d}/__init__.py")],
+    packages=["cdevice.backends", *find_packages(include=["cdevice", "cdevice.*"])],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={
         "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "lib/pkgconfig/*", "lib/cmake/*/*"]
