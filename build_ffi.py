@@ -51,8 +51,7 @@ def read_cdef(path):
 
 
 def builtin_backends():
-    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``.  The other C files there
-    are parts of one."""
+    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``; others are parts."""
     names = []
     for path in relative("backends/*.c"):
         name = os.path.basename(path)[:-2]
