@@ -51,8 +51,14 @@ def read_cdef(path):
 
 
 def builtin_backends():
-    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``."""
-    return sorted(os.path.basename(p)[:-2] for p in glob.glob(os.path.join(HERE, "backends", "*.c")))
+    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``; others are parts."""
+    names = []
+    for path in relative("backends/*.c"):
+        name = os.path.basename(path)[:-2]
+        with open(os.path.join(HERE, path), encoding="utf-8") as f:
+            if re.search(rf"^int cdevice_{name}_init\(", f.read(), re.M):
+                names.append(name)
+    return names
 
 
 def write_builtin_list():

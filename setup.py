@@ -3,21 +3,16 @@
 import os
 import sys
 
-from setuptools import setup
+from setuptools import find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.chdir(HERE)
 sys.path.insert(0, HERE)
 
-from setuptools.command.build_ext import build_ext  # noqa: E402
-
 import build_ffi  # noqa: E402
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:  # before setuptools 70
-    from wheel.bdist_wheel import bdist_wheel
 
 
 class Wheel(bdist_wheel):
@@ -72,17 +67,12 @@ class FullSdist(sdist):
 
 
 setup(
-    packages=["cdevice", "cdevice.backends"]
-    + [
-        "cdevice." + d
-        for d in ("_devices", "interop", "objects", "testing", "compute")
-        if os.path.isfile(f"cdevice/{d}/__init__.py")
-    ],
+    packages=["cdevice.backends", *find_packages(include=["cdevice", "cdevice.*"])],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={
         "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "lib/pkgconfig/*", "lib/cmake/*/*"]
     },
-    exclude_package_data={"": ["*.c"], "cdevice": ["core/*", "native/*"], "cdevice.backends": ["*.h"]},
+    include_package_data=False,  # else the sdist's files would be: C sources, in folders taken for packages
     cffi_modules=["build_ffi.py:make_native"],
     cmdclass={"bdist_wheel": Wheel, "build_ext": BuildExt, "sdist": FullSdist},
     zip_safe=False,

@@ -5,7 +5,7 @@
  * cdevice must live until what was allocated for it has been released. */
 #define RT_FAMILY "cuda"
 #define RT_N_KINDS 3
-typedef int rt_saved; /* the thread's capture mode, -1: as it was */
+#define RT_SAVED int /* the thread's capture mode, -1: as it was */
 #include "runtime.h"
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
@@ -163,7 +163,8 @@ static int rt_memset(void *p, int byte, size_t n, void *stream) {
 static int rt_event_new(void **out) { return cu.EventCreate(out, CU_EVENT_DISABLE_TIMING); }
 static int rt_event_del(void *event) { return cu.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return cu.EventRecord(event, stream); }
-/* Of CUDA 12.5 and later; it takes in non-blocking streams too, and needs no handle that its owner may have destroyed. */
+/* Of CUDA 12.5 and later; it takes in non-blocking streams too, and needs no handle, which its owner may have
+ * destroyed. */
 static int rt_has_all(void) { return cu.CtxRecordEvent != NULL; }
 static int rt_event_rec_all(int device, void *event) {
   return cu.CtxRecordEvent(atomic_load(&contexts[device]), event);

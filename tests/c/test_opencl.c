@@ -1,6 +1,6 @@
 /* test_opencl.c - drives the OpenCL table as the core does, on whatever platform is there; PoCL is enough.
  *
- *   gcc -std=gnu11 -O1 -g -Wall -Wextra -Icdevice/include -Ibackends tests/c/test_opencl.c backends/opencl.c \
+ *   gcc -std=gnu11 -O1 -g -Wall -Wextra -Icdevice/include -Ibackends tests/c/test_opencl.c backends/opencl*.c \
  *       -o test_opencl -ldl -lpthread && ./test_opencl
  *
  * Exit code 0: all passed; 77: no OpenCL platform here, the message says what to install.  Asynchrony is

@@ -2,7 +2,7 @@
  *
  * The runtime's own calls are put behind ours, which say of one event that it is only queued until its queue is flushed:
  * PoCL flushes by itself and would not show it.  Exit code 77: no OpenCL platform here. */
-#include "../../backends/opencl.c"
+#include "opencl_parts.h"
 
 #define CHECK(condition)                                                                       \
   do {                                                                                         \
@@ -48,18 +48,18 @@ int main(void) {
     puts(err.message);
     return 77;
   }
-  real_flush = cl.Flush, real_wait = cl.WaitForEvents, real_info = cl.GetEventInfo;
-  cl.Flush = flush, cl.WaitForEvents = wait_for, cl.GetEventInfo = info;
+  real_flush = ocl.Flush, real_wait = ocl.WaitForEvents, real_info = ocl.GetEventInfo;
+  ocl.Flush = flush, ocl.WaitForEvents = wait_for, ocl.GetEventInfo = info;
   CHECK(be->stream_create(be->self, 0, (void **)&its, &err) == 0 && be->stream_create(be->self, 0, &other, &err) == 0);
   for (int way = 0; way < 3; way++) {
-    CHECK(cl.EnqueueMarkerWithWaitList(its, 0, NULL, &lazy) == 0);
+    CHECK(ocl.EnqueueMarkerWithWaitList(its, 0, NULL, &lazy) == 0);
     flushed = waited = 0;
     if (way == 0) CHECK(be->event_done(be->self, 0, &lazy, &done, &err) == 0);
     if (way == 1) CHECK(be->event_wait_host(be->self, 0, &lazy, &err) == 0 && waited);
     if (way == 2) CHECK(be->event_wait_stream(be->self, 0, &lazy, other, &err) == 0);
     CHECK(flushed);
     CHECK(be->stream_wait_host(be->self, 0, its, &err) == 0 && be->stream_wait_host(be->self, 0, other, &err) == 0);
-    hold(lazy);
+    ocl_hold(lazy);
     lazy = NULL;
   }
   be->stream_destroy(be->self, 0, its);

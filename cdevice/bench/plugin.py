@@ -6,7 +6,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+from .table import bounds, named
+from .timing import best
 
 _CHILD = """
 import sys, time
@@ -37,16 +39,6 @@ def _twenty(folder):
             f.write(f"Metadata-Version: 2.1\nName: plug{i}\nVersion: 1.0\n")
         with open(os.path.join(info, "entry_points.txt"), "w") as f:
             f.write(f"[cdevice.backends]\nplug{i}.{9000 + i} = plug{i}:Backend\n")
-
-
-def _best(rounds, n, run):
-    best = float("inf")
-    for _ in range(rounds):
-        t0 = time.perf_counter_ns()
-        for _ in range(n):
-            run()
-        best = min(best, (time.perf_counter_ns() - t0) / n)
-    return best
 
 
 def _native(folder):
@@ -98,32 +90,12 @@ def _python_backend():
     return Plain()
 
 
-def rows(rounds):
-    """([(title, value, unit, bound, reached)], [what was left out])"""
+def _bridge(rounds):
+    """us that a Python plug-in costs beyond its own methods."""
     import cdevice
 
-    from ._core import ffi, lib
+    from .._ext import ffi, lib
 
-    out, left_out = [], []
-    here = [p for p in sys.path if p]
-    with tempfile.TemporaryDirectory() as folder:
-        _twenty(folder)
-        alone, crowded = _import_ms(here, 3 * rounds), _import_ms([*here, folder], 3 * rounds)
-        out.append(("import in use, no plug-in installed beside the package's", alone, "ms", 5, alone <= 5))
-        out.append(("the same, twenty plug-ins installed", crowded, "ms", 5, crowded <= 5))
-        device = _native(folder)
-        if device is None:
-            left_out.append("a native plug-in; $CDEVICE_EXAMPLES names the folder examples, apt-get install gcc")
-        else:
-            on_cpu = cdevice.asarray(list(range(1000)))
-            there = on_cpu.to(device)
-            there.synchronize()
-            pairs = [
-                (_best(1, 20_000, on_cpu.__arrow_c_device_array__), _best(1, 20_000, there.__arrow_c_device_array__))
-                for _ in range(2 * rounds + 1)
-            ]
-            ratio = statistics.median(b / a for a, b in pairs)
-            out.append(("int64 export from a native plug-in: time of the CPU's", ratio, "x", 1.1, ratio <= 1.1))
     backend = _python_backend()
     cdevice.register_backend(backend)
     lib.cdv_device_count(9100, ffi.new("int64_t *"))
@@ -142,17 +114,46 @@ def rows(rounds):
         backend.event_destroy(made)
         backend.free(got)
 
-    us = (_best(rounds, 5000, bridged) - _best(rounds, 5000, own)) / 1e3
+    us = (best(rounds, 5000, bridged) - best(rounds, 5000, own)) / 1e3
     cdevice.unregister_backend(9100)
+    return us
+
+
+def _export_ratio(device, rounds):
+    """An export's time on that device by its time on the CPU."""
+    import cdevice
+
+    on_cpu = cdevice.asarray(list(range(1000)))
+    there = on_cpu.to(device)
+    there.synchronize()
+    pairs = [
+        (best(1, 20_000, on_cpu.__arrow_c_device_array__), best(1, 20_000, there.__arrow_c_device_array__))
+        for _ in range(2 * rounds + 1)
+    ]
+    return statistics.median(b / a for a, b in pairs)
+
+
+def rows(rounds):
+    """([(title, value, unit, bound, reached)], [what was left out])"""
+    out, left_out = [], []
+    here = [p for p in sys.path if p]
+    with tempfile.TemporaryDirectory() as folder:
+        _twenty(folder)
+        alone, crowded = _import_ms(here, 3 * rounds), _import_ms([*here, folder], 3 * rounds)
+        out.append(("import in use, no plug-in installed beside the package's", alone, "ms", 5, alone <= 5))
+        out.append(("the same, twenty plug-ins installed", crowded, "ms", 5, crowded <= 5))
+        device = _native(folder)
+        if device is None:
+            left_out.append("a native plug-in; $CDEVICE_EXAMPLES names the folder examples, apt-get install gcc")
+        else:
+            ratio = _export_ratio(device, rounds)
+            out.append(("int64 export from a native plug-in: time of the CPU's", ratio, "x", 1.1, ratio <= 1.1))
+    us = _bridge(rounds)
     out.append(("Python plug-in, allocate + event + release, beyond its own cost", us, "us", 10, us <= 10))
     return out, left_out
 
 
-def report(found, left_out):
-    print(f"{'plug-ins':68}{'':>10}  bound")
-    print("-" * 92)
-    for title, value, unit, bound, reached in found:
-        print(f"{title:68}{value:>10.2f} {unit:3}{bound:g} {unit} {'ok' if reached else 'MISSED'}")
-    for text in left_out:
-        print(f"left out: {text}")
-    print()
+def section(libs, options):
+    found, left_out = rows(3 if options.quick else 7)
+    bounds("plug-ins", found, left_out, width=68)
+    return {"plugins": named(found, "row", "value", "unit", "bound", "reached")}

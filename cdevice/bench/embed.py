@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from .table import bounds, named
+
 SOURCE = r"""
 #include <cdevice/cdevice.h>
 #include <pthread.h>
@@ -77,7 +79,7 @@ int main(void) {
 
 def rows(rounds):
     """[(title, value, unit, bound, reached)], or the reason as a string."""
-    from .config import OPTIONS
+    from ..config import OPTIONS
 
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if not compiler:
@@ -114,9 +116,10 @@ def _environment():
     return {**os.environ, "CDEVICE_PYTHON": sys.executable}
 
 
-def report(found):
-    print(f"{'C programs':60}{'':>10}  bound")
-    print("-" * 84)
-    for title, value, unit, bound, reached in found:
-        print(f"{title:60}{value:>10.2f} {unit:3}{bound:g} {unit} {'ok' if reached else 'MISSED'}")
-    print()
+def section(libs, options):
+    found = rows(3 if options.quick else 7)
+    if isinstance(found, str):
+        print(f"left out: C programs; {found}", file=sys.stderr)
+        return {}
+    bounds("C programs", found)
+    return {"embed": named(found, "row", "value", "unit", "bound", "reached")}

@@ -1,0 +1,316 @@
+/* opencl_events.c - events: asking, waiting, following across contexts; flushing for those who did not. */
+#include "opencl_parts.h"
+
+/* Events that nobody must release yet; used when ocl_state.fragile only. */
+
+#define LIMBO_FAILED 64
+
+static struct {
+  pthread_mutex_t lock;
+  cl_event *pending; /* a ring in use from `at`, `n` long */
+  size_t at, n, capacity;
+  cl_event failed[LIMBO_FAILED]; /* the last ones: whoever fails them may still be walking over them */
+  size_t n_failed;
+} limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back, and `patience` of
+ * those end it: behind a closed gate there may be very many. */
+static void limbo_look(size_t most, int patience) {
+  if (most > limbo.n) most = limbo.n;
+  while (most-- && patience) {
+    cl_event event = limbo.pending[limbo.at];
+    cl_int status = 0;
+    limbo.at = (limbo.at + 1) % limbo.capacity;
+    limbo.n--;
+    if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
+    if (status > 0) {
+      patience--;
+      limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+    } else if (!status) {
+      ocl.ReleaseEvent(event);
+    } else {
+      cl_event *place = &limbo.failed[limbo.n_failed++ % LIMBO_FAILED];
+      if (*place) ocl.ReleaseEvent(*place);
+      *place = event;
+    }
+  }
+}
+
+/* Takes a reference over.  Each newcomer pays for four looks, so the ring is no longer than what is pending. */
+void ocl_hold(cl_event event) {
+  if (!event) return;
+  if (!ocl_state.fragile) {
+    ocl.ReleaseEvent(event);
+    return;
+  }
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(4, 4);
+  if (limbo.n == limbo.capacity) {
+    size_t capacity = limbo.capacity ? 2 * limbo.capacity : 64;
+    cl_event *pending = malloc(capacity * sizeof *pending);
+    if (pending) {
+      for (size_t i = 0; i < limbo.n; i++) pending[i] = limbo.pending[(limbo.at + i) % limbo.capacity];
+      free(limbo.pending);
+      limbo.pending = pending;
+      limbo.capacity = capacity;
+      limbo.at = 0;
+    }
+  }
+  /* Out of memory: kept for ever is better than too short. */
+  if (limbo.n < limbo.capacity) limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+  pthread_mutex_unlock(&limbo.lock);
+}
+
+/* After a wait much may be over. */
+void ocl_sweep(void) {
+  if (!ocl_state.fragile) return;
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(limbo.n, 32);
+  pthread_mutex_unlock(&limbo.lock);
+}
+
+/* Calls fn(event, status, arg) once the event is over.  fn releases nothing of it. */
+typedef struct ocl_watch {
+  cl_event event;
+  cl_event_callback fn;
+  void *arg;
+} ocl_watch;
+
+static void *watch(void *arg) {
+  ocl_watch job = *(ocl_watch *)arg;
+  cl_int status = CL_COMPLETE, code;
+  free(arg);
+  code = ocl.WaitForEvents(1, &job.event);
+  if (code &&
+      (ocl.GetEventInfo(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) || status >= 0))
+    status = code;
+  job.fn(job.event, status, job.arg);
+  ocl_hold(job.event);
+  return NULL;
+}
+
+static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
+  ocl_watch *job;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  int failed;
+  if (!ocl_state.fragile) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
+  job = malloc(sizeof *job);
+  if (!job) return CL_OUT_OF_HOST_MEMORY;
+  *job = (ocl_watch){event, fn, arg};
+  ocl.RetainEvent(event);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  failed = pthread_create(&thread, &attributes, watch, job);
+  pthread_attr_destroy(&attributes);
+  if (failed) {
+    ocl.ReleaseEvent(event);
+    free(job);
+  }
+  return failed ? CL_OUT_OF_HOST_MEMORY : 0;
+}
+
+/* What an event came to: 0 and *done, or EIO.  Status -1 is what runtimes give to a command when one before it has
+ * failed; as a code it would read "device not found", so it is told as -14. */
+static int event_failed(cdevice_error *err, cl_int status) {
+  if (status == -1 || status >= 0) {
+    cl_int code = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    return cdevice_backend_fail(err, EIO, code, ocl_code_name(code),
+                                "OpenCL: the event failed because of a command before it (status %d)", status);
+  }
+  return cdevice_backend_fail(err, EIO, status, ocl_code_name(status), "OpenCL: the event failed: %s (%d)",
+                              ocl_code_name(status), status);
+}
+
+int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *err) {
+  if (!ocl_started(err)) return ENODEV;
+  memcpy(out, sync_event, sizeof *out); /* a foreign producer's cl_event may lie anywhere */
+  return *out ? 0 : ocl_fail(err, CL_INVALID_EVENT, "sync_event points to a NULL cl_event");
+}
+
+static int status_of(cl_event event, cl_int *status, cdevice_error *err) {
+  cl_int code = ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status, status, NULL);
+  return code ? ocl_fail(err, code, "clGetEventInfo") : 0;
+}
+
+/* A producer should have flushed: nobody else's wait need do it, and without it the command may stay queued for ever.
+ * While a command is only queued, its queue lives, and we can. */
+static void push_queue(cl_event event) {
+  cl_command_queue queue = NULL;
+  if (!ocl.GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL) && queue) ocl.Flush(queue);
+}
+
+static void push_event(cl_event event) {
+  cl_int status = 0;
+  if (!ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) && status == CL_QUEUED)
+    push_queue(event);
+}
+
+static int wait_event(cl_event event, cdevice_error *err) {
+  cl_int status = 0, code;
+  push_event(event);
+  code = ocl.WaitForEvents(1, &event);
+  ocl_sweep();
+  if (!code) return 0;
+  if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = 0;
+  if (status < 0 || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, status);
+  return ocl_fail(err, code, "clWaitForEvents");
+}
+
+/* *done, or EIO.  Some runtimes call a command complete whose predecessor failed; only a wait, which
+ * does not wait any more here, tells. */
+static int ask_event(cl_event event, int *done, cdevice_error *err) {
+  cl_int status = 0;
+  int result = status_of(event, &status, err);
+  if (result) return result;
+  if (status < 0) return event_failed(err, status);
+  if (status != CL_COMPLETE) {
+    if (status == CL_QUEUED) push_queue(event);
+    *done = 0;
+    return 0;
+  }
+  result = wait_event(event, err);
+  if (!result) *done = 1;
+  return result;
+}
+
+static void CL_CALL on_bridge(cl_event event, cl_int status, void *arg) {
+  (void)event;
+  ocl.SetUserEventStatus(arg, status < 0 ? status : CL_COMPLETE);
+  ocl_hold(arg);
+}
+
+/* Makes later work of `queue`, of `context`, come after `event`, which `foreign` says is of another context.
+ * An event that is over is looked at and not enqueued: that is cheaper, and behind one that has
+ * failed already some runtimes wait for ever. */
+int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err) {
+  cl_event twin;
+  cl_int code;
+  int done = 0, result = ask_event(event, &done, err);
+  if (result || done) return result; /* asking has flushed its queue */
+  if (!foreign) {
+    code = ocl_put_barrier(queue, event);
+    if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
+    return code ? ocl_fail(err, code, "clEnqueueBarrierWithWaitList") : 0;
+  }
+  /* A twin of the event in this context.  The barrier is there before the twin can end. */
+  twin = ocl.CreateUserEvent(context, &code);
+  if (!twin) return wait_event(event, err);
+  code = ocl_put_barrier(queue, twin);
+  if (code) {
+    ocl.SetUserEventStatus(twin, CL_COMPLETE);
+    ocl_hold(twin);
+    return ocl_fail(err, code, "clEnqueueBarrierWithWaitList");
+  }
+  if (!when_over(event, on_bridge, twin)) return 0; /* the twin is now on_bridge's */
+  result = wait_event(event, err);
+  on_bridge(event, result ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_COMPLETE, twin);
+  return result;
+}
+
+int opencl_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err) {
+  ocl_lane lane;
+  cl_event event = NULL;
+  cl_int code;
+  int result = ocl_lane_of(device, stream, &lane, err);
+  (void)self;
+  if (result) return result;
+  code = ocl.EnqueueMarkerWithWaitList(lane.queue, 0, NULL, &event);
+  if (code) return ocl_fail(err, code, "clEnqueueMarkerWithWaitList");
+  code = ocl.Flush(lane.queue); /* another queue may only wait for what was flushed */
+  if (code) {
+    ocl_hold(event);
+    return ocl_fail(err, code, "clFlush");
+  }
+  out->slot = event;
+  out->opaque = NULL;
+  out->sync_event = &out->slot;
+  return 0;
+}
+
+int opencl_event_done(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err) {
+  cl_event event;
+  int result;
+  (void)self, (void)device;
+  if (!sync_event) {
+    *done = 1;
+    return 0;
+  }
+  result = ocl_event_of(sync_event, &event, err);
+  return result ? result : ask_event(event, done, err);
+}
+
+int opencl_event_wait_host(void *self, int64_t device, void *sync_event, cdevice_error *err) {
+  cl_event event;
+  int result;
+  (void)self, (void)device;
+  if (!sync_event) return 0;
+  result = ocl_event_of(sync_event, &event, err);
+  return result ? result : wait_event(event, err);
+}
+
+int opencl_event_wait_stream(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err) {
+  ocl_lane lane;
+  cl_event event;
+  cl_context context = NULL;
+  cl_int code;
+  int result;
+  (void)self;
+  if (!sync_event) return 0;
+  result = ocl_event_of(sync_event, &event, err);
+  if (!result) result = ocl_lane_of(device, stream, &lane, err);
+  if (result) return result;
+  code = ocl.GetEventInfo(event, CL_EVENT_CONTEXT, sizeof context, &context, NULL);
+  if (code) return ocl_fail(err, code, "sync_event does not point to a cl_event");
+  return ocl_follow(lane.queue, lane.context, event, context != lane.context, err);
+}
+
+void opencl_event_destroy(void *self, int64_t device, cdevice_event *event) {
+  (void)self, (void)device;
+  if (!event || !event->slot) return;
+  if (ocl.ReleaseEvent) ocl_hold(event->slot);
+  event->slot = NULL;
+  event->sync_event = NULL;
+}
+
+typedef struct ocl_notice {
+  void (*fn)(void *arg);
+  void *arg;
+} ocl_notice;
+
+static void CL_CALL on_notice(cl_event event, cl_int status, void *arg) {
+  ocl_notice notice = *(ocl_notice *)arg;
+  (void)event, (void)status;
+  free(arg);
+  notice.fn(notice.arg);
+}
+
+/* An event that is over already may be told on the calling thread, before this returns. */
+int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
+                        cdevice_error *err) {
+  ocl_notice *notice;
+  cl_event event;
+  cl_int code;
+  int result;
+  (void)self, (void)device;
+  if (!sync_event) {
+    fn(arg);
+    return 0;
+  }
+  result = ocl_event_of(sync_event, &event, err);
+  if (result) return result;
+  if (ocl_state.fragile) /* a thread for each event would be the only way, and the core can ask for many at once */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell of failed events");
+  notice = malloc(sizeof *notice);
+  if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
+  notice->fn = fn;
+  notice->arg = arg;
+  code = when_over(event, on_notice, notice);
+  if (code) {
+    free(notice);
+    return ocl_fail(err, code, "clSetEventCallback");
+  }
+  push_event(event);
+  return 0;
+}

@@ -1,0 +1,122 @@
+/* opencl_parts.h - what the files of the OpenCL backend share.  Names: cl_ and CL_ are the standard's, ocl_ are ours,
+ * opencl_ are the functions of the table. */
+#ifndef CDEVICE_BACKENDS_OPENCL_PARTS_H
+#define CDEVICE_BACKENDS_OPENCL_PARTS_H
+
+#include "dl.h"
+
+#include "opencl.h"
+#include "opencl_api.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+
+/* The runtime's functions; NULL: not there. */
+extern struct ocl_calls {
+  OPENCL_FUNCTIONS(CDEVICE_DL_MEMBER)
+} ocl;
+
+/* What was enumerated. */
+
+typedef struct ocl_slot {
+  cl_device_id id;
+  cl_platform_id platform;
+  cl_context context;     /* default; of the whole platform where that can be made */
+  cl_command_queue queue; /* default, in order; read without the lock */
+  int old;                /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
+  uint32_t alignment;
+  uint64_t svm;
+  int64_t total_bytes;
+  char name[128], driver[64];
+  uint8_t uuid[16];
+} ocl_slot;
+
+extern struct ocl_state {
+  pthread_mutex_t lock; /* guards start, stop and the making of defaults */
+  int started;
+  int64_t n;
+  ocl_slot *slots;
+  int fragile; /* PoCL is among the platforms */
+  const cdevice_host *host;
+  cdevice_dl dl;
+} ocl_state;
+
+/* A stream, resolved. */
+typedef struct ocl_lane {
+  cl_command_queue queue;
+  cl_context context;
+  int unordered;
+} ocl_lane;
+
+/* Context and size of the last buffer looked at: batches mostly go to and from one. */
+typedef struct ocl_seen {
+  cl_mem mem;
+  cl_context context;
+  size_t size;
+} ocl_seen;
+
+/* ---- opencl_errors.c ---- */
+const char *ocl_code_name(cl_int code);
+int ocl_code_errno(cl_int code);
+int ocl_fail_as(cdevice_error *err, int result, cl_int code, const char *what);
+int ocl_fail(cdevice_error *err, cl_int code, const char *what);
+
+/* ---- opencl_devices.c ---- */
+int ocl_started(cdevice_error *err);
+int ocl_slot_of(int64_t device, ocl_slot **out, cdevice_error *err);
+int64_t ocl_index_of(cl_device_id id);
+cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, int64_t *index);
+int opencl_start(void *self, const cdevice_host *host, cdevice_error *err);
+void opencl_stop(void *self);
+int opencl_device_count(void *self, int64_t *out, cdevice_error *err);
+int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
+
+/* ---- opencl_queues.c ---- */
+cl_command_queue ocl_make_queue(cl_context context, cl_device_id device, cl_int *code);
+int ocl_defaults(int64_t device, ocl_slot **out, cdevice_error *err);
+int ocl_lane_of(int64_t device, void *stream, ocl_lane *out, cdevice_error *err);
+cl_int ocl_put_barrier(cl_command_queue queue, cl_event event);
+void ocl_drain(cl_command_queue queue);
+int opencl_current_stream(void *self, int64_t device, void **out, cdevice_error *err);
+int opencl_stream_create(void *self, int64_t device, void **out, cdevice_error *err);
+void opencl_stream_destroy(void *self, int64_t device, void *stream);
+int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err);
+
+/* ---- opencl_events.c ---- */
+/* The last argument of an enqueueing call, then what is done with it: ocl_hold(). */
+static inline cl_event *ocl_held(cl_event *event) {
+  *event = NULL;
+  return ocl_state.fragile ? event : NULL;
+}
+void ocl_hold(cl_event event);
+void ocl_sweep(void);
+int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *err);
+int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err);
+int opencl_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
+int opencl_event_done(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
+int opencl_event_wait_host(void *self, int64_t device, void *sync_event, cdevice_error *err);
+int opencl_event_wait_stream(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err);
+void opencl_event_destroy(void *self, int64_t device, cdevice_event *event);
+int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
+                        cdevice_error *err);
+
+/* ---- opencl_copies.c ---- */
+int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
+int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
+                cdevice_error *err);
+
+/* ---- opencl_memory.c ---- */
+cl_int ocl_look(cl_mem mem, ocl_seen *seen);
+int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
+void opencl_free(void *self, const cdevice_block *block);
+int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
+                cdevice_error *err);
+int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
+                  cdevice_error *err);
+int opencl_compatible(void *self, int64_t device, const void *data, void *sync_event, void *stream);
+
+/* ---- opencl_svm.c ---- */
+const void *opencl_extension(void *self, const char *id);
+
+#endif

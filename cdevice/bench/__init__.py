@@ -1,0 +1,6 @@
+"""Speed beside other libraries, in one process: ``python -m cdevice bench``.
+
+``command`` reads the options and asks the others for their rows: ``operations`` (the cost of a call), ``startup``,
+``growth``, ``stream``, ``embed``, ``plugin``, ``transfer``, ``gpu``.  They measure and compare; none fails because a
+machine is slow.
+"""

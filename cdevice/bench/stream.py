@@ -1,0 +1,182 @@
+"""Streams beside their peers: per batch, in Python and in C.
+
+The rows in C need Arrow C++ as a peer: a small program of the source tree (tests/peers), whose folder is named by
+CDEVICE_PEERS, as ci/bench does.
+"""
+
+import array
+import asyncio
+import importlib.util
+import os
+import time
+from functools import partial
+
+from .table import named
+from .timing import interleaved, tidy_heap
+
+BATCHES = 1000
+COLUMNS = 3
+ROWS = 100
+
+
+def _peer():
+    """The C++ peer's functions, or None with the reason."""
+    folder = os.environ.get("CDEVICE_PEERS")
+    if not folder:
+        return None, "run ci/bench in the source tree"
+    spec = importlib.util.spec_from_file_location("peers_build", os.path.join(folder, "build.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        return module.load(), ""
+    except module.Unavailable as e:
+        return None, str(e)
+
+
+def _seconds(run):
+    """ns per batch of a call that says how many there were."""
+    tidy_heap()
+    t0 = time.perf_counter()
+    n = run()
+    return (time.perf_counter() - t0) / n * 1e9
+
+
+class _Handed:
+    """Hands a stream on through its capsule, as to a library that does not know its class."""
+
+    def __init__(self, stream):
+        self.__arrow_c_device_stream__ = stream.__arrow_c_device_stream__
+
+
+def _count(stream):
+    n = 0
+    for _ in stream:
+        n += 1
+    return n
+
+
+def in_python(libs, ours, rounds):
+    """Rows of a stream that is handed on by capsule and read in Python; theirs are streams of the CPU."""
+    import cdevice
+
+    values = array.array("q", range(ROWS))
+    runs = {"cdevice": lambda: _seconds(lambda: _count(cdevice.asstream(_Handed(cdevice.asstream(ours)))))}
+    if "nanoarrow" in libs:
+        na = libs["nanoarrow"].na
+        stream_class = type(na.c_array_stream([1], na.int64()))
+        theirs = [libs["nanoarrow"].batch(COLUMNS, values) for _ in range(BATCHES)]
+        schema = theirs[0].schema
+
+        def drain_nanoarrow():
+            capsule = stream_class.from_c_arrays(theirs, schema, validate=False).__arrow_c_stream__()
+            return _count(stream_class._import_from_c_capsule(capsule))
+
+        runs["nanoarrow"] = lambda: _seconds(drain_nanoarrow)
+    if "pyarrow" in libs:
+        reader = libs["pyarrow"].lib.RecordBatchReader
+        batches = [libs["pyarrow"].batch(COLUMNS, values) for _ in range(BATCHES)]
+
+        def drain_pyarrow():
+            capsule = reader.from_batches(batches[0].schema, batches).__arrow_c_stream__()
+            return _count(reader._import_from_c_capsule(capsule))
+
+        runs["pyarrow"] = lambda: _seconds(drain_pyarrow)
+    found = interleaved(rounds, **runs)
+    title = f"stream of {COLUMNS} columns, in Python (theirs: CPU stream)"
+    return [
+        (title, peer, found[peer], found["cdevice"], target)
+        for peer, target in (("nanoarrow", 2.4), ("pyarrow", 4))
+        if peer in found
+    ]
+
+
+def asynchronous(small, queue_size, n):
+    """ns per batch from a production to a consumer, both in C."""
+    import cdevice
+    from cdevice import aio
+    from cdevice._ext import _native, ffi, lib
+
+    stream = cdevice.asstream(small * n)
+    consumer = aio.consume(queue_size=queue_size)
+    keep, production = _native.production_open(consumer.handler_address)
+    _native.production_feed(keep, stream, None)
+    pointer = ffi.cast("struct cdv_production *", production)
+    t0 = time.perf_counter()
+    if lib.cdv_production_start(pointer) or lib.cdv_consumer_drain(consumer._pointer) != n:
+        raise RuntimeError("the stream was cut short")
+    t = time.perf_counter() - t0
+    lib.cdv_production_wait(pointer, -1)
+    del keep
+    return t / n * 1e9
+
+
+def in_c(peer, ours, small, rounds):
+    """Rows beside Arrow C++."""
+    import cdevice
+    from cdevice._ext import ffi
+
+    def drained():
+        struct = ffi.new("struct ArrowDeviceArrayStream *")
+        cdevice.asstream(ours).export_to_c(struct)
+        return peer.peer_drain(int(ffi.cast("uintptr_t", struct)))
+
+    found = interleaved(rounds, cdevice=drained, arrow=lambda: peer.peer_bench_stream(BATCHES, ROWS, COLUMNS))
+    out = [("the same, in C, drained raw", "Arrow C++", found["arrow"], found["cdevice"], 2)]
+    for queue_size in (5, 64):
+        found = interleaved(
+            max(3, rounds // 2),
+            cdevice=partial(asynchronous, small, queue_size, 50_000),
+            arrow=partial(peer.peer_bench_async, 10_000, queue_size, COLUMNS),
+        )
+        title = f"asynchronous, C to C, queue of {queue_size}"
+        out.append((title, "Arrow C++", found["arrow"], found["cdevice"], 5))
+    return out
+
+
+def async_for(small, n=50_000):
+    """ns per batch that ``async for`` takes from a consumer."""
+    import cdevice
+    from cdevice import aio
+
+    async def main():
+        consumer = aio.consume(queue_size=64)
+        aio.produce(cdevice.asstream(small * n), consumer)
+        t0 = time.perf_counter()
+        count = 0
+        async for _ in consumer:
+            count += 1
+        return (time.perf_counter() - t0) / count * 1e9
+
+    return asyncio.run(main())
+
+
+def rows(libs, rounds):
+    """[(title, peer, its ns per batch, ours, target factor)], and a list of what was left out."""
+    ours = [libs["cdevice"].batch(COLUMNS, array.array("q", range(ROWS))) for _ in range(BATCHES)]
+    small = [libs["cdevice"].batch(COLUMNS, array.array("q", [1]))]
+    out = in_python(libs, ours, rounds)
+    peer, why = _peer()
+    if peer is not None:
+        out += in_c(peer, ours, small, rounds)
+    found = interleaved(max(3, rounds // 2), cdevice=partial(async_for, small))
+    out.append(("async for in Python, queue of 64", "200,000 a second", 5000.0, found["cdevice"], 1))
+    return out, [] if peer is not None else [f"streams in C beside Arrow C++: {why}"]
+
+
+def report(found, missing):
+    print(f"{'ns per batch':58}{'peer':>20}{'theirs':>10}{'cdevice':>10}{'ratio':>8}  target")
+    print("-" * 118)
+    for title, peer, theirs, ours, target in found:
+        ratio = theirs / ours
+        verdict = "ok" if ratio >= target else "MISSED"
+        print(f"{title:58}{peer:>20}{theirs:>10,.0f}{ours:>10,.0f}{ratio:>7.1f}x  {target:g}x {verdict}")
+    for line in missing:
+        print(f"left out: {line}")
+    print()
+
+
+def section(libs, options):
+    found, missing = rows(libs, 3 if options.quick else 11)
+    print()
+    report(found, missing)
+    return {"streams": named(found, "row", "peer", "peer_ns", "cdevice_ns", "target")}

@@ -1,0 +1,160 @@
+"""Transfers to a device beside the vendor library's bare calls: ratios in one run, sides interleaved."""
+
+import sys
+from functools import partial
+
+from .table import named
+from .timing import compare
+
+
+def struct_of(columns):
+    """A struct array of numpy columns."""
+    import cdevice
+
+    fields = [cdevice.asarray(c) for c in columns]
+    schema = cdevice.Schema.make("+s", children=[f.schema.with_name(f"c{i}") for i, f in enumerate(fields)])
+    return cdevice.from_buffers(schema, len(columns[0]), [None], null_count=0, children=fields)
+
+
+def faster(title, target, bare, ours):
+    return title, bare, ours, bare / ours, f"{target:g}x", bare / ours >= target
+
+
+def within(title, target, bare, ours):
+    return title, bare, ours, ours / bare, f"<= {target:g}x", ours / bare <= target
+
+
+class OpenCL:
+    """The first device, by pyopencl's bare calls."""
+
+    def __init__(self):
+        import pyopencl as cl
+
+        context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+        self.queue = cl.CommandQueue(context)
+        self.buffer = partial(cl.Buffer, context, cl.mem_flags.READ_WRITE)
+        self.copy = partial(cl.enqueue_copy, self.queue)
+
+
+def there_and_back(bare, rounds):
+    import numpy as np
+
+    import cdevice
+
+    big = np.random.default_rng(0).random(32 << 20)
+    column = cdevice.asarray(big)
+
+    def bare_there_and_back():
+        buffer = bare.buffer(big.nbytes)
+        bare.copy(buffer, big, is_blocking=False)
+        out = np.empty_like(big)
+        bare.copy(out, buffer)
+        return out, buffer
+
+    def our_there_and_back():
+        there = column.to("opencl")
+        return there.to("cpu"), there  # both sides give their memory back outside the time
+
+    return faster(
+        "256 MiB column, host -> OpenCL -> host",
+        0.95,
+        *compare(bare_there_and_back, our_there_and_back, rounds),
+    )
+
+
+def wide(bare, rounds):
+    import numpy as np
+
+    columns = [np.arange(1000) for _ in range(1000)]
+    batch = struct_of(columns)
+
+    def bare_wide():
+        buffers = []
+        for c in columns:
+            buffers.append(bare.buffer(c.nbytes))
+            bare.copy(buffers[-1], c, is_blocking=False)
+        bare.queue.finish()
+        return buffers
+
+    def our_wide():
+        there = batch.to("opencl")
+        there.synchronize()
+        return there
+
+    title = "1000 columns x 1000 rows, host -> OpenCL, waited for"
+    return faster(title, 15, *compare(bare_wide, our_wide, rounds))
+
+
+def small(bare, rounds):
+    import numpy as np
+
+    batch, one = struct_of([np.arange(100) for _ in range(10)]), np.arange(1000)
+    buffer = bare.buffer(one.nbytes)
+    return within(
+        "call of .to() for 10 small columns, not waiting",
+        3,
+        *compare(
+            lambda: bare.copy(buffer, one, is_blocking=False),
+            lambda: batch.to("opencl"),
+            rounds * 20,
+            bare.queue.finish,
+        ),
+    )
+
+
+def exported(rounds):
+    import numpy as np
+
+    import cdevice
+
+    here = cdevice.asarray(np.arange(2000.0))[:1000]
+    there = here.to("opencl")
+    there.synchronize()
+    return within(
+        "export of an OpenCL array with event, beside the CPU's",
+        1.5,
+        *compare(
+            lambda: [here.__arrow_c_device_array__() for _ in range(2000)],
+            lambda: [there.__arrow_c_device_array__() for _ in range(2000)],
+            rounds * 3,
+        ),
+    )
+
+
+def rows(rounds):
+    """[(title, bare s, ours s, ratio, target, reached)] against pyopencl on the first device."""
+    import cdevice
+
+    try:
+        import numpy  # noqa: F401
+        import pyopencl  # noqa: F401
+    except ImportError:
+        return []
+    if not cdevice.device("opencl").is_available:
+        return []
+    bare = OpenCL()
+    return [there_and_back(bare, rounds), wide(bare, rounds), small(bare, rounds), exported(rounds)]
+
+
+def report(rows):
+    print(f"{'transfers':56}{'bare':>12}{'cdevice':>12}{'ratio':>8}  target")
+    print("-" * 98)
+    for title, bare, ours, ratio, target, reached in rows:
+        print(
+            f"{title:56}{bare * 1e6:>9,.0f} us{ours * 1e6:>9,.0f} us{ratio:>7.2f}x  {target:8}"
+            + ("ok" if reached else "MISSED")
+        )
+    print()
+
+
+def section(libs, options):
+    found = rows(5 if options.quick else 11)
+    if not found:
+        print(
+            'left out: transfers to OpenCL; apt-get install pocl-opencl-icd, pip install "cdevice[opencl]"',
+            file=sys.stderr,
+        )
+        return {}
+    print()
+    report(found)
+    return {"transfers": named(found, "row", "bare_s", "cdevice_s", "ratio", "target", "reached")}

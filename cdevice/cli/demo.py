@@ -1,0 +1,212 @@
+"""The main job on real data: ``python -m cdevice demo [FILE]``.
+
+A table is taken in without a copy, every batch goes to every device and back, and every value that comes back is
+compared with pyarrow's.
+"""
+
+import sys
+import time
+
+from .compare import difference, source_addresses, taken_addresses
+from .devices import device_row, missing_backends
+from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, plural, rate, size
+from .tables import InputError, names_inside, read_file, read_flights, type_summary
+
+
+def event_state(arr):
+    if not arr.sync_event:
+        return "none"
+    return "done" if arr.ready else "pending"
+
+
+class Progress:
+    """A bar on stderr, on a terminal only."""
+
+    def __init__(self, stream, total):
+        self.stream = stream if stream.isatty() else None
+        self.total, self.done, self.last = max(total, 1), 0, 0.0
+
+    def step(self, what):
+        self.done += 1
+        now = time.monotonic()
+        if self.stream is None or (now - self.last < 0.05 and self.done < self.total):
+            return
+        self.last = now
+        filled = 30 * self.done // self.total
+        print(f"\r  [{'#' * filled}{'.' * (30 - filled)}] {100 * self.done // self.total:3}%  {what:<20.20}",
+              end="", file=self.stream, flush=True)  # fmt: skip
+
+    def clear(self):
+        if self.stream is not None:
+            print("\r" + " " * 64 + "\r", end="", file=self.stream, flush=True)
+            self.last = 0.0
+
+
+def journey(pa, batches, arrays, device, progress):
+    """Every batch to `device` and back. Returns the row of the table as a dict."""
+    # A CPU is where the data is already; only a real copy is worth timing there.
+    options = {"copy": True} if device.type_id == 1 else {}
+    out = {"rows": 0, "bytes": 0, "there": 0.0, "back": 0.0, "events": set(), "error": None}
+
+    def once(arr):
+        t0 = time.perf_counter()
+        there = arr.to(device, **options)
+        event = event_state(there)
+        there.synchronize()
+        t1 = time.perf_counter()
+        back = there.to("cpu", **options)
+        back.synchronize()
+        t2 = time.perf_counter()
+        return back, event, t1 - t0, t2 - t1
+
+    if arrays:
+        once(arrays[0])  # contexts are made and drivers wake up on the first transfer; untimed
+    for n, (batch, arr) in enumerate(zip(batches, arrays)):
+        back, event, there_s, back_s = once(arr)
+        out["rows"] += batch.num_rows
+        out["bytes"] += arr.nbytes
+        out["there"] += there_s
+        out["back"] += back_s
+        out["events"].add(event)
+        # The import by pyarrow waits on the event itself, if there is one.
+        what = difference(pa, batch, pa.record_batch(back))
+        if what is not None:
+            out["error"] = f"batch {n}, {what}"
+            return out
+        progress.step(str(device))
+    return out
+
+
+class Refused(Exception):
+    """Why the demo ends before it begins, and its exit status."""
+
+    def __init__(self, text, status=USAGE):
+        super().__init__(text)
+        self.status = status
+
+
+def choose(names, found, missing):
+    """The devices of --device, or all that were found."""
+    import cdevice
+
+    chosen = []
+    for name in names or ():
+        try:
+            dev = cdevice.device(name)
+        except cdevice.BackendUnavailable as exc:
+            raise Refused(f"{name} is not available: {exc}", UNAVAILABLE) from None
+        except (cdevice.Error, ValueError, TypeError) as exc:
+            raise Refused(f"no device {name!r}: {exc}") from None
+        if dev not in found:
+            lines = [f"{name} is not available; found: {', '.join(map(str, found))}"]
+            for backend, why, hint in missing:
+                if backend == str(name).split(":")[0]:
+                    lines += [f"  {why}", *(f"  {line}" for line in hint.splitlines())]
+            raise Refused("\n".join(lines), UNAVAILABLE)
+        chosen.append(dev)
+    return chosen or found
+
+
+def show_devices(found, missing):
+    print("devices")
+    print("\n".join(columns(map(device_row, found))))
+    for line in columns([(n, f"not available: {w}") for n, w, _ in missing]):
+        print(line if len(line) <= 118 else line[:115] + "...")
+
+
+def read(pa, args):
+    """The table in batches: (rows, batches)."""
+    try:
+        t0 = time.perf_counter()
+        table, what = read_file(pa, args.file) if args.file else read_flights(pa)
+        seconds = time.perf_counter() - t0
+    except InputError as exc:
+        raise Refused(f"\n{exc}") from None
+    if args.file:
+        what = f"{args.file} ({what})"
+    zero = next((name for name in names_inside(table.schema) if "\0" in name), None)
+    if zero is not None:
+        raise Refused(f"\nthe name {zero!r} has a zero byte, where names end in the C interface: rename it")
+    if args.rows:
+        table = table.slice(0, args.rows)
+    batches = table.to_batches(max_chunksize=args.batch_rows)
+    if not batches:
+        batches = [pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)]
+    nulls = sum(table.column(i).null_count for i in range(table.num_columns))
+    print(f"\ninput\n  {what}, read in {seconds:.1f} s")
+    shape = f"{plural(table.num_rows, 'row')} x {plural(table.num_columns, 'column')}"
+    print(f"  {shape} in {plural(len(batches), 'batch')}, {size(table.nbytes)}, {plural(nulls, 'null')}")
+    print(f"  {type_summary(table.schema)}")
+    return table.num_rows, batches
+
+
+def take_in(batches):
+    """(arrays, whether none was copied)"""
+    import cdevice
+
+    t0 = time.perf_counter()
+    arrays = [cdevice.asarray(b) for b in batches]
+    seconds = time.perf_counter() - t0
+    same = total = 0
+    for batch, arr in zip(batches, arrays):
+        want = source_addresses(batch)
+        total += len(want)
+        same += len(want & taken_addresses(arr))
+    print(f"\ntaken in\n  {plural(len(arrays), 'batch')} in {seconds * 1e6:,.0f} µs; ", end="")
+    print(f"{same:,} of {total:,} buffers where pyarrow has them: {'no copy' if same == total else 'COPIED'}")
+    return arrays, same == total
+
+
+def there_and_back(pa, batches, arrays, chosen):
+    """Every batch to every device; prints the table, and returns whether all was equal."""
+    import cdevice
+
+    progress = Progress(sys.stderr, len(chosen) * len(batches))
+    rows, errors = [("device", "rows", "bytes", "GB/s there", "GB/s back", "event", "verdict")], []
+    for dev in chosen:
+        try:
+            r = journey(pa, batches, arrays, dev, progress)
+        except (InputError, cdevice.Error) as exc:
+            errors.append(f"{dev}: {exc}" if isinstance(exc, InputError) else f"{dev}: {type(exc).__name__}: {exc}")
+            rows.append((str(dev), "", "", "", "", "", "ERROR"))
+            continue
+        if r["error"]:
+            errors.append(f"{dev}: {r['error']}")
+        events = "/".join(s for s in ("none", "pending", "done") if s in r["events"])
+        rows.append((str(dev), f"{r['rows']:,}", f"{r['bytes']:,}", rate(r["bytes"], r["there"]),
+                     rate(r["bytes"], r["back"]), events, "DIFFERENT" if r["error"] else "equal"))  # fmt: skip
+    progress.clear()
+    print("\nthere and back")
+    print("\n".join(columns(rows, align="<>>>><<")))
+    for line in errors:
+        print(f"  {line}")
+    return not errors
+
+
+def run(args):
+    try:
+        import pyarrow as pa
+    except ImportError:
+        print(
+            'the demo checks every value against pyarrow, which is not installed\n  pip install "cdevice[demo]"',
+            file=sys.stderr,
+        )
+        return USAGE
+    import cdevice
+
+    found = cdevice.devices()
+    missing = missing_backends(found)
+    try:
+        chosen = choose(args.device, found, missing)
+        show_devices(found, missing)
+        nrows, batches = read(pa, args)
+    except Refused as exc:
+        print(exc, file=sys.stderr)
+        return exc.status
+    arrays, uncopied = take_in(batches)
+    equal = there_and_back(pa, batches, arrays, chosen)
+    if not (uncopied and equal):
+        print("\nFAILED")
+        return FAILED
+    print(f"\nevery value of {plural(nrows, 'row')} agrees with pyarrow on {plural(len(chosen), 'device')}")
+    return OK

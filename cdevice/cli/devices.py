@@ -1,0 +1,101 @@
+"""``python -m cdevice devices``: what is here, and why the others are not."""
+
+import json
+
+from .show import OK, as_dict, columns, detail, plain, size
+
+
+def missing_backends(devices):
+    """Backends without a single device: [(name, why, what to install)]."""
+    import cdevice
+
+    have = {int(d.type_id) for d in devices}
+    out = []
+    for info in cdevice.list_backends().values():
+        if info.type_id in have:
+            continue
+        why = info.error or reason(info.type_id)
+        hint = info.hint or ""
+        out.append((info.name, " ".join(why.replace(hint, "").split()).rstrip("; "), hint))
+    return out
+
+
+def reason(type_id):
+    """Why a backend has no device here, in its own words."""
+    import cdevice
+
+    from .._core import check, ffi, lib
+    from .._devices.device import type_name
+
+    try:
+        check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
+    except cdevice.Error as e:
+        return str(e).removeprefix(f"{type_name(type_id)}: cannot be used here: ")
+    return "no device found"
+
+
+def device_row(device):
+    """(device, its own name, driver and memory), for `columns`; a device that fails says so."""
+    import cdevice
+
+    try:
+        info = as_dict(device.info)
+        name = device.name or ""
+    except cdevice.Error as exc:
+        return str(device), f"{type(exc).__name__}: {exc}"
+    parts = [str(info[key]) for key in ("platform", "vendor", "driver") if info.get(key)]
+    total, free = info.get("total_bytes") or -1, info.get("free_bytes") or -1
+    if total > 0:
+        parts.append(f"{size(free)} of {size(total)} free" if 0 < free < total else size(total))
+    return str(device), name, ", ".join(dict.fromkeys(parts))
+
+
+def run(args):
+    import cdevice
+
+    devices = cdevice.devices()
+    missing = missing_backends(devices)
+    if args.json:
+        data = {
+            "version": getattr(cdevice, "__version__", None),
+            "devices": [
+                {
+                    "device": str(d),
+                    "type": getattr(d.type, "name", str(d.type)),
+                    "type_id": int(d.type_id),
+                    "id": int(d.id),
+                    "name": d.name,
+                    "info": plain(as_dict(d.info)),
+                }
+                for d in devices
+            ],
+            "unavailable": [{"backend": n, "error": w, "hint": h or None} for n, w, h in missing],
+        }
+        print(json.dumps(data, indent=2))
+        return OK
+
+    print("\n".join(columns(map(device_row, devices), indent="")))
+    if args.verbose:
+        for d in devices:
+            info = as_dict(d.info)
+            print(f"\n{d}  (device type {int(d.type_id)}, id {int(d.id)})")
+            lines = columns([(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)])
+            print("\n".join(lines) or "  no further details")
+    if missing:
+        print("\nnot available")
+        print(
+            "\n".join(
+                columns([(n, w.partition("; tried")[0]) for n, w, _ in missing]) if not args.verbose else hints(missing)
+            )
+        )
+        if not args.verbose and any(h for _, _, h in missing):
+            print("\n(-v says what was tried and what to install)")
+    return OK
+
+
+def hints(missing):
+    out = []
+    for name, why, hint in missing:
+        out.append(f"  {name}: {why}")
+        out += [f"      {line}" for line in str(hint).splitlines() if line.strip()]
+    return out

@@ -1,0 +1,70 @@
+"""What all commands share: exit codes, and how things are shown."""
+
+import dataclasses
+
+OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3  # exit status
+
+
+def as_dict(info):
+    """What a backend says about a device: a mapping, a dataclass, any object with attributes, or None."""
+    if info is None:
+        return {}
+    if hasattr(info, "items"):
+        return dict(info.items())
+    if dataclasses.is_dataclass(info):
+        return {f.name: getattr(info, f.name) for f in dataclasses.fields(info)}
+    if hasattr(info, "_asdict"):
+        return info._asdict()
+    return {k: v for k, v in getattr(info, "__dict__", {}).items() if not k.startswith("_")}
+
+
+def plain(value):
+    """A value that JSON can hold."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)  # an enum member becomes its number
+    if isinstance(value, float):
+        return value
+    return str(value)
+
+
+def size(n):
+    """1536 -> '1.5 KiB'"""
+    if n < 1024:
+        return f"{n:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        n /= 1024
+        if n < 1024:
+            return f"{n:.1f} {unit}"
+    return f"{n / 1024:.1f} PiB"
+
+
+def detail(key, value):
+    if key.endswith("_bytes") and isinstance(value, int):
+        return f"{value:,} ({size(value)})"
+    return plain(value)
+
+
+def columns(rows, align="", gap="  ", indent="  "):
+    """Lines of text in columns as wide as needed; `align` has one of '<' and '>' per column, '<' by default."""
+    rows = [[str(c) for c in r] for r in rows]
+    if not rows:
+        return []
+    n = max(map(len, rows))
+    rows = [r + [""] * (n - len(r)) for r in rows]
+    align = align.ljust(n, "<")
+    widths = [max(len(r[i]) for r in rows) for i in range(n)]
+    return [indent + gap.join(f"{c:{align[i]}{widths[i]}}" for i, c in enumerate(r)).rstrip() for r in rows]
+
+
+def plural(n, word):
+    return f"{n:,} {word if n == 1 else word + ('es' if word.endswith('ch') else 's')}"
+
+
+def rate(nbytes, seconds):
+    return f"{nbytes / seconds / 1e9:.2f}" if seconds > 0 and nbytes else "-"

@@ -1,0 +1,17 @@
+"""The checks of the conformance suite, one file for each area."""
+
+from . import copies, events, failures, layouts, memory, protocols, release, streams, table, threads
+
+AREAS = (
+    table,
+    memory,
+    copies,
+    layouts,
+    events,
+    release,
+    failures,
+    protocols,
+    streams,
+    threads,
+)  # the order they run in
+CHECKS = [check for area in AREAS for check in area.check.found]

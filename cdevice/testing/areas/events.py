@@ -1,0 +1,114 @@
+"""What is pending is not ready, and everybody waits as promised."""
+
+import gc
+import threading
+
+from .area import Area, with_events
+
+check = Area("events")
+
+
+@check()
+def check_an_array_becomes_ready(s):
+    there = s.cdevice.asarray(list(range(1000))).to(s.device_number())
+    there.synchronize(timeout=s.hang_limit)
+    assert there.ready
+    there.synchronize()
+
+
+@check()
+def check_without_events_data_is_safe_at_once(s):
+    s.needs(not s.capabilities & s.cdevice.Capability.EVENTS, "it has events")
+    there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
+    assert there.sync_event == 0 and there.ready
+
+
+@check()
+def check_the_event_comes_after_the_copy(s):
+    with_events(s)
+    import array
+
+    for i in range(8):
+        source = s.cdevice.asarray(memoryview(array.array("q", [i + 1]) * (1 << 19)))
+        there = source.to(s.device_number())
+        there.synchronize(timeout=s.hang_limit)
+        other = s.new_stream()
+        back = there[-3:].to("cpu", stream=other) if other is not None else there[-3:].to("cpu")
+        assert back.to_pylist() == [i + 1] * 3, "the event had passed before the data was there"
+
+
+@check()
+def check_an_event_is_not_done_while_its_queue_is_held(s):
+    with_events(s)
+    with s.closed_gate():
+        there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number()))
+        assert not there.ready, "the event has passed before the work that it stands for"
+        try:
+            there.synchronize(timeout=0.005)
+        except TimeoutError:
+            pass
+        else:
+            raise AssertionError("synchronize() returned before the work was done")
+    there.synchronize(timeout=s.hang_limit)
+    assert there.to("cpu").to_pylist() == [1, 2, 3]
+
+
+@check()
+def check_waiting_on_the_host_waits(s):
+    with_events(s)
+    event, done = s.ffi.new("cdevice_event *"), threading.Event()
+    number = s.device_number().id
+    with s.closed_gate():
+        s.call("event_record", number, s.ffi.NULL, event)
+        assert event.sync_event, "an event that is safe already, on a queue that is held"
+
+        def wait():
+            s.call("event_wait_host", number, event.sync_event)
+            done.set()
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        assert not done.wait(0.05), "event_wait_host returned while the queue was held"
+    assert done.wait(s.hang_limit), "event_wait_host never returned"
+    thread.join()
+    s.table.event_destroy(s.table.self, number, event)
+
+
+@check()
+def check_another_stream_waits_on_the_device(s):
+    with_events(s)
+    other = s.new_stream()
+    s.needs(other is not None, "its suite offers no second stream")
+    with s.closed_gate():
+        there = s.promptly(lambda: s.cdevice.asarray([7] * 1000).to(s.device_number()))
+        s.promptly(lambda: there.wait(other))  # the host does not wait
+        behind = s.promptly(lambda: there.to(s.device_number(), stream=other, copy=True))
+        try:
+            behind.synchronize(timeout=0.1)  # a right one is held for as long as the gate is closed
+        except TimeoutError:
+            pass
+        else:
+            raise AssertionError("the second stream did not wait for the event")
+    assert behind.to("cpu").to_pylist() == [7] * 1000
+
+
+@check()
+def check_a_pending_event_may_be_destroyed(s):
+    with_events(s)
+    with s.closed_gate():
+        for _ in range(10):
+            there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number()))
+            s.promptly(there.release)
+
+
+@check()
+def check_a_source_lives_until_the_held_copy_has_read_it(s):
+    with_events(s)
+    with s.closed_gate():
+        source = s.cdevice.asarray(list(range(50_000)))
+        there = s.promptly(lambda: source.to(s.device_number()))
+        source.release()
+        gc.collect()
+        junk = [s.cdevice.asarray([0] * 50_000) for _ in range(20)]  # would be where the source was
+    assert there.to("cpu").to_pylist() == list(range(50_000))
+    del junk

@@ -1,0 +1,216 @@
+"""Blocks, views, locate(), other allocators' memory, the extension cdevice.memory/1."""
+
+import contextlib
+import errno
+import gc
+
+from .area import Area, with_events
+
+check = Area("memory")
+
+
+@check(1, 3, 64, 4097, 1 << 20)
+def check_an_allocation_is_aligned_and_has_its_size(s, nbytes):
+    alignment = s.device_number().info.alignment
+    with s.block(nbytes) as b:
+        assert b.data, "no address or handle"
+        assert b.nbytes >= nbytes
+        if s.capabilities & s.cdevice.Capability.ADDRESS:
+            assert int(s.ffi.cast("uintptr_t", b.data)) % alignment == 0
+
+
+@check()
+def check_allocations_do_not_share_memory(s):
+    with contextlib.ExitStack() as stack:
+        blocks = [stack.enter_context(s.block(256)) for _ in range(40)]
+        for i, b in enumerate(blocks):
+            s.copy(1, [(b.data, 0, s.host(bytes([i]) * 256), 0, 256)])
+        for i, b in enumerate(blocks):
+            out = bytearray(256)
+            s.copy(2, [(s.host(out), 0, b.data, 0, 256)])
+            assert bytes(out) == bytes([i]) * 256, f"block {i} holds what was written to another"
+
+
+@check()
+def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s):
+    try:
+        with s.block(1 << 62):
+            raise AssertionError("2^62 bytes were allocated")
+    except OSError as e:
+        assert e.errno, e
+    with s.block(64) as b:
+        assert b.data
+
+
+@check()
+def check_a_view_is_a_part_of_its_block_and_keeps_it(s):
+    from cdevice._ext import _native
+
+    s.needs(not s.capabilities & s.cdevice.Capability.ADDRESS, "its addresses can be added to")
+    alignment = s.device_number().info.alignment
+    view = s.ffi.new("cdevice_block *")
+    data = bytes(range(256)) * 16
+    with s.block(4096 + alignment) as whole:
+        s.copy(1, [(whole.data, alignment, s.host(data), 0, 4096)])
+        s.call("view", whole, alignment, 4096, view)
+    _native.drain()  # a backend in Python frees behind the scenes
+    out = bytearray(4096)
+    try:
+        s.copy(2, [(s.host(out), 0, view.data, 0, 4096)])  # the whole was given back
+    finally:
+        s.table.free(s.table.self, view)
+    assert bytes(out) == data
+
+
+@check()
+def check_locate_tells_where_a_buffer_is(s):
+    with s.block(4096) as b:
+        kind, device, nbytes = s.ffi.new("int32_t *"), s.ffi.new("int64_t *", b.device_id), s.ffi.new("int64_t *")
+        try:
+            s.call("locate", b.data, kind, device, nbytes)
+        except OSError as e:
+            s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
+            raise
+        assert kind[0] == s.type_id and device[0] == b.device_id
+        assert nbytes[0] == -1 or nbytes[0] >= 4096
+
+
+@check()
+def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s):
+    s.needs(s.devices > 1, "there is one device")
+    for number in range(s.devices):
+        with s.block(4096, number) as b:
+            kind, device, nbytes = s.ffi.new("int32_t *"), s.ffi.new("int64_t *", number), s.ffi.new("int64_t *")
+            try:
+                s.call("locate", b.data, kind, device, nbytes)
+            except OSError as e:
+                s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
+                raise
+            assert device[0] == number, f"memory of device {number} is said to be of {device[0]}"
+
+
+class _Lender:
+    """An allocator whose memory is the backend's own, with a record of it."""
+
+    def __init__(self, suite):
+        self.suite, self.out, self.back = suite, {}, 0
+
+    def allocate(self, nbytes):
+        s = self.suite
+        block = s.ffi.new("cdevice_block *")
+        s.call("alloc", s.device_number().id, nbytes, s.ffi.NULL, block)
+        address = int(s.ffi.cast("uintptr_t", block.data))
+        self.out[address] = block
+        return address
+
+    def deallocate(self, address, nbytes):
+        self.back += 1
+        self.suite.table.free(self.suite.table.self, self.out.pop(address))
+
+
+@contextlib.contextmanager
+def _lending(s):
+    lender = _Lender(s)
+    s.cdevice.set_allocator(s.type_id, lender)
+    try:
+        yield lender
+    except s.cdevice.Unsupported as e:
+        s.needs(False, f"it cannot cut another allocator's memory ({e})")
+    finally:
+        s.cdevice.set_allocator(s.type_id, None)
+
+
+@check()
+def check_memory_of_another_allocator_is_used_and_comes_back(s):
+    with _lending(s) as lender:
+        there = s.cdevice.asarray(["a", None, "bcd"]).to(s.device_number(), copy=True)
+        assert len(lender.out) == 1
+        assert there[1:].to("cpu").to_pylist() == [None, "bcd"]
+        del there
+        assert s.until(lambda: lender.back), "it was not given back"
+        s.settle()
+        assert lender.back == 1 and not lender.out
+
+
+@check()
+def check_lent_memory_comes_back_when_the_device_has_passed(s):
+    with_events(s)
+    with _lending(s) as lender:
+        with s.closed_gate():
+            there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number()))
+            s.promptly(there.release)
+            del there
+            gc.collect()
+            assert not lender.back, "it was given back while the device could still use it"
+        assert s.until(lambda: lender.back), "it was not given back"
+        s.settle()
+        assert lender.back == 1 and not lender.out
+
+
+def _memory(s, *members):
+    found = s.table.extension(s.table.self, s.ffi.new("char[]", b"cdevice.memory/1"))
+    s.needs(found, "it offers no cdevice.memory/1")
+    memory = s.ffi.cast("cdevice_memory *", found)
+    s.needs(all(getattr(memory, m) for m in members), f"its cdevice.memory/1 has no {' or '.join(members)}")
+    return memory
+
+
+@check()
+def check_a_device_is_made_current_and_the_old_one_again(s):
+    memory = _memory(s, "enter", "leave")
+    saved = s.ffi.new("void *[2]")
+    number = s.device_number().id
+    for i in range(2):
+        assert memory.enter(s.table.self, number, saved + i, s.ffi.NULL) == 0
+    for i in (1, 0):
+        memory.leave(s.table.self, number, saved[i])
+    assert memory.enter(s.table.self, 4711, saved, s.ffi.NULL), "device 4711 was made current"
+
+
+@check()
+def check_the_default_stream_can_be_used(s):
+    memory = _memory(s, "usable")
+    assert memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL) == 0
+
+
+@check(1, 100_000, 8 << 20)
+def check_staging_memory_is_the_hosts_and_copies_take_it(s, nbytes):
+    memory = _memory(s, "stage_alloc", "stage_free")
+    staged = s.ffi.new("cdevice_block[2]")
+    for i in range(2):
+        assert memory.stage_alloc(s.table.self, s.device_number().id, nbytes, staged + i, s.ffi.NULL) == 0
+    seen = [s.ffi.buffer(staged[i].data, nbytes) for i in range(2)]
+    pattern = bytes(range(251)) * (nbytes // 251 + 1)
+    seen[0][:] = pattern[:nbytes]
+    with s.block(nbytes) as b:
+        s.copy(1, [(b.data, 0, staged[0].data, 0, nbytes)])
+        s.copy(2, [(staged[1].data, 0, b.data, 0, nbytes)])
+    assert seen[1][:] == pattern[:nbytes]
+    for i in range(2):
+        memory.stage_free(s.table.self, staged + i)
+
+
+@check()
+def check_a_mark_passes_after_what_is_queued(s):
+    memory = _memory(s, "mark")
+    events = s.ffi.new("cdevice_event[2]")
+    number, done = s.device_number().id, s.ffi.new("int *")
+
+    def passed():
+        for i in range(2):
+            if events[i].sync_event:
+                s.call("event_done", number, events[i].sync_event, done)
+                if not done[0]:
+                    return False
+        return True
+
+    with s.closed_gate():
+        mark = memory.mark
+        assert s.promptly(lambda: mark(s.table.self, number, s.ffi.NULL, events, events + 1, s.ffi.NULL)) == 0
+        assert not passed(), "the mark has passed before the work that was queued"
+    for i in range(2):
+        if events[i].sync_event:
+            s.call("event_wait_host", number, events[i].sync_event)
+    assert passed()
+    for i in range(2):
+        s.table.event_destroy(s.table.self, number, events + i)

@@ -1,0 +1,43 @@
+"""What is given back, when, and on which thread."""
+
+from .area import Area, exported, with_events
+
+check = Area("release")
+
+
+@check()
+def check_release_on_a_thread_that_never_saw_python(s):
+    for _ in range(20):
+        there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
+        out = exported(s, there)
+        del there
+        assert s.lib.cdv_release_in_thread(out, 1) == 0
+
+
+@check()
+def check_release_is_idempotent_and_slices_keep_the_data(s):
+    there = s.cdevice.asarray(list(range(10))).to(s.device_number())
+    part = there[3:]
+    there.release()
+    there.release()
+    assert there.released
+    assert part.to("cpu").to_pylist() == list(range(3, 10))
+
+
+@check()
+def check_release_does_not_wait_for_the_device(s):
+    with_events(s)
+    with s.closed_gate():
+        there = s.promptly(lambda: s.cdevice.asarray([1] * 1000).to(s.device_number()))
+        out = exported(s, there)
+        del there
+        s.promptly(lambda: s.lib.cdv_release_in_thread(out, 1))
+
+
+@check()
+def check_everything_is_given_back(s):
+    before = s._arrays_alive()
+    for _ in range(50):
+        s.cdevice.asarray(list(range(100))).to(s.device_number()).to("cpu")
+    s.settle()
+    assert s._arrays_alive() == before or s._arrays_alive()[0] <= before[0]

@@ -1,0 +1,42 @@
+"""What the table says of itself and of its devices."""
+
+from .area import Area
+
+check = Area("table")
+
+
+@check()
+def check_the_name_is_a_word(s):
+    import re
+
+    assert re.fullmatch("[a-z][a-z0-9_]*", s.name), s.name
+
+
+@check()
+def check_there_is_a_device_and_it_says_what_it_is(s):
+    assert s.devices >= 1
+    info = s.device_number().info
+    assert info.name, "a device without a name"
+    assert info.alignment >= 1 and info.alignment & (info.alignment - 1) == 0, info.alignment
+    assert info.total_bytes >= -1 and info.free_bytes >= -1
+    assert info.total_bytes < 0 or info.free_bytes <= info.total_bytes
+
+
+@check()
+def check_capabilities_and_functions_agree(s):
+    c, C = s.capabilities, s.cdevice.Capability
+    if not c & C.ADDRESS:
+        assert s.table.view, "without ADDRESS view() is required"
+    if c & C.HOST_ACCESSIBLE:
+        assert c & C.ADDRESS, "what the CPU reads has addresses"
+
+
+@check()
+def check_a_device_that_is_not_there_is_refused(s):
+    s.needs(s.type_id != 1, "the CPU has no number")
+    array = s.cdevice.asarray([1, 2, 3])
+    try:
+        array.to((s.type_id, s.devices + 3))
+    except (s.cdevice.DeviceError, ValueError, s.cdevice.BackendUnavailable):
+        return
+    raise AssertionError(f"{s.name}:{s.devices + 3} was accepted; there are {s.devices} devices")

@@ -1,0 +1,35 @@
+"""Several threads at once."""
+
+import threading
+
+from .area import Area
+
+check = Area("threads")
+
+
+@check()
+def check_eight_threads_at_once(s):
+    errors = []
+
+    def work(i):
+        try:
+            for k in range(15):
+                values = list(range(i * 100, i * 100 + k))
+                source = s.cdevice.asarray(values, schema="int64")
+                assert source.to(s.device_number(i)).to("cpu").to_pylist() == values
+        except BaseException as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+@check()
+def check_made_here_and_read_there(s):
+    there = s.cdevice.asarray(list(range(100))).to(s.device_number())
+    assert s.promptly(lambda: there.to("cpu").to_pylist()) == list(range(100))

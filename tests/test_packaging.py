@@ -1,0 +1,81 @@
+"""What is built is what was meant, without a word of warning."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (
+    "setup.py",
+    "build_ffi.py",
+    "pyproject.toml",
+    "README.rst",
+    "LICENSE",
+    "CHANGELOG.rst",
+    "cdevice",
+    "backends",
+)
+# pip's own lines begin with WARNING; what a build says, or a compiler, does not.
+WARNING = re.compile(r"^(?!\s*WARNING: ).*(?i:warning\b|would be ignored).*$", re.M)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """(what the build said, the wheel), from a copy: a build writes beside the sources."""
+    folder = tmp_path_factory.mktemp("wheel")
+    clean = shutil.ignore_patterns("__pycache__", "*.so", "*.o", "*.egg-info")
+    (folder / "source").mkdir()
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / "source" / name, ignore=clean)
+        else:
+            shutil.copy(ROOT / name, folder / "source" / name)
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS")}
+    command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "-w", str(folder), str(folder / "source")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=env)
+    if done.returncode and "No matching distribution found" in done.stdout:
+        pytest.skip("what the build needs is not installed and cannot be had: setuptools, cffi")
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout, next(folder.glob("cdevice-*.whl"))
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_the_build_prints_no_warning(built):
+    assert [m[0] for m in WARNING.finditer(built[0])] == []
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_the_wheel_has_every_module_and_no_source_in_c(built):
+    names = set(zipfile.ZipFile(built[1]).namelist())
+    assert "cdevice/py.typed" in names and "cdevice/include/cdevice/backend.h" in names
+    assert not {n for n in names if n.endswith(".c")}
+    headers = {n for n in names if n.endswith(".h")}
+    assert headers == {n for n in headers if n.startswith("cdevice/include/")}
+    modules = {str(p.relative_to(ROOT)) for p in (ROOT / "cdevice").rglob("*.py") if "__pycache__" not in p.parts}
+    modules |= {f"cdevice/backends/{p.name}" for p in (ROOT / "backends").glob("*.py")}
+    assert modules == {n for n in names if n.endswith(".py")}
+
+
+@pytest.mark.nosan
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "backends").glob("*.h")))
+def test_a_header_of_the_backends_stands_alone(name, tmp_path):
+    """The template's headers need its three parameters, and nothing that comes before them."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if not shutil.which(compiler[0]):
+        pytest.skip("no C compiler")
+    source = tmp_path / "alone.c"
+    template = name == "pool.h" or name.startswith("runtime")
+    parameters = '#define RT_FAMILY "none"\n#define RT_N_KINDS 1\n#define RT_SAVED int\n' if template else ""
+    source.write_text(f'{parameters}#include "{name}"\n')
+    flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
+    done = subprocess.run([*compiler, *flags, str(source)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
