@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -24,7 +28,7 @@ def get_library_dir() -> str:
     return directory
 
 
-OPTIONS = {
+OPTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "cflags": ("flags for the compiler", lambda: f"-I{get_include()}"),
     "libs": ("flags for the linker", lambda: "-L{0} -Wl,-rpath,{0} -lcdevice".format(get_library_dir())),
     "includedir": ("directory of the headers", get_include),

@@ -39,3 +39,12 @@ def test_every_public_name_is_documented():
         for name, value in vars(cls).items():
             if not name.startswith("_") and (callable(value) or isinstance(value, property)):
                 assert value.__doc__, f"{cls.__name__}.{name}"
+
+
+def test_the_typed_program_runs(capsys):
+    """What ``ci/typing`` shows to type checkers is a program that works."""
+    import typed_program
+
+    typed_program.main()
+    out = capsys.readouterr().out
+    assert "float64 2 1" in out and "[1.5, 1.5]" in out

@@ -4,3 +4,5 @@
 ``growth``, ``stream``, ``embed``, ``plugin``, ``transfer``, ``gpu``.  They measure and compare; none fails because a
 machine is slow.
 """
+
+from __future__ import annotations

@@ -1,5 +1,7 @@
 """The options of ``python -m cdevice bench``, and what they choose."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -8,6 +10,11 @@ import sys
 
 from . import embed, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 # Each has section(libs, options): measures, prints its table, and returns what goes into the file of --json.
 SECTIONS = {
@@ -21,7 +28,7 @@ SECTIONS = {
 }
 
 
-def parser():
+def parser() -> Any:
     p = argparse.ArgumentParser(
         prog="python -m cdevice bench",
         description="Cost per operation beside pyarrow, nanoarrow and arro3: medians, one process, rounds interleaved.",
@@ -39,7 +46,7 @@ def parser():
     return p
 
 
-def load(p, names):
+def load(p: argparse.ArgumentParser, names: str | None) -> dict[str, Any]:
     """The libraries of --libs that are installed, by name."""
     libs = {}
     for name in names.split(",") if names else LIBRARIES:
@@ -57,12 +64,15 @@ def load(p, names):
     return libs
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> Any:
     p = parser()
     options = p.parse_args(argv)
     options.rounds, options.target = (5, 0.003) if options.quick else (options.rounds, 0.012)
     libs = load(p, options.libs)
-    want = lambda title: not options.only or options.only in title
+
+    def want(title: str) -> bool:
+        return not options.only or options.only in title
+
     result = {"python": platform.python_version(), "versions": {n: lib.version() for n, lib in libs.items()}}
     result.update(operations.section(libs, options, want))
     for name, module in SECTIONS.items():

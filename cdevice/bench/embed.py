@@ -1,5 +1,7 @@
 """C programs beside their bounds: the start, a call, an array.  For ``python -m cdevice bench``; needs a compiler."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import statistics
@@ -8,6 +10,11 @@ import sys
 import tempfile
 
 from .table import bounds, named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 SOURCE = r"""
 #include <cdevice/cdevice.h>
@@ -77,7 +84,7 @@ int main(void) {
 """
 
 
-def rows(rounds):
+def rows(rounds: int) -> Any:
     """[(title, value, unit, bound, reached)], or the reason as a string."""
     from ..config import OPTIONS
 
@@ -112,11 +119,11 @@ def rows(rounds):
     ]  # fmt: skip
 
 
-def _environment():
+def _environment() -> Any:
     return {**os.environ, "CDEVICE_PYTHON": sys.executable}
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found = rows(3 if options.quick else 7)
     if isinstance(found, str):
         print(f"left out: C programs; {found}", file=sys.stderr)

@@ -1,5 +1,7 @@
 """CUDA beside bare calls of its driver, and beside cupy where it is installed: ratios in one run, sides interleaved."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import time
@@ -8,12 +10,17 @@ from .table import named
 from .timing import compare
 from .transfer import struct_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
-def _driver():
+
+def _driver() -> Any:
     return ctypes.CDLL(os.environ.get("CDEVICE_CUDA_LIBRARY", "libcuda.so.1"))
 
 
-def _current(table):
+def _current(table: Any) -> None:
     """Makes device 0 current for good in this thread: bare calls need it."""
     from .._ext import ffi
 
@@ -24,18 +31,18 @@ def _current(table):
 class Bare:
     """Calls of the driver's library that must succeed."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.driver = _driver()
 
-    def copy(self, target, source, nbytes):
+    def copy(self, target: Any, source: Any, nbytes: int) -> None:
         """From the host; `target`, `source`: ctypes pointers."""
         assert self.driver.cuMemcpyHtoDAsync_v2(target, source, ctypes.c_size_t(nbytes), None) == 0
 
-    def wait(self):
+    def wait(self) -> None:
         assert self.driver.cuCtxSynchronize() == 0
 
 
-def _cupy():
+def _cupy() -> Any:
     try:
         import cupy
     except ImportError:
@@ -43,18 +50,18 @@ def _cupy():
     return cupy if cupy.cuda.is_available() else None
 
 
-def at_least(title, target, bare, ours, rounds):
+def at_least(title: str, target: Any, bare: Any, ours: Any, rounds: int) -> Any:
     a, b = compare(bare, ours, rounds)
     return title, a, b, a / b, f"{target:g}x", a / b >= target
 
 
-def shared(run, rounds):
+def shared(run: Any, rounds: int) -> Iterator[Any]:
     """A row for the helping threads, where there are any."""
     from .._ext import lib
 
     threads = lib.cdv_copy_threads(0)
 
-    def by_one():
+    def by_one() -> None:
         lib.cdv_copy_threads(1)
         run()
         lib.cdv_copy_threads(threads)
@@ -63,7 +70,7 @@ def shared(run, rounds):
         yield at_least(f"the same, {threads} copying threads beside one", 1, by_one, run, rounds)
 
 
-def pinned_to_device(bare, nbytes, rounds):
+def pinned_to_device(bare: Any, nbytes: int, rounds: int) -> Iterator[Any]:
     """From pinned host memory, waited for on both sides."""
     import numpy as np
 
@@ -75,7 +82,7 @@ def pinned_to_device(bare, nbytes, rounds):
     there.synchronize()
     target, source = (ctypes.c_void_p(a.buffers[1].address) for a in (there, pinned))
 
-    def bare_pinned():
+    def bare_pinned() -> None:
         bare.copy(target, source, nbytes)
         bare.wait()
 
@@ -83,7 +90,7 @@ def pinned_to_device(bare, nbytes, rounds):
     yield at_least(title, 0.95, bare_pinned, lambda: pinned.to("cuda").synchronize(), rounds)
 
 
-def pageable_to_device(bare, cupy, nbytes, rounds):
+def pageable_to_device(bare: Any, cupy: Any, nbytes: int, rounds: int) -> Iterator[Any]:
     import numpy as np
 
     import cdevice
@@ -92,14 +99,14 @@ def pageable_to_device(bare, cupy, nbytes, rounds):
     array = cdevice.asarray(values)
     if cupy is not None:
 
-        def bare_pageable():
+        def bare_pageable() -> None:
             cupy.asarray(values)
             cupy.cuda.runtime.deviceSynchronize()
     else:
         block = array.to("cuda")
         place, source = ctypes.c_void_p(block.buffers[1].address), ctypes.c_void_p(values.ctypes.data)
 
-        def bare_pageable():
+        def bare_pageable() -> None:
             bare.copy(place, source, values.nbytes)
             bare.wait()
 
@@ -109,20 +116,20 @@ def pageable_to_device(bare, cupy, nbytes, rounds):
     yield from shared(ours, rounds)
 
 
-def wide_to_device(bare, cupy, rounds):
+def wide_to_device(bare: Any, cupy: Any, rounds: int) -> Iterator[Any]:
     import numpy as np
 
     columns = [np.arange(10_000) for _ in range(1000)]
     batch = struct_of(columns)
     if cupy is not None:
 
-        def bare_wide():
+        def bare_wide() -> None:
             kept = [cupy.asarray(c) for c in columns]
             cupy.cuda.runtime.deviceSynchronize()
             del kept
     else:
 
-        def bare_wide():
+        def bare_wide() -> None:
             made = [ctypes.c_uint64() for _ in columns]
             for c, p in zip(columns, made):
                 assert bare.driver.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(80_000)) == 0
@@ -137,7 +144,7 @@ def wide_to_device(bare, cupy, rounds):
     yield from shared(ours, rounds)
 
 
-def at_most(title, limit, rounds, run, after=lambda: None, n=256):
+def at_most(title: str, limit: Any, rounds: int, run: Any, after: Any = lambda: None, n: Any = 256) -> Any:
     """The best round's time of a call; run(i), after() each round."""
     best = float("inf")
     for _ in range(rounds + 1):  # the first one fills the pool
@@ -149,7 +156,7 @@ def at_most(title, limit, rounds, run, after=lambda: None, n=256):
     return title, None, best, best, f"{limit * 1e6:g} us", best <= limit
 
 
-def calls(bare, table, rounds):
+def calls(bare: Any, table: Any, rounds: int) -> Iterator[Any]:
     """What one allocation costs, and one event."""
     import numpy as np
 
@@ -159,10 +166,10 @@ def calls(bare, table, rounds):
 
     blocks = ffi.new("cdevice_block[256]")
 
-    def from_pool(i):
+    def from_pool(i: int) -> None:
         table.alloc(table.self, 0, 4096, ffi.NULL, blocks + i, ffi.NULL)
 
-    def give_back():
+    def give_back() -> None:
         for i in range(256):
             table.free(table.self, blocks + i)
         for _ in range(2):  # records behind them, then looks which have passed
@@ -174,7 +181,7 @@ def calls(bare, table, rounds):
     event, struct = ffi.new("cdevice_event *"), ffi.new("struct ArrowDeviceArray *")
     array_of_it = ffi.addressof(struct, "array")
 
-    def exported(_):
+    def exported(_: Any) -> None:
         table.event_record(table.self, 0, ffi.NULL, event, ffi.NULL)
         small.export_to_c(struct)
         array_of_it.release(array_of_it)
@@ -184,7 +191,7 @@ def calls(bare, table, rounds):
     yield at_most("record an event, export, release", 3e-6, rounds, exported)
 
 
-def rows(rounds, big=1 << 30):
+def rows(rounds: int, big: Any = 1 << 30) -> Any:
     """[(title, bare s, ours s, ratio or seconds, target, reached)]; [] without a GPU. ``big``: bytes of the largest."""
     import cdevice
 
@@ -204,7 +211,7 @@ def rows(rounds, big=1 << 30):
     ]
 
 
-def report(found):
+def report(found: Any) -> None:
     if hasattr(_driver(), "hostrt_face"):
         print("a stand-in for CUDA's driver is loaded: what follows are no figures")
     for title, bare, ours, value, target, reached in found:
@@ -215,7 +222,7 @@ def report(found):
             print(f"{title:64} {bare * 1e3:9.3f} ms {ours * 1e3:9.3f} ms {value:6.2f}x  target {target}{mark}")
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found = rows(3 if options.quick else 11)
     if not found:
         return {}

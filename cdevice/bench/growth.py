@@ -1,5 +1,7 @@
 """Does the cost of a column grow with their number?"""
 
+from __future__ import annotations
+
 import array
 import json
 
@@ -8,11 +10,16 @@ from .table import table, verdict
 from .timing import Cell, quiet
 from .wide import WideStruct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
 WIDTHS = (100, 300, 1000, 3000, 10000, 20000)
 FLAT = 1.5  # the dearest width may cost this many times the cheapest, per column
 
 
-def measure(rounds, target, widths=WIDTHS):
+def measure(rounds: int, target: Any, widths: Any = WIDTHS) -> Any:
     """{columns: ns per column} of export + destroy."""
     import cdevice
 
@@ -28,7 +35,7 @@ def measure(rounds, target, widths=WIDTHS):
     return {n: c.ns / n for n, c in cells.items()}
 
 
-def in_a_bare_process(rounds, target):
+def in_a_bare_process(rounds: int, target: Any) -> Any:
     code = (
         f"import sys, json\nsys.path.append({where()!r})\nfrom cdevice.bench.growth import measure\n"
         f"print(json.dumps(measure({rounds}, {target})))"
@@ -36,7 +43,7 @@ def in_a_bare_process(rounds, target):
     return {int(n): v for n, v in json.loads(child(code)[1]).items()}
 
 
-def report(data):
+def report(data: Any) -> None:
     print("\ngrowth: ns per column, export + destroy")
     rows = []
     for title, d in data.items():
@@ -45,7 +52,7 @@ def report(data):
     table(["columns", *(f"{n:,}" for n in WIDTHS), "spread", "target", ""], rows)
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found = {
         "this process": measure(options.rounds, options.target),
         "bare process": in_a_bare_process(options.rounds, options.target),

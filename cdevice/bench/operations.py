@@ -12,6 +12,8 @@ them alike; figures are medians.
 arro3 has no device interface: its column shows ``__arrow_c_array__``, marked ``*`` and left out of the ratios.
 """
 
+from __future__ import annotations
+
 import array
 import functools
 import gc
@@ -21,31 +23,37 @@ from .libraries import LIBRARIES
 from .table import number, table, verdict
 from .timing import Cell, import_round, quiet
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
 NROWS = 1000
 WIDTHS = (10, 100, 1000)
 
 
 class Row:
-    def __init__(self, title, target=None):
-        self.title, self.target, self.cells = title, target, {}
+    def __init__(self, title: str, target: Any = None) -> None:
+        self.title, self.target = title, target
+        self.cells: dict[str, Any] = {}
 
-    def ratio(self):
+    def ratio(self) -> Any:
         """The better peer's time by ours; None when one of them is missing."""
         mine = self.cells.get("cdevice")
         peers = [c.ns for n, c in self.cells.items() if n != "cdevice" and LIBRARIES[n].device and c.ns]
         return min(peers) / mine.ns if mine and mine.ns and peers else None
 
 
-def build_rows(libs):
+def build_rows(libs: Any) -> Any:
     values = array.array("q", range(NROWS))
     arrays = {n: lib.array(values) for n, lib in libs.items()}
     rows = []
 
-    def row(title, target=None):
+    def row(title: str, target: Any = None) -> Any:
         rows.append(Row(title, target))
         return rows[-1].cells
 
-    def roundtrip(export, take):
+    def roundtrip(export: Any, take: Any) -> Any:
         return lambda: take(*export())
 
     cells = row("int64 export + destroy", 1.8)
@@ -85,7 +93,7 @@ def build_rows(libs):
     return rows
 
 
-def measure(rows, rounds, target):
+def measure(rows: Any, rounds: int, target: Any) -> None:
     """One round of every library of a row, then the next round."""
     terminal = sys.stderr.isatty()
     with quiet():
@@ -108,7 +116,7 @@ def measure(rows, rounds, target):
         print("\r" + " " * 70 + "\r", end="", file=sys.stderr)
 
 
-def report(rows, libs):
+def report(rows: Any, libs: Any) -> None:
     errors, out = [], []
     for r in rows:
         line = [r.title]
@@ -124,11 +132,11 @@ def report(rows, libs):
     table(["ns per operation", *(n + "*" * (not lib.device) for n, lib in libs.items()), "ratio", "target", ""], out)
     if any(not lib.device for lib in libs.values()):
         print("* by __arrow_c_array__: no device interface; not in the ratio")
-    for line in errors:
-        print(line)
+    for text in errors:
+        print(text)
 
 
-def section(libs, options, want):
+def section(libs: Any, options: Any, want: Any) -> Any:
     """``want``: which titles."""
     rows = [r for r in build_rows(libs) if want(r.title)]
     if rows:

@@ -1,5 +1,7 @@
 """What being a plug-in costs: at import, in an export, in a Python method.  For ``python -m cdevice bench``."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import statistics
@@ -9,6 +11,13 @@ import tempfile
 
 from .table import bounds, named
 from .timing import best
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..backend import Copy, CopyKind
+
 
 _CHILD = """
 import sys, time
@@ -20,7 +29,7 @@ print((time.perf_counter() - t) * 1e3)
 """
 
 
-def _import_ms(path, rounds):
+def _import_ms(path: list[str], rounds: int) -> Any:
     times = []
     for _ in range(rounds + 1):
         done = subprocess.run(
@@ -30,7 +39,7 @@ def _import_ms(path, rounds):
     return statistics.median(times[1:])
 
 
-def _twenty(folder):
+def _twenty(folder: Any) -> None:
     """Twenty installed plug-ins, as importlib.metadata sees them."""
     for i in range(20):
         info = os.path.join(folder, f"plug{i}-1.0.dist-info")
@@ -41,7 +50,7 @@ def _twenty(folder):
             f.write(f"[cdevice.backends]\nplug{i}.{9000 + i} = plug{i}:Backend\n")
 
 
-def _native(folder):
+def _native(folder: Any) -> Any:
     """The device of examples/plugin-native, or why it is not here."""
     import cdevice
 
@@ -56,41 +65,41 @@ def _native(folder):
     return cdevice.device("pool")
 
 
-def _python_backend():
+def _python_backend() -> Any:
     import cdevice
 
     class Plain(cdevice.Backend):
         name, device_type = "bench_plain", 9100
         capabilities = cdevice.Capability.ADDRESS | cdevice.Capability.EVENTS
 
-        def device_count(self):
+        def device_count(self) -> int:
             return 1
 
-        def alloc(self, nbytes, *, device_id, stream=0):
+        def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
             return 64
 
-        def free(self, block):
+        def free(self, block: Any) -> None:
             pass
 
-        def copy(self, kind, copies, *, stream=0):
+        def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
             pass
 
-        def event_record(self, *, device_id, stream=0):
+        def event_record(self, *, device_id: int, stream: int = 0) -> Any:
             return 64
 
-        def event_done(self, event, *, device_id):
+        def event_done(self, event: Any, *, device_id: int) -> bool:
             return True
 
-        def event_wait(self, event, *, device_id, stream=None):
+        def event_wait(self, event: Any, *, device_id: int, stream: int | None = None) -> None:
             pass
 
-        def event_destroy(self, event):
+        def event_destroy(self, event: Any) -> None:
             pass
 
     return Plain()
 
 
-def _bridge(rounds):
+def _bridge(rounds: int) -> Any:
     """us that a Python plug-in costs beyond its own methods."""
     import cdevice
 
@@ -102,13 +111,13 @@ def _bridge(rounds):
     table = lib.cdv_backend_for(9100)
     block, event = ffi.new("cdevice_block *"), ffi.new("cdevice_event *")
 
-    def bridged():
+    def bridged() -> None:
         table.alloc(table.self, 0, 64, ffi.NULL, block, ffi.NULL)
         table.event_record(table.self, 0, ffi.NULL, event, ffi.NULL)
         table.event_destroy(table.self, 0, event)
         table.free(table.self, block)
 
-    def own():
+    def own() -> None:
         got = backend.alloc(64, device_id=0)
         made = backend.event_record(device_id=0)
         backend.event_destroy(made)
@@ -119,7 +128,7 @@ def _bridge(rounds):
     return us
 
 
-def _export_ratio(device, rounds):
+def _export_ratio(device: Any, rounds: int) -> Any:
     """An export's time on that device by its time on the CPU."""
     import cdevice
 
@@ -133,9 +142,10 @@ def _export_ratio(device, rounds):
     return statistics.median(b / a for a, b in pairs)
 
 
-def rows(rounds):
+def rows(rounds: int) -> Any:
     """([(title, value, unit, bound, reached)], [what was left out])"""
-    out, left_out = [], []
+    out: list[tuple[str, Any, str, float, bool]] = []
+    left_out: list[str] = []
     here = [p for p in sys.path if p]
     with tempfile.TemporaryDirectory() as folder:
         _twenty(folder)
@@ -153,7 +163,7 @@ def rows(rounds):
     return out, left_out
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found, left_out = rows(3 if options.quick else 7)
     bounds("plug-ins", found, left_out, width=68)
     return {"plugins": named(found, "row", "value", "unit", "bound", "reached")}

@@ -1,13 +1,19 @@
 """Processes of their own."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def child(code, *flags):
+
+def child(code: str, *flags: str) -> Any:
     """Run code in an empty interpreter; (wall seconds, stdout)."""
     # Not the current directory: a source tree there would shadow the installed package.
     t0 = time.perf_counter()
@@ -18,7 +24,7 @@ def child(code, *flags):
     return t, r.stdout
 
 
-def where():
+def where() -> Any:
     import cdevice
 
     return os.path.dirname(os.path.dirname(os.path.abspath(cdevice.__file__)))

@@ -1,9 +1,16 @@
 """Import time and memory, in processes of their own."""
 
+from __future__ import annotations
+
 import statistics
 
 from .process import child, where
 from .table import table, verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 CHILD = """
 import sys
@@ -17,13 +24,13 @@ print(t * 1e3, kb, int("numpy" in sys.modules), len(sys.modules))
 """
 
 
-def rows(libs, rounds):
+def rows(libs: Any, rounds: int) -> Any:
     """Import time and memory above an empty interpreter, interleaved; medians."""
     stmts = {"": "pass", **{n: f"import {lib.module}" for n, lib in libs.items()}}
     if "cdevice" in stmts:
         # Its names are loaded on first use: an import alone flatters it.
         stmts["cdevice in use"] = "import cdevice; cdevice.asarray, cdevice.device, cdevice.import_capsules"
-    runs = {n: [] for n in stmts}
+    runs: dict[str, list[tuple[float, ...]]] = {n: [] for n in stmts}
     for k in range(rounds + 1):
         for n, stmt in stmts.items():
             t, out = child(CHILD.format(where=where(), stmt=stmt))
@@ -36,7 +43,7 @@ def rows(libs, rounds):
                 "modules": int(m[4] - base[4])} for n, m in med.items()}  # fmt: skip
 
 
-def report(data):
+def report(data: Any) -> None:
     print("\nimport, above an empty interpreter (in use: asarray, device and import_capsules loaded)")
     rows = []
     for n, d in data.items():
@@ -46,7 +53,7 @@ def report(data):
     table(["", "ms", "MiB", "modules", "numpy", "target", ""], rows)
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found = rows(libs, 5 if options.quick else 15)
     report(found)
     return {"startup": found}

@@ -4,6 +4,8 @@ The rows in C need Arrow C++ as a peer: a small program of the source tree (test
 CDEVICE_PEERS, as ci/bench does.
 """
 
+from __future__ import annotations
+
 import array
 import asyncio
 import importlib.util
@@ -14,17 +16,23 @@ from functools import partial
 from .table import named
 from .timing import interleaved, tidy_heap
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
 BATCHES = 1000
 COLUMNS = 3
 ROWS = 100
 
 
-def _peer():
+def _peer() -> Any:
     """The C++ peer's functions, or None with the reason."""
     folder = os.environ.get("CDEVICE_PEERS")
     if not folder:
         return None, "run ci/bench in the source tree"
     spec = importlib.util.spec_from_file_location("peers_build", os.path.join(folder, "build.py"))
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     try:
@@ -33,7 +41,7 @@ def _peer():
         return None, str(e)
 
 
-def _seconds(run):
+def _seconds(run: Any) -> Any:
     """ns per batch of a call that says how many there were."""
     tidy_heap()
     t0 = time.perf_counter()
@@ -44,18 +52,18 @@ def _seconds(run):
 class _Handed:
     """Hands a stream on through its capsule, as to a library that does not know its class."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: Any) -> None:
         self.__arrow_c_device_stream__ = stream.__arrow_c_device_stream__
 
 
-def _count(stream):
+def _count(stream: Any) -> Any:
     n = 0
     for _ in stream:
         n += 1
     return n
 
 
-def in_python(libs, ours, rounds):
+def in_python(libs: Any, ours: Any, rounds: int) -> Any:
     """Rows of a stream that is handed on by capsule and read in Python; theirs are streams of the CPU."""
     import cdevice
 
@@ -67,7 +75,7 @@ def in_python(libs, ours, rounds):
         theirs = [libs["nanoarrow"].batch(COLUMNS, values) for _ in range(BATCHES)]
         schema = theirs[0].schema
 
-        def drain_nanoarrow():
+        def drain_nanoarrow() -> Any:
             capsule = stream_class.from_c_arrays(theirs, schema, validate=False).__arrow_c_stream__()
             return _count(stream_class._import_from_c_capsule(capsule))
 
@@ -76,7 +84,7 @@ def in_python(libs, ours, rounds):
         reader = libs["pyarrow"].lib.RecordBatchReader
         batches = [libs["pyarrow"].batch(COLUMNS, values) for _ in range(BATCHES)]
 
-        def drain_pyarrow():
+        def drain_pyarrow() -> Any:
             capsule = reader.from_batches(batches[0].schema, batches).__arrow_c_stream__()
             return _count(reader._import_from_c_capsule(capsule))
 
@@ -90,7 +98,7 @@ def in_python(libs, ours, rounds):
     ]
 
 
-def asynchronous(small, queue_size, n):
+def asynchronous(small: Any, queue_size: int, n: int) -> Any:
     """ns per batch from a production to a consumer, both in C."""
     import cdevice
     from cdevice import aio
@@ -110,12 +118,12 @@ def asynchronous(small, queue_size, n):
     return t / n * 1e9
 
 
-def in_c(peer, ours, small, rounds):
+def in_c(peer: Any, ours: Any, small: Any, rounds: int) -> Any:
     """Rows beside Arrow C++."""
     import cdevice
     from cdevice._ext import ffi
 
-    def drained():
+    def drained() -> Any:
         struct = ffi.new("struct ArrowDeviceArrayStream *")
         cdevice.asstream(ours).export_to_c(struct)
         return peer.peer_drain(int(ffi.cast("uintptr_t", struct)))
@@ -133,12 +141,12 @@ def in_c(peer, ours, small, rounds):
     return out
 
 
-def async_for(small, n=50_000):
+def async_for(small: Any, n: int = 50_000) -> Any:
     """ns per batch that ``async for`` takes from a consumer."""
     import cdevice
     from cdevice import aio
 
-    async def main():
+    async def main() -> Any:
         consumer = aio.consume(queue_size=64)
         aio.produce(cdevice.asstream(small * n), consumer)
         t0 = time.perf_counter()
@@ -150,7 +158,7 @@ def async_for(small, n=50_000):
     return asyncio.run(main())
 
 
-def rows(libs, rounds):
+def rows(libs: Any, rounds: int) -> Any:
     """[(title, peer, its ns per batch, ours, target factor)], and a list of what was left out."""
     ours = [libs["cdevice"].batch(COLUMNS, array.array("q", range(ROWS))) for _ in range(BATCHES)]
     small = [libs["cdevice"].batch(COLUMNS, array.array("q", [1]))]
@@ -163,7 +171,7 @@ def rows(libs, rounds):
     return out, [] if peer is not None else [f"streams in C beside Arrow C++: {why}"]
 
 
-def report(found, missing):
+def report(found: Any, missing: Any) -> None:
     print(f"{'ns per batch':58}{'peer':>20}{'theirs':>10}{'cdevice':>10}{'ratio':>8}  target")
     print("-" * 118)
     for title, peer, theirs, ours, target in found:
@@ -175,7 +183,7 @@ def report(found, missing):
     print()
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found, missing = rows(libs, 3 if options.quick else 11)
     print()
     report(found, missing)

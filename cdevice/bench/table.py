@@ -1,11 +1,17 @@
 """Tables on the terminal."""
 
+from __future__ import annotations
 
-def number(v):
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def number(v: Any) -> Any:
     return "" if v is None else f"{v:,.0f}" if v >= 100 else f"{v:,.1f}"
 
 
-def table(head, rows):
+def table(head: Any, rows: Any) -> None:
     rows = [[str(c) for c in r] for r in [head, *rows]]
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
     for k, r in enumerate(rows):
@@ -14,11 +20,11 @@ def table(head, rows):
             print("  ".join("-" * w for w in widths))
 
 
-def verdict(ok):
+def verdict(ok: Any) -> Any:
     return "" if ok is None else "ok" if ok else "MISSED"
 
 
-def bounds(title, found, left_out=(), width=60):
+def bounds(title: str, found: Any, left_out: Any = (), width: int = 60) -> None:
     """Rows of (title, value, unit, bound, reached)."""
     print(f"{title:{width}}{'':>10}  bound")
     print("-" * (width + 24))
@@ -29,6 +35,6 @@ def bounds(title, found, left_out=(), width=60):
     print()
 
 
-def named(found, *keys):
+def named(found: Any, *keys: object) -> Any:
     """Rows as dicts, for --json."""
     return [dict(zip(keys, row)) for row in found]

@@ -1,14 +1,21 @@
 """How a call is timed: rounds of all sides interleaved, medians, no garbage collection between."""
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import itertools
 import statistics
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
 
 @contextlib.contextmanager
-def quiet():
+def quiet() -> Iterator[Any]:
     """No garbage collection inside."""
     gc.collect()
     gc.disable()
@@ -21,12 +28,13 @@ def quiet():
 class Cell:
     """One library in one row: a function round(n) -> seconds, and its samples in ns per operation."""
 
-    def __init__(self, lib, fn, prepared=False, limit=None):
-        self.lib, self.limit, self.samples, self.n, self.error = lib, limit, [], 1, None
+    def __init__(self, lib: Any, fn: Any, prepared: Any = False, limit: Any = None) -> None:
+        self.lib, self.limit, self.n, self.error = lib, limit, 1, None
+        self.samples: list[float] = []
         self.prepared = prepared
         self.round = fn if prepared else lambda n: timed(fn, n)
 
-    def calibrate(self, target):
+    def calibrate(self, target: Any) -> None:
         n = 1
         while True:
             t = self.round(n)
@@ -36,15 +44,15 @@ class Cell:
         n = max(1, int(n * target / max(t, 1e-9)))
         self.n = min(n, self.limit) if self.limit else n
 
-    def sample(self):
+    def sample(self) -> None:
         self.samples.append(self.round(self.n) / self.n * 1e9)
 
     @property
-    def ns(self):
+    def ns(self) -> Any:
         return statistics.median(self.samples) if self.samples else None
 
 
-def timed(fn, n):
+def timed(fn: Any, n: int) -> Any:
     it = itertools.repeat(None, n)
     t0 = time.perf_counter()
     for _ in it:
@@ -52,15 +60,15 @@ def timed(fn, n):
     return time.perf_counter() - t0
 
 
-def tidy_heap():
+def tidy_heap() -> None:
     """glibc joins freed small blocks at the next large request: those of the library before would cost the next one."""
     bytearray(1 << 16)
 
 
-def import_round(export, take):
+def import_round(export: Any, take: Any) -> Any:
     """Time `take` alone, on n pairs of capsules made beforehand."""
 
-    def run(n):
+    def run(n: int) -> Any:
         pairs = [export() for _ in range(n)]
         tidy_heap()
         t0 = time.perf_counter()
@@ -72,14 +80,14 @@ def import_round(export, take):
     return run
 
 
-def best(rounds, n, run):
+def best(rounds: int, n: int, run: Any) -> Any:
     """ns per call in the best round of n calls."""
     return min(timed(run, n) for _ in range(rounds)) / n * 1e9
 
 
-def interleaved(rounds, **runs):
+def interleaved(rounds: int, **runs: Any) -> Any:
     """{name: median of what its calls return}, each round through all of them."""
-    samples = {name: [] for name in runs}
+    samples: dict[str, list[float]] = {name: [] for name in runs}
     with quiet():
         for _ in range(rounds + 1):
             for name, run in runs.items():
@@ -87,9 +95,9 @@ def interleaved(rounds, **runs):
     return {name: statistics.median(s[1:]) for name, s in samples.items()}
 
 
-def compare(bare, ours, rounds, between=None):
+def compare(bare: Any, ours: Any, rounds: int, between: Any = None) -> Any:
     """Medians in seconds of two calls that take turns; what they return is dropped outside the time."""
-    times = ([], [])
+    times: tuple[list[float], list[float]] = ([], [])
     for fn in (bare, ours):
         fn()
     with quiet():
@@ -101,7 +109,7 @@ def compare(bare, ours, rounds, between=None):
     return tuple(map(statistics.median, times))
 
 
-def _once(fn):
+def _once(fn: Any) -> Any:
     t0 = time.perf_counter()
     out = fn()
     t = time.perf_counter() - t0

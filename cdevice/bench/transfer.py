@@ -1,13 +1,19 @@
 """Transfers to a device beside the vendor library's bare calls: ratios in one run, sides interleaved."""
 
+from __future__ import annotations
+
 import sys
 from functools import partial
 
 from .table import named
 from .timing import compare
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def struct_of(columns):
+
+def struct_of(columns: Any) -> Any:
     """A struct array of numpy columns."""
     import cdevice
 
@@ -16,18 +22,18 @@ def struct_of(columns):
     return cdevice.from_buffers(schema, len(columns[0]), [None], null_count=0, children=fields)
 
 
-def faster(title, target, bare, ours):
+def faster(title: str, target: Any, bare: Any, ours: Any) -> Any:
     return title, bare, ours, bare / ours, f"{target:g}x", bare / ours >= target
 
 
-def within(title, target, bare, ours):
+def within(title: str, target: Any, bare: Any, ours: Any) -> Any:
     return title, bare, ours, ours / bare, f"<= {target:g}x", ours / bare <= target
 
 
 class OpenCL:
     """The first device, by pyopencl's bare calls."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         import pyopencl as cl
 
         context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
@@ -36,7 +42,7 @@ class OpenCL:
         self.copy = partial(cl.enqueue_copy, self.queue)
 
 
-def there_and_back(bare, rounds):
+def there_and_back(bare: Any, rounds: int) -> Any:
     import numpy as np
 
     import cdevice
@@ -44,14 +50,14 @@ def there_and_back(bare, rounds):
     big = np.random.default_rng(0).random(32 << 20)
     column = cdevice.asarray(big)
 
-    def bare_there_and_back():
+    def bare_there_and_back() -> Any:
         buffer = bare.buffer(big.nbytes)
         bare.copy(buffer, big, is_blocking=False)
         out = np.empty_like(big)
         bare.copy(out, buffer)
         return out, buffer
 
-    def our_there_and_back():
+    def our_there_and_back() -> Any:
         there = column.to("opencl")
         return there.to("cpu"), there  # both sides give their memory back outside the time
 
@@ -62,13 +68,13 @@ def there_and_back(bare, rounds):
     )
 
 
-def wide(bare, rounds):
+def wide(bare: Any, rounds: int) -> Any:
     import numpy as np
 
     columns = [np.arange(1000) for _ in range(1000)]
     batch = struct_of(columns)
 
-    def bare_wide():
+    def bare_wide() -> Any:
         buffers = []
         for c in columns:
             buffers.append(bare.buffer(c.nbytes))
@@ -76,7 +82,7 @@ def wide(bare, rounds):
         bare.queue.finish()
         return buffers
 
-    def our_wide():
+    def our_wide() -> Any:
         there = batch.to("opencl")
         there.synchronize()
         return there
@@ -85,7 +91,7 @@ def wide(bare, rounds):
     return faster(title, 15, *compare(bare_wide, our_wide, rounds))
 
 
-def small(bare, rounds):
+def small(bare: Any, rounds: int) -> Any:
     import numpy as np
 
     batch, one = struct_of([np.arange(100) for _ in range(10)]), np.arange(1000)
@@ -102,7 +108,7 @@ def small(bare, rounds):
     )
 
 
-def exported(rounds):
+def exported(rounds: int) -> Any:
     import numpy as np
 
     import cdevice
@@ -121,7 +127,7 @@ def exported(rounds):
     )
 
 
-def rows(rounds):
+def rows(rounds: int) -> Any:
     """[(title, bare s, ours s, ratio, target, reached)] against pyopencl on the first device."""
     import cdevice
 
@@ -136,7 +142,7 @@ def rows(rounds):
     return [there_and_back(bare, rounds), wide(bare, rounds), small(bare, rounds), exported(rounds)]
 
 
-def report(rows):
+def report(rows: Any) -> None:
     print(f"{'transfers':56}{'bare':>12}{'cdevice':>12}{'ratio':>8}  target")
     print("-" * 98)
     for title, bare, ours, ratio, target, reached in rows:
@@ -147,7 +153,7 @@ def report(rows):
     print()
 
 
-def section(libs, options):
+def section(libs: Any, options: Any) -> Any:
     found = rows(5 if options.quick else 11)
     if not found:
         print(

@@ -1,6 +1,12 @@
 """A wide struct without any library: growth is measured in a bare process too."""
 
+from __future__ import annotations
+
 import ctypes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Schema(ctypes.Structure):
@@ -26,26 +32,26 @@ Array._fields_ = [
 ]  # fmt: skip
 
 
-@_release_schema
-def _done_schema(p):
+@_release_schema  # type: ignore[untyped-decorator]
+def _done_schema(p: Any) -> None:
     p.contents.release = None
 
 
-@_release_array
-def _done_array(p):
+@_release_array  # type: ignore[untyped-decorator]
+def _done_array(p: Any) -> None:
     p.contents.release = None
 
 
-_kept = []  # the structs live as long as the process: nobody tells us when the last child is let go
+_kept: list[Any] = []  # the structs live as long as the process: nobody tells us when the last child is let go
 
 
 class WideStruct:
     """Producer of a struct of `ncols` int64 columns from ctypes alone."""
 
-    def __init__(self, ncols, values):
+    def __init__(self, ncols: int, values: Any) -> None:
         self.ncols, self.values = ncols, values
 
-    def __arrow_c_array__(self, requested_schema=None):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> Any:
         n, data = self.ncols, self.values
         done_s, done_a = (ctypes.cast(f, ctypes.c_void_p).value for f in (_done_schema, _done_array))
         names = [b"c%d" % i for i in range(n)]

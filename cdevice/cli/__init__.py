@@ -4,6 +4,8 @@ Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device or
 is not available.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
@@ -11,8 +13,12 @@ import sys
 from . import check, devices
 from .show import OK, UNAVAILABLE, USAGE
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def cmd_config(args):
+
+def cmd_config(args: Any) -> Any:
     from ..config import OPTIONS
 
     wanted = [name for name in OPTIONS if getattr(args, name)]
@@ -27,13 +33,13 @@ def cmd_config(args):
     return OK
 
 
-def cmd_demo(args):
+def cmd_demo(args: Any) -> Any:
     from . import demo  # a zip reader and more that other commands do not need
 
     return demo.run(args)
 
 
-def parser():
+def parser() -> Any:
     p = argparse.ArgumentParser(
         prog="python -m cdevice",
         description="Columnar data from library to library on any device (Arrow C Device Data Interface).",
@@ -101,14 +107,14 @@ def parser():
     return p
 
 
-def positive(text):
+def positive(text: str) -> Any:
     n = int(text)
     if n <= 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return n
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> Any:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv[:1] == ["help"]:  # what people type first
         argv = [*argv[1:2], "--help"]

@@ -1,11 +1,17 @@
 """``python -m cdevice check``: the conformance suite on a device."""
 
+from __future__ import annotations
+
 import sys
 
 from .show import FAILED, OK, UNAVAILABLE, USAGE, columns
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def run(args):
+
+def run(args: Any) -> Any:
     """Runs the conformance suite on a device and prints what it found."""
     import cdevice
 
@@ -24,7 +30,7 @@ def run(args):
             return USAGE
         terminal = sys.stderr.isatty()
 
-        def progress(area, name, outcome, text):
+        def progress(area: str, name: str, outcome: Any, text: str) -> None:
             if terminal:
                 print(f"\r{name[:76]:<76}", end="", file=sys.stderr, flush=True)
 
@@ -42,17 +48,17 @@ def run(args):
     return OK if conforms else FAILED
 
 
-def report(found):
+def report(found: Any) -> Any:
     """Prints what the checks found; returns whether none failed."""
     outcomes = ("passed", "failed", "not applicable")
     areas = {area: dict.fromkeys(outcomes, 0) for area, *_ in found}
     for area, _, outcome, _ in found:
         areas[area][outcome] += 1
-    rows = [("area", *outcomes)]
+    rows: list[tuple[object, ...]] = [("area", *outcomes)]
     rows += [(area, *(n[o] for o in outcomes)) for area, n in areas.items()]
     rows.append(("all", *(sum(n[o] for n in areas.values()) for o in outcomes)))
     print("\n".join(columns(rows, "<>>>", indent="")))
-    why = {}
+    why: dict[str, list[str]] = {}
     for _, name, outcome, text in found:
         if outcome == "not applicable":
             why.setdefault(text, []).append(name)

@@ -1,11 +1,17 @@
 """Whether what comes back is what was sent: buffers by address, values one by one."""
 
+from __future__ import annotations
+
 from .tables import InputError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def source_addresses(batch):
+
+def source_addresses(batch: Any) -> Any:
     """Addresses of pyarrow's buffers, without the empty ones (anything may stand for those)."""
-    out = set()
+    out: set[int] = set()
     todo = [batch.column(i) for i in range(batch.num_columns)]
     while todo:
         a = todo.pop()
@@ -15,8 +21,9 @@ def source_addresses(batch):
     return out
 
 
-def taken_addresses(arr):
-    out, todo = set(), [arr]
+def taken_addresses(arr: Any) -> Any:
+    out: set[int] = set()
+    todo = [arr]
     while todo:
         a = todo.pop()
         out.update(b.address for b in a.buffers if b is not None and b.address)
@@ -26,7 +33,7 @@ def taken_addresses(arr):
     return out
 
 
-def same_values(pa, a, b):
+def same_values(pa: Any, a: Any, b: Any) -> Any:
     """Equal, where a NaN equals the same NaN, at any depth."""
     if a.type != b.type or len(a) != len(b):
         return False
@@ -49,7 +56,7 @@ def same_values(pa, a, b):
         raise InputError(f"two arrays of {a.type} cannot be compared: {exc}") from None
 
 
-def _inside(pa, a):
+def _inside(pa: Any, a: Any) -> Any:
     """The arrays that make up the valid rows of a nested one, or None."""
     types, rows = pa.types, a.drop_null() if a.null_count else a
     if types.is_struct(a.type):
@@ -63,7 +70,7 @@ def _inside(pa, a):
     return None
 
 
-def _lengths(pa, lists):
+def _lengths(pa: Any, lists: Any) -> Any:
     import pyarrow.compute
 
     if pa.types.is_map(lists.type):
@@ -72,12 +79,12 @@ def _lengths(pa, lists):
     return pyarrow.compute.list_value_length(lists)
 
 
-def same_field(f, g):
+def same_field(f: Any, g: Any) -> Any:
     """Same name, type, nullability and metadata; the names inside lists and maps say nothing of the type."""
     return (f.name, f.type, f.nullable, f.metadata or {}) == (g.name, g.type, g.nullable, g.metadata or {})
 
 
-def difference(pa, want, got):
+def difference(pa: Any, want: Any, got: Any) -> Any:
     """None, or where the two batches differ."""
     if len(want.schema) != len(got.schema) or (want.schema.metadata or {}) != (got.schema.metadata or {}):
         return "the schema came back different"
@@ -98,7 +105,7 @@ def difference(pa, want, got):
     return None
 
 
-def shown(scalar):
+def shown(scalar: Any) -> Any:
     try:
         return str(scalar)
     except (ValueError, OverflowError):

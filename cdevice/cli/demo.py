@@ -4,6 +4,8 @@ A table is taken in without a copy, every batch goes to every device and back, a
 compared with pyarrow's.
 """
 
+from __future__ import annotations
+
 import sys
 import time
 
@@ -12,8 +14,14 @@ from .devices import device_row, missing_backends
 from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, plural, rate, size
 from .tables import InputError, names_inside, read_file, read_flights, type_summary
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def event_state(arr):
+    from .._types import DeviceArray
+
+
+def event_state(arr: Any) -> Any:
     if not arr.sync_event:
         return "none"
     return "done" if arr.ready else "pending"
@@ -22,11 +30,11 @@ def event_state(arr):
 class Progress:
     """A bar on stderr, on a terminal only."""
 
-    def __init__(self, stream, total):
+    def __init__(self, stream: Any, total: Any) -> None:
         self.stream = stream if stream.isatty() else None
         self.total, self.done, self.last = max(total, 1), 0, 0.0
 
-    def step(self, what):
+    def step(self, what: str) -> None:
         self.done += 1
         now = time.monotonic()
         if self.stream is None or (now - self.last < 0.05 and self.done < self.total):
@@ -36,19 +44,19 @@ class Progress:
         print(f"\r  [{'#' * filled}{'.' * (30 - filled)}] {100 * self.done // self.total:3}%  {what:<20.20}",
               end="", file=self.stream, flush=True)  # fmt: skip
 
-    def clear(self):
+    def clear(self) -> None:
         if self.stream is not None:
             print("\r" + " " * 64 + "\r", end="", file=self.stream, flush=True)
             self.last = 0.0
 
 
-def journey(pa, batches, arrays, device, progress):
+def journey(pa: Any, batches: Any, arrays: list[DeviceArray], device: Any, progress: Any) -> Any:
     """Every batch to `device` and back. Returns the row of the table as a dict."""
     # A CPU is where the data is already; only a real copy is worth timing there.
     options = {"copy": True} if device.type_id == 1 else {}
-    out = {"rows": 0, "bytes": 0, "there": 0.0, "back": 0.0, "events": set(), "error": None}
+    out: dict[str, Any] = {"rows": 0, "bytes": 0, "there": 0.0, "back": 0.0, "events": set(), "error": None}
 
-    def once(arr):
+    def once(arr: Any) -> Any:
         t0 = time.perf_counter()
         there = arr.to(device, **options)
         event = event_state(there)
@@ -80,12 +88,12 @@ def journey(pa, batches, arrays, device, progress):
 class Refused(Exception):
     """Why the demo ends before it begins, and its exit status."""
 
-    def __init__(self, text, status=USAGE):
+    def __init__(self, text: str, status: Any = USAGE) -> None:
         super().__init__(text)
         self.status = status
 
 
-def choose(names, found, missing):
+def choose(names: list[str], found: Any, missing: Any) -> Any:
     """The devices of --device, or all that were found."""
     import cdevice
 
@@ -107,14 +115,14 @@ def choose(names, found, missing):
     return chosen or found
 
 
-def show_devices(found, missing):
+def show_devices(found: Any, missing: Any) -> None:
     print("devices")
     print("\n".join(columns(map(device_row, found))))
     for line in columns([(n, f"not available: {w}") for n, w, _ in missing]):
         print(line if len(line) <= 118 else line[:115] + "...")
 
 
-def read(pa, args):
+def read(pa: Any, args: Any) -> Any:
     """The table in batches: (rows, batches)."""
     try:
         t0 = time.perf_counter()
@@ -140,7 +148,7 @@ def read(pa, args):
     return table.num_rows, batches
 
 
-def take_in(batches):
+def take_in(batches: Any) -> Any:
     """(arrays, whether none was copied)"""
     import cdevice
 
@@ -157,7 +165,7 @@ def take_in(batches):
     return arrays, same == total
 
 
-def there_and_back(pa, batches, arrays, chosen):
+def there_and_back(pa: Any, batches: Any, arrays: list[DeviceArray], chosen: Any) -> Any:
     """Every batch to every device; prints the table, and returns whether all was equal."""
     import cdevice
 
@@ -183,7 +191,7 @@ def there_and_back(pa, batches, arrays, chosen):
     return not errors
 
 
-def run(args):
+def run(args: Any) -> Any:
     try:
         import pyarrow as pa
     except ImportError:

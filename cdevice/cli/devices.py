@@ -1,11 +1,19 @@
 """``python -m cdevice devices``: what is here, and why the others are not."""
 
+from __future__ import annotations
+
 import json
 
 from .show import OK, as_dict, columns, detail, plain, size
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def missing_backends(devices):
+    from .._types import Device
+
+
+def missing_backends(devices: Any) -> Any:
     """Backends without a single device: [(name, why, what to install)]."""
     import cdevice
 
@@ -20,7 +28,7 @@ def missing_backends(devices):
     return out
 
 
-def reason(type_id):
+def reason(type_id: int) -> Any:
     """Why a backend has no device here, in its own words."""
     import cdevice
 
@@ -34,7 +42,7 @@ def reason(type_id):
     return "no device found"
 
 
-def device_row(device):
+def device_row(device: Device) -> Any:
     """(device, its own name, driver and memory), for `columns`; a device that fails says so."""
     import cdevice
 
@@ -50,7 +58,7 @@ def device_row(device):
     return str(device), name, ", ".join(dict.fromkeys(parts))
 
 
-def run(args):
+def run(args: Any) -> Any:
     import cdevice
 
     devices = cdevice.devices()
@@ -93,7 +101,7 @@ def run(args):
     return OK
 
 
-def hints(missing):
+def hints(missing: Any) -> Any:
     out = []
     for name, why, hint in missing:
         out.append(f"  {name}: {why}")

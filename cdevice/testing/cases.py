@@ -1,19 +1,27 @@
 """Arrays of every Arrow layout, eight rows each, without any other library."""
 
+from __future__ import annotations
+
 import datetime
 
 from ..interop.asarray import asarray
 from ..schema import Schema, asschema
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
 LONG = "a value that is longer than twelve bytes"
 ROWS = 8
 
 
-def _field(kind, name):
+def _field(kind: Any, name: Any) -> Any:
     return asschema(kind, name)
 
 
-def _cases():
+def _cases() -> Iterator[Any]:
     yield "null", "null", [None] * 8
     yield "bool", "bool", [True, None, False, True, True, None, False, True]
     for bits in (8, 16, 32, 64):
@@ -60,7 +68,7 @@ def _cases():
     )
 
 
-def _unions():
+def _unions() -> Iterator[Any]:
     """Built from parts: values alone do not say which child holds them."""
     from ..objects.buffers import from_buffers
 
@@ -73,13 +81,13 @@ def _unions():
     yield "dense_union", from_buffers(Schema.make("+ud:0,1", children=children), 8, [ids, offsets], children=dense)
 
 
-def arrays():
+def arrays() -> Any:
     """{name: DeviceArray of 8 rows in CPU memory}, one of every layout and some nested."""
     out = {name: asarray(values, schema=schema) for name, schema, values in _cases()}
     out.update(_unions())
     return out
 
 
-def names():
+def names() -> Any:
     """The names alone; makes no array."""
     return [name for name, _, _ in _cases()] + ["sparse_union", "dense_union"]

@@ -4,6 +4,8 @@
 ``gate(stream)`` closes a stream until ``open()`` is called, so that tests show asynchrony without sleeping.
 """
 
+from __future__ import annotations
+
 import ctypes
 import itertools
 import queue
@@ -13,21 +15,28 @@ from ..backend import Backend, Capability
 from ..errors import DeviceError
 from .suite import BackendSuite
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..backend import Copy, CopyKind
+
 
 class _Event:
-    def __init__(self):
+    def __init__(self) -> None:
         self.passed = threading.Event()
-        self.error = None
+        self.error: str | None = None
         self.cell = ctypes.c_void_p(id(self))
         self.sync_event = ctypes.addressof(self.cell)
 
 
 class _Stream:
-    def __init__(self):
-        self.work = queue.Queue()
+    def __init__(self) -> None:
+        self.work: queue.Queue[Callable[[], object]] = queue.Queue()
         threading.Thread(target=self._run, daemon=True).start()
 
-    def _run(self):
+    def _run(self) -> None:
         while True:
             self.work.get()()
 
@@ -35,16 +44,16 @@ class _Stream:
 class Gate:
     """Holds a stream until it is opened."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._open = threading.Event()
 
-    def open(self):
+    def open(self) -> None:
         self._open.set()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.open()
 
 
@@ -53,35 +62,43 @@ class FakeBackend(Backend):
 
     version = "fake"
 
-    def __init__(self, device_type=12, name="fake", devices=2, *, events=True, fail_after=None):
+    def __init__(
+        self,
+        device_type: int = 12,
+        name: str = "fake",
+        devices: int = 2,
+        *,
+        events: bool = True,
+        fail_after: int | None = None,
+    ) -> None:
         self.device_type, self.name, self._devices = device_type, name, devices
         self.capabilities = Capability.EVENTS | Capability.STREAMS | Capability.ASYNC_FREE if events else Capability(0)
         self.fail_after = fail_after  # the n-th call that can fail raises, counted down; 0: the next
-        self.calls = {}
+        self.calls: dict[str, int] = {}
         self._events = events
-        self._memory = {}  # handle -> (bytearray, offset, size)
-        self._event_objects = {}
-        self._streams = {}
+        self._memory: dict[int, tuple[bytearray, int, int]] = {}  # handle -> (bytearray, offset, size)
+        self._event_objects: dict[int, _Event] = {}
+        self._streams: dict[int, _Stream] = {}
         self._handles = itertools.count(0x1000, 16)
         self._lock = threading.Lock()
 
     # ---- for tests ----
-    def live(self):
+    def live(self) -> Any:
         """Blocks and events not given back."""
         return len(self._memory) + len(self._event_objects)
 
-    def gate(self, stream=0):
+    def gate(self, stream: int = 0) -> Any:
         g = Gate()
         self._stream(stream).work.put(g._open.wait)
         return g
 
-    def _stream(self, handle):
+    def _stream(self, handle: int) -> Any:
         with self._lock:
             if handle not in self._streams:
                 self._streams[handle] = _Stream()
             return self._streams[handle]
 
-    def _called(self, name):
+    def _called(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
         if self.fail_after is not None:
             self.fail_after -= 1
@@ -90,17 +107,17 @@ class FakeBackend(Backend):
                 raise RuntimeError(f"injected failure in {name}")
 
     # ---- the backend ----
-    def device_count(self):
+    def device_count(self) -> int:
         return self._devices
 
-    def alloc(self, nbytes, *, device_id, stream=0):
+    def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
         self._called("alloc")
         with self._lock:
             handle = next(self._handles)
             self._memory[handle] = (bytearray(nbytes), 0, nbytes)
         return handle
 
-    def view(self, block, offset, nbytes):
+    def view(self, block: Any, offset: int, nbytes: int) -> Any:
         self._called("view")
         with self._lock:
             memory, start, size = self._memory[block]
@@ -110,17 +127,17 @@ class FakeBackend(Backend):
             self._memory[handle] = (memory, start + offset, nbytes)
         return handle
 
-    def free(self, block):
+    def free(self, block: Any) -> None:
         with self._lock:
             del self._memory[block]
 
-    def _bytes(self, handle, offset, nbytes):
+    def _bytes(self, handle: int, offset: int, nbytes: int) -> Any:
         memory, start, size = self._memory[handle]
         if offset + nbytes > size:
             raise ValueError(f"{offset} + {nbytes} bytes in a block of {size}")
         return memoryview(memory)[start + offset : start + offset + nbytes]
 
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         self._called("copy")
         jobs = []
         for c in copies:
@@ -133,7 +150,7 @@ class FakeBackend(Backend):
             else:
                 jobs.append((self._bytes(c.dst, c.dst_offset, c.nbytes), self._bytes(c.src, c.src_offset, c.nbytes)))
 
-        def work():
+        def work() -> None:
             for target, source in jobs:
                 target[:] = bytes(source)
 
@@ -142,20 +159,20 @@ class FakeBackend(Backend):
         else:
             work()
 
-    def event_record(self, *, device_id, stream=0):
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         self._called("event_record")
         event = _Event()
         self._event_objects[event.sync_event] = event
         self._stream(stream).work.put(event.passed.set)
         return event
 
-    def event_done(self, event, *, device_id):
+    def event_done(self, event: int, *, device_id: int) -> bool:
         e = self._event_objects[event]
         if e.passed.is_set() and e.error:
             raise DeviceError(e.error)
         return e.passed.is_set()
 
-    def event_wait(self, event, *, device_id, stream=None):
+    def event_wait(self, event: int, *, device_id: int, stream: int | None = None) -> None:
         e = self._event_objects[event]
         if stream is None:
             e.passed.wait()
@@ -164,10 +181,10 @@ class FakeBackend(Backend):
         else:
             self._stream(stream).work.put(e.passed.wait)
 
-    def event_destroy(self, event):
+    def event_destroy(self, event: Any) -> None:
         self._event_objects.pop(event.sync_event, None)
 
-    def stream_wait(self, *, device_id, stream=0):
+    def stream_wait(self, *, device_id: int, stream: int = 0) -> None:
         passed = threading.Event()
         self._stream(stream).work.put(passed.set)
         passed.wait()
@@ -176,15 +193,15 @@ class FakeBackend(Backend):
 class FakeSuite(BackendSuite):
     """The suite with every hook that the fake offers; ``backend`` makes the fake."""
 
-    def gate(self, stream=0):
+    def gate(self, stream: int = 0) -> Any:
         return self.backend_object.gate(stream) if self.backend_object._events else None
 
-    def new_stream(self):
+    def new_stream(self) -> Any:
         return 99 if self.backend_object._events else None
 
-    def fail_after(self, n):
+    def fail_after(self, n: int | None) -> Any:
         self.backend_object.fail_after = n
         return True
 
-    def live(self):
+    def live(self) -> Any:
         return self.backend_object.live()

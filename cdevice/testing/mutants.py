@@ -3,52 +3,61 @@
 ``MUTANTS`` maps a name to (backend class, pattern of the check that must fail).
 """
 
+from __future__ import annotations
+
 from .fake import FakeBackend
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..backend import Copy, CopyKind
+    from ..device_types import DeviceInfo
 
 
 class EventTooEarly(FakeBackend):
     """The event has passed although its queue is held."""
 
-    def event_record(self, *, device_id, stream=0):
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         event = super().event_record(device_id=device_id, stream=stream)
         event.passed.set()
         return event
 
 
 class DropsSourceOffset(FakeBackend):
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, [c._replace(src_offset=0) for c in copies], stream=stream)
 
 
 class DropsTargetOffset(FakeBackend):
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, [c._replace(dst_offset=0) for c in copies], stream=stream)
 
 
 class CopiesOnlyTheFirst(FakeBackend):
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, copies[:1], stream=stream)
 
 
 class CopiesAByteTooFew(FakeBackend):
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, [c._replace(nbytes=c.nbytes - (c.nbytes > 1000)) for c in copies], stream=stream)
 
 
 class NeverFrees(FakeBackend):
-    def free(self, block):
+    def free(self, block: Any) -> None:
         pass
 
 
 class NeverDestroysEvents(FakeBackend):
-    def event_destroy(self, event):
+    def event_destroy(self, event: Any) -> None:
         pass
 
 
 class SharesMemory(FakeBackend):
     """Two allocations are one."""
 
-    def alloc(self, nbytes, *, device_id, stream=0):
+    def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
         handle = super().alloc(nbytes, device_id=device_id, stream=stream)
         first = self.__dict__.setdefault("_first", {}).setdefault(nbytes, self._memory[handle])
         self._memory[handle] = first
@@ -56,13 +65,13 @@ class SharesMemory(FakeBackend):
 
 
 class HostWaitReturnsAtOnce(FakeBackend):
-    def event_wait(self, event, *, device_id, stream=None):
+    def event_wait(self, event: int, *, device_id: int, stream: int | None = None) -> None:
         if stream is not None:
             super().event_wait(event, device_id=device_id, stream=stream)
 
 
 class StreamWaitDoesNothing(FakeBackend):
-    def event_wait(self, event, *, device_id, stream=None):
+    def event_wait(self, event: int, *, device_id: int, stream: int | None = None) -> None:
         if stream is None:
             super().event_wait(event, device_id=device_id)
 
@@ -70,44 +79,44 @@ class StreamWaitDoesNothing(FakeBackend):
 class CopyWaits(FakeBackend):
     """Every copy waits for its queue."""
 
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, copies, stream=stream)
         self.stream_wait(device_id=0, stream=stream)
 
 
 class ViewsBeginAtTheStart(FakeBackend):
-    def view(self, block, offset, nbytes):
+    def view(self, block: Any, offset: int, nbytes: int) -> Any:
         return super().view(block, 0, nbytes)
 
 
 class ViewsDieWithTheirBlock(FakeBackend):
-    def view(self, block, offset, nbytes):
+    def view(self, block: Any, offset: int, nbytes: int) -> Any:
         handle = super().view(block, offset, nbytes)
         self.__dict__.setdefault("_views", {}).setdefault(block, []).append(handle)
         return handle
 
-    def free(self, block):
+    def free(self, block: Any) -> None:
         for view in self.__dict__.get("_views", {}).pop(block, []):
             self._memory[view] = (bytearray(1 << 16), 0, 1 << 16)
         super().free(block)
 
 
 class OddAlignment(FakeBackend):
-    def device_info(self, device_id):
+    def device_info(self, device_id: int) -> DeviceInfo:
         return super().device_info(device_id)._replace(alignment=48)
 
 
 class NeverReady(FakeBackend):
     repaired = False  # lets what waits for it go
 
-    def event_done(self, event, *, device_id):
+    def event_done(self, event: int, *, device_id: int) -> bool:
         return self.repaired and super().event_done(event, device_id=device_id)
 
 
 class SwallowsFailures(FakeBackend):
     """What fails is reported as done."""
 
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         try:
             super().copy(kind, copies, stream=stream)
         except RuntimeError:
@@ -115,7 +124,7 @@ class SwallowsFailures(FakeBackend):
 
 
 class LeaksOnFailure(FakeBackend):
-    def event_record(self, *, device_id, stream=0):
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         try:
             return super().event_record(device_id=device_id, stream=stream)
         except RuntimeError:
@@ -126,15 +135,15 @@ class LeaksOnFailure(FakeBackend):
 class IgnoresTheStream(FakeBackend):
     """Everything runs on one queue."""
 
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         super().copy(kind, copies)
 
-    def event_record(self, *, device_id, stream=0):
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         return super().event_record(device_id=device_id)
 
 
 class DeviceCopyDoesNothing(FakeBackend):
-    def copy(self, kind, copies, *, stream=0):
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         if kind in (1, 2):
             super().copy(kind, copies, stream=stream)
 

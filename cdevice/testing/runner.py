@@ -1,12 +1,18 @@
 """The suite without pytest: ``python -m cdevice check``."""
 
+from __future__ import annotations
+
 import unittest
 
 from .areas import CHECKS
 from .suite import BackendSuite
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def run(suite, report=None):
+
+def run(suite: Any, report: Any = None) -> list[tuple[str, str, str, str]]:
     """Runs every check of a suite class: [(area, name, outcome, text)], outcome "passed", "failed" or "not applicable".
 
     ``report``: called with each as it ends.  Raises BackendUnavailable where the device is not there.
@@ -34,6 +40,6 @@ def run(suite, report=None):
     return out
 
 
-def suite_for(device):
+def suite_for(device: str | None) -> type[BackendSuite]:
     """A suite class for a device's name, with nothing but what every device offers."""
     return type("Suite", (BackendSuite,), {"device": device})

@@ -11,6 +11,8 @@ Without it: ``python -m cdevice check --device acme``.  A check that a device ca
 no gate offered) is skipped and says why; everything else passes or the backend is at fault.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import fnmatch
@@ -19,6 +21,14 @@ import threading
 import unittest
 
 from .areas import CHECKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .._types import Device
+    from ..backend import Capability
 
 
 class BackendSuite:
@@ -29,19 +39,35 @@ class BackendSuite:
     to fail; a pass there is a failure.  The methods below are hooks that open further checks.
     """
 
-    device = None
-    backend = None
-    xfail = {}
+    device: str | None = None
+    backend: Any = None
+    xfail: dict[str, str] = {}
     hang_limit = 20.0  # seconds after which something that must not wait is said to hang
     settle_limit = 20_000  # milliseconds for what a test made to be given back
 
+    # what open() finds: the modules of the package, the device, its table
+    ffi: Any
+    lib: Any
+    cdevice: Any
+    check: Callable[[int], None]
+    backend_object: Any
+    type_id: int
+    first: Device
+    devices: int
+    table: Any
+    name: str
+    capabilities: Capability
+    _registered: int | None
+    _streams: list[Any]
+    _live_before: tuple[int, int | None]
+
     # ---- hooks ----
-    def gate(self, stream=0):
+    def gate(self, stream: int = 0) -> Any:
         """A context manager that holds everything enqueued on ``stream`` from now on until it is left; None: there is
         no such thing.  With it the suite shows asynchrony."""
         return None
 
-    def new_stream(self):
+    def new_stream(self) -> Any:
         """Another stream of the device, as ``stream=`` takes it; None: only the default.  Made by the backend's
         stream_create() where it has one; given back after the test."""
         out = self.ffi.new("void **")
@@ -54,33 +80,34 @@ class BackendSuite:
         self._streams.append(out[0])
         return int(self.ffi.cast("uintptr_t", out[0]))
 
-    def fail_after(self, n):
+    def fail_after(self, n: int | None) -> bool:
         """From now on the ``n``-th call that can fail does (0: the next), None: none does.  Returns True where this is
         offered.  With it the suite shows that nothing leaks at any failure."""
         return False
 
-    def live(self):
+    def live(self) -> int | None:
         """How many allocations and events of the device were not given back; None: unknown."""
         return None
 
     # ---- machinery ----
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for area, name, function in CHECKS:
             _add_test(cls, area, name, function)
 
-    def setup_method(self, method=None):
+    def setup_method(self, method: object = None) -> None:
         self.open()
 
-    def teardown_method(self, method=None):
+    def teardown_method(self, method: object = None) -> None:
         self.close()
 
-    def open(self):
+    def open(self) -> None:
         import cdevice
         from cdevice._core import check, ffi, lib
 
         self.ffi, self.lib, self.cdevice, self.check = ffi, lib, cdevice, check
-        self._registered, self._streams = None, []
+        self._registered = None
+        self._streams = []
         if self.backend is not None:
             made = self.backend() if callable(self.backend) else self.backend
             self.backend_object = made
@@ -106,7 +133,7 @@ class BackendSuite:
         self.capabilities = cdevice.Capability(self.table.capabilities)
         self._live_before = self._arrays_alive()
 
-    def close(self):
+    def close(self) -> None:
         """After each test: whatever it made must be gone."""
         try:
             self.fail_after(None)
@@ -116,16 +143,16 @@ class BackendSuite:
         finally:
             self._unregister()
 
-    def _unregister(self):
+    def _unregister(self) -> None:
         if self._registered is not None:
             with contextlib.suppress(self.cdevice.Error):
                 self.cdevice.unregister_backend(self._registered)
             self._registered = None
 
-    def _arrays_alive(self):
+    def _arrays_alive(self) -> tuple[int, int | None]:
         return self.lib.cdv_backend_live(self.type_id), self.live()
 
-    def until(self, condition):
+    def until(self, condition: Callable[[], bool]) -> bool:
         """Waits for what threads of the package still have to do; False: it did not come to be in time."""
         from cdevice._ext import _native
 
@@ -139,12 +166,12 @@ class BackendSuite:
             pause.wait(0.001)
         return False
 
-    def _settled(self):
+    def _settled(self) -> bool:
         arrays, own = self._arrays_alive()
         before, own_before = self._live_before
         return arrays <= before and (own is None or own <= (own_before or 0)) and not self.lib.cdv_kept()
 
-    def settle(self):
+    def settle(self) -> None:
         """Waits until everything of the device was given back; AssertionError otherwise."""
         if self.until(self._settled):
             return
@@ -155,18 +182,18 @@ class BackendSuite:
             + f", sources kept {self.lib.cdv_kept()}"
         )
 
-    def needs(self, condition, why):
+    def needs(self, condition: object, why: str) -> None:
         if not condition:
             raise unittest.SkipTest(f"not for {self.name}: {why}")
 
-    def device_number(self, i=0):
+    def device_number(self, i: int = 0) -> Any:
         return self.cdevice.device((self.type_id, (max(self.first.id, 0) + i) % self.devices))
 
-    def promptly(self, function):
+    def promptly(self, function: Callable[..., Any]) -> Any:
         """The result of a call that must not wait for the device."""
-        out = []
+        out: list[tuple[Any, BaseException | None]] = []
 
-        def run():
+        def run() -> None:
             try:
                 out.append((function(), None))
             except BaseException as e:
@@ -181,13 +208,13 @@ class BackendSuite:
             raise out[0][1]
         return out[0][0]
 
-    def closed_gate(self, stream=0):
+    def closed_gate(self, stream: int = 0) -> Any:
         gate = self.gate(stream)
         self.needs(gate is not None, "its suite offers no gate")
         return gate
 
     # ---- the table, called as the core calls it ----
-    def call(self, function, *args):
+    def call(self, function: str, *args: object) -> None:
         error = self.ffi.new("cdevice_error *", {"struct_size": self.ffi.sizeof("cdevice_error")})
         code = getattr(self.table, function)(self.table.self, *args, error)
         if code:
@@ -195,7 +222,7 @@ class BackendSuite:
             raise OSError(code, text)
 
     @contextlib.contextmanager
-    def block(self, nbytes, device=None):
+    def block(self, nbytes: int, device: int | None = None) -> Iterator[Any]:
         out = self.ffi.new("cdevice_block *")
         number = self.device_number().id if device is None else device
         self.call("alloc", number, nbytes, self.ffi.NULL, out)
@@ -204,7 +231,7 @@ class BackendSuite:
         finally:
             self.table.free(self.table.self, out)
 
-    def copy(self, kind, copies, stream=None):
+    def copy(self, kind: Any, copies: Any, stream: int | None = None) -> None:
         """copies: (dst, dst offset, src, src offset, bytes); waits until they are done."""
         number = self.device_number().id
         array = self.ffi.new("cdevice_copy[]", max(1, len(copies)))
@@ -214,7 +241,7 @@ class BackendSuite:
         self.call("copy", kind, array, len(copies), self.ffi.NULL)
         self.wait_default()
 
-    def wait_default(self):
+    def wait_default(self) -> None:
         if not self.capabilities & self.cdevice.Capability.EVENTS:
             return
         event = self.ffi.new("cdevice_event *")
@@ -226,12 +253,12 @@ class BackendSuite:
             finally:
                 self.table.event_destroy(self.table.self, number, event)
 
-    def host(self, data):
+    def host(self, data: Any) -> Any:
         return self.ffi.from_buffer(data)
 
 
-def _add_test(cls, area, name, function):
-    def test(self):
+def _add_test(cls: type, area: str, name: str, function: Callable[..., Any]) -> None:
+    def test(self: BackendSuite) -> None:
         pattern = next((p for p in self.xfail if fnmatch.fnmatch(name, p)), None)
         if pattern is None:
             function(self)
@@ -246,5 +273,5 @@ def _add_test(cls, area, name, function):
 
     test.__name__ = f"test_{name}"
     test.__doc__ = function.__doc__
-    test.area = area
+    vars(test)["area"] = area
     setattr(cls, test.__name__, test)

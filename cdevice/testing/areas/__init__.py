@@ -1,5 +1,7 @@
 """The checks of the conformance suite, one file for each area."""
 
+from __future__ import annotations
+
 from . import copies, events, failures, layouts, memory, protocols, release, streams, table, threads
 
 AREAS = (

@@ -1,14 +1,23 @@
 """copy(): every byte, and no other."""
 
+from __future__ import annotations
+
 import errno
 
 from .area import Area
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..suite import BackendSuite
+
 
 check = Area("copies")
 
 
 @check((0, 0, 1), (1, 0, 3), (0, 1, 3), (7, 5, 65), (64, 64, 4096), (3, 0, 100_003), (0, 9, 1_000_003))
-def check_bytes_arrive_where_they_belong(s, where):
+def check_bytes_arrive_where_they_belong(s: BackendSuite, where: Any) -> None:
     at, start, n = where
     data = bytes((i * 7 + 3) & 255 for i in range(251)) * (1 + (start + n) // 251)
     with s.block(at + n + 16) as b:
@@ -24,7 +33,7 @@ def check_bytes_arrive_where_they_belong(s, where):
 
 
 @check()
-def check_many_copies_in_one_call(s):
+def check_many_copies_in_one_call(s: BackendSuite) -> None:
     n = 200
     data = bytes(range(200))
     with s.block(4 * n) as b:
@@ -35,12 +44,12 @@ def check_many_copies_in_one_call(s):
 
 
 @check()
-def check_no_copies_are_no_error(s):
+def check_no_copies_are_no_error(s: BackendSuite) -> None:
     s.copy(1, [])
 
 
 @check()
-def check_copies_on_the_device(s):
+def check_copies_on_the_device(s: BackendSuite) -> None:
     data = bytes(range(256)) * 40
     with s.block(len(data)) as a, s.block(len(data)) as b:
         s.copy(1, [(a.data, 0, s.host(data), 0, len(data))])

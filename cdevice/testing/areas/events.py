@@ -1,15 +1,21 @@
 """What is pending is not ready, and everybody waits as promised."""
 
+from __future__ import annotations
+
 import gc
 import threading
 
 from .area import Area, with_events
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
+
 check = Area("events")
 
 
 @check()
-def check_an_array_becomes_ready(s):
+def check_an_array_becomes_ready(s: BackendSuite) -> None:
     there = s.cdevice.asarray(list(range(1000))).to(s.device_number())
     there.synchronize(timeout=s.hang_limit)
     assert there.ready
@@ -17,14 +23,14 @@ def check_an_array_becomes_ready(s):
 
 
 @check()
-def check_without_events_data_is_safe_at_once(s):
+def check_without_events_data_is_safe_at_once(s: BackendSuite) -> None:
     s.needs(not s.capabilities & s.cdevice.Capability.EVENTS, "it has events")
     there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
     assert there.sync_event == 0 and there.ready
 
 
 @check()
-def check_the_event_comes_after_the_copy(s):
+def check_the_event_comes_after_the_copy(s: BackendSuite) -> None:
     with_events(s)
     import array
 
@@ -38,7 +44,7 @@ def check_the_event_comes_after_the_copy(s):
 
 
 @check()
-def check_an_event_is_not_done_while_its_queue_is_held(s):
+def check_an_event_is_not_done_while_its_queue_is_held(s: BackendSuite) -> None:
     with_events(s)
     with s.closed_gate():
         there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number()))
@@ -54,7 +60,7 @@ def check_an_event_is_not_done_while_its_queue_is_held(s):
 
 
 @check()
-def check_waiting_on_the_host_waits(s):
+def check_waiting_on_the_host_waits(s: BackendSuite) -> None:
     with_events(s)
     event, done = s.ffi.new("cdevice_event *"), threading.Event()
     number = s.device_number().id
@@ -62,7 +68,7 @@ def check_waiting_on_the_host_waits(s):
         s.call("event_record", number, s.ffi.NULL, event)
         assert event.sync_event, "an event that is safe already, on a queue that is held"
 
-        def wait():
+        def wait() -> None:
             s.call("event_wait_host", number, event.sync_event)
             done.set()
 
@@ -75,7 +81,7 @@ def check_waiting_on_the_host_waits(s):
 
 
 @check()
-def check_another_stream_waits_on_the_device(s):
+def check_another_stream_waits_on_the_device(s: BackendSuite) -> None:
     with_events(s)
     other = s.new_stream()
     s.needs(other is not None, "its suite offers no second stream")
@@ -93,7 +99,7 @@ def check_another_stream_waits_on_the_device(s):
 
 
 @check()
-def check_a_pending_event_may_be_destroyed(s):
+def check_a_pending_event_may_be_destroyed(s: BackendSuite) -> None:
     with_events(s)
     with s.closed_gate():
         for _ in range(10):
@@ -102,7 +108,7 @@ def check_a_pending_event_may_be_destroyed(s):
 
 
 @check()
-def check_a_source_lives_until_the_held_copy_has_read_it(s):
+def check_a_source_lives_until_the_held_copy_has_read_it(s: BackendSuite) -> None:
     with_events(s)
     with s.closed_gate():
         source = s.cdevice.asarray(list(range(50_000)))

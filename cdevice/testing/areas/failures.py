@@ -1,17 +1,26 @@
 """Nothing leaks at any failure."""
 
+from __future__ import annotations
+
 from .. import cases
 from .area import Area, same
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..suite import BackendSuite
+
 
 check = Area("failures")
 
 
 @check("to_the_device", "from_the_device", "on_the_device")
-def check_nothing_leaks_at_any_failure(s, way):
+def check_nothing_leaks_at_any_failure(s: BackendSuite, way: Any) -> None:
     s.needs(s.fail_after(None), "its suite injects no failures")
     record = cases.arrays()["record"]
     target = s.device_number()
-    there = None if way == "to_the_device" else record.to(target)
+    there: Any = None if way == "to_the_device" else record.to(target)
     if there is not None:
         there.synchronize()
     for n in range(200):

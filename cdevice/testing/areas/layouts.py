@@ -1,13 +1,19 @@
 """Arrays of every layout, there and back."""
 
+from __future__ import annotations
+
 from .. import cases
 from .area import Area, same
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("layouts")
 
 
 @check(*cases.names())
-def check_there_and_back(s, name):
+def check_there_and_back(s: BackendSuite, name: str) -> None:
     source = cases.arrays()[name]
     there = source.to(s.device_number())
     assert there.device == s.device_number()
@@ -16,7 +22,7 @@ def check_there_and_back(s, name):
 
 
 @check(*cases.names())
-def check_slices_there_and_back(s, name):
+def check_slices_there_and_back(s: BackendSuite, name: str) -> None:
     source = cases.arrays()[name]
     for start, stop in ((0, 3), (1, 6), (3, 4), (7, 8), (4, 4)):
         rows = source[start:stop]
@@ -26,7 +32,7 @@ def check_slices_there_and_back(s, name):
 
 
 @check(*cases.names())
-def check_copied_on_the_device(s, name):
+def check_copied_on_the_device(s: BackendSuite, name: str) -> None:
     source = cases.arrays()[name]
     there = source.to(s.device_number())
     again = there[1:7].to(s.device_number(), copy=True)
@@ -34,7 +40,7 @@ def check_copied_on_the_device(s, name):
 
 
 @check(*cases.names())
-def check_to_another_device_of_the_type(s, name):
+def check_to_another_device_of_the_type(s: BackendSuite, name: str) -> None:
     s.needs(s.devices > 1, "there is one device")
     source = cases.arrays()[name]
     there = source.to(s.device_number(0))
@@ -44,7 +50,7 @@ def check_to_another_device_of_the_type(s, name):
 
 
 @check()
-def check_a_million_rows(s):
+def check_a_million_rows(s: BackendSuite) -> None:
     import array
 
     source = s.cdevice.asarray(memoryview(array.array("q", range(1_000_000))))
@@ -52,7 +58,7 @@ def check_a_million_rows(s):
 
 
 @check()
-def check_a_thousand_columns(s):
+def check_a_thousand_columns(s: BackendSuite) -> None:
     column = s.cdevice.asarray(list(range(20)))
     from ...objects.buffers import from_buffers
     from ...schema import Schema

@@ -1,16 +1,26 @@
 """Blocks, views, locate(), other allocators' memory, the extension cdevice.memory/1."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import gc
 
 from .area import Area, with_events
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..suite import BackendSuite
+
+
 check = Area("memory")
 
 
 @check(1, 3, 64, 4097, 1 << 20)
-def check_an_allocation_is_aligned_and_has_its_size(s, nbytes):
+def check_an_allocation_is_aligned_and_has_its_size(s: BackendSuite, nbytes: int) -> None:
     alignment = s.device_number().info.alignment
     with s.block(nbytes) as b:
         assert b.data, "no address or handle"
@@ -20,7 +30,7 @@ def check_an_allocation_is_aligned_and_has_its_size(s, nbytes):
 
 
 @check()
-def check_allocations_do_not_share_memory(s):
+def check_allocations_do_not_share_memory(s: BackendSuite) -> None:
     with contextlib.ExitStack() as stack:
         blocks = [stack.enter_context(s.block(256)) for _ in range(40)]
         for i, b in enumerate(blocks):
@@ -32,7 +42,7 @@ def check_allocations_do_not_share_memory(s):
 
 
 @check()
-def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s):
+def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s: BackendSuite) -> None:
     try:
         with s.block(1 << 62):
             raise AssertionError("2^62 bytes were allocated")
@@ -43,7 +53,7 @@ def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s):
 
 
 @check()
-def check_a_view_is_a_part_of_its_block_and_keeps_it(s):
+def check_a_view_is_a_part_of_its_block_and_keeps_it(s: BackendSuite) -> None:
     from cdevice._ext import _native
 
     s.needs(not s.capabilities & s.cdevice.Capability.ADDRESS, "its addresses can be added to")
@@ -63,7 +73,7 @@ def check_a_view_is_a_part_of_its_block_and_keeps_it(s):
 
 
 @check()
-def check_locate_tells_where_a_buffer_is(s):
+def check_locate_tells_where_a_buffer_is(s: BackendSuite) -> None:
     with s.block(4096) as b:
         kind, device, nbytes = s.ffi.new("int32_t *"), s.ffi.new("int64_t *", b.device_id), s.ffi.new("int64_t *")
         try:
@@ -76,7 +86,7 @@ def check_locate_tells_where_a_buffer_is(s):
 
 
 @check()
-def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s):
+def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s: BackendSuite) -> None:
     s.needs(s.devices > 1, "there is one device")
     for number in range(s.devices):
         with s.block(4096, number) as b:
@@ -92,10 +102,11 @@ def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s):
 class _Lender:
     """An allocator whose memory is the backend's own, with a record of it."""
 
-    def __init__(self, suite):
-        self.suite, self.out, self.back = suite, {}, 0
+    def __init__(self, suite: Any) -> None:
+        self.suite, self.back = suite, 0
+        self.out: dict[int, Any] = {}
 
-    def allocate(self, nbytes):
+    def allocate(self, nbytes: int) -> Any:
         s = self.suite
         block = s.ffi.new("cdevice_block *")
         s.call("alloc", s.device_number().id, nbytes, s.ffi.NULL, block)
@@ -103,13 +114,13 @@ class _Lender:
         self.out[address] = block
         return address
 
-    def deallocate(self, address, nbytes):
+    def deallocate(self, address: int, nbytes: int) -> None:
         self.back += 1
         self.suite.table.free(self.suite.table.self, self.out.pop(address))
 
 
 @contextlib.contextmanager
-def _lending(s):
+def _lending(s: BackendSuite) -> Iterator[Any]:
     lender = _Lender(s)
     s.cdevice.set_allocator(s.type_id, lender)
     try:
@@ -121,7 +132,7 @@ def _lending(s):
 
 
 @check()
-def check_memory_of_another_allocator_is_used_and_comes_back(s):
+def check_memory_of_another_allocator_is_used_and_comes_back(s: BackendSuite) -> None:
     with _lending(s) as lender:
         there = s.cdevice.asarray(["a", None, "bcd"]).to(s.device_number(), copy=True)
         assert len(lender.out) == 1
@@ -133,7 +144,7 @@ def check_memory_of_another_allocator_is_used_and_comes_back(s):
 
 
 @check()
-def check_lent_memory_comes_back_when_the_device_has_passed(s):
+def check_lent_memory_comes_back_when_the_device_has_passed(s: BackendSuite) -> None:
     with_events(s)
     with _lending(s) as lender:
         with s.closed_gate():
@@ -147,7 +158,7 @@ def check_lent_memory_comes_back_when_the_device_has_passed(s):
         assert lender.back == 1 and not lender.out
 
 
-def _memory(s, *members):
+def _memory(s: BackendSuite, *members: str) -> Any:
     found = s.table.extension(s.table.self, s.ffi.new("char[]", b"cdevice.memory/1"))
     s.needs(found, "it offers no cdevice.memory/1")
     memory = s.ffi.cast("cdevice_memory *", found)
@@ -156,7 +167,7 @@ def _memory(s, *members):
 
 
 @check()
-def check_a_device_is_made_current_and_the_old_one_again(s):
+def check_a_device_is_made_current_and_the_old_one_again(s: BackendSuite) -> None:
     memory = _memory(s, "enter", "leave")
     saved = s.ffi.new("void *[2]")
     number = s.device_number().id
@@ -168,13 +179,13 @@ def check_a_device_is_made_current_and_the_old_one_again(s):
 
 
 @check()
-def check_the_default_stream_can_be_used(s):
+def check_the_default_stream_can_be_used(s: BackendSuite) -> None:
     memory = _memory(s, "usable")
     assert memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL) == 0
 
 
 @check(1, 100_000, 8 << 20)
-def check_staging_memory_is_the_hosts_and_copies_take_it(s, nbytes):
+def check_staging_memory_is_the_hosts_and_copies_take_it(s: BackendSuite, nbytes: int) -> None:
     memory = _memory(s, "stage_alloc", "stage_free")
     staged = s.ffi.new("cdevice_block[2]")
     for i in range(2):
@@ -191,12 +202,12 @@ def check_staging_memory_is_the_hosts_and_copies_take_it(s, nbytes):
 
 
 @check()
-def check_a_mark_passes_after_what_is_queued(s):
+def check_a_mark_passes_after_what_is_queued(s: BackendSuite) -> None:
     memory = _memory(s, "mark")
     events = s.ffi.new("cdevice_event[2]")
     number, done = s.device_number().id, s.ffi.new("int *")
 
-    def passed():
+    def passed() -> Any:
         for i in range(2):
             if events[i].sync_event:
                 s.call("event_done", number, events[i].sync_event, done)

@@ -1,14 +1,20 @@
 """What other libraries are handed."""
 
+from __future__ import annotations
+
 import pickle
 
 from .area import Area, exported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("protocols")
 
 
 @check()
-def check_a_consumer_gets_device_and_event(s):
+def check_a_consumer_gets_device_and_event(s: BackendSuite) -> None:
     there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
     out = exported(s, there)
     assert (out.device_type, out.device_id) == (s.type_id, s.device_number().id)
@@ -18,7 +24,7 @@ def check_a_consumer_gets_device_and_event(s):
 
 
 @check()
-def check_capsules_go_through_unchanged(s):
+def check_capsules_go_through_unchanged(s: BackendSuite) -> None:
     there = s.cdevice.asarray(["a", None, "ccc"]).to(s.device_number())
     received = s.cdevice.import_capsules(*there.__arrow_c_device_array__())
     assert received.device == there.device and received.sync_event == there.sync_event
@@ -28,7 +34,7 @@ def check_capsules_go_through_unchanged(s):
 
 
 @check()
-def check_host_protocols_give_the_data_or_say_what_to_do(s):
+def check_host_protocols_give_the_data_or_say_what_to_do(s: BackendSuite) -> None:
     there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
     if s.capabilities & s.cdevice.Capability.HOST_ACCESSIBLE or s.type_id == 1:
         received = s.cdevice.import_capsules(*there.__arrow_c_array__())
@@ -43,6 +49,6 @@ def check_host_protocols_give_the_data_or_say_what_to_do(s):
 
 
 @check()
-def check_pickles_hold_the_data(s):
+def check_pickles_hold_the_data(s: BackendSuite) -> None:
     there = s.cdevice.asarray([1, None, 3]).to(s.device_number())
     assert pickle.loads(pickle.dumps(there)).to("cpu").to_pylist() == [1, None, 3]

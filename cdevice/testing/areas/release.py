@@ -1,12 +1,18 @@
 """What is given back, when, and on which thread."""
 
+from __future__ import annotations
+
 from .area import Area, exported, with_events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("release")
 
 
 @check()
-def check_release_on_a_thread_that_never_saw_python(s):
+def check_release_on_a_thread_that_never_saw_python(s: BackendSuite) -> None:
     for _ in range(20):
         there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
         out = exported(s, there)
@@ -15,7 +21,7 @@ def check_release_on_a_thread_that_never_saw_python(s):
 
 
 @check()
-def check_release_is_idempotent_and_slices_keep_the_data(s):
+def check_release_is_idempotent_and_slices_keep_the_data(s: BackendSuite) -> None:
     there = s.cdevice.asarray(list(range(10))).to(s.device_number())
     part = there[3:]
     there.release()
@@ -25,7 +31,7 @@ def check_release_is_idempotent_and_slices_keep_the_data(s):
 
 
 @check()
-def check_release_does_not_wait_for_the_device(s):
+def check_release_does_not_wait_for_the_device(s: BackendSuite) -> None:
     with_events(s)
     with s.closed_gate():
         there = s.promptly(lambda: s.cdevice.asarray([1] * 1000).to(s.device_number()))
@@ -35,7 +41,7 @@ def check_release_does_not_wait_for_the_device(s):
 
 
 @check()
-def check_everything_is_given_back(s):
+def check_everything_is_given_back(s: BackendSuite) -> None:
     before = s._arrays_alive()
     for _ in range(50):
         s.cdevice.asarray(list(range(100))).to(s.device_number()).to("cpu")

@@ -1,12 +1,18 @@
 """Streams of arrays."""
 
+from __future__ import annotations
+
 from .area import Area
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("streams")
 
 
 @check(0, 2)
-def check_a_stream_moves_there_and_back(s, prefetch):
+def check_a_stream_moves_there_and_back(s: BackendSuite, prefetch: int) -> None:
     arrays = [s.cdevice.asarray([i, None, i * i]) for i in range(20)]
     there = s.cdevice.asstream(arrays).to(s.device_number(), prefetch=prefetch)
     assert there.device_type_id == s.type_id
@@ -15,7 +21,7 @@ def check_a_stream_moves_there_and_back(s, prefetch):
 
 
 @check()
-def check_a_stream_leaves_and_comes_in_through_its_struct(s):
+def check_a_stream_leaves_and_comes_in_through_its_struct(s: BackendSuite) -> None:
     arrays = [s.cdevice.asarray([i]).to(s.device_number()) for i in range(5)]
     out = s.ffi.new("struct ArrowDeviceArrayStream *")
     s.cdevice.asstream(arrays).export_to_c(out)
@@ -25,7 +31,7 @@ def check_a_stream_leaves_and_comes_in_through_its_struct(s):
 
 
 @check()
-def check_an_asynchronous_stream(s):
+def check_an_asynchronous_stream(s: BackendSuite) -> None:
     from ... import aio
 
     got = list(aio.iterate([s.cdevice.asarray([i]) for i in range(10)], device=s.device_number()))
@@ -34,7 +40,7 @@ def check_an_asynchronous_stream(s):
 
 
 @check()
-def check_a_named_stream_is_used(s):
+def check_a_named_stream_is_used(s: BackendSuite) -> None:
     other = s.new_stream()
     s.needs(other is not None, "its suite offers no second stream")
     with s.closed_gate():

@@ -1,19 +1,25 @@
 """What the table says of itself and of its devices."""
 
+from __future__ import annotations
+
 from .area import Area
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("table")
 
 
 @check()
-def check_the_name_is_a_word(s):
+def check_the_name_is_a_word(s: BackendSuite) -> None:
     import re
 
     assert re.fullmatch("[a-z][a-z0-9_]*", s.name), s.name
 
 
 @check()
-def check_there_is_a_device_and_it_says_what_it_is(s):
+def check_there_is_a_device_and_it_says_what_it_is(s: BackendSuite) -> None:
     assert s.devices >= 1
     info = s.device_number().info
     assert info.name, "a device without a name"
@@ -23,7 +29,7 @@ def check_there_is_a_device_and_it_says_what_it_is(s):
 
 
 @check()
-def check_capabilities_and_functions_agree(s):
+def check_capabilities_and_functions_agree(s: BackendSuite) -> None:
     c, C = s.capabilities, s.cdevice.Capability
     if not c & C.ADDRESS:
         assert s.table.view, "without ADDRESS view() is required"
@@ -32,7 +38,7 @@ def check_capabilities_and_functions_agree(s):
 
 
 @check()
-def check_a_device_that_is_not_there_is_refused(s):
+def check_a_device_that_is_not_there_is_refused(s: BackendSuite) -> None:
     s.needs(s.type_id != 1, "the CPU has no number")
     array = s.cdevice.asarray([1, 2, 3])
     try:

@@ -1,17 +1,23 @@
 """Several threads at once."""
 
+from __future__ import annotations
+
 import threading
 
 from .area import Area
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..suite import BackendSuite
 
 check = Area("threads")
 
 
 @check()
-def check_eight_threads_at_once(s):
+def check_eight_threads_at_once(s: BackendSuite) -> None:
     errors = []
 
-    def work(i):
+    def work(i: int) -> None:
         try:
             for k in range(15):
                 values = list(range(i * 100, i * 100 + k))
@@ -30,6 +36,6 @@ def check_eight_threads_at_once(s):
 
 
 @check()
-def check_made_here_and_read_there(s):
+def check_made_here_and_read_there(s: BackendSuite) -> None:
     there = s.cdevice.asarray(list(range(100))).to(s.device_number())
     assert s.promptly(lambda: there.to("cpu").to_pylist()) == list(range(100))
