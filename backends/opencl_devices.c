@@ -10,12 +10,6 @@ struct ocl_state ocl_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define OPENCL_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&ocl.name - (char *)&ocl), needed},
 
-int ocl_started(cdevice_error *err) {
-  if (__atomic_load_n(&ocl_state.started, __ATOMIC_ACQUIRE)) return 1;
-  cdevice_backend_fail(err, ENODEV, 0, NULL, "OpenCL has not been started");
-  return 0;
-}
-
 int ocl_slot_of(int64_t device, ocl_slot **out, cdevice_error *err) {
   if (!ocl_started(err)) return ENODEV;
   if (device < 0 || device >= ocl_state.n)

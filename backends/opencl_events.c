@@ -123,12 +123,6 @@ static int event_failed(cdevice_error *err, cl_int status) {
                               ocl_code_name(status), status);
 }
 
-int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *err) {
-  if (!ocl_started(err)) return ENODEV;
-  memcpy(out, sync_event, sizeof *out); /* a foreign producer's cl_event may lie anywhere */
-  return *out ? 0 : ocl_fail(err, CL_INVALID_EVENT, "sync_event points to a NULL cl_event");
-}
-
 static int status_of(cl_event event, cl_int *status, cdevice_error *err) {
   cl_int code = ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status, status, NULL);
   return code ? ocl_fail(err, code, "clGetEventInfo") : 0;

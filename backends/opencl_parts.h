@@ -63,7 +63,12 @@ int ocl_fail_as(cdevice_error *err, int result, cl_int code, const char *what);
 int ocl_fail(cdevice_error *err, cl_int code, const char *what);
 
 /* ---- opencl_devices.c ---- */
-int ocl_started(cdevice_error *err);
+static inline int ocl_started(cdevice_error *err) {
+  if (__atomic_load_n(&ocl_state.started, __ATOMIC_ACQUIRE)) return 1;
+  cdevice_backend_fail(err, ENODEV, 0, NULL, "OpenCL has not been started");
+  return 0;
+}
+
 int ocl_slot_of(int64_t device, ocl_slot **out, cdevice_error *err);
 int64_t ocl_index_of(cl_device_id id);
 cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, int64_t *index);
@@ -89,9 +94,15 @@ static inline cl_event *ocl_held(cl_event *event) {
   *event = NULL;
   return ocl_state.fragile ? event : NULL;
 }
+
+static inline int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *err) {
+  if (!ocl_started(err)) return ENODEV;
+  memcpy(out, sync_event, sizeof *out); /* a foreign producer's cl_event may lie anywhere */
+  return *out ? 0 : ocl_fail(err, CL_INVALID_EVENT, "sync_event points to a NULL cl_event");
+}
+
 void ocl_hold(cl_event event);
 void ocl_sweep(void);
-int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *err);
 int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err);
 int opencl_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
 int opencl_event_done(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);

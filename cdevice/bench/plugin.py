@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+from .process import child
 from .table import bounds, named
 from .timing import best
 
@@ -30,12 +31,7 @@ print((time.perf_counter() - t) * 1e3)
 
 
 def _import_ms(path: list[str], rounds: int) -> Any:
-    times = []
-    for _ in range(rounds + 1):
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", _CHILD.format(path=path)], capture_output=True, text=True, check=True
-        )
-        times.append(float(done.stdout))
+    times = [float(child(_CHILD.format(path=path), "-I")[1]) for _ in range(rounds + 1)]
     return statistics.median(times[1:])
 
 
