@@ -23,6 +23,7 @@ _NAMES = {
     "set_allocator": "_devices.allocators",
     "asarray": "interop.asarray",
     "from_buffers": "objects.buffers",
+    "record_batch": "interop.asarray",
     "import_capsules": "interop.asarray",
     "import_from_c": "interop.asarray",
     "DeviceArray": "array",

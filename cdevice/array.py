@@ -12,7 +12,7 @@ from ._reaper import need_reaper
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from builtins import slice as Slice
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, SupportsIndex
 
     from . import buffer as _buffer
@@ -116,7 +116,7 @@ class DeviceArray(_native.Array):
     def field(self, key: str | int) -> DeviceArray:
         """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
         if isinstance(key, str):
-            return self._child(self._schema._index(key))
+            return self._child(self._schema.index_of(key))
         n = self._n_children
         if not -n <= key < n:
             raise IndexError(f"no child {key} of {n}")
@@ -130,7 +130,7 @@ class DeviceArray(_native.Array):
         """Rows [offset, offset + length) without a copy; length None: to the end.  Raises ArgumentError outside."""
         return self._slice(offset, self.length - offset if length is None else length)
 
-    def __getitem__(self, key: SupportsIndex | str | Slice) -> Any:
+    def __getitem__(self, key: SupportsIndex | str | list[str] | Slice) -> Any:
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
@@ -138,7 +138,14 @@ class DeviceArray(_native.Array):
             return self._slice(start, max(stop - start, 0))
         if isinstance(key, str):
             return self.field(key)
-        index = _index(key)
+        if isinstance(key, list):
+            return _batch.select(self, key)
+        try:
+            index = _index(key)
+        except TypeError:
+            raise TypeError(
+                f"rows are chosen by a number or a slice, columns by a name or names, not by {type(key).__name__}"
+            ) from None
         n = self.length
         if not -n <= index < n:
             raise IndexError(f"row {index} of {n}")
@@ -229,6 +236,46 @@ class DeviceArray(_native.Array):
             raise ValueError("this array cannot become a numpy array without a copy")
         out = out if dtype is None else out.astype(dtype, copy=False)
         return numpy.array(out) if copy else out
+
+    # ---- columns ----
+    @property
+    def num_rows(self) -> int:
+        """The length, in the words of tables."""
+        return self.length
+
+    @property
+    def num_columns(self) -> int:
+        """How many columns a record batch has; other arrays have no such attribute."""
+        return len(_batch.columns_of(self))
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of a record batch's columns; other arrays have no such attribute."""
+        return _batch.columns_of(self)
+
+    def select(self, columns: Iterable[str | int]) -> DeviceArray:
+        """The record batch of these columns, by name or number, in this order; also ``batch[["a", "b"]]``.
+
+        Nothing is copied, on any device.  Raises KeyError with the names there are, IndexError, AttributeError for
+        arrays without columns."""
+        return _batch.select(self, columns)
+
+    def drop(self, columns: Iterable[str | int]) -> DeviceArray:
+        """The record batch without these columns; as :meth:`select`."""
+        return _batch.drop(self, columns)
+
+    def rename(self, columns: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
+        """The record batch with other names: a mapping of old (or numbers) to new, or a name for each column."""
+        return _batch.rename(self, columns)
+
+    def __contains__(self, value: object) -> bool:
+        """Of a struct array: is there a column of that name?  Else: is there such a row?"""
+        if isinstance(value, str) and self._format == "+s":
+            return value in self._schema.names
+        return any(value is v or value == v for v in self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._schema.names if self._format == "+s" else []
 
     def to_batch(self) -> DeviceArray:
         """This struct array as a record batch: without nulls at its top, they are pushed into its fields.
@@ -328,3 +375,6 @@ class DeviceArray(_native.Array):
 
     def __repr__(self) -> str:
         return _show.describe(self)
+
+    def _repr_html_(self) -> str:
+        return _show.array_html(self)

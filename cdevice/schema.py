@@ -6,13 +6,18 @@ import struct
 from operator import index
 
 from ._ext import _native
+from ._later import Later
+from .errors import InvalidArray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, SupportsIndex
 
+    from . import _html
     from ._types import Metadata
+else:
+    _html = Later("cdevice._html")
 
 NULLABLE = 2
 DICTIONARY_ORDERED = 1
@@ -158,6 +163,12 @@ class Schema(_native.SchemaBase):
         """The type in words, such as "list<item: int32>"."""
         return _words(self)
 
+    @property
+    def label(self) -> str:
+        """The type in words; an extension type by its own name."""
+        name = (self.metadata or {}).get(b"ARROW:extension:name")
+        return name.decode("utf-8", "replace") if name else self.type
+
     def with_name(self, name: str) -> Schema:
         """The same field under another name."""
         return Schema.make(
@@ -180,6 +191,32 @@ class Schema(_native.SchemaBase):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def index_of(self, name: str) -> int:
+        """The number of the field of that name.  Raises KeyError with the names there are."""
+        try:
+            return self._index(name)
+        except KeyError:
+            names = self.names
+        if name in names:
+            raise KeyError(f"{names.count(name)} fields are called {name!r}: pass a number")
+        if not names:
+            raise KeyError(f"no field {name!r}: {self.type} has no fields")
+        told = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        raise KeyError(f"no field {name!r}; there are {told}")
+
+    def field(self, key: str | SupportsIndex) -> Schema:
+        """The field of that name or number.  Raises KeyError, IndexError."""
+        return self[key]
+
+    def __contains__(self, name: object) -> bool:
+        """Is there a field of that name, or that field?"""
+        if isinstance(name, str):
+            return name in self.names
+        return any(name == field for field in self.children)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.names
+
     def __len__(self) -> int:
         return self._n_children
 
@@ -187,7 +224,7 @@ class Schema(_native.SchemaBase):
         return iter(self.children)
 
     def __getitem__(self, key: str | SupportsIndex) -> Schema:
-        number = self._index(key) if isinstance(key, str) else index(key)
+        number = self.index_of(key) if isinstance(key, str) else index(key)
         if number < 0:
             number += self._n_children
         if number < 0:
@@ -195,10 +232,18 @@ class Schema(_native.SchemaBase):
         return self._child(number)
 
     def __str__(self) -> str:
+        """The type, "name: type" where it has a name; of a record batch's schema one field a line."""
+        if self.format == "+s" and not self.name:
+            return "\n".join(_field_lines(self))
         return f"{self.name}: {self.type}" if self.name else self.type
 
     def __repr__(self) -> str:
-        return f"<cdevice.Schema {self}>"
+        return _described(self)
+
+    def _repr_html_(self) -> str:
+        fields = self.children if self.format == "+s" else [self]
+        body = [[c.name, c.label, "" if c.nullable else "not null"] for c in fields]
+        return _html.table_html("cdevice.Schema", [["field", "type", ""]], body)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.format, self.name, self._metadata, self.flags, self.children, self.dictionary)
@@ -208,6 +253,28 @@ def _rebuild(
     format: str, name: str, metadata: bytes | None, flags: int, children: Iterable[Schema], dictionary: Schema | None
 ) -> Schema:
     return Schema.make(format, name, children=children, dictionary=dictionary, flags=flags, metadata=metadata)
+
+
+_SHOWN = 40  # fields of a schema that are shown
+
+
+def _field_lines(schema: Schema) -> list[str]:
+    """ "name: type" of each field below."""
+    return [f"{c.name}: {c.label}" + ("" if c.nullable else " not null") for c in schema.children]
+
+
+def _described(schema: Schema) -> str:
+    """What ``repr`` shows: of a struct one field a line."""
+    if schema.format != "+s":
+        return f"<cdevice.Schema {schema}>"
+    lines = _field_lines(schema)
+    n = len(lines)
+    if n > _SHOWN:
+        lines = [*lines[: _SHOWN - 10], f"... {n - _SHOWN} more fields ...", *lines[-10:]]
+    name = f" {schema.name!r}" if schema.name else ""
+    keys = ", ".join(k.decode("utf-8", "replace") for k in schema.metadata or ())
+    head = f"<cdevice.Schema{name} of {n} field{'' if n == 1 else 's'}" + (f", metadata {keys}>" if keys else ">")
+    return "\n  ".join([head, *lines])
 
 
 def _words(s: Schema) -> str:
@@ -248,8 +315,9 @@ def _parse(text: str, name: str = "") -> Schema:
     word = text.strip()
     if word in _WORDS:
         return Schema.make(_WORDS[word], name)
-    if word.lower() in _ALIASES:
-        return Schema.make(_ALIASES[word.lower()], name)
+    known = _ALIASES.get(word.lower()) or (_WORDS.get(word.lower()) if len(word) > 2 else None)
+    if known is not None:
+        return Schema.make(known, name)
     head, _, rest = word.partition("[")
     if rest.endswith("]"):
         first, _, zone = (p.strip() for p in rest[:-1].partition(","))
@@ -264,7 +332,56 @@ def _parse(text: str, name: str = "") -> Schema:
         return Schema.make(f"d:{numbers}" + ("" if bits == "128" else f",{bits}"), name)
     if word.endswith((">", "]")) and "<" in word:
         return _parse_nested(word, name)
-    return Schema.make(word, name)  # a format string, or an error that says so
+    try:
+        return Schema.make(word, name)  # a format string
+    except InvalidArray as e:
+        if len(word) > 2 and word[:3].isalpha():  # no format is a word
+            raise InvalidArray(f"unknown type {word!r}{_near(word)}") from None
+        raise e
+
+
+# what people write of types that Arrow calls otherwise, or has several of
+_MEANT = {
+    "date": "date32",
+    "datetime": "timestamp[us]",
+    "timestamp": "timestamp[us]",
+    "time": "time64[us]",
+    "timedelta": "duration[us]",
+    "duration": "duration[us]",
+    "interval": "month_day_nano_interval",
+    "category": "dictionary<values=string, indices=int32, ordered=0>",
+    "categorical": "dictionary<values=string, indices=int32, ordered=0>",
+    "text": "string",
+    "varchar": "string",
+    "object": "string",
+    "decimal": "decimal128(38, 9)",
+    "number": "float64",
+    "integer": "int64",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "bfloat16": "uint16",
+    "uuid": "fixed_size_binary[16]",
+    "list": "list<int64>",
+    "array": "list<int64>",
+    "struct": "struct<a: int64>",
+    "map": "map<string, int64>",
+}
+
+
+def _near(word: str) -> str:
+    """What may have been meant by a word that is no type, as the end of a sentence."""
+    import difflib
+
+    low = word.lower()
+    for numpys, ours in (("datetime64[", "timestamp["), ("timedelta64[", "duration[")):
+        if low.startswith(numpys):
+            return f": did you mean {ours}{low[len(numpys) :]}?"
+    letters, digits = low.rstrip("0123456789"), low.lstrip("abcdefghijklmnopqrstuvwxyz")
+    short = {"f": "float", "i": "int", "u": "uint", "uint": "uint", "float": "float", "int": "int"}.get(letters)
+    meant = _MEANT.get(low.partition("[")[0].partition("(")[0]) or (f"{short}{digits}" if short and digits else None)
+    near = [meant] if meant else difflib.get_close_matches(low, [*_WORDS, *_ALIASES], 3, 0.6)
+    return f": did you mean {' or '.join(near)}?" if near else "; asschema() says how types are written"
 
 
 _LISTS = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}
@@ -327,14 +444,62 @@ def _parse_field(text: str, default: str) -> Schema:
     return Schema.make(out.format, out.name, children=out.children, dictionary=out.dictionary, flags=flags)
 
 
+_PYTHONS = {
+    ("builtins", "bool"): "bool",
+    ("builtins", "int"): "int64",
+    ("builtins", "float"): "float64",
+    ("builtins", "str"): "string",
+    ("builtins", "bytes"): "binary",
+    ("datetime", "date"): "date32",
+    ("datetime", "datetime"): "timestamp[us]",
+    ("datetime", "time"): "time64[us]",
+    ("datetime", "timedelta"): "duration[us]",
+}
+
+
+def _of_dtype(obj: Any) -> Schema:
+    """Of a numpy dtype or scalar type: what arrays of it become."""
+    import numpy
+
+    dtype = numpy.dtype(obj)
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        out = _of_dtype(base)
+        for n in reversed(shape):
+            out = Schema.make(f"+w:{n}", children=[out.with_name("item")])
+        return out
+    if dtype.fields:
+        return Schema.make("+s", children=[_of_dtype(dtype.fields[n][0]).with_name(n) for n in dtype.names])
+    words = {
+        "b": "bool",
+        "i": f"int{8 * dtype.itemsize}",
+        "u": f"uint{8 * dtype.itemsize}",
+        "U": "string",
+        "S": "binary",
+    }
+    words["f"] = f"float{8 * dtype.itemsize}"
+    if dtype.kind in "mM":
+        unit = numpy.datetime_data(dtype)[0]
+        if dtype.kind == "M" and unit == "D":
+            return _parse("date32")
+        if unit in UNIT_LETTERS:
+            return _parse(f"{'timestamp' if dtype.kind == 'M' else 'duration'}[{unit}]")
+    if dtype.kind == "V" and dtype.type is numpy.void and dtype.itemsize:
+        return Schema.make(f"w:{dtype.itemsize}")
+    if dtype.kind not in words or words[dtype.kind] not in _WORDS:
+        raise TypeError(f"numpy's {dtype} is no type of Arrow's")
+    return _parse(words[dtype.kind])
+
+
 def asschema(obj: Any, name: str | None = None) -> Schema:
     """The :class:`Schema` for a type.
 
     Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
     array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, UTC]", "decimal128(9, 2)", "list<string>",
     "struct<a: int8, b: string>", "fixed_size_list<float>[3]", "map<string, int8>"), a format string ("+w:3" needs
-    children, see :meth:`Schema.make`), a mapping of names to types (a struct) or a one-element list (a list).
-    Raises InvalidArray for an unknown word, TypeError for another kind of object.
+    children, see :meth:`Schema.make`), a mapping of names to types (a struct), a one-element list (a list), numpy's
+    dtypes and scalar types, and Python's bool, int, float, str, bytes, date, datetime, time and timedelta.
+    Raises InvalidArray for an unknown word, with what may have been meant, TypeError for another kind of object.
     """
     if isinstance(obj, Schema):
         out = obj
@@ -346,6 +511,11 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
         out = Schema.make("+s", children=[asschema(t, str(n)) for n, t in obj.items()])
     elif isinstance(obj, list) and len(obj) == 1:
         out = Schema.make("+l", children=[asschema(obj[0], "item")])
+    elif isinstance(obj, type) and (obj.__module__, obj.__name__) in _PYTHONS:
+        out = _parse(_PYTHONS[obj.__module__, obj.__name__])
+    elif "numpy" in (getattr(obj, "__module__", ""), type(obj).__module__.partition(".")[0]):
+        out = _of_dtype(obj)
     else:
-        raise TypeError(f"no type can be made of {type(obj).__name__}")
+        what = obj.__name__ if isinstance(obj, type) else f"a {type(obj).__name__}"
+        raise TypeError(f'no type can be made of {what}: a word such as "int64", a numpy dtype or a pyarrow type is')
     return out if name is None or out.name == name else out.with_name(name)

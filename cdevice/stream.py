@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from . import _html
     from ._devices import device as _device
     from ._devices import registry as _registry
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, SchemaLike, StreamLike, Validate
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 else:
     _device = Later("cdevice._devices.device")
     _frames = Later("cdevice.interop.frames")
+    _html = Later("cdevice._html")
     _registry = Later("cdevice._devices.registry")
 
 
@@ -86,6 +88,13 @@ class DeviceArrayStream(_native.Stream):
             return f"<cdevice.DeviceArrayStream of {self.schema.type} on {_device.type_name(self.device_type_id)}>"
         except (RuntimeError, ValueError):  # a thread is inside, or has closed it just now
             return "<cdevice.DeviceArrayStream in use>"
+
+    def _repr_html_(self) -> str:
+        try:
+            place = _device.type_name(self.device_type_id)
+            return _html.facts_html("cdevice.DeviceArrayStream", {"of": self.schema.type, "on": place})
+        except (RuntimeError, ValueError):
+            return _html.facts_html("cdevice.DeviceArrayStream", {"": "closed, or in use"})
 
 
 _native.set_stream_class(DeviceArrayStream, Error)

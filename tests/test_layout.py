@@ -107,7 +107,7 @@ def test_public_headers_stand_alone():
 
 # ---- Python's floors ----
 FLOORS = (
-    ("_async_source", "_ext", "_later", "_loops", "_reaper", "config", "device_types", "errors", "schema"),
+    ("_async_source", "_ext", "_html", "_later", "_loops", "_reaper", "config", "device_types", "errors", "schema"),
     ("_devices", "backend", "backends"),
     ("objects",),
     ("interop",),
@@ -176,6 +176,13 @@ def test_nothing_imports_upwards():
         here = floor[name.split(".")[1]]
         found += [f"{name} imports {m}" for m in asked if floor[m.split(".")[1]] > here]
     assert found == []
+
+
+def test_modules_that_c_imports_are_there():
+    known = modules()
+    named = re.compile(r'(?:PyImport_ImportModule|capi_call)\("(cdevice[\w.]*)"')
+    asked = {m for p in sources("cdevice/native", "*.c") for m in named.findall(code(p))}
+    assert asked and asked <= known.keys()
 
 
 def test_top_level():

@@ -165,6 +165,9 @@ class Device:
     def __repr__(self) -> str:
         return f"<cdevice.Device {self}>"
 
+    def _repr_html_(self) -> str:
+        return f"<code>{self}</code>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (self._type, self._id)
 

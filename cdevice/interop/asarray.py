@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 from .._ext import _native, as_address
 from .._later import Later
+from ..errors import ArgumentError
 from ..objects.buffers import MAKERS, from_buffers
 from ..objects.retyped import require, retyped
 from ..schema import Schema, asschema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from .._devices import device as _device
@@ -21,8 +24,10 @@ if TYPE_CHECKING:
     from ..interop import frames as _frames
     from ..interop import numpy as _numpy
     from ..interop import pyopencl as _pyopencl
+    from ..objects import batch as _batch
     from ..objects import encode as _encode
 else:
+    _batch = Later("cdevice.objects.batch")
     _device = Later("cdevice._devices.device")
     _cuda = Later("cdevice.interop.cuda")
     _dlpack = Later("cdevice.interop.dlpack")
@@ -57,7 +62,8 @@ def asarray(
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
     what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``, tables and columns that are Arrow
     streams of one array (polars, pandas, duckdb, pyarrow; for more see :func:`asstream`),
-    objects with the buffer protocol, and Python lists (with ``schema``, else the type follows from the values).
+    objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the values), and
+    dicts of columns (see :func:`record_batch`).
     ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
     result shall be; the data moves there if it is elsewhere, on
     ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
@@ -113,6 +119,8 @@ def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Val
         method = _frames.stream_method(obj)
         if method is not None:
             return _frames.only_array(_frames.stream_of(method, want, validate), type(obj).__name__), False
+    if isinstance(obj, dict):
+        return record_batch(obj, schema=want), False
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")
@@ -154,3 +162,46 @@ def _from_memory(obj: Any, data: Any, want: Schema | None, copy: bool | None) ->
         obj = bytes(data)
     out = from_buffers(Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0)
     return out if want is None else retyped(out, want)
+
+
+def record_batch(
+    columns: Mapping[str, Any] | Iterable[Any],
+    names: Iterable[str] | None = None,
+    *,
+    schema: SchemaLike | None = None,
+    device: DeviceLike | None = None,
+    stream: StreamLike = None,
+) -> DeviceArray:
+    """A record batch (a struct array without nulls of its own) of columns, without a copy of those that are arrays.
+
+    ``columns``: a mapping of names to what :func:`asarray` takes, or a sequence of such with ``names`` (default: the
+    names that the arrays have).  ``schema``: a struct of the columns' types.  ``device``, ``stream``: where the batch
+    shall be; without ``device`` the columns are on one device already, those that are none yet on the CPU.  The batch
+    waits for what its columns wait for; the host does not.
+
+    Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for a column
+    that ``schema`` has not.
+    """
+    if isinstance(columns, Mapping):
+        if names is not None:
+            raise TypeError("a mapping has names: names= goes with a sequence of columns")
+        odd = next((k for k in columns if not isinstance(k, str)), None)
+        if odd is not None:
+            raise TypeError(f"{odd!r} ({type(odd).__name__}) is no name of a column")
+        words, values = list(columns), list(columns.values())
+    else:
+        values = list(columns)
+        words = [] if names is None else list(names)
+        if names is not None and len(words) != len(values):
+            raise ArgumentError(f"{len(words)} names for {len(values)} columns")
+    want = None if schema is None else asschema(schema)
+    if want is not None and (want.format != "+s" or len(want) != len(values)):
+        raise ArgumentError(f"a batch of {len(values)} columns is no {want.type}")
+    if want is None:
+        types: list[Any] = [None] * len(values)
+    elif words:
+        types = [want[n] for n in words]
+    else:
+        types, words = want.children, want.names
+    made = [asarray(v, schema=t, device=device, stream=stream) for v, t in zip(values, types)]
+    return _batch.of_columns(made, words or [c.schema.name for c in made], stream)

@@ -6,8 +6,9 @@ import sys
 
 from .._devices.registry import need_backend
 from .._ext import check, ffi, lib
-from ..errors import DeviceError, InvalidArray
+from ..errors import InvalidArray
 from ..objects.buffers import from_buffers
+from ..objects.events import Recorded
 from ..objects.formats import DTYPES, FORMATS, type_string
 from ..objects.retyped import retyped
 from ..schema import Schema
@@ -17,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._types import Cdata, DeviceArray
+    from .._types import DeviceArray
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
 _LEGACY = 1  # the legacy default stream in the interface and in DLPack
@@ -57,27 +58,6 @@ def export_interface(array: DeviceArray) -> dict[str, Any]:
     }
 
 
-class Owner:
-    """What an imported array keeps: the object, and an event recorded on the stream that it named."""
-
-    def __init__(self, obj: Any, table: Cdata, device: int, stream: int | None) -> None:
-        self.obj, self.table, self.device, self.event = obj, table, device, ffi.new("cdevice_event *")
-        if stream is not None:
-            err = ffi.new("cdevice_error *")
-            code = table.event_record(
-                table.self, device, ffi.cast("void *", 0 if stream == _LEGACY else stream), self.event, err
-            )
-            if code:
-                name = ffi.string(table.name).decode()
-                raise DeviceError(
-                    f"{name}: recording an event on the array's stream: {ffi.string(err.message).decode()}"
-                )
-
-    def __del__(self) -> None:
-        if self.event.sync_event:
-            self.table.event_destroy(self.table.self, self.device, self.event)
-
-
 def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     """An object with ``__cuda_array_interface__`` as a DeviceArray on its device, without a copy; dimensions behind the
     first become fixed-size lists.
@@ -115,7 +95,8 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
         kind, device, behind = where[0], number[0], nbytes[0]
         if 0 <= behind < values * size:
             raise InvalidArray(f"{values} values need {values * size} bytes, there are {behind} at {address:#x}")
-    owner = Owner(obj, table, device, d.get("stream"))
+    named = d.get("stream")
+    owner = Recorded(obj, table, device, 0 if named == _LEGACY else named)
     out = from_buffers(
         Schema.make(format),
         values,

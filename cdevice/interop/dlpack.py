@@ -6,8 +6,8 @@ from .._devices.registry import need_backend
 from .._ext import _native, check, ffi, lib
 from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
+from ..objects.events import Recorded
 from ..objects.retyped import retyped
-from .cuda import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def from_dlpack(
     if kind in _DEFAULT_STREAM:
         need_backend(kind)
         check(lib.cdv_device_count(kind, ffi.new("int64_t *")))
-        owner = Owner(None, lib.cdv_backend_for(kind), number, _DEFAULT_STREAM[kind])
+        owner = Recorded(None, lib.cdv_backend_for(kind), number, 0)
         event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
     need_reaper()
     try:

@@ -141,7 +141,7 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
   struct entered host;
   int r = capi_enter(&host);
   if (r) return r;
-  PyObject *list = capi_call("cdevice.registry", "all_types", NULL);
+  PyObject *list = capi_call("cdevice._devices.registry", "all_types", NULL);
   if (list && PyList_Check(list)) {
     *n = PyList_Size(list);
     for (int64_t k = 0; k < *n && k < room; k++) types[k] = (int32_t)PyLong_AsLong(PyList_GetItem(list, k));

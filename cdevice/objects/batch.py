@@ -1,15 +1,127 @@
-"""A struct array as a record batch: its own nulls go into its fields, for a batch has none."""
+"""Struct arrays as record batches: their columns chosen and renamed, their own nulls put into the fields."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
 
 from .._ext import _native, ffi
 from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
 from ..schema import NULLABLE, Schema
+from .events import behind
+from .views import share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._types import DeviceArray
+    from collections.abc import Iterable
+
+    from .._types import DeviceArray, StreamLike
+
+
+def columns_of(array: DeviceArray) -> list[str]:
+    """The names of the columns.  Raises AttributeError where there are none."""
+    if array._format != "+s":
+        raise AttributeError(f"an array of {array.type} has no columns; a record batch is a struct array")
+    return array._schema.names
+
+
+def _with_fields(array: DeviceArray, numbers: Iterable[int], names: dict[int, str]) -> DeviceArray:
+    """The struct array of some children, under other names perhaps; the memory is shared."""
+    array, numbers = share(array), list(numbers)
+    s = array.schema
+    fields = [s[i] if i not in names else s[i].with_name(names[i]) for i in numbers]
+    schema = Schema.make("+s", s.name, children=fields, flags=s.flags, metadata=s._metadata)
+    need_reaper()
+    return _native.build(
+        schema,
+        array.device_type_id,
+        array.device_id,
+        array.length,
+        array.offset,
+        array.null_count,
+        (array._buffer(0)[0],),
+        tuple(array._raw_child(i) for i in numbers),
+        None,
+        array,
+        array.sync_event or None,
+        "structure",
+    )
+
+
+def _number(array: DeviceArray, key: str | int) -> int:
+    """Which column: by name, or by number."""
+    if isinstance(key, str):
+        return array._schema.index_of(key)
+    number, n = index(key), array._n_children
+    if not -n <= number < n:
+        raise IndexError(f"no column {number}, there are {n}")
+    return number % n
+
+
+def _keys(keys: Iterable[str | int]) -> list[str | int]:
+    if isinstance(keys, str):
+        return [keys]
+    return list(keys)
+
+
+def select(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
+    """See :meth:`DeviceArray.select`."""
+    columns_of(array)
+    return _with_fields(array, [_number(array, k) for k in _keys(keys)], {})
+
+
+def drop(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
+    """See :meth:`DeviceArray.drop`."""
+    columns_of(array)
+    gone = {_number(array, k) for k in _keys(keys)}
+    return _with_fields(array, [i for i in range(array._n_children) if i not in gone], {})
+
+
+def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
+    """See :meth:`DeviceArray.rename`."""
+    columns_of(array)
+    n = array._n_children
+    if isinstance(names, Mapping):
+        new = {_number(array, k): v for k, v in names.items()}
+    else:
+        new = dict(enumerate(names))
+        if len(new) != n:
+            raise ArgumentError(f"{len(new)} names for {n} columns; a mapping renames some of them")
+    return _with_fields(array, range(n), new)
+
+
+def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike) -> DeviceArray:
+    """The record batch of columns on one device."""
+    lengths = {c.length for c in columns}
+    if len(lengths) > 1:
+        told = ", ".join(f"{n!r} has {c.length}" for n, c in zip(names, columns))
+        raise ArgumentError(f"the columns of a batch have one length: {told}")
+    places = {c.device: n for n, c in zip(names, columns)}
+    if len(places) > 1:
+        told = " and ".join(f"{n!r} on {d}" for d, n in places.items())
+        raise ArgumentError(f"the columns of a batch are on one device, here are {told}: pass device=")
+    fields = [c.schema.with_name(n) for n, c in zip(names, columns)]
+    schema = Schema.make("+s", children=fields, nullable=False)
+    if not columns:
+        return _native.build(schema, 1, -1, 0, 0, 0, (None,), (), None, None, None, "structure")
+    event, kept = behind(columns, stream)
+    need_reaper()
+    first = columns[0]
+    return _native.build(
+        schema,
+        first.device_type_id,
+        first.device_id,
+        first.length,
+        0,
+        0,
+        (None,),
+        tuple(columns),
+        None,
+        kept,
+        event,
+        "structure",
+    )
 
 
 def _bits(array: DeviceArray, offset: int, length: int) -> int:

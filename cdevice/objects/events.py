@@ -6,15 +6,16 @@ hipEvent_t); people have the object or the handle.
 
 from __future__ import annotations
 
-from .._devices.registry import backend_object
-from .._ext import ffi
+from .._devices.registry import backend_object, stream_and_owner
+from .._ext import ffi, lib
+from ..errors import DeviceError
 from .views import share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._types import DeviceArray
+    from .._types import Cdata, DeviceArray, StreamLike
 
 _OPENCL = 4
 
@@ -60,6 +61,44 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
         raise ValueError("the event was never recorded")
     cell = ffi.new("void **", ffi.cast("void *", handle))
     return int(ffi.cast("uintptr_t", cell)), (cell, event)
+
+
+class Recorded:
+    """What an array keeps that waits for work of others: the object behind its memory, and an event recorded on a
+    stream (its raw handle, 0 the default; None: no event)."""
+
+    def __init__(self, obj: object, table: Cdata, device: int, stream: int | None) -> None:
+        self.obj, self.table, self.device, self.event = obj, table, device, ffi.new("cdevice_event *")
+        if stream is not None:
+            err = ffi.new("cdevice_error *")
+            if table.event_record(table.self, device, ffi.cast("void *", stream), self.event, err):
+                name = ffi.string(table.name).decode()
+                text = ffi.string(err.message).decode("utf-8", "replace")
+                raise DeviceError(f"{name}: recording an event on the array's stream: {text}")
+
+    @property
+    def address(self) -> int | None:
+        """For ``sync_event``; None: the data is safe."""
+        return int(ffi.cast("uintptr_t", self.event.sync_event)) or None
+
+    def __del__(self) -> None:
+        if self.event.sync_event:
+            self.table.event_destroy(self.table.self, self.device, self.event)
+
+
+def behind(arrays: list[DeviceArray], stream: StreamLike) -> tuple[int | None, object]:
+    """(address for ``sync_event``, what keeps it) of an event behind those of several arrays on one device.
+
+    The host does not wait: ``stream`` waits for them, and one is recorded there."""
+    waiting = {a.sync_event: a for a in arrays if a.sync_event and not a.ready}
+    if len(waiting) < 2:
+        return next(((address, share(a)) for address, a in waiting.items()), (None, None))
+    first = arrays[0]
+    handle, kept = stream_and_owner(first.device_type_id, stream)
+    for a in waiting.values():
+        a._wait_stream(first.device_type_id, handle)
+    event = Recorded(kept, lib.cdv_backend_for(first.device_type_id), first.device_id, handle)
+    return event.address, event
 
 
 def event_of(array: DeviceArray) -> Any:

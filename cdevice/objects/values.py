@@ -49,7 +49,7 @@ def _bits(raw: Any, offset: int, length: int) -> list[bool]:
     return [bool(raw[k >> 3] >> (k & 7) & 1) for k in range(offset, offset + length)]
 
 
-def _there(a: DeviceArray, need: Need) -> Need:
+def present(a: DeviceArray, need: Need) -> Need:
     """Which rows have a value that is needed; None: all."""
     if a.null_count == 0:
         return need
@@ -193,7 +193,7 @@ def _tuples(a: DeviceArray, code: str, size: int, kind: Callable[..., Any]) -> A
 
 
 def _fixed(a: DeviceArray, f: str, need: Need) -> Any:
-    there = _there(a, need)
+    there = present(a, need)
     if f == "e":  # memoryviews know no half floats
         raw = _raw(a, 1)
         return _masked(list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)) if a.length else [], there)
@@ -223,7 +223,7 @@ def _offsets(a: DeviceArray, code: str, extra: int = 1) -> Any:
 def _binary(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
-    o, raw, there = _offsets(a, "q" if f in "ZU" else "i"), _raw(a, 2), _there(a, need)
+    o, raw, there = _offsets(a, "q" if f in "ZU" else "i"), _raw(a, 2), present(a, need)
     if f in "uU":
         return _lazily(a.length, there, lambda k: str(raw[o[k] : o[k + 1]], "utf-8"))
     return _lazily(a.length, there, lambda k: bytes(raw[o[k] : o[k + 1]]))
@@ -239,7 +239,7 @@ def _views(a: DeviceArray, f: str, need: Need) -> Any:
         value = raw[at + 4 : at + 4 + size] if size <= 12 else data[index][start : start + size]
         return str(value, "utf-8") if f == "vu" else bytes(value)
 
-    return _lazily(a.length, _there(a, need), make)
+    return _lazily(a.length, present(a, need), make)
 
 
 # ---- nested ----
@@ -299,7 +299,7 @@ def _pairs(entries: DeviceArray, need: Need) -> Any:
 def _lists(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
-    there, o = _there(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
+    there, o = present(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
     sizes = [stop - start for start, stop in zip(o, o[1:])]
     ranges = [(o[0], o[-1])]
     if there is not None:
@@ -308,7 +308,7 @@ def _lists(a: DeviceArray, f: str, need: Need) -> Any:
 
 
 def _fixed_lists(a: DeviceArray, f: str, need: Need) -> Any:
-    n, there = int(f[3:]), _there(a, need)
+    n, there = int(f[3:]), present(a, need)
     starts = range(0, a.length * n, n) if n else [0] * a.length
     ranges = [(0, a.length * n)]
     if there is not None:
@@ -317,7 +317,7 @@ def _fixed_lists(a: DeviceArray, f: str, need: Need) -> Any:
 
 
 def _list_views(a: DeviceArray, f: str, need: Need) -> Any:
-    there, code = _there(a, need), "q" if "L" in f else "i"
+    there, code = present(a, need), "q" if "L" in f else "i"
     starts, sizes = _numbers(a, 1, code), _numbers(a, 2, code)
     used = (k for k in range(a.length) if sizes[k] and (there is None or there[k]))
     ranges = sorted((starts[k], starts[k] + sizes[k]) for k in used)
@@ -328,7 +328,7 @@ def _structs(a: DeviceArray, f: str, need: Need) -> Any:
     names = a._schema.names
     if len(set(names)) != len(names):
         raise ValueError("a struct with two fields of one name cannot become a dict")
-    there = _there(a, need)
+    there = present(a, need)
     columns = [_values(a._child(i), there) for i in range(a._n_children)]
     rows = [dict(zip(names, row)) for row in zip(*columns)] if columns else [{} for _ in range(a.length)]
     return _masked(rows, there)
@@ -398,7 +398,7 @@ def _decoder(a: DeviceArray, f: str) -> Any:
     if f == "n":
         return lambda a, f, need: [None] * a.length
     if f == "b":
-        return lambda a, f, need: _masked(_bits(_raw(a, 1), a.offset, a.length), _there(a, need))
+        return lambda a, f, need: _masked(_bits(_raw(a, 1), a.offset, a.length), present(a, need))
     if f in ("z", "u", "Z", "U"):
         return _binary
     if f[0] == "v":
