@@ -202,3 +202,43 @@ def test_destructors_save_the_pending_exception():
             if not re.search(r"put_aside|let_go|WHILE_DYING|free_array\(", body):
                 found.append(f"{where}: {name}")
     assert found == [] and seen >= 6
+
+
+# ---- the core's files, from the lowest to the highest ----
+CORE_DEFINES = re.compile(  # a function, or a variable
+    r"^(?!static|extern)[A-Za-z_][^\n;{}=]*?\b(cdv_\w+)(?:\([^;{}]*\) \{|(?:\[\d+\])?(?: = [^;\n]+)?;)", re.M
+)
+
+
+def circle_of(graph):
+    """Some circle of a graph {from: {to}} as a list that begins and ends with the same name, or None."""
+    done = set()
+
+    def walk(name, way):
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return None
+        for other in sorted(graph.get(name, ())):
+            found = walk(other, [*way, name])
+            if found:
+                return found
+        done.add(name)
+        return None
+
+    return next(filter(None, (walk(name, []) for name in sorted(graph))), None)
+
+
+def test_the_cores_files_call_each_other_without_a_circle():
+    texts = {p.name: re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)) for p in sources("cdevice/core", "*.c")}
+    home = {m[1]: name for name, text in texts.items() for m in CORE_DEFINES.finditer(text)}
+    assert len(home) > 150 and {"cdv_slots", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
+    graph = {}
+    for name, text in texts.items():
+        for used in set(re.findall(r"(?<!struct )\b(cdv_\w+)", text)):
+            if home.get(used, name) != name:
+                graph.setdefault(name, {}).setdefault(home[used], []).append(used)
+    way = circle_of(graph)
+    told = way and [f"{a} -> {b}: {', '.join(sorted(graph[a][b]))}" for a, b in zip(way, way[1:], strict=False)]
+    assert told is None, "\n".join(told)
+    assert len(graph["copy.c"]) > 3

@@ -120,32 +120,6 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
   return a;
 }
 
-struct cdv_shared {
-  atomic_long refs;
-  struct cdv_owner owner;
-};
-
-int cdv_share(struct cdv_owner owner, struct cdv_shared **out) {
-  struct cdv_shared *s = *out = malloc(sizeof *s);
-  if (!s) return cdv_fail_memory(sizeof *s, "a stream's owner");
-  atomic_init(&s->refs, 1);
-  s->owner = owner;
-  return 0;
-}
-
-struct cdv_shared *cdv_shared_ref(struct cdv_shared *s) {
-  if (s) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-  return s;
-}
-
-void cdv_shared_unref(struct cdv_shared *s) {
-  if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
-  s->owner.drop(s->owner.owner);
-  free(s);
-}
-
-void *cdv_shared_owner(struct cdv_shared *s) { return s->owner.owner; }
-
 void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
   if (a->root->n_blocks && !a->root->queue) a->root->queue = cdv_shared_ref(queue);
 }
@@ -176,8 +150,6 @@ void cdv_array_unref(struct cdv_array *a) {
   if (root != a) cdv_array_unref(root);
 }
 
-int64_t cdv_array_root_type(const struct cdv_array *a) { return a->root->own.device_type; }
-
 /* Moves what was checked; takes over the reference on schema. */
 static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, struct cdv_array **out) {
   struct cdv_array *a = new_array(NULL, schema, NULL);
@@ -194,18 +166,6 @@ static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, stru
   array->array.release = NULL;
   *out = a;
   return 0;
-}
-
-int cdv_array_slot(struct cdv_array *a, struct cdv_slot **out) {
-  struct cdv_slot *slot = *out = a->root->slot;
-  return slot ? cdv_slot_start(slot) : cdv_slot_ready(a->root->own.device_type, out);
-}
-
-bool cdv_array_host_accessible(const struct cdv_array *a) {
-  const struct cdv_slot *slot = a->root->slot;
-  int32_t type = a->root->own.device_type;
-  if (type == ARROW_DEVICE_CPU || !slot) return cdv_host_accessible(type);
-  return slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE;
 }
 
 static void drop_null_buffers(const struct ArrowSchema *s, struct ArrowArray *a) {

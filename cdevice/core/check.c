@@ -42,7 +42,8 @@ static void write_path(const struct frame *f, char *out, size_t room) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-static int bad(const struct frame *f, int64_t buffer, int kind, const char *format, ...) {
+static int
+bad(const struct frame *f, int64_t buffer, int kind, const char *format, ...) {
   char text[512], path[512];
   va_list args;
   va_start(args, format);
