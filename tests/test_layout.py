@@ -2,6 +2,9 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -242,3 +245,54 @@ def test_the_cores_files_call_each_other_without_a_circle():
     told = way and [f"{a} -> {b}: {', '.join(sorted(graph[a][b]))}" for a, b in zip(way, way[1:], strict=False)]
     assert told is None, "\n".join(told)
     assert len(graph["copy.c"]) > 3
+
+
+LONGEST_FUNCTION = 80
+C_BODY = re.compile(r"^(?:\w[^\n;{}=]*\b(\w+)\([^;{}]*\)|\w[^\n;{}]*X\((\w+)\)\([^;{}]*\)) \{\n(?:.*?\n)?^\}", re.M | re.S)
+
+
+def test_no_function_is_longer_than_80_lines():
+    found, seen = [], 0
+    for folder in ("cdevice/core", "cdevice/native", "backends"):
+        for p in sources(folder, "*.[ch]"):
+            for m in C_BODY.finditer(code(p)):
+                seen += 1
+                lines = m[0].count("\n") + 1
+                if lines > LONGEST_FUNCTION:
+                    found.append(f"{rel(p)}: {m[1] or m[2]}: {lines} lines")
+    assert found == [] and seen > 500
+
+
+def test_no_macro_returns_out_of_a_function():
+    """A macro that makes whole functions may have a return in each."""
+    found = []
+    for folder in ("cdevice/core", "cdevice/native"):
+        for p in sources(folder, "*.[ch]"):
+            text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)).replace("\\\n", " ")
+            for m in re.finditer(r"^#define (\w+).*\b(return|goto|break|continue)\b.*$", text, re.M):
+                if not re.match(r"#define \w+\([^)]*\)\s+(static|EXPORTED) ", m[0]):
+                    found.append(f"{rel(p)}: {m[1]}")
+    assert found == []
+
+
+# What a template says when it is read without its parameters.
+ASKS_FOR_PARAMETERS = re.compile(r"#error .* is a template: its parameters are said at its head")
+
+
+def test_every_header_is_whole(tmp_path):
+    """A header needs nothing of the file that includes it: alone it compiles, or it is a template and says so."""
+    compiler = shutil.which(os.environ.get("CC", "cc").split()[0])
+    python = sysconfig.get_path("include")
+    if not compiler or not os.path.exists(os.path.join(python, "Python.h")):
+        pytest.skip("no compiler, or no headers of Python")
+    folders = [ROOT / "cdevice" / "include", ROOT / "cdevice", ROOT / "cdevice" / "core", python]
+    flags = ["-std=gnu11", "-fsyntax-only", "-w", *(f"-I{f}" for f in folders)]
+    found, seen = [], 0
+    for p in [*sources("cdevice/core", "*.h"), *sources("cdevice/native", "*.h")]:
+        seen += 1
+        alone = tmp_path / "alone.c"
+        alone.write_text(f'#include "{p}"\n')
+        result = subprocess.run([compiler, *flags, str(alone)], capture_output=True, text=True)
+        if result.returncode and not ASKS_FOR_PARAMETERS.search(p.read_text(encoding="utf-8")):
+            found.append(f"{rel(p)}: {result.stderr}")
+    assert found == [] and seen > 5

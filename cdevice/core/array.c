@@ -429,12 +429,16 @@ int cdv_array_hand_over(struct cdv_array *a, struct ArrowDeviceArray *out) {
 }
 
 /* ---- questions ---- */
-bool cdv_has_no_buffers(const struct ArrowArray *n) {
+static bool has_no_buffers(const struct ArrowArray *n) {
   for (int64_t i = 0; i < n->n_buffers; i++)
     if (n->buffers[i]) return false;
   for (int64_t i = 0; i < n->n_children; i++)
-    if (!cdv_has_no_buffers(n->children[i])) return false;
-  return !n->dictionary || cdv_has_no_buffers(n->dictionary);
+    if (!has_no_buffers(n->children[i])) return false;
+  return !n->dictionary || has_no_buffers(n->dictionary);
+}
+
+bool cdv_may_be_elsewhere(int32_t device_type, const struct ArrowArray *node) {
+  return device_type == ARROW_DEVICE_CPU && has_no_buffers(node);
 }
 
 int cdv_array_readable(struct cdv_array *a, const char *doing) {
@@ -454,7 +458,7 @@ int64_t cdv_array_null_count(struct cdv_array *a) {
   if (cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
   if (layout.type == CDV_NULL) {
     known = a->length;
-  } else if (!layout.n_buffers || cdv_layout_roles(&layout)[0] != CDV_VALIDITY || !a->node->buffers[0]) {
+  } else if (!cdv_has_validity(&layout) || !a->node->buffers[0]) {
     known = 0;
   } else {
     int done = 0;
@@ -546,7 +550,7 @@ static bool without_nulls(const struct ArrowSchema *s, const struct ArrowArray *
   struct cdv_layout l;
   const char *why;
   if (n->null_count == 0 || !n->length) return true;
-  if (cdv_layout_parse(s->format, &l, &why) || !l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return false;
+  if (cdv_layout_parse(s->format, &l, &why) || !cdv_has_validity(&l)) return false;
   if (!n->buffers[0]) return n->null_count < 0;
   return n->null_count < 0 && readable && cdv_bits_count(n->buffers[0], n->offset, n->length) == n->length;
 }

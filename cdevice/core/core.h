@@ -249,6 +249,8 @@ int cdv_layout_parse(const char *format, struct cdv_layout *out, const char **wh
 int cdv_letter_width(unsigned char letter);
 /* One entry per buffer of a type; role of buffer i. */
 const unsigned char *cdv_layout_roles(const struct cdv_layout *layout);
+/* Is its first buffer a bitmap of nulls?  That of a union is none. */
+bool cdv_has_validity(const struct cdv_layout *layout);
 const char *cdv_role_name(int role);
 /* Bytes that buffer `role` of `layout` needs for elements [0, end); -1: overflow.  CDV_BYTES: cannot be known, 0. */
 int64_t cdv_buffer_bytes(const struct cdv_layout *layout, int role, int64_t end);
@@ -437,8 +439,9 @@ void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, 
 /* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
  * is.  On an error the reference is still the caller's. */
 int cdv_array_hand_over(struct cdv_array *array, struct ArrowDeviceArray *out);
-/* No buffer anywhere: such an array may call itself CPU in any stream. */
-bool cdv_has_no_buffers(const struct ArrowArray *node);
+/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
+ * itself CPU may: libarrow's do in every stream. */
+bool cdv_may_be_elsewhere(int32_t device_type, const struct ArrowArray *node);
 
 /* ---- stream.c ---- */
 /* A source of arrays.  Kinds put this first in a struct of their own. */
@@ -466,6 +469,12 @@ void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t de
 /* *out: a new reference, or NULL at the end, again and again.  After an error every call fails.  Refuses an array of
  * another device type or another schema. */
 int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out);
+/* For makers of kinds: imports what a foreign producer sent to a stream of that device.  owns: moves *d in, also on an
+ * error, where it is released. */
+int cdv_stream_accept(struct ArrowDeviceArray *d, struct cdv_schema *schema, int level, int32_t device_type,
+                      int64_t device_id, struct cdv_array **out);
+/* As cdv_array_hand_over, for who was told that the array comes from this stream's device. */
+int cdv_stream_hand_over(const struct cdv_stream *s, struct cdv_array *array, struct ArrowDeviceArray *out);
 /* May wait for a thread of ours that is not inside the source; never for the device. */
 void cdv_stream_close(struct cdv_stream *s);
 /* See cdv_stream.interrupt.  The caller keeps s from being closed meanwhile. */

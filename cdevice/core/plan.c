@@ -223,7 +223,7 @@ static bool is_list_view(const struct cdv_layout *l) {
 /* The copied rows begin at a byte of the bitmap, so that no bit is shifted. */
 static void choose_rows(const struct cdv_plan *p, struct node *d) {
   const struct cdv_item *x = &d->x;
-  d->validity = d->l.n_buffers && cdv_layout_roles(&d->l)[0] == CDV_VALIDITY && x->a->buffers[0] && x->nulls != 0;
+  d->validity = cdv_has_validity(&d->l) && x->a->buffers[0] && x->nulls != 0;
   d->base = d->validity || d->l.type == CDV_BOOL ? x->offset & ~(int64_t)7 : x->offset;
   d->n = x->length ? x->offset + x->length - d->base : 0;
   if (d->l.type != CDV_RUN_END)

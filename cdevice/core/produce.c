@@ -84,16 +84,12 @@ static int send_schema(struct cdv_production *p) {
 /* Takes the array over. */
 static int send_array(struct cdv_production *p, struct cdv_array *a) {
   struct task *t = malloc(sizeof *t);
-  int r = t ? cdv_array_hand_over(a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
+  int r = t ? cdv_stream_hand_over(p->source, a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
   if (r) {
     failed(p, r);
     free(t);
     cdv_array_unref(a);
     return CDV_FAILED;
-  }
-  if (t->array.device_type != p->face.device_type) { /* one without buffers */
-    t->array.device_type = p->face.device_type;
-    t->array.device_id = p->source->device_id;
   }
   t->owner = cdv_production_ref(p);
   atomic_init(&t->claimed, 0);

@@ -36,7 +36,7 @@ static int fits(struct cdv_stream *s, struct cdv_array *a) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (own->device_type == s->device_type)
     s->device_id = own->device_id;
-  else if (own->device_type != ARROW_DEVICE_CPU || !cdv_has_no_buffers(a->node))
+  else if (!cdv_may_be_elsewhere(own->device_type, a->node))
     return cdv_fail(CDV_STREAM, EINVAL, "an array on %s in a stream on %s", cdv_device_type_name(own->device_type),
                     cdv_device_type_name(s->device_type));
   if (a->schema == s->schema || cdv_schema_equal(a->schema->node, s->schema->node, false, false)) return 0;
@@ -69,6 +69,29 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
     snprintf(s->why, sizeof s->why, "%.255s", cdv_error_last()->message);
   }
   return r;
+}
+
+int cdv_stream_accept(struct ArrowDeviceArray *d, struct cdv_schema *schema, int level, int32_t device_type,
+                      int64_t device_id, struct cdv_array **out) {
+  int r = 0;
+  if (d->device_type != device_type && cdv_may_be_elsewhere(d->device_type, &d->array)) {
+    d->device_type = device_type;
+    d->device_id = device_id;
+  }
+  if (d->device_type != device_type)
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
+                 cdv_device_type_name(d->device_type), cdv_device_type_name(device_type));
+  if (!r) r = cdv_array_import(d, schema, level, out);
+  if (r) d->array.release(&d->array);
+  return r;
+}
+
+int cdv_stream_hand_over(const struct cdv_stream *s, struct cdv_array *a, struct ArrowDeviceArray *out) {
+  int r = cdv_array_hand_over(a, out);
+  if (r || out->device_type == s->device_type) return r;
+  out->device_type = s->device_type; /* one without buffers, see cdv_may_be_elsewhere() */
+  out->device_id = s->device_id;
+  return 0;
 }
 
 void cdv_stream_interrupt(struct cdv_stream *s) {
@@ -169,12 +192,8 @@ static int get_next(struct exported *e, struct ArrowDeviceArray *out, bool wait)
   int r = cdv_stream_next(e->stream, &a);
   if (a) {
     if (wait) r = cdv_array_readable(a, "__arrow_c_stream__");
-    if (!r) r = cdv_array_hand_over(a, out);
+    if (!r) r = cdv_stream_hand_over(e->stream, a, out);
     if (r) cdv_array_unref(a);
-    if (!r && out->device_type != e->stream->device_type) { /* one without buffers */
-      out->device_type = e->stream->device_type;
-      out->device_id = e->stream->device_id;
-    }
   }
   return leave(e, r);
 }
@@ -297,17 +316,7 @@ static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
   }
   if (code) return producer_failed(i, code, "get_next");
   if (!d.array.release) return 0;
-  if (d.device_type != s->device_type && d.device_type == ARROW_DEVICE_CPU && cdv_has_no_buffers(&d.array)) {
-    d.device_type = s->device_type; /* libarrow calls arrays without buffers CPU in every stream */
-    d.device_id = s->device_id;
-  }
-  int r = 0;
-  if (d.device_type != s->device_type)
-    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
-                 cdv_device_type_name(d.device_type), cdv_device_type_name(s->device_type));
-  if (!r) r = cdv_array_import(&d, s->schema, i->level, out);
-  if (r) d.array.release(&d.array);
-  return r;
+  return cdv_stream_accept(&d, s->schema, i->level, s->device_type, s->device_id, out);
 }
 
 static void imported_close(struct cdv_stream *s) {
@@ -347,34 +356,41 @@ static int finish_import(struct imported *i, int32_t device_type, struct cdv_str
   return 0;
 }
 
-int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
-  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
+static struct imported *new_imported(bool plain, int level) {
   struct imported *i = malloc(sizeof *i);
+  if (i) {
+    i->plain = plain;
+    i->level = level;
+  }
+  return i;
+}
+
+static int no_memory(void) { return cdv_fail_memory(sizeof(struct imported), "a stream"); }
+
+static int was_released(void) { return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released"); }
+
+int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
+  if (!in->release) return was_released();
+  struct imported *i = new_imported(false, level);
   if (!i) {
     in->release(in);
-    return cdv_fail_memory(sizeof *i, "a stream");
+    return no_memory();
   }
-  i->plain = false;
-  i->level = level;
   i->in.device = *in;
   in->release = NULL;
-  if (i->in.device.device_type <= 0) {
-    int32_t type = i->in.device.device_type;
-    imported_close(&i->s);
-    return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
-  }
-  return finish_import(i, i->in.device.device_type, out);
+  if (i->in.device.device_type > 0) return finish_import(i, i->in.device.device_type, out);
+  int32_t type = i->in.device.device_type;
+  imported_close(&i->s);
+  return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
 }
 
 int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out) {
-  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
-  struct imported *i = malloc(sizeof *i);
+  if (!in->release) return was_released();
+  struct imported *i = new_imported(true, level);
   if (!i) {
     in->release(in);
-    return cdv_fail_memory(sizeof *i, "a stream");
+    return no_memory();
   }
-  i->plain = true;
-  i->level = level;
   i->in.plain = *in;
   in->release = NULL;
   return finish_import(i, ARROW_DEVICE_CPU, out);

@@ -112,67 +112,92 @@ static int read_buffer(PyObject *b, const void **address, int64_t *size) {
   return *address || !PyErr_Occurred() ? 0 : -1;
 }
 
+/* What build() is given, as the core wants it. */
+struct given {
+  struct cdv_parts parts;
+  const void **buffers;        /* behind them the children, held */
+  struct cdv_array **children; /* NULL: not yet */
+  int64_t *sizes;
+  int level;
+};
+
+/* The numbers of build(); 0, or -1 with an exception. */
+static int read_numbers(PyObject *const *args, struct given *g) {
+  int device_type;
+  long long numbers[4];
+  if (!to_int(args[1], &device_type)) return -1;
+  for (int i = 0; i < 4; i++)
+    if (!to_int64(args[2 + i], &numbers[i])) return -1;
+  g->parts.device_type = device_type;
+  g->parts.device_id = numbers[0];
+  g->parts.length = numbers[1];
+  g->parts.offset = numbers[2];
+  g->parts.null_count = numbers[3];
+  g->parts.sync_event = args[10] == Py_None ? NULL : PyLong_AsVoidPtr(args[10]);
+  g->level = level_of(args[11]);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_buffers(PyObject *buffers, PyObject *children, struct given *g) {
+  if (!PyTuple_Check(buffers) || !PyTuple_Check(children)) {
+    PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
+    return -1;
+  }
+  Py_ssize_t nb = PyTuple_Size(buffers), nc = PyTuple_Size(children);
+  g->buffers = calloc((size_t)(nb + nc) + 1, sizeof *g->buffers);
+  g->sizes = malloc(((size_t)nb + 1) * sizeof *g->sizes);
+  if (!g->buffers || !g->sizes) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  g->children = (struct cdv_array **)(g->buffers + nb);
+  g->parts.n_buffers = nb;
+  g->parts.n_children = nc;
+  g->parts.buffers = g->buffers;
+  g->parts.sizes = g->sizes;
+  g->parts.children = g->children;
+  for (Py_ssize_t i = 0; i < nb; i++)
+    if (read_buffer(PyTuple_GetItem(buffers, i), &g->buffers[i], &g->sizes[i])) return -1;
+  return 0;
+}
+
+static int hold_parts(PyObject *children, PyObject *dictionary, struct given *g) {
+  for (int64_t i = 0; i < g->parts.n_children; i++)
+    if (!(g->children[i] = hold_part(PyTuple_GetItem(children, (Py_ssize_t)i), &g->parts))) return -1;
+  return dictionary == Py_None || (g->parts.dictionary = hold_part(dictionary, &g->parts)) ? 0 : -1;
+}
+
+static void let_parts_go(struct given *g) {
+  for (int64_t i = 0; i < g->parts.n_children; i++)
+    if (g->children[i]) let_go(g->children[i]);
+  if (g->parts.dictionary) let_go(g->parts.dictionary);
+  free(g->buffers);
+  free(g->sizes);
+}
+
 /* build(schema, device_type, device_id, length, offset, null_count, buffers, children, dictionary, owner, sync_event,
  * level): buffers see read_buffer(), children and dictionary DeviceArrays. */
 static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
+  struct given g = {0};
+  struct cdv_array *out;
+  struct cdv_schema *schema = NULL;
+  struct cdv_owner owner = {NULL, NULL};
+  PyObject *result = NULL;
   if (n != 12) {
     PyErr_SetString(PyExc_TypeError, "build() takes 12 arguments");
     return NULL;
   }
-  struct cdv_parts p = {0};
-  int device_type;
-  long long numbers[4];
-  if (!to_int(args[1], &device_type)) return NULL;
-  for (int i = 0; i < 4; i++)
-    if (!to_int64(args[2 + i], &numbers[i])) return NULL;
-  p.device_type = device_type;
-  p.device_id = numbers[0];
-  p.length = numbers[1];
-  p.offset = numbers[2];
-  p.null_count = numbers[3];
-  p.sync_event = args[10] == Py_None ? NULL : PyLong_AsVoidPtr(args[10]);
-  int level = level_of(args[11]);
-  if (PyErr_Occurred()) return NULL;
-  if (!PyTuple_Check(args[6]) || !PyTuple_Check(args[7])) {
-    PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
-    return NULL;
-  }
-  p.n_buffers = PyTuple_Size(args[6]);
-  p.n_children = PyTuple_Size(args[7]);
-  size_t nb = (size_t)p.n_buffers, nc = (size_t)p.n_children;
-  const void **buffers = calloc(nb + nc + 1, sizeof *buffers);
-  int64_t *sizes = malloc((nb + 1) * sizeof *sizes);
-  struct cdv_array **children = (struct cdv_array **)(buffers + nb), *out = NULL;
-  struct cdv_schema *schema = NULL;
-  struct cdv_owner owner = {NULL, NULL};
-  PyObject *result = NULL;
-  if (!buffers || !sizes) {
-    PyErr_NoMemory();
-    goto done;
-  }
-  p.buffers = buffers;
-  p.sizes = sizes;
-  p.children = children;
-  for (size_t i = 0; i < nb; i++)
-    if (read_buffer(PyTuple_GetItem(args[6], (Py_ssize_t)i), &buffers[i], &sizes[i])) goto done;
-  for (size_t i = 0; i < nc; i++)
-    if (!(children[i] = hold_part(PyTuple_GetItem(args[7], (Py_ssize_t)i), &p))) goto done;
-  if (args[8] != Py_None && !(p.dictionary = hold_part(args[8], &p))) goto done;
-  if (!(schema = hold_schema(args[0]))) goto done;
-  if (args[9] != Py_None && make_owner(args[9], &owner)) goto done;
-  if (cdv_array_build(schema, &p, owner, level, &out)) {
+  if (read_numbers(args, &g)) return NULL;
+  int r = read_buffers(args[6], args[7], &g) || hold_parts(args[7], args[8], &g);
+  if (!r) r = !(schema = hold_schema(args[0])) || (args[9] != Py_None && make_owner(args[9], &owner));
+  if (!r && cdv_array_build(schema, &g.parts, owner, g.level, &out)) {
     raise_last();
     if (owner.drop) owner.drop(owner.owner);
-  } else {
+  } else if (!r) {
     result = wrap_array(out);
   }
-done:
-  for (size_t i = 0; buffers && i < nc; i++)
-    if (children[i]) let_go(children[i]);
-  if (p.dictionary) let_go(p.dictionary);
+  let_parts_go(&g);
   if (schema) cdv_schema_unref(schema);
-  free(buffers);
-  free(sizes);
   return result;
 }
