@@ -396,6 +396,22 @@ void cdv_array_keep(struct cdv_array *array, struct cdv_shared *queue);
 int cdv_array_slot(struct cdv_array *array, struct cdv_slot **out);
 bool cdv_array_host_accessible(const struct cdv_array *array);
 
+/* ---- measure.c ---- */
+/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
+int64_t cdv_array_null_count(struct cdv_array *array);
+/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
+int64_t cdv_array_nbytes(struct cdv_array *array);
+/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
+int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
+/* Can the CPU read it now?  0 yes; else an error that says what to do. */
+int cdv_array_readable(struct cdv_array *array, const char *doing);
+/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
+ * NULL: data to come. */
+void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
+/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
+ * itself CPU may: libarrow's do in every stream. */
+bool cdv_may_be_elsewhere(int32_t device_type, const struct ArrowArray *node);
+
 /* ---- array.c: what is done with one ---- */
 /* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
  * level: 0 none, 1 structure, 2 full. */
@@ -424,24 +440,9 @@ void cdv_array_unref(struct cdv_array *array);
  * them. */
 int cdv_array_slice(struct cdv_array *array, int64_t offset, int64_t length, struct cdv_array **out);
 int cdv_array_child(struct cdv_array *array, int64_t i, bool cut, struct cdv_array **out);
-/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
-int64_t cdv_array_null_count(struct cdv_array *array);
-/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
-int64_t cdv_array_nbytes(struct cdv_array *array);
-/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
-int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
-/* Can the CPU read it now?  0 yes; else an error that says what to do. */
-int cdv_array_readable(struct cdv_array *array, const char *doing);
-/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
- * NULL: data to come. */
-void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
-
 /* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
  * is.  On an error the reference is still the caller's. */
 int cdv_array_hand_over(struct cdv_array *array, struct ArrowDeviceArray *out);
-/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
- * itself CPU may: libarrow's do in every stream. */
-bool cdv_may_be_elsewhere(int32_t device_type, const struct ArrowArray *node);
 
 /* ---- stream.c ---- */
 /* A source of arrays.  Kinds put this first in a struct of their own. */
@@ -455,6 +456,8 @@ struct cdv_stream {
   void (*close)(struct cdv_stream *self);
   /* Ends a next that waits on another thread, soon, in an error; later ones too.  Never blocks.  NULL: it cannot. */
   void (*interrupt)(struct cdv_stream *self);
+  /* The stream that this one takes from and alone owns, also through a struct of ours, or NULL.  NULL: there is none. */
+  struct cdv_stream *(*below)(struct cdv_stream *self);
   char *metadata; /* of the array that came last, malloc'ed, or NULL */
   bool quick;     /* next neither blocks nor enters Python */
   bool python;    /* next enters Python */
@@ -479,7 +482,7 @@ int cdv_stream_hand_over(const struct cdv_stream *s, struct cdv_array *array, st
 void cdv_stream_close(struct cdv_stream *s);
 /* See cdv_stream.interrupt.  The caller keeps s from being closed meanwhile. */
 void cdv_stream_interrupt(struct cdv_stream *s);
-/* The stream that this one takes from and alone owns, also through a struct of ours; NULL: none.  For walks. */
+/* See cdv_stream.below.  For walks. */
 struct cdv_stream *cdv_stream_below(struct cdv_stream *s);
 /* What waits of ours for somebody else call every CDV_SLICE nanoseconds: 0, or this thread's error, which ends the
  * wait (Ctrl-C). */
@@ -499,6 +502,7 @@ int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_s
  * same types under other names, or NULL.  The plain form waits for each array's event. */
 int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
+/* ---- ahead.c ---- */
 /* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for; queue: see
  * cdv_array_keep, or NULL.  A thread does it,
  * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
