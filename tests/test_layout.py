@@ -3,6 +3,9 @@
 import ast
 import os
 import re
+import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -280,6 +283,97 @@ def test_destructors_save_the_pending_exception():
     for where, name, body in native_functions():
         if re.fullmatch(r"\w+_dealloc|free_\w+", name) and re.search(r"unref|release\(|deleter\(|cdv_\w+close", body):
             seen += 1
-            if not re.search(r"put_aside|let_go|WHILE_DYING|free_array\(", body):
+            if not re.search(r"put_aside|let_go|go_away|free_array\(", body):
                 found.append(f"{where}: {name}")
     assert found == [] and seen >= 6
+
+
+# ---- the core's files, from the lowest to the highest ----
+CORE_DEFINES = re.compile(  # a function, or a variable
+    r"^(?!static|extern)[A-Za-z_][^\n;{}=]*?\b(cdv_\w+)(?:\([^;{}]*\) \{|(?:\[\d+\])?(?: = [^;\n]+)?;)", re.M
+)
+
+
+def circle_of(graph):
+    """Some circle of a graph {from: {to}} as a list that begins and ends with the same name, or None."""
+    done = set()
+
+    def walk(name, way):
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return None
+        for other in sorted(graph.get(name, ())):
+            found = walk(other, [*way, name])
+            if found:
+                return found
+        done.add(name)
+        return None
+
+    return next(filter(None, (walk(name, []) for name in sorted(graph))), None)
+
+
+def test_the_cores_files_call_each_other_without_a_circle():
+    texts = {p.name: re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)) for p in sources("cdevice/core", "*.c")}
+    home = {m[1]: name for name, text in texts.items() for m in CORE_DEFINES.finditer(text)}
+    assert len(home) > 150 and {"cdv_slots", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
+    graph = {}
+    for name, text in texts.items():
+        for used in set(re.findall(r"(?<!struct )\b(cdv_\w+)", text)):
+            if home.get(used, name) != name:
+                graph.setdefault(name, {}).setdefault(home[used], []).append(used)
+    way = circle_of(graph)
+    told = way and [f"{a} -> {b}: {', '.join(sorted(graph[a][b]))}" for a, b in zip(way, way[1:], strict=False)]
+    assert told is None, "\n".join(told)
+    assert len(graph["copy.c"]) > 3
+
+
+LONGEST_FUNCTION = 80
+C_BODY = re.compile(r"^(?:\w[^\n;{}=]*\b(\w+)\([^;{}]*\)|\w[^\n;{}]*X\((\w+)\)\([^;{}]*\)) \{\n(?:.*?\n)?^\}", re.M | re.S)
+
+
+def test_no_function_is_longer_than_80_lines():
+    found, seen = [], 0
+    for folder in ("cdevice/core", "cdevice/native", "backends"):
+        for p in sources(folder, "*.[ch]"):
+            for m in C_BODY.finditer(code(p)):
+                seen += 1
+                lines = m[0].count("\n") + 1
+                if lines > LONGEST_FUNCTION:
+                    found.append(f"{rel(p)}: {m[1] or m[2]}: {lines} lines")
+    assert found == [] and seen > 500
+
+
+def test_no_macro_returns_out_of_a_function():
+    """A macro that makes whole functions may have a return in each."""
+    found = []
+    for folder in ("cdevice/core", "cdevice/native"):
+        for p in sources(folder, "*.[ch]"):
+            text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)).replace("\\\n", " ")
+            for m in re.finditer(r"^#define (\w+).*\b(return|goto|break|continue)\b.*$", text, re.M):
+                if not re.match(r"#define \w+\([^)]*\)\s+(static|EXPORTED) ", m[0]):
+                    found.append(f"{rel(p)}: {m[1]}")
+    assert found == []
+
+
+# What a template says when it is read without its parameters.
+ASKS_FOR_PARAMETERS = re.compile(r"#error .* is a template: its parameters are said at its head")
+
+
+def test_every_header_is_whole(tmp_path):
+    """A header needs nothing of the file that includes it: alone it compiles, or it is a template and says so."""
+    compiler = shutil.which(os.environ.get("CC", "cc").split()[0])
+    python = sysconfig.get_path("include")
+    if not compiler or not os.path.exists(os.path.join(python, "Python.h")):
+        pytest.skip("no compiler, or no headers of Python")
+    folders = [ROOT / "cdevice" / "include", ROOT / "cdevice", ROOT / "cdevice" / "core", python]
+    flags = ["-std=gnu11", "-fsyntax-only", "-w", *(f"-I{f}" for f in folders)]
+    found, seen = [], 0
+    for p in [*sources("cdevice/core", "*.h"), *sources("cdevice/native", "*.h")]:
+        seen += 1
+        alone = tmp_path / "alone.c"
+        alone.write_text(f'#include "{p}"\n')
+        result = subprocess.run([compiler, *flags, str(alone)], capture_output=True, text=True)
+        if result.returncode and not ASKS_FOR_PARAMETERS.search(p.read_text(encoding="utf-8")):
+            found.append(f"{rel(p)}: {result.stderr}")
+    assert found == [] and seen > 5

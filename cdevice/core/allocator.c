@@ -39,10 +39,6 @@ static void supply_unref(struct cdv_supply *s) {
   free(s);
 }
 
-const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
-  return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
-}
-
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   struct cdv_slot *slot;
   struct cdv_supply *s = NULL, *old;

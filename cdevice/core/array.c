@@ -1,6 +1,5 @@
 /* array.c - arrays: imported, built, viewed, exported, released. */
 #include "core.h"
-#include "values.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -120,32 +119,6 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
   return a;
 }
 
-struct cdv_shared {
-  atomic_long refs;
-  struct cdv_owner owner;
-};
-
-int cdv_share(struct cdv_owner owner, struct cdv_shared **out) {
-  struct cdv_shared *s = *out = malloc(sizeof *s);
-  if (!s) return cdv_fail_memory(sizeof *s, "a stream's owner");
-  atomic_init(&s->refs, 1);
-  s->owner = owner;
-  return 0;
-}
-
-struct cdv_shared *cdv_shared_ref(struct cdv_shared *s) {
-  if (s) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-  return s;
-}
-
-void cdv_shared_unref(struct cdv_shared *s) {
-  if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
-  s->owner.drop(s->owner.owner);
-  free(s);
-}
-
-void *cdv_shared_owner(struct cdv_shared *s) { return s->owner.owner; }
-
 void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
   if (a->root->n_blocks && !a->root->queue) a->root->queue = cdv_shared_ref(queue);
 }
@@ -176,8 +149,6 @@ void cdv_array_unref(struct cdv_array *a) {
   if (root != a) cdv_array_unref(root);
 }
 
-int64_t cdv_array_root_type(const struct cdv_array *a) { return a->root->own.device_type; }
-
 /* Moves what was checked; takes over the reference on schema. */
 static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, struct cdv_array **out) {
   struct cdv_array *a = new_array(NULL, schema, NULL);
@@ -194,18 +165,6 @@ static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, stru
   array->array.release = NULL;
   *out = a;
   return 0;
-}
-
-int cdv_array_slot(struct cdv_array *a, struct cdv_slot **out) {
-  struct cdv_slot *slot = *out = a->root->slot;
-  return slot ? cdv_slot_start(slot) : cdv_slot_ready(a->root->own.device_type, out);
-}
-
-bool cdv_array_host_accessible(const struct cdv_array *a) {
-  const struct cdv_slot *slot = a->root->slot;
-  int32_t type = a->root->own.device_type;
-  if (type == ARROW_DEVICE_CPU || !slot) return cdv_host_accessible(type);
-  return slot->table.capabilities & CDEVICE_CAP_HOST_ACCESSIBLE;
 }
 
 static void drop_null_buffers(const struct ArrowSchema *s, struct ArrowArray *a) {
@@ -466,141 +425,6 @@ int cdv_array_hand_over(struct cdv_array *a, struct ArrowDeviceArray *out) {
   a->own.array.release = NULL;
   cdv_array_unref(a);
   return 0;
-}
-
-/* ---- questions ---- */
-bool cdv_has_no_buffers(const struct ArrowArray *n) {
-  for (int64_t i = 0; i < n->n_buffers; i++)
-    if (n->buffers[i]) return false;
-  for (int64_t i = 0; i < n->n_children; i++)
-    if (!cdv_has_no_buffers(n->children[i])) return false;
-  return !n->dictionary || cdv_has_no_buffers(n->dictionary);
-}
-
-int cdv_array_readable(struct cdv_array *a, const char *doing) {
-  const struct ArrowDeviceArray *own = &a->root->own;
-  if (!cdv_array_host_accessible(a))
-    return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
-                    "%s: the data is on %s:%lld, which the CPU cannot read; copy it with .to(\"cpu\")", doing,
-                    cdv_device_type_name(own->device_type), (long long)own->device_id);
-  return cdv_event_wait_host(a);
-}
-
-int64_t cdv_array_null_count(struct cdv_array *a) {
-  int64_t known = atomic_load_explicit(&a->null_count, memory_order_relaxed);
-  if (known >= 0) return known;
-  struct cdv_layout layout;
-  const char *why;
-  if (cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
-  if (layout.type == CDV_NULL) {
-    known = a->length;
-  } else if (!layout.n_buffers || cdv_layout_roles(&layout)[0] != CDV_VALIDITY || !a->node->buffers[0]) {
-    known = 0;
-  } else {
-    int done = 0;
-    if (!cdv_array_host_accessible(a) || cdv_event_ready(a, &done) || !done) return -1;
-    known = a->length - cdv_bits_count(a->node->buffers[0], a->offset, a->length);
-  }
-  atomic_store_explicit(&a->null_count, known, memory_order_relaxed);
-  return known;
-}
-
-/* The bytes of one buffer that rows [offset, offset + length) need.  readable: may its contents be looked at? */
-static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *node, int64_t i, int64_t offset,
-                           int64_t length, bool readable, bool whole) {
-  if (i >= l->n_buffers) { /* variadic buffers, then their sizes, which are always on the CPU */
-    int64_t n = node->n_buffers - l->n_buffers - 1;
-    if (i == node->n_buffers - 1) return n > 0 ? n * 8 : 0;
-    const int64_t *sizes = node->buffers[node->n_buffers - 1];
-    return sizes ? sizes[i - l->n_buffers] : 0;
-  }
-  int role = cdv_layout_roles(l)[i];
-  if (!node->buffers[i] || (whole && !length)) return 0; /* no row, no byte: nobody has looked at what lies before */
-  if (role != CDV_BYTES) {
-    if (whole) return cdv_buffer_bytes(l, role, offset + length);
-    int64_t from, to;
-    cdv_buffer_range(l, role, offset, length, &from, &to);
-    return to - from;
-  }
-  if (!length) return 0;
-  if (!readable || !node->buffers[1]) return -1;
-  int64_t end = cdv_value(node->buffers[1], l->width, offset + length);
-  return whole ? end : end - cdv_value(node->buffers[1], l->width, offset);
-}
-
-static bool may_look(struct cdv_array *a) {
-  int done = 0;
-  return cdv_array_host_accessible(a) && !cdv_event_ready(a, &done) && done;
-}
-
-int64_t cdv_array_buffer_size(struct cdv_array *a, int64_t i) {
-  struct cdv_layout layout;
-  const char *why;
-  if (i < 0 || i >= a->node->n_buffers || cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
-  return buffer_need(&layout, a->node, i, a->offset, a->length, may_look(a), true);
-}
-
-/* -1 once anything below cannot be known. */
-static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *n, int64_t offset, int64_t length,
-                          bool readable) {
-  struct cdv_layout l;
-  const char *why;
-  if (cdv_layout_parse(s->format, &l, &why)) return -1;
-  int64_t sum = 0;
-  for (int64_t i = 0; i < n->n_buffers; i++) {
-    int64_t b = buffer_need(&l, n, i, offset, length, readable, false);
-    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
-  }
-  for (int64_t i = 0; i < n->n_children; i++) {
-    const struct ArrowArray *c = n->children[i];
-    int64_t co = c->offset, cl = c->length;
-    if (l.type == CDV_STRUCT || l.type == CDV_SPARSE_UNION) {
-      co += offset;
-      cl = length;
-    } else if (l.type == CDV_FIXED_LIST) {
-      co += offset * l.list_size;
-      cl = length * l.list_size;
-    } else if (readable && n->n_buffers > 1 && n->buffers[1] && length &&
-               (l.type == CDV_LIST || l.type == CDV_LARGE_LIST || l.type == CDV_MAP)) {
-      int64_t from = cdv_value(n->buffers[1], l.width, offset);
-      cl = cdv_value(n->buffers[1], l.width, offset + length) - from;
-      co += from;
-    }
-    int64_t b = tree_bytes(s->children[i], c, co, cl, readable);
-    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
-  }
-  if (n->dictionary) {
-    int64_t b = tree_bytes(s->dictionary, n->dictionary, n->dictionary->offset, n->dictionary->length, readable);
-    if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
-  }
-  return sum;
-}
-
-int64_t cdv_array_nbytes(struct cdv_array *a) {
-  return tree_bytes(a->schema->node, a->node, a->offset, a->length, may_look(a));
-}
-
-/* ---- what a consumer may be told ---- */
-/* Has this node no null that its own bitmap could show?  Reads it where that is allowed and needed. */
-static bool without_nulls(const struct ArrowSchema *s, const struct ArrowArray *n, bool readable) {
-  struct cdv_layout l;
-  const char *why;
-  if (n->null_count == 0 || !n->length) return true;
-  if (cdv_layout_parse(s->format, &l, &why) || !l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return false;
-  if (!n->buffers[0]) return n->null_count < 0;
-  return n->null_count < 0 && readable && cdv_bits_count(n->buffers[0], n->offset, n->length) == n->length;
-}
-
-static void keep_nullable(const struct ArrowSchema *have, const struct ArrowArray *n, bool readable,
-                          struct ArrowSchema *want) {
-  if ((have->flags & ~want->flags & ARROW_FLAG_NULLABLE) && !(n && without_nulls(have, n, readable)))
-    want->flags |= ARROW_FLAG_NULLABLE;
-  for (int64_t i = 0; i < want->n_children; i++)
-    keep_nullable(have->children[i], n ? n->children[i] : NULL, readable, want->children[i]);
-}
-
-void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *a, struct ArrowSchema *want) {
-  keep_nullable(have, a ? a->node : NULL, a && may_look(a), want);
 }
 
 /* ---- for tests ---- */

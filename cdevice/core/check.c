@@ -2,18 +2,11 @@
  *
  * Level 1 (structure): node structs, and one offset per variable-size buffer where the CPU may read it now.
  * Level 2 (full): also offsets, type ids, run ends, views, dictionary indices, UTF-8 and null counts. */
-#include "core.h"
+#include "checks.h"
 #include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct frame {
-  const struct frame *up;
-  int64_t index; /* of a child; -1: the dictionary */
-  bool column;   /* a child of the root struct */
-  int depth;
-};
 
 struct context {
   int level;
@@ -23,39 +16,6 @@ struct context {
   bool *extra;          /* set where a null array has a buffer */
   const int64_t *sizes; /* bytes that the buffers of the root have, -1: not known; or NULL */
 };
-
-/* ---- messages ---- */
-static void write_path(const struct frame *f, char *out, size_t room) {
-  if (!f || !f->up) {
-    out[0] = 0;
-    return;
-  }
-  write_path(f->up, out, room);
-  size_t n = strlen(out);
-  const char *dot = n ? "." : "";
-  if (f->index < 0)
-    snprintf(out + n, room - n, "%sdictionary", dot);
-  else
-    snprintf(out + n, room - n, "%s%s[%lld]", dot, f->column ? "columns" : "children", (long long)f->index);
-}
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-static int bad(const struct frame *f, int64_t buffer, int kind, const char *format, ...) {
-  char text[512], path[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  write_path(f, path, sizeof path);
-  int r = path[0] ? cdv_fail(kind, EINVAL, "%s: %s", path, text) : cdv_fail(kind, EINVAL, "%s", text);
-  struct cdv_error *e = cdv_error_last();
-  memcpy(e->node, path, sizeof e->node);
-  e->buffer = buffer;
-  return r;
-}
-#define INVALID CDV_INVALID_ARRAY
 
 /* A word for messages: "int32", "utf8", else the format itself. */
 static const char *type_word(const char *f) {
@@ -95,59 +55,52 @@ static const char *type_word(const char *f) {
 /* ---- schema ---- */
 static bool is_integer(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
 
-static int parse(const struct frame *f, const struct ArrowSchema *s, struct cdv_layout *layout) {
-  const char *why;
-  if (!s->format) return bad(f, -1, INVALID, "the format is NULL");
-  if (cdv_layout_parse(s->format, layout, &why)) return bad(f, -1, INVALID, "format \"%.100s\": %s", s->format, why);
-  return 0;
-}
-
 /* The node itself: counts and pointers against its layout. */
-static int schema_node(const struct frame *f, const struct ArrowSchema *s, struct cdv_layout *l) {
-  if (!s->release) return bad(f, -1, CDV_RELEASED, "the schema has been released");
-  int r = parse(f, s, l);
+static int schema_node(const struct cdv_frame *f, const struct ArrowSchema *s, struct cdv_layout *l) {
+  if (!s->release) return cdv_bad(f, -1, CDV_RELEASED, "the schema has been released");
+  int r = cdv_check_format(f, s, l);
   if (r) return r;
-  if (f->depth > CDV_MAX_DEPTH) return bad(f, -1, INVALID, "nested deeper than %d levels", CDV_MAX_DEPTH);
+  if (f->depth > CDV_MAX_DEPTH) return cdv_bad(f, -1, INVALID, "nested deeper than %d levels", CDV_MAX_DEPTH);
   int64_t want = l->n_children;
   if (l->type == CDV_DENSE_UNION || l->type == CDV_SPARSE_UNION) want = l->n_type_ids;
   if (s->n_children < 0 || (want >= 0 && s->n_children != want))
-    return bad(f, -1, INVALID, "%s has %lld children, expected %lld", type_word(s->format), (long long)s->n_children,
-               (long long)(want < 0 ? 0 : want));
+    return cdv_bad(f, -1, INVALID, "%s has %lld children, expected %lld", type_word(s->format),
+                   (long long)s->n_children, (long long)(want < 0 ? 0 : want));
   if (s->n_children && !s->children)
-    return bad(f, -1, INVALID, "%lld children, but the pointer to them is NULL", (long long)s->n_children);
+    return cdv_bad(f, -1, INVALID, "%lld children, but the pointer to them is NULL", (long long)s->n_children);
   for (int64_t i = 0; i < s->n_children; i++)
-    if (!s->children[i]) return bad(f, -1, INVALID, "schema child %lld is NULL", (long long)i);
+    if (!s->children[i]) return cdv_bad(f, -1, INVALID, "schema child %lld is NULL", (long long)i);
   if (l->type == CDV_MAP) {
     const struct ArrowSchema *e = s->children[0];
     if (!e->format || strcmp(e->format, "+s") || e->n_children != 2)
-      return bad(f, -1, INVALID, "the child of a map is a struct of two fields");
+      return cdv_bad(f, -1, INVALID, "the child of a map is a struct of two fields");
   }
   if (l->type == CDV_RUN_END) {
     const char *ends = s->children[0]->format;
     if (!ends || !ends[0] || ends[1] || !strchr("sil", ends[0]) || s->children[0]->dictionary)
-      return bad(f, -1, INVALID, "run ends are int16, int32 or int64, not \"%.20s\"", ends ? ends : "NULL");
+      return cdv_bad(f, -1, INVALID, "run ends are int16, int32 or int64, not \"%.20s\"", ends ? ends : "NULL");
   }
   if (s->dictionary && !is_integer(s->format))
-    return bad(f, -1, INVALID, "dictionary indices are integers, not %s", type_word(s->format));
+    return cdv_bad(f, -1, INVALID, "dictionary indices are integers, not %s", type_word(s->format));
   if (s->metadata) {
     int32_t n;
     memcpy(&n, s->metadata, 4);
-    if (n < 0) return bad(f, -1, INVALID, "metadata with %d entries", (int)n);
+    if (n < 0) return cdv_bad(f, -1, INVALID, "metadata with %d entries", (int)n);
     int64_t at = 4;
     for (int64_t i = 0; i < 2 * (int64_t)n; i++) {
       int32_t length;
       memcpy(&length, s->metadata + at, 4);
-      if (length < 0) return bad(f, -1, INVALID, "metadata entry of %d bytes", (int)length);
+      if (length < 0) return cdv_bad(f, -1, INVALID, "metadata entry of %d bytes", (int)length);
       at += 4 + (int64_t)length;
     }
   }
   return 0;
 }
 
-static int schema_tree(const struct frame *f, const struct ArrowSchema *s) {
+static int schema_tree(const struct cdv_frame *f, const struct ArrowSchema *s) {
   struct cdv_layout l;
   int r = schema_node(f, s, &l);
-  struct frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};
+  struct cdv_frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};
   for (int64_t i = 0; !r && i < s->n_children; i++) {
     below.index = i;
     r = schema_tree(&below, s->children[i]);
@@ -158,234 +111,46 @@ static int schema_tree(const struct frame *f, const struct ArrowSchema *s) {
 }
 
 int cdv_schema_check(const struct ArrowSchema *schema) {
-  struct frame top = {NULL, 0, false, 1};
+  struct cdv_frame top = {NULL, 0, false, 1};
   return schema_tree(&top, schema);
-}
-
-/* ---- contents (level 2); memory is readable ---- */
-static bool valid_at(const struct ArrowArray *a, int64_t i) {
-  return !a->buffers[0] || cdv_bit(a->buffers[0], a->offset + i);
-}
-
-/* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
-static bool utf8_ok(const uint8_t *p, int64_t n) {
-  int64_t i = 0;
-  while (i < n) {
-    uint64_t word;
-    if (i + 8 <= n && (memcpy(&word, p + i, 8), !(word & 0x8080808080808080u))) {
-      i += 8;
-      continue;
-    }
-    uint8_t c = p[i];
-    if (c < 0x80) {
-      i++;
-      continue;
-    }
-    int more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
-    if (!more || i + more >= n) return false;
-    uint8_t d = p[i + 1];
-    if (d < (c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80) || d > (c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF))
-      return false;
-    for (int k = 2; k <= more; k++)
-      if ((p[i + k] & 0xC0) != 0x80) return false;
-    i += more + 1;
-  }
-  return true;
-}
-
-static int full_offsets(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a, int64_t limit) {
-  if (!a->buffers[1]) return 0;
-  int64_t last = cdv_value(a->buffers[1], l->width, a->offset);
-  if (last < 0) return bad(f, 1, INVALID, "offset %lld is negative: %lld", (long long)a->offset, (long long)last);
-  for (int64_t i = 1; i <= a->length; i++) {
-    int64_t next = cdv_value(a->buffers[1], l->width, a->offset + i);
-    if (next < last)
-      return bad(f, 1, INVALID, "offsets decrease at %lld: %lld after %lld", (long long)(a->offset + i),
-                 (long long)next, (long long)last);
-    last = next;
-  }
-  if (limit >= 0 && last > limit)
-    return bad(f, 1, INVALID, "the last offset is %lld, the child has %lld values", (long long)last, (long long)limit);
-  return 0;
-}
-
-static int full_views(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a, bool text) {
-  int64_t n_data = a->n_buffers - 3;
-  const int64_t *sizes = a->buffers[a->n_buffers - 1];
-  for (int64_t i = 0; i < a->length; i++) {
-    if (!valid_at(a, i)) continue;
-    const char *view = (const char *)a->buffers[1] + (a->offset + i) * 16;
-    int32_t v[4];
-    memcpy(v, view, 16);
-    if (v[0] < 0) return bad(f, 1, INVALID, "view %lld has the negative size %d", (long long)i, (int)v[0]);
-    const char *bytes = view + 4;
-    if (v[0] > 12) {
-      if (v[2] < 0 || v[2] >= n_data)
-        return bad(f, 1, INVALID, "view %lld points to data buffer %d of %lld", (long long)i, (int)v[2],
-                   (long long)n_data);
-      if (v[3] < 0 || v[3] > sizes[v[2]] - v[0])
-        return bad(f, 1, INVALID, "view %lld ends outside data buffer %d of %lld bytes", (long long)i, (int)v[2],
-                   (long long)sizes[v[2]]);
-      bytes = (const char *)a->buffers[2 + v[2]] + v[3];
-      if (memcmp(bytes, view + 4, 4))
-        return bad(f, 1, INVALID, "view %lld has another prefix than its data", (long long)i);
-    } else {
-      for (int k = v[0]; k < 12; k++)
-        if (view[4 + k]) return bad(f, 1, INVALID, "view %lld is not padded with zeros", (long long)i);
-    }
-    if (text && l->utf8 && !utf8_ok((const uint8_t *)bytes, v[0]))
-      return bad(f, 1, INVALID, "value %lld is not UTF-8", (long long)i);
-  }
-  return 0;
-}
-
-static int full_text(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
-  const char *bytes = a->buffers[2];
-  for (int64_t i = 0; i < a->length; i++) {
-    if (!valid_at(a, i)) continue;
-    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i);
-    int64_t to = cdv_value(a->buffers[1], l->width, a->offset + i + 1);
-    if (to > from && !utf8_ok((const uint8_t *)bytes + from, to - from))
-      return bad(f, 2, INVALID, "value %lld is not UTF-8", (long long)i);
-  }
-  return 0;
-}
-
-static int full_list_view(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
-  int64_t limit = a->children[0]->length;
-  for (int64_t i = 0; i < a->length; i++) {
-    int64_t from = cdv_value(a->buffers[1], l->width, a->offset + i),
-            n = cdv_value(a->buffers[2], l->width, a->offset + i);
-    if (from < 0 || n < 0 || from > limit || n > limit - from)
-      return bad(f, 1, INVALID, "value %lld is [%lld, +%lld), the child has %lld values", (long long)i, (long long)from,
-                 (long long)n, (long long)limit);
-  }
-  return 0;
-}
-
-static int full_union(const struct frame *f, const struct cdv_layout *l, const struct ArrowArray *a) {
-  signed char child_of[128];
-  memset(child_of, -1, sizeof child_of);
-  for (int i = 0; i < l->n_type_ids; i++) child_of[l->type_ids[i]] = (signed char)i;
-  const int8_t *ids = a->buffers[0];
-  int64_t last[128] = {0};
-  for (int64_t i = 0; i < a->length; i++) {
-    int id = ids[a->offset + i];
-    if (id < 0 || child_of[id] < 0)
-      return bad(f, 0, INVALID, "value %lld has type id %d, which the union lacks", (long long)i, id);
-    if (l->type == CDV_DENSE_UNION) {
-      int64_t at = cdv_value(a->buffers[1], 4, a->offset + i);
-      int k = child_of[id];
-      if (at < 0 || at >= a->children[k]->length)
-        return bad(f, 1, INVALID, "value %lld is number %lld of a child of %lld", (long long)i, (long long)at,
-                   (long long)a->children[k]->length);
-      if (at < last[k]) return bad(f, 1, INVALID, "the offsets into child %d decrease at %lld", k, (long long)i);
-      last[k] = at;
-    }
-  }
-  return 0;
-}
-
-static int full_run_ends(const struct frame *f, const struct ArrowSchema *s, const struct ArrowArray *a) {
-  const struct ArrowArray *ends = a->children[0];
-  int width = cdv_run_width(s);
-  int64_t last = 0;
-  if (ends->buffers[0] && cdv_bits_count(ends->buffers[0], ends->offset, ends->length) != ends->length)
-    return bad(f, -1, INVALID, "run ends have nulls");
-  for (int64_t i = 0; i < ends->length; i++) {
-    int64_t end = cdv_value(ends->buffers[1], width, ends->offset + i);
-    if (end <= last)
-      return bad(f, -1, INVALID, "run end %lld is %lld after %lld", (long long)i, (long long)end, (long long)last);
-    last = end;
-  }
-  if (last < a->offset + a->length)
-    return bad(f, -1, INVALID, "the last run ends at %lld, %lld values are needed", (long long)last,
-               (long long)(a->offset + a->length));
-  return 0;
-}
-
-/* text: UTF-8 as well, which is no matter of bounds. */
-static int full(const struct frame *f, const struct cdv_layout *l, const struct ArrowSchema *s,
-                const struct ArrowArray *a, bool text) {
-  int r = 0;
-  if (l->n_buffers && cdv_layout_roles(l)[0] == CDV_VALIDITY && a->buffers[0] && a->null_count >= 0) {
-    int64_t nulls = a->length - cdv_bits_count(a->buffers[0], a->offset, a->length);
-    if (nulls != a->null_count)
-      return bad(f, 0, INVALID, "null_count is %lld, the bitmap has %lld nulls", (long long)a->null_count,
-                 (long long)nulls);
-  }
-  if (a->length == 0 && l->type != CDV_RUN_END) return 0;
-  switch (l->type) {
-    case CDV_BINARY:
-    case CDV_LARGE_BINARY:
-      r = full_offsets(f, l, a, -1);
-      if (!r && text && l->utf8) r = full_text(f, l, a);
-      break;
-    case CDV_BINARY_VIEW: r = full_views(f, l, a, text); break;
-    case CDV_LIST:
-    case CDV_LARGE_LIST:
-    case CDV_MAP: r = full_offsets(f, l, a, a->children[0]->length); break;
-    case CDV_LIST_VIEW:
-    case CDV_LARGE_LIST_VIEW: r = full_list_view(f, l, a); break;
-    case CDV_DENSE_UNION:
-    case CDV_SPARSE_UNION: r = full_union(f, l, a); break;
-    case CDV_RUN_END: r = full_run_ends(f, s, a); break;
-    default: break;
-  }
-  if (!r && a->dictionary)
-    for (int64_t i = 0; i < a->length; i++) {
-      if (!valid_at(a, i)) continue;
-      int64_t k = cdv_index(a->buffers[1], l->code, a->offset + i);
-      if (k < 0 || k >= a->dictionary->length)
-        return bad(f, 1, INVALID, "index %lld is %lld, the dictionary has %lld values", (long long)i, (long long)k,
-                   (long long)a->dictionary->length);
-    }
-  if (!r && l->type == CDV_MAP) {
-    const struct ArrowArray *keys = a->children[0]->children[0];
-    struct cdv_layout k; /* the first buffer of a union is no bitmap */
-    if ((r = parse(f, s->children[0]->children[0], &k))) return r;
-    if (k.n_buffers && cdv_layout_roles(&k)[0] == CDV_VALIDITY && keys->buffers[0] &&
-        cdv_bits_count(keys->buffers[0], keys->offset, keys->length) != keys->length)
-      return bad(f, -1, INVALID, "a map has a null key");
-  }
-  return r;
 }
 
 /* ---- arrays ---- */
 
 /* Is a device's buffer alive and large enough, as far as its backend can tell? */
-static int device_buffer(const struct frame *f, const struct context *c, int64_t i, const void *data, int64_t need) {
+static int device_buffer(const struct cdv_frame *f, const struct context *c, int64_t i, const void *data,
+                         int64_t need) {
   const cdevice_backend *b = &c->slot->table;
   cdevice_error err = {.struct_size = sizeof err};
   int32_t type = 0;
   int64_t device = c->device, nbytes = -1;
   int r = b->locate(b->self, data, &type, &device, &nbytes, &err);
   if (r == ENOTSUP) return 0;
-  if (r) return bad(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
+  if (r) return cdv_bad(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
   if (type == b->device_type && device != c->device && !(b->capabilities & CDEVICE_CAP_HOST_ACCESSIBLE))
-    return bad(f, i, INVALID, "buffer %lld lies on %s:%lld, the array says %s:%lld", (long long)i, b->name,
-               (long long)device, b->name, (long long)c->device);
+    return cdv_bad(f, i, INVALID, "buffer %lld lies on %s:%lld, the array says %s:%lld", (long long)i, b->name,
+                   (long long)device, b->name, (long long)c->device);
   if (nbytes >= 0 && nbytes < need)
-    return bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes,
-               b->name, (long long)need);
+    return cdv_bad(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i, (long long)nbytes,
+                   b->name, (long long)need);
   return 0;
 }
 
 /* Holds what is known of a buffer's size against what is needed; sizes are known of the root alone. */
-static int known_size(const struct frame *f, const struct context *c, int64_t i, int64_t need) {
+static int known_size(const struct cdv_frame *f, const struct context *c, int64_t i, int64_t need) {
   if (f->up || !c->sizes || c->sizes[i] < 0 || c->sizes[i] >= need) return 0;
-  return bad(f, i, INVALID, "buffer %lld has %lld bytes, %lld are needed", (long long)i, (long long)c->sizes[i],
-             (long long)need);
+  return cdv_bad(f, i, INVALID, "buffer %lld has %lld bytes, %lld are needed", (long long)i, (long long)c->sizes[i],
+                 (long long)need);
 }
 
-static int fixed_buffers(const struct frame *f, const struct context *c, const struct cdv_layout *l,
+static int fixed_buffers(const struct cdv_frame *f, const struct context *c, const struct cdv_layout *l,
                          const struct ArrowSchema *s, const struct ArrowArray *a) {
   const unsigned char *roles = cdv_layout_roles(l);
   int64_t end = a->offset + a->length;
   for (int i = 0; i < l->n_buffers; i++) {
     int role = roles[i];
     int64_t need = cdv_buffer_bytes(l, role, end);
-    if (need < 0) return bad(f, i, INVALID, "%lld values need more bytes than 64 bits can count", (long long)end);
+    if (need < 0) return cdv_bad(f, i, INVALID, "%lld values need more bytes than 64 bits can count", (long long)end);
     if (a->buffers[i] && c->slot && a->length > 0) {
       int r = device_buffer(f, c, i, a->buffers[i], need);
       if (r) return r;
@@ -397,69 +162,71 @@ static int fixed_buffers(const struct frame *f, const struct context *c, const s
     if (a->buffers[i] || role == CDV_BYTES) continue;
     if (role == CDV_VALIDITY) {
       if (a->null_count > 0)
-        return bad(f, i, INVALID, "buffer %d is NULL, but null_count is %lld", i, (long long)a->null_count);
+        return cdv_bad(f, i, INVALID, "buffer %d is NULL, but null_count is %lld", i, (long long)a->null_count);
     } else if (need > 0 && a->length > 0) {
-      return bad(f, i, INVALID, "buffer %d is NULL, %s %s of length %lld need %lld bytes", i, type_word(s->format),
-                 s->dictionary ? "indices" : cdv_role_name(role), (long long)a->length, (long long)need);
+      return cdv_bad(f, i, INVALID, "buffer %d is NULL, %s %s of length %lld need %lld bytes", i, type_word(s->format),
+                     s->dictionary ? "indices" : cdv_role_name(role), (long long)a->length, (long long)need);
     }
   }
   if (c->readable && l->n_buffers == 3 && roles[2] == CDV_BYTES && a->length > 0) {
     int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from)
-      return bad(f, 1, INVALID, "the offsets run from %lld to %lld", (long long)from, (long long)to);
+      return cdv_bad(f, 1, INVALID, "the offsets run from %lld to %lld", (long long)from, (long long)to);
     if (to > from && !a->buffers[2])
-      return bad(f, 2, INVALID, "buffer 2 is NULL, %s of %lld bytes", type_word(s->format), (long long)to);
+      return cdv_bad(f, 2, INVALID, "buffer 2 is NULL, %s of %lld bytes", type_word(s->format), (long long)to);
     return to > from ? known_size(f, c, 2, to) : 0;
   }
   return 0;
 }
 
-static int view_buffers(const struct frame *f, const struct context *c, const struct cdv_layout *l,
+static int view_buffers(const struct cdv_frame *f, const struct context *c, const struct cdv_layout *l,
                         const struct ArrowArray *a) {
   int64_t n_data = a->n_buffers - l->n_buffers - 1;
   const int64_t *sizes = a->buffers[a->n_buffers - 1];
   int r = n_data ? known_size(f, c, a->n_buffers - 1, 8 * n_data) : 0;
   if (r) return r;
   if (n_data && !sizes)
-    return bad(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
+    return cdv_bad(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
   for (int64_t i = 0; i < n_data; i++) {
     if (sizes[i] < 0)
-      return bad(f, l->n_buffers + i, INVALID, "data buffer %lld has the size %lld", (long long)i, (long long)sizes[i]);
+      return cdv_bad(f, l->n_buffers + i, INVALID, "data buffer %lld has the size %lld", (long long)i,
+                     (long long)sizes[i]);
     if (sizes[i] && !a->buffers[l->n_buffers + i])
-      return bad(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i,
-                 (long long)sizes[i]);
+      return cdv_bad(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i,
+                     (long long)sizes[i]);
     if ((r = known_size(f, c, l->n_buffers + i, sizes[i]))) return r;
   }
   return 0;
 }
 
 /* Lengths that follow from this node; children's own counts were checked before. */
-static int child_lengths(const struct frame *f, const struct context *c, const struct cdv_layout *l,
+static int child_lengths(const struct cdv_frame *f, const struct context *c, const struct cdv_layout *l,
                          const struct ArrowArray *a) {
   int64_t end = a->offset + a->length;
   for (int64_t i = 0; i < a->n_children; i++) {
     int64_t have = a->children[i]->length, want = -1;
     if (l->type == CDV_STRUCT || l->type == CDV_SPARSE_UNION) want = end;
     if (l->type == CDV_FIXED_LIST && __builtin_mul_overflow(end, l->list_size, &want))
-      return bad(f, -1, INVALID, "%lld lists of %lld values are more than 64 bits can count", (long long)end,
-                 (long long)l->list_size);
+      return cdv_bad(f, -1, INVALID, "%lld lists of %lld values are more than 64 bits can count", (long long)end,
+                     (long long)l->list_size);
     if (want > have)
-      return bad(f, -1, INVALID, "child %lld has %lld values, %lld are needed", (long long)i, (long long)have,
-                 (long long)want);
+      return cdv_bad(f, -1, INVALID, "child %lld has %lld values, %lld are needed", (long long)i, (long long)have,
+                     (long long)want);
   }
   if (l->type == CDV_RUN_END) {
     const struct ArrowArray *ends = a->children[0], *values = a->children[1];
     if (ends->length > values->length)
-      return bad(f, -1, INVALID, "%lld run ends for %lld values", (long long)ends->length, (long long)values->length);
-    if (ends->null_count > 0) return bad(f, -1, INVALID, "run ends have nulls");
-    if (a->length && !ends->length) return bad(f, -1, INVALID, "%lld values without a run", (long long)a->length);
+      return cdv_bad(f, -1, INVALID, "%lld run ends for %lld values", (long long)ends->length,
+                     (long long)values->length);
+    if (ends->null_count > 0) return cdv_bad(f, -1, INVALID, "run ends have nulls");
+    if (a->length && !ends->length) return cdv_bad(f, -1, INVALID, "%lld values without a run", (long long)a->length);
   }
   bool lists = l->type == CDV_LIST || l->type == CDV_LARGE_LIST || l->type == CDV_MAP;
   if (c->readable && lists && a->length) {
     int64_t from = cdv_value(a->buffers[1], l->width, a->offset), to = cdv_value(a->buffers[1], l->width, end);
     if (from < 0 || to < from || to > a->children[0]->length)
-      return bad(f, 1, INVALID, "the offsets run from %lld to %lld, the child has %lld values", (long long)from,
-                 (long long)to, (long long)a->children[0]->length);
+      return cdv_bad(f, 1, INVALID, "the offsets run from %lld to %lld, the child has %lld values", (long long)from,
+                     (long long)to, (long long)a->children[0]->length);
   }
   return 0;
 }
@@ -473,40 +240,40 @@ static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a
          a->offset <= INT64_MAX / 32 && a->null_count >= -1 && a->null_count <= a->length;
 }
 
-static int array_tree(const struct frame *f, const struct context *c, const struct ArrowSchema *s,
+static int array_tree(const struct cdv_frame *f, const struct context *c, const struct ArrowSchema *s,
                       const struct ArrowArray *a) {
   struct cdv_layout l;
   int r = schema_node(f, s, &l);
   if (r) return r;
-  if (!a->release) return bad(f, -1, CDV_RELEASED, "the array has been released");
-  if (a->length < 0) return bad(f, -1, INVALID, "the length is negative: %lld", (long long)a->length);
-  if (a->offset < 0) return bad(f, -1, INVALID, "the offset is negative: %lld", (long long)a->offset);
+  if (!a->release) return cdv_bad(f, -1, CDV_RELEASED, "the array has been released");
+  if (a->length < 0) return cdv_bad(f, -1, INVALID, "the length is negative: %lld", (long long)a->length);
+  if (a->offset < 0) return cdv_bad(f, -1, INVALID, "the offset is negative: %lld", (long long)a->offset);
   if (a->length > INT64_MAX - a->offset)
-    return bad(f, -1, INVALID, "offset %lld and length %lld overflow", (long long)a->offset, (long long)a->length);
+    return cdv_bad(f, -1, INVALID, "offset %lld and length %lld overflow", (long long)a->offset, (long long)a->length);
   if (a->null_count < -1 || a->null_count > a->length)
-    return bad(f, -1, INVALID, "null_count is %lld of %lld values", (long long)a->null_count, (long long)a->length);
+    return cdv_bad(f, -1, INVALID, "null_count is %lld of %lld values", (long long)a->null_count, (long long)a->length);
   bool views = l.type == CDV_BINARY_VIEW;
   if (l.type == CDV_NULL && a->n_buffers == 1) /* polars */
     *c->extra = true;
   else if (views ? a->n_buffers < 3 || a->n_buffers > INT32_MAX : a->n_buffers != l.n_buffers)
-    return bad(f, -1, INVALID, "%s has %lld buffers, expected %d%s", type_word(s->format), (long long)a->n_buffers,
-               l.n_buffers + (views ? 1 : 0), views ? " or more" : "");
-  if (a->n_buffers && !a->buffers) return bad(f, -1, INVALID, "the list of buffers is NULL");
+    return cdv_bad(f, -1, INVALID, "%s has %lld buffers, expected %d%s", type_word(s->format), (long long)a->n_buffers,
+                   l.n_buffers + (views ? 1 : 0), views ? " or more" : "");
+  if (a->n_buffers && !a->buffers) return cdv_bad(f, -1, INVALID, "the list of buffers is NULL");
   if (a->n_children != s->n_children)
-    return bad(f, -1, INVALID, "%lld children, the schema has %lld", (long long)a->n_children,
-               (long long)s->n_children);
-  if (a->n_children && !a->children) return bad(f, -1, INVALID, "the list of children is NULL");
+    return cdv_bad(f, -1, INVALID, "%lld children, the schema has %lld", (long long)a->n_children,
+                   (long long)s->n_children);
+  if (a->n_children && !a->children) return cdv_bad(f, -1, INVALID, "the list of children is NULL");
   if (!a->dictionary != !s->dictionary)
-    return bad(f, -1, INVALID, a->dictionary ? "an unexpected dictionary" : "the dictionary is missing");
+    return cdv_bad(f, -1, INVALID, a->dictionary ? "an unexpected dictionary" : "the dictionary is missing");
   if ((l.type == CDV_DENSE_UNION || l.type == CDV_SPARSE_UNION || l.type == CDV_RUN_END) && a->null_count > 0)
-    return bad(f, -1, INVALID, "%s cannot have nulls of its own, null_count is %lld", type_word(s->format),
-               (long long)a->null_count);
+    return cdv_bad(f, -1, INVALID, "%s cannot have nulls of its own, null_count is %lld", type_word(s->format),
+                   (long long)a->null_count);
   r = fixed_buffers(f, c, &l, s, a);
   if (!r && views) r = view_buffers(f, c, &l, a);
-  struct frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};
+  struct cdv_frame below = {f, 0, !f->up && l.type == CDV_STRUCT, f->depth + 1};
   for (int64_t i = 0; !r && i < a->n_children; i++) {
     below.index = i;
-    if (!a->children[i]) return bad(&below, -1, INVALID, "the child is NULL");
+    if (!a->children[i]) return cdv_bad(&below, -1, INVALID, "the child is NULL");
     const struct ArrowSchema *t = s->children[i];
     if (c->level == 1 && t->format && below.depth <= CDV_MAX_DEPTH && plainly_good(t, a->children[i])) continue;
     r = array_tree(&below, c, s->children[i], a->children[i]);
@@ -518,7 +285,7 @@ static int array_tree(const struct frame *f, const struct context *c, const stru
   if (!r && a->n_children) r = child_lengths(f, c, &l, a);
   /* What a program builds from parts is read by it as well: the contents of the new node stay in their bounds. */
   bool built = c->sizes && !f->up;
-  if (!r && c->readable && (c->level >= 2 || built)) r = full(f, &l, s, a, c->level >= 2);
+  if (!r && c->readable && (c->level >= 2 || built)) r = cdv_check_contents(f, &l, s, a, c->level >= 2);
   return r;
 }
 
@@ -528,13 +295,13 @@ int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d
 
 int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceArray *d, const int64_t *sizes, int level,
                     bool *extra) {
-  struct frame top = {NULL, 0, false, 1};
+  struct cdv_frame top = {NULL, 0, false, 1};
   *extra = false;
-  if (!d->array.release) return bad(&top, -1, CDV_RELEASED, "the array has been released");
+  if (!d->array.release) return cdv_bad(&top, -1, CDV_RELEASED, "the array has been released");
   if (level <= 0) return 0;
-  if (d->device_type <= 0) return bad(&top, -1, INVALID, "device type %d", (int)d->device_type);
+  if (d->device_type <= 0) return cdv_bad(&top, -1, INVALID, "device type %d", (int)d->device_type);
   if (d->device_type == ARROW_DEVICE_CPU && d->sync_event)
-    return bad(&top, -1, INVALID, "a CPU array with a sync_event, which only devices have");
+    return cdv_bad(&top, -1, INVALID, "a CPU array with a sync_event, which only devices have");
   /* with an event pending nothing may be read yet */
   struct context c = {level, !d->sync_event && cdv_host_accessible(d->device_type), NULL, d->device_id, extra, sizes};
   if (level >= 2 && !cdv_host_accessible(d->device_type)) {
@@ -545,7 +312,7 @@ int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceAr
 }
 
 int cdv_check_view(struct cdv_array *a, int level) {
-  struct frame top = {NULL, 0, false, 1};
+  struct cdv_frame top = {NULL, 0, false, 1};
   struct ArrowArray node = *a->node;
   node.offset = a->offset;
   node.length = a->length;

@@ -440,17 +440,7 @@ static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array *
     return cdv_fail(CDV_STREAM, code, "extract_data failed (errno %d: %s)", code, strerror(code));
   }
   if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success and gave no array");
-  if (d.device_type != c->device_type && d.device_type == ARROW_DEVICE_CPU && cdv_has_no_buffers(&d.array)) {
-    d.device_type = c->device_type;
-    d.device_id = 0;
-  }
-  int r = 0;
-  if (d.device_type != c->device_type)
-    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
-                 cdv_device_type_name(d.device_type), cdv_device_type_name(c->device_type));
-  if (!r) r = cdv_array_import(&d, c->schema, c->level, out);
-  if (r) d.array.release(&d.array);
-  return r;
+  return cdv_stream_accept(&d, c->schema, c->level, c->device_type, 0, out);
 }
 
 /* This thread's last error ends the stream: it is told now, and afterwards the end. */

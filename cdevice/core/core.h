@@ -92,7 +92,7 @@ struct cdv_shared; /* counted */
 struct cdv_array;  /* counted, immutable: one node of an array, with the slice taken of it */
 struct cdv_stream; /* of one owner, used by one thread at a time */
 
-/* ---- produce.c: feeds an ArrowAsyncDeviceStreamHandler from a stream ---- */
+/* ---- produce.c, production.c: feeds an ArrowAsyncDeviceStreamHandler from a stream ---- */
 struct cdv_production; /* counted */
 #define CDV_RUNNING 0
 #define CDV_FINISHED 1  /* the whole source was sent */
@@ -168,7 +168,7 @@ int cdv_defer_wait(void);
 void cdv_defer_stop(void);
 int64_t cdv_defer_count(void);
 
-/* ---- registry.c ---- */
+/* ---- slots.c, registry.c ---- */
 int cdv_register(const cdevice_backend *backend, int replace);
 int cdv_unregister(int32_t device_type);
 int64_t cdv_backend_count(void);
@@ -183,7 +183,7 @@ int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
-/* ---- copy.c, reclaim.c ---- */
+/* ---- transfer.c, move.c, reclaim.c, allocator.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
 int cdv_copy_threads(int n);           /* that share a large copy; sets it when > 0, gives the old number */
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
@@ -210,6 +210,13 @@ int64_t cdv_consumer_drain(struct cdv_consumer *c);
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+
+/* ---- shared.c ---- */
+/* An owner that several keep.  owns: on success *out has it, counted once.  ENOMEM sets no error. */
+int cdv_share(struct cdv_owner owner, struct cdv_shared **out);
+void *cdv_shared_owner(struct cdv_shared *shared);            /* owner.owner */
+struct cdv_shared *cdv_shared_ref(struct cdv_shared *shared); /* NULL is legal, here and in the next one */
+void cdv_shared_unref(struct cdv_shared *shared);
 
 /* ---- error.c ---- */
 struct cdv_error *cdv_error_last(void);
@@ -242,13 +249,14 @@ int cdv_layout_parse(const char *format, struct cdv_layout *out, const char **wh
 int cdv_letter_width(unsigned char letter);
 /* One entry per buffer of a type; role of buffer i. */
 const unsigned char *cdv_layout_roles(const struct cdv_layout *layout);
+/* Is its first buffer a bitmap of nulls?  That of a union is none. */
+bool cdv_has_validity(const struct cdv_layout *layout);
 const char *cdv_role_name(int role);
 /* Bytes that buffer `role` of `layout` needs for elements [0, end); -1: overflow.  CDV_BYTES: cannot be known, 0. */
 int64_t cdv_buffer_bytes(const struct cdv_layout *layout, int role, int64_t end);
 /* Byte range [*from, *to) of a buffer that elements [offset, offset + length) lie in; bits start at a byte. */
 void cdv_buffer_range(const struct cdv_layout *layout, int role, int64_t offset, int64_t length, int64_t *from,
                       int64_t *to);
-bool cdv_host_accessible(int32_t device_type);
 
 /* ---- block.c: memory for exports, from a small cache ---- */
 void *cdv_block_alloc(size_t size);
@@ -269,7 +277,7 @@ int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length);
 static inline int cdv_bit(const uint8_t *bits, int64_t i) { return (bits[i >> 3] >> (i & 7)) & 1; }
 void cdv_bits_copy(uint8_t *to, int64_t to_offset, const uint8_t *from, int64_t from_offset, int64_t length);
 
-/* ---- registry.c ---- */
+/* ---- slots.c ---- */
 struct cdv_supply;
 struct cdv_slot {
   cdevice_backend table;               /* full-size copy, holes filled with stubs */
@@ -292,6 +300,11 @@ static inline struct cdv_slot *cdv_slot_for(int32_t device_type) {
 static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
   if (slot) atomic_fetch_add(&slot->live, n); /* against cdv_unregister, which hides the slot and then looks */
 }
+/* The place of a type's slot, made when missing; NULL: no memory for it.  Under the registry's lock. */
+_Atomic(struct cdv_slot *) *cdv_slot_place(int32_t device_type);
+const char *cdv_device_type_name(int32_t device_type);
+
+/* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
 /* A backend, found if need be, not started; or an error in the slot (BackendUnavailable). */
@@ -304,6 +317,7 @@ int cdv_slot_start(struct cdv_slot *slot);
 int cdv_slot_hold(int32_t device_type, struct cdv_slot **out);
 /* May one work with memory, streams and events of the other?  A table that was replaced is alone. */
 bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b);
+bool cdv_host_accessible(int32_t device_type);
 /* To the log of the host: level as in Python's logging. */
 void cdv_log(int level, const char *text);
 /* May a function of this slot's table be called in this process?  Not in a forked child, for what the parent made: its
@@ -311,7 +325,10 @@ void cdv_log(int level, const char *text);
 bool cdv_slot_callable(const struct cdv_slot *slot);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
-const char *cdv_device_type_name(int32_t device_type);
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
+/* Is the struct of a backend, which may be older, long enough to have this member, and is it set? */
+#define CDV_HAS(m, member) \
+  ((m) && (m)->struct_size >= offsetof(cdevice_memory, member) + sizeof(m)->member && (m)->member)
 
 /* ---- defer.c ---- */
 void cdv_defer_push(struct cdv_deferred *node);
@@ -370,13 +387,32 @@ struct cdv_array {
   struct cdv_loan *loan;    /* blocks[0] came from an allocator that was set; or NULL */
   struct cdv_shared *queue; /* keeps the stream that the blocks were allocated for, which release asks; or NULL */
 };
-/* An owner that several arrays keep.  owns: on success *out has it, counted once. */
-int cdv_share(struct cdv_owner owner, struct cdv_shared **out);
-void *cdv_shared_owner(struct cdv_shared *shared);            /* owner.owner */
-struct cdv_shared *cdv_shared_ref(struct cdv_shared *shared); /* NULL is legal, here and in the next one */
-void cdv_shared_unref(struct cdv_shared *shared);
 /* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */
 void cdv_array_keep(struct cdv_array *array, struct cdv_shared *queue);
+
+/* ---- origin.c ---- */
+/* The backend that made it, or that serves its type where it came without one; started.  It reads, waits and frees,
+ * whichever backend serves the type by now.  Borrowed: the array keeps it. */
+int cdv_array_slot(struct cdv_array *array, struct cdv_slot **out);
+bool cdv_array_host_accessible(const struct cdv_array *array);
+
+/* ---- measure.c ---- */
+/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
+int64_t cdv_array_null_count(struct cdv_array *array);
+/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
+int64_t cdv_array_nbytes(struct cdv_array *array);
+/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
+int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
+/* Can the CPU read it now?  0 yes; else an error that says what to do. */
+int cdv_array_readable(struct cdv_array *array, const char *doing);
+/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
+ * NULL: data to come. */
+void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
+/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
+ * itself CPU may: libarrow's do in every stream. */
+bool cdv_may_be_elsewhere(int32_t device_type, const struct ArrowArray *node);
+
+/* ---- array.c: what is done with one ---- */
 /* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
  * level: 0 none, 1 structure, 2 full. */
 int cdv_array_import(struct ArrowDeviceArray *array, struct cdv_schema *schema, int level, struct cdv_array **out);
@@ -404,29 +440,9 @@ void cdv_array_unref(struct cdv_array *array);
  * them. */
 int cdv_array_slice(struct cdv_array *array, int64_t offset, int64_t length, struct cdv_array **out);
 int cdv_array_child(struct cdv_array *array, int64_t i, bool cut, struct cdv_array **out);
-/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
-int64_t cdv_array_null_count(struct cdv_array *array);
-/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
-int64_t cdv_array_nbytes(struct cdv_array *array);
-/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
-int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
-/* Can the CPU read it now?  0 yes; else an error that says what to do. */
-int cdv_array_readable(struct cdv_array *array, const char *doing);
-/* Shared by the checks. */
-int64_t cdv_array_root_type(const struct cdv_array *array);
-/* The backend that made it, or that serves its type where it came without one; started.  It reads, waits and frees,
- * whichever backend serves the type by now.  Borrowed: the array keeps it. */
-int cdv_array_slot(struct cdv_array *array, struct cdv_slot **out);
-bool cdv_array_host_accessible(const struct cdv_array *array);
-/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
- * NULL: data to come. */
-void cdv_keep_nullable(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
-
 /* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
  * is.  On an error the reference is still the caller's. */
 int cdv_array_hand_over(struct cdv_array *array, struct ArrowDeviceArray *out);
-/* No buffer anywhere: such an array may call itself CPU in any stream. */
-bool cdv_has_no_buffers(const struct ArrowArray *node);
 
 /* ---- stream.c ---- */
 /* A source of arrays.  Kinds put this first in a struct of their own. */
@@ -440,6 +456,8 @@ struct cdv_stream {
   void (*close)(struct cdv_stream *self);
   /* Ends a next that waits on another thread, soon, in an error; later ones too.  Never blocks.  NULL: it cannot. */
   void (*interrupt)(struct cdv_stream *self);
+  /* The stream that this one takes from and alone owns, also through a struct of ours, or NULL.  NULL: there is none. */
+  struct cdv_stream *(*below)(struct cdv_stream *self);
   char *metadata; /* of the array that came last, malloc'ed, or NULL */
   bool quick;     /* next neither blocks nor enters Python */
   bool python;    /* next enters Python */
@@ -454,11 +472,17 @@ void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t de
 /* *out: a new reference, or NULL at the end, again and again.  After an error every call fails.  Refuses an array of
  * another device type or another schema. */
 int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out);
+/* For makers of kinds: imports what a foreign producer sent to a stream of that device.  owns: moves *d in, also on an
+ * error, where it is released. */
+int cdv_stream_accept(struct ArrowDeviceArray *d, struct cdv_schema *schema, int level, int32_t device_type,
+                      int64_t device_id, struct cdv_array **out);
+/* As cdv_array_hand_over, for who was told that the array comes from this stream's device. */
+int cdv_stream_hand_over(const struct cdv_stream *s, struct cdv_array *array, struct ArrowDeviceArray *out);
 /* May wait for a thread of ours that is not inside the source; never for the device. */
 void cdv_stream_close(struct cdv_stream *s);
 /* See cdv_stream.interrupt.  The caller keeps s from being closed meanwhile. */
 void cdv_stream_interrupt(struct cdv_stream *s);
-/* The stream that this one takes from and alone owns, also through a struct of ours; NULL: none.  For walks. */
+/* See cdv_stream.below.  For walks. */
 struct cdv_stream *cdv_stream_below(struct cdv_stream *s);
 /* What waits of ours for somebody else call every CDV_SLICE nanoseconds: 0, or this thread's error, which ends the
  * wait (Ctrl-C). */
@@ -478,6 +502,7 @@ int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_s
  * same types under other names, or NULL.  The plain form waits for each array's event. */
 int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
+/* ---- ahead.c ---- */
 /* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for; queue: see
  * cdv_array_keep, or NULL.  A thread does it,
  * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
@@ -492,7 +517,7 @@ int cdv_dlpack_export_legacy(struct cdv_array *array, DLManagedTensor **out);
 int cdv_dlpack_import(const DLTensor *tensor, void *sync_event, struct cdv_owner owner, int level,
                       struct cdv_array **out);
 
-/* ---- produce.c ---- */
+/* ---- produce.c, production.c ---- */
 /* Gives an opened one its source.  owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or
  * NULL); on an error source stays the caller's. */
 int cdv_production_feed(struct cdv_production *p, struct cdv_stream *source, const char *metadata);
@@ -539,19 +564,6 @@ int cdv_check_view(struct cdv_array *array, int level);
 /* Same type (names aside) and same values; both readable by the CPU. */
 int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal);
 
-/* A recorded event of our own, counted: its array and the reclaimer may both need it. */
-struct cdv_event {
-  atomic_int refs;
-  struct cdv_slot *slot;
-  int64_t device;
-  cdevice_event event;
-};
-/* Not recorded yet: whoever does it fills (*out)->event in place. */
-int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out);
-/* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
-int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
-void cdv_event_unref(struct cdv_event *event);
-
 /* ---- copy.c ---- */
 /* To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its current stream).
  * always: copy even if the data is there.  The result carries an event where the target has events; a CPU result is
@@ -592,10 +604,6 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
 /* Any thread; never blocks.  owns: the reference on what keeps the stream it was allocated for (or NULL), dropped when the
  * memory is the allocator's again. */
 void cdv_loan_end(struct cdv_loan *loan, struct cdv_shared *queue);
-const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
-/* Is the struct of a backend, which may be older, long enough to have this member, and is it set? */
-#define CDV_HAS(m, member) \
-  ((m) && (m)->struct_size >= offsetof(cdevice_memory, member) + sizeof(m)->member && (m)->member)
 
 /* ---- reclaim.c ---- */
 /* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?
@@ -609,9 +617,13 @@ struct cdv_kept { /* the caller's memory, put first in what it belongs to */
 /* Calls run(k) on the reclaimer's thread once the device has passed the event or it has failed; *k must live until
  * then.  Never blocks.  On an error, of memory or of a dead device, run is not called. */
 int cdv_when_passed(struct cdv_event *event, struct cdv_kept *k, void (*run)(struct cdv_kept *));
+
+/* ---- keep.c ---- */
 /* Keeps a source (or NULL) and two staging chunks until an event has passed.  owns: on success the chunks are taken over
  * and without memory afterwards. */
 int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv_stage stages[2]);
+/* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
+int cdv_record_use(struct cdv_array *array, void *stream);
 
 /* ---- leftover.c: memory of a copy that failed, which devices may still write to or read ---- */
 struct cdv_leftover {
@@ -634,10 +646,19 @@ struct cdv_user { /* a stream that was given work; slot NULL: none */
  * backend that can record no event. */
 void cdv_give_back_behind(const struct cdv_leftover *left, const struct cdv_user users[2]);
 
-/* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
-int cdv_record_use(struct cdv_array *array, void *stream);
-
 /* ---- event.c: the only reader of sync_event ---- */
+/* A recorded event of our own, counted: its array and the reclaimer may both need it. */
+struct cdv_event {
+  atomic_int refs;
+  struct cdv_slot *slot;
+  int64_t device;
+  cdevice_event event;
+};
+/* Not recorded yet: whoever does it fills (*out)->event in place. */
+int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out);
+/* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
+int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
+void cdv_event_unref(struct cdv_event *event);
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);
 /* The same for a limited time; *done says how it ended. */

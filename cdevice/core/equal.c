@@ -15,7 +15,7 @@ static bool valid(const struct ArrowSchema *s, const struct ArrowArray *x, int64
   struct cdv_layout l;
   const char *why;
   if (cdv_layout_parse(s->format, &l, &why)) return false;
-  if (!l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return l.type != CDV_NULL;
+  if (!cdv_has_validity(&l)) return l.type != CDV_NULL;
   if (x->buffers[0] && x->null_count != 0 && !cdv_bit(x->buffers[0], x->offset + i)) return false;
   return !s->dictionary || valid(s->dictionary, x->dictionary, cdv_index(x->buffers[1], l.code, x->offset + i));
 }
@@ -24,7 +24,7 @@ static bool may_have_nulls(const struct ArrowSchema *s, const struct ArrowArray 
   const char *why;
   if (cdv_layout_parse(s->format, &l, &why)) return false;
   if (s->dictionary && (l.type == CDV_NULL || may_have_nulls(s->dictionary, x->dictionary))) return true;
-  if (!l.n_buffers || cdv_layout_roles(&l)[0] != CDV_VALIDITY) return l.type == CDV_NULL;
+  if (!cdv_has_validity(&l)) return l.type == CDV_NULL;
   return x->buffers[0] && x->null_count != 0;
 }
 

@@ -9,6 +9,16 @@
  * dictionaries, lines[]), OWNER (struct with node and template), OWNER_UNREF, FILL(to, from) (copies what is constant,
  * from a node or a line), FINISH(owner, template), and a prefix through X(name). */
 
+#if !defined(X) || !defined(NODE) || !defined(LINE) || !defined(OWNER) || !defined(OWNER_UNREF) || !defined(FILL) || \
+    !defined(FINISH)
+#error "export.h is a template: its parameters are said at its head"
+#endif
+
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #define NODES_PER_BLOCK 400 /* one 32 KiB block of the cache */
 #define INLINE_NODES 40     /* head and nodes in one allocation up to here */
 

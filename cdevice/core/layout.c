@@ -195,6 +195,10 @@ int cdv_layout_parse(const char *f, struct cdv_layout *out, const char **why) {
 
 const unsigned char *cdv_layout_roles(const struct cdv_layout *layout) { return table[layout->type].roles; }
 
+bool cdv_has_validity(const struct cdv_layout *layout) {
+  return layout->n_buffers && table[layout->type].roles[0] == CDV_VALIDITY;
+}
+
 const char *cdv_role_name(int role) {
   static const char *const names[] = {
       "a validity bitmap", "bits", "values", "offsets", "sizes", "bytes", "views", "type ids", "union offsets"};

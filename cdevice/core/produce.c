@@ -1,73 +1,9 @@
-/* produce.c - sends a stream to an ArrowAsyncDeviceStreamHandler.
- *
- * One thread calls the handler.  request and cancel count and wake, on whatever thread they come.  The producer lives
- * by count, for libarrow's consumer calls request after the end, while it empties its queue. */
-#include "core.h"
-#include "wait.h"
+/* produce.c - the run of a producer: one thread sends a stream to an ArrowAsyncDeviceStreamHandler. */
+#include "production.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-struct cdv_production {
-  /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
-  struct ArrowAsyncProducer face;
-  void *spare;
-  atomic_int refs; /* the maker, the run, every task that was not extracted, every call under way */
-  struct cdv_stream *source;
-  pthread_mutex_t source_lock; /* held while the source is interrupted; it is closed behind that */
-  struct ArrowAsyncDeviceStreamHandler *handler;
-  char *metadata;
-  int forks; /* when it was made */
-  atomic_llong asked, unextracted;
-  atomic_llong sent;
-  atomic_llong nonsense; /* what request was given instead of a number */
-  atomic_int cancelled, stopped, confused;
-  atomic_int ending;
-  int code;
-  struct cdv_kept_error error;
-  atomic_int sleepers;
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-};
-
-atomic_llong cdv_async_objects;
-int64_t cdv_live_async(void) { return atomic_load(&cdv_async_objects); }
-
-struct cdv_production *cdv_production_ref(struct cdv_production *p) {
-  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-  return p;
-}
-
-void cdv_production_unref(struct cdv_production *p) {
-  if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
-  if (p->source) cdv_stream_close(p->source);
-  cdv_error_drop(&p->error);
-  if (p->forks != cdv_forks()) return; /* who held its lock or waited is in another process */
-  pthread_mutex_destroy(&p->source_lock);
-  pthread_mutex_destroy(&p->lock);
-  pthread_cond_destroy(&p->changed);
-  free(p->metadata);
-  free(p);
-  atomic_fetch_sub(&cdv_async_objects, 1);
-}
-
-static void wake(struct cdv_production *p) {
-  atomic_thread_fence(memory_order_seq_cst);
-  if (!atomic_load_explicit(&p->sleepers, memory_order_relaxed)) return;
-  pthread_mutex_lock(&p->lock);
-  pthread_cond_broadcast(&p->changed);
-  pthread_mutex_unlock(&p->lock);
-}
-
-/* The run may be inside a source that waits for somebody else. */
-static void interrupt(struct cdv_production *p) {
-  wake(p);
-  pthread_mutex_lock(&p->source_lock);
-  if (p->source) cdv_stream_interrupt(p->source);
-  pthread_mutex_unlock(&p->source_lock);
-}
 
 static void close_source(struct cdv_production *p) {
   pthread_mutex_lock(&p->source_lock);
@@ -83,37 +19,6 @@ static void failed(struct cdv_production *p, int code) {
   cdv_error_drop(&p->error);
   cdv_error_keep(&p->error);
 }
-
-/* ---- what the consumer calls: any thread, also from inside a callback ---- */
-static void request(struct ArrowAsyncProducer *self, int64_t n) {
-  struct cdv_production *p = (struct cdv_production *)self;
-  if (atomic_load(&p->cancelled) || atomic_load(&p->ending)) return;
-  cdv_production_ref(p);
-  long long asked = atomic_load_explicit(&p->asked, memory_order_relaxed), sum;
-  if (n <= 0) {
-    atomic_store(&p->nonsense, n);
-    atomic_store(&p->confused, 1);
-  }
-  while (n > 0) {
-    sum = n > INT64_MAX - asked ? INT64_MAX : asked + n; /* "as much as you like", and then more */
-    if (atomic_compare_exchange_weak(&p->asked, &asked, sum)) break;
-  }
-  if (n > 0)
-    wake(p);
-  else
-    interrupt(p);
-  cdv_production_unref(p);
-}
-
-static void cancel(struct ArrowAsyncProducer *self) {
-  struct cdv_production *p = (struct cdv_production *)self;
-  cdv_production_ref(p);
-  atomic_store(&p->cancelled, 1);
-  interrupt(p);
-  cdv_production_unref(p);
-}
-
-bool cdv_is_production(const struct ArrowAsyncProducer *p) { return p->cancel == cancel; }
 
 /* A finished array, moved out once. */
 struct task {
@@ -144,15 +49,11 @@ static int extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out) {
 }
 
 /* ---- the run ---- */
-static bool interrupted(struct cdv_production *p) {
-  return atomic_load(&p->cancelled) || atomic_load(&p->stopped) || atomic_load(&p->confused);
-}
-
 /* Until one more array may be sent; false: something else is to be done. */
 static bool wait_for_demand(struct cdv_production *p) {
   long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
   for (int spins = 0;; spins++) {
-    if (interrupted(p)) return false;
+    if (cdv_is_interrupted(p)) return false;
     if (atomic_load(&p->asked) > sent) return true;
     if (spins < 200) { /* a consumer that keeps up asks within microseconds; sleeping costs more */
       if (spins > 50) sched_yield();
@@ -161,7 +62,7 @@ static bool wait_for_demand(struct cdv_production *p) {
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    while (!interrupted(p) && atomic_load(&p->asked) <= sent) pthread_cond_wait(&p->changed, &p->lock);
+    while (!cdv_is_interrupted(p) && atomic_load(&p->asked) <= sent) pthread_cond_wait(&p->changed, &p->lock);
     atomic_store(&p->sleepers, 0);
     pthread_mutex_unlock(&p->lock);
   }
@@ -183,16 +84,12 @@ static int send_schema(struct cdv_production *p) {
 /* Takes the array over. */
 static int send_array(struct cdv_production *p, struct cdv_array *a) {
   struct task *t = malloc(sizeof *t);
-  int r = t ? cdv_array_hand_over(a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
+  int r = t ? cdv_stream_hand_over(p->source, a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
   if (r) {
     failed(p, r);
     free(t);
     cdv_array_unref(a);
     return CDV_FAILED;
-  }
-  if (t->array.device_type != p->face.device_type) { /* one without buffers */
-    t->array.device_type = p->face.device_type;
-    t->array.device_id = p->source->device_id;
   }
   t->owner = cdv_production_ref(p);
   atomic_init(&t->claimed, 0);
@@ -228,14 +125,14 @@ static int run(struct cdv_production *p) {
     struct cdv_array *a = NULL;
     int r = 0;
     /* one array ahead of the demand, so that the end is known when the last one was sent */
-    if (!interrupted(p)) r = cdv_stream_next(p->source, &a);
+    if (!cdv_is_interrupted(p)) r = cdv_stream_next(p->source, &a);
     if (r) failed(p, r);
     bool go = !r && a && wait_for_demand(p);
     if (go) {
       ending = send_array(p, a);
       continue;
     }
-    bool last = !r && !a && !interrupted(p);
+    bool last = !r && !a && !cdv_is_interrupted(p);
     if (a) cdv_array_unref(a);
     ending = last ? CDV_FINISHED : ended_from_outside(p);
     if (!ending) ending = CDV_FAILED;
@@ -322,15 +219,7 @@ int cdv_production_open(struct ArrowAsyncDeviceStreamHandler *handler, struct cd
     free(p);
     return EBUSY;
   }
-  p->face.request = request;
-  p->face.cancel = cancel;
-  atomic_init(&p->refs, 1);
-  p->handler = handler;
-  p->forks = cdv_forks();
-  pthread_mutex_init(&p->source_lock, NULL);
-  pthread_mutex_init(&p->lock, NULL);
-  cdv_cond_init(&p->changed);
-  atomic_fetch_add(&cdv_async_objects, 1);
+  cdv_production_init(p, handler);
   *out = p;
   return 0;
 }
@@ -360,42 +249,4 @@ void cdv_production_abandon(struct cdv_production *p) {
   p->source = NULL;
   cdv_handler_claim(p->handler, 0);
   cdv_production_unref(p);
-}
-
-int cdv_production_interrupted(struct cdv_production *p) { return interrupted(p); }
-
-void cdv_production_stop(struct cdv_production *p) {
-  atomic_store(&p->stopped, 1);
-  if (p->forks == cdv_forks()) interrupt(p);
-}
-
-int cdv_production_wait(struct cdv_production *p, int64_t nanoseconds) {
-  struct timespec end = cdv_deadline(nanoseconds);
-  int r = 0;
-  if (p->forks != cdv_forks()) return atomic_load(&p->ending) != 0; /* its thread is in another process */
-  pthread_mutex_lock(&p->lock);
-  while (!atomic_load(&p->ending) && r != ETIMEDOUT) r = cdv_cond_until(&p->changed, &p->lock, &end);
-  pthread_mutex_unlock(&p->lock);
-  return atomic_load(&p->ending) != 0;
-}
-
-void cdv_production_error(struct cdv_production *p) {
-  int ending = atomic_load(&p->ending);
-  if (ending == CDV_FAILED || ending == CDV_STOPPED) {
-    cdv_error_back(&p->error);
-    cdv_error_drop(&p->error); /* an exception may hold whoever holds this: it is given out once */
-  } else if (ending == CDV_REFUSED)
-    cdv_fail(CDV_STREAM, p->code, "the consumer refused with errno %d (%s)", p->code, strerror(p->code));
-}
-
-int cdv_production_ending(struct cdv_production *p, int *code) {
-  int ending = atomic_load(&p->ending);
-  *code = ending ? p->code : 0;
-  cdv_production_error(p);
-  return ending;
-}
-
-int64_t cdv_production_sent(struct cdv_production *p, int64_t *unextracted) {
-  *unextracted = atomic_load(&p->unextracted);
-  return atomic_load(&p->sent);
 }

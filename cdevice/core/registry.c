@@ -1,4 +1,4 @@
-/* registry.c - one table of functions per device type, looked up by one atomic load. */
+/* registry.c - which table of functions serves a device type: put in, taken out, started, asked. */
 #include "core.h"
 
 #include <dlfcn.h>
@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Atomic(struct cdv_slot *) cdv_slots[64];
-
-/* Device types from 64 on: a list that only grows; a removed entry has its slot set to NULL. */
-struct other {
-  struct other *next;
-  int32_t device_type;
-  _Atomic(struct cdv_slot *) slot;
-};
-static _Atomic(struct other *) others;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* writers */
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one backend at a time */
 static struct cdv_slot *retired; /* removed or replaced: other threads may still be looking at them */
@@ -26,54 +17,6 @@ static void in_child(void) {
   pthread_mutex_init(&starting, NULL);
 }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
-
-const char *cdv_device_type_name(int32_t t) {
-  static const char *const names[] = {
-      [ARROW_DEVICE_CPU] = "cpu",
-      [ARROW_DEVICE_CUDA] = "cuda",
-      [ARROW_DEVICE_CUDA_HOST] = "cuda_host",
-      [ARROW_DEVICE_OPENCL] = "opencl",
-      [ARROW_DEVICE_VULKAN] = "vulkan",
-      [ARROW_DEVICE_METAL] = "metal",
-      [ARROW_DEVICE_VPI] = "vpi",
-      [ARROW_DEVICE_ROCM] = "rocm",
-      [ARROW_DEVICE_ROCM_HOST] = "rocm_host",
-      [ARROW_DEVICE_EXT_DEV] = "ext_dev",
-      [ARROW_DEVICE_CUDA_MANAGED] = "cuda_managed",
-      [ARROW_DEVICE_ONEAPI] = "oneapi",
-      [ARROW_DEVICE_WEBGPU] = "webgpu",
-      [ARROW_DEVICE_HEXAGON] = "hexagon",
-      [17] = "maia",
-      [18] = "trn",
-  };
-  static _Thread_local char text[4][24];
-  static _Thread_local unsigned turn;
-  struct cdv_slot *slot = cdv_slot_for(t);
-  if (slot) return slot->table.name;
-  if (t > 0 && t < (int32_t)(sizeof names / sizeof *names) && names[t]) return names[t];
-  char *out = text[turn++ & 3]; /* several in one message */
-  snprintf(out, sizeof text[0], "device type %d", (int)t);
-  return out;
-}
-
-struct cdv_slot *cdv_slot_other(int32_t t) {
-  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next)
-    if (o->device_type == t) return atomic_load_explicit(&o->slot, memory_order_acquire);
-  return NULL;
-}
-
-/* The place of a type's slot; made when missing.  Under the lock. */
-static _Atomic(struct cdv_slot *) *place(int32_t t) {
-  if (t < 64) return &cdv_slots[t];
-  for (struct other *o = atomic_load(&others); o; o = o->next)
-    if (o->device_type == t) return &o->slot;
-  struct other *o = calloc(1, sizeof *o);
-  if (!o) return NULL;
-  o->device_type = t;
-  o->next = atomic_load(&others);
-  atomic_store_explicit(&others, o, memory_order_release);
-  return &o->slot;
-}
 
 /* ---- holes in a table ---- */
 static int not_offered(cdevice_error *err, const char *what) {
@@ -153,26 +96,23 @@ static const void *no_extension(void *self, const char *id) {
 }
 
 static void fill_holes(cdevice_backend *b) {
-#define HOLE(member, stub) \
-  if (!b->member) b->member = stub
-  HOLE(device_info, no_device_info);
-  HOLE(current_stream, no_current_stream);
-  HOLE(stream_create, no_stream_create);
-  HOLE(stream_destroy, no_stream_destroy);
-  HOLE(stream_wait_host, no_stream_wait);
-  HOLE(event_record, no_event_record);
-  HOLE(event_done, no_event_done);
-  HOLE(event_wait_host, no_event_wait_host);
-  HOLE(event_wait_stream, no_event_wait_stream);
-  HOLE(event_destroy, no_event_destroy);
-  HOLE(event_notify, no_event_notify);
-  HOLE(fill, no_fill);
-  HOLE(locate, no_locate);
-  HOLE(compatible, no_compatible);
-  HOLE(view, address_view);
-  HOLE(stop, no_stop);
-  HOLE(extension, no_extension);
-#undef HOLE
+  b->device_info = b->device_info ? b->device_info : no_device_info;
+  b->current_stream = b->current_stream ? b->current_stream : no_current_stream;
+  b->stream_create = b->stream_create ? b->stream_create : no_stream_create;
+  b->stream_destroy = b->stream_destroy ? b->stream_destroy : no_stream_destroy;
+  b->stream_wait_host = b->stream_wait_host ? b->stream_wait_host : no_stream_wait;
+  b->event_record = b->event_record ? b->event_record : no_event_record;
+  b->event_done = b->event_done ? b->event_done : no_event_done;
+  b->event_wait_host = b->event_wait_host ? b->event_wait_host : no_event_wait_host;
+  b->event_wait_stream = b->event_wait_stream ? b->event_wait_stream : no_event_wait_stream;
+  b->event_destroy = b->event_destroy ? b->event_destroy : no_event_destroy;
+  b->event_notify = b->event_notify ? b->event_notify : no_event_notify;
+  b->fill = b->fill ? b->fill : no_fill;
+  b->locate = b->locate ? b->locate : no_locate;
+  b->compatible = b->compatible ? b->compatible : no_compatible;
+  b->view = b->view ? b->view : address_view;
+  b->stop = b->stop ? b->stop : no_stop;
+  b->extension = b->extension ? b->extension : no_extension;
 }
 
 /* ---- what a table must be ---- */
@@ -247,7 +187,7 @@ int cdv_register(const cdevice_backend *b, int replace) {
   if (!slot->table.family) slot->table.family = slot->table.name;
   fill_holes(&slot->table);
   pthread_mutex_lock(&lock);
-  _Atomic(struct cdv_slot *) *at = place(b->device_type);
+  _Atomic(struct cdv_slot *) *at = cdv_slot_place(b->device_type);
   struct cdv_slot *old = at ? atomic_load(at) : NULL;
   struct cdv_slot *namesake = NULL;
   int64_t n = cdv_backend_count();
@@ -278,7 +218,7 @@ int cdv_unregister(int32_t t) {
   int r = 0;
   long long used = 0;
   pthread_mutex_lock(&lock);
-  _Atomic(struct cdv_slot *) *at = t > 0 ? place(t) : NULL;
+  _Atomic(struct cdv_slot *) *at = t > 0 ? cdv_slot_place(t) : NULL;
   if (at) slot = atomic_load(at);
   if (slot) {
     atomic_store(at, NULL); /* hidden first: nobody new counts itself in */
@@ -296,34 +236,6 @@ int cdv_unregister(int32_t t) {
   else if (atomic_load(&slot->state) == CDV_SLOT_STARTED)
     slot->table.stop(slot->table.self);
   return r;
-}
-
-int64_t cdv_backend_count(void) { /* places, used or not */
-  int64_t n = 64;
-  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next) n++;
-  return n;
-}
-
-const cdevice_backend *cdv_backend_at(int64_t i) { /* NULL: an unused place */
-  struct cdv_slot *slot = NULL;
-  if (i >= 0 && i < 64) {
-    slot = atomic_load_explicit(&cdv_slots[i], memory_order_acquire);
-  } else {
-    struct other *o = atomic_load_explicit(&others, memory_order_acquire);
-    for (i -= 64; o && i > 0; i--) o = o->next;
-    if (o && i == 0) slot = atomic_load_explicit(&o->slot, memory_order_acquire);
-  }
-  return slot ? &slot->table : NULL;
-}
-
-const cdevice_backend *cdv_backend_for(int32_t t) {
-  struct cdv_slot *slot = cdv_slot_for(t);
-  return slot ? &slot->table : NULL;
-}
-
-int64_t cdv_backend_live(int32_t t) {
-  struct cdv_slot *slot = cdv_slot_for(t);
-  return slot ? (int64_t)atomic_load(&slot->live) : 0;
 }
 
 /* Finds a backend that nobody has asked for yet; whoever knows plug-ins sets it. */
@@ -411,6 +323,10 @@ int cdv_slot_hold(int32_t t, struct cdv_slot **out) {
     if (cdv_slot_for(t) == *out) return 0; /* whoever takes it out from now on sees that it is in use */
     cdv_slot_use(*out, -1);
   }
+}
+
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
+  return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
 }
 
 bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {

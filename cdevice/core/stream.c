@@ -1,7 +1,7 @@
-/* stream.c - streams of arrays: over ready arrays, imported, exported, moved to a device ahead of the consumer. */
+/* stream.c - streams of arrays: over ready arrays, imported, exported. */
 #include "core.h"
-#include "wait.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int fits(struct cdv_stream *s, struct cdv_array *a) {
   const struct ArrowDeviceArray *own = &a->root->own;
   if (own->device_type == s->device_type)
     s->device_id = own->device_id;
-  else if (own->device_type != ARROW_DEVICE_CPU || !cdv_has_no_buffers(a->node))
+  else if (!cdv_may_be_elsewhere(own->device_type, a->node))
     return cdv_fail(CDV_STREAM, EINVAL, "an array on %s in a stream on %s", cdv_device_type_name(own->device_type),
                     cdv_device_type_name(s->device_type));
   if (a->schema == s->schema || cdv_schema_equal(a->schema->node, s->schema->node, false, false)) return 0;
@@ -71,9 +71,34 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
   return r;
 }
 
+int cdv_stream_accept(struct ArrowDeviceArray *d, struct cdv_schema *schema, int level, int32_t device_type,
+                      int64_t device_id, struct cdv_array **out) {
+  int r = 0;
+  if (d->device_type != device_type && cdv_may_be_elsewhere(d->device_type, &d->array)) {
+    d->device_type = device_type;
+    d->device_id = device_id;
+  }
+  if (d->device_type != device_type)
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
+                 cdv_device_type_name(d->device_type), cdv_device_type_name(device_type));
+  if (!r) r = cdv_array_import(d, schema, level, out);
+  if (r) d->array.release(&d->array);
+  return r;
+}
+
+int cdv_stream_hand_over(const struct cdv_stream *s, struct cdv_array *a, struct ArrowDeviceArray *out) {
+  int r = cdv_array_hand_over(a, out);
+  if (r || out->device_type == s->device_type) return r;
+  out->device_type = s->device_type; /* one without buffers, see cdv_may_be_elsewhere() */
+  out->device_id = s->device_id;
+  return 0;
+}
+
 void cdv_stream_interrupt(struct cdv_stream *s) {
   if (s->interrupt) s->interrupt(s);
 }
+
+struct cdv_stream *cdv_stream_below(struct cdv_stream *s) { return s->below ? s->below(s) : NULL; }
 
 void cdv_stream_close(struct cdv_stream *s) {
   struct cdv_schema *schema = s->schema;
@@ -169,12 +194,8 @@ static int get_next(struct exported *e, struct ArrowDeviceArray *out, bool wait)
   int r = cdv_stream_next(e->stream, &a);
   if (a) {
     if (wait) r = cdv_array_readable(a, "__arrow_c_stream__");
-    if (!r) r = cdv_array_hand_over(a, out);
+    if (!r) r = cdv_stream_hand_over(e->stream, a, out);
     if (r) cdv_array_unref(a);
-    if (!r && out->device_type != e->stream->device_type) { /* one without buffers */
-      out->device_type = e->stream->device_type;
-      out->device_id = e->stream->device_id;
-    }
   }
   return leave(e, r);
 }
@@ -273,14 +294,15 @@ static int producer_failed(struct imported *i, int code, const char *doing) {
 }
 
 /* Ours, that was exported and came back; or NULL. */
-static struct cdv_stream *own_source(struct imported *i) {
+static struct cdv_stream *own_source(struct cdv_stream *s) {
+  struct imported *i = (struct imported *)s;
   struct exported *e = NULL;
   if (!i->plain && i->in.device.get_next == device_get_next) e = i->in.device.private_data;
   if (i->plain && i->in.plain.get_next == plain_get_next) e = i->in.plain.private_data;
   return e ? e->stream : NULL;
 }
 
-static void imported_interrupt(struct cdv_stream *s) { cdv_stream_interrupt(own_source((struct imported *)s)); }
+static void imported_interrupt(struct cdv_stream *s) { cdv_stream_interrupt(own_source(s)); }
 
 static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
   struct imported *i = (struct imported *)s;
@@ -297,17 +319,7 @@ static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
   }
   if (code) return producer_failed(i, code, "get_next");
   if (!d.array.release) return 0;
-  if (d.device_type != s->device_type && d.device_type == ARROW_DEVICE_CPU && cdv_has_no_buffers(&d.array)) {
-    d.device_type = s->device_type; /* libarrow calls arrays without buffers CPU in every stream */
-    d.device_id = s->device_id;
-  }
-  int r = 0;
-  if (d.device_type != s->device_type)
-    r = cdv_fail(CDV_STREAM, EINVAL, "the producer sent an array on %s in a stream on %s",
-                 cdv_device_type_name(d.device_type), cdv_device_type_name(s->device_type));
-  if (!r) r = cdv_array_import(&d, s->schema, i->level, out);
-  if (r) d.array.release(&d.array);
-  return r;
+  return cdv_stream_accept(&d, s->schema, i->level, s->device_type, s->device_id, out);
 }
 
 static void imported_close(struct cdv_stream *s) {
@@ -340,253 +352,52 @@ static int finish_import(struct imported *i, int32_t device_type, struct cdv_str
   }
   cdv_stream_init(&i->s, s, device_type, imported_next, imported_close);
   cdv_schema_unref(s);
-  struct cdv_stream *own = own_source(i);
+  i->s.below = own_source;
+  struct cdv_stream *own = own_source(&i->s);
   if (own && own->interrupt) i->s.interrupt = imported_interrupt;
   if (own && !i->plain) i->s.quick = own->quick;
   *out = &i->s;
   return 0;
 }
 
-int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
-  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
+static struct imported *new_imported(bool plain, int level) {
   struct imported *i = malloc(sizeof *i);
+  if (i) {
+    i->plain = plain;
+    i->level = level;
+  }
+  return i;
+}
+
+static int no_memory(void) { return cdv_fail_memory(sizeof(struct imported), "a stream"); }
+
+static int was_released(void) { return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released"); }
+
+int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
+  if (!in->release) return was_released();
+  struct imported *i = new_imported(false, level);
   if (!i) {
     in->release(in);
-    return cdv_fail_memory(sizeof *i, "a stream");
+    return no_memory();
   }
-  i->plain = false;
-  i->level = level;
   i->in.device = *in;
   in->release = NULL;
-  if (i->in.device.device_type <= 0) {
-    int32_t type = i->in.device.device_type;
-    imported_close(&i->s);
-    return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
-  }
-  return finish_import(i, i->in.device.device_type, out);
+  if (i->in.device.device_type > 0) return finish_import(i, i->in.device.device_type, out);
+  int32_t type = i->in.device.device_type;
+  imported_close(&i->s);
+  return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
 }
 
 int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out) {
-  if (!in->release) return cdv_fail(CDV_RELEASED, EINVAL, "the stream has been released");
-  struct imported *i = malloc(sizeof *i);
+  if (!in->release) return was_released();
+  struct imported *i = new_imported(true, level);
   if (!i) {
     in->release(in);
-    return cdv_fail_memory(sizeof *i, "a stream");
+    return no_memory();
   }
-  i->plain = true;
-  i->level = level;
   i->in.plain = *in;
   in->release = NULL;
   return finish_import(i, ARROW_DEVICE_CPU, out);
-}
-
-/* ---- copied to a device ahead of the consumer ---- */
-struct slice { /* one array, and what was told with it */
-  struct cdv_array *array;
-  char *metadata;
-};
-
-struct copied {
-  struct cdv_stream s;
-  struct cdv_stream *from;
-  int64_t device_id, room, count, head;
-  void *stream;
-  struct cdv_shared *queue;
-  bool over, threaded; /* over: the source has ended or failed */
-  int failed;          /* its code, with `error` */
-  struct cdv_kept_error error;
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  pthread_t thread;
-  int forks;
-  bool inside, stop, interrupted; /* inside: the thread is in the source or in a copy */
-  struct slice ring[];
-};
-
-/* One array of the source, copied; NULL: the end. */
-static int pull(struct copied *c, struct slice *out) {
-  struct cdv_array *a;
-  int r = cdv_stream_next(c->from, &a);
-  *out = (struct slice){NULL, NULL};
-  if (r || !a) return r;
-  r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, &out->array);
-  if (!r && out->array->root != a->root) cdv_array_keep(out->array, c->queue);
-  if (!r) {
-    out->metadata = c->from->metadata;
-    c->from->metadata = NULL;
-  }
-  cdv_array_unref(a);
-  return r;
-}
-
-static void put(struct copied *c, struct slice one, int r) {
-  if (r) {
-    c->failed = r;
-    cdv_error_keep(&c->error);
-    cdv_shared_unref(cdv_error_forget()); /* now it is the stream's */
-  }
-  if (one.array)
-    c->ring[(c->head + c->count++) % c->room] = one;
-  else
-    c->over = true;
-}
-
-static void free_copied(struct copied *c) {
-  for (; c->count; c->count--, c->head++) {
-    struct slice *one = &c->ring[c->head % c->room];
-    cdv_array_unref(one->array);
-    free(one->metadata);
-  }
-  cdv_error_drop(&c->error);
-  cdv_stream_close(c->from);
-  cdv_shared_unref(c->queue);
-  pthread_mutex_destroy(&c->lock);
-  pthread_cond_destroy(&c->changed);
-  free(c);
-}
-
-static void *copy_ahead(void *arg) {
-  struct copied *c = arg;
-  pthread_mutex_lock(&c->lock);
-  while (!c->stop && !c->over) {
-    if (c->count == c->room) {
-      pthread_cond_wait(&c->changed, &c->lock);
-      continue;
-    }
-    c->inside = true;
-    pthread_mutex_unlock(&c->lock);
-    struct slice one;
-    int r = pull(c, &one);
-    pthread_mutex_lock(&c->lock);
-    c->inside = false;
-    put(c, one, r);
-    pthread_cond_broadcast(&c->changed);
-    if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
-      pthread_mutex_unlock(&c->lock);
-      free_copied(c);
-      return NULL;
-    }
-  }
-  pthread_mutex_unlock(&c->lock);
-  return NULL;
-}
-
-/* Until the thread has something; lock is held. */
-static int wait_for_thread(struct copied *c) {
-  while (!c->count && !c->over && !c->interrupted) {
-    struct timespec end = cdv_deadline(CDV_SLICE);
-    if (cdv_cond_until(&c->changed, &c->lock, &end) != ETIMEDOUT) continue;
-    pthread_mutex_unlock(&c->lock);
-    int r = cdv_look_up();
-    pthread_mutex_lock(&c->lock);
-    if (r) return r;
-  }
-  return 0;
-}
-
-static int fill_here(struct copied *c) {
-  while (c->count < c->room && !c->over) {
-    struct slice one;
-    int r = pull(c, &one);
-    if (r && cdv_error_last()->again) return r;
-    put(c, one, r);
-  }
-  return 0;
-}
-
-/* The oldest array; behind them all what ended it, and before them what must not wait. */
-static int take(struct copied *c, struct cdv_array **out) {
-  if (c->interrupted) return cdv_fail(CDV_STREAM, ECANCELED, "the stream was cancelled");
-  if (c->count && !(c->failed && c->error.error.urgent)) {
-    struct slice *one = &c->ring[c->head];
-    *out = one->array;
-    c->s.metadata = one->metadata;
-    c->head = (c->head + 1) % c->room;
-    c->count--;
-    return 0;
-  }
-  if (!c->failed) return 0;
-  cdv_error_back(&c->error);
-  cdv_error_drop(&c->error); /* told once: cdv_stream_next remembers the text */
-  return c->failed;
-}
-
-static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
-  struct copied *c = (struct copied *)s;
-  if (!c->threaded) {
-    int r = fill_here(c);
-    return r ? r : take(c, out);
-  }
-  if (c->forks != cdv_forks()) return cdv_fail(CDV_STREAM, EINVAL, "the stream was made before a fork");
-  pthread_mutex_lock(&c->lock);
-  int r = wait_for_thread(c);
-  if (!r) r = take(c, out);
-  pthread_cond_broadcast(&c->changed);
-  pthread_mutex_unlock(&c->lock);
-  return r;
-}
-
-static void copied_interrupt(struct cdv_stream *s) {
-  struct copied *c = (struct copied *)s;
-  if (c->threaded) {
-    if (c->forks != cdv_forks()) return;
-    pthread_mutex_lock(&c->lock);
-    c->interrupted = true;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-  }
-  cdv_stream_interrupt(c->from);
-}
-
-static void copied_close(struct cdv_stream *s) {
-  struct copied *c = (struct copied *)s;
-  if (c->threaded) {
-    if (c->forks != cdv_forks()) return; /* lock and source may be in use by the thread, which is in the parent */
-    pthread_mutex_lock(&c->lock);
-    c->stop = true;
-    pthread_t thread = c->thread;
-    if (c->inside) { /* perhaps for long: it cleans up itself */
-      cdv_stream_interrupt(c->from);
-      c->threaded = false;
-      pthread_detach(thread);
-      pthread_mutex_unlock(&c->lock);
-      return;
-    }
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-    pthread_join(thread, NULL);
-  }
-  free_copied(c);
-}
-
-int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
-                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out) {
-  if (ahead < 0 || ahead > 1 << 20)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
-  size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct slice);
-  struct copied *c = calloc(1, size);
-  if (!c) return cdv_fail_memory((int64_t)size, "a stream");
-  cdv_stream_init(&c->s, s->schema, device_type, copied_next, copied_close);
-  c->from = s;
-  c->device_id = device_id;
-  c->stream = stream;
-  c->queue = cdv_shared_ref(queue);
-  c->room = (int64_t)room;
-  c->s.python = s->python;
-  c->threaded = ahead > 0 && !s->python;
-  c->s.interrupt = s->interrupt || c->threaded ? copied_interrupt : NULL;
-  c->forks = cdv_forks();
-  pthread_mutex_init(&c->lock, NULL);
-  cdv_cond_init(&c->changed);
-  int r = c->threaded ? pthread_create(&c->thread, NULL, copy_ahead, c) : 0;
-  if (r) c->threaded = false; /* without the thread it is only slower */
-  *out = &c->s;
-  return 0;
-}
-
-struct cdv_stream *cdv_stream_below(struct cdv_stream *s) {
-  if (s->next == copied_next) return ((struct copied *)s)->from;
-  return s->next == imported_next ? own_source((struct imported *)s) : NULL;
 }
 
 /* ---- for tests ---- */

@@ -3,6 +3,7 @@
 #define CDEVICE_WAIT_H
 
 #include <pthread.h>
+#include <stdint.h>
 #include <time.h>
 
 static inline void cdv_cond_init(pthread_cond_t *cond) {

@@ -1,5 +1,6 @@
 /* capi.c - the table behind the embedding library, and what of it is more than a function of the core. */
 #include "native/capi.h"
+#include "py.h"
 
 static const char *capi_error_text(void) { return cdv_error_last()->message; }
 static int capi_error_vendor_code(void) { return cdv_error_last()->vendor_code; }
@@ -99,26 +100,14 @@ static PyObject *capi_call(const char *module, const char *function, PyObject *a
   return result;
 }
 
-struct entered {
-  PyGILState_STATE state;
-  PyObject *type, *value, *traceback; /* of the host, whose exception may be pending */
-};
-
-static int capi_enter(struct entered *e) {
+static int capi_enter(struct visit *v) {
   cdevice_error err = {.struct_size = sizeof err};
-  int r = enter_python(&e->state, &err);
-  if (r) return cdv_fail(CDV_ARGUMENT, r, "%s", err.message);
-  PyErr_Fetch(&e->type, &e->value, &e->traceback);
-  return 0;
-}
-
-static void capi_leave(struct entered *e) {
-  PyErr_Restore(e->type, e->value, e->traceback);
-  PyGILState_Release(e->state);
+  int r = begin_visit(v, &err); /* the host's exception may be pending */
+  return r ? cdv_fail(CDV_ARGUMENT, r, "%s", err.message) : 0;
 }
 
 static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
-  struct entered host;
+  struct visit host;
   int r = capi_enter(&host);
   if (r) return r;
   PyObject *d = capi_call("cdevice", "device", PyUnicode_FromString(name));
@@ -133,12 +122,12 @@ static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
   Py_XDECREF(t);
   Py_XDECREF(i);
   Py_XDECREF(d);
-  capi_leave(&host);
+  end_visit(&host);
   return r;
 }
 
 static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
-  struct entered host;
+  struct visit host;
   int r = capi_enter(&host);
   if (r) return r;
   PyObject *list = capi_call("cdevice._devices.registry", "all_types", NULL);
@@ -149,12 +138,12 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
     r = EIO;
   }
   Py_XDECREF(list);
-  capi_leave(&host);
+  end_visit(&host);
   return r;
 }
 
 static int capi_call_python(const char *module, const char *function, void *address, int64_t *result) {
-  struct entered host;
+  struct visit host;
   int r = capi_enter(&host);
   if (r) return r;
   PyObject *x = capi_call(module, function, PyLong_FromVoidPtr(address));
@@ -168,7 +157,7 @@ static int capi_call_python(const char *module, const char *function, void *addr
     }
   }
   Py_XDECREF(x);
-  capi_leave(&host);
+  end_visit(&host);
   return r;
 }
 

@@ -1,21 +1,28 @@
 /* pyasync.c - asynchronous consumers and producers as capsules; the rest of their life is in aio.py. */
+#include "py.h"
 
 static const char N_CONSUMER[] = "cdevice.consumer", N_PRODUCTION[] = "cdevice.production";
 
 static void free_consumer_capsule(PyObject *capsule) {
   struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
-  WHILE_DYING(cdv_consumer_unref(c)); /* tasks that are dropped may need the GIL */
+  struct away away = go_away();
+  cdv_consumer_unref(c);
+  come_back(away); /* tasks that are dropped may need the GIL */
 }
 
 /* Of a consumer that has become a stream, which is its owner now: for whoever still waits. */
 static void let_consumer_go(PyObject *capsule) {
   struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
-  WHILE_DYING(cdv_consumer_let_go(c));
+  struct away away = go_away();
+  cdv_consumer_let_go(c);
+  come_back(away);
 }
 
 static void free_production_capsule(PyObject *capsule) {
   struct cdv_production *p = PyCapsule_GetPointer(capsule, N_PRODUCTION);
-  WHILE_DYING(cdv_production_unref(p));
+  struct away away = go_away();
+  cdv_production_unref(p);
+  come_back(away);
 }
 
 /* consumer_new(queue size, validate) -> (capsule, address of the consumer) */
@@ -53,8 +60,10 @@ static PyObject *m_consumer_take(PyObject *self, PyObject *const *args, Py_ssize
   if (!c) return NULL;
   if (seconds == 0 && !cdv_consumer_wait(c, 0, 0)) Py_RETURN_NONE;
   asking++;
-  Py_BEGIN_ALLOW_THREADS r = cdv_consumer_take(c, (int64_t)(seconds * 1e9), &a, &metadata);
-  Py_END_ALLOW_THREADS asking--;
+  PyThreadState *python = PyEval_SaveThread();
+  r = cdv_consumer_take(c, (int64_t)(seconds * 1e9), &a, &metadata);
+  PyEval_RestoreThread(python);
+  asking--;
   if (r == EAGAIN) Py_RETURN_NONE;
   if (r) return raise_last();
   if (!a) {
@@ -100,8 +109,10 @@ static PyObject *m_consumer_stream(PyObject *self, PyObject *capsule) {
   if (!c) return NULL;
   cdv_consumer_hold(c); /* one share becomes the stream's, the other stays the capsule's */
   asking++;
-  Py_BEGIN_ALLOW_THREADS r = cdv_consumer_stream(c, &s);
-  Py_END_ALLOW_THREADS asking--;
+  PyThreadState *python = PyEval_SaveThread();
+  r = cdv_consumer_stream(c, &s);
+  PyEval_RestoreThread(python);
+  asking--;
   if (r) {
     cdv_consumer_let_go(c);
     return raise_as_it_was();
@@ -155,13 +166,8 @@ static PyObject *ending_of(struct cdv_production *p) {
   int code, ending = cdv_production_ending(p, &code);
   PyObject *value = NULL;
   if (ending == CDV_FAILED || ending == CDV_REFUSED) {
-    PyObject *type, *traceback;
     raise_as_it_was();
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback && value) PyException_SetTraceback(value, traceback);
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
+    value = take_pending();
   }
   if (!value) {
     Py_INCREF(Py_None);
@@ -177,8 +183,10 @@ static PyObject *m_production_run(PyObject *self, PyObject *capsule) {
   struct cdv_production *p = production_of(capsule);
   if (!p) return NULL;
   asking++;
-  Py_BEGIN_ALLOW_THREADS cdv_production_run(p);
-  Py_END_ALLOW_THREADS asking--;
+  PyThreadState *python = PyEval_SaveThread();
+  cdv_production_run(p);
+  PyEval_RestoreThread(python);
+  asking--;
   return ending_of(p);
 }
 
@@ -194,6 +202,8 @@ static PyObject *m_production_fail(PyObject *self, PyObject *args) {
   struct cdv_production *p = production_of(capsule);
   if (!p) return NULL;
   tell_exception(exception, text, 1);
-  Py_BEGIN_ALLOW_THREADS cdv_production_fail(p, cancelled);
-  Py_END_ALLOW_THREADS return ending_of(p);
+  PyThreadState *python = PyEval_SaveThread();
+  cdv_production_fail(p, cancelled);
+  PyEval_RestoreThread(python);
+  return ending_of(p);
 }

@@ -3,6 +3,7 @@
  * Each trampoline takes the GIL; free and event_destroy, which run inside release callbacks, go through the deferred
  * list instead.  An exception becomes an errno-compatible code and a message, and stays the cause of what the caller
  * raises. */
+#include "py.h"
 
 struct py_backend {
   struct py_backend *next;
@@ -20,51 +21,6 @@ struct py_held {
   PyObject *object;             /* Block or event reference, handed back to free() or event_destroy() */
   const char *method;
 };
-
-static atomic_int python_gone; /* set at exit: nobody enters Python any more */
-
-static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
-  if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
-  PyThreadState *t = tstate_is_thread_local && current_tstate ? current_tstate() : NULL;
-  if (t && t != PyGILState_GetThisThreadState()) /* it would wait for itself */
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "called with the GIL of a sub-interpreter");
-  *state = PyGILState_Ensure();
-  return 0;
-}
-
-/* ---- exceptions behind errors of the core ---- */
-static void drop_later(void *owner) { cdv_defer_push(owner); } /* where the core forgets an error, nothing may run */
-
-/* NULL: it goes without. */
-static struct cdv_shared *share_exception(PyObject *value) {
-  struct cdv_owner owner;
-  struct cdv_shared *out;
-  if (!value || make_owner(value, &owner)) {
-    PyErr_Clear();
-    return NULL;
-  }
-  owner.drop = drop_later;
-  if (!cdv_share(owner, &out)) return out;
-  drop_later(owner.owner);
-  return NULL;
-}
-
-/* What must come out as itself, and at once. */
-static int is_urgent(PyObject *value) {
-  return value && (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt) ||
-                   PyErr_GivenExceptionMatches(value, PyExc_SystemExit));
-}
-
-/* The exception behind this thread's last error, a new reference or NULL; once. */
-static PyObject *take_cause(void) {
-  struct cdv_shared *shared = cdv_error_forget();
-  if (!shared) return NULL;
-  PyObject *cause = ((struct cdv_deferred *)cdv_shared_owner(shared))->object;
-  Py_INCREF(cause);
-  cdv_shared_unref(shared);
-  drain(); /* now: nobody else may keep it alive */
-  return cause;
-}
 
 /* The pending exception as code and message; it becomes the cause of what raise_last raises for them.  DeviceError alone
  * says that the event has failed or the device is dead: what else goes wrong says nothing of the device. */
@@ -88,33 +44,43 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
   return code;
 }
 
-/* Calls a method with GIL and error handling around; `use` looks at `result`. */
-#define CALL(b, err, method, use, ...)                                                                \
-  do {                                                                                                \
-    PyGILState_STATE state = PyGILState_UNLOCKED;                                                     \
-    int r_ = enter_python(&state, err);                                                               \
-    if (r_) return r_;                                                                                \
-    struct pending pending_ = put_aside(); /* a release runs in the middle of somebody's exception */ \
-    PyObject *result = PyObject_CallMethod((b)->object, method, __VA_ARGS__);                         \
-    if (result) {                                                                                     \
-      use;                                                                                            \
-      Py_DECREF(result);                                                                              \
-    }                                                                                                 \
-    if (PyErr_Occurred()) r_ = caught(b, method, err);                                                \
-    bring_back(pending_);                                                                             \
-    PyGILState_Release(state);                                                                        \
-    return r_;                                                                                        \
-  } while (0)
+/* A method call around which the GIL is taken: begin_call(), PyObject_CallMethod(), end_call(). */
+struct call {
+  struct visit visit; /* a release runs in the middle of somebody's exception */
+  struct py_backend *backend;
+  cdevice_error *err;
+};
+
+static int begin_call(struct call *c, void *self, cdevice_error *err) {
+  c->backend = self;
+  c->err = err;
+  return begin_visit(&c->visit, err);
+}
+
+/* The code of an exception of the call, or of what looked at its result; 0: all went well. */
+static int end_call(struct call *c, const char *method, PyObject *result) {
+  Py_XDECREF(result);
+  int r = PyErr_Occurred() ? caught(c->backend, method, c->err) : 0;
+  end_visit(&c->visit);
+  return r;
+}
 
 static int py_start(void *self, const cdevice_host *host, cdevice_error *err) {
   (void)host;
-  struct py_backend *b = self;
-  CALL(b, err, "start", (void)0, NULL);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "start", NULL);
+  return end_call(&c, "start", result);
 }
 
 static int py_device_count(void *self, int64_t *out, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "device_count", *out = PyLong_AsLongLong(result), NULL);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "device_count", NULL);
+  if (result) *out = PyLong_AsLongLong(result);
+  return end_call(&c, "device_count", result);
 }
 
 static void read_info(PyObject *info, cdevice_device_info *out) {
@@ -143,8 +109,12 @@ static void read_info(PyObject *info, cdevice_device_info *out) {
 }
 
 static int py_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "device_info", read_info(result, out), "L", (long long)device);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "device_info", "L", (long long)device);
+  if (result) read_info(result, out);
+  return end_call(&c, "device_info", result);
 }
 
 /* Keeps `object` until method(object) is called for it; NULL with an exception. */
@@ -195,20 +165,26 @@ static void take_block(struct py_backend *b, PyObject *result, int64_t device, i
 }
 
 static int py_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_alloc", take_block(b, result, device, nbytes, out), "LLN", (long long)nbytes, (long long)device,
-       PyLong_FromVoidPtr(stream));
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "_alloc", "LLN", (long long)nbytes, (long long)device,
+                                         PyLong_FromVoidPtr(stream));
+  if (result) take_block(c.backend, result, device, nbytes, out);
+  return end_call(&c, "_alloc", result);
 }
 
 static int py_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
                    cdevice_error *err) {
-  struct py_backend *b = self;
   struct py_held *h = whole->opaque[0];
-  if (!h)
-    CALL(b, err, "_view", take_block(b, result, whole->device_id, nbytes, out), "NLL", PyLong_FromVoidPtr(whole->data),
-         (long long)offset, (long long)nbytes);
-  CALL(b, err, "_view", take_block(b, result, whole->device_id, nbytes, out), "OLL", h->object, (long long)offset,
-       (long long)nbytes);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *block = h ? (Py_INCREF(h->object), h->object) : PyLong_FromVoidPtr(whole->data);
+  PyObject *result =
+      PyObject_CallMethod(c.backend->object, "_view", "NLL", block, (long long)offset, (long long)nbytes);
+  if (result) take_block(c.backend, result, whole->device_id, nbytes, out);
+  return end_call(&c, "_view", result);
 }
 
 static void py_free(void *self, const cdevice_block *block) {
@@ -217,33 +193,27 @@ static void py_free(void *self, const cdevice_block *block) {
   if (h) drop_or_defer(&h->deferred);
 }
 
-static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
-  struct py_backend *b = self;
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  int r = enter_python(&state, err);
-  if (r) return r;
-  struct pending pending = put_aside();
-  PyObject *list = PyList_New(0), *result = NULL;
+static PyObject *list_of_copies(const cdevice_copy *copies, int64_t n) {
+  PyObject *list = PyList_New(0);
   for (int64_t i = 0; list && i < n; i++) {
     const cdevice_copy *c = &copies[i];
     PyObject *one = Py_BuildValue("(NLLNLLL)", PyLong_FromVoidPtr(c->dst), (long long)c->dst_offset,
                                   (long long)c->dst_device, PyLong_FromVoidPtr((void *)c->src),
                                   (long long)c->src_offset, (long long)c->src_device, (long long)c->nbytes);
-    if (!one || PyList_Append(list, one)) {
-      Py_XDECREF(one);
-      Py_DECREF(list);
-      list = NULL;
-      break;
-    }
-    Py_DECREF(one);
+    if (!one || PyList_Append(list, one)) Py_CLEAR(list);
+    Py_XDECREF(one);
   }
-  if (list) result = PyObject_CallMethod(b->object, "_copy", "iON", kind, list, PyLong_FromVoidPtr(stream));
+  return list;
+}
+
+static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *list = list_of_copies(copies, n), *result = NULL;
+  if (list) result = PyObject_CallMethod(c.backend->object, "_copy", "iON", kind, list, PyLong_FromVoidPtr(stream));
   Py_XDECREF(list);
-  Py_XDECREF(result);
-  if (PyErr_Occurred()) r = caught(b, "copy", err);
-  bring_back(pending);
-  PyGILState_Release(state);
-  return r;
+  return end_call(&c, "copy", result);
 }
 
 /* event_record returns None (the data is safe), the address of an event (int), or an object with `sync_event`. */
@@ -262,23 +232,41 @@ static void take_event(struct py_backend *b, PyObject *result, cdevice_event *ou
 }
 
 static int py_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_event_record", take_event(b, result, out), "LN", (long long)device, PyLong_FromVoidPtr(stream));
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result =
+      PyObject_CallMethod(c.backend->object, "_event_record", "LN", (long long)device, PyLong_FromVoidPtr(stream));
+  if (result) take_event(c.backend, result, out);
+  return end_call(&c, "_event_record", result);
 }
 
 static int py_event_done(void *self, int64_t device, void *event, int *done, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_event_done", *done = PyObject_IsTrue(result) > 0, "NL", PyLong_FromVoidPtr(event), (long long)device);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result =
+      PyObject_CallMethod(c.backend->object, "_event_done", "NL", PyLong_FromVoidPtr(event), (long long)device);
+  if (result) *done = PyObject_IsTrue(result) > 0;
+  return end_call(&c, "_event_done", result);
 }
 
 static int py_event_wait_host(void *self, int64_t device, void *event, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_event_wait", (void)0, "NLO", PyLong_FromVoidPtr(event), (long long)device, Py_None);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "_event_wait", "NLO", PyLong_FromVoidPtr(event),
+                                         (long long)device, Py_None);
+  return end_call(&c, "_event_wait", result);
 }
 
 static int py_event_wait_stream(void *self, int64_t device, void *event, void *stream, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_event_wait", (void)0, "NLN", PyLong_FromVoidPtr(event), (long long)device, PyLong_FromVoidPtr(stream));
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "_event_wait", "NLN", PyLong_FromVoidPtr(event),
+                                         (long long)device, PyLong_FromVoidPtr(stream));
+  return end_call(&c, "_event_wait", result);
 }
 
 static void py_event_destroy(void *self, int64_t device, cdevice_event *event) {
@@ -288,13 +276,21 @@ static void py_event_destroy(void *self, int64_t device, cdevice_event *event) {
 }
 
 static int py_current_stream(void *self, int64_t device, void **out, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_current_stream", *out = PyLong_AsVoidPtr(result), "L", (long long)device);
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result = PyObject_CallMethod(c.backend->object, "_current_stream", "L", (long long)device);
+  if (result) *out = PyLong_AsVoidPtr(result);
+  return end_call(&c, "_current_stream", result);
 }
 
 static int py_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err) {
-  struct py_backend *b = self;
-  CALL(b, err, "_stream_wait", (void)0, "LN", (long long)device, PyLong_FromVoidPtr(stream));
+  struct call c;
+  int r = begin_call(&c, self, err);
+  if (r) return r;
+  PyObject *result =
+      PyObject_CallMethod(c.backend->object, "_stream_wait", "LN", (long long)device, PyLong_FromVoidPtr(stream));
+  return end_call(&c, "_stream_wait", result);
 }
 
 static int text_attribute(PyObject *object, const char *name, char *out, size_t room) {
@@ -394,9 +390,9 @@ static PyObject *m_set_allocator(PyObject *self, PyObject *args) {
   }
   cdevice_allocator a = {sizeof a, 0, b, py_alloc, py_free, py_drop};
   int r;
-  Py_BEGIN_ALLOW_THREADS;
+  PyThreadState *python = PyEval_SaveThread();
   r = cdv_set_allocator(type, b ? &a : NULL);
-  Py_END_ALLOW_THREADS;
+  PyEval_RestoreThread(python);
   if (r && b) run_dropped(b);
   if (r) return raise_last();
   Py_RETURN_NONE;
@@ -412,10 +408,9 @@ static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */
 static PyObject *load_backend; /* need_backend of cdevice._devices.registry, behind a late import */
 
 static int load_for_core(int32_t device_type) {
-  PyGILState_STATE state = PyGILState_UNLOCKED;
+  struct visit visit;
   cdevice_error err = {.struct_size = sizeof err};
-  if (enter_python(&state, &err)) return 0; /* at exit nothing is loaded any more */
-  struct pending pending = put_aside();     /* of whoever is on this thread */
+  if (begin_visit(&visit, &err)) return 0; /* at exit nothing is loaded any more */
   PyObject *done = join_classes() ? NULL : PyObject_CallFunction(load_backend, "i", (int)device_type);
   int r = 0;
   if (!done) {
@@ -426,7 +421,6 @@ static int load_for_core(int32_t device_type) {
     Py_XDECREF(raised);
   }
   Py_XDECREF(done);
-  bring_back(pending);
-  PyGILState_Release(state);
+  end_visit(&visit);
   return r;
 }

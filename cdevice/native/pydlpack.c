@@ -1,4 +1,5 @@
 /* pydlpack.c - DLPack capsules, both generations. */
+#include "py.h"
 
 static const char N_TENSOR[] = "dltensor_versioned", N_LEGACY[] = "dltensor";
 

@@ -1,18 +1,8 @@
 /* pystream.c - device array streams as Python objects, and Python iterators as streams.
  *
  * A stream object is used by one thread at a time; a second one gets an exception instead of a race. */
+#include "py.h"
 
-typedef struct {
-  PyObject_HEAD struct cdv_stream *stream; /* NULL: closed or handed on */
-  atomic_int busy;
-  _Atomic(const void *) user; /* the thread that is inside, as the address of its `asking` */
-} StreamObject;
-
-/* Calls of Python code on this thread that wait for an answer: only there is an exception kept to be raised again, and
- * only there is it asked whether a signal came. */
-static _Thread_local int asking;
-
-static PyTypeObject *StreamBase, *stream_class;
 static const char N_STREAM[] = "arrow_array_stream", N_DEVICE_STREAM[] = "arrow_device_array_stream";
 
 static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
@@ -42,7 +32,6 @@ static int enter_stream(StreamObject *o) {
   return -1;
 }
 
-/* Takes the stream for one call; give_back() ends it. */
 static struct cdv_stream *borrow(StreamObject *o) {
   if (enter_stream(o)) return NULL;
   if (!o->stream) {
@@ -54,161 +43,6 @@ static struct cdv_stream *borrow(StreamObject *o) {
 }
 static void give_back(StreamObject *o) { atomic_store(&o->busy, 0); }
 
-/* ---- Python iterators as sources ---- */
-static PyObject *error_class; /* cdevice.Error */
-
-struct iterator {
-  struct cdv_stream s;
-  PyObject *iterator;
-  struct cdv_deferred *deferred; /* its drop, made beforehand */
-};
-
-/* A number that fits an int, or 0. */
-static int small_number(PyObject *value, const char *attribute) {
-  PyObject *number = PyObject_GetAttrString(value, attribute);
-  long long n = number && PyLong_Check(number) && !PyBool_Check(number) ? PyLong_AsLongLong(number) : 0;
-  Py_XDECREF(number);
-  PyErr_Clear();
-  return n > 0 && n <= INT32_MAX ? (int)n : 0;
-}
-
-/* The errno of an exception for a consumer that knows nothing else: never 0. */
-static int code_of(PyObject *value) {
-  int code = 0;
-  if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError)) return ENOMEM;
-  if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError)) return ENOTSUP;
-  if (PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt)) return EINTR;
-  if (error_class && PyErr_GivenExceptionMatches(value, error_class)) code = small_number(value, "code");
-  if (PyErr_GivenExceptionMatches(value, PyExc_OSError)) code = small_number(value, "errno");
-  if (code) return code;
-  if (PyErr_GivenExceptionMatches(value, PyExc_ValueError) || PyErr_GivenExceptionMatches(value, PyExc_TypeError))
-    return EINVAL;
-  return EIO;
-}
-
-/* The one place where an exception becomes an error of the core: text and code for whoever knows no Python; where Python
- * code waits for the answer, the exception itself. */
-static int tell_exception(PyObject *value, const char *text, int keep) {
-  int code = cdv_fail(CDV_STREAM, value ? code_of(value) : EIO, "%s", text);
-  struct cdv_shared *shared = keep ? share_exception(value) : NULL;
-  if (shared) cdv_error_because(shared, is_urgent(value));
-  cdv_error_last()->raised = shared != NULL;
-  return code;
-}
-
-static int source_raised(void) {
-  char text[1024];
-  PyObject *value = take_exception(text, sizeof text);
-  int code = tell_exception(value, text, asking);
-  Py_XDECREF(value);
-  return code;
-}
-
-/* Called by long waits of ours: Ctrl-C ends them. */
-static int look_up_signals(void) {
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  cdevice_error err = {.struct_size = sizeof err};
-  if (!asking || enter_python(&state, &err)) return 0;
-  int r = PyErr_CheckSignals() ? source_raised() : 0;
-  if (r) cdv_error_last()->again = 1;
-  PyGILState_Release(state);
-  return r;
-}
-
-/* An exception that somebody below has dealt with is kept no longer. */
-static void forget_cause(void) {
-  struct cdv_shared *shared = cdv_error_last()->cause ? cdv_error_forget() : NULL;
-  if (!shared) return;
-  cdv_shared_unref(shared);
-  drain();
-}
-
-/* What a Python source raised, as it was; anything else as this package's. */
-static PyObject *raise_as_it_was(void) {
-  PyObject *cause = cdv_error_last()->raised ? take_cause() : NULL;
-  if (!cause) return raise_last();
-  PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
-  Py_DECREF(cause);
-  return NULL;
-}
-
-static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
-  struct iterator *i = (struct iterator *)s;
-  PyGILState_STATE state = PyGILState_UNLOCKED;
-  cdevice_error err = {.struct_size = sizeof err};
-  int r = enter_python(&state, &err);
-  if (r) return cdv_fail(CDV_STREAM, r, "%s", err.message);
-  PyObject *item = PyIter_Next(i->iterator), *array = item;
-  if (item && PyTuple_Check(item)) { /* (array, encoded metadata) */
-    const char *text = PyTuple_Size(item) == 2 ? metadata_of(PyTuple_GetItem(item, 1)) : NULL;
-    int64_t size = cdv_metadata_size(text);
-    if (size && (s->metadata = malloc((size_t)size))) memcpy(s->metadata, text, (size_t)size);
-    array = PyTuple_GetItem(item, 0);
-  }
-  if (item) {
-    if (!PyErr_Occurred()) *out = hold_array(array);
-    Py_DECREF(item);
-  }
-  if (PyErr_Occurred()) r = source_raised();
-  PyGILState_Release(state);
-  return r;
-}
-
-static void iterator_close(struct cdv_stream *s) {
-  struct iterator *i = (struct iterator *)s;
-  drop_or_defer(i->deferred);
-  free(i);
-}
-
-/* stream_of_iterator(schema, device type, iterator of DeviceArrays) */
-static PyObject *m_stream_of_iterator(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *schema, *iterator;
-  int device_type;
-  struct cdv_owner owner;
-  if (!PyArg_ParseTuple(args, "OO&O", &schema, to_int, &device_type, &iterator)) return NULL;
-  if (make_owner(iterator, &owner)) return NULL;
-  struct iterator *i = malloc(sizeof *i);
-  struct cdv_schema *s = i ? hold_schema(schema) : NULL;
-  if (!s) {
-    if (!i) PyErr_NoMemory();
-    free(i);
-    owner.drop(owner.owner);
-    return NULL;
-  }
-  cdv_stream_init(&i->s, s, device_type, iterator_next, iterator_close);
-  cdv_schema_unref(s);
-  i->s.python = true;
-  i->iterator = iterator;
-  i->deferred = owner.owner;
-  return wrap_stream(&i->s);
-}
-
-/* stream_of_arrays(schema, device type, list of DeviceArrays) */
-static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *schema, *list;
-  int device_type;
-  if (!PyArg_ParseTuple(args, "OO&O!", &schema, to_int, &device_type, &PyList_Type, &list)) return NULL;
-  struct cdv_schema *s = hold_schema(schema);
-  if (!s) return NULL;
-  Py_ssize_t n = PyList_Size(list), held = 0;
-  struct cdv_array **arrays = malloc(((size_t)n + 1) * sizeof *arrays);
-  struct cdv_stream *out = NULL;
-  PyObject *result = NULL;
-  if (!arrays) PyErr_NoMemory();
-  while (arrays && held < n && held < PyList_Size(list) && (arrays[held] = hold_array(PyList_GetItem(list, held))))
-    held++;
-  if (arrays && held == n)
-    result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
-  else if (!PyErr_Occurred())
-    PyErr_SetString(PyExc_ValueError, "the list became shorter");
-  while (held) let_go(arrays[--held]);
-  free(arrays);
-  cdv_schema_unref(s);
-  return result;
-}
-
 /* ---- import ---- */
 static PyObject *import_stream(struct ArrowDeviceArrayStream *device, struct ArrowArrayStream *plain, int level) {
   struct cdv_stream *s;
@@ -218,8 +52,10 @@ static PyObject *import_stream(struct ArrowDeviceArrayStream *device, struct Arr
     PyErr_SetString(PyExc_ValueError, "the stream has already been consumed");
     return NULL;
   }
-  Py_BEGIN_ALLOW_THREADS r = device ? cdv_stream_import(device, level, &s) : cdv_stream_import_plain(plain, level, &s);
-  Py_END_ALLOW_THREADS return r ? raise_last() : wrap_stream(s);
+  PyThreadState *python = PyEval_SaveThread();
+  r = device ? cdv_stream_import(device, level, &s) : cdv_stream_import_plain(plain, level, &s);
+  PyEval_RestoreThread(python);
+  return r ? raise_last() : wrap_stream(s);
 }
 
 /* import_stream(capsule, validate): "arrow_device_array_stream" or "arrow_array_stream" */
@@ -261,8 +97,10 @@ static PyObject *t_next(PyObject *self) {
     r = cdv_stream_next(s, &a);
   } else {
     asking++;
-    Py_BEGIN_ALLOW_THREADS r = cdv_stream_next(s, &a);
-    Py_END_ALLOW_THREADS asking--;
+    PyThreadState *python = PyEval_SaveThread();
+    r = cdv_stream_next(s, &a);
+    PyEval_RestoreThread(python);
+    asking--;
     if (!r && !asking) forget_cause();
   }
   give_back(o);
@@ -270,24 +108,22 @@ static PyObject *t_next(PyObject *self) {
   return raise_as_it_was();
 }
 
-/* What a source gives back may wait for threads that need the GIL, and may run Python code. */
-#define WHILE_DYING(statement)        \
-  do {                                \
-    PyObject *t, *v, *b;              \
-    PyErr_Fetch(&t, &v, &b);          \
-    Py_BEGIN_ALLOW_THREADS statement; \
-    Py_END_ALLOW_THREADS drain();     \
-    PyErr_Restore(t, v, b);           \
-  } while (0)
-
 static void free_device_stream_capsule(PyObject *c) {
   struct ArrowDeviceArrayStream *s = PyCapsule_GetPointer(c, N_DEVICE_STREAM);
-  if (s->release) WHILE_DYING(s->release(s));
+  if (s->release) {
+    struct away away = go_away();
+    s->release(s);
+    come_back(away);
+  }
   free(s);
 }
 static void free_stream_capsule(PyObject *c) {
   struct ArrowArrayStream *s = PyCapsule_GetPointer(c, N_STREAM);
-  if (s->release) WHILE_DYING(s->release(s));
+  if (s->release) {
+    struct away away = go_away();
+    s->release(s);
+    come_back(away);
+  }
   free(s);
 }
 
@@ -395,19 +231,17 @@ static PyObject *t_close(PyObject *self, PyObject *unused) {
   o->stream = NULL;
   give_back(o);
   if (s) {
-    Py_BEGIN_ALLOW_THREADS cdv_stream_close(s);
-    Py_END_ALLOW_THREADS drain();
+    PyThreadState *python = PyEval_SaveThread();
+    cdv_stream_close(s);
+    PyEval_RestoreThread(python);
+    drain();
   }
   Py_RETURN_NONE;
 }
 
 /* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a reader. A
  * Python iterator is reached through what it is the only source of. ---- */
-static PyObject *iterator_of(StreamObject *o) {
-  struct cdv_stream *s = o->stream;
-  while (s && s->next != iterator_next) s = cdv_stream_below(s);
-  return s ? ((struct iterator *)s)->iterator : NULL;
-}
+static PyObject *iterator_of(StreamObject *o) { return iterator_below(o->stream); }
 
 static int t_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
@@ -429,7 +263,11 @@ static void t_dealloc(PyObject *self) {
   struct cdv_stream *s = ((StreamObject *)self)->stream;
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   PyObject_GC_UnTrack(self);
-  if (s) WHILE_DYING(cdv_stream_close(s)); /* a thread of ours, or a foreign producer, may need the GIL to end */
+  if (s) {
+    struct away away = go_away();
+    cdv_stream_close(s);
+    come_back(away);
+  } /* a thread of ours, or a foreign producer, may need the GIL to end */
   release(self);
   Py_DECREF(type);
 }

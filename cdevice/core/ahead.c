@@ -1,0 +1,212 @@
+/* ahead.c - a stream copied to a device ahead of its consumer, by a thread where the source does not enter Python. */
+#include "core.h"
+#include "wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct slice { /* one array, and what was told with it */
+  struct cdv_array *array;
+  char *metadata;
+};
+
+struct copied {
+  struct cdv_stream s;
+  struct cdv_stream *from;
+  int64_t device_id, room, count, head;
+  void *stream;
+  struct cdv_shared *queue;
+  bool over, threaded; /* over: the source has ended or failed */
+  int failed;          /* its code, with `error` */
+  struct cdv_kept_error error;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  pthread_t thread;
+  int forks;
+  bool inside, stop, interrupted; /* inside: the thread is in the source or in a copy */
+  struct slice ring[];
+};
+
+/* One array of the source, copied; NULL: the end. */
+static int pull(struct copied *c, struct slice *out) {
+  struct cdv_array *a;
+  int r = cdv_stream_next(c->from, &a);
+  *out = (struct slice){NULL, NULL};
+  if (r || !a) return r;
+  r = cdv_array_copy(a, c->s.device_type, c->device_id, c->stream, false, &out->array);
+  if (!r && out->array->root != a->root) cdv_array_keep(out->array, c->queue);
+  if (!r) {
+    out->metadata = c->from->metadata;
+    c->from->metadata = NULL;
+  }
+  cdv_array_unref(a);
+  return r;
+}
+
+static void put(struct copied *c, struct slice one, int r) {
+  if (r) {
+    c->failed = r;
+    cdv_error_keep(&c->error);
+    cdv_shared_unref(cdv_error_forget()); /* now it is the stream's */
+  }
+  if (one.array)
+    c->ring[(c->head + c->count++) % c->room] = one;
+  else
+    c->over = true;
+}
+
+static void free_copied(struct copied *c) {
+  for (; c->count; c->count--, c->head++) {
+    struct slice *one = &c->ring[c->head % c->room];
+    cdv_array_unref(one->array);
+    free(one->metadata);
+  }
+  cdv_error_drop(&c->error);
+  cdv_stream_close(c->from);
+  cdv_shared_unref(c->queue);
+  pthread_mutex_destroy(&c->lock);
+  pthread_cond_destroy(&c->changed);
+  free(c);
+}
+
+static void *copy_ahead(void *arg) {
+  struct copied *c = arg;
+  pthread_mutex_lock(&c->lock);
+  while (!c->stop && !c->over) {
+    if (c->count == c->room) {
+      pthread_cond_wait(&c->changed, &c->lock);
+      continue;
+    }
+    c->inside = true;
+    pthread_mutex_unlock(&c->lock);
+    struct slice one;
+    int r = pull(c, &one);
+    pthread_mutex_lock(&c->lock);
+    c->inside = false;
+    put(c, one, r);
+    pthread_cond_broadcast(&c->changed);
+    if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
+      pthread_mutex_unlock(&c->lock);
+      free_copied(c);
+      return NULL;
+    }
+  }
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+/* Until the thread has something; lock is held. */
+static int wait_for_thread(struct copied *c) {
+  while (!c->count && !c->over && !c->interrupted) {
+    struct timespec end = cdv_deadline(CDV_SLICE);
+    if (cdv_cond_until(&c->changed, &c->lock, &end) != ETIMEDOUT) continue;
+    pthread_mutex_unlock(&c->lock);
+    int r = cdv_look_up();
+    pthread_mutex_lock(&c->lock);
+    if (r) return r;
+  }
+  return 0;
+}
+
+static int fill_here(struct copied *c) {
+  while (c->count < c->room && !c->over) {
+    struct slice one;
+    int r = pull(c, &one);
+    if (r && cdv_error_last()->again) return r;
+    put(c, one, r);
+  }
+  return 0;
+}
+
+/* The oldest array; behind them all what ended it, and before them what must not wait. */
+static int take(struct copied *c, struct cdv_array **out) {
+  if (c->interrupted) return cdv_fail(CDV_STREAM, ECANCELED, "the stream was cancelled");
+  if (c->count && !(c->failed && c->error.error.urgent)) {
+    struct slice *one = &c->ring[c->head];
+    *out = one->array;
+    c->s.metadata = one->metadata;
+    c->head = (c->head + 1) % c->room;
+    c->count--;
+    return 0;
+  }
+  if (!c->failed) return 0;
+  cdv_error_back(&c->error);
+  cdv_error_drop(&c->error); /* told once: cdv_stream_next remembers the text */
+  return c->failed;
+}
+
+static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct copied *c = (struct copied *)s;
+  if (!c->threaded) {
+    int r = fill_here(c);
+    return r ? r : take(c, out);
+  }
+  if (c->forks != cdv_forks()) return cdv_fail(CDV_STREAM, EINVAL, "the stream was made before a fork");
+  pthread_mutex_lock(&c->lock);
+  int r = wait_for_thread(c);
+  if (!r) r = take(c, out);
+  pthread_cond_broadcast(&c->changed);
+  pthread_mutex_unlock(&c->lock);
+  return r;
+}
+
+static void copied_interrupt(struct cdv_stream *s) {
+  struct copied *c = (struct copied *)s;
+  if (c->threaded) {
+    if (c->forks != cdv_forks()) return;
+    pthread_mutex_lock(&c->lock);
+    c->interrupted = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+  }
+  cdv_stream_interrupt(c->from);
+}
+
+static void copied_close(struct cdv_stream *s) {
+  struct copied *c = (struct copied *)s;
+  if (c->threaded) {
+    if (c->forks != cdv_forks()) return; /* lock and source may be in use by the thread, which is in the parent */
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_t thread = c->thread;
+    if (c->inside) { /* perhaps for long: it cleans up itself */
+      cdv_stream_interrupt(c->from);
+      c->threaded = false;
+      pthread_detach(thread);
+      pthread_mutex_unlock(&c->lock);
+      return;
+    }
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(thread, NULL);
+  }
+  free_copied(c);
+}
+
+static struct cdv_stream *copied_below(struct cdv_stream *s) { return ((struct copied *)s)->from; }
+
+int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
+                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out) {
+  if (ahead < 0 || ahead > 1 << 20)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
+  size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct slice);
+  struct copied *c = calloc(1, size);
+  if (!c) return cdv_fail_memory((int64_t)size, "a stream");
+  cdv_stream_init(&c->s, s->schema, device_type, copied_next, copied_close);
+  c->s.below = copied_below;
+  c->from = s;
+  c->device_id = device_id;
+  c->stream = stream;
+  c->queue = cdv_shared_ref(queue);
+  c->room = (int64_t)room;
+  c->s.python = s->python;
+  c->threaded = ahead > 0 && !s->python;
+  c->s.interrupt = s->interrupt || c->threaded ? copied_interrupt : NULL;
+  c->forks = cdv_forks();
+  pthread_mutex_init(&c->lock, NULL);
+  cdv_cond_init(&c->changed);
+  int r = c->threaded ? pthread_create(&c->thread, NULL, copy_ahead, c) : 0;
+  if (r) c->threaded = false; /* without the thread it is only slower */
+  *out = &c->s;
+  return 0;
+}

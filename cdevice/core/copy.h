@@ -1,0 +1,92 @@
+/* copy.h - what the files of the transfer engine share: copy.c decides, plan.c says which pieces there are, fetch.c reads
+ * from the source's device, transfer.c sends. */
+#ifndef CDEVICE_COPY_H
+#define CDEVICE_COPY_H
+
+#include "core.h"
+
+#define CDV_SMALL ((int64_t)64 << 10) /* from here on a piece goes by itself */
+
+struct cdv_item;
+struct cdv_arena {
+  struct cdv_arena *next;
+  size_t used, size;
+  _Alignas(16) char bytes[];
+};
+
+struct cdv_piece {
+  const void *src; /* host address, or the source device's buffer; NULL: zeros */
+  int64_t from, nbytes, at;
+  int64_t place;         /* of src in the source's packed block */
+  int64_t rebase;        /* to subtract from each element */
+  int64_t lead;          /* elements before the first row: nobody promised anything of them, they become 0 */
+  int64_t most;          /* what no element may be above, -1: anything; empty list views point anywhere */
+  int width;             /* of an element, with these three */
+  const int64_t *starts; /* views: what is cut off the front of each data buffer */
+  int64_t n_starts;
+  bool on_host; /* src is host memory */
+  bool staged;  /* it goes through a staging chunk */
+  const void **where;
+  int64_t *meta; /* `at`, kept beside the buffers of the result */
+};
+
+struct cdv_plan {
+  struct cdv_array *src;
+  struct cdv_slot *from, *to; /* from: NULL for host memory that needs no backend */
+  int64_t from_device, to_device;
+  void *from_stream, *to_stream;
+  bool readable; /* the source's memory may be read here and now */
+  bool packed;   /* the source lies in one allocation of ours */
+  struct cdv_arena *arena;
+  struct cdv_piece *pieces;
+  size_t n_pieces, room;
+  struct cdv_item *items; /* of plan.c: nodes and rows yet to be planned */
+  size_t n_items, items_room;
+  int64_t total, alignment;
+  bool whole;               /* the source's packed block is taken as it is */
+  bool across;              /* two vendors: everything through staging chunks */
+  bool ordered;             /* from_stream follows the source's event */
+  bool sent;                /* the target's stream was given something */
+  bool pending;             /* after a failure: a device may still write to our memory or read it */
+  struct cdv_leftover left; /* host memory that goes back with it */
+};
+
+/* What an offset or a view that travels through the host needs there: rebasing, or zeros before the first row. */
+static inline bool cdv_is_adjusted(const struct cdv_piece *x) {
+  return x->rebase || x->lead || x->most >= 0 || x->starts;
+}
+
+/* ---- fetch.c ---- */
+/* This thread's error: what a backend of the two reported. */
+int cdv_plan_error(struct cdv_plan *p, struct cdv_slot *slot, int code, const cdevice_error *err, const char *doing);
+/* Room for so many elements of a list, at least. */
+int cdv_grow(void **list, size_t *room, size_t need, size_t size);
+int64_t cdv_chunk_bytes(void);
+/* Between two devices of a family the copy follows the event on the target's stream.  What must be read before that goes
+ * over a stream of the source's own device, which has to follow the event too. */
+int cdv_follow_source(struct cdv_plan *p);
+/* Copies from the source device into host memory and waits. */
+int cdv_read_back(struct cdv_plan *p, const cdevice_copy *copies, int64_t n);
+/* The same through two pinned chunks: while the device fills one the other is emptied. */
+int cdv_read_back_pinned(struct cdv_plan *p, const cdevice_copy *copies, int64_t n, int64_t total);
+/* A chunk goes back, or after a failure with what is left. */
+void cdv_put_or_leave(struct cdv_plan *p, struct cdv_stage *stage);
+
+/* ---- plan.c ---- */
+/* Memory that lives as long as the nodes of the result, zeroed. */
+void *cdv_arena_get(struct cdv_arena **head, size_t n);
+void cdv_arena_free(struct cdv_arena *a);
+void cdv_nodes_release(struct ArrowArray *array);
+/* Fills the tree below *top and lists the pieces that it needs. */
+int cdv_plan_make(struct cdv_plan *p, struct ArrowArray *top);
+/* Which pieces travel together, and where each lies on the target. */
+int cdv_plan_lay_out(struct cdv_plan *p);
+void cdv_plan_free(struct cdv_plan *p); /* its lists; the nodes are the result's */
+
+/* ---- transfer.c ---- */
+/* Offsets that must be rebased but lie on a device and go to one: they travel through the host. */
+int cdv_fetch_rebased(struct cdv_plan *p);
+/* Allocates, sends everything, and says in the result when it is there. */
+int cdv_transfer(struct cdv_plan *p, struct cdv_array *out);
+
+#endif

@@ -1,0 +1,37 @@
+/* production.h - what a producer of ours is: the object in production.c, its run in produce.c. */
+#ifndef CDEVICE_PRODUCTION_H
+#define CDEVICE_PRODUCTION_H
+
+#include "core.h"
+#include "wait.h"
+
+struct cdv_production {
+  /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
+  struct ArrowAsyncProducer face;
+  void *spare;
+  atomic_int refs; /* the maker, the run, every task that was not extracted, every call under way */
+  struct cdv_stream *source;
+  pthread_mutex_t source_lock; /* held while the source is interrupted; it is closed behind that */
+  struct ArrowAsyncDeviceStreamHandler *handler;
+  char *metadata;
+  int forks; /* when it was made */
+  atomic_llong asked, unextracted;
+  atomic_llong sent;
+  atomic_llong nonsense; /* what request was given instead of a number */
+  atomic_int cancelled, stopped, confused;
+  atomic_int ending;
+  int code;
+  struct cdv_kept_error error;
+  atomic_int sleepers;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+};
+
+static inline bool cdv_is_interrupted(struct cdv_production *p) {
+  return atomic_load(&p->cancelled) || atomic_load(&p->stopped) || atomic_load(&p->confused);
+}
+
+/* Fills zeroed memory: of one owner, with the functions that a consumer calls. */
+void cdv_production_init(struct cdv_production *p, struct ArrowAsyncDeviceStreamHandler *handler);
+
+#endif

@@ -1,0 +1,90 @@
+/* slots.c - the places of backends: one per device type, found by one atomic load.  Messages are made from their names, so
+ * this reports no error. */
+#include "core.h"
+
+#include <stdlib.h>
+
+_Atomic(struct cdv_slot *) cdv_slots[64];
+
+/* Device types from 64 on: a list that only grows; a removed entry has its slot set to NULL. */
+struct other {
+  struct other *next;
+  int32_t device_type;
+  _Atomic(struct cdv_slot *) slot;
+};
+static _Atomic(struct other *) others;
+
+const char *cdv_device_type_name(int32_t t) {
+  static const char *const names[] = {
+      [ARROW_DEVICE_CPU] = "cpu",
+      [ARROW_DEVICE_CUDA] = "cuda",
+      [ARROW_DEVICE_CUDA_HOST] = "cuda_host",
+      [ARROW_DEVICE_OPENCL] = "opencl",
+      [ARROW_DEVICE_VULKAN] = "vulkan",
+      [ARROW_DEVICE_METAL] = "metal",
+      [ARROW_DEVICE_VPI] = "vpi",
+      [ARROW_DEVICE_ROCM] = "rocm",
+      [ARROW_DEVICE_ROCM_HOST] = "rocm_host",
+      [ARROW_DEVICE_EXT_DEV] = "ext_dev",
+      [ARROW_DEVICE_CUDA_MANAGED] = "cuda_managed",
+      [ARROW_DEVICE_ONEAPI] = "oneapi",
+      [ARROW_DEVICE_WEBGPU] = "webgpu",
+      [ARROW_DEVICE_HEXAGON] = "hexagon",
+      [17] = "maia",
+      [18] = "trn",
+  };
+  static _Thread_local char text[4][24];
+  static _Thread_local unsigned turn;
+  struct cdv_slot *slot = cdv_slot_for(t);
+  if (slot) return slot->table.name;
+  if (t > 0 && t < (int32_t)(sizeof names / sizeof *names) && names[t]) return names[t];
+  char *out = text[turn++ & 3]; /* several in one message */
+  snprintf(out, sizeof text[0], "device type %d", (int)t);
+  return out;
+}
+
+struct cdv_slot *cdv_slot_other(int32_t t) {
+  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next)
+    if (o->device_type == t) return atomic_load_explicit(&o->slot, memory_order_acquire);
+  return NULL;
+}
+
+_Atomic(struct cdv_slot *) *cdv_slot_place(int32_t t) {
+  if (t < 64) return &cdv_slots[t];
+  for (struct other *o = atomic_load(&others); o; o = o->next)
+    if (o->device_type == t) return &o->slot;
+  struct other *o = calloc(1, sizeof *o);
+  if (!o) return NULL;
+  o->device_type = t;
+  o->next = atomic_load(&others);
+  atomic_store_explicit(&others, o, memory_order_release);
+  return &o->slot;
+}
+
+int64_t cdv_backend_count(void) { /* places, used or not */
+  int64_t n = 64;
+  for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next) n++;
+  return n;
+}
+
+const cdevice_backend *cdv_backend_at(int64_t i) { /* NULL: an unused place */
+  struct cdv_slot *slot = NULL;
+  if (i >= 0 && i < 64) {
+    slot = atomic_load_explicit(&cdv_slots[i], memory_order_acquire);
+  } else {
+    struct other *o = atomic_load_explicit(&others, memory_order_acquire);
+    for (i -= 64; o && i > 0; i--) o = o->next;
+    if (o && i == 0) slot = atomic_load_explicit(&o->slot, memory_order_acquire);
+  }
+  return slot ? &slot->table : NULL;
+}
+
+const cdevice_backend *cdv_backend_for(int32_t t) {
+  struct cdv_slot *slot = cdv_slot_for(t);
+  return slot ? &slot->table : NULL;
+}
+
+int64_t cdv_backend_live(int32_t t) {
+  struct cdv_slot *slot = cdv_slot_for(t);
+  return slot ? (int64_t)atomic_load(&slot->live) : 0;
+}

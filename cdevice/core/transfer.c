@@ -1,0 +1,277 @@
+/* transfer.c - how the pieces of a copy travel.
+ *
+ * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together; large ones go
+ * straight from their memory.  Between two vendors everything passes through two chunks, both sides busy. */
+#include "copy.h"
+#include "values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void put_value(void *p, int width, int64_t i, int64_t v) {
+  int16_t v2 = (int16_t)v;
+  int32_t v4 = (int32_t)v;
+  memcpy((char *)p + i * width, width == 2 ? (void *)&v2 : width == 4 ? (void *)&v4 : (void *)&v, (size_t)width);
+}
+
+/* Views of elements [at, ...) of a piece: those before the rows become empty ones, the others lose what was cut off the
+ * front of their data. */
+static void adjust_views(const struct cdv_piece *x, char *memory, int64_t at, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    int32_t view[4];
+    memcpy(view, memory + 16 * i, 16);
+    if (at + i < x->lead) {
+      memset(view, 0, 16);
+    } else {
+      /* inline, or the garbage of a null */
+      if (!x->starts || view[0] <= 12 || view[2] < 0 || view[2] >= x->n_starts) continue;
+      view[3] = (int32_t)((uint32_t)view[3] - (uint32_t)x->starts[view[2]]);
+    }
+    memcpy(memory + 16 * i, view, 16);
+  }
+}
+
+/* What a piece's bytes [from, from + nbytes) need after they were copied to `memory`; whole elements. */
+static void adjust(const struct cdv_piece *x, char *memory, int64_t from, int64_t nbytes) {
+  if (!cdv_is_adjusted(x)) return;
+  int64_t n = nbytes / x->width, at = from / x->width;
+  if (x->width == 16) {
+    adjust_views(x, memory, at, n);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    int64_t v = at + i < x->lead ? 0 : (int64_t)((uint64_t)cdv_value(memory, x->width, i) - (uint64_t)x->rebase);
+    if (x->most >= 0) v = v < 0 ? 0 : v > x->most ? x->most : v;
+    put_value(memory, x->width, i, v);
+  }
+}
+
+/* ---- moving bytes ---- */
+struct chunk {
+  struct cdv_stage *stage;
+  cdevice_event event;
+  bool pending;
+};
+
+static int record(struct cdv_plan *p, cdevice_event *out) {
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  memset(out, 0, sizeof *out);
+  int r = b->event_record(b->self, p->to_device, p->to_stream, out, &err);
+  return r ? cdv_plan_error(p, p->to, r, &err, "recording an event") : 0;
+}
+
+static int chunk_free_again(struct cdv_plan *p, struct chunk *s) {
+  if (!s->pending) return 0;
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = s->event.sync_event ? b->event_wait_host(b->self, p->to_device, s->event.sync_event, &err) : 0;
+  b->event_destroy(b->self, p->to_device, &s->event);
+  s->pending = false;
+  return r ? cdv_plan_error(p, p->to, r, &err, "waiting for a staging chunk") : 0;
+}
+
+static int send(struct cdv_plan *p, const cdevice_copy *copies, int64_t n, int kind) {
+  if (!n) return 0;
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  p->sent = true;
+  int r = b->copy(b->self, kind, copies, n, p->to_stream, &err);
+  return r ? cdv_plan_error(p, p->to, r, &err, "copying to the device") : 0;
+}
+
+/* Fills stage bytes [0, n) with the target's bytes [at, at + n); pieces [i, end) overlap it in order. */
+static int fill_stage(struct cdv_plan *p, struct cdv_stage *s, int64_t at, int64_t n, size_t *from_piece) {
+  cdevice_copy *reads = NULL;
+  struct cdv_move *moves = NULL;
+  size_t n_reads = 0, n_moves = 0, room = 0, room_for_moves = 0, first = *from_piece;
+  int r = 0;
+  size_t i = *from_piece;
+  for (; !r && i < p->n_pieces; i++) {
+    struct cdv_piece *x = &p->pieces[i];
+    if (!x->staged) continue;
+    if (x->at >= at + n) break;
+    int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at;
+    int64_t m = x->nbytes - skip;
+    if (m <= 0) continue;
+    if (m > n - put) m = n - put;
+    if (!x->src) {
+      memset(s->memory + put, 0, (size_t)m);
+    } else if (x->on_host) {
+      r = cdv_grow((void **)&moves, &room_for_moves, n_moves + 1, sizeof *moves);
+      if (!r) moves[n_moves++] = (struct cdv_move){s->memory + put, (const char *)x->src + x->from + skip, m, 0};
+    } else {
+      r = cdv_grow((void **)&reads, &room, n_reads + 1, sizeof *reads);
+      if (!r) reads[n_reads++] = (cdevice_copy){s->memory + put, 0, -1, x->src, x->from + skip, p->from_device, m};
+    }
+    if (x->at + x->nbytes > at + n) break; /* continued in the next chunk */
+  }
+  *from_piece = i;
+  if (!r) cdv_move(moves, n_moves);
+  if (!r && n_reads) r = cdv_read_back(p, reads, (int64_t)n_reads);
+  free(reads);
+  free(moves);
+  for (size_t k = first; !r && k < p->n_pieces && k <= i; k++) {
+    struct cdv_piece *x = &p->pieces[k];
+    if (!x->staged || !x->src || x->at >= at + n || x->at + x->nbytes <= at) continue;
+    int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
+    if (m > n - put) m = n - put;
+    adjust(x, s->memory + put, skip, m);
+  }
+  return r;
+}
+
+/* Sends the target's bytes [0, end) through two chunks. */
+static int send_staged(struct cdv_plan *p, const cdevice_block *block, int64_t end, struct cdv_stage stages[2]) {
+  int64_t size = cdv_chunk_bytes();
+  size = size < 64 ? 64 : size / 64 * 64; /* elements are never cut: pieces begin at multiples of 64 */
+  struct chunk chunks[2] = {{.stage = &stages[0]}, {.stage = &stages[1]}};
+  size_t piece = 0;
+  int r = 0;
+  for (int64_t at = 0, turn = 0; !r && at < end; turn++) {
+    struct chunk *c = &chunks[turn & 1];
+    int64_t n = end - at < size ? end - at : size;
+    r = chunk_free_again(p, c);
+    if (!r && !c->stage->memory) r = cdv_stage_get(p->to, p->to_device, n, c->stage);
+    if (!r) r = fill_stage(p, c->stage, at, n, &piece);
+    cdevice_copy copy = {block->data, at, p->to_device, c->stage->memory, 0, -1, n};
+    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
+    at += n;
+    if (!r && at < end) {
+      r = record(p, &c->event);
+      c->pending = !r;
+    }
+  }
+  for (int i = 0; i < 2; i++)
+    if (chunks[i].pending) p->to->table.event_destroy(p->to->table.self, p->to_device, &chunks[i].event);
+  return r;
+}
+
+/* Pieces that need no staging, in one list. */
+static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *host_memory_used) {
+  cdevice_copy *copies = malloc((p->n_pieces + 1) * sizeof *copies);
+  if (!copies) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *copies), "a copy");
+  int64_t n_host = 0, n = 0, total = 0;
+  bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU;
+  for (size_t i = 0; i < p->n_pieces; i++) { /* from host memory first */
+    struct cdv_piece *x = &p->pieces[i];
+    if (!x->on_host || x->staged) continue;
+    if (!x->src) {
+      memset((char *)block->data + x->at, 0, (size_t)x->nbytes); /* only the CPU gets here */
+      continue;
+    }
+    copies[n_host++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, -1, x->nbytes};
+  }
+  int r = send(p, copies, n_host, CDEVICE_COPY_H2D);
+  *host_memory_used = n_host > 0;
+  if (!r && p->whole) {
+    const cdevice_block *from = &p->src->root->blocks[0];
+    copies[n++] = (cdevice_copy){block->data, 0, p->to_device, from->data, 0, p->from_device, from->nbytes};
+  } else if (!r) {
+    for (size_t i = 0; i < p->n_pieces; i++) {
+      struct cdv_piece *x = &p->pieces[i];
+      if (!x->on_host)
+        copies[n++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, p->from_device, x->nbytes};
+    }
+  }
+  if (!r && n) {
+    if (to_cpu) {
+      for (int64_t i = 0; i < n; i++) {
+        copies[i].dst = (char *)block->data + copies[i].dst_offset;
+        copies[i].dst_offset = 0;
+        total += copies[i].nbytes;
+      }
+      r = total >= CDV_SMALL && cdv_stage_pins(p->from) ? cdv_read_back_pinned(p, copies, n, total)
+                                                        : cdv_read_back(p, copies, n);
+    } else {
+      bool peer = p->from->table.device_type != p->to->table.device_type || p->from_device != p->to_device;
+      r = send(p, copies, n, peer ? CDEVICE_COPY_PEER : CDEVICE_COPY_D2D);
+    }
+  }
+  free(copies);
+  if (!r && to_cpu)
+    for (size_t i = 0; i < p->n_pieces; i++) {
+      struct cdv_piece *x = &p->pieces[i];
+      adjust(x, (char *)block->data + x->at, 0, x->nbytes);
+    }
+  return r;
+}
+
+int cdv_fetch_rebased(struct cdv_plan *p) {
+  int r = 0;
+  for (size_t i = 0; !r && i < p->n_pieces; i++) {
+    struct cdv_piece *x = &p->pieces[i];
+    if (x->on_host || !x->rebase) continue;
+    char *memory = cdv_arena_get(&p->arena, (size_t)x->nbytes);
+    if (!memory) return ENOMEM;
+    cdevice_copy copy = {memory, 0, -1, x->src, x->from, p->from_device, x->nbytes};
+    r = cdv_follow_source(p);
+    if (!r) r = cdv_read_back(p, &copy, 1);
+    x->src = memory;
+    x->from = 0;
+    x->on_host = true;
+  }
+  return r;
+}
+
+/* ---- the result ---- */
+static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
+  const cdevice_backend *b = &p->to->table;
+  const cdevice_block whole = out->blocks[0];
+  bool address = b->capabilities & CDEVICE_CAP_ADDRESS;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    struct cdv_piece *x = &p->pieces[i];
+    *x->meta = x->at;
+    if (address) {
+      *x->where = (char *)whole.data + x->at;
+      continue;
+    }
+    cdevice_error err = {.struct_size = sizeof err};
+    cdevice_block *v = &out->blocks[out->n_blocks];
+    int r = b->view(b->self, &whole, x->at, x->nbytes, v, &err);
+    if (r) return cdv_plan_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
+    out->n_blocks++;
+    *x->where = v->data;
+  }
+  return 0;
+}
+
+int cdv_transfer(struct cdv_plan *p, struct cdv_array *out) {
+  const cdevice_backend *b = &p->to->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = 0;
+  if (!p->total) return 0;
+  out->blocks = calloc(1 + (b->capabilities & CDEVICE_CAP_ADDRESS ? 0 : p->n_pieces), sizeof *out->blocks);
+  if (!out->blocks) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
+  r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
+  if (r) {
+    free(out->blocks);
+    out->blocks = NULL;
+    char doing[64];
+    snprintf(doing, sizeof doing, "allocating %lld bytes", (long long)p->total);
+    return cdv_plan_error(p, p->to, r, &err, doing);
+  }
+  out->n_blocks = 1;
+  r = place_buffers(p, out);
+  if (r) return r;
+  struct cdv_stage stages[2] = {{0}, {0}};
+  bool to_cpu = b->device_type == ARROW_DEVICE_CPU, host_memory = false;
+  int64_t staged = 0;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    struct cdv_piece *x = &p->pieces[i];
+    if (x->staged && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
+  }
+  if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
+  if (!r && !p->across) r = send_direct(p, &out->blocks[0], &host_memory);
+  if (!r && !to_cpu) {
+    r = cdv_event_record(p->to, p->to_device, p->to_stream, &out->event);
+    if (!r && out->event) out->own.sync_event = out->event->event.sync_event;
+  }
+  bool keep_source = host_memory || (p->from && !to_cpu && !(p->from->table.capabilities & CDEVICE_CAP_ASYNC_FREE));
+  if (!r && out->own.sync_event) { /* what the device still reads stays until it has passed the event */
+    r = cdv_keep_until(out->event, keep_source ? p->src : NULL, stages);
+  }
+  if (r && !to_cpu && p->sent) p->pending = true;
+  for (int i = 0; i < 2; i++) cdv_put_or_leave(p, &stages[i]);
+  return r;
+}

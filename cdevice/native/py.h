@@ -1,0 +1,128 @@
+/* py.h - what the files of cdevice._native share.  They are one translation unit, see python.c: nothing here is seen from
+ * outside, and what is small is inlined. */
+#ifndef CDEVICE_NATIVE_PY_H
+#define CDEVICE_NATIVE_PY_H
+
+#include <Python.h>
+#include <stdlib.h>
+
+#include "core.h"
+
+/* A function with another signature in a method table. */
+#define FAST(f) ((PyCFunction)(void (*)(void))(f))
+
+/* ---- pylife.c: the GIL, and what is given back where something dies ---- */
+static PyThreadState *(*current_tstate)(void);
+static int tstate_is_thread_local; /* 3.12 and later */
+static atomic_int python_gone;     /* set at exit: nobody enters Python any more */
+/* What runs while something dies, or inside somebody's release, must leave the exception that is on its way alone: code
+ * of others stands between these two, ours or not. */
+struct pending {
+  PyObject *type, *value, *traceback;
+};
+static struct pending put_aside(void);
+static void bring_back(struct pending p);
+/* The same without the GIL between them: what a source gives back may wait for threads that need it, and may run Python
+ * code. */
+struct away {
+  struct pending pending;
+  PyThreadState *thread;
+};
+static struct away go_away(void);
+static void come_back(struct away a);
+/* From a thread of anybody's: takes the GIL, or fails with an errno and says why. */
+static int enter_python(PyGILState_STATE *state, cdevice_error *err);
+/* The same, with an exception that may be on its way there put aside. */
+struct visit {
+  PyGILState_STATE state;
+  struct pending pending;
+};
+static int begin_visit(struct visit *v, cdevice_error *err);
+static void end_visit(struct visit *v);
+/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
+static void drop_or_defer(struct cdv_deferred *d);
+static void drop_python(void *owner);
+static void drain(void); /* GIL held; destructors may push again */
+/* 0, or -1 with an exception. */
+static int make_owner(PyObject *object, struct cdv_owner *out);
+static int share(PyObject *object, struct cdv_shared **out);
+
+/* ---- pyerror.c: exceptions and the core's errors ---- */
+/* Calls of Python code on this thread that wait for an answer: only there is an exception kept to be raised again, and
+ * only there is it asked whether a signal came. */
+static _Thread_local int asking;
+static PyObject *make_error;         /* of what the core reported: cdevice._core */
+static PyObject *error_class;        /* cdevice.Error */
+static PyObject *unavailable_class;  /* cdevice.BackendUnavailable */
+static PyObject *device_error_class; /* cdevice.DeviceError */
+/* The classes that stand above this module, whichever module of the package was imported first.  -1 with an exception. */
+static int join_classes(void);
+static PyObject *raise_last(void); /* this thread's last error; always NULL */
+static PyObject *raise_as_it_was(void);
+static PyObject *take_pending(void);
+static PyObject *take_exception(char *text, size_t size);
+static void exception_text(PyObject *value, char *text, size_t size);
+static struct cdv_shared *share_exception(PyObject *value);
+static int is_urgent(PyObject *value);
+static int tell_exception(PyObject *value, const char *text, int keep);
+static int source_raised(void);
+static int look_up_signals(void);
+static void forget_cause(void);
+
+/* ---- pyargs.c: what Python gave, as C has it ---- */
+static int to_int64(PyObject *o, void *out);
+static int to_int(PyObject *o, void *out);
+static int level_of(PyObject *validate);
+static const char *metadata_of(PyObject *bytes);
+static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **requested);
+
+/* ---- pyschema.c ---- */
+typedef struct {
+  PyObject_HEAD struct cdv_schema *schema;
+} SchemaObject;
+static PyTypeObject *SchemaBase;   /* here */
+static PyTypeObject *schema_class; /* cdevice.Schema */
+static const char N_SCHEMA[] = "arrow_schema";
+static PyObject *wrap_schema(struct cdv_schema *s); /* takes the reference over */
+static struct cdv_schema *schema_of(PyObject *o);
+static struct cdv_schema *hold_schema(PyObject *o);
+static PyObject *schema_capsule(struct cdv_schema *s);
+static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a, PyObject *requested);
+
+/* ---- pyarray.c ---- */
+typedef struct {
+  PyObject_HEAD struct cdv_array *array;
+  struct cdv_array *lent; /* shown by address to holders of this object: theirs until it dies, release() or not */
+} ArrayObject;
+static PyTypeObject *ArrayBase;                   /* here */
+static PyTypeObject *array_class;                 /* cdevice.DeviceArray */
+static PyObject *wrap_array(struct cdv_array *a); /* takes the reference over */
+static struct cdv_array *array_of(PyObject *o);
+static struct cdv_array *hold_array(PyObject *o);
+static void let_go(struct cdv_array *a);
+/* tp_new of arrays and schemas. */
+static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kwargs);
+
+/* ---- pyexport.c, pydlpack.c: methods of arrays ---- */
+static PyObject *a_device_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+static PyObject *a_plain_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+static PyObject *a_schema_capsule(PyObject *self, PyObject *unused);
+static PyObject *a_export_structs(PyObject *self, PyObject *args);
+static PyObject *a_dlpack(PyObject *self, PyObject *args);
+
+/* ---- pystream.c ---- */
+typedef struct {
+  PyObject_HEAD struct cdv_stream *stream; /* NULL: closed or handed on */
+  atomic_int busy;
+  _Atomic(const void *) user; /* the thread that is inside, as the address of its `asking` */
+} StreamObject;
+static PyTypeObject *StreamBase, *stream_class;
+static PyObject *wrap_stream(struct cdv_stream *s); /* takes it over */
+/* Takes the stream for one call; give_back() ends it. */
+static struct cdv_stream *borrow(StreamObject *o);
+static void give_back(StreamObject *o);
+
+/* ---- pysource.c ---- */
+static PyObject *iterator_below(struct cdv_stream *s);
+
+#endif

@@ -1,0 +1,116 @@
+/* pylife.c - the GIL, and what is given back where something dies: on whatever thread, whatever is on its way there. */
+#include "py.h"
+
+/* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always says yes once there was
+ * a sub-interpreter.  Unknown means no: the release is deferred, which is always correct. ---- */
+
+static int gil_held(void) {
+  PyThreadState *t = current_tstate ? current_tstate() : NULL;
+  return t && (tstate_is_thread_local || t == PyGILState_GetThisThreadState());
+}
+
+/* ---- Python owners ---- */
+static void run_deferred(struct cdv_deferred *d) { /* GIL held */
+  if (d->run) {
+    d->run(d->object); /* frees d with its object */
+  } else {
+    PyObject *o = d->object;
+    free(d);
+    Py_DECREF(o);
+  }
+}
+
+static struct pending put_aside(void) {
+  struct pending p = {NULL, NULL, NULL};
+  if (PyErr_Occurred()) PyErr_Fetch(&p.type, &p.value, &p.traceback);
+  return p;
+}
+static void bring_back(struct pending p) {
+  if (p.type || PyErr_Occurred()) PyErr_Restore(p.type, p.value, p.traceback);
+}
+
+/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
+static void drop_or_defer(struct cdv_deferred *d) {
+  if (gil_held()) {
+    struct pending p = put_aside();
+    run_deferred(d);
+    bring_back(p);
+  } else {
+    cdv_defer_push(d);
+  }
+}
+
+static void drain(void) { /* GIL held; destructors may push again */
+  struct cdv_deferred *d, *next;
+  if (!cdv_defer_pending()) return;
+  struct pending p = put_aside();
+  while ((d = cdv_defer_take()))
+    for (; d; d = next) {
+      next = d->next;
+      run_deferred(d);
+    }
+  bring_back(p);
+}
+
+static void drop_python(void *owner) { drop_or_defer(owner); }
+
+/* The list node is made here, because release must not allocate. */
+static int make_owner(PyObject *object, struct cdv_owner *out) {
+  struct cdv_deferred *d = malloc(sizeof *d);
+  if (!d) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  Py_INCREF(object);
+  d->next = NULL;
+  d->run = NULL;
+  d->object = object;
+  out->drop = drop_python;
+  out->owner = d;
+  return 0;
+}
+
+/* Keeps a stream object for what is allocated for it; None: *out is NULL. */
+static int share(PyObject *object, struct cdv_shared **out) {
+  struct cdv_owner owner;
+  *out = NULL;
+  if (object == Py_None) return 0;
+  if (make_owner(object, &owner)) return -1;
+  if (!cdv_share(owner, out)) return 0;
+  owner.drop(owner.owner);
+  PyErr_NoMemory();
+  return -1;
+}
+
+static struct away go_away(void) {
+  struct away a = {put_aside(), NULL};
+  a.thread = PyEval_SaveThread();
+  return a;
+}
+static void come_back(struct away a) {
+  PyEval_RestoreThread(a.thread);
+  drain();
+  bring_back(a.pending);
+}
+
+/* ---- into Python ---- */
+
+static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
+  if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
+  PyThreadState *t = tstate_is_thread_local && current_tstate ? current_tstate() : NULL;
+  if (t && t != PyGILState_GetThisThreadState()) /* it would wait for itself */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "called with the GIL of a sub-interpreter");
+  *state = PyGILState_Ensure();
+  return 0;
+}
+
+static int begin_visit(struct visit *v, cdevice_error *err) {
+  v->state = PyGILState_UNLOCKED;
+  int r = enter_python(&v->state, err);
+  if (!r) v->pending = put_aside(); /* of whoever is on this thread */
+  return r;
+}
+static void end_visit(struct visit *v) {
+  bring_back(v->pending);
+  PyGILState_Release(v->state);
+}

@@ -1,0 +1,91 @@
+/* pysource.c - Python iterators, and lists of arrays, as sources of streams. */
+#include "py.h"
+
+struct iterator {
+  struct cdv_stream s;
+  PyObject *iterator;
+  struct cdv_deferred *deferred; /* its drop, made beforehand */
+};
+
+static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
+  struct iterator *i = (struct iterator *)s;
+  PyGILState_STATE state = PyGILState_UNLOCKED;
+  cdevice_error err = {.struct_size = sizeof err};
+  int r = enter_python(&state, &err);
+  if (r) return cdv_fail(CDV_STREAM, r, "%s", err.message);
+  PyObject *item = PyIter_Next(i->iterator), *array = item;
+  if (item && PyTuple_Check(item)) { /* (array, encoded metadata) */
+    const char *text = PyTuple_Size(item) == 2 ? metadata_of(PyTuple_GetItem(item, 1)) : NULL;
+    int64_t size = cdv_metadata_size(text);
+    if (size && (s->metadata = malloc((size_t)size))) memcpy(s->metadata, text, (size_t)size);
+    array = PyTuple_GetItem(item, 0);
+  }
+  if (item) {
+    if (!PyErr_Occurred()) *out = hold_array(array);
+    Py_DECREF(item);
+  }
+  if (PyErr_Occurred()) r = source_raised();
+  PyGILState_Release(state);
+  return r;
+}
+
+static void iterator_close(struct cdv_stream *s) {
+  struct iterator *i = (struct iterator *)s;
+  drop_or_defer(i->deferred);
+  free(i);
+}
+
+/* stream_of_iterator(schema, device type, iterator of DeviceArrays) */
+static PyObject *m_stream_of_iterator(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *schema, *iterator;
+  int device_type;
+  struct cdv_owner owner;
+  if (!PyArg_ParseTuple(args, "OO&O", &schema, to_int, &device_type, &iterator)) return NULL;
+  if (make_owner(iterator, &owner)) return NULL;
+  struct iterator *i = malloc(sizeof *i);
+  struct cdv_schema *s = i ? hold_schema(schema) : NULL;
+  if (!s) {
+    if (!i) PyErr_NoMemory();
+    free(i);
+    owner.drop(owner.owner);
+    return NULL;
+  }
+  cdv_stream_init(&i->s, s, device_type, iterator_next, iterator_close);
+  cdv_schema_unref(s);
+  i->s.python = true;
+  i->iterator = iterator;
+  i->deferred = owner.owner;
+  return wrap_stream(&i->s);
+}
+
+/* stream_of_arrays(schema, device type, list of DeviceArrays) */
+static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *schema, *list;
+  int device_type;
+  if (!PyArg_ParseTuple(args, "OO&O!", &schema, to_int, &device_type, &PyList_Type, &list)) return NULL;
+  struct cdv_schema *s = hold_schema(schema);
+  if (!s) return NULL;
+  Py_ssize_t n = PyList_Size(list), held = 0;
+  struct cdv_array **arrays = malloc(((size_t)n + 1) * sizeof *arrays);
+  struct cdv_stream *out = NULL;
+  PyObject *result = NULL;
+  if (!arrays) PyErr_NoMemory();
+  while (arrays && held < n && held < PyList_Size(list) && (arrays[held] = hold_array(PyList_GetItem(list, held))))
+    held++;
+  if (arrays && held == n)
+    result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
+  else if (!PyErr_Occurred())
+    PyErr_SetString(PyExc_ValueError, "the list became shorter");
+  while (held) let_go(arrays[--held]);
+  free(arrays);
+  cdv_schema_unref(s);
+  return result;
+}
+
+/* What a stream takes from through streams of ours; NULL: no iterator. */
+static PyObject *iterator_below(struct cdv_stream *s) {
+  while (s && s->next != iterator_next) s = cdv_stream_below(s);
+  return s ? ((struct iterator *)s)->iterator : NULL;
+}
