@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .interop import dlpack as _dlpack
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
+    from .interop import tensor as _tensor
     from .objects import batch as _batch
     from .objects import events as _events
     from .objects import show as _show
@@ -38,6 +39,7 @@ else:
     _values = Later("cdevice.objects.values")
     _numpy = Later("cdevice.interop.numpy")
     _pyopencl = Later("cdevice.interop.pyopencl")
+    _tensor = Later("cdevice.interop.tensor")
     _cupy = Later("cdevice.interop.cupy")
     _cuda = Later("cdevice.interop.cuda")
     _dlpack = Later("cdevice.interop.dlpack")
@@ -165,13 +167,31 @@ class DeviceArray(_native.Array):
         rows._readable("to_pylist()")
         return _values.rows(rows)
 
-    def to_numpy(self) -> Any:
-        """A numpy array: a read-only view for fixed-width types without nulls, fixed-size lists of them having more
-        dimensions; else an object array of one dimension.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows,), of fixed-size lists (rows, ...) with the size of each dimension, of arrow.fixed_shape_tensor as it
+        says, of a record batch (rows, columns)."""
+        return _tensor.shape_of(self)
 
-        Waits for the event.  Raises CannotExport for memory that the CPU cannot read.
+    @property
+    def ndim(self) -> int:
+        """How many dimensions :attr:`shape` has."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The numpy dtype of the values, below fixed-size lists too; object where numpy has none."""
+        return _numpy.dtype_of(self)
+
+    def to_numpy(self, *, nulls: str | None = None) -> Any:
+        """A numpy array: a read-only view for numbers and for times without a zone, fixed-size lists of them having
+        more dimensions, bools and dates as a copy; else an object array of one dimension.
+
+        ``nulls``: "object" gives None in an object array; "nan" a copy with NaN, integers as float64, and NaT in times;
+        default: NaN and NaT where numpy's type has them, objects elsewhere.  Waits for the event.  Raises CannotExport
+        for memory that the CPU cannot read, ValueError for integers that NaN beside them would change.
         """
-        return _numpy.to_numpy(self)
+        return _numpy.to_numpy(self, nulls)
 
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
@@ -231,7 +251,8 @@ class DeviceArray(_native.Array):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         import numpy
 
-        out = self.to_numpy()
+        asked = None if dtype is None else numpy.dtype(dtype)
+        out = self.to_numpy(nulls="nan" if asked is not None and asked.kind in "fmM" else None)
         if copy is False and out.dtype == object:
             raise ValueError("this array cannot become a numpy array without a copy")
         out = out if dtype is None else out.astype(dtype, copy=False)

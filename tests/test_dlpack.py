@@ -1,8 +1,10 @@
 """DLPack, in and out: which arrays can, who waits, who owns, and what is said where it is impossible."""
 
+import ctypes
 import gc
 import threading
 
+import foreign_tensor
 import numpy as np
 import pytest
 from waiting import unregister, until
@@ -118,7 +120,7 @@ def lists(type):
     [
         ([1, None], None, "which values are null"),
         (["a"], None, "no type"),
-        ([True], None, "no type"),
+        ([True], None, "bool has a bit"),
         ([[1]], None, "no type"),
         ([["a"]], lists("string"), "no type"),
         ([[1], None], lists("int8"), "which values are null"),
@@ -278,3 +280,34 @@ def test_who_waits_for_a_held_queue(fake):
         assert not done.wait(0.05)
     assert done.wait(30)
     thread.join()
+
+
+def test_bools_go_out_as_a_copy_that_is_asked_for():
+    array = cdevice.asarray([True, False, True, True])[1:]
+    with pytest.raises(BufferError, match="copy=True"):
+        array.__dlpack__()
+    out = np.from_dlpack(array, copy=True)
+    assert out.dtype == bool and out.tolist() == [False, True, True]
+
+
+def test_refusals_speak_the_words_of_types_and_name_the_way_out():
+    for values, word in ((["a"], "string"), ([{"a": 1}], "struct<a: int64>")):
+        with pytest.raises(BufferError, match=rf"{word} is no type of DLPack's; to_numpy\(\) or to_pylist\(\)"):
+            cdevice.asarray(values).__dlpack__()
+
+
+def test_a_fixed_shape_tensor_has_its_own_shape_everywhere():
+    pa = pytest.importorskip("pyarrow")
+    numbers = np.arange(48, dtype="f4").reshape(2, 2, 3, 4)
+    array = cdevice.asarray(pa.FixedShapeTensorArray.from_numpy_ndarray(numbers))
+    assert array.shape == (2, 2, 3, 4) and array.ndim == 4 and array.dtype == np.float32
+    assert (np.from_dlpack(array) == numbers).all()
+    assert (array.to_numpy() == numbers).all() and array[1:].to_numpy().shape == (1, 2, 3, 4)
+    assert cdevice.asarray(numbers).shape == numbers.shape
+
+
+def test_bfloat16_is_refused_the_same_by_every_way():
+    tensor = foreign_tensor.Tensor((ctypes.c_int64 * 1)(), (4,))
+    tensor.tensor.dtype[:] = (4, 16, 1, 0)
+    with pytest.raises(cdevice.ArgumentError, match="bfloat16.*unsigned integers"):
+        cdevice.asarray(tensor)

@@ -458,8 +458,8 @@ def test_fields_are_found_by_name_and_a_name_that_is_not_one_fields_is_a_key_err
         assert batch.field(name).to_pylist() == [i] == batch[name].to_pylist()
         assert batch.schema[name].name == name
     for name, n in (("twice", 2), ("X", 0), ("x\0", 0), ("\0", 0), ("\ud800", 0), ("x" * 299, 0)):
-        with pytest.raises(KeyError, match=f"{n} fields are called"):
+        with pytest.raises(KeyError, match=f"{n} fields are called" if n else "no field "):
             batch.field(name)
-        with pytest.raises(KeyError, match=f"{n} fields are called"):
+        with pytest.raises(KeyError, match=f"{n} fields are called" if n else "no field "):
             batch.schema[name]
     assert cdevice.asarray([1]).schema.names == []

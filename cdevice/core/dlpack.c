@@ -186,12 +186,18 @@ static int check_tensor(const DLTensor *t, int64_t *n) {
   return 0;
 }
 
+static int no_type(DLDataType t) {
+  static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  const char *name = t.code < sizeof names / sizeof *names ? names[t.code] : "type of ";
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "Arrow has no type for DLPack's %s%d (code %d, %d bits, %d lanes)%s", name,
+                  t.bits, t.code, t.bits, t.lanes,
+                  t.code >= 4 && t.code != 6 ? ": a view of unsigned integers passes its bits" : " without a copy");
+}
+
 int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owner, int level, struct cdv_array **out) {
   size_t i = 0;
   while (i < sizeof types / sizeof *types && (types[i].code != t->dtype.code || types[i].bits != t->dtype.bits)) i++;
-  if (i == sizeof types / sizeof *types || t->dtype.lanes != 1)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "Arrow has no type for DLPack's (code %d, %d bits, %d lanes) without a copy",
-                    t->dtype.code, t->dtype.bits, t->dtype.lanes);
+  if (i == sizeof types / sizeof *types || t->dtype.lanes != 1) return no_type(t->dtype);
   int64_t n = 0, width = t->dtype.bits / 8, offset = 0;
   int r = check_tensor(t, &n);
   if (r) return r;

@@ -7,7 +7,9 @@ from .._ext import _native, check, ffi, lib
 from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
 from ..objects.events import Recorded
+from ..objects.formats import DTYPES
 from ..objects.retyped import retyped
+from .tensor import nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,30 @@ def device_of(array: DeviceArray) -> tuple[int, int]:
     return kind, 0 if lib.cdv_is_host_accessible(kind) else array.device_id
 
 
+def _no_tensor(array: DeviceArray, values: DeviceArray) -> str:
+    """Why values of a type are no tensor, and what to do."""
+    if values._format == "b" and values._schema.dictionary is None:
+        return "bool has a bit a value in Arrow and a byte in DLPack: __dlpack__(copy=True) or to_numpy() copies it"
+    here = "" if lib.cdv_is_host_accessible(array.device_type_id) else '.to("cpu"), then '
+    return f"{values.type} is no type of DLPack's; {here}to_numpy() or to_pylist() gives the values"
+
+
+def _bools(array: DeviceArray, max_version: tuple[int, int] | None) -> Capsule:
+    """A copy with a byte a value."""
+    from .numpy import to_numpy
+
+    copied = to_numpy(array)
+    if copied.dtype != bool:
+        raise CannotExport("the array has nulls, or may have: DLPack has none")
+    capsule: Capsule = copied.__dlpack__() if max_version is None else copied.__dlpack__(max_version=max_version)
+    return capsule
+
+
+def _share_of(array: DeviceArray, values: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+    """The same rows as plain lists inside one another."""
+    return array if array.null_count else nested(values, shape)
+
+
 def export(
     array: DeviceArray,
     stream: StreamLike,
@@ -35,6 +61,13 @@ def export(
 ) -> Capsule:
     flags = _READ_ONLY
     kind = array.device_type_id
+    values, shape, _ = values_of(array)
+    if values._format == "b" and copy and lib.cdv_is_host_accessible(kind):
+        return _bools(array, max_version)
+    if values._format not in DTYPES or values._schema.dictionary is not None:
+        raise CannotExport(_no_tensor(array, values))
+    if len(shape) > 1 and array._schema.metadata:  # an extension may know more dimensions than its storage shows
+        array = _share_of(array, values, shape)
     if dl_device is not None and tuple(dl_device) != device_of(array):
         if tuple(dl_device) != (_CPU, 0):
             raise CannotExport(f"the data is on {array.device}: it is handed out there, or on the CPU as (1, 0)")

@@ -31,7 +31,7 @@ def format_of(dtype: Any) -> str | None:
         unit, count = numpy.datetime_data(dtype)
         if count == 1 and unit in UNIT_LETTERS:
             return f"ts{UNIT_LETTERS[unit]}:" if dtype.kind == "M" else f"tD{UNIT_LETTERS[unit]}"
-    if dtype.kind == "V" and dtype.fields is None and dtype.itemsize:
+    if dtype.kind == "V" and dtype.type is numpy.void and dtype.fields is None and dtype.itemsize:
         return f"w:{dtype.itemsize}"
     return None
 
@@ -87,12 +87,17 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         array = _copied(array, copy, "its bytes are swapped").astype(array.dtype.newbyteorder("="))
     format = format_of(array.dtype)
     if format is None:
-        raise TypeError(f"numpy {array.dtype} has no Arrow type")
+        raise TypeError(f"numpy {array.dtype} has no Arrow type{_remedy(array.dtype)}")
     if not array.flags.c_contiguous or not array.flags.aligned:
         array = _copied(array, copy, "its memory is not contiguous")
     elif copy:
         array = array.copy()
     return _primitive(array, format, mask)
+
+
+def _remedy(dtype: Any) -> str:
+    """What to do with numbers that Arrow does not know, bfloat16 for one."""
+    return f": array.view('u{dtype.itemsize}') passes its bits" if dtype.itemsize in (1, 2, 4, 8) else ""
 
 
 def _copied(array: Any, copy: bool | None, why: Any) -> Any:
@@ -123,28 +128,91 @@ def _shared(a: DeviceArray, dtype: Any) -> Any:
     return numpy.frombuffer(data, dtype=dtype, count=a.length, offset=a.offset * dtype.itemsize)
 
 
-def to_numpy(a: DeviceArray) -> Any:
-    """See DeviceArray.to_numpy."""
-    a = share(a)  # released meanwhile or afterwards, the values stay
+def dtype_of(a: DeviceArray) -> Any:
+    """The dtype of what :func:`to_numpy` gives where no value is null."""
     f = a._format
+    while f.startswith("+w:"):
+        a = a._raw_child(0)
+        f = a._format
+    if a._schema.dictionary is not None:
+        return numpy.dtype(object)
+    return _PLAIN.get(f) or _temporal_dtype(f) or numpy.dtype(bool if f == "b" else object)
+
+
+def _temporal_dtype(f: str) -> Any:
+    """datetime64 or timedelta64 of a format; None: numpy has none, as for times of day and with a zone."""
+    if f in ("tdD", "tdm"):
+        return numpy.dtype("M8[D]" if f == "tdD" else "M8[ms]")
+    if f.startswith("tD") or (f.startswith("ts") and not f[4:]):
+        return numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{UNITS[f[2]]}]")
+    return None
+
+
+def _bits(a: DeviceArray, i: int) -> Any:
+    """Buffer ``i`` of the rows as bools, a copy."""
+    raw = numpy.frombuffer(view(a, i), "u1")
+    return numpy.unpackbits(raw, count=a.offset + a.length, bitorder="little")[a.offset :].view(bool)
+
+
+def _with_nan(a: DeviceArray, values: Any) -> Any:
+    """A copy of numbers or times with NaN or NaT where they are null."""
+    missing = ~_bits(a, 0)
+    if values.dtype.kind in "iu":
+        exact = values.astype("f8")
+        if values.dtype.itemsize == 8 and (numpy.abs(exact[~missing]) > 2**53).any():
+            raise ValueError(f'values of {a.type} beyond 2**53 are not exact beside NaN: pass nulls="object"')
+        values = exact
+    else:
+        values = values.copy()
+    values[missing] = "NaT" if values.dtype.kind in "mM" else numpy.nan
+    return values
+
+
+def to_numpy(a: DeviceArray, nulls: str | None = None) -> Any:
+    """See DeviceArray.to_numpy."""
+    if nulls not in (None, "object", "nan"):
+        raise ValueError(f'nulls is "object", "nan" or None, not {nulls!r}')
+    a = share(a)  # released meanwhile or afterwards, the values stay
     a._readable("to_numpy()")
-    plain = _PLAIN.get(f)
-    if plain is not None and a.null_count == 0 and a._schema.dictionary is None:
-        return _shared(a, plain)
+    f = a._format
+    if a._schema.dictionary is None:
+        out = _as_numbers(a, f, nulls)
+        if out is not None:
+            return out
+    values = a.to_pylist()
+    objects = numpy.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _as_numbers(a: DeviceArray, f: str, nulls: str | None) -> Any:
+    """The rows in a dtype of their own; None: they are objects."""
     if f.startswith("+w:"):
-        values, shape, nulls = values_of(a)
-        out = None if nulls else to_numpy(values)
-        if out is not None and out.dtype != object:
-            return out.reshape(shape)
-    if f.startswith(("ts", "tD")) and (f.startswith("tD") or not f[4:]) and a._schema.dictionary is None:
-        if a.null_count == 0:
-            return _shared(a, numpy.dtype(f"{'M' if f[1] == 's' else 'm'}8[{UNITS[f[2]]}]"))
-    rows = a.to_pylist()
-    out = numpy.empty(len(rows), dtype=object)
-    out[:] = rows
-    if f == "b" and a.null_count == 0:
-        return out.astype(bool)
-    return out
+        values, shape, _ = values_of(a)
+        out = to_numpy(values, nulls) if not a.null_count else None
+        return None if out is None or out.dtype == object or _null_inside(a) else out.reshape(shape)
+    plain, temporal = _PLAIN.get(f), _temporal_dtype(f)
+    if plain is None and temporal is None:
+        return _bits(a, 1) if f == "b" and a.null_count == 0 and a.length else None
+    if a.null_count and (nulls == "object" or (nulls is None and plain is not None and plain.kind != "f")):
+        return None
+    if f in ("tdD", "tdm"):
+        if nulls == "object":
+            return None
+        out = _shared(a, numpy.dtype("i4" if f == "tdD" else "i8")).astype(temporal)
+    else:
+        out = _shared(a, plain or temporal)
+    return _with_nan(a, out) if a.null_count and a.length else out
+
+
+def _null_inside(a: DeviceArray) -> bool:
+    """Is a list null, of those below the top?"""
+    a = a._child(0)
+    while a._format.startswith("+w:"):
+        if a.null_count:
+            return True
+        a = a._child(0)
+    return False
 
 
 def _as_it_is(array: Any) -> DeviceArray | None:

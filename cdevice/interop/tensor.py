@@ -19,10 +19,36 @@ def values_of(array: DeviceArray) -> tuple[DeviceArray, tuple[int, ...], bool]:
     """
     shape, nulls = [array.length], array.null_count != 0
     while array._format.startswith("+w:"):
-        shape.append(int(array._format[3:]))
+        shape += _dimensions(array)
         array = array._child(0)
         nulls = nulls or array.null_count != 0
     return array, tuple(shape), nulls
+
+
+def _dimensions(array: DeviceArray) -> list[int]:
+    """Of one row of fixed-size lists: their size, or what arrow.fixed_shape_tensor says of it."""
+    size, metadata = int(array._format[3:]), array._schema.metadata
+    if metadata and metadata.get(b"ARROW:extension:name") == b"arrow.fixed_shape_tensor":
+        import json
+
+        try:
+            told = [int(n) for n in json.loads(metadata[b"ARROW:extension:metadata"])["shape"]]
+        except (KeyError, TypeError, ValueError):
+            return [size]
+        if count(told) == size:
+            return told
+    return [size]
+
+
+def shape_of(array: DeviceArray) -> tuple[int, ...]:
+    """Rows, then the dimensions of fixed-size lists inside one another; of a batch rows and columns."""
+    if array._format == "+s":
+        return array.length, array._n_children
+    shape = [array.length]
+    while array._format.startswith("+w:"):
+        shape += _dimensions(array)
+        array = array._raw_child(0)
+    return tuple(shape)
 
 
 def nested(values: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:

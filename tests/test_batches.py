@@ -1,0 +1,261 @@
+"""Record batches: made of columns, taken apart, renamed, asked for names."""
+
+import datetime as dt
+
+import numpy as np
+import pytest
+
+import cdevice
+
+pa = pytest.importorskip("pyarrow")
+
+
+def batch():
+    return cdevice.asarray({"a": [1, 2, None], "name": ["x", "y", "z"], "f": np.array([1.5, 2, 3])})
+
+
+@pytest.fixture(params=["cpu", "opencl"])
+def place(request):
+    try:
+        return cdevice.device(request.param) if cdevice.devices(request.param) else None
+    except cdevice.BackendUnavailable as e:
+        pytest.skip(str(e))
+
+
+def test_a_dict_of_columns_becomes_a_batch():
+    out = batch()
+    assert out.to_pylist()[0] == {"a": 1, "name": "x", "f": 1.5}
+    assert pa.record_batch(out).schema.names == ["a", "name", "f"]
+    assert (out.num_rows, out.num_columns, out.column_names) == (3, 3, ["a", "name", "f"])
+    assert out.shape == (3, 3)
+
+
+def test_a_dict_of_columns_takes_a_schema():
+    out = cdevice.asarray({"a": [1, 2], "b": [None, "x"]}, schema={"b": "large_string", "a": "int8"})
+    assert [f.type for f in out.schema] == ["int8", "large_string"]
+    with pytest.raises(KeyError, match="no field 'c'"):
+        cdevice.asarray({"c": [1]}, schema={"a": "int8"})
+
+
+def test_columns_are_chosen_dropped_and_renamed_without_a_copy(place):
+    there = batch().to(place)
+    chosen = there[["f", "a"]]
+    assert chosen.column_names == ["f", "a"] and chosen.device == there.device
+    assert chosen.field("f").buffers[1].address == there.field("f").buffers[1].address
+    assert chosen.to("cpu").to_pylist() == [{"f": 1.5, "a": 1}, {"f": 2.0, "a": 2}, {"f": 3.0, "a": None}]
+    assert there.select(["name"]).to("cpu").to_pylist() == [{"name": "x"}, {"name": "y"}, {"name": "z"}]
+    assert there.select([2, -3]).column_names == ["f", "a"]
+    assert there.drop(["a", "f"]).column_names == ["name"]
+    assert there.rename({"a": "A"}).to("cpu").to_pylist()[1] == {"A": 2, "name": "y", "f": 2.0}
+    assert there.rename(["x", "y", "z"]).column_names == ["x", "y", "z"]
+
+
+def test_a_slice_is_chosen_from_as_it_is(place):
+    there = batch().to(place)[1:]
+    assert there[["a"]].to("cpu").to_pylist() == [{"a": 2}, {"a": None}]
+    nulls = cdevice.asarray([{"a": 1, "b": 2}, None, {"a": 3, "b": 4}])
+    assert nulls[["b"]].to_pylist() == [{"b": 2}, None, {"b": 4}]
+
+
+def test_what_was_chosen_outlives_the_batch(place):
+    there = batch().to(place)
+    chosen = there[["name"]]
+    there.release()
+    assert chosen.to("cpu").to_pylist() == [{"name": "x"}, {"name": "y"}, {"name": "z"}]
+
+
+def test_columns_on_one_device_become_a_batch_that_waits_for_all(place):
+    a, b = cdevice.asarray([1, 2]).to(place), cdevice.asarray(["x", None]).to(place)
+    out = cdevice.record_batch([a, b], ["a", "b"])
+    assert out.device == a.device and out.field("b").buffers[2].address == b.buffers[2].address
+    assert out.to("cpu").to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
+    assert cdevice.record_batch({"a": a, "c": [5, 6]}, device=place).to("cpu").to_pylist()[1] == {"a": 2, "c": 6}
+    named = cdevice.record_batch([out.field("a"), out.field("b")])
+    assert named.column_names == ["a", "b"]
+
+
+def test_what_makes_no_batch_says_why():
+    with pytest.raises(cdevice.ArgumentError, match="'a' has 1, 'b' has 2"):
+        cdevice.record_batch({"a": [1], "b": [1, 2]})
+    with pytest.raises(cdevice.ArgumentError, match="1 names for 2 columns"):
+        cdevice.record_batch([[1], [2]], ["a"])
+    with pytest.raises(TypeError, match="5 .int. is no name"):
+        cdevice.record_batch({5: [1]})
+    with pytest.raises(TypeError, match="a mapping has names"):
+        cdevice.record_batch({"a": [1]}, ["a"])
+    with pytest.raises(cdevice.ArgumentError, match="3 columns"):
+        batch().rename(["x"])
+    with pytest.raises(AttributeError, match="int64 has no columns"):
+        cdevice.asarray([1]).select(["a"])
+    assert not hasattr(cdevice.asarray([1]), "column_names")
+
+
+def test_columns_of_two_devices_are_no_batch(place):
+    if place.type_id == 1:
+        pytest.skip("one device: apt-get install pocl-opencl-icd")
+    with pytest.raises(cdevice.ArgumentError, match=r"'a' on cpu and 'b' on opencl:0: pass device="):
+        cdevice.record_batch({"a": [1], "b": cdevice.asarray([1]).to(place)})
+
+
+def test_names_are_asked_for_by_in_and_completed():
+    out = batch()
+    assert "a" in out and "b" not in out and "name" in out.schema and "x" not in out.schema
+    assert 2 in cdevice.asarray([1, 2]) and 3 not in cdevice.asarray([1, 2]) and "x" in cdevice.asarray(["x"])
+    assert out._ipython_key_completions_() == out.schema._ipython_key_completions_() == ["a", "name", "f"]
+    assert out.schema.field("f").type == "float64" and out.schema.index_of("f") == 2
+
+
+def test_key_errors_name_what_exists():
+    for f in (lambda: batch()["nope"], lambda: batch()[["a", "nope"]], lambda: batch().schema["nope"]):
+        with pytest.raises(KeyError, match="no field 'nope'; there are 'a', 'name', 'f'"):
+            f()
+    with pytest.raises(KeyError, match="int64 has no fields"):
+        cdevice.asarray([1])["x"]
+    with pytest.raises(IndexError, match="no column 7, there are 3"):
+        batch().select([7])
+    for key in (0.5, None, ..., (0, 1)):
+        with pytest.raises(TypeError, match="columns by a name"):
+            batch()[key]
+
+
+# ---- seeing ----
+def test_a_batch_prints_as_a_table(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = repr(batch()).splitlines()
+    assert lines[0] == "<cdevice.DeviceArray of 3 rows and 3 columns, nulls 0, on cpu, event none>"
+    assert [line.split() for line in lines[1:]] == [
+        ["a", "name", "f"],
+        ["int64", "string", "float64"],
+        ["1", "x", "1.5"],
+        ["2", "y", "2.0"],
+        ["null", "z", "3.0"],
+    ]
+    assert len({line.index(w) + len(w) for line, w in zip(lines[1:], ("a", "int64", "1", "2", "null"))}) == 1
+
+
+def test_a_long_and_wide_batch_prints_its_ends_and_counts_the_rest(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    wide = cdevice.asarray(pa.table({f"c{i}": list(range(100)) for i in range(50)}))
+    lines = repr(wide).splitlines()
+    assert all(len(line) <= 80 for line in lines) and len(lines) == 1 + 2 + 11 + 1
+    assert lines[3].split()[0] == "0" and lines[8].split()[0] == "…" and lines[13].split()[0] == "99"
+    shown = len(lines[1].split())
+    assert f"and {50 - shown} more columns: c{shown}," in lines[-1]
+
+
+def test_null_is_null_at_every_depth():
+    assert repr(cdevice.asarray([[1, None], None])).endswith("[[1, null], null]")
+    assert "{'a': null}" in repr(cdevice.asarray([[{"a": None}]]))
+    table = repr(cdevice.asarray([{"a": 1}, None]))
+    assert table.splitlines()[-1].split() == ["null"]
+
+
+def test_what_cannot_be_shown_does_not_raise():
+    far = cdevice.from_buffers("timestamp[s]", 1, [None, np.array([2**62])])
+    assert "cannot be shown" in repr(far)
+    assert repr(cdevice.record_batch([far], ["t"])).splitlines()[-1].split() == ["?"]
+    gone = batch()
+    gone.release()
+    assert repr(gone) == "<cdevice.DeviceArray released>" and "released" in gone._repr_html_()
+
+
+def test_device_data_shows_its_place_and_its_types(place):
+    if place.type_id == 1:
+        pytest.skip("no device: apt-get install pocl-opencl-icd")
+    lines = repr(batch().to(place)).splitlines()
+    assert "on opencl:0, event" in lines[0] and lines[2].split() == ["int64", "string", "float64"] and len(lines) == 3
+
+
+def test_schemas_print_a_field_a_line():
+    schema = batch().schema
+    assert str(schema) == "a: int64\nname: string\nf: float64"
+    assert repr(schema).splitlines() == ["<cdevice.Schema of 3 fields>", "  a: int64", "  name: string", "  f: float64"]
+    assert str(cdevice.asschema("list<int8>")) == "list<item: int8>"
+    many = repr(cdevice.asschema({f"c{i}": "int8" for i in range(100)}))
+    assert "60 more fields" in many and len(many.splitlines()) < 50
+    uuid = cdevice.asschema(pa.schema([pa.field("u", pa.uuid())]))
+    assert "u: arrow.uuid" in str(uuid) and uuid["u"].type == "fixed_size_binary[16]"
+
+
+def test_notebooks_get_tables(place):
+    odd = cdevice.asarray({"<b>": ["<script>", None]})
+    html = odd._repr_html_()
+    assert "&lt;script&gt;" in html and "<script>" not in html and "<th>&lt;b&gt;</th>" in html and "null" in html
+    for thing in (batch().to(place), batch().schema, cdevice.asstream([[1]]), place, cdevice.asarray([1, 2])):
+        assert thing._repr_html_().startswith("<")
+
+
+# ---- numpy ----
+def test_nulls_become_nan_and_nat_where_numpy_has_them():
+    floats = cdevice.asarray([1.5, None, 2.5])
+    assert np.isnan(floats.to_numpy()[1]) and floats.to_numpy().dtype == np.float64
+    assert floats.to_numpy(nulls="object").tolist() == [1.5, None, 2.5]
+    ints = cdevice.asarray([1, None, 3])[1:]
+    assert ints.to_numpy().tolist() == [None, 3] and ints.to_numpy(nulls="nan").tolist()[1] == 3.0
+    assert np.isnan(np.asarray(ints, dtype=float)[0])
+    with pytest.raises(ValueError, match="2\\*\\*53"):
+        cdevice.asarray([2**60, None]).to_numpy(nulls="nan")
+    times = cdevice.asarray([dt.datetime(2020, 1, 1), None])
+    assert times.to_numpy().dtype == "M8[us]" and np.isnat(times.to_numpy()[1])
+    dates = cdevice.asarray([dt.date(2020, 1, 1), None])
+    assert dates.to_numpy().dtype == "M8[D]" and np.isnat(dates.to_numpy()[1])
+    assert dates.to_numpy(nulls="object").tolist() == [dt.date(2020, 1, 1), None]
+    with pytest.raises(ValueError, match="nulls is"):
+        ints.to_numpy(nulls="zero")
+
+
+def test_arrays_have_shape_and_dtype():
+    for values, dtype in (([1], "i8"), ([True], "?"), ([1.5], "f8"), (["a"], "O"), ([dt.date(2020, 1, 1)], "M8[D]")):
+        array = cdevice.asarray(values)
+        assert (array.shape, array.ndim, array.dtype) == ((1,), 1, np.dtype(dtype))
+        assert array.to_numpy().dtype == array.dtype
+    cube = np.arange(24, dtype="f2").reshape(2, 3, 4)
+    assert cdevice.asarray(cube).shape == (2, 3, 4) and cdevice.asarray(cube).dtype == cube.dtype
+
+
+def test_bools_are_unpacked_at_any_offset():
+    bits = [k % 3 == 0 for k in range(50)]
+    array = cdevice.asarray(bits)
+    for start in (0, 1, 7, 8, 13):
+        assert array[start:].to_numpy().tolist() == bits[start:]
+
+
+# ---- types as people write them ----
+@pytest.mark.parametrize(
+    ("written", "type"),
+    [
+        ("Int64", "int64"),
+        ("INT8", "int8"),
+        (np.int8, "int8"),
+        (np.dtype("f4"), "float32"),
+        (np.dtype("M8[ns]"), "timestamp[ns]"),
+        (np.dtype("M8[D]"), "date32"),
+        (np.dtype([("a", "i4"), ("b", "f8", (2,))]), "struct<a: int32, b: fixed_size_list<item: float64>[2]>"),
+        (np.bool_, "bool"),
+        (float, "float64"),
+        (str, "string"),
+        (dt.date, "date32"),
+    ],
+)
+def test_types_are_taken_as_people_write_them(written, type):
+    assert cdevice.asschema(written).type == type
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("date", "date32"),
+        ("datetime64[ns]", "timestamp[ns]"),
+        ("category", "dictionary<"),
+        ("strin", "string"),
+        ("float16x", "float16"),
+        ("uuid", "fixed_size_binary[16]"),
+    ],
+)
+def test_an_unknown_word_names_the_near_ones(word, near):
+    import re
+
+    with pytest.raises(
+        cdevice.InvalidArray, match=f"unknown type '{re.escape(word)}': did you mean .*{re.escape(near)}"
+    ):
+        cdevice.asschema(word)
