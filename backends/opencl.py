@@ -79,6 +79,20 @@ class Backend:
             return int(obj.int_ptr)
         raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
 
+    def device_id_of(self, obj: Any) -> int | None:
+        """The number of a ``pyopencl.Device``, or of a ``pyopencl.CommandQueue``'s; ``None`` for other objects.
+
+        Raises ``ValueError`` for a device that this process's loader does not list.
+        """
+        cl = _imported()
+        if cl is None or not isinstance(obj, (cl.Device, cl.CommandQueue)):
+            return None
+        device = obj.device if isinstance(obj, cl.CommandQueue) else obj
+        number = _device_id(cl, None, device)
+        if number is None:
+            raise ValueError(f"{device.name.strip()} is none of the OpenCL devices that cdevice lists")
+        return number
+
     def owns(self, obj: Any) -> bool:
         """Whether :meth:`from_object` takes this object. Imports nothing."""
         cl = _imported()
@@ -155,7 +169,7 @@ class Backend:
             raise ValueError(f"shape {shape} of {dtype} needs more than {nbytes} bytes")
         queue = self._queue(cl, stream)
         if queue is not None and queue.context != buffer.context:
-            raise ValueError("the queue and the buffer belong to different OpenCL contexts")
+            raise ValueError(_OTHER_CONTEXT)
         held = [cl.Event.from_int_ptr(event, retain=True) for event in events]
         return array.Array(
             queue if queue is not None else buffer.context, shape, dtype, data=buffer, offset=offset, events=held
@@ -166,6 +180,16 @@ class Backend:
             return stream
         return cl.CommandQueue.from_int_ptr(self.as_stream(stream), retain=True)
 
+    def to_buffer(self, handle: int, stream: Any) -> Any:
+        """A ``pyopencl.Buffer`` on the memory, with a reference of its own; ``ValueError`` where ``stream`` is a queue
+        of another context."""
+        cl = _pyopencl()
+        buffer = cl.Buffer.from_int_ptr(handle, retain=True)
+        queue = self._queue(cl, stream)
+        if queue is not None and queue.context != buffer.context:
+            raise ValueError(_OTHER_CONTEXT)
+        return buffer
+
     def loader_path(self) -> str | None:
         """The OpenCL loader in pyopencl's wheel, for machines without ``libOpenCL.so.1``. Imports nothing."""
         spec = importlib.util.find_spec("pyopencl")
@@ -175,6 +199,12 @@ class Backend:
                 if found:
                     return str(found[0])
         return None
+
+
+_OTHER_CONTEXT = (
+    'the data is in another OpenCL context than the queue: bring it there with .to("opencl", stream=queue), or name '
+    'the queue once for all with cdevice.set_default_stream("opencl", queue)'
+)
 
 
 def _imported() -> Any:

@@ -19,6 +19,7 @@ _NAMES = {
     "list_backends": "_devices.registry",
     "register_backend": "_devices.tables",
     "unregister_backend": "_devices.registry",
+    "set_default_stream": "_devices.registry",
     "load_backend": "_devices.tables",
     "set_allocator": "_devices.allocators",
     "asarray": "interop.asarray",
@@ -27,8 +28,8 @@ _NAMES = {
     "import_capsules": "interop.asarray",
     "import_from_c": "interop.asarray",
     "DeviceArray": "array",
-    "asstream": "stream",
-    "import_stream_from_c": "stream",
+    "asstream": "interop.asstream",
+    "import_stream_from_c": "interop.asstream",
     "DeviceArrayStream": "stream",
     "Buffer": "buffer",
     "Schema": "schema",
@@ -48,11 +49,15 @@ _NAMES = {
     "get_include": "config",
 }
 
+_MODULES = ("aio", "pickling", "testing")  # there after `import cdevice`, loaded when they are used
+
 __all__ = [*_NAMES, "__version__"]
 
 
 def __getattr__(name):
     module = _NAMES.get(name)
+    if name in _MODULES:
+        return __import__(f"cdevice.{name}", fromlist=[name])
     if module is None:
         raise AttributeError(f"module 'cdevice' has no attribute {name!r}")
     # not importlib.import_module: the module importlib costs a tenth of the whole import
@@ -63,4 +68,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

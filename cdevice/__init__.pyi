@@ -1,10 +1,14 @@
 # Written beside __init__.py, whose names are loaded on first use; tests/test_typing.py keeps the two in step.
+from . import aio as aio
+from . import pickling as pickling
+from . import testing as testing
 from ._devices.allocators import set_allocator as set_allocator
 from ._devices.device import Device as Device
 from ._devices.device import device as device
 from ._devices.device import devices as devices
 from ._devices.registry import BackendInfo as BackendInfo
 from ._devices.registry import list_backends as list_backends
+from ._devices.registry import set_default_stream as set_default_stream
 from ._devices.registry import unregister_backend as unregister_backend
 from ._devices.tables import load_backend as load_backend
 from ._devices.tables import register_backend as register_backend
@@ -32,11 +36,11 @@ from .interop.asarray import asarray as asarray
 from .interop.asarray import import_capsules as import_capsules
 from .interop.asarray import import_from_c as import_from_c
 from .interop.asarray import record_batch as record_batch
+from .interop.asstream import asstream as asstream
+from .interop.asstream import import_stream_from_c as import_stream_from_c
 from .objects.buffers import from_buffers as from_buffers
 from .schema import Schema as Schema
 from .schema import asschema as asschema
 from .stream import DeviceArrayStream as DeviceArrayStream
-from .stream import asstream as asstream
-from .stream import import_stream_from_c as import_stream_from_c
 
 __version__: str

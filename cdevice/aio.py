@@ -14,17 +14,26 @@ all that wait.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import sys
 import threading
 from collections.abc import Mapping
+from itertools import chain
+from time import monotonic
 from types import GeneratorType
 
 from . import _loops
 from ._async_source import Pull
+from ._devices.device import Device
+from ._devices.device import device as _as_device
+from ._devices.registry import need_backend
 from ._ext import _native, as_address, check, ffi, lib
 from ._reaper import need_reaper
-from .errors import StreamError
+from .errors import ArgumentError, DeviceWarning, Released, StreamError
 from .interop.asarray import asarray
+from .interop.asstream import asstream
+from .interop.frames import stream_method
 from .schema import _decode_metadata, _encode_metadata, asschema
 
 TYPE_CHECKING = False
@@ -82,8 +91,6 @@ class Consumer:
 
     def _live(self) -> Cdata:
         if self._capsule is None:
-            from .errors import Released
-
             raise Released("the consumer has become a stream")
         return self._pointer
 
@@ -91,8 +98,6 @@ class Consumer:
     @property
     def device_type(self) -> DeviceType | int | None:
         """The :class:`DeviceType` (or int) of the arrays; None before the schema came."""
-        from ._devices.device import Device
-
         number = lib.cdv_consumer_device_type(self._live())
         return Device(number).type if number else None
 
@@ -124,8 +129,6 @@ class Consumer:
         return found
 
     def _block(self, timeout: float | None) -> None:
-        from time import monotonic
-
         self._live()
         capsule = self._capsule  # noqa: F841 - kept while it is waited on
         if timeout is None:
@@ -256,6 +259,10 @@ class _AsyncLoop(_Leaving):
                 await _loops.checkpoint()
             while (item := _native.consumer_take(c._capsule, 0)) is None:
                 await c._wait()
+        except StreamError:
+            if c._production is not None:
+                await c._production  # raises what the source raised, as it was
+            raise
         except BaseException:
             del self  # a cancellation's traceback must not keep the loop alive
             raise
@@ -272,14 +279,19 @@ class _Loop(_Leaving):
 
     def __next__(self) -> DeviceArray:
         c = self._consumer
-        while (item := _native.consumer_take(c._capsule, _SLICE)) is None:
-            pass  # Ctrl-C is raised here
+        try:
+            while (item := _native.consumer_take(c._capsule, _SLICE)) is None:
+                pass  # Ctrl-C is raised here
+        except StreamError:
+            if c._production is not None:
+                c._production.join()  # raises what the source raised, as it was
+            raise
         if item is ...:
             raise StopIteration
         return c._taken(item)
 
 
-def consume(*, queue_size: int = 4, validate: Validate = "structure") -> Consumer:
+def consume(queue_size: int = 4, *, validate: Validate = "structure") -> Consumer:
     """A :class:`Consumer`.
 
     ``queue_size``: how many arrays may be requested and not yet taken, 1 to 2**20; more of them cost memory and save
@@ -312,13 +324,15 @@ class Production:
         stream: StreamLike,
         metadata: Metadata | None,
     ) -> None:
-        from .interop.frames import stream_method
-
         # Whatever is wrong with the arguments is found before the handler is taken: then nobody waits for its release.
         need_reaper()
         self._metadata = None if metadata is None else _encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
-        self._to = device, stream
+        self._to = None if device is None else _as_device(device), stream
+        if self._to[0] is not None:
+            need_backend(self._to[0].type_id)
+            check(lib.cdv_device_count(self._to[0].type_id, ffi.new("int64_t *")))
+        self._asked = False  # did anybody hear of a failure?
         self._pull: Pull | None = None
         self._items: Any = None
         self._home: Any = None
@@ -378,6 +392,8 @@ class Production:
 
     def _finish(self, ending: int, code: int, error: BaseException | None) -> None:
         """The one end, whatever the source does in it."""
+        if _ENDINGS[ending] == "refused" and code == errno.ECANCELED:  # a consumer that went away
+            ending, code, error = 2, 0, None
         try:
             for part in (self._items, self._pull):  # here, not whenever its last holder goes
                 try:
@@ -395,9 +411,6 @@ class Production:
                 call()
 
     def _stream_of(self, source: Any) -> Any:
-        from .interop.frames import stream_method
-        from .stream import asstream
-
         ahead = 2
         if isinstance(source, Consumer):
             made = self._stream_of_consumer(source)
@@ -409,8 +422,6 @@ class Production:
         return made if device is None else made.to(device, stream=stream, prefetch=ahead)
 
     def _stream_of_consumer(self, consumer: Consumer) -> Any:
-        from .stream import asstream
-
         while not lib.cdv_consumer_wait(consumer._live(), 1, int(_SLICE * 1e9)):
             if self._interrupted():
                 consumer.close()
@@ -432,10 +443,6 @@ class Production:
                 source.close()
 
     def _stream_of_items(self, source: Any) -> Any:
-        from itertools import chain
-
-        from .errors import ArgumentError
-
         rest = self._items = self._items_of(source)
         first = next(rest, None)
         want = self._schema
@@ -473,9 +480,18 @@ class Production:
         return lib.cdv_production_sent(self._pointer, unextracted), unextracted[0]
 
     def _result(self) -> Any:
+        self._asked = True
         if self._error is not None:
             raise self._error
         return self.ended
+
+    def __del__(self) -> None:
+        error = getattr(self, "_error", None)
+        if error is not None and self.ended == "failed" and not self._asked and not sys.is_finalizing():
+            import warnings
+
+            text = f"a production failed, and nobody asked: {type(error).__name__}: {error}"
+            warnings.warn(text, DeviceWarning, source=self, stacklevel=2)
 
     def _will_end(self) -> None:
         if not self.done and os.getpid() != self._process:

@@ -351,17 +351,19 @@ class DeviceArray(_native.Array):
     def to(self, device: DeviceLike, *, stream: StreamLike = None, copy: bool | None = None) -> DeviceArray:
         """The rows on another device: a new array, or one that shares this memory when it is there already.
 
-        ``device``: see :func:`cdevice.device`.  ``stream``: of the target, or of the source when the target is the CPU;
-        None: the current stream of the vendor's library, else the device's default; an object is kept for as long as
-        the result's memory, a handle must live so long by itself.  ``copy``: True copies always,
-        False never (ValueError).  Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes
-        or more.
+        ``device``: see :func:`cdevice.device`; a pyopencl.CommandQueue is device and stream.  ``stream``: of the
+        target, or of the source when the target is the CPU; None: what :func:`cdevice.set_default_stream` named, else
+        the current stream of the vendor's library, else the device's default; an object is kept for as long as the
+        result's memory, a handle must live so long by itself.  ``copy``: True copies always, False never (ValueError).
+        Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes or more.
 
         The result carries an event where the target has events and the host does not wait, except where sizes of
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
         OutOfMemory; the source is untouched by an error.
         """
         target = _device.device(device)
+        if stream is None and type(device).__name__ == "CommandQueue":
+            stream = device  # pyopencl's
         here = self.device_type_id
         _registry.need_backend(target.type_id)
         _registry.need_backend(here)

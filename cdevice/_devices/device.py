@@ -22,7 +22,7 @@ else:
     _types = Later("cdevice.device_types")
 
 
-_CPU, _CUDA = 1, 2
+_CPU, _CUDA, _OPENCL = 1, 2, 4
 _known: dict[str, Device] = {}  # text -> Device
 
 
@@ -208,7 +208,14 @@ def device(spec: DeviceLike | Any) -> Device:
         getattr(foreign, "id", None), int
     ):
         return Device(_CUDA, foreign.id)
-    raise TypeError(f"a device is a string, a (type, id) pair or a Device, not {kind.__name__}")
+    if kind.__module__.split(".")[0] == "pyopencl":
+        number = _registry.backend_object(_OPENCL).device_id_of(foreign)
+        if number is not None:
+            return Device(_OPENCL, number)
+    raise TypeError(
+        f"a device is a string, a (type, number) pair, a cdevice.Device or one of torch's, cupy's or pyopencl's, not "
+        f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 def devices(type: TypeLike | None = None) -> list[Device]:

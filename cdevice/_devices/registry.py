@@ -162,12 +162,33 @@ def list_backends() -> dict[DeviceType | int | str, BackendInfo]:
     return out
 
 
+_default_streams: dict[int, Any] = {}
+
+
+def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
+    """The stream for everything that is asked of devices of this type without naming one, in all threads.
+
+    ``type``: a DeviceType, an int or a name.  ``stream``: as ``stream=`` of :meth:`DeviceArray.to`; None: again the
+    current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where
+    new arrays live, so that kernels of that context take them.  Raises TypeError for what is no stream there.
+    """
+    type_id = type_number(type)
+    if stream is None:
+        _default_streams.pop(type_id, None)
+        return
+    stream_and_owner(type_id, stream)  # or an error
+    _default_streams[type_id] = stream
+
+
 def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     """(raw handle, object to keep or None) of a stream object, or of a handle, for a device type.
 
-    None: the stream that the vendor's Python library uses in this thread, if it is loaded, else 0, the default.
+    None: what :func:`set_default_stream` named, else the stream that the vendor's Python library uses in this thread,
+    if it is loaded, else 0, the default.
     """
     backend = backend_object(type_id)
+    if stream is None:
+        stream = _default_streams.get(type_id)
     if stream is None:
         current = getattr(backend, "library_stream", None)
         stream = current() if current else None

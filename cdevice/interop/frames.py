@@ -31,11 +31,23 @@ def _from_pandas(obj: Any) -> Any:
     return column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
 
 
+def _pyarrow_reader(obj: Any) -> Any:
+    """Datasets, scanners and Parquet files are read as they are asked for; None: obj is none of these."""
+    if hasattr(obj, "iter_batches") and hasattr(obj, "schema_arrow"):
+        import pyarrow
+
+        return pyarrow.RecordBatchReader.from_batches(obj.schema_arrow, obj.iter_batches())
+    if hasattr(obj, "scanner"):
+        obj = obj.scanner()
+    return obj.to_reader() if hasattr(obj, "to_reader") and hasattr(obj, "projected_schema") else None
+
+
 def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     """obj's method that gives an Arrow stream's capsule, or None.
 
     Taken as they are: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``.  By way of pyarrow: pandas
-    frames and columns without it.  By ``fetch_arrow_reader()``: relations of older releases of duckdb.
+    frames and columns without it, and pyarrow's datasets, scanners and Parquet files.  By ``fetch_arrow_reader()``:
+    relations of older releases of duckdb.
     """
     for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
         method: Callable[..., Capsule] | None = getattr(obj, name, None)
@@ -45,6 +57,9 @@ def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     if library == "pandas" and (hasattr(obj, "to_frame") or hasattr(obj, "columns")):
         method = _from_pandas(obj).__arrow_c_stream__
         return method
+    if library == "pyarrow":
+        reader = _pyarrow_reader(obj)
+        return None if reader is None else reader.__arrow_c_stream__
     if library in ("duckdb", "_duckdb") and hasattr(obj, "fetch_arrow_reader"):
         method = obj.fetch_arrow_reader().__arrow_c_stream__
         return method

@@ -115,10 +115,9 @@ def buffer_to_pyopencl(array: DeviceArray, index: int, queue: StreamLike = None)
     address, size = array._buffer(index)
     if not address:
         raise ValueError("there is no buffer")
+    buffer = _backend().to_buffer(address, queue)
     _order(array, queue)
-    import pyopencl
-
-    return pyopencl.Buffer.from_int_ptr(address, retain=True)
+    return buffer
 
 
 def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
@@ -136,8 +135,7 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     import numpy
 
     itemsize = numpy.dtype(dtype).itemsize
-    _order(array, queue)
-    return _backend().to_object(
+    out = _backend().to_object(
         array._buffer(1)[0],
         array.length * itemsize,
         offset=array.offset * itemsize,
@@ -145,6 +143,8 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
         shape=shape,
         stream=queue,
     )
+    _order(array, queue)
+    return out
 
 
 def _require_opencl(array: DeviceArray) -> None:
