@@ -248,7 +248,9 @@ def test_the_cores_files_call_each_other_without_a_circle():
 
 
 LONGEST_FUNCTION = 80
-C_BODY = re.compile(r"^(?:\w[^\n;{}=]*\b(\w+)\([^;{}]*\)|\w[^\n;{}]*X\((\w+)\)\([^;{}]*\)) \{\n(?:.*?\n)?^\}", re.M | re.S)
+C_BODY = re.compile(
+    r"^(?:\w[^\n;{}=]*\b(\w+)\([^;{}]*\)|\w[^\n;{}]*X\((\w+)\)\([^;{}]*\)) \{\n(?:.*?\n)?^\}", re.M | re.S
+)
 
 
 def test_no_function_is_longer_than_80_lines():
