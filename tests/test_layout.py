@@ -239,7 +239,7 @@ def test_no_machine_is_named():
     assert found == []
 
 
-# ---- how native code comes to core pointers: see the head of hold_array() in native/python.c ----
+# ---- how native code comes to core pointers: see the head of hold_array() in native/pyarray.c ----
 C_FUNCTION = re.compile(r"^(?:static |PyMODINIT_FUNC )[^;{}]*?\b(\w+)\([^;{}]*\) \{\n(.*?)^\}", re.M | re.S)
 CONVERTS = re.compile(r"\b(PyArg_Parse\w*|PyLong_As\w+|PyFloat_As\w+|PyObject_IsTrue|to_int64|to_int|level_of|share)\(")
 TAKES = re.compile(r"\bhold_(?:array|schema|part)\(|\b(?:array|schema)_of\(")

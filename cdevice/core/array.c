@@ -131,7 +131,7 @@ static void free_root(struct cdv_array *a) {
     a->slot->table.free(a->slot->table.self, &a->blocks[i]);
   if (a->loan)
     cdv_loan_end(a->loan, a->queue);
-  else if (ours)
+  else if (ours && a->queue)
     cdv_shared_unref(a->queue);
   free(a->blocks);
   if (a->owner.drop) a->owner.drop(a->owner.owner);

@@ -16,7 +16,7 @@ struct cdv_frame {
 /* ---- contents.c ---- */
 /* This thread's error, with the path of the node and the number of the buffer, or -1. */
 #if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
+__attribute__((cold, format(printf, 4, 5)))
 #endif
 int cdv_bad(const struct cdv_frame *f, int64_t buffer, int kind, const char *format, ...);
 /* One node whose memory may be read.  text: UTF-8 as well, which is no matter of bounds. */

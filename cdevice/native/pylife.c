@@ -3,7 +3,6 @@
 
 /* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always says yes once there was
  * a sub-interpreter.  Unknown means no: the release is deferred, which is always correct. ---- */
-
 static int gil_held(void) {
   PyThreadState *t = current_tstate ? current_tstate() : NULL;
   return t && (tstate_is_thread_local || t == PyGILState_GetThisThreadState());
@@ -29,7 +28,6 @@ static void bring_back(struct pending p) {
   if (p.type || PyErr_Occurred()) PyErr_Restore(p.type, p.value, p.traceback);
 }
 
-/* Any thread: at once where the GIL is held, so that `del` is visible; else by the thread that drains. */
 static void drop_or_defer(struct cdv_deferred *d) {
   if (gil_held()) {
     struct pending p = put_aside();
@@ -40,7 +38,7 @@ static void drop_or_defer(struct cdv_deferred *d) {
   }
 }
 
-static void drain(void) { /* GIL held; destructors may push again */
+static void drain(void) {
   struct cdv_deferred *d, *next;
   if (!cdv_defer_pending()) return;
   struct pending p = put_aside();
