@@ -78,6 +78,7 @@ class Consumer:
         self._bells: list[int] = []  # descriptors that no waiter has now
         self._given = False
         self._production: Production | None = None
+        self._one_end = False  # both ends belong to iterate(): the source's exceptions are its caller's
         #: dict: what the producer told along with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
 
@@ -112,14 +113,24 @@ class Consumer:
         self._live()
         capsule = self._capsule  # also where this becomes a stream meanwhile
         await self._wait(schema=1)
-        return self._schema(capsule)
+        try:
+            return self._schema(capsule)
+        except StreamError as e:
+            if self._production is not None:
+                await self._production._over()
+            raise self._told(e)  # noqa: B904 - it has its own cause
 
     def read_schema(self, timeout: float | None = None) -> Schema:
         """The :class:`Schema`; blocks.  ``timeout``: seconds.  Raises StreamError, TimeoutError."""
         self._live()
         capsule = self._capsule
         self._block(timeout)
-        return self._schema(capsule)
+        try:
+            return self._schema(capsule)
+        except StreamError as e:
+            if self._production is not None:
+                self._production._wait_over(timeout)
+            raise self._told(e)  # noqa: B904 - it has its own cause
 
     def _schema(self, capsule: Capsule) -> Schema:
         found = _native.consumer_schema(capsule)
@@ -151,6 +162,18 @@ class Consumer:
         """True after the loop was left or close() was called."""
         return self._capsule is None or bool(lib.cdv_consumer_state(self._pointer) & _CLOSED)
 
+    def _told(self, error: StreamError) -> BaseException:
+        """What to raise for the producer's error: with the source's own exception, where that is known here."""
+        production = self._production
+        own = None if production is None else production._error
+        if production is None or own is None:
+            return error
+        production._asked = True
+        if self._one_end:
+            return own
+        error.__cause__ = own
+        return error
+
     # ---- arrays ----
     def _taken(self, item: Any) -> DeviceArray:
         array: DeviceArray = item
@@ -178,9 +201,7 @@ class Consumer:
     def as_stream(self) -> DeviceArrayStream:
         """The arrays as a :class:`DeviceArrayStream`, which blocks where it has to wait; this object is used up.  Who
         waits for its schema or its release goes on waiting."""
-        self._block(None)
-        self._live()
-        self._schema(self._capsule)
+        self.read_schema()
         out = _native.consumer_stream(self._capsule)
         self._capsule = None
         return out
@@ -259,10 +280,10 @@ class _AsyncLoop(_Leaving):
                 await _loops.checkpoint()
             while (item := _native.consumer_take(c._capsule, 0)) is None:
                 await c._wait()
-        except StreamError:
+        except StreamError as e:
             if c._production is not None:
-                await c._production  # raises what the source raised, as it was
-            raise
+                await c._production._over()
+            raise c._told(e)  # noqa: B904 - it has its own cause
         except BaseException:
             del self  # a cancellation's traceback must not keep the loop alive
             raise
@@ -282,10 +303,10 @@ class _Loop(_Leaving):
         try:
             while (item := _native.consumer_take(c._capsule, _SLICE)) is None:
                 pass  # Ctrl-C is raised here
-        except StreamError:
+        except StreamError as e:
             if c._production is not None:
-                c._production.join()  # raises what the source raised, as it was
-            raise
+                c._production._wait_over(None)
+            raise c._told(e)  # noqa: B904 - it has its own cause
         if item is ...:
             raise StopIteration
         return c._taken(item)
@@ -491,11 +512,15 @@ class Production:
             import warnings
 
             text = f"a production failed, and nobody asked: {type(error).__name__}: {error}"
-            warnings.warn(text, DeviceWarning, source=self, stacklevel=2)
+            warnings.warn(text, DeviceWarning, stacklevel=2)  # source=self would bring it back to life
 
     def _will_end(self) -> None:
         if not self.done and os.getpid() != self._process:
             raise StreamError("the producer was made before a fork: its thread is in the other process")
+
+    def _wait_over(self, timeout: float | None) -> None:
+        if os.getpid() == self._process:
+            self._done.wait(timeout)
 
     def join(self, timeout: float | None = None) -> Any:
         """Waits until the handler was released, and returns :attr:`ended`; raises what the source raised, StreamError
@@ -512,6 +537,13 @@ class Production:
 
     async def _wait(self) -> Any:
         self._will_end()
+        await self._over()
+        return self._result()
+
+    async def _over(self) -> None:
+        """Waits until the handler was released, however it ended; not in a process where its thread is not."""
+        if os.getpid() != self._process:
+            return
         trio = _loops.trio()
         if trio:
             token, event = trio.lowlevel.current_trio_token(), trio.Event()
@@ -544,7 +576,6 @@ class Production:
             with self._lock:
                 if tell in self._callbacks:
                     self._callbacks.remove(tell)
-        return self._result()
 
 
 def produce(
@@ -592,8 +623,11 @@ def iterate(
     stream: StreamLike = None,
 ) -> Consumer:
     """A :class:`Consumer` of ``source``: any stream or iterable, blocking ones too, as an async iterable whose work is
-    done on another thread.  Arguments as for :func:`produce` and :func:`consume`."""
+    done on another thread.  Arguments as for :func:`produce` and :func:`consume`.
+
+    What the source raises comes out as it was; of a :func:`produce` of yours as the cause of a StreamError."""
     consumer = consume(queue_size=queue_size)
+    consumer._one_end = True
     produce(source, consumer, schema=schema, device=device, stream=stream)
     return consumer
 

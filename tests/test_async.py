@@ -110,7 +110,7 @@ def test_a_source_that_may_be_empty_needs_its_schema():
     async def main():
         consumer = aio.iterate(iter(()), schema="int32")
         assert [a async for a in consumer] == [] and (await consumer.schema()).type == "int32"
-        with pytest.raises(cdevice.StreamError, match="pass schema="):
+        with pytest.raises(cdevice.ArgumentError, match="pass schema="):
             await anext(aiter(aio.iterate(iter(()))))
 
     run(main)
@@ -479,7 +479,7 @@ def test_what_is_no_handler_is_refused_at_once():
 def test_a_source_of_something_else_is_an_error_for_the_consumer():
     async def main():
         consumer = aio.iterate([object()])
-        with pytest.raises(cdevice.StreamError, match="cannot become an array"):
+        with pytest.raises(TypeError, match="cannot become an array"):
             await consumer.schema()
 
     run(main)
@@ -641,7 +641,7 @@ def test_an_async_stream_becomes_a_stream_and_leaves_through_its_protocols():
             yield 1
 
         cdevice.asstream(agen())
-    with pytest.raises(cdevice.StreamError, match="nothing here"):
+    with pytest.raises(ValueError, match="nothing here"):
 
         def failing():
             raise ValueError("nothing here")
@@ -702,3 +702,84 @@ def test_importing_aio_is_not_part_of_importing_the_package():
     code = "import cdevice, sys; cdevice.asarray([1]); print('asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
     assert done.stdout == "False\n", done.stderr
+
+
+# ---- what users of iterate and produce hear ----
+def boom():
+    yield cdevice.asarray([1])
+    raise LookupError("boom")
+
+
+def test_what_the_source_raises_comes_out_of_iterate_as_it_was():
+    async def main():
+        got = []
+        with pytest.raises(LookupError, match="^'?boom'?$"):
+            async for a in aio.iterate(boom()):
+                got.append(value(a))
+        assert got == [1]
+
+    run(main)
+    with pytest.raises(LookupError, match="boom"):
+        list(aio.iterate(boom()))
+
+
+def test_of_a_production_the_sources_exception_is_the_cause():
+    async def main():
+        consumer = aio.consume(2)
+        production = aio.produce(boom(), consumer)
+        with pytest.raises(cdevice.StreamError, match="boom") as e:
+            async for _ in consumer:
+                pass
+        assert type(e.value.__cause__) is LookupError
+        with pytest.raises(LookupError):
+            await production
+
+    run(main)
+
+
+def test_arguments_are_refused_where_they_are_passed():
+    with pytest.raises(TypeError, match="int is no source"):
+        aio.iterate(5)
+    with pytest.raises(TypeError, match="int is no source"):
+        aio.produce(5, aio.consume())
+    with pytest.raises(ValueError, match="no device type is called 'nowhere'"):
+        aio.iterate([[1]], device="nowhere")
+
+
+def test_a_consumer_that_goes_ends_the_production_as_cancelled():
+    def endless():
+        while True:
+            yield cdevice.asarray([1])
+
+    consumer = aio.consume()
+    production = aio.produce(endless(), consumer)
+    next(iter(consumer))
+    del consumer
+    gc.collect()
+    assert production.join(30) == "cancelled"
+
+
+def test_a_production_that_fails_unheard_warns_once():
+    consumer = aio.consume()
+    production = aio.produce(boom(), consumer.handler_address)  # as another library's consumer: it knows no exceptions
+    with pytest.raises(cdevice.StreamError, match="boom"):
+        list(consumer)
+    production._done.wait(30)
+    with pytest.warns(cdevice.DeviceWarning, match="LookupError: boom") as caught:
+        del production
+        gc.collect()
+    assert len(caught) == 1
+
+
+def test_any_stream_is_read_by_async_for():
+    async def main():
+        stream = cdevice.asstream([[1], [2], [3]])
+        assert [value(a) async for a in stream] == [1, 2, 3]
+
+    run(main)
+
+
+def test_aio_is_there_after_import_cdevice():
+    code = "import cdevice; print(cdevice.aio.consume().closed, 'aio' in dir(cdevice))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"], done.stderr
