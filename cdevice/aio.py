@@ -349,10 +349,11 @@ class Production:
         need_reaper()
         self._metadata = None if metadata is None else _encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
-        self._to = None if device is None else _as_device(device), stream
-        if self._to[0] is not None:
-            need_backend(self._to[0].type_id)
-            check(lib.cdv_device_count(self._to[0].type_id, ffi.new("int64_t *")))
+        self._to = device, stream
+        if device is not None:  # what is not there is refused here
+            type_id = _as_device(device).type_id
+            need_backend(type_id)
+            check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
         self._asked = False  # did anybody hear of a failure?
         self._pull: Pull | None = None
         self._items: Any = None

@@ -259,3 +259,33 @@ def test_an_unknown_word_names_the_near_ones(word, near):
         cdevice.InvalidArray, match=f"unknown type '{re.escape(word)}': did you mean .*{re.escape(near)}"
     ):
         cdevice.asschema(word)
+
+
+# ---- sizes ----
+def test_the_size_of_an_array_has_its_buffers(place):
+    import sys
+
+    array = cdevice.asarray(np.arange(10_000)).to(place)
+    assert 80_000 <= sys.getsizeof(array) < 81_000
+    assert sys.getsizeof(array[:10]) < 400
+    array.release()
+    assert sys.getsizeof(array) < 400
+
+
+def test_dask_is_told_the_size():
+    from cdevice.interop.dask import register_sizeof
+
+    found, lazy = {}, {}
+
+    class Sizeof:
+        def register_lazy(self, package):
+            return lambda f: lazy.setdefault(package, f)
+
+        def register(self, type, f):
+            found[type] = f
+
+    register_sizeof(Sizeof())
+    lazy["cdevice"]()
+    ((type, f),) = found.items()
+    array = cdevice.asarray(np.arange(1000))
+    assert isinstance(array, type) and 8000 <= f(array) < 9000

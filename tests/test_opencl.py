@@ -473,3 +473,51 @@ def test_batches_on_the_device_travel_asynchronously(settled):
     got = list(consumer)
     assert consumer.device_type == cdevice.DeviceType.OPENCL
     assert [a.to("cpu").to_pylist()[0] for a in got] == list(range(20))
+
+
+# ---- whose context ----
+def own_queue():
+    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    return context, cl.CommandQueue(context)
+
+
+def test_data_of_another_context_is_refused_with_the_way_out():
+    context, queue = own_queue()
+    there = cdevice.asarray([1, 2, 3]).to("opencl")
+    for ask in (there.to_pyopencl, there.buffers[1].to_pyopencl):
+        with pytest.raises(
+            ValueError, match=r'another OpenCL context.*\.to\("opencl", stream=queue\).*set_default_stream'
+        ):
+            ask(queue)
+    mine = cdevice.asarray([1, 2, 3]).to("opencl", stream=queue)
+    assert mine.buffers[1].to_pyopencl(queue).context == context
+    assert mine.to_pyopencl(queue).get().tolist() == [1, 2, 3]
+
+
+def test_a_queue_is_device_and_stream_and_a_pyopencl_device_is_a_device():
+    context, queue = own_queue()
+    there = cdevice.asarray([1, 2]).to(queue)
+    assert there.to_pyopencl(queue).context == context and there.to("cpu").to_pylist() == [1, 2]
+    assert cdevice.asarray([1, 2], device=queue).to_pyopencl(queue).context == context
+    assert cdevice.device(queue.device) == there.device == cdevice.asarray([1]).to(queue.device).device
+    streamed = next(cdevice.asstream([[1], [2]]).to(queue))
+    assert streamed.to_pyopencl(queue).context == context
+
+
+def test_a_default_stream_is_used_wherever_none_is_named():
+    context, queue = own_queue()
+    cdevice.set_default_stream("opencl", queue)
+    try:
+        there = cdevice.asarray([1, 2, 3]).to("opencl")
+        assert there.to_pyopencl(queue).context == context
+        assert cdevice.asarray({"a": [1]}, device="opencl").field("a").to_pyopencl(queue).context == context
+    finally:
+        cdevice.set_default_stream("opencl", None)
+    assert cdevice.asarray([1]).to("opencl").buffers[1].to_pyopencl().context != context
+    with pytest.raises(TypeError):
+        cdevice.set_default_stream("opencl", "fast")
+
+
+def test_what_is_no_device_names_both_classes():
+    with pytest.raises(TypeError, match=r"cdevice.Device or one of torch's, cupy's or pyopencl's, not .*Context"):
+        cdevice.device(own_queue()[0])

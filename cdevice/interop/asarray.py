@@ -87,7 +87,7 @@ def asarray(
     target = _device.device(device)
     if copy is False and target != out.device:
         raise ValueError(f"the data is on {out.device}: copy=False cannot bring it to {target}")
-    return out.to(target, stream=stream, copy=True if copy and not fresh else None)
+    return out.to(device, stream=stream, copy=True if copy and not fresh else None)
 
 
 def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Validate) -> tuple[DeviceArray, bool]:
