@@ -21,6 +21,9 @@ else:
     _frames = Later("cdevice.interop.frames")
 
 
+_Array = _native.Array
+
+
 def import_stream_from_c(address: Address, *, validate: Validate = "structure") -> DeviceArrayStream:
     """A DeviceArrayStream from the address of an ArrowDeviceArrayStream (int or cffi pointer).
 
@@ -79,7 +82,7 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
         obj = [obj]
     if isinstance(obj, (list, tuple)):
         if want is None:  # what is an array already needs no call
-            made: list[Any] = [x if isinstance(x, _native.Array) else asarray(x, validate=validate) for x in obj]
+            made: list[Any] = [x if isinstance(x, _Array) else asarray(x, validate=validate) for x in obj]
         else:
             made = [asarray(x, schema=want, validate=validate) for x in obj]
         first, schema = _first(made, want)

@@ -47,9 +47,22 @@ def _bools(array: DeviceArray, max_version: tuple[int, int] | None) -> Capsule:
     return capsule
 
 
-def _share_of(array: DeviceArray, values: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
-    """The same rows as plain lists inside one another."""
-    return array if array.null_count else nested(values, shape)
+def _as_it_says(array: DeviceArray) -> DeviceArray:
+    """Fixed-size lists with the dimensions that an extension says they have."""
+    if not array._schema.metadata or not array._format.startswith("+w:") or array.null_count:
+        return array
+    values, shape, _ = values_of(array)
+    return nested(values, shape)
+
+
+def _otherwise(array: DeviceArray, max_version: tuple[int, int] | None, copy: bool, error: CannotExport) -> Capsule:
+    """Bools as a copy; else an error in the words of types, where the type is what is wrong."""
+    values = values_of(array)[0]
+    if values._format in DTYPES and values._schema.dictionary is None:
+        raise error
+    if values._format == "b" and copy and lib.cdv_is_host_accessible(array.device_type_id):
+        return _bools(array, max_version)
+    raise CannotExport(_no_tensor(array, values)) from None
 
 
 def export(
@@ -61,13 +74,8 @@ def export(
 ) -> Capsule:
     flags = _READ_ONLY
     kind = array.device_type_id
-    values, shape, _ = values_of(array)
-    if values._format == "b" and copy and lib.cdv_is_host_accessible(kind):
-        return _bools(array, max_version)
-    if values._format not in DTYPES or values._schema.dictionary is not None:
-        raise CannotExport(_no_tensor(array, values))
-    if len(shape) > 1 and array._schema.metadata:  # an extension may know more dimensions than its storage shows
-        array = _share_of(array, values, shape)
+    if array._n_children:
+        array = _as_it_says(array)
     if dl_device is not None and tuple(dl_device) != device_of(array):
         if tuple(dl_device) != (_CPU, 0):
             raise CannotExport(f"the data is on {array.device}: it is handed out there, or on the CPU as (1, 0)")
@@ -87,7 +95,10 @@ def export(
             array.synchronize()
         else:
             array.wait(_DEFAULT_STREAM[kind] if stream is None else stream)
-    return array._dlpack(max_version is not None and max_version[0] >= 1, flags)
+    try:
+        return array._dlpack(max_version is not None and max_version[0] >= 1, flags)
+    except CannotExport as e:
+        return _otherwise(array, max_version, bool(copy), e)
 
 
 def _through_numpy(obj: Any, schema: Schema | None) -> DeviceArray | None:

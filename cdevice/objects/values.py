@@ -300,11 +300,16 @@ def _lists(a: DeviceArray, f: str, need: Need) -> Any:
     if not a.length:
         return []
     there, o = present(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
-    sizes = [stop - start for start, stop in zip(o, o[1:])]
-    ranges = [(o[0], o[-1])]
-    if there is not None:
-        ranges = [(o[k], o[k + 1]) for k, ok in enumerate(there) if ok and sizes[k]]
-    return _taken(a, o, sizes, there, ranges, _pairs if f == "+m" else _values)
+    convert = _pairs if f == "+m" else _values
+    first = o[0]
+    if there is None or not any(i != j for i, j, ok in zip(o, o[1:], there) if not ok):
+        whole = convert(a._child(0)._slice(first, o[-1] - first), None)
+        if there is None:
+            return [whole[i - first : j - first] for i, j in zip(o, o[1:])]
+        return [whole[i - first : j - first] if ok else None for i, j, ok in zip(o, o[1:], there)]
+    sizes = [j - i for i, j in zip(o, o[1:])]
+    ranges = [(o[k], o[k + 1]) for k, ok in enumerate(there) if ok and sizes[k]]
+    return _taken(a, o, sizes, there, ranges, convert)
 
 
 def _fixed_lists(a: DeviceArray, f: str, need: Need) -> Any:
