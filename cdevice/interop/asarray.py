@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 from .._ext import _native, as_address
 from .._later import Later
-from ..errors import ArgumentError
-from ..objects.buffers import MAKERS, from_buffers
-from ..objects.retyped import require, retyped
 from ..schema import Schema, asschema
+from . import MAKERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from .. import errors as _errors
     from .._devices import device as _device
     from .._types import Address, DeviceArray, DeviceLike, SchemaLike, StreamLike, Validate
     from ..interop import cuda as _cuda
@@ -25,9 +23,14 @@ if TYPE_CHECKING:
     from ..interop import numpy as _numpy
     from ..interop import pyopencl as _pyopencl
     from ..objects import batch as _batch
+    from ..objects import buffers as _buffers
     from ..objects import encode as _encode
+    from ..objects import retyped as _retyped
 else:
     _batch = Later("cdevice.objects.batch")
+    _buffers = Later("cdevice.objects.buffers")
+    _errors = Later("cdevice.errors")
+    _retyped = Later("cdevice.objects.retyped")
     _device = Later("cdevice._devices.device")
     _cuda = Later("cdevice.interop.cuda")
     _dlpack = Later("cdevice.interop.dlpack")
@@ -95,7 +98,7 @@ def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Val
     if isinstance(obj, _native.Array):
         ours: Any = obj
         if want is not None:
-            require(ours, want)
+            _retyped.require(ours, want)
         return ours, False
     for name in ("__arrow_c_device_array__", "__arrow_c_array__"):
         method = getattr(obj, name, None)
@@ -104,11 +107,11 @@ def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Val
             schema, array = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
             out = _native.import_capsules(schema, array, validate)
             if want is not None:
-                require(out, want)
+                _retyped.require(out, want)
             return out, False
     if type(obj).__module__.split(".")[0] == "numpy" and hasattr(obj, "__array_interface__") and hasattr(obj, "dtype"):
         out = _numpy.from_numpy(obj, want, copy=copy)
-        return (out if want is None else retyped(out, want)), bool(copy)
+        return (out if want is None else _retyped.retyped(out, want)), bool(copy)
     if type(obj).__module__.split(".")[0] == "pyopencl":
         return _pyopencl.from_pyopencl(obj, want), False
     if hasattr(obj, "__cuda_array_interface__"):
@@ -160,8 +163,10 @@ def _from_memory(obj: Any, data: Any, want: Schema | None, copy: bool | None) ->
         )
     if copy:
         obj = bytes(data)
-    out = from_buffers(Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0)
-    return out if want is None else retyped(out, want)
+    out = _buffers.from_buffers(
+        Schema.make(_MEMORY_FORMATS[code]), data.nbytes // data.itemsize, [None, obj], null_count=0
+    )
+    return out if want is None else _retyped.retyped(out, want)
 
 
 def record_batch(
@@ -182,7 +187,9 @@ def record_batch(
     Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for a column
     that ``schema`` has not.
     """
-    if isinstance(columns, Mapping):
+    from collections import abc  # here: it costs more than all of this file
+
+    if isinstance(columns, abc.Mapping):
         if names is not None:
             raise TypeError("a mapping has names: names= goes with a sequence of columns")
         odd = next((k for k in columns if not isinstance(k, str)), None)
@@ -193,10 +200,10 @@ def record_batch(
         values = list(columns)
         words = [] if names is None else list(names)
         if names is not None and len(words) != len(values):
-            raise ArgumentError(f"{len(words)} names for {len(values)} columns")
+            raise _errors.ArgumentError(f"{len(words)} names for {len(values)} columns")
     want = None if schema is None else asschema(schema)
     if want is not None and (want.format != "+s" or len(want) != len(values)):
-        raise ArgumentError(f"a batch of {len(values)} columns is no {want.type}")
+        raise _errors.ArgumentError(f"a batch of {len(values)} columns is no {want.type}")
     if want is None:
         types: list[Any] = [None] * len(values)
     elif words:

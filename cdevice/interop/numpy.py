@@ -6,10 +6,11 @@ import numpy
 
 from .._ext import _native
 from .._reaper import need_reaper
-from ..objects.buffers import MAKERS, address_of_buffer, from_buffers
+from ..objects.buffers import address_of_buffer, from_buffers
 from ..objects.formats import FORMATS
 from ..objects.views import share, view
 from ..schema import UNIT_LETTERS, UNITS, Schema
+from . import MAKERS
 from .tensor import nested, values_of
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from .views import BufferBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from .._devices import allocators as _allocators
@@ -28,9 +28,6 @@ else:
     _formats = Later("cdevice.objects.formats")
     _registry = Later("cdevice._devices.registry")
 
-
-# exact type -> function(object): a DeviceArray of it as it is, or None; entered by the module that knows the type
-MAKERS: dict[type, Callable[[Any], DeviceArray | None]] = {}
 
 _CPU, _OPENCL = 1, 4
 
