@@ -32,6 +32,7 @@ from .interop.asarray import asarray as asarray
 from .interop.asarray import import_capsules as import_capsules
 from .interop.asarray import import_from_c as import_from_c
 from .interop.asarray import record_batch as record_batch
+from .interop.concat import concat as concat
 from .objects.buffers import from_buffers as from_buffers
 from .schema import Schema as Schema
 from .schema import asschema as asschema
