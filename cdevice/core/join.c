@@ -339,7 +339,7 @@ static int join_runs(const struct node *d) {
 }
 
 /* ---- views ---- */
-/* Sources with the same data buffers, and what of these their rows point to. */
+/* Sources in a row with the same data buffers, and what of these their rows point to. */
 struct data {
   const struct ArrowArray *a;
   int64_t n, *starts, *stops;
@@ -385,23 +385,35 @@ static void write_views(const struct cdv_rows *x, const struct data *g, char *ou
   }
 }
 
+/* Makes one of two that overlap in the same memory; false: they stay two. */
+static bool share(struct data *to, const struct data *x) {
+  bool overlap = false;
+  if (!same_data(to->a, x->a)) return false;
+  for (int64_t k = 0; k < x->n && !overlap; k++)
+    overlap = x->stops[k] && to->stops[k] && x->starts[k] <= to->stops[k] && to->starts[k] <= x->stops[k];
+  for (int64_t k = 0; k < x->n && overlap; k++) {
+    if (!x->stops[k]) continue;
+    if (!to->stops[k] || x->starts[k] < to->starts[k]) to->starts[k] = x->starts[k];
+    if (x->stops[k] > to->stops[k]) to->stops[k] = x->stops[k];
+  }
+  return overlap;
+}
+
 /* Fills groups[0 ... return), group[i] is of source i; *total: data buffers of the result.  -1: an error. */
 static int64_t read_data(const struct node *d, struct data *groups, int64_t *group, int64_t *total) {
   int64_t n = 0;
   *total = 0;
   for (int64_t i = 0; i < d->n; i++) {
-    const struct ArrowArray *a = d->rows[i].a;
-    if (!n || !same_data(a, groups[n - 1].a)) {
-      struct data *g = &groups[n++];
-      g->a = a;
-      g->n = a->n_buffers - 3;
-      g->starts = cdv_arena_get(d->p->scratch, ((size_t)g->n + 1) * 20);
-      if (!g->starts) return -1;
-      g->stops = g->starts + g->n;
-      g->numbers = (int32_t *)(g->stops + g->n);
-    }
+    struct data *g = &groups[n];
+    g->a = d->rows[i].a;
+    g->n = g->a->n_buffers - 3;
+    g->starts = cdv_arena_get(d->p->scratch, ((size_t)g->n + 1) * 20);
+    if (!g->starts) return -1;
+    g->stops = g->starts + g->n;
+    g->numbers = (int32_t *)(g->stops + g->n);
+    if (read_views(&d->rows[i], g)) return -1;
+    if (!n || !share(&groups[n - 1], g)) n++;
     group[i] = n - 1;
-    if (read_views(&d->rows[i], &groups[n - 1])) return -1;
   }
   for (int64_t g = 0; g < n; g++)
     for (int64_t k = 0; k < groups[g].n; k++)
