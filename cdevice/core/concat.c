@@ -71,11 +71,36 @@ static int common_place(struct cdv_array *const *arrays, int64_t n, int32_t *typ
   return 0;
 }
 
+/* The name of an extension type in a block of metadata, and how long it is; NULL: none. */
+static const char *extension_of(const char *m, int32_t *length) {
+  static const char name[] = "ARROW:extension:name";
+  int32_t n = 0, size;
+  *length = 0;
+  if (m) memcpy(&n, m, 4), m += 4;
+  for (int32_t i = 0; i < n; i++) {
+    memcpy(&size, m, 4);
+    bool found = size == sizeof name - 1 && !memcmp(m + 4, name, sizeof name - 1);
+    m += 4 + size;
+    memcpy(length, m, 4);
+    if (found) return m + 4;
+    m += 4 + *length;
+  }
+  *length = 0;
+  return NULL;
+}
+
+static bool same_extension(const struct ArrowSchema *s, const struct ArrowSchema *t) {
+  int32_t n, m;
+  if (s->metadata == t->metadata) return true;
+  const char *a = extension_of(s->metadata, &n), *b = extension_of(t->metadata, &m);
+  return n == m && !a == !b && (!n || !memcmp(a, b, (size_t)n));
+}
+
 static int same_types(struct cdv_array *const *arrays, int64_t n) {
   const struct ArrowSchema *s = arrays[0]->schema->node;
   for (int64_t i = 1; i < n; i++) {
     const struct ArrowSchema *t = arrays[i]->schema->node;
-    if (!cdv_schema_equal(s, t, false, false))
+    if (t != s && !(cdv_schema_equal(s, t, false, false) && same_extension(s, t)))
       return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld has another type than the first: \"%.100s\", \"%.100s\"",
                       (long long)i, t->format, s->format);
   }

@@ -29,17 +29,20 @@ def _same(a: Schema, b: Schema) -> bool:
     return x == y or (a.metadata or {}).get(_EXTENSION) == (b.metadata or {}).get(_EXTENSION)
 
 
+def _require_one_type(arrays: Sequence[DeviceArray]) -> None:
+    schema = arrays[0].schema
+    for i, a in enumerate(arrays):
+        if not _same(schema, a.schema):
+            raise ArgumentError(
+                f"array {i} is {a.schema.label}, the first one {schema.label}: arrays of one type are joined"
+            ) from None
+
+
 def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: StreamLike) -> DeviceArray:
     """The rows of one array or more, one after the other; one alone is itself, or moved.  See cdevice.concat."""
     first = arrays[0]
     if len(arrays) == 1:
         return first if device is None else first.to(device, stream=stream)
-    schema = first.schema
-    for i, a in enumerate(arrays):
-        if not _same(schema, a.schema):
-            raise ArgumentError(
-                f"array {i} is {a.schema.label}, the first one {schema.label}: arrays of one type are joined"
-            )
     here = next((a.device_type_id for a in arrays if a.device_type_id != 1), 1)
     type_id, number = here, -1
     if device is not None:
@@ -49,4 +52,8 @@ def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: Str
     _registry.need_backend(type_id)
     need_reaper()  # sources may be given back by a thread that never saw Python
     handle, owner = _registry.stream_and_owner(here if type_id == 1 else type_id, stream)
-    return _native.concat(tuple(arrays), 0 if device is None else type_id, number, handle, owner)
+    try:
+        return _native.concat(tuple(arrays), 0 if device is None else type_id, number, handle, owner)
+    except ArgumentError:
+        _require_one_type(arrays)  # C knows formats, not words
+        raise
