@@ -235,7 +235,7 @@ def test_fixed_width_on_a_device_is_joined_by_it_while_the_host_goes_on(devices)
 
 def test_the_event_says_when_a_join_from_the_host_is_there_and_sources_stay_until_then(devices):
     first = devices[0]
-    values = [np.arange(k, k + 20_000) for k in range(3)]
+    values = [np.arange(k, k + 50_000) for k in range(3)]
     refs = [weakref.ref(v) for v in values]
     with first.gate():
         there = cdevice.concat(values, device="joining")  # each is large enough to go by itself

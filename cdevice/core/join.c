@@ -537,12 +537,19 @@ static uint8_t *join_bits(const struct node *d, int buffer, bool validity) {
 }
 
 static int find_nulls(struct node *d) {
-  bool some = false;
+  int64_t nulls = 0;
+  bool some = false, known = true;
   d->to->null_count = d->l.type == CDV_NULL ? d->length : 0;
-  for (int64_t i = 0; cdv_has_validity(&d->l) && !some && i < d->n; i++) some = has_nulls(d->rows[i].a);
+  for (int64_t i = 0; cdv_has_validity(&d->l) && i < d->n; i++) {
+    const struct cdv_rows *x = &d->rows[i];
+    if (!has_nulls(x->a)) continue;
+    some = true;
+    known = known && x->a->null_count > 0 && x->offset == x->a->offset && x->length == x->a->length;
+    nulls += x->a->null_count;
+  }
   if (!some) return 0;
   if (!(d->bits = join_bits(d, 0, true))) return cdv_error_last()->code;
-  d->to->null_count = d->length - cdv_bits_count(d->bits, 0, d->length);
+  d->to->null_count = known ? nulls : d->length - cdv_bits_count(d->bits, 0, d->length);
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOINED ((int64_t)256 << 10)      /* calls for pieces of one buffer cost more than filling chunks with them */
 #define MEDIUM ((int64_t)1 << 20)        /* from here on it is asked where a piece is */
 #define CHEAP_BLOCK ((int64_t)256 << 10) /* padding up to here costs less than a second copy */
 
@@ -430,7 +431,7 @@ static void choose_staged(struct cdv_plan *p) {
       adjusted = adjusted || cdv_is_adjusted(&p->pieces[end]) || !p->pieces[end].src;
     }
     if (!staged && x->on_host && !to_cpu)
-      staged = nbytes / (int64_t)(end - i) < CDV_SMALL || adjusted ||
+      staged = nbytes / (int64_t)(end - i) < (end - i > 1 ? JOINED : CDV_SMALL) || adjusted ||
                (pins && ((pageable && nbytes < MEDIUM) || (pageable = is_pageable(p, x))));
     for (size_t k = i; k < end; k++) p->pieces[k].staged = staged;
   }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PART ((int64_t)2 << 20) /* of a chunk: from here on filling it takes longer than one more call */
+
 static void put_value(void *p, int width, int64_t i, int64_t v) {
   int16_t v2 = (int16_t)v;
   int32_t v4 = (int32_t)v;
@@ -145,6 +147,21 @@ static int fill_stage(struct cdv_plan *p, struct cdv_stage *s, int64_t at, int64
   return r;
 }
 
+/* Fills a chunk with the target's bytes [at, at + n) and sends them, part by part: the device takes one while the next is
+ * filled. */
+static int send_chunk(struct cdv_plan *p, const cdevice_block *block, struct cdv_stage *stage, int64_t at, int64_t n,
+                      size_t *piece) {
+  int r = 0;
+  for (int64_t k = 0, m; !r && k < n; k += m) {
+    m = n - k < PART ? n - k : PART;
+    struct cdv_stage part = {.memory = stage->memory + k};
+    r = fill_stage(p, &part, at + k, m, piece);
+    cdevice_copy copy = {block->data, at + k, p->to_device, part.memory, 0, -1, m};
+    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
+  }
+  return r;
+}
+
 /* Sends the target's bytes [0, end) through two chunks. */
 static int send_staged(struct cdv_plan *p, const cdevice_block *block, int64_t end, struct cdv_stage stages[2]) {
   int64_t size = cdv_chunk_bytes();
@@ -157,9 +174,7 @@ static int send_staged(struct cdv_plan *p, const cdevice_block *block, int64_t e
     int64_t n = end - at < size ? end - at : size;
     r = chunk_free_again(p, c);
     if (!r && !c->stage->memory) r = cdv_stage_get(p->to, p->to_device, n, c->stage);
-    if (!r) r = fill_stage(p, c->stage, at, n, &piece);
-    cdevice_copy copy = {block->data, at, p->to_device, c->stage->memory, 0, -1, n};
-    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
+    if (!r) r = send_chunk(p, block, c->stage, at, n, &piece);
     at += n;
     if (!r && at < end) {
       r = record(p, &c->event);

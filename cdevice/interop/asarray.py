@@ -62,8 +62,8 @@ def asarray(
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
     what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``, tables and columns that are Arrow
     streams (polars, pandas, duckdb, pyarrow), whose chunks are joined as :func:`concat` does it (one by one:
-    :func:`asstream`), objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the values), and
-    dicts of columns (see :func:`record_batch`).
+    :func:`asstream`), objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the
+    values), and dicts of columns (see :func:`record_batch`).
     ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
     result shall be; the data moves there if it is elsewhere, on
     ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
