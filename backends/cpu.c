@@ -2,16 +2,26 @@
 #include "cdevice/backend.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define ALIGNMENT 64
 #define HUGE ((size_t)2 << 20)   /* a huge page */
 #define LARGE ((int64_t)4 << 20) /* from here on memory is taken in huge pages */
+#define SPARE ((size_t)64 << 20) /* the largest block that is kept */
+
+static size_t most_kept = SPARE; /* 0: CDEVICE_CPU_POOL=0 */
 
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
   (void)self, (void)host, (void)err;
+  const char *pool = getenv("CDEVICE_CPU_POOL");
+#ifdef __SANITIZE_ADDRESS__
+  pool = "0"; /* what is used after it was given back shall be seen */
+#endif
+  if (pool && !strcmp(pool, "0")) most_kept = 0;
   return 0;
 }
 
@@ -31,23 +41,51 @@ static int device_info(void *self, int64_t device, cdevice_device_info *out, cde
   return 0;
 }
 
+/* One large block that was given back: touching fresh pages costs as much as filling them.  Its size stands in it. */
+static _Atomic(void *) spare;
+
+static void *take_spare(size_t n, size_t *size) {
+  size_t has;
+  void *data = n >= (size_t)LARGE / 2 && n <= most_kept ? atomic_exchange(&spare, NULL) : NULL, *none = NULL;
+  if (!data) return NULL;
+  memcpy(&has, data, sizeof has);
+  if (has >= n && has / 2 <= n) {
+    *size = has;
+    return data;
+  }
+  if (!atomic_compare_exchange_strong(&spare, &none, data)) free(data);
+  return NULL;
+}
+
 static int cpu_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)stream;
   if (nbytes > INT64_MAX - (int64_t)HUGE)
     return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes", (long long)nbytes);
-  size_t alignment = nbytes >= LARGE ? HUGE : ALIGNMENT;
-  void *data = aligned_alloc(alignment, ((size_t)nbytes + alignment - 1) / alignment * alignment);
+  size_t alignment = nbytes >= LARGE ? HUGE : ALIGNMENT,
+         size = ((size_t)nbytes + alignment - 1) / alignment * alignment;
+  void *data = take_spare((size_t)nbytes, &size);
+  if (data) {
+    *out = (cdevice_block){data, nbytes, device, {data, (void *)size}};
+    return 0;
+  }
+  data = aligned_alloc(alignment, size);
   if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for %lld bytes", (long long)nbytes);
 #ifdef MADV_HUGEPAGE
   if (nbytes >= LARGE) madvise(data, (size_t)nbytes, MADV_HUGEPAGE); /* first touch costs a tenth */
 #endif
-  *out = (cdevice_block){data, nbytes, device, {data, NULL}};
+  *out = (cdevice_block){data, nbytes, device, {data, (void *)size}};
   return 0;
 }
 
 static void cpu_free(void *self, const cdevice_block *block) {
   (void)self;
-  free(block->opaque[0]); /* NULL for a view */
+  void *data = block->opaque[0]; /* NULL for a view */
+  size_t size = (size_t)block->opaque[1];
+  if (data && size >= (size_t)LARGE && size <= most_kept) {
+    memcpy(data, &size, sizeof size);
+    data = atomic_exchange(&spare, data);
+  }
+  free(data);
 }
 
 static int cpu_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {

@@ -23,6 +23,7 @@ _NAMES = {
     "load_backend": "_devices.tables",
     "set_allocator": "_devices.allocators",
     "asarray": "interop.asarray",
+    "concat": "interop.concat",
     "from_buffers": "objects.buffers",
     "record_batch": "interop.asarray",
     "import_capsules": "interop.asarray",

@@ -38,6 +38,7 @@ from .interop.asarray import import_from_c as import_from_c
 from .interop.asarray import record_batch as record_batch
 from .interop.asstream import asstream as asstream
 from .interop.asstream import import_stream_from_c as import_stream_from_c
+from .interop.concat import concat as concat
 from .objects.buffers import from_buffers as from_buffers
 from .schema import Schema as Schema
 from .schema import asschema as asschema

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from . import aio as _aio
     from ._devices import device as _device
     from ._devices import registry as _registry
-    from ._types import Address, DeviceLike, DeviceType, Schema, StreamLike
+    from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
     from .interop import frames as _frames
+    from .objects import encode as _encode
+    from .objects import joined as _joined
 else:
     _device = Later("cdevice._devices.device")
+    _encode = Later("cdevice.objects.encode")
     _frames = Later("cdevice.interop.frames")
     _aio = Later("cdevice.aio")
     _html = Later("cdevice._html")
+    _joined = Later("cdevice.objects.joined")
     _registry = Later("cdevice._devices.registry")
 
 
@@ -74,6 +78,30 @@ class DeviceArrayStream(_native.Stream):
     def __aiter__(self) -> Any:
         """The arrays for ``async for``, fetched on another thread: :func:`cdevice.aio.iterate` of this stream."""
         return _aio.iterate(self).__aiter__()
+
+    def read_all(self, device: DeviceLike | None = None, stream: StreamLike = None) -> DeviceArray:
+        """The rows of all arrays that are left as one array, as :func:`cdevice.concat` joins them; an empty array of
+        the schema where there are none.  Uses this stream up, and closes it.
+
+        ``device``: where the result shall be; None: where the arrays are.  ``stream``: as in :meth:`DeviceArray.to`.
+        What was taken before an error of the source, or Ctrl-C, is dropped.
+        """
+        schema, type_id = self.schema, self.device_type_id
+        arrays = list(self)
+        self.close()
+        if arrays:
+            return _joined.joined(arrays, device, stream)
+        empty = _encode.from_list([], schema)
+        if device is None:
+            return empty if type_id == 1 else empty.to(_device.Device(type_id))
+        return empty.to(device, stream=stream)
+
+    def to_pylist(self) -> list[Any]:
+        """The rows of all arrays that are left as Python objects, see :meth:`DeviceArray.to_pylist`.  Uses this stream
+        up, and closes it."""
+        rows = [row for array in self for row in array.to_pylist()]
+        self.close()
+        return rows
 
     def export_to_c(self, address: Address) -> None:
         """Moves this stream into the ArrowDeviceArrayStream at ``address`` (int or cffi pointer), writing over it."""

@@ -17,19 +17,36 @@ int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length) {
   return n;
 }
 
+static inline void put_bit(uint8_t *to, int64_t k, int value) {
+  uint8_t bit = (uint8_t)(1u << (k & 7));
+  if (value)
+    to[k >> 3] |= bit;
+  else
+    to[k >> 3] &= (uint8_t)~bit;
+}
+
 /* Bits of `to` outside the range are kept. */
 void cdv_bits_copy(uint8_t *to, int64_t to_offset, const uint8_t *from, int64_t from_offset, int64_t length) {
   int64_t i = 0;
-  if (((to_offset | from_offset) & 7) == 0) {
-    memcpy(to + (to_offset >> 3), from + (from_offset >> 3), (size_t)(length >> 3));
-    i = length & ~(int64_t)7;
+  for (; i < length && ((to_offset + i) & 7); i++) put_bit(to, to_offset + i, cdv_bit(from, from_offset + i));
+  uint8_t *there = to + ((to_offset + i) >> 3);
+  const uint8_t *here = from + ((from_offset + i) >> 3);
+  int64_t shift = (from_offset + i) & 7, left = length - i;
+  if (!shift) {
+    memcpy(there, here, (size_t)(left >> 3));
+    i += left & ~(int64_t)7;
+  } else {
+    for (; left >= 64; left -= 64, i += 64, there += 8, here += 8) { /* which lie in nine bytes */
+      uint64_t word = load64(here) >> shift | (uint64_t)here[8] << (64 - shift);
+      memcpy(there, &word, sizeof word);
+    }
   }
-  for (; i < length; i++) {
-    int64_t k = to_offset + i;
-    uint8_t bit = (uint8_t)(1u << (k & 7));
-    if (cdv_bit(from, from_offset + i))
-      to[k >> 3] |= bit;
-    else
-      to[k >> 3] &= (uint8_t)~bit;
-  }
+  for (; i < length; i++) put_bit(to, to_offset + i, cdv_bit(from, from_offset + i));
+}
+
+void cdv_bits_set(uint8_t *to, int64_t offset, int64_t length) {
+  int64_t i = 0, end = offset + length;
+  for (i = offset; i < end && (i & 7); i++) put_bit(to, i, 1);
+  if (i < end) memset(to + (i >> 3), 0xFF, (size_t)((end - i) >> 3));
+  for (i += (end - i) & ~(int64_t)7; i < end; i++) put_bit(to, i, 1);
 }

@@ -15,6 +15,7 @@ struct context {
   int64_t device;
   bool *extra;          /* set where a null array has a buffer */
   const int64_t *sizes; /* bytes that the buffers of the root have, -1: not known; or NULL */
+  bool contents;        /* at level 1 too */
 };
 
 /* A word for messages: "int32", "utf8", else the format itself. */
@@ -284,7 +285,7 @@ static int array_tree(const struct cdv_frame *f, const struct context *c, const 
   }
   if (!r && a->n_children) r = child_lengths(f, c, &l, a);
   /* What a program builds from parts is read by it as well: the contents of the new node stay in their bounds. */
-  bool built = c->sizes && !f->up;
+  bool built = (c->sizes && !f->up) || c->contents;
   if (!r && c->readable && (c->level >= 2 || built)) r = cdv_check_contents(f, &l, s, a, c->level >= 2);
   return r;
 }
@@ -309,6 +310,13 @@ int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceAr
     if (r) return r;
   }
   return array_tree(&top, &c, schema, &d->array);
+}
+
+int cdv_check_values(const struct ArrowSchema *schema, const struct ArrowArray *array) {
+  struct cdv_frame top = {NULL, 0, false, 1};
+  bool extra;
+  struct context c = {.level = 1, .readable = true, .device = -1, .extra = &extra, .contents = true};
+  return array_tree(&top, &c, schema, array);
 }
 
 int cdv_check_view(struct cdv_array *a, int level) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static int choose_streams(struct cdv_plan *p, void *stream) {
+int cdv_plan_streams(struct cdv_plan *p, void *stream) {
   cdevice_error err = {.struct_size = sizeof err};
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU;
   int r = 0;
@@ -60,6 +60,27 @@ static void give_up(struct cdv_plan *p, struct cdv_array *made) {
   cdv_error_drop(&kept);
 }
 
+int cdv_plan_finish(struct cdv_plan *p, int r, struct ArrowDeviceArray *made, struct cdv_schema *schema,
+                    struct cdv_array **out) {
+  struct cdv_array *b = NULL;
+  if (!r) r = cdv_plan_lay_out(p);
+  made->array.private_data = p->arena;
+  if (!r) r = cdv_array_import(made, schema, 0, &b); /* unfinished: buffers are set below */
+  if (!r) {
+    cdv_slot_use(b->slot, -1); /* whose memory it is, whoever serves the type by now */
+    b->slot = p->to;
+    cdv_slot_use(b->slot, 1);
+    b->packed = 1;
+    r = cdv_transfer(p, b);
+  }
+  if (r)
+    give_up(p, b);
+  else
+    *out = b;
+  cdv_plan_free(p);
+  return r;
+}
+
 /* One attempt; across: through the host even between devices of one family. */
 static int attempt(struct cdv_plan *p, int32_t type, void *stream, struct cdv_array **out) {
   struct cdv_array *a = p->src;
@@ -68,7 +89,7 @@ static int attempt(struct cdv_plan *p, int32_t type, void *stream, struct cdv_ar
   if (cdv_array_host_accessible(a)) r = cdv_event_ready(a, &done);
   p->readable = done;
   p->across = p->across || (!done && type != ARROW_DEVICE_CPU && !same_family(p));
-  if (!r) r = choose_streams(p, stream);
+  if (!r) r = cdv_plan_streams(p, stream);
   if (!r && !done) { /* the work that makes the data comes first */
     bool one_queue = !p->across && type != ARROW_DEVICE_CPU;
     r = one_queue ? cdv_event_wait_stream(a, type, p->to_device, p->to_stream)
@@ -83,23 +104,7 @@ static int attempt(struct cdv_plan *p, int32_t type, void *stream, struct cdv_ar
   made.array.release = cdv_nodes_release;
   r = cdv_plan_make(p, &made.array);
   if (!r && !p->readable && type != ARROW_DEVICE_CPU && !p->across) r = cdv_fetch_rebased(p);
-  if (!r) r = cdv_plan_lay_out(p);
-  made.array.private_data = p->arena;
-  struct cdv_array *b = NULL;
-  if (!r) r = cdv_array_import(&made, a->schema, 0, &b); /* unfinished: buffers are set below */
-  if (!r) {
-    cdv_slot_use(b->slot, -1); /* whose memory it is, whoever serves the type by now */
-    b->slot = p->to;
-    cdv_slot_use(b->slot, 1);
-    b->packed = 1;
-    r = cdv_transfer(p, b);
-  }
-  if (r)
-    give_up(p, b);
-  else
-    *out = b;
-  cdv_plan_free(p);
-  return r;
+  return cdv_plan_finish(p, r, &made, a->schema, out);
 }
 
 /* Of allocations on the target; asking the device for all it says of itself can take longer than a small copy. */
@@ -118,15 +123,20 @@ static int learn_alignment(struct cdv_plan *p) {
   return 0;
 }
 
-static int copy_with(struct cdv_plan *p, int32_t type, void *stream, struct cdv_array **out) {
+int cdv_plan_target(struct cdv_plan *p) {
   cdevice_error err = {.struct_size = sizeof err};
   int64_t count = 0;
   int r = p->to->table.device_count(p->to->table.self, &count, &err);
-  if (!r && type != ARROW_DEVICE_CPU && (p->to_device < 0 || p->to_device >= count))
+  if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
+  if (p->to->table.device_type != ARROW_DEVICE_CPU && (p->to_device < 0 || p->to_device >= count))
     return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p->to->table.name,
                     (long long)p->to_device, (long long)count);
-  if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
-  if ((r = learn_alignment(p))) return r;
+  return learn_alignment(p);
+}
+
+static int copy_with(struct cdv_plan *p, int32_t type, void *stream, struct cdv_array **out) {
+  int r = cdv_plan_target(p);
+  if (r) return r;
   p->packed = p->src->root->packed;
   struct cdv_plan direct = *p;
   r = attempt(&direct, type, stream, out);

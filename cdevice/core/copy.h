@@ -1,5 +1,6 @@
 /* copy.h - what the files of the transfer engine share: copy.c decides, plan.c says which pieces there are, fetch.c reads
- * from the source's device, transfer.c sends. */
+ * from the source's device, transfer.c sends.  concat.c decides where several arrays become one, join.c says which pieces
+ * they are made of. */
 #ifndef CDEVICE_COPY_H
 #define CDEVICE_COPY_H
 
@@ -24,10 +25,12 @@ struct cdv_piece {
   int width;             /* of an element, with these three */
   const int64_t *starts; /* views: what is cut off the front of each data buffer */
   int64_t n_starts;
-  bool on_host; /* src is host memory */
-  bool staged;  /* it goes through a staging chunk */
-  const void **where;
-  int64_t *meta; /* `at`, kept beside the buffers of the result */
+  bool on_host;       /* src is host memory */
+  bool staged;        /* it goes through a staging chunk */
+  bool joined;        /* it lies right behind the piece before it, in the same buffer, and travels as that does */
+  const void **where; /* these of the first piece of a buffer */
+  int64_t *meta;      /* `at`, kept beside the buffers of the result */
+  int64_t *size;      /* of all of the buffer, kept there too */
 };
 
 struct cdv_plan {
@@ -40,7 +43,8 @@ struct cdv_plan {
   struct cdv_arena *arena;
   struct cdv_piece *pieces;
   size_t n_pieces, room;
-  struct cdv_item *items; /* of plan.c: nodes and rows yet to be planned */
+  struct cdv_arena **scratch; /* of join.c: host memory that lives as long as src */
+  struct cdv_item *items;     /* of plan.c: nodes and rows yet to be planned */
   size_t n_items, items_room;
   int64_t total, alignment;
   bool whole;               /* the source's packed block is taken as it is */
@@ -75,6 +79,12 @@ void cdv_put_or_leave(struct cdv_plan *p, struct cdv_stage *stage);
 /* ---- plan.c ---- */
 /* Memory that lives as long as the nodes of the result, zeroed. */
 void *cdv_arena_get(struct cdv_arena **head, size_t n);
+void *cdv_arena_raw(struct cdv_arena **head, size_t n); /* as it comes */
+/* Room for a node's buffers, what is noted beside them, and the nodes below; 0 or ENOMEM. */
+int cdv_node_room(struct cdv_arena **head, struct ArrowArray *to, int64_t n_buffers, int64_t n_children,
+                  bool dictionary);
+/* The result's nodes carry, behind their buffers, where each lies in the allocation and its size. */
+static inline int64_t *cdv_node_meta(const struct ArrowArray *a) { return (int64_t *)(a->buffers + a->n_buffers); }
 void cdv_arena_free(struct cdv_arena *a);
 void cdv_nodes_release(struct ArrowArray *array);
 /* Fills the tree below *top and lists the pieces that it needs. */
@@ -82,6 +92,44 @@ int cdv_plan_make(struct cdv_plan *p, struct ArrowArray *top);
 /* Which pieces travel together, and where each lies on the target. */
 int cdv_plan_lay_out(struct cdv_plan *p);
 void cdv_plan_free(struct cdv_plan *p); /* its lists; the nodes are the result's */
+
+/* ---- copy.c ---- */
+/* Is the target there, and how are its allocations aligned? */
+int cdv_plan_target(struct cdv_plan *p);
+/* The streams that the pieces travel on; stream: see cdv_array_copy. */
+int cdv_plan_streams(struct cdv_plan *p, void *stream);
+/* Lays out, allocates and sends what was planned below `made`; where that failed (r), or does here, gives back what was
+ * made.  Uses the plan up.  owns: *out is a new reference. */
+int cdv_plan_finish(struct cdv_plan *p, int r, struct ArrowDeviceArray *made, struct cdv_schema *schema,
+                    struct cdv_array **out);
+
+/* ---- join.c ---- */
+/* Rows of one node; a's own offset is counted in. */
+struct cdv_rows {
+  const struct ArrowArray *a;
+  int64_t offset, length;
+};
+/* Fills the tree below *top and lists the pieces that it needs, for the rows of n > 0 arrays of one type.  What has to be
+ * written anew is written to *p->scratch, for which the sources must be readable, unless all of them are
+ * cdv_is_flat(). */
+int cdv_join_make(struct cdv_plan *p, const struct ArrowSchema *s, const struct cdv_rows *rows, int64_t n,
+                  struct ArrowArray *top);
+/* Fixed width without nulls, all the way down: joined without a look at the data. */
+bool cdv_is_flat(const struct ArrowSchema *s, const struct ArrowArray *a);
+
+/* ---- unify.c: dictionaries of several arrays, in readable memory ---- */
+struct cdv_unified {
+  struct cdv_rows *rows; /* the values of the joined dictionary */
+  size_t n_rows, room;
+  int64_t length;    /* how many those are */
+  int64_t *which;    /* array i has dictionary which[i] of those that differ */
+  int64_t **numbers; /* the new number of each value of those; NULL: they stay as they are */
+  int64_t n;         /* how many differ */
+};
+/* schema: of the values; arrays: nodes with a dictionary.  Contents of dictionaries that are not the same memory are
+ * checked before they are compared. */
+int cdv_unify(const struct ArrowSchema *schema, const struct cdv_rows *arrays, int64_t n, struct cdv_unified *out);
+void cdv_unified_free(struct cdv_unified *u); /* also after an error */
 
 /* ---- transfer.c ---- */
 /* Offsets that must be rebased but lie on a device and go to one: they travel through the host. */

@@ -276,6 +276,7 @@ void cdv_node_free(int kind, void *node);
 int64_t cdv_bits_count(const uint8_t *bits, int64_t offset, int64_t length);
 static inline int cdv_bit(const uint8_t *bits, int64_t i) { return (bits[i >> 3] >> (i & 7)) & 1; }
 void cdv_bits_copy(uint8_t *to, int64_t to_offset, const uint8_t *from, int64_t from_offset, int64_t length);
+void cdv_bits_set(uint8_t *to, int64_t offset, int64_t length); /* to 1 */
 
 /* ---- slots.c ---- */
 struct cdv_supply;
@@ -559,10 +560,14 @@ int cdv_check(const struct ArrowSchema *schema, const struct ArrowDeviceArray *a
 int cdv_check_sized(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, const int64_t *sizes,
                     int level, bool *extra);
 int cdv_check_view(struct cdv_array *array, int level);
+/* Contents of a node and of those below, which the CPU may read: what they point to is there.  Not whether text is text. */
+int cdv_check_values(const struct ArrowSchema *schema, const struct ArrowArray *array);
 
 /* ---- equal.c ---- */
 /* Same type (names aside) and same values; both readable by the CPU. */
 int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal);
+/* The same for nodes of one type, which the CPU may read and whose contents were checked. */
+bool cdv_nodes_equal(const struct ArrowSchema *schema, const struct ArrowArray *a, const struct ArrowArray *b);
 
 /* ---- copy.c ---- */
 /* To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its current stream).
@@ -571,6 +576,14 @@ int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, i
  * device first, where a staging chunk is used again, and for a CPU target. */
 int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_id, void *stream, bool always,
                    struct cdv_array **out);
+
+/* ---- concat.c ---- */
+/* The rows of n > 0 arrays of one type, one after the other, in one allocation, with the names of the first.
+ * device_type 0: on the device that all are on; else stream is as for cdv_array_copy.  An event as after a copy.  Does not
+ * wait for sources of fixed width without nulls on the target's device or one of its family; others that lie on a device are
+ * waited for and pass through the CPU.  owns: the sources are untouched; *out is a new reference. */
+int cdv_array_concat(struct cdv_array *const *arrays, int64_t n, int32_t device_type, int64_t device_id, void *stream,
+                     struct cdv_array **out);
 
 /* ---- stage.c ---- */
 struct cdv_stage {

@@ -161,6 +161,11 @@ static bool same_range(const struct pair *p, int64_t i, int64_t j, int64_t n) {
   return true;
 }
 
+bool cdv_nodes_equal(const struct ArrowSchema *s, const struct ArrowArray *a, const struct ArrowArray *b) {
+  struct pair p = {s, s, a, b, false};
+  return a->length == b->length && (!a->length || same_range(&p, 0, 0, a->length));
+}
+
 int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, int *equal) {
   int r = cdv_array_readable(a, "comparing");
   if (!r) r = cdv_array_readable(b, "comparing");

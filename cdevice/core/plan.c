@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOINED ((int64_t)256 << 10)      /* calls for pieces of one buffer cost more than filling chunks with them */
 #define MEDIUM ((int64_t)1 << 20)        /* from here on it is asked where a piece is */
 #define CHEAP_BLOCK ((int64_t)256 << 10) /* padding up to here costs less than a second copy */
 
@@ -20,7 +21,7 @@ struct cdv_item { /* a node of the source and the rows of it that are wanted */
 };
 
 /* ---- memory of the result's nodes ---- */
-void *cdv_arena_get(struct cdv_arena **head, size_t n) {
+void *cdv_arena_raw(struct cdv_arena **head, size_t n) {
   n = (n + 15) & ~(size_t)15;
   if (!*head || (*head)->size - (*head)->used < n) {
     size_t size = n > 4000 ? n : *head ? 65000 : 4000;
@@ -36,7 +37,12 @@ void *cdv_arena_get(struct cdv_arena **head, size_t n) {
   }
   void *out = (*head)->bytes + (*head)->used;
   (*head)->used += n;
-  return memset(out, 0, n);
+  return out;
+}
+
+void *cdv_arena_get(struct cdv_arena **head, size_t n) {
+  void *out = cdv_arena_raw(head, n);
+  return out ? memset(out, 0, n) : NULL;
 }
 
 void cdv_arena_free(struct cdv_arena *a) {
@@ -51,17 +57,31 @@ void cdv_nodes_release(struct ArrowArray *array) {
   array->release = NULL;
 }
 
-/* ---- pieces ---- */
-/* The result's nodes carry, behind their buffers, where each lies in the allocation and its size. */
-static int64_t *node_meta(const struct ArrowArray *a) { return (int64_t *)(a->buffers + a->n_buffers); }
+int cdv_node_room(struct cdv_arena **head, struct ArrowArray *to, int64_t n_buffers, int64_t n_children,
+                  bool dictionary) {
+  to->n_buffers = n_buffers;
+  to->n_children = n_children;
+  to->release = cdv_nodes_release;
+  size_t nb = (size_t)n_buffers, nc = (size_t)n_children, nd = dictionary ? 1 : 0;
+  if (nb && !(to->buffers = cdv_arena_get(head, nb * (sizeof(void *) + 2 * sizeof(int64_t))))) return ENOMEM;
+  if (!(nc + nd)) return 0;
+  struct ArrowArray *below = cdv_arena_get(head, (nc + nd) * sizeof *below + nc * sizeof(void *));
+  if (!below) return ENOMEM;
+  to->children = nc ? (struct ArrowArray **)(below + nc + nd) : NULL;
+  for (size_t i = 0; i < nc; i++) to->children[i] = &below[i];
+  to->dictionary = nd ? &below[nc] : NULL;
+  return 0;
+}
 
+/* ---- pieces ---- */
 /* Buffer i of a result's node; its size is noted beside the buffers. */
 static int add_piece(struct cdv_plan *p, const struct cdv_item *node, int64_t i, struct cdv_piece *x) {
   if (x->nbytes <= 0) return 0;
   x->where = &node->to->buffers[i];
-  x->meta = node_meta(node->to) + i;
-  x->meta[node->to->n_buffers] = x->nbytes;
-  if (p->packed) x->place = node_meta(node->a)[i];
+  x->meta = cdv_node_meta(node->to) + i;
+  x->size = x->meta + node->to->n_buffers;
+  *x->size = x->nbytes;
+  if (p->packed) x->place = cdv_node_meta(node->a)[i];
   int r = cdv_grow((void **)&p->pieces, &p->room, p->n_pieces + 1, sizeof *p->pieces);
   if (!r) p->pieces[p->n_pieces++] = *x;
   return r;
@@ -105,7 +125,7 @@ static bool ends_known(const struct cdv_plan *p, const struct cdv_item *x, const
                        struct ends *out) {
   if (!p->packed || x->offset != x->a->offset || x->length != x->a->length) return false;
   out->first = 0;
-  out->last = l->n_buffers == 3 ? node_meta(x->a)[x->a->n_buffers + 2] : x->a->children[0]->length;
+  out->last = l->n_buffers == 3 ? cdv_node_meta(x->a)[x->a->n_buffers + 2] : x->a->children[0]->length;
   return true;
 }
 
@@ -260,18 +280,7 @@ static int make_node(struct cdv_plan *p, const struct node *d) {
   to->null_count = d->l.type == CDV_NULL ? x->length : d->validity ? x->nulls : 0;
   if (d->validity && x->nulls < 0 && p->readable)
     to->null_count = x->length - cdv_bits_count(a->buffers[0], x->offset, x->length);
-  to->n_buffers = a->n_buffers;
-  to->n_children = a->n_children;
-  to->release = cdv_nodes_release;
-  size_t nb = (size_t)a->n_buffers, nc = (size_t)a->n_children, nd = a->dictionary ? 1 : 0;
-  if (nb && !(to->buffers = cdv_arena_get(&p->arena, nb * (sizeof(void *) + 2 * sizeof(int64_t))))) return ENOMEM;
-  if (!(nc + nd)) return 0;
-  struct ArrowArray *below = cdv_arena_get(&p->arena, (nc + nd) * sizeof *below + nc * sizeof(void *));
-  if (!below) return ENOMEM;
-  to->children = nc ? (struct ArrowArray **)(below + nc + nd) : NULL;
-  for (size_t i = 0; i < nc; i++) to->children[i] = &below[i];
-  to->dictionary = nd ? &below[nc] : NULL;
-  return 0;
+  return cdv_node_room(&p->arena, to, a->n_buffers, a->n_children, a->dictionary);
 }
 
 /* Of a slice of views: only the data that they point to. */
@@ -413,13 +422,18 @@ static bool is_pageable(const struct cdv_plan *p, const struct cdv_piece *x) {
 static void choose_staged(struct cdv_plan *p) {
   bool pageable = false;
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU, pins = !to_cpu && !p->across && cdv_stage_pins(p->to);
-  for (size_t i = 0; i < p->n_pieces; i++) {
+  for (size_t i = 0, end; i < p->n_pieces; i = end) { /* one buffer after the other */
     struct cdv_piece *x = &p->pieces[i];
-    if (p->across)
-      x->staged = true;
-    else if (x->on_host && !to_cpu)
-      x->staged = x->nbytes < CDV_SMALL || cdv_is_adjusted(x) || !x->src ||
-                  (pins && ((pageable && x->nbytes < MEDIUM) || (pageable = is_pageable(p, x))));
+    bool adjusted = false, staged = p->across;
+    int64_t nbytes = 0;
+    for (end = i; end < p->n_pieces && (end == i || p->pieces[end].joined); end++) {
+      nbytes += p->pieces[end].nbytes;
+      adjusted = adjusted || cdv_is_adjusted(&p->pieces[end]) || !p->pieces[end].src;
+    }
+    if (!staged && x->on_host && !to_cpu)
+      staged = nbytes / (int64_t)(end - i) < (end - i > 1 ? JOINED : CDV_SMALL) || adjusted ||
+               (pins && ((pageable && nbytes < MEDIUM) || (pageable = is_pageable(p, x))));
+    for (size_t k = i; k < end; k++) p->pieces[k].staged = staged;
   }
 }
 
@@ -452,7 +466,8 @@ int cdv_plan_lay_out(struct cdv_plan *p) {
       if (x->staged != (pass == 0)) continue;
       x->at = p->total;
       if (x->nbytes > INT64_MAX / 2 - p->total) return cdv_fail_memory(x->nbytes, "a copy");
-      p->total += padded(p, x->nbytes);
+      p->total += x->nbytes;
+      if (i + 1 == p->n_pieces || !x[1].joined) p->total = padded(p, p->total);
     }
   return 0;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PART ((int64_t)2 << 20) /* of a chunk: from here on filling it takes longer than one more call */
+
 static void put_value(void *p, int width, int64_t i, int64_t v) {
   int16_t v2 = (int16_t)v;
   int32_t v4 = (int32_t)v;
@@ -31,18 +33,40 @@ static void adjust_views(const struct cdv_piece *x, char *memory, int64_t at, in
   }
 }
 
-/* What a piece's bytes [from, from + nbytes) need after they were copied to `memory`; whole elements. */
-static void adjust(const struct cdv_piece *x, char *memory, int64_t from, int64_t nbytes) {
-  if (!cdv_is_adjusted(x)) return;
-  int64_t n = nbytes / x->width, at = from / x->width;
+/* Most offsets: n elements that only lose the same number. */
+static void rebase32(char *to, const char *from, int64_t n, uint32_t by) {
+  typedef uint32_t four __attribute__((vector_size(16)));
+  int64_t i = 0;
+  for (four v; i + 4 <= n; i += 4) {
+    memcpy(&v, from + 4 * i, 16);
+    v -= by;
+    memcpy(to + 4 * i, &v, 16);
+  }
+  for (uint32_t v; i < n; i++) {
+    memcpy(&v, from + 4 * i, 4);
+    v -= by;
+    memcpy(to + 4 * i, &v, 4);
+  }
+}
+
+/* Bytes [at, at + nbytes) of a piece, which are at `from`, as they are wanted, to `to`, which may be the same; whole
+ * elements. */
+static void adjust(const struct cdv_piece *x, char *to, const char *from, int64_t at, int64_t nbytes) {
+  int64_t n = nbytes / x->width;
+  at /= x->width;
   if (x->width == 16) {
-    adjust_views(x, memory, at, n);
+    if (to != from) memcpy(to, from, (size_t)nbytes);
+    adjust_views(x, to, at, n);
+    return;
+  }
+  if (x->width == 4 && at >= x->lead && x->most < 0) {
+    rebase32(to, from, n, (uint32_t)x->rebase);
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    int64_t v = at + i < x->lead ? 0 : (int64_t)((uint64_t)cdv_value(memory, x->width, i) - (uint64_t)x->rebase);
+    int64_t v = at + i < x->lead ? 0 : (int64_t)((uint64_t)cdv_value(from, x->width, i) - (uint64_t)x->rebase);
     if (x->most >= 0) v = v < 0 ? 0 : v > x->most ? x->most : v;
-    put_value(memory, x->width, i, v);
+    put_value(to, x->width, i, v);
   }
 }
 
@@ -97,6 +121,8 @@ static int fill_stage(struct cdv_plan *p, struct cdv_stage *s, int64_t at, int64
     if (m > n - put) m = n - put;
     if (!x->src) {
       memset(s->memory + put, 0, (size_t)m);
+    } else if (x->on_host && cdv_is_adjusted(x)) {
+      adjust(x, s->memory + put, (const char *)x->src + x->from + skip, skip, m);
     } else if (x->on_host) {
       r = cdv_grow((void **)&moves, &room_for_moves, n_moves + 1, sizeof *moves);
       if (!r) moves[n_moves++] = (struct cdv_move){s->memory + put, (const char *)x->src + x->from + skip, m, 0};
@@ -113,10 +139,25 @@ static int fill_stage(struct cdv_plan *p, struct cdv_stage *s, int64_t at, int64
   free(moves);
   for (size_t k = first; !r && k < p->n_pieces && k <= i; k++) {
     struct cdv_piece *x = &p->pieces[k];
-    if (!x->staged || !x->src || x->at >= at + n || x->at + x->nbytes <= at) continue;
+    if (!x->staged || x->on_host || !cdv_is_adjusted(x) || x->at >= at + n || x->at + x->nbytes <= at) continue;
     int64_t skip = at > x->at ? at - x->at : 0, put = x->at + skip - at, m = x->nbytes - skip;
     if (m > n - put) m = n - put;
-    adjust(x, s->memory + put, skip, m);
+    adjust(x, s->memory + put, s->memory + put, skip, m);
+  }
+  return r;
+}
+
+/* Fills a chunk with the target's bytes [at, at + n) and sends them, part by part: the device takes one while the next is
+ * filled. */
+static int send_chunk(struct cdv_plan *p, const cdevice_block *block, struct cdv_stage *stage, int64_t at, int64_t n,
+                      size_t *piece) {
+  int r = 0;
+  for (int64_t k = 0, m; !r && k < n; k += m) {
+    m = n - k < PART ? n - k : PART;
+    struct cdv_stage part = {.memory = stage->memory + k};
+    r = fill_stage(p, &part, at + k, m, piece);
+    cdevice_copy copy = {block->data, at + k, p->to_device, part.memory, 0, -1, m};
+    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
   }
   return r;
 }
@@ -133,9 +174,7 @@ static int send_staged(struct cdv_plan *p, const cdevice_block *block, int64_t e
     int64_t n = end - at < size ? end - at : size;
     r = chunk_free_again(p, c);
     if (!r && !c->stage->memory) r = cdv_stage_get(p->to, p->to_device, n, c->stage);
-    if (!r) r = fill_stage(p, c->stage, at, n, &piece);
-    cdevice_copy copy = {block->data, at, p->to_device, c->stage->memory, 0, -1, n};
-    if (!r) r = send(p, &copy, 1, CDEVICE_COPY_H2D);
+    if (!r) r = send_chunk(p, block, c->stage, at, n, &piece);
     at += n;
     if (!r && at < end) {
       r = record(p, &c->event);
@@ -158,6 +197,10 @@ static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *hos
     if (!x->on_host || x->staged) continue;
     if (!x->src) {
       memset((char *)block->data + x->at, 0, (size_t)x->nbytes); /* only the CPU gets here */
+      continue;
+    }
+    if (cdv_is_adjusted(x)) { /* here too: others are staged */
+      adjust(x, (char *)block->data + x->at, (const char *)x->src + x->from, 0, x->nbytes);
       continue;
     }
     copies[n_host++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, -1, x->nbytes};
@@ -192,7 +235,8 @@ static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *hos
   if (!r && to_cpu)
     for (size_t i = 0; i < p->n_pieces; i++) {
       struct cdv_piece *x = &p->pieces[i];
-      adjust(x, (char *)block->data + x->at, 0, x->nbytes);
+      char *there = (char *)block->data + x->at;
+      if (!x->on_host && cdv_is_adjusted(x)) adjust(x, there, there, 0, x->nbytes);
     }
   return r;
 }
@@ -221,6 +265,7 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
   bool address = b->capabilities & CDEVICE_CAP_ADDRESS;
   for (size_t i = 0; i < p->n_pieces; i++) {
     struct cdv_piece *x = &p->pieces[i];
+    if (x->joined) continue;
     *x->meta = x->at;
     if (address) {
       *x->where = (char *)whole.data + x->at;
@@ -228,7 +273,7 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
     }
     cdevice_error err = {.struct_size = sizeof err};
     cdevice_block *v = &out->blocks[out->n_blocks];
-    int r = b->view(b->self, &whole, x->at, x->nbytes, v, &err);
+    int r = b->view(b->self, &whole, x->at, *x->size, v, &err);
     if (r) return cdv_plan_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
     out->n_blocks++;
     *x->where = v->data;

@@ -64,9 +64,9 @@ def asarray(
 
     Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
     what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``, tables and columns that are Arrow
-    streams of one array (polars, pandas, duckdb, pyarrow; for more see :func:`asstream`),
-    objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the values), and
-    dicts of columns (see :func:`record_batch`).
+    streams (polars, pandas, duckdb, pyarrow), whose chunks are joined as :func:`concat` does it (one by one:
+    :func:`asstream`), objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the
+    values), and dicts of columns (see :func:`record_batch`).
     ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
     result shall be; the data moves there if it is elsewhere, on
     ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
@@ -82,7 +82,7 @@ def asarray(
         if out is not None:
             return out
     want = None if schema is None else asschema(schema)
-    out, fresh = _from_object(obj, want, copy, validate)
+    out, fresh = _from_object(obj, want, copy, validate, device, stream)
     if device is None:
         if copy and not fresh:
             return out.to(out.device, stream=stream, copy=True)
@@ -93,8 +93,15 @@ def asarray(
     return out.to(device, stream=stream, copy=True if copy and not fresh else None)
 
 
-def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Validate) -> tuple[DeviceArray, bool]:
-    """(DeviceArray, was it copied?)"""
+def _from_object(
+    obj: Any,
+    want: Schema | None,
+    copy: bool | None,
+    validate: Validate,
+    device: DeviceLike | None,
+    stream: StreamLike,
+) -> tuple[DeviceArray, bool]:
+    """(DeviceArray, was it copied?); what is joined is joined on the device."""
     if isinstance(obj, _native.Array):
         ours: Any = obj
         if want is not None:
@@ -121,7 +128,8 @@ def _from_object(obj: Any, want: Schema | None, copy: bool | None, validate: Val
     if not isinstance(obj, (list, tuple, range, bytes, bytearray, memoryview)):
         method = _frames.stream_method(obj)
         if method is not None:
-            return _frames.only_array(_frames.stream_of(method, want, validate), type(obj).__name__), False
+            source = _frames.stream_of(method, want, validate)
+            return _frames.one_array(source, type(obj).__name__, copy, device, stream)
     if isinstance(obj, dict):
         return record_batch(obj, schema=want), False
     if isinstance(obj, (list, tuple, range)):

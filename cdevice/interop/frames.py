@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._types import Capsule, DeviceArray, DeviceArrayStream, Schema, Validate
+    from .._types import Capsule, DeviceArray, DeviceArrayStream, DeviceLike, Schema, StreamLike, Validate
     from ..objects import encode as _encode
+    from ..objects import joined as _joined
 else:
     _encode = Later("cdevice.objects.encode")
+    _joined = Later("cdevice.objects.joined")
 
 
 def _from_pandas(obj: Any) -> Any:
@@ -81,19 +83,27 @@ def require(stream: DeviceArrayStream, want: Schema | None) -> None:
         raise ArgumentError("the stream has another schema than asked for; nothing is converted here")
 
 
-def only_array(stream: DeviceArrayStream, name: str) -> DeviceArray:
-    """The one array of a stream, leaving out empty ones; an empty array when there is none.  Closes the stream."""
-    out = None
-    with stream:
-        schema = stream.schema
-        for array in stream:
-            if out is not None and out.length and array.length:
+def one_array(
+    source: DeviceArrayStream, name: str, copy: bool | None, device: DeviceLike | None, stream: StreamLike
+) -> tuple[DeviceArray, bool]:
+    """(the arrays of a stream as one, were they joined?), leaving out empty ones; an empty array when there is none.
+    Closes the stream.  Where they are joined that is done on the device."""
+    empty: DeviceArray | None = None
+    some: list[DeviceArray] = []
+    with source:
+        schema = source.schema
+        for array in source:
+            if not array.length:
+                empty = empty or array
+                continue
+            if some and copy is False:
                 raise ArgumentError(
-                    f"this {name} holds more than one array: "
-                    "take cdevice.asstream(), or join them (combine_chunks, rechunk)"
+                    f"this {name} holds more than one array, which copy=False cannot join: take cdevice.asstream(), "
+                    "or join them with cdevice.concat()"
                 )
-            if out is None or array.length:
-                out = array
-    if out is None:
-        out = _encode.from_list([], schema)
-    return out
+            some.append(array)
+    if len(some) > 1:
+        return _joined.joined(some, device, stream), True
+    if some:
+        return some[0], False
+    return (_encode.from_list([], schema) if empty is None else empty), False

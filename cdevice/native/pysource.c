@@ -1,4 +1,4 @@
-/* pysource.c - Python iterators, and lists of arrays, as sources of streams. */
+/* pysource.c - Python iterators, and lists of arrays, as sources of streams; several arrays joined. */
 #include "py.h"
 
 struct iterator {
@@ -81,6 +81,34 @@ static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
   while (held) let_go(arrays[--held]);
   free(arrays);
   cdv_schema_unref(s);
+  return result;
+}
+
+/* concat(tuple of DeviceArrays, device type or 0, device id, stream handle, its owner or None) */
+static PyObject *m_concat(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *tuple, *handle, *object, *result = NULL;
+  int type, r;
+  long long device;
+  struct cdv_shared *queue;
+  if (!PyArg_ParseTuple(args, "O!O&O&OO", &PyTuple_Type, &tuple, to_int, &type, to_int64, &device, &handle, &object))
+    return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
+  Py_ssize_t n = PyTuple_Size(tuple), held = 0;
+  struct cdv_array **arrays = malloc(((size_t)n + 1) * sizeof *arrays), *out = NULL;
+  if (!arrays) PyErr_NoMemory();
+  while (arrays && held < n && (arrays[held] = hold_array(PyTuple_GetItem(tuple, held)))) held++;
+  if (arrays && held == n) {
+    PyThreadState *python = PyEval_SaveThread();
+    r = cdv_array_concat(arrays, n, type, device, stream, &out);
+    PyEval_RestoreThread(python);
+    if (!r) cdv_array_keep(out, queue);
+    result = r ? raise_last() : wrap_array(out);
+  }
+  while (held) let_go(arrays[--held]);
+  free(arrays);
+  cdv_shared_unref(queue);
   return result;
 }
 

@@ -1,0 +1,59 @@
+"""Several arrays as one."""
+
+from __future__ import annotations
+
+from .._ext import _native
+from .._later import Later
+from .._reaper import need_reaper
+from ..errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._devices import device as _device
+    from .._devices import registry as _registry
+    from .._types import DeviceArray, DeviceLike, Schema, StreamLike
+else:
+    _device = Later("cdevice._devices.device")
+    _registry = Later("cdevice._devices.registry")
+
+_EXTENSION = b"ARROW:extension:name"
+
+
+def _same(a: Schema, b: Schema) -> bool:
+    """Of one type, extensions counted."""
+    if not a._equal(b, False, False):
+        return False
+    x, y = a._metadata, b._metadata
+    return x == y or (a.metadata or {}).get(_EXTENSION) == (b.metadata or {}).get(_EXTENSION)
+
+
+def _require_one_type(arrays: Sequence[DeviceArray]) -> None:
+    schema = arrays[0].schema
+    for i, a in enumerate(arrays):
+        if not _same(schema, a.schema):
+            raise ArgumentError(
+                f"array {i} is {a.schema.label}, the first one {schema.label}: arrays of one type are joined"
+            ) from None
+
+
+def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: StreamLike) -> DeviceArray:
+    """The rows of one array or more, one after the other; one alone is itself, or moved.  See cdevice.concat."""
+    first = arrays[0]
+    if len(arrays) == 1:
+        return first if device is None else first.to(device, stream=stream)
+    here = next((a.device_type_id for a in arrays if a.device_type_id != 1), 1)
+    type_id, number = here, -1
+    if device is not None:
+        target = _device.device(device)
+        type_id, number = target.type_id, target.id
+    _registry.need_backend(here)
+    _registry.need_backend(type_id)
+    need_reaper()  # sources may be given back by a thread that never saw Python
+    handle, owner = _registry.stream_and_owner(here if type_id == 1 else type_id, stream)
+    try:
+        return _native.concat(tuple(arrays), 0 if device is None else type_id, number, handle, owner)
+    except ArgumentError:
+        _require_one_type(arrays)  # C knows formats, not words
+        raise
