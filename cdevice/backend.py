@@ -117,9 +117,9 @@ class Backend:
         raise NotImplementedError("alloc")
 
     def free(self, block: Any) -> None:
-        """Gives back what :meth:`alloc` or :meth:`view` returned.  With EVENTS enqueued work may still use it: then it is
-        to be put aside here, not waited for.  Never called from inside a release callback of a thread without the GIL:
-        it runs on a thread of the package then."""
+        """Gives back what :meth:`alloc` or :meth:`view` returned.  With EVENTS enqueued work may still use it: then it
+        is to be put aside here, not waited for.  Never called from inside a release callback of a thread without the
+        GIL: it runs on a thread of the package then."""
         raise NotImplementedError("free")
 
     def view(self, block: Any, offset: int, nbytes: int) -> Any:

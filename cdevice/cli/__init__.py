@@ -182,6 +182,11 @@ def main(argv: list[str] | None = None) -> Any:
         # `... | head` is no error; Python's own flush at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except ImportError as e:
+        if e.name != "cdevice._native":
+            raise
+        print(f"cdevice: {e}", file=sys.stderr)  # in a source tree, where newcomers are
+        return USAGE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

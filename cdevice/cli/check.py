@@ -62,9 +62,8 @@ class Printer:
         self.seconds += result.seconds
         if self.verbose and not self.silent:
             self.clear()
-            print(
-                f"  {paint(f'{result.outcome:<14}', _COLOUR[result.outcome])}  {result.seconds:6.3f} s  {result.name}"
-            )
+            outcome = paint(f"{result.outcome:<14}", _COLOUR[result.outcome])
+            print(f"  {outcome}  {result.seconds:6.3f} s  {result.name}")
             if result.outcome == "failed":
                 print("\n".join("      " + line for line in result.where.splitlines()))
             sys.stdout.flush()
