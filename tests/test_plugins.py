@@ -353,9 +353,9 @@ def test_listing_survives_a_device_count_that_fails(installed):
         "bad-device",
         {"bad.79": "bad_plugin:Backend"},
         {
-            "bad_plugin": "import cdevice\n"
-            "class Backend(cdevice.Backend):\n"
-            "    name, device_type, capabilities = 'bad', 79, cdevice.Capability(0)\n"
+            "bad_plugin": "from cdevice.testing.fake import FakeBackend\n"
+            "class Backend(FakeBackend):\n"
+            "    def __init__(self): super().__init__(79, 'bad')\n"
             "    def device_count(self): raise RuntimeError('no count today')\n"
         },
     )
@@ -369,3 +369,166 @@ def test_devices_v_tells_what_is_known_of_each_device(installed):
     listed = json.loads(found["devices --json"][1])["devices"]
     cpu = next(d for d in listed if d["device"] == "cpu")
     assert cpu["info"]["alignment"] >= 8 and "alignment" in found["devices -v"][1]
+
+
+# ---- what an author of a plug-in is told ----
+class Acme(cdevice.Backend):
+    name, device_type = "acme", 6120
+    capabilities = cdevice.Capability.ADDRESS
+    install_hint = "acme needs the driver acme-7"
+    devices = 1
+
+    def device_count(self):
+        return self.devices
+
+    def alloc(self, nbytes, *, device_id, stream=0):
+        memory = ctypes.create_string_buffer(nbytes + 64)
+        memory.data = (ctypes.addressof(memory) + 63) & ~63
+        return memory
+
+    def free(self, block):
+        pass
+
+    def copy(self, kind, copies, *, stream=0):
+        for c in copies:
+            ctypes.memmove(c.dst + c.dst_offset, c.src + c.src_offset, c.nbytes)
+
+
+@pytest.fixture
+def acme():
+    """acme(**members) registers a backend with some members replaced."""
+    made = []
+
+    def register(base=Acme, **members):
+        backend = type("Acme", (base,), members)()
+        cdevice.register_backend(backend)
+        made.append(backend)
+        return backend
+
+    yield register
+    for b in made:
+        cdevice.unregister_backend(b.device_type)
+
+
+def test_register_backend_takes_a_class():
+    cdevice.register_backend(Acme)
+    assert cdevice.asarray([1, 2]).to("acme").to("cpu").to_pylist() == [1, 2]
+    cdevice.unregister_backend("acme")
+
+    class Needy(Acme):
+        def __init__(self, card):
+            pass
+
+    with pytest.raises(TypeError, match=r"Needy\(\) cannot be made .*'card'.*pass an instance"):
+        cdevice.register_backend(Needy)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "left_out", "named"),
+    [
+        (2, ["copy"], r"has no copy\(\)$"),
+        (2, ["alloc", "free", "device_count"], r"has no device_count\(\), alloc\(\), free\(\)$"),
+        (2 | 4, [], r"has no event_record\(\), event_done\(\), event_wait\(\) \(its capabilities have EVENTS\)$"),
+        (0, [], r"has no view\(\) \(its capabilities have no ADDRESS\)$"),
+        (4, ["copy"], r"copy\(\); event_record.*EVENTS\); view\(\) .*no ADDRESS\)$"),
+    ],
+)
+def test_register_backend_names_all_missing_methods_at_once(capabilities, left_out, named):
+    members = {name: getattr(cdevice.Backend, name) for name in left_out}
+    made = type("Acme", (Acme,), {"capabilities": cdevice.Capability(capabilities), **members})
+    for backend in (made, made()):
+        with pytest.raises(cdevice.ArgumentError, match=named) as e:
+            cdevice.register_backend(backend)
+        assert 'the backend "acme" (Acme)' in str(e.value)
+    assert 6120 not in cdevice.list_backends()
+
+
+def test_a_wrong_result_of_a_method_is_a_sentence(acme):
+    acme(alloc=lambda self, nbytes, *, device_id, stream=0: None)
+    with pytest.raises(cdevice.DeviceError, match=r"alloc\(\) .*it returned None; expected an address or a handle"):
+        cdevice.asarray([1]).to("acme")
+
+
+def test_a_wrong_device_info_is_a_sentence(acme):
+    acme(device_info=lambda self, device_id: {"name": "x"})
+    for ask in (lambda: cdevice.device("acme").info, lambda: cdevice.asarray([1]).to("acme")):
+        with pytest.raises(
+            cdevice.DeviceError, match=r"returned an object of type dict; expected a cdevice.DeviceInfo"
+        ):
+            ask()
+
+
+def test_a_wrong_event_is_a_sentence(acme):
+    members = {n: lambda self, *a, **k: None for n in ("event_done", "event_wait")}
+    events = cdevice.Capability.ADDRESS | cdevice.Capability.EVENTS
+    acme(capabilities=events, event_record=lambda self, *, device_id, stream=0: "e", **members)
+    with pytest.raises(cdevice.DeviceError, match="returned an object of type str; expected an address"):
+        cdevice.asarray([1]).to("acme")
+
+
+def test_where_a_backend_finds_no_device_its_hint_says_what_to_install(acme):
+    acme(devices=0)
+    stream = lambda: cdevice.asstream([cdevice.asarray([1])])
+    ways = [
+        lambda: cdevice.asarray([1]).to("acme"),
+        lambda: stream().to("acme"),
+        lambda: stream().to("acme", prefetch=2),
+        lambda: cdevice.device("acme").info,
+        lambda: cdevice.device("acme").name,
+        lambda: cdevice.devices("acme"),
+    ]
+    for ask in ways:
+        with pytest.raises(cdevice.BackendUnavailable) as e:
+            ask()
+        assert str(e.value) == "no device acme:0: acme finds none here; acme needs the driver acme-7"
+        assert e.value.hint == Acme.install_hint and e.value.device == "acme:0"
+    assert not [d for d in cdevice.devices() if d.type_id == 6120]  # listing what is there does not fail
+
+
+@pytest.mark.parametrize(("devices", "there"), [(1, "there is 1"), (3, "there are 3")])
+def test_a_device_number_beyond_those_there_are_is_said_with_their_number(acme, devices, there):
+    acme(devices=devices)
+    for ask in (lambda d: cdevice.asarray([1]).to(d), lambda d: cdevice.device(d).info):
+        with pytest.raises(cdevice.ArgumentError) as e:
+            ask("acme:5")
+        assert str(e.value) == f"no device acme:5: {there}"
+    with pytest.raises(cdevice.ArgumentError, match=f"no device acme:5: {there}"):
+        cdevice.asstream([cdevice.asarray([1])]).to("acme:5")
+
+
+def test_after_unregister_backend_an_installed_plug_in_comes_back(installed):
+    installed.fake("acme", 120)
+    code = """
+    first = cdevice.asarray([1]).to("acme").to("cpu").to_pylist()
+    cdevice.unregister_backend("acme")
+    print(json.dumps([first, cdevice.asarray([2]).to("acme").to("cpu").to_pylist(), cdevice.unregister_backend.__doc__]))
+    """
+    first, second, told = installed.run(code)
+    assert (first, second) == ([1], [2]) and "comes back when its device is next asked for" in told
+
+
+def test_unknown_words_of_the_variable_are_warned_of_once(installed):
+    installed.fake("acme", 120)
+    code = "print(json.dumps([len(cdevice.list_backends()) > 3, len(cdevice.devices()) > 0]))"
+    for word in ("nonsense", "wrong=acme", "4=", "-"):
+        installed.run(code, CDEVICE_BACKENDS=f"{word},-bolt")
+        assert installed.stderr.count("DeviceWarning") == 1 and f'"{word}" says nothing' in installed.stderr
+    for words in ("none", "-acme", "120=acme", " none , -acme ", "", "vulkan=acme"):
+        installed.run(code, CDEVICE_BACKENDS=words)
+        assert "DeviceWarning" not in installed.stderr, words
+
+
+def test_a_choice_that_nobody_is_called_is_named_where_its_device_is_missing(installed):
+    code = (
+        LISTING
+        + """
+try:
+    cdevice.asarray([1]).to("opencl")
+except cdevice.BackendUnavailable as e:
+    print(json.dumps([out, str(e)]), file=sys.stderr)
+"""
+    )
+    installed.run(code, CDEVICE_BACKENDS="4=foo")
+    found, error = json.loads(installed.stderr.splitlines()[-1])
+    assert "CDEVICE_BACKENDS chooses 'foo'" in error
+    assert all("CDEVICE_BACKENDS chooses 'foo'" in text for _, text in found.values())

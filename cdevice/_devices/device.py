@@ -6,7 +6,7 @@ from operator import index
 
 from .._ext import check, ffi, lib
 from .._later import Later
-from ..errors import Error, Unsupported
+from ..errors import ArgumentError, BackendUnavailable, Error, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,8 +93,9 @@ class Device:
 
     @property
     def info(self) -> DeviceInfo:
-        """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError."""
-        _registry.need_backend(self._type)
+        """:class:`DeviceInfo`; starts the backend.  Raises BackendUnavailable, DeviceError, ArgumentError for a number
+        beyond those there are."""
+        need_device(self._type, self._id)
         out = ffi.new("cdevice_device_info *")
         check(lib.cdv_device_info(self._type, self._id, out))
         text = ffi.string(out.name).decode("utf-8", "replace")
@@ -172,6 +173,27 @@ class Device:
         return Device, (self._type, self._id)
 
 
+def no_device(type_id: int, device_id: int, count: int) -> Exception:
+    """What to raise for a device that is not there: the backend's hint where it has none at all."""
+    name = f"{type_name(type_id)}:{device_id}"
+    if count > 0:
+        return ArgumentError(f"no device {name}: there {'is' if count == 1 else 'are'} {count}")
+    hint = _registry.install_hint(type_id)
+    error = BackendUnavailable(f"no device {name}: {type_name(type_id)} finds none here{'; ' if hint else ''}{hint}")
+    error.device, error.hint = str(Device(type_id, device_id)), hint
+    return error
+
+
+def need_device(type_id: int, device_id: int) -> int:
+    """How many devices of a type there are, of which this is one.  Starts the backend."""
+    _registry.need_backend(type_id)
+    count = ffi.new("int64_t *")
+    check(lib.cdv_device_count(type_id, count))
+    if type_id != 1 and not 0 <= device_id < count[0]:
+        raise no_device(type_id, device_id, count[0])
+    return int(count[0])
+
+
 def device(spec: DeviceLike | Any) -> Device:
     """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
 
@@ -235,5 +257,7 @@ def devices(type: TypeLike | None = None) -> list[Device]:
             if wanted is not None or isinstance(e, MemoryError):
                 raise
             continue
+        if wanted is not None and not count[0]:
+            raise no_device(type_id, 0, 0)
         found += [Device(type_id, i) for i in range(count[0])]
     return found

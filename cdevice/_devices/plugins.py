@@ -36,8 +36,31 @@ _errors: dict[str, tuple[str, str]] = {}  # entry point's name -> (distribution,
 _loaded: dict[int, tuple[str, str]] = {}  # device type -> (name, distribution)
 
 
+_read: str | None = None  # the value of CDEVICE_BACKENDS whose words were looked at
+
+
 def _words() -> list[str]:
-    return [w.strip() for w in os.environ.get("CDEVICE_BACKENDS", "").split(",") if w.strip()]
+    global _read
+    value = os.environ.get("CDEVICE_BACKENDS", "")
+    words = [w.strip() for w in value.split(",") if w.strip()]
+    if value != _read:
+        _read = value
+        for word in words:
+            kind, equals, name = word.partition("=")
+            choice = equals and name.strip() and _type_named(kind.strip()) is not None
+            if not (word == "none" or (word[0] == "-" and word[1:]) or choice):
+                _warn_of_word(word)
+    return words
+
+
+def _warn_of_word(word: str) -> None:
+    import warnings
+
+    warnings.warn(
+        f'CDEVICE_BACKENDS: "{word}" says nothing: it takes none, -NAME and TYPE=NAME (12=acme, vulkan=acme)',
+        DeviceWarning,
+        stacklevel=4,
+    )
 
 
 def switched_off(name: str) -> bool:

@@ -119,7 +119,11 @@ def install_hint(type_id: int) -> str:
 
 
 def unregister_backend(type: TypeLike) -> None:
-    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none."""
+    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none.
+
+    An installed plug-in or a built-in backend of the type comes back when its device is next asked for;
+    ``CDEVICE_BACKENDS=-name`` switches one off.
+    """
     type_id = type_number(type)
     check(lib.cdv_unregister(type_id))
     objects.pop(type_id, None)

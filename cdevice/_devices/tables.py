@@ -42,10 +42,16 @@ def registered() -> dict[str, int]:
 def register_backend(backend: Any, *, replace: bool = False) -> None:
     """Makes a backend serve its device type.
 
-    ``backend``: a :class:`Backend` (subclass instance), any object with ``__cdevice_backend__()`` giving a table's
-    address, or such an address.  ``replace``: take the place of the one registered; arrays made by that one keep it.
-    Raises BackendConflict when the type or the name is taken, ArgumentError for a table that cannot be used.
+    ``backend``: an instance of a :class:`Backend` subclass, or that class, which is called; any object with
+    ``__cdevice_backend__()`` giving a table's address, or such an address.  ``replace``: take the place of the one
+    registered; arrays made by that one keep it.  Raises BackendConflict when the type or the name is taken,
+    ArgumentError for methods that are missing and for a table that cannot be used.
     """
+    if isinstance(backend, type):
+        try:
+            backend = backend()
+        except TypeError as e:
+            raise TypeError(f"{backend.__name__}() cannot be made ({e}): pass an instance of it") from e
     table = backend
     if not isinstance(backend, (int, ffi.CData)):
         method = getattr(backend, "__cdevice_backend__", None)

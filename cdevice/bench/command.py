@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import platform
 import sys
 
+from .. import __version__
+from ..cli.show import OK, USAGE, positive, program
 from . import embed, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
+from .table import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -30,19 +36,21 @@ SECTIONS = {
 
 def parser() -> Any:
     p = argparse.ArgumentParser(
-        prog="python -m cdevice bench",
+        prog=f"{program()} bench",
         description="Cost per operation beside pyarrow, nanoarrow and arro3: medians, one process, rounds interleaved.",
-        epilog="ratio: the better peer's time by cdevice's. A missed target is reported, never an exit status.",
+        epilog="ratio: the better peer's time by cdevice's.",
     )
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
-    p.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds per row (%(default)s)")
+    p.add_argument("--rounds", type=positive, default=15, metavar="N", help="rounds per row (%(default)s)")
     p.add_argument(
         "--only",
         metavar="TEXT",
-        help="rows whose title contains TEXT; also: startup, growth, transfer, stream, embed, plugin, gpu",
+        help=f"rows whose title contains TEXT, and of these sections: {', '.join(SECTIONS)}",
     )
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
-    p.add_argument("--json", metavar="FILE", help="write the figures there too")
+    p.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the figures: into a file too, or instead")
+    p.add_argument("--targets", action="store_true", help="beside them what the project wants to reach (ci/bench)")
+    p.add_argument("--version", action="version", version=__version__, help=argparse.SUPPRESS)
     return p
 
 
@@ -59,9 +67,12 @@ def load(p: argparse.ArgumentParser, names: str | None) -> dict[str, Any]:
             print(f'left out: {name} ({exc}); pip install "cdevice[bench]"', file=sys.stderr)
             continue
         libs[name] = lib
+    return libs
+
+
+def head(libs: dict[str, Any]) -> None:
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores; "
           + ", ".join(f"{n} {lib.version()}" for n, lib in libs.items()) + "\n")  # fmt: skip
-    return libs
 
 
 def main(argv: list[str] | None = None) -> Any:
@@ -73,13 +84,29 @@ def main(argv: list[str] | None = None) -> Any:
     def want(title: str) -> bool:
         return not options.only or options.only in title
 
+    if not any(map(want, SECTIONS)) and not operations.titles(libs, want):
+        print(f"cdevice bench: no row or section has {options.only!r} in its name; sections: {', '.join(SECTIONS)}; "
+              f"rows: {', '.join(operations.titles(libs, bool))}", file=sys.stderr)  # fmt: skip
+        return USAGE
+    shown["targets"] = options.targets
+    silent = io.StringIO() if options.json == "-" else None
+    with contextlib.redirect_stdout(silent or sys.stdout):
+        result = measured(libs, options, want)
+    if options.json:
+        text = json.dumps(result, indent=1) + "\n"
+        if silent:
+            sys.stdout.write(text)
+        else:
+            with open(options.json, "w") as f:
+                f.write(text)
+    return OK
+
+
+def measured(libs: dict[str, Any], options: Any, want: Callable[[str], bool]) -> dict[str, Any]:
+    head(libs)
     result = {"python": platform.python_version(), "versions": {n: lib.version() for n, lib in libs.items()}}
     result.update(operations.section(libs, options, want))
     for name, module in SECTIONS.items():
         if want(name) and ("cdevice" in libs or name == "startup"):
             result.update(module.section(libs, options))
-    if options.json:
-        with open(options.json, "w") as f:
-            json.dump(result, f, indent=1)
-            f.write("\n")
-    return 0
+    return result

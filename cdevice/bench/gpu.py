@@ -6,7 +6,7 @@ import ctypes
 import os
 import time
 
-from .table import named
+from .table import aim, named
 from .timing import compare
 from .transfer import struct_of
 
@@ -215,11 +215,11 @@ def report(found: Any) -> None:
     if hasattr(_driver(), "hostrt_face"):
         print("a stand-in for CUDA's driver is loaded: what follows are no figures")
     for title, bare, ours, value, target, reached in found:
-        mark = "" if reached else "   missed"
+        mark = aim(f"target {target}", reached)
         if bare is None:
-            print(f"{title:64} {ours * 1e6:9.2f} us{'':22} target {target}{mark}")
+            print(f"{title:64} {ours * 1e6:9.2f} us{'':22}{mark}")
         else:
-            print(f"{title:64} {bare * 1e3:9.3f} ms {ours * 1e3:9.3f} ms {value:6.2f}x  target {target}{mark}")
+            print(f"{title:64} {bare * 1e3:9.3f} ms {ours * 1e3:9.3f} ms {value:6.2f}x{mark}")
 
 
 def section(libs: Any, options: Any) -> Any:

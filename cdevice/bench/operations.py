@@ -136,6 +136,11 @@ def report(rows: Any, libs: Any) -> None:
         print(text)
 
 
+def titles(libs: Any, want: Any) -> list[str]:
+    """Of the rows that would be measured."""
+    return [r.title for r in build_rows(libs) if want(r.title)]
+
+
 def section(libs: Any, options: Any, want: Any) -> Any:
     """``want``: which titles."""
     rows = [r for r in build_rows(libs) if want(r.title)]

@@ -13,7 +13,7 @@ import os
 import time
 from functools import partial
 
-from .table import named
+from .table import aim, named, shown
 from .timing import interleaved, tidy_heap
 
 TYPE_CHECKING = False
@@ -172,12 +172,16 @@ def rows(libs: Any, rounds: int) -> Any:
 
 
 def report(found: Any, missing: Any) -> None:
-    print(f"{'ns per batch':58}{'peer':>20}{'theirs':>10}{'cdevice':>10}{'ratio':>8}  target")
+    print(
+        f"{'ns per batch':58}{'peer':>20}{'theirs':>10}{'cdevice':>10}{'ratio':>8}"
+        + ("  target" if shown["targets"] else "")
+    )
     print("-" * 118)
     for title, peer, theirs, ours, target in found:
         ratio = theirs / ours
-        verdict = "ok" if ratio >= target else "MISSED"
-        print(f"{title:58}{peer:>20}{theirs:>10,.0f}{ours:>10,.0f}{ratio:>7.1f}x  {target:g}x {verdict}")
+        print(
+            f"{title:58}{peer:>20}{theirs:>10,.0f}{ours:>10,.0f}{ratio:>7.1f}x" + aim(f"{target:g}x", ratio >= target)
+        )
     for line in missing:
         print(f"left out: {line}")
     print()

@@ -7,11 +7,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+shown = {"targets": False}  # what the project promises itself: --targets
+
+
 def number(v: Any) -> Any:
     return "" if v is None else f"{v:,.0f}" if v >= 100 else f"{v:,.1f}"
 
 
 def table(head: Any, rows: Any) -> None:
+    if list(head[-2:]) == ["target", ""] and not shown["targets"]:
+        head, rows = head[:-2], [r[:-2] for r in rows]
     rows = [[str(c) for c in r] for r in [head, *rows]]
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
     for k, r in enumerate(rows):
@@ -24,12 +29,17 @@ def verdict(ok: Any) -> Any:
     return "" if ok is None else "ok" if ok else "MISSED"
 
 
+def aim(text: str, reached: Any) -> str:
+    """The end of a line: a target, and whether it was reached."""
+    return f"  {text} {verdict(reached)}" if shown["targets"] else ""
+
+
 def bounds(title: str, found: Any, left_out: Any = (), width: int = 60) -> None:
     """Rows of (title, value, unit, bound, reached)."""
-    print(f"{title:{width}}{'':>10}  bound")
+    print(f"{title:{width}}{'':>10}" + ("  bound" if shown["targets"] else ""))
     print("-" * (width + 24))
     for name, value, unit, bound, reached in found:
-        print(f"{name:{width}}{value:>10.2f} {unit:3}{bound:g} {unit} {verdict(reached)}")
+        print(f"{name:{width}}{value:>10.2f} {unit:3}{aim(f'{bound:g} {unit}', reached)}".rstrip())
     for text in left_out:
         print(f"left out: {text}")
     print()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from .table import named
+from .table import aim, named, shown
 from .timing import compare
 
 TYPE_CHECKING = False
@@ -211,13 +211,10 @@ def rows(rounds: int) -> Any:
 
 
 def report(rows: Any) -> None:
-    print(f"{'transfers':60}{'bare':>12}{'cdevice':>12}{'ratio':>8}  target")
+    print(f"{'transfers':60}{'bare':>12}{'cdevice':>12}{'ratio':>8}" + ("  target" if shown["targets"] else ""))
     print("-" * 102)
     for title, bare, ours, ratio, target, reached in rows:
-        print(
-            f"{title:60}{bare * 1e6:>9,.0f} us{ours * 1e6:>9,.0f} us{ratio:>7.2f}x  {target:8}"
-            + ("ok" if reached else "MISSED")
-        )
+        print(f"{title:60}{bare * 1e6:>9,.0f} us{ours * 1e6:>9,.0f} us{ratio:>7.2f}x" + aim(f"{target:8}", reached))
     print()
 
 

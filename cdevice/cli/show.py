@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import os
+import re
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TextIO
 
 
 OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3  # exit status
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
+_ESCAPES = re.compile("\x1b\\[[0-9;]*m")
+
+
+def program() -> str:
+    """What was typed to get here."""
+    return "cdevice" if os.path.basename(sys.argv[0] or "") == "cdevice" else "python -m cdevice"
+
+
+def positive(text: str) -> int:
+    """A count on the command line."""
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number: expected 1 or more")
+    return int(text)
+
+
+def coloured(stream: TextIO) -> bool:
+    """Colour is for terminals, and for those who want it (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: object, colour: str) -> str:
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if text and coloured(sys.stdout) else str(text)
+
+
+def width(text: str) -> int:
+    """Columns on the screen."""
+    return len(_ESCAPES.sub("", text)) if "\x1b" in text else len(text)
 
 
 def as_dict(info: Any) -> Any:
@@ -65,8 +98,13 @@ def columns(rows: Any, align: str = "", gap: str = "  ", indent: str = "  ") -> 
     n = max(map(len, rows))
     rows = [r + [""] * (n - len(r)) for r in rows]
     align = align.ljust(n, "<")
-    widths = [max(len(r[i]) for r in rows) for i in range(n)]
-    return [indent + gap.join(f"{c:{align[i]}{widths[i]}}" for i, c in enumerate(r)).rstrip() for r in rows]
+    widths = [max(width(r[i]) for r in rows) for i in range(n)]
+
+    def cell(text: str, i: int) -> str:
+        space = " " * (widths[i] - width(text))
+        return space + text if align[i] == ">" else text + space
+
+    return [indent + gap.join(cell(c, i) for i, c in enumerate(r)).rstrip() for r in rows]
 
 
 def plural(n: int, word: str) -> Any:

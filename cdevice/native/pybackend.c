@@ -112,7 +112,7 @@ static int py_device_info(void *self, int64_t device, cdevice_device_info *out, 
   struct call c;
   int r = begin_call(&c, self, err);
   if (r) return r;
-  PyObject *result = PyObject_CallMethod(c.backend->object, "device_info", "L", (long long)device);
+  PyObject *result = PyObject_CallMethod(c.backend->object, "_device_info", "L", (long long)device);
   if (result) read_info(result, out);
   return end_call(&c, "device_info", result);
 }

@@ -204,7 +204,7 @@ static PyObject *t_copied(PyObject *self, PyObject *args) {
     cdv_shared_unref(queue);
     return NULL;
   }
-  int r = cdv_stream_copy(s, type, device, stream, queue, ahead, &out);
+  int r = no_such_device(type, device) ? EINVAL : cdv_stream_copy(s, type, device, stream, queue, ahead, &out);
   cdv_shared_unref(queue);
   if (!r) o->stream = NULL;
   give_back(o);

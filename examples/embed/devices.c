@@ -1,4 +1,4 @@
-/* devices.c - what is here, as python -m cdevice devices has it. */
+/* devices.c - the devices by type, with their numbers, and why there are no others. */
 #include <cdevice/cdevice.h>
 
 #include <stdio.h>

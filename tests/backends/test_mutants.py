@@ -1,14 +1,19 @@
 """The suite catches what it is there for: every deliberately broken device fails the check that names its fault."""
 
+import ast
 import fnmatch
+import itertools
+import pathlib
 import threading
+import time
 import unittest
 
 import pytest
 
 from cdevice._ext import lib
+from cdevice.testing import mutants, runner
 from cdevice.testing.areas import CHECKS
-from cdevice.testing.fake import FakeSuite
+from cdevice.testing.fake import FakeBackend, FakeSuite
 from cdevice.testing.mutants import MUTANTS
 
 pytestmark = pytest.mark.nosan  # some of them are broken enough to use memory that was given back
@@ -45,3 +50,90 @@ def test_a_broken_device_fails_the_check_that_names_its_fault(name):
         threading.Event().wait(0.001)
     assert not lib.cdv_kept()
     assert failed, f"none of {checks} noticed"
+
+
+# ---- how the suite tells it, without pytest ----
+NUMBERS = itertools.count(5600)  # what leaks keeps its type
+
+
+@pytest.fixture
+def suite_of():
+    """suite_of(backend class) -> a suite on a device type of its own"""
+
+    def make(backend, **members):
+        number = next(NUMBERS)
+        return type(
+            "Suite", (FakeSuite,), {"backend": staticmethod(lambda: backend(number, f"told{number}")), **members}
+        )
+
+    return make
+
+
+def test_a_copy_that_ignores_an_offset_is_told_in_seconds(suite_of):
+    began = time.monotonic()
+    found = runner.run(suite_of(mutants.DropsSourceOffset))
+    assert time.monotonic() - began < 30  # it was twelve minutes
+    failed = [r for r in found if r.outcome == "failed"]
+    assert len(failed) > 30 and len(found) == len(CHECKS)
+    for r in failed:  # the first error of each, with what was compared
+        assert "not given back" not in r.text and r.text.partition(": ")[2], r
+    text = next(r.text for r in failed if r.name == "many_copies_in_one_call")
+    assert text == "AssertionError: 200 copies of one byte each: at 1 of 200 got " + (
+        repr(bytes(8)) + ", expected " + repr(bytes(range(1, 9)))
+    )
+
+
+@pytest.mark.parametrize("name", ["NeverFrees", "NeverReady"])
+def test_what_never_comes_is_not_waited_for_in_every_check(suite_of, name, monkeypatch):
+    monkeypatch.setattr(runner, "VAIN", 3.0)
+    made = suite_of(getattr(mutants, name), settle_limit=500, hang_limit=1.0, live=FakeSuite.live)
+    began = time.monotonic()
+    found = runner.run(made)
+    assert time.monotonic() - began < 30 and any(r.outcome == "failed" for r in found)
+    assert len(found) < len(CHECKS)  # it gave up
+    made.backend = None
+
+
+def test_what_fails_while_cleaning_up_hides_nothing(suite_of):
+    class Suite(suite_of(mutants.DropsSourceOffset)):
+        def close(self):
+            super().close()
+            raise RuntimeError("the consequence")
+
+    found = runner.run(type("Quiet", (Suite,), {"open": _once_quiet}), pattern="many_copies*")
+    assert [r.outcome for r in found] == ["failed"] and "200 copies" in found[0].text
+    assert "the consequence" not in found[0].text + found[0].where
+
+
+def _once_quiet(self):
+    """The run opens and closes one suite first, to see whether the device is there."""
+    super(type(self), self).open()
+    if not type(self).__dict__.get("opened"):
+        type(self).opened = True
+        self.close = lambda: FakeSuite.close(self)
+
+
+def test_a_suites_own_assertion_without_words_is_shown_as_it_stands(suite_of):
+    def fails(self):
+        raise AssertionError
+
+    made = suite_of(FakeBackend)
+    made.test_no_copies_are_no_error = fails
+    (found,) = runner.run(made, pattern="no_copies*")
+    assert found.text.startswith("AssertionError: raise AssertionError (test_mutants.py:")
+
+
+def test_a_run_ends_at_the_first_failure_where_that_is_asked_for(suite_of):
+    found = runner.run(suite_of(mutants.DropsSourceOffset), stop_at_first=True)
+    assert [r.outcome for r in found].count("failed") == 1 and found[-1].outcome == "failed"
+
+
+def test_every_assertion_of_the_suite_has_words():
+    folder = pathlib.Path(runner.__file__).parent / "areas"
+    bare = [
+        f"{p.name}:{node.lineno}"
+        for p in folder.glob("*.py")
+        for node in ast.walk(ast.parse(p.read_text()))
+        if isinstance(node, ast.Assert) and node.msg is None
+    ]
+    assert bare == []

@@ -1,9 +1,13 @@
-"""The device of docs/add-your-device.rst, as the page has it, conforms."""
+"""The devices of docs/add-your-device.rst, as the page has them, conform."""
 
+import inspect
 import pathlib
 import re
+import sys
 import textwrap
+import types
 
+import cdevice
 from cdevice.testing import BackendSuite
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "add-your-device.rst"
@@ -14,12 +18,54 @@ def code(language, n=0):
     return textwrap.dedent([text for kind, text in blocks if kind == language][n])
 
 
+def names_of(*blocks):
+    """What blocks of the page define, one after the other; the first one is the module that others import."""
+    first = types.ModuleType("acme_cdevice")
+    exec(code("python"), vars(first))
+    sys.modules["acme_cdevice"] = first
+    try:
+        names = {}
+        for n in blocks:
+            exec(code("python", n), names)
+        return names
+    finally:
+        del sys.modules["acme_cdevice"]
+
+
 class TestThePage(BackendSuite):
     @staticmethod
     def backend():
-        names = {}
-        exec(code("python"), names)
-        return names["Backend"]()
+        return names_of(0)["Backend"]()
+
+
+class TestItsAsynchronousDevice(names_of(2, 4)["TestLater"]):
+    """With the hooks that the page gives it, every check of asynchrony runs."""
+
+    def needs(self, condition, why):
+        assert condition or why not in ("its suite offers no gate", "its suite offers no second stream"), why
+        super().needs(condition, why)
+
+
+def test_its_signatures_are_those_of_the_methods():
+    names = {}
+    exec(textwrap.dedent(code("python", 1)), names)
+    shown = {n: inspect.signature(f) for n, f in names.items() if inspect.isfunction(f)}
+    methods = {n for n, f in vars(cdevice.Backend).items() if inspect.isfunction(f) and n[0] != "_"}
+    assert set(shown) == methods
+    for name, signature in shown.items():
+        real = inspect.signature(getattr(cdevice.Backend, name))
+        plain = [(p.name, p.kind, p.default) for p in real.parameters.values()]
+        assert [(p.name, p.kind, p.default) for p in signature.parameters.values()] == plain, name
+
+
+def test_it_explains_every_line_that_says_not_applicable():
+    text = " ".join(PAGE.read_text().split())
+    areas = pathlib.Path(cdevice.__file__).parent / "testing"
+    source = "".join(p.read_text() for p in [*areas.glob("areas/*.py"), areas / "suite.py"])
+    reasons = set(re.findall(r"s(?:elf)?\.needs\([^\n]*?, \"([^\"]+)\"\)", source))
+    assert len(reasons) >= 8
+    left_out = {"it does not copy on the device; the core goes through the host", "the CPU has no number"}
+    assert {r for r in reasons - left_out if r not in text} == set()
 
 
 def test_its_entry_point_names_the_class():

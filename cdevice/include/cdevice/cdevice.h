@@ -6,7 +6,9 @@
  *
  * Conventions
  *   results: 0 or an errno-compatible code; cdevice_error_text() then tells why, for the calling thread.  ENOSYS: the
- *            start failed, cdevice_start_error() tells why; the next call tries again.
+ *            start failed, cdevice_start_error() tells why, as cdevice_error_text() does then; the next call tries again.
+ *   NULL: where a string, a struct or a place for a result is needed it is EINVAL, or the answer for "unknown" (-1, NULL,
+ *         0), and cdevice_error_text() names it; _unref, _close and _stop do nothing with it.
  *   owns: on success the caller owns what `out` names until the matching _unref, _close or release; on an error nothing
  *         was consumed and *out is not set, unless the comment says otherwise.
  *   threads: any, several at once; a stream, and the taking end of a consumer, by one thread at a time.
@@ -42,20 +44,24 @@ typedef struct cdv_consumer cdevice_consumer;     /* counted */
 int cdevice_start(void);
 /* Why the last start failed; valid until the next. */
 const char *cdevice_start_error(void);
-/* Version of the package behind the library, CDEVICE_API of it, as (major << 16 | minor << 8 | patch); 0: not started. */
+/* Version of the package behind the library, as (major << 16 | minor << 8 | patch).  Starts Python, as any call does; 0:
+ * the start failed. */
 uint32_t cdevice_version(void);
-/* This thread's last error: its text, one sentence; the vendor's code (0: none). */
+/* This thread's last error: its text, one sentence; the vendor's code (0: none).  These two start nothing: before the
+ * first start and after a failed one the text is that of cdevice_start_error(). */
 const char *cdevice_error_text(void);
 int cdevice_error_vendor_code(void);
 
 /* ---- devices and backends ---- */
 
-/* "cuda:1", "opencl", "12:3" as numbers.  [Python] */
+/* "cuda:1", "opencl", "12:3" as numbers.  It reads the name and starts no backend: whether there is such a device here
+ * cdevice_device_count tells.  EINVAL: nothing is called so.  [Python] */
 int cdevice_find_device(const char *name, int32_t *type, int64_t *id);
 /* Up to `room` device types that some backend serves here or could serve; *n: how many there are.  [Python] */
 int cdevice_device_types(int32_t *types, int64_t room, int64_t *n);
-/* Starts the backend.  ENODEV: nothing of that type here. */
+/* Starts the backend.  ENODEV: nothing serves that type here, or its runtime is missing; *n may be 0. */
 int cdevice_device_count(int32_t type, int64_t *n);
+/* Fills in all of *out, its struct_size too, which need not be set.  The struct is in backend.h. */
 int cdevice_get_device_info(int32_t type, int64_t id, cdevice_device_info *out);
 /* The table that serves a type, or NULL; starts nothing. */
 const cdevice_backend *cdevice_backend_for(int32_t type);
@@ -105,7 +111,8 @@ typedef struct cdevice_parts {
 } cdevice_parts;
 /* owns: on success release(owner) will be called; on an error it stays the caller's. */
 int cdevice_array_build(cdevice_schema *schema, const cdevice_parts *parts, int check, cdevice_array **out);
-/* To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its default).  always != 0:
+/* ENODEV: there is no device of that type; EINVAL: none of that number.
+ * To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its default).  always != 0:
  * also where the data is there already, else that is shared.  The result carries an event; a CPU result is complete.
  * blocks: for a CPU target, and where sizes must be read from a device first. */
 int cdevice_array_copy(cdevice_array *array, int32_t type, int64_t id, void *stream, int always, cdevice_array **out);

@@ -33,9 +33,31 @@ class Area:
         return add
 
 
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:80]} ... {text[-30:]}"
+
+
+def expect(got: Any, wanted: Any, what: str) -> None:
+    """AssertionError that says what was compared, and of bytes and lists where they differ first."""
+    if got == wanted:
+        return
+    where, parts = "", (got, wanted)
+    if all(isinstance(x, (bytes, bytearray, memoryview, list)) for x in parts):
+        if len(got) != len(wanted):
+            raise AssertionError(f"{what}: {len(got)} came back, expected {len(wanted)}: {_shown(got)}")
+        i = next(i for i, pair in enumerate(zip(got, wanted)) if pair[0] != pair[1])
+        where, parts = f" at {i} of {len(got)}", (got[i : i + 8], wanted[i : i + 8])
+        if isinstance(got, list):
+            parts = parts[0][0], parts[1][0]
+        else:
+            parts = bytes(parts[0]), bytes(parts[1])
+    raise AssertionError(f"{what}:{where} got {_shown(parts[0])}, expected {_shown(parts[1])}")
+
+
 def same(a: Any, b: Any) -> None:
     a.validate("full")
-    assert a.equals(b, nans_equal=True), f"{a.to_pylist()!r} is not {b.to_pylist()!r}"
+    assert a.equals(b, nans_equal=True), f"came back as {_shown(a.to_pylist())}, was {_shown(b.to_pylist())}"
 
 
 def with_events(s: BackendSuite) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from .area import Area
+from .area import Area, expect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,14 @@ def check_bytes_arrive_where_they_belong(s: BackendSuite, where: Any) -> None:
         s.copy(1, [(b.data, at, s.host(data), start, n)])
         out = bytearray(at + n + 16)
         s.copy(2, [(s.host(out), 0, b.data, 0, at + n + 16)])
-        assert out[at : at + n] == data[start : start + n], "the bytes differ"
+        expect(out[at : at + n], data[start : start + n], f"{n} bytes from offset {start} to offset {at}")
         assert out[:at] == b"\xaa" * at and out[at + n :] == b"\xaa" * 16, "bytes beside them were written"
         part = bytearray(n + 8)
         s.copy(2, [(s.host(part), 5, b.data, at, n)])
-        assert part[5 : 5 + n] == data[start : start + n] and part[:5] == bytes(5)
+        expect(
+            part[5 : 5 + n], data[start : start + n], f"{n} bytes from the device's offset {at} to the host's offset 5"
+        )
+        assert part[:5] == bytes(5), "host bytes before them were written"
 
 
 @check()
@@ -40,7 +43,7 @@ def check_many_copies_in_one_call(s: BackendSuite) -> None:
         s.copy(1, [(b.data, 4 * i, s.host(data), i, 1) for i in range(n)])
         out = bytearray(n)
         s.copy(2, [(s.host(out), i, b.data, 4 * i, 1) for i in range(n)])
-        assert bytes(out) == data
+        expect(bytes(out), data, "200 copies of one byte each")
 
 
 @check()
@@ -57,8 +60,9 @@ def check_copies_on_the_device(s: BackendSuite) -> None:
         try:
             s.copy(3, [(b.data, 100, a.data, 3, 5000)])
         except OSError as e:
-            assert e.errno in (errno.ENOTSUP, errno.EOPNOTSUPP), e
+            assert e.errno in (errno.ENOTSUP, errno.EOPNOTSUPP), f"a copy on the device: {e}"
             s.needs(False, "it does not copy on the device; the core goes through the host")
         out = bytearray(len(data))
         s.copy(2, [(s.host(out), 0, b.data, 0, len(data))])
-        assert out[100:5100] == data[3:5003] and not any(out[:100]) and not any(out[5100:])
+        expect(out[100:5100], data[3:5003], "5000 bytes copied on the device from offset 3 to offset 100")
+        assert not any(out[:100]) and not any(out[5100:]), "bytes beside them were written"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
-from .area import Area, with_events
+from .area import Area, expect, with_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ check = Area("events")
 @check()
 def check_an_array_becomes_ready(s: BackendSuite) -> None:
     there = s.cdevice.asarray(list(range(1000))).to(s.device_number())
-    there.synchronize(timeout=s.hang_limit)
-    assert there.ready
+    there.synchronize(timeout=s.limit())
+    assert there.ready, "it is not ready after synchronize()"
     there.synchronize()
 
 
@@ -26,7 +26,8 @@ def check_an_array_becomes_ready(s: BackendSuite) -> None:
 def check_without_events_data_is_safe_at_once(s: BackendSuite) -> None:
     s.needs(not s.capabilities & s.cdevice.Capability.EVENTS, "it has events")
     there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
-    assert there.sync_event == 0 and there.ready
+    assert there.sync_event == 0, f"an event, {there.sync_event:#x}, of a device without EVENTS"
+    assert there.ready, "not ready, and there is no event to wait for"
 
 
 @check()
@@ -37,7 +38,7 @@ def check_the_event_comes_after_the_copy(s: BackendSuite) -> None:
     for i in range(8):
         source = s.cdevice.asarray(memoryview(array.array("q", [i + 1]) * (1 << 19)))
         there = source.to(s.device_number())
-        there.synchronize(timeout=s.hang_limit)
+        there.synchronize(timeout=s.limit())
         other = s.new_stream()
         back = there[-3:].to("cpu", stream=other) if other is not None else there[-3:].to("cpu")
         assert back.to_pylist() == [i + 1] * 3, "the event had passed before the data was there"
@@ -55,8 +56,8 @@ def check_an_event_is_not_done_while_its_queue_is_held(s: BackendSuite) -> None:
             pass
         else:
             raise AssertionError("synchronize() returned before the work was done")
-    there.synchronize(timeout=s.hang_limit)
-    assert there.to("cpu").to_pylist() == [1, 2, 3]
+    there.synchronize(timeout=s.limit())
+    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows behind the gate")
 
 
 @check()
@@ -75,7 +76,7 @@ def check_waiting_on_the_host_waits(s: BackendSuite) -> None:
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         assert not done.wait(0.05), "event_wait_host returned while the queue was held"
-    assert done.wait(s.hang_limit), "event_wait_host never returned"
+    assert done.wait(s.limit()), "event_wait_host never returned"
     thread.join()
     s.table.event_destroy(s.table.self, number, event)
 
@@ -95,7 +96,7 @@ def check_another_stream_waits_on_the_device(s: BackendSuite) -> None:
             pass
         else:
             raise AssertionError("the second stream did not wait for the event")
-    assert behind.to("cpu").to_pylist() == [7] * 1000
+    expect(behind.to("cpu").to_pylist(), [7] * 1000, "rows of the second stream")
 
 
 @check()
@@ -116,5 +117,5 @@ def check_a_source_lives_until_the_held_copy_has_read_it(s: BackendSuite) -> Non
         source.release()
         gc.collect()
         junk = [s.cdevice.asarray([0] * 50_000) for _ in range(20)]  # would be where the source was
-    assert there.to("cpu").to_pylist() == list(range(50_000))
+    expect(there.to("cpu").to_pylist(), list(range(50_000)), "rows whose source was released")
     del junk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import cases
-from .area import Area, same
+from .area import Area, expect, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ check = Area("layouts")
 def check_there_and_back(s: BackendSuite, name: str) -> None:
     source = cases.arrays()[name]
     there = source.to(s.device_number())
-    assert there.device == s.device_number()
-    assert there.length == 8
+    expect(there.device, s.device_number(), "the device of the copy")
+    expect(there.length, 8, "the rows of the copy")
     same(there.to("cpu"), source)
 
 
@@ -45,7 +45,7 @@ def check_to_another_device_of_the_type(s: BackendSuite, name: str) -> None:
     source = cases.arrays()[name]
     there = source.to(s.device_number(0))
     other = there[2:].to(s.device_number(1))
-    assert other.device == s.device_number(1)
+    expect(other.device, s.device_number(1), "the device of the copy")
     same(other.to("cpu"), source[2:])
 
 

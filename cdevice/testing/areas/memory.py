@@ -6,7 +6,7 @@ import contextlib
 import errno
 import gc
 
-from .area import Area, with_events
+from .area import Area, expect, with_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ def check_an_allocation_is_aligned_and_has_its_size(s: BackendSuite, nbytes: int
     alignment = s.device_number().info.alignment
     with s.block(nbytes) as b:
         assert b.data, "no address or handle"
-        assert b.nbytes >= nbytes
+        assert b.nbytes >= nbytes, f"{b.nbytes} bytes were given, {nbytes} asked for"
         if s.capabilities & s.cdevice.Capability.ADDRESS:
-            assert int(s.ffi.cast("uintptr_t", b.data)) % alignment == 0
+            address = int(s.ffi.cast("uintptr_t", b.data))
+            assert address % alignment == 0, f"{address:#x} is no multiple of {alignment}, as device_info() promises"
 
 
 @check()
@@ -47,9 +48,9 @@ def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s: BackendSui
         with s.block(1 << 62):
             raise AssertionError("2^62 bytes were allocated")
     except OSError as e:
-        assert e.errno, e
+        assert e.errno, f"an error without a number: {e}"
     with s.block(64) as b:
-        assert b.data
+        assert b.data, "no memory any more after a refusal"
 
 
 @check()
@@ -69,7 +70,7 @@ def check_a_view_is_a_part_of_its_block_and_keeps_it(s: BackendSuite) -> None:
         s.copy(2, [(s.host(out), 0, view.data, 0, 4096)])  # the whole was given back
     finally:
         s.table.free(s.table.self, view)
-    assert bytes(out) == data
+    expect(bytes(out), data, "bytes of a view whose block was given back")
 
 
 @check()
@@ -81,8 +82,8 @@ def check_locate_tells_where_a_buffer_is(s: BackendSuite) -> None:
         except OSError as e:
             s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
             raise
-        assert kind[0] == s.type_id and device[0] == b.device_id
-        assert nbytes[0] == -1 or nbytes[0] >= 4096
+        expect((kind[0], device[0]), (s.type_id, b.device_id), "(device type, device) that locate() says")
+        assert nbytes[0] == -1 or nbytes[0] >= 4096, f"locate() says {nbytes[0]} bytes of a block of 4096"
 
 
 @check()
@@ -135,12 +136,12 @@ def _lending(s: BackendSuite) -> Iterator[Any]:
 def check_memory_of_another_allocator_is_used_and_comes_back(s: BackendSuite) -> None:
     with _lending(s) as lender:
         there = s.cdevice.asarray(["a", None, "bcd"]).to(s.device_number(), copy=True)
-        assert len(lender.out) == 1
-        assert there[1:].to("cpu").to_pylist() == [None, "bcd"]
+        expect(len(lender.out), 1, "blocks taken from the allocator")
+        expect(there[1:].to("cpu").to_pylist(), [None, "bcd"], "rows in an allocator's memory")
         del there
         assert s.until(lambda: lender.back), "it was not given back"
         s.settle()
-        assert lender.back == 1 and not lender.out
+        expect((lender.back, len(lender.out)), (1, 0), "blocks that were given back, that were not")
 
 
 @check()
@@ -155,7 +156,7 @@ def check_lent_memory_comes_back_when_the_device_has_passed(s: BackendSuite) -> 
             assert not lender.back, "it was given back while the device could still use it"
         assert s.until(lambda: lender.back), "it was not given back"
         s.settle()
-        assert lender.back == 1 and not lender.out
+        expect((lender.back, len(lender.out)), (1, 0), "blocks that were given back, that were not")
 
 
 def _memory(s: BackendSuite, *members: str) -> Any:
@@ -172,7 +173,7 @@ def check_a_device_is_made_current_and_the_old_one_again(s: BackendSuite) -> Non
     saved = s.ffi.new("void *[2]")
     number = s.device_number().id
     for i in range(2):
-        assert memory.enter(s.table.self, number, saved + i, s.ffi.NULL) == 0
+        expect(memory.enter(s.table.self, number, saved + i, s.ffi.NULL), 0, "what enter() answers")
     for i in (1, 0):
         memory.leave(s.table.self, number, saved[i])
     assert memory.enter(s.table.self, 4711, saved, s.ffi.NULL), "device 4711 was made current"
@@ -181,7 +182,7 @@ def check_a_device_is_made_current_and_the_old_one_again(s: BackendSuite) -> Non
 @check()
 def check_the_default_stream_can_be_used(s: BackendSuite) -> None:
     memory = _memory(s, "usable")
-    assert memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL) == 0
+    expect(memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL), 0, "what usable() answers")
 
 
 @check(1, 100_000, 8 << 20)
@@ -189,14 +190,15 @@ def check_staging_memory_is_the_hosts_and_copies_take_it(s: BackendSuite, nbytes
     memory = _memory(s, "stage_alloc", "stage_free")
     staged = s.ffi.new("cdevice_block[2]")
     for i in range(2):
-        assert memory.stage_alloc(s.table.self, s.device_number().id, nbytes, staged + i, s.ffi.NULL) == 0
+        code = memory.stage_alloc(s.table.self, s.device_number().id, nbytes, staged + i, s.ffi.NULL)
+        expect(code, 0, "what stage_alloc() answers")
     seen = [s.ffi.buffer(staged[i].data, nbytes) for i in range(2)]
     pattern = bytes(range(251)) * (nbytes // 251 + 1)
     seen[0][:] = pattern[:nbytes]
     with s.block(nbytes) as b:
         s.copy(1, [(b.data, 0, staged[0].data, 0, nbytes)])
         s.copy(2, [(staged[1].data, 0, b.data, 0, nbytes)])
-    assert seen[1][:] == pattern[:nbytes]
+    expect(seen[1][:], pattern[:nbytes], "bytes that went through staging memory")
     for i in range(2):
         memory.stage_free(s.table.self, staged + i)
 
@@ -217,11 +219,12 @@ def check_a_mark_passes_after_what_is_queued(s: BackendSuite) -> None:
 
     with s.closed_gate():
         mark = memory.mark
-        assert s.promptly(lambda: mark(s.table.self, number, s.ffi.NULL, events, events + 1, s.ffi.NULL)) == 0
+        code = s.promptly(lambda: mark(s.table.self, number, s.ffi.NULL, events, events + 1, s.ffi.NULL))
+        expect(code, 0, "what mark() answers")
         assert not passed(), "the mark has passed before the work that was queued"
     for i in range(2):
         if events[i].sync_event:
             s.call("event_wait_host", number, events[i].sync_event)
-    assert passed()
+    assert passed(), "the mark has not passed after it was waited for"
     for i in range(2):
         s.table.event_destroy(s.table.self, number, events + i)

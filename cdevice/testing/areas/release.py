@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .area import Area, exported, with_events
+from .area import Area, expect, exported, with_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def check_release_on_a_thread_that_never_saw_python(s: BackendSuite) -> None:
         there = s.cdevice.asarray([1, 2, 3]).to(s.device_number())
         out = exported(s, there)
         del there
-        assert s.lib.cdv_release_in_thread(out, 1) == 0
+        expect(s.lib.cdv_release_in_thread(out, 1), 0, "what releasing in another thread answers")
 
 
 @check()
@@ -26,8 +26,8 @@ def check_release_is_idempotent_and_slices_keep_the_data(s: BackendSuite) -> Non
     part = there[3:]
     there.release()
     there.release()
-    assert there.released
-    assert part.to("cpu").to_pylist() == list(range(3, 10))
+    assert there.released, "it does not say that it is released"
+    expect(part.to("cpu").to_pylist(), list(range(3, 10)), "rows of a slice whose whole was released")
 
 
 @check()
@@ -46,4 +46,5 @@ def check_everything_is_given_back(s: BackendSuite) -> None:
     for _ in range(50):
         s.cdevice.asarray(list(range(100))).to(s.device_number()).to("cpu")
     s.settle()
-    assert s._arrays_alive() == before or s._arrays_alive()[0] <= before[0]
+    alive = s._arrays_alive()[0]
+    assert alive <= before[0], f"{alive} arrays, blocks and events are alive, {before[0]} were before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .area import Area
+from .area import Area, expect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ check = Area("streams")
 def check_a_stream_moves_there_and_back(s: BackendSuite, prefetch: int) -> None:
     arrays = [s.cdevice.asarray([i, None, i * i]) for i in range(20)]
     there = s.cdevice.asstream(arrays).to(s.device_number(), prefetch=prefetch)
-    assert there.device_type_id == s.type_id
+    expect(there.device_type_id, s.type_id, "the device type of the stream")
     got = [a.to_pylist() for a in there.to("cpu", prefetch=prefetch)]
-    assert got == [a.to_pylist() for a in arrays]
+    expect(got, [a.to_pylist() for a in arrays], "arrays of the stream")
 
 
 @check()
@@ -25,9 +25,9 @@ def check_a_stream_leaves_and_comes_in_through_its_struct(s: BackendSuite) -> No
     arrays = [s.cdevice.asarray([i]).to(s.device_number()) for i in range(5)]
     out = s.ffi.new("struct ArrowDeviceArrayStream *")
     s.cdevice.asstream(arrays).export_to_c(out)
-    assert out.device_type == s.type_id
+    expect(out.device_type, s.type_id, "the device type of the struct")
     got = list(s.cdevice.import_stream_from_c(out))
-    assert [a.to("cpu").to_pylist() for a in got] == [[i] for i in range(5)]
+    expect([a.to("cpu").to_pylist() for a in got], [[i] for i in range(5)], "arrays of the stream")
 
 
 @check()
@@ -35,8 +35,8 @@ def check_an_asynchronous_stream(s: BackendSuite) -> None:
     from ... import aio
 
     got = list(aio.iterate([s.cdevice.asarray([i]) for i in range(10)], device=s.device_number()))
-    assert [a.device.type_id for a in got] == [s.type_id] * 10
-    assert [a.to("cpu").to_pylist() for a in got] == [[i] for i in range(10)]
+    expect([a.device.type_id for a in got], [s.type_id] * 10, "device types of the arrays")
+    expect([a.to("cpu").to_pylist() for a in got], [[i] for i in range(10)], "arrays of the stream")
 
 
 @check()

@@ -15,17 +15,20 @@ check = Area("table")
 def check_the_name_is_a_word(s: BackendSuite) -> None:
     import re
 
-    assert re.fullmatch("[a-z][a-z0-9_]*", s.name), s.name
+    assert re.fullmatch("[a-z][a-z0-9_]*", s.name), f"{s.name!r} is no name: [a-z][a-z0-9_]*"
 
 
 @check()
 def check_there_is_a_device_and_it_says_what_it_is(s: BackendSuite) -> None:
-    assert s.devices >= 1
+    assert s.devices >= 1, f"device_count() says {s.devices}"
     info = s.device_number().info
     assert info.name, "a device without a name"
-    assert info.alignment >= 1 and info.alignment & (info.alignment - 1) == 0, info.alignment
-    assert info.total_bytes >= -1 and info.free_bytes >= -1
-    assert info.total_bytes < 0 or info.free_bytes <= info.total_bytes
+    assert (
+        info.alignment >= 1 and info.alignment & (info.alignment - 1) == 0
+    ), f"the alignment {info.alignment} is no power of two"
+    sizes = f"total_bytes {info.total_bytes}, free_bytes {info.free_bytes}"
+    assert info.total_bytes >= -1 and info.free_bytes >= -1, f"{sizes}: -1 is the one negative size, unknown"
+    assert info.total_bytes < 0 or info.free_bytes <= info.total_bytes, f"{sizes}: more is free than there is"
 
 
 @check()

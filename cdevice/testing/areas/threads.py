@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from .area import Area
+from .area import Area, expect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def check_eight_threads_at_once(s: BackendSuite) -> None:
             for k in range(15):
                 values = list(range(i * 100, i * 100 + k))
                 source = s.cdevice.asarray(values, schema="int64")
-                assert source.to(s.device_number(i)).to("cpu").to_pylist() == values
+                expect(source.to(s.device_number(i)).to("cpu").to_pylist(), values, f"rows of thread {i}")
         except BaseException as e:
             errors.append(e)
 
@@ -38,4 +38,4 @@ def check_eight_threads_at_once(s: BackendSuite) -> None:
 @check()
 def check_made_here_and_read_there(s: BackendSuite) -> None:
     there = s.cdevice.asarray(list(range(100))).to(s.device_number())
-    assert s.promptly(lambda: there.to("cpu").to_pylist()) == list(range(100))
+    expect(s.promptly(lambda: there.to("cpu").to_pylist()), list(range(100)), "rows read in another thread")
