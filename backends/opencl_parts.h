@@ -89,6 +89,12 @@ void opencl_stream_destroy(void *self, int64_t device, void *stream);
 int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err);
 
 /* ---- opencl_events.c ---- */
+/* ---- opencl_limbo.c: events that nobody must release yet ---- */
+/* Takes a reference over; any thread, does not wait. */
+void ocl_hold(cl_event event);
+/* After a wait much may be over. */
+void ocl_sweep(void);
+
 /* The last argument of an enqueueing call, then what is done with it: ocl_hold(). */
 static inline cl_event *ocl_held(cl_event *event) {
   *event = NULL;
@@ -101,8 +107,6 @@ static inline int ocl_event_of(void *sync_event, cl_event *out, cdevice_error *e
   return *out ? 0 : ocl_fail(err, CL_INVALID_EVENT, "sync_event points to a NULL cl_event");
 }
 
-void ocl_hold(cl_event event);
-void ocl_sweep(void);
 int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err);
 int opencl_event_record(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
 int opencl_event_done(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);

@@ -313,19 +313,36 @@ def circle_of(graph):
     return next(filter(None, (walk(name, []) for name in sorted(graph))), None)
 
 
-def test_the_cores_files_call_each_other_without_a_circle():
-    texts = {p.name: re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)) for p in sources("cdevice/core", "*.c")}
-    home = {m[1]: name for name, text in texts.items() for m in CORE_DEFINES.finditer(text)}
-    assert len(home) > 150 and {"cdv_slots", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
+def calls(folder, defines, names):
+    """{file: {file it calls: [names]}} of the C files of a folder; ``names``: what counts as one of theirs."""
+    texts = {p.name: re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code(p)) for p in sources(folder, "*.c")}
+    home = {m[1]: name for name, text in texts.items() for m in defines.finditer(text)}
     graph = {}
     for name, text in texts.items():
-        for used in set(re.findall(r"(?<!struct )\b(cdv_\w+)", text)):
+        for used in set(re.findall(rf"(?<!struct )\b({names})", text)):
             if home.get(used, name) != name:
                 graph.setdefault(name, {}).setdefault(home[used], []).append(used)
+    return home, graph
+
+
+def no_circle(graph):
     way = circle_of(graph)
     told = way and [f"{a} -> {b}: {', '.join(sorted(graph[a][b]))}" for a, b in zip(way, way[1:], strict=False)]
     assert told is None, "\n".join(told)
+
+
+def test_the_cores_files_call_each_other_without_a_circle():
+    home, graph = calls("cdevice/core", CORE_DEFINES, r"cdv_\w+")
+    assert len(home) > 150 and {"cdv_slots", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
+    no_circle(graph)
     assert len(graph["copy.c"]) > 3
+
+
+def test_the_files_of_a_backend_call_each_other_without_a_circle():
+    defines = re.compile(r"^(?!static|extern)[A-Za-z_][^\n;{}=]*?\b(\w+)\([^;{}]*\) \{", re.M)
+    home, graph = calls("backends", defines, r"(?:ocl|opencl|cuda|rocm)_\w+")
+    assert {"ocl_hold", "ocl_follow", "opencl_event_record"} <= set(home) and len(graph["opencl_copies.c"]) > 2
+    no_circle(graph)
 
 
 LONGEST_FUNCTION = 80

@@ -1,0 +1,68 @@
+/* opencl_limbo.c - events that nobody must release yet; used when ocl_state.fragile only. */
+#include "opencl_parts.h"
+
+#define LIMBO_FAILED 64
+
+static struct {
+  pthread_mutex_t lock;
+  cl_event *pending; /* a ring in use from `at`, `n` long */
+  size_t at, n, capacity;
+  cl_event failed[LIMBO_FAILED]; /* the last ones: whoever fails them may still be walking over them */
+  size_t n_failed;
+} limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back, and `patience` of
+ * those end it: behind a closed gate there may be very many. */
+static void limbo_look(size_t most, int patience) {
+  if (most > limbo.n) most = limbo.n;
+  while (most-- && patience) {
+    cl_event event = limbo.pending[limbo.at];
+    cl_int status = 0;
+    limbo.at = (limbo.at + 1) % limbo.capacity;
+    limbo.n--;
+    if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
+    if (status > 0) {
+      patience--;
+      limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+    } else if (!status) {
+      ocl.ReleaseEvent(event);
+    } else {
+      cl_event *place = &limbo.failed[limbo.n_failed++ % LIMBO_FAILED];
+      if (*place) ocl.ReleaseEvent(*place);
+      *place = event;
+    }
+  }
+}
+
+/* Takes a reference over.  Each newcomer pays for four looks, so the ring is no longer than what is pending. */
+void ocl_hold(cl_event event) {
+  if (!event) return;
+  if (!ocl_state.fragile) {
+    ocl.ReleaseEvent(event);
+    return;
+  }
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(4, 4);
+  if (limbo.n == limbo.capacity) {
+    size_t capacity = limbo.capacity ? 2 * limbo.capacity : 64;
+    cl_event *pending = malloc(capacity * sizeof *pending);
+    if (pending) {
+      for (size_t i = 0; i < limbo.n; i++) pending[i] = limbo.pending[(limbo.at + i) % limbo.capacity];
+      free(limbo.pending);
+      limbo.pending = pending;
+      limbo.capacity = capacity;
+      limbo.at = 0;
+    }
+  }
+  /* Out of memory: kept for ever is better than too short. */
+  if (limbo.n < limbo.capacity) limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
+  pthread_mutex_unlock(&limbo.lock);
+}
+
+/* After a wait much may be over. */
+void ocl_sweep(void) {
+  if (!ocl_state.fragile) return;
+  pthread_mutex_lock(&limbo.lock);
+  limbo_look(limbo.n, 32);
+  pthread_mutex_unlock(&limbo.lock);
+}
