@@ -467,7 +467,10 @@ def test_contents_that_point_outside_are_errors_not_reads():
     past = cdevice.from_buffers("dense_union<a: int8=0>", 2, [np.zeros(2, "i1"), far], children=[int8], validate=None)
     lists = cdevice.from_buffers("list<item: int8>", 1, [None, far], null_count=0, children=[int8], validate=None)
     struct = cdevice.from_buffers("struct<a: int8>", 9, [None], null_count=0, children=[int8], validate=None)
-    for bad in (view, list_view, union, past, lists, struct):
+    long = cdevice.from_buffers(
+        "string_view", 1, [None, b"\x14\0\0\0abcd\0\0\0\0\1\0\0\0", b"x" * 20, np.array([20])], validate=None
+    )
+    for bad in (view, long, list_view, union, past, lists, struct):
         with pytest.raises(cdevice.InvalidArray):
             cdevice.concat([bad, bad])
 
@@ -488,8 +491,10 @@ def test_dictionaries_are_checked_before_they_are_compared():
     broken = cdevice.from_buffers(
         "string", 3, [None, np.array([0, 1 << 30, 1, 2], "i4"), b"ab"], null_count=0, validate=None
     )
-    with pytest.raises(cdevice.InvalidArray, match="offsets decrease"):
-        cdevice.concat([dictionary([0, 1], good_values), dictionary([0, 1], broken)])
+    chunks = [dictionary([0, 1], good_values), dictionary([0, 1], broken)]
+    for order in (chunks, chunks[::-1]):
+        with pytest.raises(cdevice.InvalidArray, match="offsets decrease"):
+            cdevice.concat(order)
     with pytest.raises(cdevice.InvalidArray, match="index 1 is 7, the dictionary has 2 values"):
         cdevice.concat([dictionary([0, 7], good_values), dictionary([0, 0], cdevice.asarray(["c"]))])
     with pytest.raises(cdevice.InvalidArray, match="index 0 is -1"):
