@@ -233,6 +233,26 @@ def test_fixed_width_on_a_device_is_joined_by_it_while_the_host_goes_on(devices)
     until(lambda: not first.live(), first.live)
 
 
+def test_a_join_comes_behind_the_work_that_makes_its_sources(devices):
+    first = devices[0]
+    sources = [cdevice.asarray(np.arange(k, 1000)) for k in range(3)]
+    with first.gate(7):
+        there = [s.to("joining", stream=7) for s in sources]
+        joined = cdevice.concat(there, stream=8)
+        across = cdevice.concat(there, device="joining:1", stream=9)
+        assert not joined.ready and not across.ready
+    expected = [row for s in sources for row in s.to_pylist()]
+    assert joined.to("cpu").to_pylist() == across.to("cpu").to_pylist() == expected
+    gate = first.gate(7)
+    there = [s.to("joining", stream=7) for s in sources]
+    first.copy, copy = lambda kind, *a, **k: (gate.open(), copy(kind, *a, **k))[1], first.copy
+    try:
+        assert cdevice.concat(there, device="cpu", stream=8).to_pylist() == expected
+    finally:
+        del first.copy
+        gate.open()
+
+
 def test_the_event_says_when_a_join_from_the_host_is_there_and_sources_stay_until_then(devices):
     first = devices[0]
     values = [np.arange(k, k + 50_000) for k in range(3)]
