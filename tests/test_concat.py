@@ -233,6 +233,26 @@ def test_fixed_width_on_a_device_is_joined_by_it_while_the_host_goes_on(devices)
     until(lambda: not first.live(), first.live)
 
 
+def test_a_join_comes_behind_the_work_that_makes_its_sources(devices):
+    first = devices[0]
+    sources = [cdevice.asarray(np.arange(k, 1000)) for k in range(3)]
+    with first.gate(7):
+        there = [s.to("joining", stream=7) for s in sources]
+        joined = cdevice.concat(there, stream=8)
+        across = cdevice.concat(there, device="joining:1", stream=9)
+        assert not joined.ready and not across.ready
+    expected = [row for s in sources for row in s.to_pylist()]
+    assert joined.to("cpu").to_pylist() == across.to("cpu").to_pylist() == expected
+    gate = first.gate(7)
+    there = [s.to("joining", stream=7) for s in sources]
+    first.copy, copy = lambda kind, *a, **k: (gate.open(), copy(kind, *a, **k))[1], first.copy
+    try:
+        assert cdevice.concat(there, device="cpu", stream=8).to_pylist() == expected
+    finally:
+        del first.copy
+        gate.open()
+
+
 def test_the_event_says_when_a_join_from_the_host_is_there_and_sources_stay_until_then(devices):
     first = devices[0]
     values = [np.arange(k, k + 50_000) for k in range(3)]
@@ -467,7 +487,10 @@ def test_contents_that_point_outside_are_errors_not_reads():
     past = cdevice.from_buffers("dense_union<a: int8=0>", 2, [np.zeros(2, "i1"), far], children=[int8], validate=None)
     lists = cdevice.from_buffers("list<item: int8>", 1, [None, far], null_count=0, children=[int8], validate=None)
     struct = cdevice.from_buffers("struct<a: int8>", 9, [None], null_count=0, children=[int8], validate=None)
-    for bad in (view, list_view, union, past, lists, struct):
+    long = cdevice.from_buffers(
+        "string_view", 1, [None, b"\x14\0\0\0abcd\0\0\0\0\1\0\0\0", b"x" * 20, np.array([20])], validate=None
+    )
+    for bad in (view, long, list_view, union, past, lists, struct):
         with pytest.raises(cdevice.InvalidArray):
             cdevice.concat([bad, bad])
 
@@ -488,8 +511,10 @@ def test_dictionaries_are_checked_before_they_are_compared():
     broken = cdevice.from_buffers(
         "string", 3, [None, np.array([0, 1 << 30, 1, 2], "i4"), b"ab"], null_count=0, validate=None
     )
-    with pytest.raises(cdevice.InvalidArray, match="offsets decrease"):
-        cdevice.concat([dictionary([0, 1], good_values), dictionary([0, 1], broken)])
+    chunks = [dictionary([0, 1], good_values), dictionary([0, 1], broken)]
+    for order in (chunks, chunks[::-1]):
+        with pytest.raises(cdevice.InvalidArray, match="offsets decrease"):
+            cdevice.concat(order)
     with pytest.raises(cdevice.InvalidArray, match="index 1 is 7, the dictionary has 2 values"):
         cdevice.concat([dictionary([0, 7], good_values), dictionary([0, 0], cdevice.asarray(["c"]))])
     with pytest.raises(cdevice.InvalidArray, match="index 0 is -1"):
