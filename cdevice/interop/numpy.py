@@ -181,7 +181,7 @@ def to_numpy(a: DeviceArray, nulls: str | None = None) -> Any:
         if out is not None:
             return out
     values = a.to_pylist()
-    objects = numpy.empty(len(values), dtype=object)
+    objects: Any = numpy.empty(len(values), dtype=object)
     objects[:] = values
     return objects
 
