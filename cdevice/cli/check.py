@@ -29,7 +29,7 @@ class Printer:
 
     def line(self, area: str, *words: str) -> None:
         if not self.silent:
-            print(f"{area:<{self.width}}  " + "  ".join(words), flush=True)
+            print((f"{area:<{self.width}}  " + "  ".join(words)).rstrip(), flush=True)
 
     def head(self) -> None:
         self.line("area", *(f"{o:>{len(o)}}" for o in OUTCOMES))

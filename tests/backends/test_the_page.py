@@ -38,8 +38,13 @@ class TestThePage(BackendSuite):
         return names_of(0)["Backend"]()
 
 
-class TestItsAsynchronousDevice(names_of(2, 4)["TestLater"]):
+ASYNCHRONOUS = names_of(2, 4)
+
+
+class TestItsAsynchronousDevice(ASYNCHRONOUS["TestLater"]):
     """With the hooks that the page gives it, every check of asynchrony runs."""
+
+    backend = ASYNCHRONOUS["Backend"]()  # one, for its threads stay
 
     def needs(self, condition, why):
         assert condition or why not in ("its suite offers no gate", "its suite offers no second stream"), why
