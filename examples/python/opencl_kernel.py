@@ -1,4 +1,4 @@
-"""A column with nulls to OpenCL, a kernel of one's own that knows about them, its result as an array, back to pyarrow."""
+"""A column with nulls to OpenCL, a kernel of one's own that knows about them, its result as an array, and to pyarrow."""
 
 import numpy as np
 import pyarrow as pa
