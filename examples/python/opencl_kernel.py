@@ -1,4 +1,4 @@
-"""A column with nulls to OpenCL, a kernel of one's own that knows about them, its result as an array, and to pyarrow."""
+"""A column with nulls to OpenCL, a kernel of one's own that knows about them, the result as an array, to pyarrow."""
 
 import numpy as np
 import pyarrow as pa
