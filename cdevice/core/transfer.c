@@ -147,13 +147,14 @@ static int fill_stage(struct cdv_plan *p, struct cdv_stage *s, int64_t at, int64
   return r;
 }
 
-/* Fills a chunk with the target's bytes [at, at + n) and sends them, part by part: the device takes one while the next is
- * filled. */
+/* Fills a chunk with the target's bytes [at, at + n) and sends them.  What is joined is sent part by part: there nearly all
+ * goes through chunks, and the device takes one part while the next is filled. */
 static int send_chunk(struct cdv_plan *p, const cdevice_block *block, struct cdv_stage *stage, int64_t at, int64_t n,
                       size_t *piece) {
+  int64_t most = p->scratch ? PART : n;
   int r = 0;
   for (int64_t k = 0, m; !r && k < n; k += m) {
-    m = n - k < PART ? n - k : PART;
+    m = n - k < most ? n - k : most;
     struct cdv_stage part = {.memory = stage->memory + k};
     r = fill_stage(p, &part, at + k, m, piece);
     cdevice_copy copy = {block->data, at + k, p->to_device, part.memory, 0, -1, m};
