@@ -288,10 +288,12 @@ def test_the_console_script_is_the_module(tmp_path):
 
 def test_devices_shows_name_driver_memory_and_alignment(tmp_path):
     lines = run("devices", cwd=tmp_path).stdout.splitlines()
-    for device in cdevice.devices():
-        info, line = device.info, next(x for x in lines if x.split()[:1] == [str(device)])
-        assert info.name in line and info.driver in line and f"alignment {info.alignment}" in line
-        assert info.total_bytes < 0 or "iB" in line
+    listed = json.loads(run("devices", "--json", cwd=tmp_path).stdout)["devices"]
+    assert listed
+    for device in listed:
+        info, line = device["info"], next(x for x in lines if x.split()[:1] == [device["device"]])
+        assert info["name"] in line and info["driver"] in line and f"alignment {info['alignment']}" in line
+        assert info["total_bytes"] < 0 or "iB" in line
 
 
 def test_devices_tells_the_reason_that_check_tells(tmp_path):
@@ -429,7 +431,8 @@ def test_demo_draws_bytes_and_speed_of_every_device(tmp_path, table):
     drawn = (tmp_path / "out.svg").read_text()
     words = set(re.findall(r"<!-- (.*?) -->", drawn))
     assert {"GB/s", "MB moved each way", "to the device", "back"} <= words
-    assert {str(d) for d in cdevice.devices()} <= words
+    listed = json.loads(run("devices", "--json", cwd=tmp_path).stdout)["devices"]
+    assert {d["device"] for d in listed} <= words
     r = run("demo", "t.arrow", "--plot", "out.png", "--device", "cpu", cwd=tmp_path)
     assert r.returncode == 0 and (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     for bad, said in (("x.nothing", "ends in no kind of picture"), ("nowhere/x.png", "there is no folder nowhere")):
