@@ -750,3 +750,14 @@ def test_an_error_of_the_source_is_read_alls():
         s.read_all()
     with pytest.raises(cdevice.Released):
         s.close() or s.read_all()
+
+
+def test_what_may_be_null_in_one_may_be_null_in_all():
+    sure = cdevice.from_buffers(cdevice.Schema.make("l", "x", nullable=False), 2, [None, np.arange(2)])
+    both = cdevice.concat([sure, cdevice.asarray([7, None])])
+    assert both.schema.nullable and both.schema.name == "x" and both.to_pylist() == [0, 1, 7, None]
+    assert not cdevice.concat([sure, sure]).schema.nullable
+    words = cdevice.asarray(["a", "b"])
+    named = cdevice.Schema.make("u", "w", nullable=False)
+    sure = cdevice.from_buffers(named, 2, [None, words.buffers[1], words.buffers[2]])
+    assert cdevice.concat([sure, ["c", None]]).to_pylist() == ["a", "b", "c", None]

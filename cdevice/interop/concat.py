@@ -23,10 +23,10 @@ def concat(
 ) -> DeviceArray:
     """One :class:`DeviceArray` of the rows of several, one after the other, in one allocation; one alone is itself.
 
-    ``arrays``: one or more of what :func:`asarray` takes, all of one type; names, nullability and metadata are those of
-    the first.  ``device``: where the result shall be; None: where all of them are.  ``stream``: as in
-    :meth:`DeviceArray.to`.  Only the rows of slices are taken.  Dictionaries that differ become one, each value once in
-    the order of its first appearance; runs and views keep their encoding.
+    ``arrays``: one or more of what :func:`asarray` takes, all of one type; names and metadata are those of the first,
+    null may be what is so in one of them.  ``device``: where the result shall be; None: where all of them are.
+    ``stream``: as in :meth:`DeviceArray.to`.  Only the rows of slices are taken.  Dictionaries that differ become one,
+    each value once in the order of its first appearance; runs and views keep their encoding.
 
     From memory that the CPU can read everything goes to the device in one transfer, and the result carries the event.
     On a device, fixed-width arrays without nulls (structs and fixed-size lists of them too) are joined by its own

@@ -6,6 +6,8 @@ from .._ext import _native
 from .._later import Later
 from .._reaper import need_reaper
 from ..errors import ArgumentError
+from ..schema import NULLABLE, Schema
+from .views import share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from .._devices import device as _device
     from .._devices import registry as _registry
-    from .._types import DeviceArray, DeviceLike, Schema, StreamLike
+    from .._types import DeviceArray, DeviceLike, StreamLike
 else:
     _device = Later("cdevice._devices.device")
     _registry = Later("cdevice._devices.registry")
@@ -38,6 +40,34 @@ def _require_one_type(arrays: Sequence[DeviceArray]) -> None:
             ) from None
 
 
+def _nullable(a: DeviceArray) -> DeviceArray:
+    """The same rows, of which some may be null."""
+    s = a.schema
+    schema = Schema.make(
+        s.format,
+        s.name,
+        children=s.children,
+        dictionary=s.dictionary,
+        flags=s.flags | NULLABLE,
+        metadata=s._metadata,
+    )
+    a = share(a)
+    return _native.build(
+        schema,
+        a.device_type_id,
+        a.device_id,
+        a.length,
+        a.offset,
+        a.null_count,
+        tuple(a._buffer(i)[0] for i in range(a._n_buffers)),
+        tuple(a._raw_child(i) for i in range(a._n_children)),
+        None if s.dictionary is None else a._raw_child(-1),
+        a,
+        a.sync_event or None,
+        "structure",
+    )
+
+
 def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: StreamLike) -> DeviceArray:
     """The rows of one array or more, one after the other; one alone is itself, or moved.  See cdevice.concat."""
     first = arrays[0]
@@ -51,6 +81,8 @@ def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: Str
     _registry.need_backend(here)
     _registry.need_backend(type_id)
     need_reaper()  # sources may be given back by a thread that never saw Python
+    if not first.schema.nullable and any(a.schema.nullable for a in arrays[1:]):
+        arrays = [_nullable(first), *arrays[1:]]
     handle, owner = _registry.stream_and_owner(here if type_id == 1 else type_id, stream)
     try:
         return _native.concat(tuple(arrays), 0 if device is None else type_id, number, handle, owner)
