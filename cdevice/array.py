@@ -277,7 +277,7 @@ class DeviceArray(_native.Array):
     def select(self, columns: Iterable[str | int]) -> DeviceArray:
         """The record batch of these columns, by name or number, in this order; also ``batch[["a", "b"]]``.
 
-        Nothing is copied, on any device.  Raises KeyError with the names there are, IndexError, AttributeError for
+        Nothing is copied, on any device.  Raises KeyError with the names there are, IndexError, ArgumentError for
         arrays without columns."""
         return _batch.select(self, columns)
 

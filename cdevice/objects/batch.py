@@ -19,11 +19,20 @@ if TYPE_CHECKING:
     from .._types import DeviceArray, StreamLike
 
 
+def _no_columns(array: DeviceArray) -> str:
+    return f"an array of {array.type} has no columns; a record batch is a struct array"
+
+
 def columns_of(array: DeviceArray) -> list[str]:
     """The names of the columns.  Raises AttributeError where there are none."""
     if array._format != "+s":
-        raise AttributeError(f"an array of {array.type} has no columns; a record batch is a struct array")
+        raise AttributeError(_no_columns(array))
     return array._schema.names
+
+
+def _require_columns(array: DeviceArray) -> None:
+    if array._format != "+s":
+        raise ArgumentError(_no_columns(array))
 
 
 def _with_fields(array: DeviceArray, numbers: Iterable[int], names: dict[int, str]) -> DeviceArray:
@@ -67,20 +76,20 @@ def _keys(keys: Iterable[str | int]) -> list[str | int]:
 
 def select(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
     """See :meth:`DeviceArray.select`."""
-    columns_of(array)
+    _require_columns(array)
     return _with_fields(array, [_number(array, k) for k in _keys(keys)], {})
 
 
 def drop(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
     """See :meth:`DeviceArray.drop`."""
-    columns_of(array)
+    _require_columns(array)
     gone = {_number(array, k) for k in _keys(keys)}
     return _with_fields(array, [i for i in range(array._n_children) if i not in gone], {})
 
 
 def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
     """See :meth:`DeviceArray.rename`."""
-    columns_of(array)
+    _require_columns(array)
     n = array._n_children
     if isinstance(names, Mapping):
         new = {_number(array, k): v for k, v in names.items()}
