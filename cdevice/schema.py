@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-from operator import index
+from _operator import index  # operator's own import costs a tenth of the package's
 
 from ._ext import _native
 from ._later import Later
@@ -80,6 +79,8 @@ UNIT_LETTERS = {v: k for k, v in UNITS.items()}
 def _decode_metadata(raw: Any) -> dict[bytes, bytes] | None:
     if raw is None:
         return None
+    import struct  # here: few ask for metadata, and everybody imports
+
     out, at = {}, 4
     for _ in range(struct.unpack_from("=i", raw)[0]):
         pair = []
@@ -97,6 +98,8 @@ def _encode_metadata(metadata: Metadata | None) -> bytes | None:
         return metadata
     if not hasattr(metadata, "items"):
         raise TypeError(f"metadata is a mapping of str or bytes, not {type(metadata).__name__}")
+    import struct
+
     pairs = list(metadata.items())
     out = [struct.pack("=i", len(pairs))]
     for pair in pairs:
