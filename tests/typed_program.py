@@ -48,7 +48,7 @@ async def totals(source: cdevice.DeviceArrayStream) -> list[float]:
 def main() -> None:
     schema: cdevice.Schema = cdevice.asschema({"x": "float64"})
     batch = cdevice.asarray([{"x": 1.5}, {"x": None}], schema=schema)
-    print(batch.schema["x"].type, batch.length, batch.device_type, [b.address for b in batch.buffers])
+    print(batch.schema["x"].type, batch.length, int(batch.device_type), [b.address for b in batch.buffers])
     for device in cdevice.devices():
         there: cdevice.DeviceArray = batch.to(device)
         there.synchronize(timeout=5.0)
