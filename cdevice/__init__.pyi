@@ -39,6 +39,9 @@ from .interop.asarray import record_batch as record_batch
 from .interop.asstream import asstream as asstream
 from .interop.asstream import import_stream_from_c as import_stream_from_c
 from .interop.concat import concat as concat
+from .mutable import MutableArray as MutableArray
+from .mutable import MutableBuffer as MutableBuffer
+from .mutable import empty as empty
 from .objects.buffers import from_buffers as from_buffers
 from .schema import Schema as Schema
 from .schema import asschema as asschema

@@ -97,7 +97,7 @@ static struct cdv_array *new_array(struct cdv_array *root, struct cdv_schema *sc
     a->slot = NULL;
     a->owner.drop = NULL;
     a->event = NULL;
-    a->packed = 0;
+    a->packed = NULL;
     atomic_init(&a->event_done, 0);
     a->n_blocks = 0;
     a->blocks = NULL;
@@ -121,6 +121,12 @@ struct cdv_array *cdv_array_ref(struct cdv_array *a) {
 
 void cdv_array_keep(struct cdv_array *a, struct cdv_shared *queue) {
   if (a->root->n_blocks && !a->root->queue) a->root->queue = cdv_shared_ref(queue);
+}
+
+void cdv_array_made_by(struct cdv_array *a, struct cdv_slot *slot) {
+  cdv_slot_use(slot, 1);
+  cdv_slot_use(a->slot, -1);
+  a->slot = slot;
 }
 
 static void free_root(struct cdv_array *a) {

@@ -67,10 +67,7 @@ int cdv_plan_finish(struct cdv_plan *p, int r, struct ArrowDeviceArray *made, st
   made->array.private_data = p->arena;
   if (!r) r = cdv_array_import(made, schema, 0, &b); /* unfinished: buffers are set below */
   if (!r) {
-    cdv_slot_use(b->slot, -1); /* whose memory it is, whoever serves the type by now */
-    b->slot = p->to;
-    cdv_slot_use(b->slot, 1);
-    b->packed = 1;
+    cdv_array_made_by(b, p->to);
     r = cdv_transfer(p, b);
   }
   if (r)
@@ -137,7 +134,7 @@ int cdv_plan_target(struct cdv_plan *p) {
 static int copy_with(struct cdv_plan *p, int32_t type, void *stream, struct cdv_array **out) {
   int r = cdv_plan_target(p);
   if (r) return r;
-  p->packed = p->src->root->packed;
+  p->packed = p->src->root->packed != NULL;
   struct cdv_plan direct = *p;
   r = attempt(&direct, type, stream, out);
   if (r == ENOTSUP && !direct.across && p->from && same_family(p) && type != ARROW_DEVICE_CPU) {

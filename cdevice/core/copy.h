@@ -49,6 +49,8 @@ struct cdv_plan {
   int64_t total, alignment;
   bool whole;               /* the source's packed block is taken as it is */
   bool across;              /* two vendors: everything through staging chunks */
+  bool unwritten;           /* of empty.c: there is nothing to copy */
+  bool validity;            /* of empty.c: nodes get bitmaps */
   bool ordered;             /* from_stream follows the source's event */
   bool sent;                /* the target's stream was given something */
   bool pending;             /* after a failure: a device may still write to our memory or read it */
@@ -80,6 +82,8 @@ void cdv_put_or_leave(struct cdv_plan *p, struct cdv_stage *stage);
 /* Memory that lives as long as the nodes of the result, zeroed. */
 void *cdv_arena_get(struct cdv_arena **head, size_t n);
 void *cdv_arena_raw(struct cdv_arena **head, size_t n); /* as it comes */
+/* Buffer i of a result's node; its place and size are noted beside the buffers.  *piece is copied. */
+int cdv_plan_add(struct cdv_plan *p, struct ArrowArray *node, int64_t i, const struct cdv_piece *piece);
 /* Room for a node's buffers, what is noted beside them, and the nodes below; 0 or ENOMEM. */
 int cdv_node_room(struct cdv_arena **head, struct ArrowArray *to, int64_t n_buffers, int64_t n_children,
                   bool dictionary);

@@ -379,10 +379,10 @@ struct cdv_array {
   /* of the root only */
   struct cdv_slot *slot;
   struct ArrowDeviceArray own;
-  struct cdv_owner owner;  /* drop(owner) when the root goes; may be NULL */
-  struct cdv_event *event; /* an event of our own, to which own.sync_event points; or NULL */
-  int packed;              /* made by the transfer engine: one allocation, its places noted beside the buffers */
-  atomic_int event_done;   /* the host has seen it pass */
+  struct cdv_owner owner;      /* drop(owner) when the root goes; may be NULL */
+  struct cdv_event *event;     /* an event of our own, to which own.sync_event points; or NULL */
+  const cdevice_block *packed; /* the one allocation that all buffers are in, their places noted beside them; or NULL */
+  atomic_int event_done;       /* the host has seen it pass */
   int64_t n_blocks;
   cdevice_block *blocks;
   struct cdv_loan *loan;    /* blocks[0] came from an allocator that was set; or NULL */
@@ -390,6 +390,9 @@ struct cdv_array {
 };
 /* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */
 void cdv_array_keep(struct cdv_array *array, struct cdv_shared *queue);
+
+/* Of a root: whose memory it is, whoever serves the type by now. */
+void cdv_array_made_by(struct cdv_array *root, struct cdv_slot *slot);
 
 /* ---- origin.c ---- */
 /* The backend that made it, or that serves its type where it came without one; started.  It reads, waits and frees,
@@ -576,6 +579,17 @@ bool cdv_nodes_equal(const struct ArrowSchema *schema, const struct ArrowArray *
  * device first, where a staging chunk is used again, and for a CPU target. */
 int cdv_array_copy(struct cdv_array *array, int32_t device_type, int64_t device_id, void *stream, bool always,
                    struct cdv_array **out);
+
+/* ---- empty.c ---- */
+/* Rows that nobody has written, of types whose sizes follow from the length; for work on `stream` (as in cdv_array_copy),
+ * an event tells others when they may begin.  validity: every node has a bitmap, but a struct at the top.  Does not block.
+ * owns: *out is a new reference. */
+int cdv_array_empty(struct cdv_schema *schema, int64_t length, bool validity, int32_t device_type, int64_t device_id,
+                    void *stream, struct cdv_array **out);
+/* The array of what was written to such a one, on the same memory, its event behind what is enqueued on `stream` (NULL:
+ * the current one).  null_count: of the top, -1 unknown.  Does not block.  owns: the first is untouched; *out is a new
+ * reference. */
+int cdv_array_freeze(struct cdv_array *written, void *stream, int64_t null_count, struct cdv_array **out);
 
 /* ---- concat.c ---- */
 /* The rows of n > 0 arrays of one type, one after the other, in one allocation, with the names of the first.

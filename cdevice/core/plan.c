@@ -74,17 +74,22 @@ int cdv_node_room(struct cdv_arena **head, struct ArrowArray *to, int64_t n_buff
 }
 
 /* ---- pieces ---- */
-/* Buffer i of a result's node; its size is noted beside the buffers. */
-static int add_piece(struct cdv_plan *p, const struct cdv_item *node, int64_t i, struct cdv_piece *x) {
-  if (x->nbytes <= 0) return 0;
-  x->where = &node->to->buffers[i];
-  x->meta = cdv_node_meta(node->to) + i;
-  x->size = x->meta + node->to->n_buffers;
-  *x->size = x->nbytes;
-  if (p->packed) x->place = cdv_node_meta(node->a)[i];
+int cdv_plan_add(struct cdv_plan *p, struct ArrowArray *node, int64_t i, const struct cdv_piece *piece) {
+  if (piece->nbytes <= 0) return 0;
   int r = cdv_grow((void **)&p->pieces, &p->room, p->n_pieces + 1, sizeof *p->pieces);
-  if (!r) p->pieces[p->n_pieces++] = *x;
-  return r;
+  if (r) return r;
+  struct cdv_piece *x = &p->pieces[p->n_pieces++];
+  *x = *piece;
+  x->where = &node->buffers[i];
+  x->meta = cdv_node_meta(node) + i;
+  x->size = x->meta + node->n_buffers;
+  *x->size = x->nbytes;
+  return 0;
+}
+
+static int add_piece(struct cdv_plan *p, const struct cdv_item *node, int64_t i, struct cdv_piece *x) {
+  if (p->packed) x->place = cdv_node_meta(node->a)[i];
+  return cdv_plan_add(p, node->to, i, x);
 }
 
 static int add_item(struct cdv_plan *p, const struct cdv_item *x) {
@@ -449,7 +454,7 @@ static bool takes_whole(const struct cdv_plan *p) {
     if (p->pieces[i].from || p->pieces[i].on_host) return false;
     used += p->pieces[i].nbytes;
   }
-  int64_t block = p->src->root->blocks[0].nbytes;
+  int64_t block = p->src->root->packed->nbytes;
   return used >= block / 2 || block <= CHEAP_BLOCK;
 }
 
@@ -457,7 +462,7 @@ int cdv_plan_lay_out(struct cdv_plan *p) {
   choose_staged(p);
   p->whole = takes_whole(p);
   if (p->whole) {
-    p->total = p->src->root->blocks[0].nbytes;
+    p->total = p->src->root->packed->nbytes;
     for (size_t i = 0; i < p->n_pieces; i++) p->pieces[i].at = p->pieces[i].place;
   }
   for (int pass = 0; pass < 2 && !p->whole; pass++) /* what is packed together lies together */

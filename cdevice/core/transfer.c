@@ -209,7 +209,7 @@ static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *hos
   int r = send(p, copies, n_host, CDEVICE_COPY_H2D);
   *host_memory_used = n_host > 0;
   if (!r && p->whole) {
-    const cdevice_block *from = &p->src->root->blocks[0];
+    const cdevice_block *from = p->src->root->packed;
     copies[n++] = (cdevice_copy){block->data, 0, p->to_device, from->data, 0, p->from_device, from->nbytes};
   } else if (!r) {
     for (size_t i = 0; i < p->n_pieces; i++) {
@@ -282,14 +282,13 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
   return 0;
 }
 
-int cdv_transfer(struct cdv_plan *p, struct cdv_array *out) {
+/* The one allocation, cut into buffers. */
+static int allocate(struct cdv_plan *p, struct cdv_array *out) {
   const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
-  int r = 0;
-  if (!p->total) return 0;
   out->blocks = calloc(1 + (b->capabilities & CDEVICE_CAP_ADDRESS ? 0 : p->n_pieces), sizeof *out->blocks);
   if (!out->blocks) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
-  r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
+  int r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
   if (r) {
     free(out->blocks);
     out->blocks = NULL;
@@ -298,17 +297,28 @@ int cdv_transfer(struct cdv_plan *p, struct cdv_array *out) {
     return cdv_plan_error(p, p->to, r, &err, doing);
   }
   out->n_blocks = 1;
-  r = place_buffers(p, out);
-  if (r) return r;
-  struct cdv_stage stages[2] = {{0}, {0}};
-  bool to_cpu = b->device_type == ARROW_DEVICE_CPU, host_memory = false;
+  out->packed = out->blocks;
+  return place_buffers(p, out);
+}
+
+static int send_all(struct cdv_plan *p, struct cdv_array *out, struct cdv_stage stages[2], bool *host_memory) {
   int64_t staged = 0;
+  int r = 0;
   for (size_t i = 0; i < p->n_pieces; i++) {
     struct cdv_piece *x = &p->pieces[i];
     if (x->staged && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
   }
   if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
-  if (!r && !p->across) r = send_direct(p, &out->blocks[0], &host_memory);
+  return r || p->across ? r : send_direct(p, &out->blocks[0], host_memory);
+}
+
+int cdv_transfer(struct cdv_plan *p, struct cdv_array *out) {
+  struct cdv_stage stages[2] = {{0}, {0}};
+  bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU, host_memory = false;
+  if (!p->total) return 0;
+  int r = allocate(p, out);
+  if (r) return r;
+  if (!p->unwritten) r = send_all(p, out, stages, &host_memory);
   if (!r && !to_cpu) {
     r = cdv_event_record(p->to, p->to_device, p->to_stream, &out->event);
     if (!r && out->event) out->own.sync_event = out->event->event.sync_event;

@@ -19,8 +19,7 @@ _CUDA, _ROCM, _MANAGED = 2, 10, 13
 def _values(array: DeviceArray, types: tuple[int, ...], what: str) -> tuple[int, int, str, tuple[int, ...]]:
     """(address of the first value, bytes, numpy's type string, shape)"""
     array, shape, nulls = values_of(array)
-    if array.device_type_id not in types:
-        raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
+    _require(array, types, what)
     dtype = DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
         raise CannotExport(f"{array.type} is no {what} array; its buffers have addresses")
@@ -38,9 +37,38 @@ def to_cupy(array: DeviceArray, stream: StreamLike = None) -> Any:
     hip = cupy.cuda.runtime.is_hip
     array = share(array)  # what cupy holds: release() of the other takes nothing from it
     address, nbytes, dtype, shape = _values(array, (_ROCM,) if hip else (_CUDA, _MANAGED), "cupy")
+    return _ndarray(array, address, nbytes, dtype, shape, stream)
+
+
+def _ndarray(
+    array: DeviceArray, address: int, nbytes: int, dtype: str, shape: tuple[int, ...], stream: StreamLike
+) -> Any:
+    import cupy
+
     array.wait(cupy.cuda.get_current_stream() if stream is None else stream)
     memory = cupy.cuda.UnownedMemory(address, nbytes, array, array.device_id)
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def memory_to_cupy(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
+    """What an array interface says of memory of an array as a cupy array, which keeps that."""
+    import cupy
+
+    types = (_ROCM,) if cupy.cuda.runtime.is_hip else (_CUDA, _MANAGED)
+    _require(array, types, "cupy")
+    (n,), dtype = interface["shape"], interface["typestr"]
+    return _ndarray(array, interface["data"][0], n * int(dtype[2:]), dtype, (n,), stream)
+
+
+def memory_to_hip(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
+    """The same as hip-python's, which keeps nothing."""
+    _require(array, (_ROCM,), "hip-python")
+    return _hip_array(array, interface, stream)
+
+
+def _require(array: DeviceArray, types: tuple[int, ...], what: str) -> None:
+    if array.device_type_id not in types:
+        raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
 
 
 class _Interface:
@@ -50,14 +78,18 @@ class _Interface:
 
 def to_hip(array: DeviceArray, stream: StreamLike = None) -> Any:
     """See :meth:`DeviceArray.to_hip`."""
-    from rocm.bindings.util.types import DeviceArray
-
     array._lend()
     address, _, dtype, shape = _values(array, (_ROCM,), "hip-python")
+    return _hip_array(
+        array, {"version": 3, "shape": shape, "typestr": dtype, "data": (address, True), "strides": None}, stream
+    )
+
+
+def _hip_array(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
+    from rocm.bindings.util.types import DeviceArray
+
     if stream is None:
         array.synchronize()
     else:
         array.wait(stream)
-    return DeviceArray.fromObj(
-        _Interface(version=3, shape=shape, typestr=dtype, data=(address, True), strides=None, stream=None)
-    )
+    return DeviceArray.fromObj(_Interface(**interface, stream=None))

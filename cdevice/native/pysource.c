@@ -112,6 +112,52 @@ static PyObject *m_concat(PyObject *self, PyObject *args) {
   return result;
 }
 
+/* empty(schema, rows, bitmaps?, device type, device id, stream handle, its owner or None) */
+static PyObject *m_empty(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *schema, *handle, *object;
+  int validity, type, r;
+  long long length, device;
+  struct cdv_shared *queue;
+  if (!PyArg_ParseTuple(args, "OO&pO&O&OO", &schema, to_int64, &length, &validity, to_int, &type, to_int64, &device,
+                        &handle, &object))
+    return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if ((!stream && PyErr_Occurred()) || share(object, &queue)) return NULL;
+  struct cdv_schema *s = hold_schema(schema);
+  struct cdv_array *out = NULL;
+  PyObject *o = NULL;
+  if (s) {
+    PyThreadState *python = PyEval_SaveThread();
+    r = cdv_array_empty(s, length, validity, type, device, stream, &out);
+    if (r == EINVAL) no_such_device(type, device);
+    PyEval_RestoreThread(python);
+    if (!r) cdv_array_keep(out, queue);
+    o = r ? raise_last() : wrap_array(out);
+    cdv_schema_unref(s);
+  }
+  cdv_shared_unref(queue);
+  return o;
+}
+
+/* freeze(DeviceArray of empty(), stream handle, nulls or -1) */
+static PyObject *m_freeze(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *array, *handle;
+  long long nulls;
+  if (!PyArg_ParseTuple(args, "OOO&", &array, &handle, to_int64, &nulls)) return NULL;
+  void *stream = PyLong_AsVoidPtr(handle);
+  if (!stream && PyErr_Occurred()) return NULL;
+  struct cdv_array *a = hold_array(array), *out = NULL;
+  if (!a) return NULL;
+  PyThreadState *python = PyEval_SaveThread();
+  int r = cdv_array_freeze(a, stream, nulls, &out);
+  PyEval_RestoreThread(python);
+  PyObject *o = r ? raise_last() : wrap_array(out);
+  let_go(a);
+  return o;
+}
+
 /* What a stream takes from through streams of ours; NULL: no iterator. */
 static PyObject *iterator_below(struct cdv_stream *s) {
   while (s && s->next != iterator_next) s = cdv_stream_below(s);

@@ -74,6 +74,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
                                        {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},
                                        {"concat", m_concat, METH_VARARGS, NULL},
+                                       {"empty", m_empty, METH_VARARGS, NULL},
+                                       {"freeze", m_freeze, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},

@@ -1,0 +1,277 @@
+"""Memory of a known layout that somebody else fills: a kernel, numpy, a library of the device."""
+
+from __future__ import annotations
+
+from ._ext import _native, ffi
+from ._later import Later
+from ._reaper import need_reaper
+from .errors import ArgumentError, CannotExport, Released
+from .objects.formats import DTYPES
+from .objects.views import BufferBase
+from .schema import asschema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._devices import device as _device
+    from ._devices import registry as _registry
+    from ._types import Device, DeviceArray, DeviceLike, Schema, SchemaLike, StreamLike
+    from .interop import cupy as _cupy
+    from .interop import pyopencl as _pyopencl
+else:
+    _device = Later("cdevice._devices.device")
+    _registry = Later("cdevice._devices.registry")
+    _cupy = Later("cdevice.interop.cupy")
+    _pyopencl = Later("cdevice.interop.pyopencl")
+
+_CUDA, _MANAGED = 2, 13
+_LEGACY = 1  # the legacy default stream, in the CUDA array interface
+_INTEGERS = {4: "i4", 8: "i8"}  # times are these
+
+
+def empty(
+    schema: SchemaLike,
+    length: int,
+    *,
+    device: DeviceLike = "cpu",
+    stream: StreamLike = None,
+    validity: bool = False,
+) -> MutableArray:
+    """Memory for an array of ``length`` rows, in one allocation, for a kernel to fill; see :class:`MutableArray`.
+
+    ``schema``: see :func:`asschema`; a type whose sizes follow from the length: numbers, times, bool, decimals,
+    fixed_size_binary, fixed-size lists and structs of them.  ``device``: where; a pyopencl.CommandQueue is device and
+    stream.  ``stream``: of that device, whose work may use the memory at once; other streams and the host wait for it
+    where a buffer is handed out.  ``validity``: with a bitmap for nulls at every node; a struct at the top, a record
+    batch, has none of its own.
+
+    The contents are whatever lay there before.  Does not wait.  Raises ArgumentError for other types (from_buffers
+    makes those of buffers that exist), BackendUnavailable, DeviceError, OutOfMemory.
+    """
+    want = asschema(schema)
+    target = _device.device(device)
+    if stream is None and type(device).__name__ == "CommandQueue":
+        stream = device  # pyopencl's
+    _registry.need_backend(target.type_id)
+    need_reaper()  # the memory may be given back by a thread that never saw Python
+    handle, owner = (0, None) if target.type_id == 1 else _registry.stream_and_owner(target.type_id, stream)
+    try:
+        array = _native.empty(want, length, validity, target.type_id, target.id, handle, owner)
+    except ArgumentError as error:
+        odd = _odd(want)
+        if odd is None:
+            raise
+        raise ArgumentError(
+            f"the sizes of {odd.type} follow from its values: cdevice.from_buffers() takes buffers that are filled"
+        ) from error
+    return MutableArray._of(array, None, None)
+
+
+def _odd(schema: Schema) -> Schema | None:
+    """The first node, from the top, that a length says too little of."""
+    format = schema.format
+    variable = format[0] in "uUzZv" or format.startswith(("+l", "+L", "+v", "+m", "+u", "+r"))
+    if variable or schema.dictionary is not None:
+        return schema
+    return next((x for x in map(_odd, schema.children) if x is not None), None)
+
+
+class MutableArray:
+    """An array that is being filled: buffers of the Arrow layout, uninitialized, on some device.
+
+    Comes from :func:`empty`.  ``buffers`` and ``children`` are as in :class:`DeviceArray`, but writable; :meth:`freeze`
+    makes a :class:`DeviceArray` of the same memory.  Dropped without that, the memory goes back behind the work of the
+    stream that it was made for; what other streams still do with it must be over.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_frozen", "_name", "_root")
+
+    _array: DeviceArray
+    _root: MutableArray | None  # None: this one; it would keep itself
+    _name: str | None
+    _frozen: bool
+
+    def __init__(self) -> None:
+        raise TypeError("MutableArray objects come from cdevice.empty()")
+
+    @classmethod
+    def _of(cls, array: DeviceArray, root: MutableArray | None, name: str | None) -> MutableArray:
+        self = object.__new__(cls)
+        self._array, self._root, self._name, self._frozen = array, root, name, False
+        return self
+
+    def _open(self) -> DeviceArray:
+        if self.frozen:
+            raise Released("the array was frozen: nobody writes to it any more")
+        return self._array
+
+    @property
+    def schema(self) -> Schema:
+        """The :class:`Schema`: type, name, metadata."""
+        return self._array.schema
+
+    @property
+    def type(self) -> str:
+        """The type in words."""
+        return self._array.type
+
+    @property
+    def length(self) -> int:
+        """Rows."""
+        return self._array.length
+
+    def __len__(self) -> int:
+        return self._array.length
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers, children included."""
+        return self._array.nbytes
+
+    @property
+    def device(self) -> Device:
+        """The :class:`Device` the buffers live on."""
+        return self._array.device
+
+    @property
+    def frozen(self) -> bool:
+        """True after :meth:`freeze`."""
+        return self._frozen if self._root is None else self._root._frozen
+
+    @property
+    def buffers(self) -> list[MutableBuffer]:
+        """The :class:`MutableBuffer` objects in the order of the Arrow layout; one that is missing (the bitmap,
+        without ``validity``) has address 0.  Raises Released after :meth:`freeze`."""
+        array = self._open()
+        return [MutableBuffer._of(self, i) for i in range(array._n_buffers)]
+
+    @property
+    def children(self) -> list[MutableArray]:
+        """The arrays below: columns of a struct, values of a fixed-size list."""
+        array, root = self._open(), self._root or self
+        return [
+            MutableArray._of(array._raw_child(i), root, child.name) for i, child in enumerate(array.schema.children)
+        ]
+
+    def field(self, key: str | int) -> MutableArray:
+        """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
+        n = self.schema.index_of(key) if isinstance(key, str) else key
+        return self.children[n]
+
+    def freeze(self, *, stream: StreamLike = None, null_count: int = -1) -> DeviceArray:
+        """The :class:`DeviceArray` of what was written, on the same memory; once.
+
+        ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
+        (None: what :func:`cdevice.set_default_stream` named, else the current stream of the vendor's library, else the
+        device's default).  ``null_count``: of the top, where it is known; -1: counted when needed.  Does not wait.
+
+        What was handed out before can still be written to by who holds it; nobody may.  Raises Released the second
+        time, ArgumentError for more nulls than rows.
+        """
+        if self._root is not None:
+            raise ArgumentError(f"{self._name!r} is part of another array: freeze that")
+        array = self._open()
+        kind = array.device_type_id
+        handle = 0 if kind == 1 else _registry.stream_handle(kind, stream)
+        out = _native.freeze(array, handle, null_count)
+        self._frozen = True
+        return out
+
+    def __repr__(self) -> str:
+        state = "frozen" if self.frozen else "to be filled"
+        return f"<cdevice.MutableArray {self.type}, {self.length} rows on {self.device}, {state}>"
+
+
+class MutableBuffer(BufferBase):
+    """A writable buffer of a :class:`MutableArray`; it keeps the memory."""
+
+    __slots__ = ("_draft",)
+
+    _draft: MutableArray
+
+    def __init__(self) -> None:
+        raise TypeError("MutableBuffer objects come from the buffers of cdevice.empty()")
+
+    @classmethod
+    def _of(cls, draft: MutableArray, index: int) -> MutableBuffer:
+        self = object.__new__(cls)
+        BufferBase.__init__(self, draft._array, index)
+        self._draft = draft
+        return self
+
+    def _there(self) -> tuple[int, int]:
+        """(address, bytes)"""
+        self._draft._open()
+        address, size = self._owner._buffer(self._index)
+        if address is None:
+            raise CannotExport("there is no buffer" + ("" if self._owner.length else ": the array has no rows"))
+        return address, size
+
+    @property
+    def dtype(self) -> str:
+        """numpy's letters for the elements: "f8", "i4"; "u1" where they are bits or of another width."""
+        width = self.size // max(self._owner.length, 1)
+        if self._index == 0:
+            return "u1"
+        format = self._owner._format
+        return DTYPES.get(format) or (_INTEGERS.get(width, "u1") if format[0] == "t" and format != "tiD" else "u1")
+
+    def _interface(self) -> dict[str, Any]:
+        address, size = self._there()
+        dtype = self.dtype
+        width = int(dtype[1:])
+        return {
+            "version": 3,
+            "shape": (size // width,),
+            "typestr": ("|" if width == 1 else "<") + dtype,
+            "data": (address, False),
+            "strides": None,
+        }
+
+    def memoryview(self) -> memoryview:
+        """The bytes, writable.  Waits until they may be used; raises CannotExport where the CPU cannot reach them."""
+        self._owner._readable("writing a buffer")
+        address, size = self._there()
+        owner = self._owner
+        return memoryview(ffi.buffer(ffi.gc(ffi.cast("char *", address), lambda _, owner=owner: None), size))
+
+    def to_pyopencl(self, queue: StreamLike = None) -> Any:
+        """A pyopencl.Buffer on the same memory; later work of ``queue`` may write to it, None: the host waits."""
+        self._there()
+        return _pyopencl.buffer_to_pyopencl(self._owner, self._index, queue)
+
+    def to_cupy(self, stream: StreamLike = None) -> Any:
+        """A cupy array of :attr:`dtype` on the same memory, which it keeps; ``stream`` (None: cupy's current one) may
+        write to it."""
+        return _cupy.memory_to_cupy(self._owner, self._interface(), stream)
+
+    def to_hip(self, stream: StreamLike = None) -> Any:
+        """A hip-python DeviceArray of :attr:`dtype` on the same memory; this buffer must be kept for as long."""
+        return _cupy.memory_to_hip(self._owner, self._interface(), stream)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        try:
+            self._owner._readable("writing a buffer")
+        except CannotExport as error:
+            raise AttributeError(f"__array_interface__: {error}") from error
+        return self._interface()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3, for CUDA and CUDA_MANAGED; others have no such attribute."""
+        if self._owner.device_type_id not in (_CUDA, _MANAGED):
+            raise AttributeError("__cuda_array_interface__: only buffers on CUDA have it")
+        interface = self._interface()
+        interface["stream"] = None
+        if not self._owner.ready:
+            self._owner.wait(_LEGACY)
+            interface["stream"] = _LEGACY
+        return interface
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<cdevice.MutableBuffer {self.size} bytes of {self.dtype} at {self.address:#x} on {self.device}>"
