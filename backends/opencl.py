@@ -79,6 +79,18 @@ class Backend:
             return int(obj.int_ptr)
         raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
 
+    def stream_near(self, handle: int, default: int, device_id: int) -> Any:
+        """A queue of the device in the context of a ``cl_mem``; ``None``: that is the context of the queue ``default``,
+        or pyopencl is not imported."""
+        cl = _imported()
+        if cl is None:
+            return None
+        context = cl.Buffer.from_int_ptr(handle, retain=True).context
+        if context == cl.CommandQueue.from_int_ptr(default, retain=True).context:
+            return None
+        here = [d for d in context.devices if _device_id(cl, context, d) == device_id]
+        return cl.CommandQueue(context, here[0]) if here else None
+
     def device_id_of(self, obj: Any) -> int | None:
         """The number of a ``pyopencl.Device``, or of a ``pyopencl.CommandQueue``'s; ``None`` for other objects.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._devices import device as _device
     from ._devices import registry as _registry
     from ._types import Address, Buffer, Capsule, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from .interop import compare as _compare
     from .interop import cuda as _cuda
     from .interop import cupy as _cupy
     from .interop import dlpack as _dlpack
@@ -40,6 +41,7 @@ else:
     _numpy = Later("cdevice.interop.numpy")
     _pyopencl = Later("cdevice.interop.pyopencl")
     _tensor = Later("cdevice.interop.tensor")
+    _compare = Later("cdevice.interop.compare")
     _cupy = Later("cdevice.interop.cupy")
     _cuda = Later("cdevice.interop.cuda")
     _dlpack = Later("cdevice.interop.dlpack")
@@ -151,11 +153,11 @@ class DeviceArray(_native.Array):
         n = self.length
         if not -n <= index < n:
             raise IndexError(f"row {index} of {n}")
-        return self._slice(index % n, 1).to_pylist()[0]
+        return self._slice(index % n, 1)._rows("reading a row")[0]
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, self.length, 4096):
-            yield from self._slice(start, min(4096, self.length - start)).to_pylist()
+            yield from self._slice(start, min(4096, self.length - start))._rows("reading rows")
 
     def to_pylist(self) -> list[Any]:
         """The rows as Python objects, null as None; types as pyarrow's ``to_pylist``.
@@ -163,9 +165,11 @@ class DeviceArray(_native.Array):
         Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
         Python's types cannot hold (year 0, a nanosecond where pandas is missing).
         """
-        rows = self._slice(0, self.length)  # its own share: another thread may release this one
-        rows._readable("to_pylist()")
-        return _values.rows(rows)
+        return self._slice(0, self.length)._rows("to_pylist()")  # its own share: another thread may release this one
+
+    def _rows(self, doing: str) -> list[Any]:
+        self._readable(doing)
+        return _values.rows(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -317,13 +321,16 @@ class DeviceArray(_native.Array):
         self._validate(level)
 
     def equals(self, other: object, *, nans_equal: bool = False) -> bool:
-        """Same type (names of the top, metadata aside) and same values.  Both must be readable by the CPU."""
-        return self._equal(other, nans_equal)
+        """Same type (names of the top, metadata aside) and same values.
+
+        ``other``: what :func:`cdevice.asarray` takes, a table of another library too.  Where types and lengths agree,
+        data that the CPU cannot read is copied there to be compared.  Waits."""
+        return _compare.equal(self, other, nans_equal)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DeviceArray):
+        if not isinstance(other, _native.Array) and not _compare.is_arrow(other):
             return NotImplemented
-        return self._equal(other, False)
+        return _compare.equal(self, other, False)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -369,6 +376,8 @@ class DeviceArray(_native.Array):
         _registry.need_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+        if copy and stream is None and target == self.device:
+            stream = _registry.stream_near(self)
         owner = here if target.type_id == 1 else target.type_id
         if here == 1:
             need_reaper()  # the source may be given back by a thread that never saw Python

@@ -184,12 +184,15 @@ class Schema(_native.SchemaBase):
         )
 
     def equals(self, other: object, check_metadata: bool = False) -> bool:
-        """Same types, field names and nullability; the top-level name counts not."""
-        return self._equal(other, check_metadata, False)
+        """Same types, field names and nullability; the top-level name counts not.  ``other``: what :func:`asschema`
+        takes."""
+        return self._equal(asschema(other), check_metadata, False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
-            return NotImplemented
+            if isinstance(other, type) or not hasattr(other, "__arrow_c_schema__"):
+                return NotImplemented
+            other = asschema(other)
         return self._equal(other, True, True)
 
     __hash__ = None  # type: ignore[assignment]

@@ -504,6 +504,17 @@ def test_a_queue_is_device_and_stream_and_a_pyopencl_device_is_a_device():
     assert streamed.to_pyopencl(queue).context == context
 
 
+def test_a_copy_of_memory_of_a_users_context_stays_in_it():
+    context, queue = own_queue()
+    there = cdevice.asarray({"a": [1, 2, 3]}).to(queue)
+    assert there.to("opencl", copy=True).field("a").to_pyopencl(queue).context == context
+    assert cdevice.concat([there, there]).field("a").to_pyopencl(queue).context == context
+    assert cdevice.concat([there, there], device="opencl").field("a").to_pyopencl(queue).context == context
+    ours = cdevice.asarray([1, 2, 3]).to("opencl")
+    assert ours.to("opencl", copy=True).to_pyopencl().context == ours.to_pyopencl().context != context
+    assert there[:0].to("opencl", copy=True).length == 0
+
+
 def test_a_default_stream_is_used_wherever_none_is_named():
     context, queue = own_queue()
     cdevice.set_default_stream("opencl", queue)

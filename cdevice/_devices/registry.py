@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._devices import plugins as _plugins
-    from .._types import StreamLike, TypeLike
+    from .._types import DeviceArray, StreamLike, TypeLike
 else:
     _plugins = Later("cdevice._devices.plugins")
 
@@ -205,6 +205,28 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     if not 0 <= handle < 1 << 64:
         raise ValueError(f"{handle} is no handle of a stream")
     return handle, None if isinstance(stream, int) else stream
+
+
+def stream_near(array: DeviceArray) -> Any:
+    """The stream for work with an array on its own device where nobody names one: memory of a context of the user's
+    stays in that.  None: as ever."""
+    type_id = array.device_type_id
+    near = None if type_id in _default_streams else getattr(backend_object(type_id), "stream_near", None)
+    handle = _first_buffer(array) if near else 0
+    if near is None or not handle:
+        return None
+    table, default = lib.cdv_backend_for(type_id), ffi.new("void **")
+    if table.current_stream(table.self, array.device_id, default, ffi.NULL):
+        return None
+    return near(handle, int(ffi.cast("uintptr_t", default[0])), array.device_id)
+
+
+def _first_buffer(array: DeviceArray) -> int:
+    for i in range(min(array._n_buffers, 2) if array.length else 0):  # those of views end in one on the CPU
+        address = array._buffer(i)[0]
+        if address:
+            return address
+    return next((a for a in map(_first_buffer, map(array._raw_child, range(array._n_children))) if a), 0)
 
 
 def stream_handle(type_id: int, stream: StreamLike) -> int:

@@ -1,6 +1,6 @@
 /* measure.c - what is asked of an array: can the CPU read it, how many nulls, how many bytes.  Contents are looked at where
  * that needs no waiting. */
-#include "core.h"
+#include "copy.h"
 #include "values.h"
 
 static bool has_no_buffers(const struct ArrowArray *n) {
@@ -43,9 +43,16 @@ int64_t cdv_array_null_count(struct cdv_array *a) {
   return known;
 }
 
-/* The bytes of one buffer that rows [offset, offset + length) need.  readable: may its contents be looked at? */
+/* How the sizes of variable parts are known. */
+enum look {
+  BLIND,
+  NOTED,   /* beside the buffers, as the transfer engine leaves them: of all rows of a node */
+  READABLE /* the contents may be looked at */
+};
+
+/* The bytes of one buffer that rows [offset, offset + length) need. */
 static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *node, int64_t i, int64_t offset,
-                           int64_t length, bool readable, bool whole) {
+                           int64_t length, enum look look, bool whole) {
   if (i >= l->n_buffers) { /* variadic buffers, then their sizes, which are always on the CPU */
     int64_t n = node->n_buffers - l->n_buffers - 1;
     if (i == node->n_buffers - 1) return n > 0 ? n * 8 : 0;
@@ -61,7 +68,9 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
     return to - from;
   }
   if (!length) return 0;
-  if (!readable || !node->buffers[1]) return -1;
+  if (look == NOTED && offset == node->offset && length == node->length)
+    return cdv_node_meta(node)[node->n_buffers + i];
+  if (look != READABLE || !node->buffers[1]) return -1;
   int64_t end = cdv_value(node->buffers[1], l->width, offset + length);
   return whole ? end : end - cdv_value(node->buffers[1], l->width, offset);
 }
@@ -71,22 +80,24 @@ static bool may_look(struct cdv_array *a) {
   return cdv_array_host_accessible(a) && !cdv_event_ready(a, &done) && done;
 }
 
+static enum look look_at(struct cdv_array *a) { return may_look(a) ? READABLE : a->root->packed ? NOTED : BLIND; }
+
 int64_t cdv_array_buffer_size(struct cdv_array *a, int64_t i) {
   struct cdv_layout layout;
   const char *why;
   if (i < 0 || i >= a->node->n_buffers || cdv_layout_parse(a->schema->node->format, &layout, &why)) return -1;
-  return buffer_need(&layout, a->node, i, a->offset, a->length, may_look(a), true);
+  return buffer_need(&layout, a->node, i, a->offset, a->length, look_at(a), true);
 }
 
 /* -1 once anything below cannot be known. */
 static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *n, int64_t offset, int64_t length,
-                          bool readable) {
+                          enum look look) {
   struct cdv_layout l;
   const char *why;
   if (cdv_layout_parse(s->format, &l, &why)) return -1;
   int64_t sum = 0;
   for (int64_t i = 0; i < n->n_buffers; i++) {
-    int64_t b = buffer_need(&l, n, i, offset, length, readable, false);
+    int64_t b = buffer_need(&l, n, i, offset, length, look, false);
     if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   for (int64_t i = 0; i < n->n_children; i++) {
@@ -98,24 +109,24 @@ static int64_t tree_bytes(const struct ArrowSchema *s, const struct ArrowArray *
     } else if (l.type == CDV_FIXED_LIST) {
       co += offset * l.list_size;
       cl = length * l.list_size;
-    } else if (readable && n->n_buffers > 1 && n->buffers[1] && length &&
+    } else if (look == READABLE && n->n_buffers > 1 && n->buffers[1] && length &&
                (l.type == CDV_LIST || l.type == CDV_LARGE_LIST || l.type == CDV_MAP)) {
       int64_t from = cdv_value(n->buffers[1], l.width, offset);
       cl = cdv_value(n->buffers[1], l.width, offset + length) - from;
       co += from;
     }
-    int64_t b = tree_bytes(s->children[i], c, co, cl, readable);
+    int64_t b = tree_bytes(s->children[i], c, co, cl, look);
     if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   if (n->dictionary) {
-    int64_t b = tree_bytes(s->dictionary, n->dictionary, n->dictionary->offset, n->dictionary->length, readable);
+    int64_t b = tree_bytes(s->dictionary, n->dictionary, n->dictionary->offset, n->dictionary->length, look);
     if (b < 0 || __builtin_add_overflow(sum, b, &sum)) return -1;
   }
   return sum;
 }
 
 int64_t cdv_array_nbytes(struct cdv_array *a) {
-  return tree_bytes(a->schema->node, a->node, a->offset, a->length, may_look(a));
+  return tree_bytes(a->schema->node, a->node, a->offset, a->length, look_at(a));
 }
 
 /* ---- what a consumer may be told ---- */

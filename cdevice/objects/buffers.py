@@ -116,6 +116,16 @@ def _part(obj: Any, type_id: int) -> tuple[int | None, int, Any]:
     return address or None, size, obj
 
 
+def _place_of_parts(
+    buffers: Sequence[Any], children: Sequence[DeviceArray], dictionary: DeviceArray | None
+) -> _device.Device | None:
+    """The device that Buffer objects, children or the dictionary are on; None: nobody says."""
+    for part in (*buffers, *children, dictionary):
+        if isinstance(part, (BufferBase, _native.Array)) and part.device.type_id != _CPU:
+            return part.device
+    return None
+
+
 def from_buffers(
     schema: SchemaLike,
     length: int,
@@ -137,17 +147,18 @@ def from_buffers(
     tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
-    default the CPU.  ``event``: a recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept
-    alive; ``sync_event`` instead: the address of a variable that holds an event's handle and that ``owner`` keeps.
+    default that of the parts which say where they are, else the CPU.  ``event``: a recorded event of the vendor's
+    library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the address of a variable that
+    holds an event's handle and that ``owner`` keeps.
     ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
     offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
     UTF-8; None checks nothing.
 
     Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
     """
-    type_id, number = (1, -1)
-    if device is not None:
-        place = _device.device(device)
+    children, type_id, number = tuple(children), 1, -1
+    place = _place_of_parts(buffers, children, dictionary) if device is None else _device.device(device)
+    if place is not None:
         type_id, number = place.type_id, place.id
     keep, addresses = [] if owner is None else [owner], []
     for b in buffers:
@@ -172,7 +183,7 @@ def from_buffers(
         offset,
         null_count,
         tuple(addresses),
-        tuple(children),
+        children,
         dictionary,
         tuple(keep) if keep else None,
         sync_event,

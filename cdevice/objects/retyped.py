@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def require(out: DeviceArray, want: Schema) -> None:
     if not out.schema.equals(want) and out.type != want.type:
-        raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here")
+        way = "; from_buffers(type, length, [None, buffer]) gives bytes another type" if out._format == "C" else ""
+        raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here{way}")
 
 
 # temporal types are counts: of what integer
