@@ -501,7 +501,7 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
     """The :class:`Schema` for a type.
 
     Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
-    array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, UTC]", "decimal128(9, 2)", "list<string>",
+    array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, tz=UTC]", "decimal128(9, 2)", "list<string>",
     "struct<a: int8, b: string>", "fixed_size_list<float>[3]", "map<string, int8>"), a format string ("+w:3" needs
     children, see :meth:`Schema.make`), a mapping of names to types (a struct), a one-element list (a list), numpy's
     dtypes and scalar types, and Python's bool, int, float, str, bytes, date, datetime, time and timedelta.

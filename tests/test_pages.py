@@ -1,0 +1,36 @@
+"""The pages' programs print what the pages say."""
+
+import doctest
+import pathlib
+import re
+
+import pytest
+
+import cdevice
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+PAGES = ("libraries", "opencl", "streams")
+LIBRARIES = ("numpy", "pyarrow", "pandas", "polars", "duckdb", "pyopencl")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_prints_what_it_says(page):
+    text = (DOCS / f"{page}.rst").read_text(encoding="utf-8")
+    for library in LIBRARIES:
+        if re.search(rf">>> .*import.*\b{library}\b", text):
+            pytest.importorskip(library, reason=f"pip install {library}")
+    if "pyopencl as cl" in text and not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    blocks = "".join(re.findall(r"^\.\. code-block:: pycon\n\n((?:    .*\n|\n)+)", text, re.M))
+    test = doctest.DocTestParser().get_doctest(blocks, {}, page, f"docs/{page}.rst", 0)
+    assert len(test.examples) > 10
+    said = []
+    runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
+    runner.run(test, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+def test_every_page_is_run_or_has_a_test_of_its_own():
+    elsewhere = {"add-your-device", "cuda-and-rocm"}
+    assert {p.stem for p in DOCS.glob("*.rst")} == {*PAGES, *elsewhere}
