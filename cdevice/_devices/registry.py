@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import collections
 from operator import index
+from time import monotonic, sleep
 
-from .._ext import check, ffi, lib
+from .._ext import _native, check, ffi, lib
 from .._later import Later
 from ..device_types import DeviceType
 from ..errors import BackendUnavailable
@@ -119,13 +120,21 @@ def install_hint(type_id: int) -> str:
 
 
 def unregister_backend(type: TypeLike) -> None:
-    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none.
+    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none; what is on
+    its way back is waited for, a second at most.
 
     An installed plug-in or a built-in backend of the type comes back when its device is next asked for;
     ``CDEVICE_BACKENDS=-name`` switches one off.
     """
     type_id = type_number(type)
-    check(lib.cdv_unregister(type_id))
+    end, tries = monotonic() + 1, 3  # the last thing may be in the hands of the thread that gives it back
+    while lib.cdv_unregister(type_id):
+        tries -= not lib.cdv_kept()
+        if not tries or monotonic() > end:
+            check(lib.cdv_unregister(type_id))
+            break
+        _native.drain()
+        sleep(0.001)
     objects.pop(type_id, None)
 
 
