@@ -1,27 +1,38 @@
 /* cpu.c - the CPU as a device: an ordinary client of the plug-in door. */
 #include "cdevice/backend.h"
 
+#include "cpu_pool.h"
+
+#include <ctype.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#define ALIGNMENT 64
-#define HUGE ((size_t)2 << 20)   /* a huge page */
-#define LARGE ((int64_t)4 << 20) /* from here on memory is taken in huge pages */
-#define SPARE ((size_t)64 << 20) /* the largest block that is kept */
+#define KEPT ((int64_t)256 << 20) /* of memory that was given back */
 
-static size_t most_kept = SPARE; /* 0: CDEVICE_CPU_POOL=0 */
+/* CDEVICE_CPU_POOL: bytes, or with K, M or G behind them; -1: neither. */
+static int64_t bytes_of(const char *text) {
+  char *end;
+  long long n = strtoll(text, &end, 10);
+  const char *units = "KMG", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if (end == text || n < 0 || (*end && (!unit || end[1])) || n > INT64_MAX >> shift) return -1;
+  return n << shift;
+}
 
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
-  (void)self, (void)host, (void)err;
-  const char *pool = getenv("CDEVICE_CPU_POOL");
+  (void)self, (void)err;
+  const char *text = getenv("CDEVICE_CPU_POOL");
+  int64_t limit = text && *text ? bytes_of(text) : KEPT;
+  if (limit < 0) {
+    limit = KEPT;
+    if (host) host->log(30, "CDEVICE_CPU_POOL is a number of bytes, with K, M or G behind it; the default is taken");
+  }
 #ifdef __SANITIZE_ADDRESS__
-  pool = "0"; /* what is used after it was given back shall be seen */
+  limit = 0; /* what is used after it was given back shall be seen */
 #endif
-  if (pool && !strcmp(pool, "0")) most_kept = 0;
+  cpu_pool_limit(limit);
   return 0;
 }
 
@@ -34,58 +45,25 @@ static int device_count(void *self, int64_t *out, cdevice_error *err) {
 static int device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
   (void)self, (void)device, (void)err;
   int64_t page = sysconf(_SC_PAGESIZE);
-  out->alignment = ALIGNMENT;
+  out->alignment = 64;
   out->total_bytes = page * sysconf(_SC_PHYS_PAGES);
   out->free_bytes = page * sysconf(_SC_AVPHYS_PAGES);
   snprintf(out->name, sizeof out->name, "host memory (%ld processors)", sysconf(_SC_NPROCESSORS_ONLN));
   return 0;
 }
 
-/* One large block that was given back: touching fresh pages costs as much as filling them.  Its size stands in it. */
-static _Atomic(void *) spare;
-
-static void *take_spare(size_t n, size_t *size) {
-  size_t has;
-  void *data = n >= (size_t)LARGE / 2 && n <= most_kept ? atomic_exchange(&spare, NULL) : NULL, *none = NULL;
-  if (!data) return NULL;
-  memcpy(&has, data, sizeof has);
-  if (has >= n && has / 2 <= n) {
-    *size = has;
-    return data;
-  }
-  if (!atomic_compare_exchange_strong(&spare, &none, data)) free(data);
-  return NULL;
-}
-
 static int cpu_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)stream;
-  if (nbytes > INT64_MAX - (int64_t)HUGE)
-    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes", (long long)nbytes);
-  size_t alignment = nbytes >= LARGE ? HUGE : ALIGNMENT,
-         size = ((size_t)nbytes + alignment - 1) / alignment * alignment;
-  void *data = take_spare((size_t)nbytes, &size);
-  if (data) {
-    *out = (cdevice_block){data, nbytes, device, {data, (void *)size}};
-    return 0;
-  }
-  data = aligned_alloc(alignment, size);
+  size_t size;
+  void *data = cpu_pool_get(nbytes, &size);
   if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for %lld bytes", (long long)nbytes);
-#ifdef MADV_HUGEPAGE
-  if (nbytes >= LARGE) madvise(data, (size_t)nbytes, MADV_HUGEPAGE); /* first touch costs a tenth */
-#endif
   *out = (cdevice_block){data, nbytes, device, {data, (void *)size}};
   return 0;
 }
 
 static void cpu_free(void *self, const cdevice_block *block) {
   (void)self;
-  void *data = block->opaque[0]; /* NULL for a view */
-  size_t size = (size_t)block->opaque[1];
-  if (data && size >= (size_t)LARGE && size <= most_kept) {
-    memcpy(data, &size, sizeof size);
-    data = atomic_exchange(&spare, data);
-  }
-  free(data);
+  if (block->opaque[0]) cpu_pool_put(block->opaque[0], (size_t)block->opaque[1]); /* NULL for a view */
 }
 
 static int cpu_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
@@ -103,6 +81,23 @@ static int cpu_fill(void *self, const cdevice_block *block, int64_t offset, int6
   return 0;
 }
 
+static void statistics(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak) {
+  (void)self, (void)device;
+  *pending = 0;
+  cpu_pool_count(live, pooled, peak);
+}
+
+static void trim(void *self, int64_t device) {
+  (void)self, (void)device;
+  cpu_pool_trim();
+}
+
+static const void *extension(void *self, const char *id) {
+  static const cdevice_pool pool = {.struct_size = sizeof pool, .statistics = statistics, .trim = trim};
+  (void)self;
+  return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
+}
+
 static const cdevice_backend table = {
     .abi_version = CDEVICE_BACKEND_ABI,
     .struct_size = sizeof table,
@@ -116,6 +111,7 @@ static const cdevice_backend table = {
     .copy = cpu_copy,
     .device_info = device_info,
     .fill = cpu_fill,
+    .extension = extension,
 };
 
 int cdevice_cpu_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err) {

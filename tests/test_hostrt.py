@@ -14,10 +14,11 @@ import cases
 import numpy as np
 import pytest
 from standin import TYPES
-from waiting import settle, until
+from waiting import settle, unregister, until
 
 import cdevice
 from cdevice._ext import ffi, lib
+from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -439,8 +440,11 @@ def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
 
 
 def test_a_device_without_a_pool_says_so():
-    with pytest.raises(cdevice.Unsupported, match="pool"):
-        cdevice.device("cpu").memory()
+    backend = FakeBackend(5140, "poolless")
+    cdevice.register_backend(backend)
+    with pytest.raises(cdevice.Unsupported, match="poolless:0 keeps no pool"):
+        cdevice.device("poolless").memory()
+    unregister(backend)
 
 
 def test_hostrt_cuda_bindings_is_a_client_of_the_same_driver(runtimes):

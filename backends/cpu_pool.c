@@ -1,0 +1,153 @@
+/* cpu_pool.c - blocks that were given back, by size, until somebody wants one or there are too many.
+ *
+ * Small ones are malloc's business.  What is kept is chained through its own first bytes, in a list for its size (the
+ * youngest is taken, its pages are in the caches) and in one by age (the oldest goes first). */
+#include "cpu_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define ALIGNMENT ((size_t)64)
+#define SMALLEST ((size_t)64 << 10) /* of what is kept */
+#define HUGE ((size_t)2 << 20)      /* a huge page */
+#define LARGE ((size_t)4 << 20)     /* from here on memory is taken in huge pages */
+#define STEPS 4                     /* size classes between two powers of two */
+#define CLASSES (44 * STEPS)
+
+typedef struct block {
+  struct block *newer, *older; /* by age */
+  struct block *next, **link;  /* of its class; what points to it */
+  size_t size;
+} block;
+
+static struct {
+  pthread_mutex_t lock;
+  block *newest, *oldest, *classes[CLASSES];
+  int64_t kept, limit;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static atomic_llong live, peak;
+
+static void before_fork(void) { pthread_mutex_lock(&pool.lock); }
+static void after_fork(void) { pthread_mutex_unlock(&pool.lock); }
+__attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
+/* The class of n bytes, n >= SMALLEST, and the bytes of its blocks; -1: too large for any. */
+static int class_of(size_t n, size_t *size) {
+  int c = 0;
+  size_t base = SMALLEST;
+  while (n / 2 >= base && c < CLASSES - STEPS) base *= 2, c += STEPS;
+  size_t step = base / STEPS;
+  if (base >= LARGE && step < HUGE) step = HUGE; /* whole huge pages: some classes stay empty */
+  for (*size = base; *size < n; *size += step) c++;
+  return c < CLASSES ? c : -1;
+}
+
+static void take_out(block *b) {
+  *(b->newer ? &b->newer->older : &pool.newest) = b->older;
+  *(b->older ? &b->older->newer : &pool.oldest) = b->newer;
+  *b->link = b->next;
+  if (b->next) b->next->link = b->link;
+  pool.kept -= (int64_t)b->size;
+}
+
+static void put_in(block *b, size_t size, block **class) {
+  *b = (block){.older = pool.newest, .next = *class, .link = class, .size = size};
+  *(b->older ? &b->older->newer : &pool.oldest) = b;
+  if (b->next) b->next->link = &b->next;
+  pool.newest = *class = b;
+  pool.kept += (int64_t)size;
+}
+
+/* Takes the oldest out until no more than `most` bytes are kept; they are the caller's, chained by next. */
+static block *shrink(int64_t most) {
+  block *out = NULL;
+  while (pool.kept > most) {
+    block *b = pool.oldest;
+    take_out(b);
+    b->next = out;
+    out = b;
+  }
+  return out;
+}
+
+static void free_all(block *b) {
+  for (block *next; b; b = next) {
+    next = b->next;
+    free(b);
+  }
+}
+
+static void count(int64_t bytes) {
+  long long now = atomic_fetch_add_explicit(&live, bytes, memory_order_relaxed) + bytes;
+  long long most = atomic_load_explicit(&peak, memory_order_relaxed);
+  while (now > most &&
+         !atomic_compare_exchange_weak_explicit(&peak, &most, now, memory_order_relaxed, memory_order_relaxed)) {}
+}
+
+void cpu_pool_limit(int64_t bytes) { pool.limit = bytes; }
+
+static void *fresh(size_t size) {
+  void *data = aligned_alloc(size >= LARGE ? HUGE : ALIGNMENT, size);
+#ifdef MADV_HUGEPAGE
+  if (data && size >= LARGE) madvise(data, size, MADV_HUGEPAGE); /* first touch costs a tenth */
+#endif
+  return data;
+}
+
+void *cpu_pool_get(int64_t nbytes, size_t *size) {
+  size_t n = (size_t)nbytes;
+  void *data = NULL;
+  int c = -1;
+  if (nbytes < 0 || n > PTRDIFF_MAX - 2 * HUGE) return NULL;
+  *size = (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (n >= LARGE) *size = (n + HUGE - 1) / HUGE * HUGE;
+  if (n >= SMALLEST && nbytes <= pool.limit) c = class_of(n, size);
+  if (c >= 0) {
+    pthread_mutex_lock(&pool.lock);
+    data = pool.classes[c];
+    if (data) take_out(data);
+    pthread_mutex_unlock(&pool.lock);
+  }
+  if (!data) data = fresh(*size);
+  if (!data) { /* what is kept may be what is missing */
+    cpu_pool_trim();
+    data = fresh(*size);
+  }
+  if (data) count((int64_t)*size);
+  return data;
+}
+
+void cpu_pool_put(void *data, size_t size) {
+  size_t of_class;
+  block *out = data;
+  count(-(int64_t)size);
+  if (size >= SMALLEST && (int64_t)size <= pool.limit) {
+    int c = class_of(size, &of_class);
+    if (c >= 0 && of_class == size) {
+      pthread_mutex_lock(&pool.lock);
+      put_in(data, size, &pool.classes[c]);
+      out = shrink(pool.limit);
+      pthread_mutex_unlock(&pool.lock);
+      free_all(out);
+      return;
+    }
+  }
+  free(data);
+}
+
+void cpu_pool_count(int64_t *in_use, int64_t *kept, int64_t *most) {
+  *in_use = atomic_load(&live);
+  *most = atomic_load(&peak);
+  pthread_mutex_lock(&pool.lock);
+  *kept = pool.kept;
+  pthread_mutex_unlock(&pool.lock);
+}
+
+void cpu_pool_trim(void) {
+  pthread_mutex_lock(&pool.lock);
+  block *out = shrink(0);
+  pthread_mutex_unlock(&pool.lock);
+  free_all(out);
+}
