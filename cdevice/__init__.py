@@ -4,6 +4,8 @@ The package implements the Arrow C device data interface.  Public names are load
 loads neither a vendor's library nor numpy.
 """
 
+from ._later import load as _load
+
 __version__ = "0.1.0"
 
 _NAMES = {
@@ -61,12 +63,12 @@ __all__ = [*_NAMES, "__version__"]
 def __getattr__(name):
     module = _NAMES.get(name)
     if name in _MODULES:
-        return __import__(f"cdevice.{name}", fromlist=[name])
+        return _load(f"cdevice.{name}")
     if module is None:
         raise AttributeError(f"module 'cdevice' has no attribute {name!r}")
     # not importlib.import_module: the module importlib costs a tenth of the whole import
-    __import__("cdevice._core")
-    value = getattr(__import__(f"cdevice.{module}", fromlist=[name]), name)
+    _load("cdevice._core")
+    value = _load(f"cdevice.{module}", name)
     globals()[name] = value
     return value
 

@@ -1,13 +1,63 @@
 """Modules that are imported when one of their names is first used.
 
 An import statement in a function costs half a microsecond every time; a name of one of these costs an attribute.
+
+A fork while another thread imports would leave the child a module that is locked for ever: forks wait for such imports,
+a second at most.
 """
 
 from __future__ import annotations
 
+import os
+from _thread import allocate_lock, get_ident
+from time import monotonic, sleep
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_gate = allocate_lock()  # held by who forks, and for a moment by who begins to import
+_forks: list[bool] = []  # of those under way: is the gate theirs?
+_inside: set[int] = set()  # threads that import
+
+
+def _load(module: str, name: str) -> Any:
+    loaded = __import__(module, fromlist=["_"])
+    return getattr(loaded, name) if name else loaded
+
+
+def load(module: str, name: str = "") -> Any:
+    """A name of a module, or the module itself, which is imported."""
+    me = get_ident()
+    if me in _inside:
+        return _load(module, name)
+    try:
+        with _gate:
+            _inside.add(me)
+        return _load(module, name)
+    finally:
+        _inside.discard(me)
+
+
+def _before_fork() -> None:
+    end = monotonic() + 1
+    _forks.append(_gate.acquire(timeout=1))  # a handler of signals may fork where its own thread has it
+    while _inside - {get_ident()} and monotonic() < end:
+        sleep(0.0002)
+
+
+def _in_parent() -> None:
+    if _forks.pop():
+        _gate.release()
+
+
+def _in_child() -> None:
+    _inside.intersection_update({get_ident()})
+    _in_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 class Later:
@@ -17,6 +67,6 @@ class Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(__import__(self._module, fromlist=[name]), name)
+        value = load(self._module, name)
         setattr(self, name, value)
         return value

@@ -376,7 +376,7 @@ class DeviceArray(_native.Array):
         _registry.need_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
-        if copy and stream is None and target == self.device:
+        if copy and here != 1 and stream is None and target == self.device:
             stream = _registry.stream_near(self)
         owner = here if target.type_id == 1 else target.type_id
         if here == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .._ext import as_address, check, ffi, lib
+from .._later import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ objects: dict[int, Any] = {}  # device type -> the Python object behind a regist
 
 def builtin_class(type_id: int) -> Any:
     """The class behind a built-in device type."""
-    from importlib import import_module
-
     module, _, name = BUILTIN[type_id][1].partition(":")
-    return getattr(import_module(module), name)
+    return load(module, name)
 
 
 def registered() -> dict[str, int]:

@@ -83,7 +83,7 @@ def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: Str
     need_reaper()  # sources may be given back by a thread that never saw Python
     if not first.schema.nullable and any(a.schema.nullable for a in arrays[1:]):
         arrays = [_nullable(first), *arrays[1:]]
-    if stream is None and (device is None or type_id == here != 1):
+    if stream is None and here != 1 and (device is None or type_id == here):
         stream = _registry.stream_near(next(a for a in arrays if a.device_type_id == here))
     handle, owner = _registry.stream_and_owner(here if type_id == 1 else type_id, stream)
     try:
