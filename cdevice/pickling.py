@@ -33,7 +33,7 @@ def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
 
 
 # how much of their children a slice of these needs, only a copy finds out
-_SCATTERED = ("+r", "+ud", "+vl", "+vL", "vu", "vz")
+_SCATTERED = ("+r", "+vl", "+vL", "vu", "vz")
 
 
 def _bytes_of(a: DeviceArray) -> float:

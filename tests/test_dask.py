@@ -81,6 +81,21 @@ def test_a_part_of_an_array_travels_without_the_rest():
         assert protocol.deserialize(header, frames).equals(part)
 
 
+SCATTERED = {
+    "list_view": lambda: pa.ListViewArray.from_arrays(range(N), [1] * N, pa.array(range(N))),
+    "run_end_encoded": lambda: pa.RunEndEncodedArray.from_arrays(range(1, N + 1), pa.array(range(N))),
+    "string_view": lambda: pa.array([f"as long as it takes {i}" for i in range(N)], pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+def test_a_part_travels_without_the_rest_where_rows_may_lie_anywhere(name):
+    array = cdevice.asarray(SCATTERED[name]())
+    header, frames = protocol.serialize(array[:10])
+    assert sum(len(f) for f in frames) < 2000
+    assert protocol.deserialize(header, frames).to_pylist() == array[:10].to_pylist()
+
+
 def test_a_device_array_is_read_in_one_transfer_and_arrives_in_one_allocation(fake):
     there = cdevice.asarray(batch()).to("workshop:1")
     there.synchronize()
