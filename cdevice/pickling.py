@@ -1,7 +1,8 @@
 """Pickling: schema and one buffer per Arrow buffer, out of band with protocol 5.
 
-The data is that of the rows alone.  Memory off the CPU travels through the CPU and comes back on the device it was on,
-or, inside ``with pickling.arriving_on("cpu")``, on another.
+The data is that of the rows alone.  On the CPU an array that has nothing else is sent as it lies, a part of one is
+copied.  Memory off the CPU travels through the CPU, in one packed read, and comes back on the device it was on, or,
+inside ``with pickling.arriving_on("cpu")``, on another.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
     home = str(a.device)
-    cpu = a.to("cpu", copy=True)  # the rows alone, children aligned with their parents
+    whole = home == "cpu" and _bytes_of(a) == a.nbytes
+    cpu = a if whole else a.to("cpu", copy=True)  # the rows alone, children aligned with their parents
     if protocol >= 5:
         parts = _whole(cpu, lambda m: pickle.PickleBuffer(m))
     else:
@@ -30,8 +32,20 @@ def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
     return _load, (cpu.schema, parts, home)
 
 
+# how much of their children a slice of these needs, only a copy finds out
+_SCATTERED = ("+r", "+vl", "+vL", "vu", "vz")
+
+
+def _bytes_of(a: DeviceArray) -> float:
+    """What the buffers of an array have from their beginning on: more than its rows where it is a part."""
+    if a._format.startswith(_SCATTERED):
+        return float("inf")
+    children = (a._raw_child(i) for i in range(-(a._schema.dictionary is not None), a._n_children))
+    return sum(max(a._buffer(i)[1], 0) for i in range(a._n_buffers)) + sum(map(_bytes_of, children))
+
+
 def _whole(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Any, ...]:
-    """The parts of an array whose children are not cut (fresh from a copy)."""
+    """The parts of an array whose children are not cut."""
     buffers = []
     for i in range(a._n_buffers):
         buffers.append(None if a._buffer(i)[0] is None else put(view(a, i)))

@@ -15,3 +15,17 @@ def runtimes(tmp_path_factory):
     import standin
 
     return standin.start(tmp_path_factory.mktemp("hostrt"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_backend_is_left_behind(request):
+    """What a module registers it takes out again: whoever goes through the devices later would use what is gone."""
+    from cdevice._devices.tables import BUILTIN, registered
+
+    builtin = {(name, number) for number, (name, _) in BUILTIN.items()}
+    before = {*registered().items()}
+    yield
+    left = {*registered().items()} - before - builtin
+    if left:
+        names = ", ".join(f"{name} ({number})" for name, number in sorted(left))
+        pytest.fail(f"{request.node.name} leaves backends registered: {names}; waiting.unregister() takes them out")

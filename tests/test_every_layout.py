@@ -81,6 +81,15 @@ def test_pickles_in_and_out_of_band(source):
     assert pickle.loads(data, buffers=buffers).equals(array)
 
 
+@every
+def test_a_pickled_slice_is_that_slice(source):
+    array = cdevice.asarray(source)
+    for start, stop in ((0, 8), (0, 3), (3, 7), (7, 8), (4, 4)):
+        again = pickle.loads(pickle.dumps(array[start:stop], 5))
+        again.validate("full")
+        assert again.to_pylist() == array[start:stop].to_pylist()
+
+
 @whole
 def test_slices_of_the_array_equal_slices_of_the_source(source):
     array = cdevice.asarray(source)

@@ -45,7 +45,7 @@ def test_every_public_name_is_documented():
 
 def test_the_typed_program_runs():
     """What ``ci/typing`` shows to type checkers is a program that works; in a process of its own, for it goes through
-    every device there is, and other tests leave odd ones behind."""
+    every device there is, those of tests' stand-ins too."""
     program = pathlib.Path(__file__).with_name("typed_program.py")
     done = subprocess.run([sys.executable, "-I", str(program)], capture_output=True, text=True, timeout=120)
     assert "float64 2 1" in done.stdout and "[1.5, 1.5]" in done.stdout, done.stderr
