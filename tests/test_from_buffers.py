@@ -241,3 +241,14 @@ from cdevice import aio
         [sys.executable, "-c", code.replace("import cdevice, sys", "import cdevice, sys, cdevice.aio")]
     )
     assert done.returncode == 0
+
+
+def test_without_a_bitmap_there_are_no_nulls_to_count():
+    array = cdevice.from_buffers("int64", 3, [None, np.arange(3)])
+    device_array = ffi.new("struct ArrowDeviceArray *")
+    array.export_to_c(device_array)
+    assert device_array.array.null_count == 0  # -1 beside a missing bitmap is refused by nanoarrow, polars stumbles
+    device_array.array.release(ffi.addressof(device_array, "array"))
+    batch = cdevice.from_buffers({"a": "int64"}, 3, [None], children=[array])
+    assert batch.null_count == 0
+    assert cdevice.from_buffers("int64", 3, [b"\x05", np.arange(3)]).null_count == 1

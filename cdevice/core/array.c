@@ -271,6 +271,15 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   return r;
 }
 
+/* -1 says "count them", which needs a bitmap: consumers refuse it without one. */
+static int64_t known_nulls(const struct ArrowSchema *s, const struct cdv_parts *p) {
+  struct cdv_layout l;
+  const char *why;
+  if (p->null_count != -1 || cdv_layout_parse(s->format, &l, &why)) return p->null_count;
+  if (l.type == CDV_NULL) return p->length;
+  return cdv_has_validity(&l) && p->n_buffers > 0 && p->buffers[0] ? -1 : 0;
+}
+
 int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct cdv_owner owner, int level,
                     struct cdv_array **out) {
   const struct ArrowSchema *s = schema->node;
@@ -289,7 +298,7 @@ int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct
   d.sync_event = p->sync_event;
   d.array.length = p->length;
   d.array.offset = p->offset;
-  d.array.null_count = p->null_count;
+  d.array.null_count = known_nulls(s, p);
   d.array.n_buffers = p->n_buffers;
   d.array.buffers = buffers;
   d.array.release = built_release;
