@@ -178,6 +178,7 @@ static PyObject *take_exchange(PyObject *object) {
     if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* __dlpack__ says why */
     return NULL;
   }
+  if (!t.versioned) return NULL;
   bool right = t.versioned->version.major == DLPACK_MAJOR_VERSION;
   if (right) {
     DLDevice device = t.versioned->dl_tensor.device;
