@@ -172,14 +172,16 @@ def test_the_cpu_has_no_stream_and_a_stranger_no_device(ours):
 
 
 def test_a_tensor_waits_on_the_device_for_what_its_array_waits_for(fake, ours, nothing_left):
-    with fake.gate():
-        there = cdevice.asarray(np.arange(10)).to("exchanged:1")[3:]
+    with fake.gate(3):  # the work stream is another
+        there = cdevice.asarray(np.arange(10)).to("exchanged:1", stream=3)[3:]
         assert not there.ready
         tensor, lent = ours.out(there), ours.lend(there)  # nobody waits
         for t in (tensor.tensor, lent):
             assert tuple(t.device) == (FAKE, 1) and t.byte_offset == 24 and t.data
         back = ours.in_(tensor)
-        assert back.sync_event and not back.ready and back.device == there.device
+        assert back.sync_event and back.device == there.device
+        with pytest.raises(TimeoutError):
+            back.synchronize(timeout=0.1)
     assert back.to("cpu").to_pylist() == list(range(3, 10))
     cdevice.set_default_stream(FAKE, 9)
     try:

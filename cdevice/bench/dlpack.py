@@ -81,7 +81,7 @@ def _from_c(array: Any, rounds: int) -> Any:
         lib: Any = ctypes.PyDLL(library)  # which keeps the GIL, as the table's callers do
         for name in ("tensor_out", "tensor_lent", "tensor_back"):
             getattr(lib, name).restype = ctypes.c_double
-        runs = (
+        runs: Any = (
             lambda: lib.tensor_out(ctypes.c_void_p(table), ctypes.py_object(array), ctypes.c_long(CALLS)),
             lambda: lib.tensor_lent(ctypes.c_void_p(table), ctypes.py_object(array), ctypes.c_long(CALLS)),
             lambda: lib.tensor_back(ctypes.c_void_p(table), ctypes.py_object(array), drop, ctypes.c_long(CALLS)),
@@ -114,7 +114,7 @@ def rows(options: Any) -> Any:
 
     values = numpy.arange(1000)
     array = cdevice.asarray(values)
-    found, left_out = [], []
+    found: list[Any] = []
     for title, ours, theirs, bound in (
         ("__dlpack__ + destroy", array.__dlpack__, values.__dlpack__, 1.3),
         (
@@ -135,7 +135,7 @@ def rows(options: Any) -> Any:
         ("exchange table: out, in again, both dropped", out[2], 240),
     ):
         found.append((title, ns, "ns", bound, ns <= bound))
-    return found, left_out
+    return found, []
 
 
 def section(libs: Any, options: Any) -> dict[str, Any]:
