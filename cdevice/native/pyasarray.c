@@ -115,25 +115,28 @@ static PyObject *way_in(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
   return vectorcall(self, args, (size_t)n, names);
 }
 
-/* way_in(function): the same function, tried in C first.  What is allocated stays, as the function does. */
-static PyObject *m_way_in(PyObject *self, PyObject *function) {
-  (void)self;
+/* What a built-in function is made from; it stays, as the function does.  NULL with an exception. */
+static PyMethodDef *way_in_def(PyObject *doc) {
+  static PyMethodDef def = {"asarray", FAST(way_in), METH_FASTCALL | METH_KEYWORDS, NULL};
   static const char head[] =
       "asarray(obj, *, schema=None, device=None, stream=None, copy=None, validate='structure')\n--\n\n";
-  PyObject *doc = PyObject_GetAttrString(function, "__doc__"), *out = NULL;
+  if (def.ml_doc) return &def; /* the package is imported once more */
+  PyObject *bytes = PyUnicode_Check(doc) ? PyUnicode_AsUTF8String(doc) : PyBytes_FromString(""); /* -OO: None */
+  char *text = bytes ? malloc(sizeof head + (size_t)PyBytes_Size(bytes)) : NULL;
+  if (text) def.ml_doc = strcat(strcpy(text, head), PyBytes_AsString(bytes));
+  if (!text && !PyErr_Occurred()) PyErr_NoMemory();
+  Py_XDECREF(bytes);
+  return text ? &def : NULL;
+}
+
+/* way_in(function): the same function, tried in C first. */
+static PyObject *m_way_in(PyObject *self, PyObject *function) {
+  (void)self;
+  PyObject *doc = PyObject_GetAttrString(function, "__doc__");
   PyObject *module = doc ? PyObject_GetAttrString(function, "__module__") : NULL;
-  PyObject *bytes = module && PyUnicode_Check(doc) ? PyUnicode_AsUTF8String(doc) : NULL;
-  PyMethodDef *def = malloc(sizeof *def + sizeof head + (bytes ? (size_t)PyBytes_Size(bytes) : 0));
-  if (module && def && !PyErr_Occurred()) {
-    char *text = strcpy((char *)(def + 1), head);
-    if (bytes) strcat(text, PyBytes_AsString(bytes));
-    *def = (PyMethodDef){"asarray", FAST(way_in), METH_FASTCALL | METH_KEYWORDS, text};
-    out = PyCFunction_NewEx(def, function, module);
-  }
-  if (!out) free(def);
-  if (!out && !PyErr_Occurred()) PyErr_NoMemory();
+  PyMethodDef *def = module ? way_in_def(doc) : NULL;
+  PyObject *out = def ? PyCFunction_NewEx(def, function, module) : NULL;
   Py_XDECREF(doc);
   Py_XDECREF(module);
-  Py_XDECREF(bytes);
   return out;
 }
