@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from . import pickling as _pickling
     from ._devices import device as _device
     from ._devices import registry as _registry
-    from ._types import Address, Buffer, Capsule, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
     from .interop import compare as _compare
     from .interop import cuda as _cuda
     from .interop import cupy as _cupy
-    from .interop import dlpack as _dlpack
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
     from .interop import tensor as _tensor
@@ -44,7 +43,6 @@ else:
     _compare = Later("cdevice.interop.compare")
     _cupy = Later("cdevice.interop.cupy")
     _cuda = Later("cdevice.interop.cuda")
-    _dlpack = Later("cdevice.interop.dlpack")
     _show = Later("cdevice.objects.show")
     _events = Later("cdevice.objects.events")
 
@@ -68,7 +66,8 @@ class DeviceArray(_native.Array):
 
     Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is given back when the
     last of them and of everything exported from them is gone.  ``length``, ``offset``, ``null_count``, ``nbytes``,
-    ``device_id``, ``sync_event``, ``ready``, ``released`` and the Arrow PyCapsule methods are implemented in C.
+    ``device_id``, ``sync_event``, ``ready``, ``released`` and the methods of Arrow's and DLPack's protocols are
+    implemented in C.
     """
 
     __slots__ = ("__weakref__",)
@@ -230,27 +229,6 @@ class DeviceArray(_native.Array):
         no owner: this object must outlive the use.
         """
         return _cuda.export_interface(self)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """(DLPack device type, number): the ArrowDeviceType; number 0 for memory that the CPU can read."""
-        return _dlpack.device_of(self)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: StreamLike = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Capsule:
-        """The DLPack protocol, for fixed-width numbers without nulls, fixed-size lists of them having more dimensions;
-        without a copy unless asked for one.
-
-        ``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the
-        host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)
-        copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError).
-        """
-        return _dlpack.export(self, stream, max_version, dl_device, copy)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         import numpy

@@ -3,6 +3,7 @@
 What passes here ran on host memory with real queues, not on a GPU.  Gates hold streams; nothing sleeps.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -11,6 +12,7 @@ import sys
 import threading
 
 import cases
+import exchange
 import numpy as np
 import pytest
 from standin import TYPES
@@ -548,6 +550,42 @@ def test_hostrt_dlpack_waits_on_the_stream_that_was_named_and_comes_back_with_an
     with pytest.raises(ValueError, match="ambiguous|means nothing"):
         runtime.gate()
         cdevice.asarray([1]).to(device).__dlpack__(stream=0 if device != "rocm" else 1)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed", "rocm"])
+def test_hostrt_by_the_exchange_table_streams_wait_and_the_host_does_not(device, runtime):
+    ours = exchange.Calls(exchange.table_of(cdevice.DeviceArray))
+
+    class Foreign:
+        """Another library's tensor on the device."""
+
+        __dlpack_c_exchange_api__ = exchange.capsule(exchange.FOREIGN)
+
+        def __init__(self, array):
+            self.array = array
+
+        def _out(self):
+            return ctypes.addressof(ours.out(self.array))
+
+    there = cdevice.asarray(list(range(10))).to(device)
+    there.synchronize()
+    runtime.gate()
+    there = there.to(device, copy=True)
+    waits = runtime.stats().host_blocks
+    tensor, lent = ours.out(there[2:]), ours.lend(there)
+    assert tuple(tensor.tensor.device) == tuple(lent.device) == (TYPES[device], 0)
+    assert lent.data == there._buffer(1)[0] and tensor.tensor.data == lent.data + 16
+    back = ours.in_(tensor)
+    assert back.device == there.device and back.sync_event and not back.ready
+    exchange.Foreign.asked.clear()
+    also = cdevice.asarray(Foreign(there))
+    assert exchange.Foreign.asked == [(TYPES[device], 0)]
+    assert also.device == there.device and also.sync_event and not also.ready
+    assert runtime.stats().host_blocks == waits
+    runtime.open()
+    assert back.to("cpu").to_pylist() == list(range(2, 10)) and also.to("cpu").to_pylist() == list(range(10))
+    new = ours.in_(ours.allocate([4], device=(TYPES[device], 0)))
+    assert new.device == there.device and new.length == 4
 
 
 def test_hostrt_the_stream_an_array_was_made_on_lives_as_long_as_its_memory(runtimes):

@@ -99,3 +99,10 @@ def test_nanoseconds_of_pandas_are_kept():
 def test_values_of_no_type_or_of_several_are_refused(values, message):
     with pytest.raises((TypeError, ValueError), match=message):
         cdevice.asarray(values)
+
+
+def test_the_type_may_come_second():
+    assert cdevice.asarray([1, 2], "int8").type == "int8"
+    assert cdevice.asarray([1, 2], np.float32).to_pylist() == [1.0, 2.0]
+    with pytest.raises(TypeError):
+        cdevice.asarray([1], "int8", "cpu")

@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import threading
 
+import exchange
 import numpy as np
 import pytest
 from waiting import until
@@ -532,3 +533,19 @@ def test_a_default_stream_is_used_wherever_none_is_named():
 def test_what_is_no_device_names_both_classes():
     with pytest.raises(TypeError, match=r"cdevice.Device or one of torch's, cupy's or pyopencl's, not .*Context"):
         cdevice.device(own_queue()[0])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_exchange_table_says_which_device_and_which_queue(device):
+    ours = exchange.Calls(exchange.table_of(cdevice.DeviceArray))
+    there = cdevice.asarray(np.arange(10)).to(device)
+    place = (4, there.device_id)
+    tensor, lent = ours.out(there[3:]), ours.lend(there)
+    assert tuple(tensor.tensor.device) == tuple(lent.device) == place
+    assert tensor.tensor.data == lent.data == there._buffer(1)[0] and tensor.tensor.byte_offset == 24
+    queue = ours.stream(*place)
+    assert cl.CommandQueue.from_int_ptr(queue, retain=True).device.type
+    back = ours.in_(tensor)
+    assert back.device == there.device and back.to("cpu").to_pylist() == list(range(3, 10))
+    new = ours.in_(ours.allocate([4], device=place))
+    assert new.device == there.device and new.to("cpu").length == 4

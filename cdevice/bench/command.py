@@ -12,7 +12,7 @@ import sys
 
 from .. import __version__
 from ..cli.show import OK, USAGE, positive, program
-from . import embed, gpu, growth, operations, plugin, startup, stream, transfer
+from . import dlpack, embed, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -27,6 +27,7 @@ SECTIONS = {
     "startup": startup,
     "growth": growth,
     "stream": stream,
+    "dlpack": dlpack,
     "embed": embed,
     "plugin": plugin,
     "transfer": transfer,

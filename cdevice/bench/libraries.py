@@ -44,6 +44,13 @@ class Library:
     def from_numpy(self) -> None:
         """int64 numpy array -> array without a copy"""
 
+    def shown(self, obj: Any) -> Any:
+        """What users of the library hold"""
+        return obj
+
+    def from_arrow(self) -> None:
+        """what another library has -> array of this one's"""
+
 
 class CDevice(Library):
     name = dist = module = "cdevice"
@@ -62,6 +69,9 @@ class CDevice(Library):
         return self.lib.import_capsules  # validate="structure" is its default
 
     def from_numpy(self) -> Any:
+        return self.lib.asarray
+
+    def from_arrow(self) -> Any:
         return self.lib.asarray
 
 
@@ -108,6 +118,12 @@ class NanoArrow(Library):
 
     def from_numpy(self) -> Any:
         return self.na.c_array
+
+    def shown(self, obj: Any) -> Any:
+        return self.na.Array(obj[:])
+
+    def from_arrow(self) -> Any:
+        return self.lib.c_device_array
 
 
 class Arro3(Library):

@@ -7,6 +7,7 @@ them alike; figures are medians.
     import, checked    the lowest entry point, on capsules that another library made beforehand, results kept alive;
                        and whatever the library needs beyond that to have the layout verified
     round trip         export, import and release of everything, the library to itself
+    NAME array in      an array of that library; its c_device_array is nanoarrow's side
     N columns          a struct of N int64 columns of 1000 rows
 
 arro3 has no device interface: its column shows ``__arrow_c_array__``, marked ``*`` and left out of the ratios.
@@ -78,9 +79,15 @@ def build_rows(libs: Any) -> Any:
         pass
     else:
         given = numpy.arange(NROWS)
-        cells = row("numpy array in")
+        cells = row("numpy array in", 2.5)
         for n, lib in libs.items():
             cells[n] = Cell(n, functools.partial(lib.from_numpy(), given))
+
+    for maker in ("pyarrow", "nanoarrow"):
+        cells = row(f"{maker} array in", 1.3)
+        for n in ("cdevice", "nanoarrow") if maker in libs else ():
+            if n in libs:
+                cells[n] = Cell(n, functools.partial(libs[n].from_arrow(), libs[maker].shown(arrays[maker])))
 
     for ncols in WIDTHS:
         batches = {n: lib.batch(ncols, values) for n, lib in libs.items()}

@@ -285,8 +285,9 @@ int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct
   const struct ArrowSchema *s = schema->node;
   size_t nb = (size_t)p->n_buffers, nc = (size_t)p->n_children, nd = p->dictionary ? 1 : 0;
   size_t size = nb * sizeof(void *) + nc * sizeof(void *) + (nc + nd) * sizeof(struct ArrowArray);
-  char *memory = calloc(1, size ? size : 1);
+  char *memory = malloc(size ? size : 1);
   if (!memory) return cdv_fail_memory((int64_t)size, "an array");
+  memset(memory, 0, size);
   struct ArrowDeviceArray d;
   memset(&d, 0, sizeof d);
   struct ArrowArray *nodes = (struct ArrowArray *)memory;

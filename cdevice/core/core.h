@@ -350,6 +350,8 @@ int cdv_schema_import(struct ArrowSchema *schema, struct cdv_schema **out);
 int cdv_schema_adopt(struct ArrowSchema *schema, struct cdv_schema **out); /* without the check */
 int cdv_schema_check(const struct ArrowSchema *schema);
 int cdv_schema_export(struct cdv_schema *schema, struct ArrowSchema *out);
+/* Of a one-letter format that means numbers, nullable and without a name; a new reference.  NULL: another letter. */
+struct cdv_schema *cdv_schema_of_number(char letter);
 /* A schema for a node below (borrowed from schema's owner).  New reference. */
 struct cdv_schema *cdv_schema_at(struct cdv_schema *schema, const struct ArrowSchema *node);
 struct cdv_schema *cdv_schema_ref(struct cdv_schema *schema);
@@ -517,9 +519,22 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
 /* owns: (*out)->deleter is the caller's to call; it keeps the array.  flags: DLPACK_FLAG_*. */
 int cdv_dlpack_export(struct cdv_array *array, uint64_t flags, DLManagedTensorVersioned **out);
 int cdv_dlpack_export_legacy(struct cdv_array *array, DLManagedTensor **out);
+/* The tensor of an array of numbers, not of lists: its parts are the array's, valid for as long as the caller keeps it.
+ * Allocates nothing. */
+int cdv_dlpack_lend(struct cdv_array *array, DLTensor *out);
 /* owns: on success owner is dropped with the array; on an error it stays the caller's. */
 int cdv_dlpack_import(const DLTensor *tensor, void *sync_event, struct cdv_owner owner, int level,
                       struct cdv_array **out);
+/* The same behind all work that `stream` of the tensor's device has been given so far: the array carries an event.  May
+ * start the backend; never waits for the device. */
+int cdv_dlpack_import_behind(const DLTensor *tensor, void *stream, struct cdv_owner owner, int level,
+                             struct cdv_array **out);
+/* The stream of a device that work goes to where none is named: *out is `named`, or what the backend says where that is
+ * NULL.  May start the backend; never waits for the device. */
+int cdv_work_stream(int32_t device_type, int64_t device_id, void *named, void **out);
+/* A tensor of that device, type and shape, writable, its values not set.  owns: (*out)->deleter is the caller's to call.
+ * May start the backend, and wait for the device where memory is short. */
+int cdv_dlpack_allocate(const DLTensor *like, DLManagedTensorVersioned **out);
 
 /* ---- produce.c, production.c ---- */
 /* Gives an opened one its source.  owns: takes source over and copies metadata (encoded as ArrowSchema.metadata, or

@@ -49,7 +49,8 @@ static int tensor_of(struct cdv_array *a, struct cdv_array **leaf, int64_t *shap
     struct cdv_array *child;
     const char *why;
     r = no_nulls(a);
-    if (r || cdv_layout_parse(a->schema->node->format, &l, &why) || l.type != CDV_FIXED_LIST) break;
+    if (r || a->schema->node->format[0] != '+') break;
+    if (cdv_layout_parse(a->schema->node->format, &l, &why) || l.type != CDV_FIXED_LIST) break;
     if ((r = cdv_array_child(a, 0, true, &child))) break;
     cdv_array_unref(a);
     a = child;
@@ -70,7 +71,8 @@ static int64_t stride_of(const int64_t *shape, int ndim, int i) {
   return n;
 }
 
-static int fill(struct cdv_array *a, DLTensor *t, struct exported *e, const int64_t *shape, int ndim) {
+/* Everything of a tensor but its shape. */
+static int fill(struct cdv_array *a, DLTensor *t) {
   const char *format = a->schema->node->format;
   size_t i = 0;
   while (i < sizeof types / sizeof *types && types[i].letter != format[0]) i++;
@@ -86,31 +88,28 @@ static int fill(struct cdv_array *a, DLTensor *t, struct exported *e, const int6
   t->byte_offset = address ? 0 : (uint64_t)bytes;
   t->device.device_type = own->device_type;
   t->device.device_id = cdv_array_host_accessible(a) ? 0 : (int32_t)own->device_id;
-  t->ndim = ndim;
   t->dtype = (DLDataType){types[i].code, types[i].bits, 1};
-  t->shape = e->dims;
-  t->strides = e->dims + ndim;
+  return 0;
+}
+
+/* With room for the shape, which is copied in; the rest is the caller's to fill.  ENOMEM sets no error. */
+static int new_tensor(const int64_t *shape, int ndim, struct exported **out) {
+  struct exported *e = *out = malloc(sizeof *e + 2 * (size_t)ndim * sizeof(int64_t));
+  if (!e) return ENOMEM;
   for (int k = 0; k < ndim; k++) {
-    t->shape[k] = shape[k];
-    t->strides[k] = stride_of(shape, ndim, k);
+    e->dims[k] = shape[k];
+    e->dims[ndim + k] = stride_of(shape, ndim, k);
   }
   return 0;
 }
 
-static int export(struct cdv_array *a, bool versioned, uint64_t flags, struct exported **out) {
-  int64_t shape[CDV_MAX_DEPTH + 1];
-  struct cdv_array *leaf;
-  int ndim, r = tensor_of(a, &leaf, shape, &ndim);
-  if (r) return r;
-  size_t size = sizeof(struct exported) + 2 * (size_t)ndim * sizeof(int64_t);
-  struct exported *e = calloc(1, size);
-  r = e ? fill(leaf, versioned ? &e->as.versioned.dl_tensor : &e->as.legacy.dl_tensor, e, shape, ndim)
-        : cdv_fail_memory((int64_t)size, "a tensor");
-  if (r) {
-    cdv_array_unref(leaf);
-    free(e);
-    return r;
-  }
+static void set_shape(struct exported *e, DLTensor *t, int ndim) {
+  t->ndim = ndim;
+  t->shape = e->dims;
+  t->strides = e->dims + ndim;
+}
+
+static void set_manager(struct exported *e, bool versioned, uint64_t flags) {
   if (versioned) {
     e->as.versioned.version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     e->as.versioned.flags = flags;
@@ -120,8 +119,37 @@ static int export(struct cdv_array *a, bool versioned, uint64_t flags, struct ex
     e->as.legacy.manager_ctx = e;
     e->as.legacy.deleter = delete_legacy;
   }
+}
+
+static int export(struct cdv_array *a, bool versioned, uint64_t flags, struct exported **out) {
+  int64_t shape[CDV_MAX_DEPTH + 1];
+  struct cdv_array *leaf;
+  struct exported *e = NULL;
+  int ndim, r = tensor_of(a, &leaf, shape, &ndim);
+  if (r) return r;
+  if (new_tensor(shape, ndim, &e)) r = cdv_fail_memory(sizeof *e, "a tensor");
+  DLTensor *t = !e ? NULL : versioned ? &e->as.versioned.dl_tensor : &e->as.legacy.dl_tensor;
+  if (!r) r = fill(leaf, t);
+  if (r) {
+    cdv_array_unref(leaf);
+    free(e);
+    return r;
+  }
+  set_shape(e, t, ndim);
+  set_manager(e, versioned, flags);
   e->array = leaf;
   *out = e;
+  return 0;
+}
+
+int cdv_dlpack_lend(struct cdv_array *a, DLTensor *out) {
+  static int64_t one[1] = {1};
+  int r = no_nulls(a);
+  if (!r) r = fill(a, out);
+  if (r) return r;
+  out->ndim = 1;
+  out->shape = &a->length;
+  out->strides = one;
   return 0;
 }
 
@@ -213,8 +241,8 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   } else {
     offset = (int64_t)(t->byte_offset / (uint64_t)width);
   }
-  struct cdv_schema *schema;
-  if ((r = schema_of(types[i].letter, t->shape, t->ndim, &schema))) return r;
+  struct cdv_schema *schema = t->ndim == 1 ? cdv_schema_of_number(types[i].letter) : NULL;
+  if (!schema && (r = schema_of(types[i].letter, t->shape, t->ndim, &schema))) return r;
   const struct ArrowSchema *nodes[CDV_MAX_DEPTH];
   nodes[0] = schema->node;
   for (int k = 1; k < t->ndim; k++) nodes[k] = nodes[k - 1]->children[0];
@@ -249,5 +277,111 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   if (r) return r;
   inner->owner = owner;
   *out = inner;
+  return 0;
+}
+
+int cdv_dlpack_import_behind(const DLTensor *t, void *stream, struct cdv_owner owner, int level,
+                             struct cdv_array **out) {
+  struct cdv_slot *slot;
+  struct cdv_event *event = NULL;
+  int64_t devices = 0;
+  int r = cdv_slot_hold(t->device.device_type, &slot);
+  if (r) return r;
+  r = cdv_device_count(t->device.device_type, &devices);
+  if (!r && (t->device.device_id < 0 || t->device.device_id >= devices))
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is on device %d, there are %lld", t->device.device_id,
+                 (long long)devices);
+  if (!r) r = cdv_event_record(slot, t->device.device_id, stream, &event);
+  if (!r) r = cdv_dlpack_import(t, event ? event->event.sync_event : NULL, owner, level, out);
+  if (!r)
+    (*out)->event = event;
+  else if (event)
+    cdv_event_unref(event);
+  cdv_slot_use(slot, -1);
+  return r;
+}
+
+int cdv_work_stream(int32_t type, int64_t device, void *named, void **out) {
+  struct cdv_slot *slot;
+  cdevice_error err = {.struct_size = sizeof err};
+  *out = named;
+  int r = cdv_slot_hold(type, &slot);
+  if (r) return r;
+  if (!named) r = slot->table.current_stream(slot->table.self, device, out, &err);
+  cdv_slot_use(slot, -1);
+  return r ? cdv_fail_backend(r, &err, type, device, "asking for the current stream") : 0;
+}
+
+/* ---- new tensors ---- */
+
+/* Bytes of a tensor's values; -1: beyond 64 bits, or no shape. */
+static int64_t tensor_bytes(const DLTensor *t) {
+  int64_t n = (int64_t)t->dtype.bits * t->dtype.lanes;
+  if (t->ndim < 0 || t->ndim > CDV_MAX_DEPTH || (t->ndim && !t->shape) || !n) return -1;
+  for (int i = 0; i < t->ndim; i++)
+    if (t->shape[i] < 0 || __builtin_mul_overflow(n, t->shape[i], &n)) return -1;
+  return n / 8 + (n % 8 != 0);
+}
+
+/* Bytes on a device that nobody has written yet. */
+static int new_memory(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_array **out) {
+  bool cpu = slot->table.device_type == ARROW_DEVICE_CPU;
+  const void *buffers[2] = {NULL, NULL};
+  struct cdv_parts p = {.device_type = slot->table.device_type,
+                        .device_id = cpu ? -1 : device,
+                        .length = nbytes,
+                        .n_buffers = 2,
+                        .buffers = buffers};
+  cdevice_error err = {.struct_size = sizeof err};
+  struct cdv_schema *bytes = cdv_schema_of_number('C');
+  struct cdv_array *a;
+  int r = cdv_array_build(bytes, &p, (struct cdv_owner){NULL, NULL}, 0, &a);
+  cdv_schema_unref(bytes);
+  if (r) return r;
+  if (nbytes) {
+    cdv_slot_use(a->slot, -1); /* whose memory it is, whoever serves the type by now */
+    a->slot = slot;
+    cdv_slot_use(slot, 1);
+    a->blocks = calloc(1, sizeof *a->blocks);
+    r = a->blocks ? cdv_lend(slot, p.device_id, nbytes, NULL, a->blocks, &a->loan, &err)
+                  : cdevice_backend_fail(&err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+    if (r) r = cdv_fail_backend(r, &err, p.device_type, p.device_id, "allocating a tensor");
+    if (!r) a->n_blocks = 1;
+  }
+  if (r)
+    cdv_array_unref(a);
+  else
+    *out = a;
+  return r;
+}
+
+int cdv_dlpack_allocate(const DLTensor *like, DLManagedTensorVersioned **out) {
+  int64_t nbytes = tensor_bytes(like), devices = 0;
+  struct cdv_slot *slot;
+  struct exported *e = NULL;
+  struct cdv_array *memory = NULL;
+  if (nbytes < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the shape or the type of the tensor cannot be made");
+  int r = cdv_slot_hold(like->device.device_type, &slot);
+  if (r) return r;
+  r = cdv_device_count(like->device.device_type, &devices);
+  if (!r && (like->device.device_id < 0 || like->device.device_id >= devices))
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%d, there are %lld", slot->table.name, like->device.device_id,
+                 (long long)devices);
+  if (!r) r = new_memory(slot, like->device.device_id, nbytes, &memory);
+  if (!r && new_tensor(like->shape, like->ndim, &e)) r = cdv_fail_memory(sizeof *e, "a tensor");
+  cdv_slot_use(slot, -1);
+  if (r) {
+    if (memory) cdv_array_unref(memory);
+    return r;
+  }
+  DLTensor *t = &e->as.versioned.dl_tensor;
+  t->data = nbytes ? memory->blocks[0].data : NULL;
+  t->byte_offset = 0;
+  t->device = like->device;
+  t->dtype = like->dtype;
+  set_shape(e, t, like->ndim);
+  set_manager(e, true, 0);
+  e->array = memory;
+  *out = &e->as.versioned;
   return 0;
 }

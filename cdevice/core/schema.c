@@ -69,6 +69,23 @@ void cdv_schema_unref(struct cdv_schema *s) {
   cdv_node_free(CDV_NODE_SCHEMA, s);
 }
 
+/* ---- the types of numbers: they live as long as the process, and no count of what lives counts them ---- */
+static void stays(struct ArrowSchema *schema) { schema->release = NULL; }
+
+static const char number_letters[] = "cCsSiIlLefg";
+#define NUMBER(i, letter)         \
+  [i] = {.refs = 1,               \
+         .node = &numbers[i].own, \
+         .own = {.format = letter, .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays}}
+static struct cdv_schema numbers[] = {NUMBER(0, "c"), NUMBER(1, "C"), NUMBER(2, "s"), NUMBER(3, "S"),
+                                      NUMBER(4, "i"), NUMBER(5, "I"), NUMBER(6, "l"), NUMBER(7, "L"),
+                                      NUMBER(8, "e"), NUMBER(9, "f"), NUMBER(10, "g")};
+
+struct cdv_schema *cdv_schema_of_number(char letter) {
+  const char *at = letter ? strchr(number_letters, letter) : NULL;
+  return at ? cdv_schema_ref(&numbers[at - number_letters]) : NULL;
+}
+
 /* Moves without a check: for callers that have checked. */
 int cdv_schema_adopt(struct ArrowSchema *schema, struct cdv_schema **out) {
   struct cdv_schema *s = new_schema(NULL, NULL);

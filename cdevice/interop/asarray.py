@@ -7,7 +7,6 @@ import sys
 from .._ext import _native, as_address
 from .._later import Later
 from ..schema import Schema, asschema
-from . import MAKERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +50,11 @@ def import_from_c(array: Address, schema: Address, validate: Validate = "structu
     return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
+@_native.way_in  # what is common is made in C, without coming here
 def asarray(
     obj: Any,
-    *,
     schema: SchemaLike | None = None,
+    *,
     device: DeviceLike | None = None,
     stream: StreamLike = None,
     copy: bool | None = None,
@@ -76,11 +76,6 @@ def asarray(
     """
     if validate not in ("structure", "full", None):
         raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
-    if schema is None and device is None and not copy:
-        maker = MAKERS.get(type(obj))
-        out = maker and maker(obj)
-        if out is not None:
-            return out
     want = None if schema is None else asschema(schema)
     out, fresh = _from_object(obj, want, copy, validate, device, stream)
     if device is None:

@@ -125,11 +125,24 @@ def from_dlpack(
     was recorded there.  The memory must not be written while the array lives.  Raises ArgumentError for other
     strides and for types that Arrow has not.
     """
+    try:
+        out = _native.take_dlpack(obj, validate)
+    except ArgumentError:
+        copied = _through_numpy(obj, schema) if copy is not False else None
+        if copied is None:
+            raise
+        return copied if schema is None else retyped(copied, schema), True
+    if out is None:
+        out = _of_a_device(obj, validate)
+    return out if schema is None else retyped(out, schema), False
+
+
+def _of_a_device(obj: Any, validate: Validate) -> DeviceArray:
     kind, number = obj.__dlpack_device__()
     kind = int(kind)
     arguments = {} if kind not in _DEFAULT_STREAM else {"stream": _DEFAULT_STREAM[kind]}
     try:
-        capsule = obj.__dlpack__(max_version=(1, 1), **arguments)
+        capsule = obj.__dlpack__(max_version=(1, 3), **arguments)
     except TypeError:  # from before 1.0
         capsule = obj.__dlpack__(**arguments)
     owner = event = None
@@ -139,11 +152,4 @@ def from_dlpack(
         owner = Recorded(None, lib.cdv_backend_for(kind), number, 0)
         event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
     need_reaper()
-    try:
-        out = _native.import_dlpack(capsule, event, owner, validate)
-    except ArgumentError:
-        copied = _through_numpy(obj, schema) if kind == _CPU and copy is not False else None
-        if copied is None:
-            raise
-        return copied if schema is None else retyped(copied, schema), True
-    return out if schema is None else retyped(out, schema), False
+    return _native.import_dlpack(capsule, event, owner, validate)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy
 
 from .._ext import _native
-from .._reaper import need_reaper
-from ..objects.buffers import address_of_buffer, from_buffers
+from ..objects.buffers import from_buffers
 from ..objects.formats import FORMATS
 from ..objects.views import share, view
 from ..schema import UNIT_LETTERS, UNITS, Schema
-from . import MAKERS
 from .tensor import nested, values_of
 
 TYPE_CHECKING = False
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
 
     from .._types import DeviceArray
 
-# what is taken and given as it is, without a look at its values
-_SCHEMAS = {numpy.dtype(k): Schema.make(v) for k, v in FORMATS.items()}
+# what is given as it is, without a look at its values
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
 
 
@@ -216,16 +213,4 @@ def _null_inside(a: DeviceArray) -> bool:
     return False
 
 
-def _as_it_is(array: Any) -> DeviceArray | None:
-    """An array of numpy's own class without a second look at it, None: it needs one."""
-    schema = _SCHEMAS.get(array.dtype)
-    if schema is None or array.ndim != 1 or array.flags.num & _READABLE != _READABLE:
-        return None
-    memory, address = address_of_buffer(array)
-    need_reaper()
-    return _build(schema, 1, -1, len(array), 0, 0, (None, address), (), None, (memory,), None, "structure")
-
-
-_build = _native.build
-_READABLE = 0x0101  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
-MAKERS[numpy.ndarray] = _as_it_is
+_native.set_ndarray(numpy.ndarray)  # from now on C makes arrays of what can be used as it is

@@ -69,6 +69,42 @@ static int source_raised(void);
 static int look_up_signals(void);
 static void forget_cause(void);
 
+/* ---- pycall.c: calls of Python from C ---- */
+enum { /* names that are interned */
+       W_DEVICE_ARRAY,
+       W_ARRAY,
+       W_DLPACK,
+       W_DLPACK_DEVICE,
+       W_EXCHANGE,
+       W_REQUIRES_GRAD,
+       W_MAX_VERSION,
+       W_SCHEMA, /* this one and the next three: keywords of asarray() whose default is None */
+       W_DEVICE,
+       W_STREAM,
+       W_COPY,
+       N_WORDS
+};
+/* Each gives a new reference, or NULL with an exception. */
+static PyObject *call_now(PyObject *callable);                                          /* no arguments */
+static PyObject *call_method(PyObject *self, int name);                                 /* the same */
+static PyObject *call_python(const char *module, const char *function, PyObject *args); /* takes args over */
+/* Py_buffer as every version has it. */
+struct buffer_view {
+  void *data;
+  PyObject *object;
+  Py_ssize_t nbytes, itemsize;
+  int readonly, ndim;
+  const char *format;
+  const Py_ssize_t *shape, *strides, *suboffsets;
+  void *internal;
+};
+#define WITH_FORMAT 0x4
+#define WITH_STRIDES 0x18
+/* An attribute; NULL without an exception where there is none or it is None. */
+static PyObject *attribute(PyObject *o, int name);
+/* The thread that drops Python owners runs: to be asked for before one is made.  -1 with an exception. */
+static int need_reaper(void);
+
 /* ---- pyargs.c: what Python gave, as C has it ---- */
 static int to_int64(PyObject *o, void *out);
 static int to_int(PyObject *o, void *out);
@@ -93,6 +129,7 @@ static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a,
 typedef struct {
   PyObject_HEAD struct cdv_array *array;
   struct cdv_array *lent; /* shown by address to holders of this object: theirs until it dies, release() or not */
+  DLManagedTensorVersioned *tensor; /* the same of a tensor */
 } ArrayObject;
 static PyTypeObject *ArrayBase;                   /* here */
 static PyTypeObject *array_class;                 /* cdevice.DeviceArray */
@@ -108,7 +145,28 @@ static PyObject *a_device_array(PyObject *self, PyObject *const *args, Py_ssize_
 static PyObject *a_plain_array(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 static PyObject *a_schema_capsule(PyObject *self, PyObject *unused);
 static PyObject *a_export_structs(PyObject *self, PyObject *args);
-static PyObject *a_dlpack(PyObject *self, PyObject *args);
+static PyObject *a_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+static PyObject *a_dlpack_capsule(PyObject *self, PyObject *args);
+static PyObject *a_dlpack_device(PyObject *self, PyObject *unused);
+
+/* ---- pyimport.c, pydlpack.c, pyexchange.c: arrays of others' ---- */
+/* From the two capsules of the Arrow PyCapsule protocol, which are moved out of; on an error they are untouched. */
+static PyObject *take_capsules(PyObject *schema, PyObject *array, int level);
+struct tensor { /* one of the first two */
+  DLManagedTensorVersioned *versioned;
+  DLManagedTensor *legacy;
+  void *sync_event; /* or NULL */
+  bool behind;      /* instead of sync_event: an event is recorded on the stream */
+  void *stream;
+  PyObject *keep; /* a reference is taken, or NULL */
+};
+/* GIL held; let go while a device is asked.  need_reaper() comes first.  0, or an error in the slot.  owns: the array has
+ * the tensor; on an error it is the caller's. */
+static int import_tensor(const struct tensor *t, int level, struct cdv_array **out);
+/* A numpy array as it is; NULL without an exception: it is none, or needs a second look. */
+static PyObject *take_ndarray(PyObject *object);
+/* By the exchange table of an object's type; NULL without an exception: not this way, ask __dlpack__. */
+static PyObject *take_exchange(PyObject *object);
 
 /* ---- pystream.c ---- */
 typedef struct {

@@ -309,11 +309,19 @@ static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kw
   return NULL;
 }
 
+static void delete_tensor(DLManagedTensorVersioned *t) {
+  struct pending p = put_aside();
+  t->deleter(t);
+  bring_back(p);
+}
+
 static void a_dealloc(PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
   struct cdv_array *a = ((ArrayObject *)o)->array, *lent = ((ArrayObject *)o)->lent;
+  DLManagedTensorVersioned *tensor = ((ArrayObject *)o)->tensor;
   if (a) let_go(a);
   if (lent) let_go(lent);
+  if (tensor) delete_tensor(tensor);
   array_free(o);
   Py_DECREF(type);
 }
@@ -329,6 +337,17 @@ static PyMethodDef a_methods[] = {
      "Waits for the event.  Raises CannotExport for memory that the CPU cannot read: use .to(\"cpu\")."},
     {"__arrow_c_schema__", a_schema_capsule, METH_NOARGS,
      "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol: the schema."},
+    {"__dlpack_device__", a_dlpack_device, METH_NOARGS,
+     "__dlpack_device__()\n--\n\n(DLPack device type, number): the ArrowDeviceType; number 0 for memory that the CPU "
+     "can "
+     "read."},
+    {"__dlpack__", FAST(a_dlpack), METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nThe DLPack protocol, for "
+     "fixed-width "
+     "numbers without nulls, fixed-size lists of them having more dimensions;\nwithout a copy unless asked for one.\n\n"
+     "``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the\n"
+     "host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)\n"
+     "copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError)."},
     {"release", a_release, METH_NOARGS,
      "release()\n--\n\nGives this object's share of the data back.  Idempotent; later use raises Released."},
     {"_slice", a_slice, METH_VARARGS, NULL},
@@ -345,7 +364,7 @@ static PyMethodDef a_methods[] = {
     {"_record_use", a_record_use, METH_O, NULL},
     {"_readable", a_readable, METH_O, NULL},
     {"_export_structs", a_export_structs, METH_VARARGS, NULL},
-    {"_dlpack", a_dlpack, METH_VARARGS, NULL},
+    {"_dlpack", a_dlpack_capsule, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef a_getset[] = {
     {"length", a_get_length, NULL, "Rows.", NULL},

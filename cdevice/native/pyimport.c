@@ -35,31 +35,34 @@ static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
   return -1;
 }
 
-/* import_capsules(schema, array, validate="structure"): moves out of both; on an error they are untouched.  The array
- * capsule may be an "arrow_device_array" or an "arrow_array". */
-static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-  (void)self;
-  int level = import_arguments(args, n, names);
-  if (level < 0) return NULL;
-  __builtin_prefetch(args[1]); /* the producer's structs are scattered, and nothing else takes as long */
-  struct ArrowSchema *q = PyCapsule_GetPointer(args[0], N_SCHEMA);
+static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
+  __builtin_prefetch(array); /* the producer's structs are scattered, and nothing else takes as long */
+  struct ArrowSchema *q = PyCapsule_GetPointer(schema, N_SCHEMA);
   if (!q) return NULL;
   cdv_fetch_ahead(q, sizeof *q);
-  if (PyCapsule_IsValid(args[1], N_ARRAY)) {
-    struct ArrowArray *plain = PyCapsule_GetPointer(args[1], N_ARRAY);
+  if (PyCapsule_IsValid(array, N_ARRAY)) {
+    struct ArrowArray *plain = PyCapsule_GetPointer(array, N_ARRAY);
     if (not_consumed(q, plain)) return NULL;
     struct ArrowDeviceArray d = {.array = *plain, .device_id = -1, .device_type = ARROW_DEVICE_CPU};
     PyObject *o = import_struct(q, &d, level);
     if (o || !d.array.release) plain->release = NULL;
     return o;
   }
-  struct ArrowDeviceArray *d = PyCapsule_GetPointer(args[1], N_DEVICE_ARRAY);
+  struct ArrowDeviceArray *d = PyCapsule_GetPointer(array, N_DEVICE_ARRAY);
   if (!d) return NULL;
   cdv_fetch_ahead(d, sizeof *d);
   __builtin_prefetch(q->format);
   if (not_consumed(q, &d->array)) return NULL;
   __builtin_prefetch(d->array.buffers);
   return import_struct(q, d, level);
+}
+
+/* import_capsules(schema, array, validate="structure"): moves out of both; on an error they are untouched.  The array
+ * capsule may be an "arrow_device_array" or an "arrow_array". */
+static PyObject *m_import_capsules(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  (void)self;
+  int level = import_arguments(args, n, names);
+  return level < 0 ? NULL : take_capsules(args[0], args[1], level);
 }
 
 /* import_structs(schema address, device array address, validate="structure") */

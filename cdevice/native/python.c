@@ -8,12 +8,15 @@
 #include "py.h"
 #include "pylife.c"
 #include "pyerror.c"
+#include "pycall.c"
 #include "pyargs.c"
 #include "pyschema.c"
 #include "pyarray.c"
 #include "pyexport.c"
 #include "pyimport.c"
 #include "pydlpack.c"
+#include "pyexchange.c"
+#include "pyasarray.c"
 #include "pybackend.c"
 #include "pysource.c"
 #include "pystream.c"
@@ -61,6 +64,9 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"import_stream", m_import_stream, METH_VARARGS, NULL},
                                        {"import_stream_struct", m_import_stream_struct, METH_VARARGS, NULL},
                                        {"import_dlpack", m_import_dlpack, METH_VARARGS, NULL},
+                                       {"take_dlpack", FAST(m_take_dlpack), METH_FASTCALL, NULL},
+                                       {"set_ndarray", m_set_ndarray, METH_O, NULL},
+                                       {"way_in", m_way_in, METH_O, NULL},
                                        {"consumer_new", m_consumer_new, METH_VARARGS, NULL},
                                        {"consumer_take", FAST(m_consumer_take), METH_FASTCALL, NULL},
                                        {"consumer_schema", m_consumer_schema, METH_O, NULL},
@@ -118,12 +124,13 @@ static int cdv_install(uintptr_t module, int hexversion) {
   if (!current_tstate) *(void **)&current_tstate = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
   tstate_is_thread_local = hexversion >= 0x030C0000;
   PyObject *m = (PyObject *)module;
-  int r = PyModule_AddFunctions(m, module_methods);
+  int r = PyModule_AddFunctions(m, module_methods) || find_calls();
   if (!r) {
     ArrayBase = (PyTypeObject *)PyType_FromSpec(&a_spec);
     SchemaBase = (PyTypeObject *)PyType_FromSpec(&s_spec);
     StreamBase = (PyTypeObject *)PyType_FromSpec(&t_spec);
-    r = !ArrayBase || !SchemaBase || !StreamBase || PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
+    r = !ArrayBase || !SchemaBase || !StreamBase || publish_exchange(ArrayBase) ||
+        PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
         PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase) ||
         PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);
   }
