@@ -132,7 +132,7 @@ def rows(options: Any) -> Any:
     for title, ns, bound in (
         ("exchange table: a tensor out + deleted", out[0], 60),
         ("exchange table: a tensor lent", out[1], 60),
-        ("exchange table: out, in again, both dropped", out[2], 240),
+        ("exchange table: out, in again, both dropped", out[2], 300),
     ):
         found.append((title, ns, "ns", bound, ns <= bound))
     return found, []

@@ -85,8 +85,9 @@ enum { /* names that are interned */
        N_WORDS
 };
 /* Each gives a new reference, or NULL with an exception. */
-static PyObject *call_now(PyObject *callable);                                          /* no arguments */
-static PyObject *call_method(PyObject *self, int name);                                 /* the same */
+static PyObject *call_method(PyObject *self, int name); /* without arguments */
+/* Calls with what was handed to a function of ours. */
+static PyObject *pass_on(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names);
 static PyObject *call_python(const char *module, const char *function, PyObject *args); /* takes args over */
 /* Py_buffer as every version has it. */
 struct buffer_view {

@@ -63,7 +63,7 @@ static PyObject *take_ndarray(PyObject *object) {
 /* ---- Arrow ---- */
 
 static PyObject *take_pair(PyObject *method) {
-  PyObject *made = call_now(method), *out = NULL;
+  PyObject *made = PyObject_CallNoArgs(method), *out = NULL;
   if (!made) return NULL;
   PyObject *pair = PyTuple_Check(made) ? made : PySequence_Tuple(made);
   if (pair != made) Py_DECREF(made);
@@ -112,7 +112,7 @@ static PyObject *way_in(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     PyObject *out = take(args[0]);
     if (out || PyErr_Occurred()) return out;
   }
-  return vectorcall(self, args, (size_t)n, names);
+  return pass_on(self, args, n, names);
 }
 
 /* What a built-in function is made from; it stays, as the function does.  NULL with an exception. */

@@ -2,7 +2,6 @@
  * found at run time. */
 #include "py.h"
 
-static PyObject *(*vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
 static PyObject *(*vectorcall_method)(PyObject *, PyObject *const *, size_t, PyObject *);
 static int (*get_buffer)(PyObject *, struct buffer_view *, int);
 static void (*release_buffer)(struct buffer_view *);
@@ -25,7 +24,6 @@ static PyObject *word[N_WORDS];
 
 /* Each is there from 3.10 on; the last has two names. */
 static int find_calls(void) {
-  *(void **)&vectorcall = dlsym(RTLD_DEFAULT, "PyObject_Vectorcall");
   *(void **)&vectorcall_method = dlsym(RTLD_DEFAULT, "PyObject_VectorcallMethod");
   *(void **)&get_buffer = dlsym(RTLD_DEFAULT, "PyObject_GetBuffer");
   *(void **)&release_buffer = dlsym(RTLD_DEFAULT, "PyBuffer_Release");
@@ -33,12 +31,25 @@ static int find_calls(void) {
   if (!optional_attribute) *(void **)&optional_attribute = dlsym(RTLD_DEFAULT, "_PyObject_LookupAttr");
   for (int i = 0; i < N_WORDS; i++)
     if (!word[i] && !(word[i] = PyUnicode_InternFromString(words[i]))) return -1;
-  if (vectorcall && vectorcall_method && get_buffer && release_buffer && optional_attribute) return 0;
+  if (vectorcall_method && get_buffer && release_buffer && optional_attribute) return 0;
   PyErr_SetString(PyExc_ImportError, "this Python lacks a function of CPython 3.10");
   return -1;
 }
 
-static PyObject *call_now(PyObject *callable) { return vectorcall(callable, NULL, 0, NULL); }
+static PyObject *pass_on(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  PyObject *tuple = PyTuple_New(n), *keywords = names ? PyDict_New() : NULL, *out = NULL;
+  int r = !tuple || (names && !keywords);
+  for (Py_ssize_t i = 0; !r && i < n; i++) {
+    Py_INCREF(args[i]);
+    r = PyTuple_SetItem(tuple, i, args[i]);
+  }
+  for (Py_ssize_t i = 0; !r && names && i < PyTuple_Size(names); i++)
+    r = PyDict_SetItem(keywords, PyTuple_GetItem(names, i), args[n + i]);
+  if (!r) out = PyObject_Call(callable, tuple, keywords);
+  Py_XDECREF(tuple);
+  Py_XDECREF(keywords);
+  return out;
+}
 
 static PyObject *call_method(PyObject *self, int name) { return vectorcall_method(word[name], &self, 1, NULL); }
 
