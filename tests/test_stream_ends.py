@@ -584,8 +584,7 @@ def test_produce_that_raises_has_not_touched_the_consumer():
     for _ in range(3):
         with pytest.raises(RuntimeError, match="no running event loop"):
             aio.iterate(asource())
-    gc.collect()
-    assert lib.cdv_live_async() == before
+    until(lambda: lib.cdv_live_async() <= before)  # what tests before this one left may be on its way
 
 
 def test_a_consumer_that_is_closed_before_it_begins_cancels():

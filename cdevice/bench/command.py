@@ -12,7 +12,7 @@ import sys
 
 from .. import __version__
 from ..cli.show import OK, USAGE, positive, program
-from . import dlpack, embed, gpu, growth, operations, plugin, startup, stream, transfer
+from . import dlpack, embed, floors, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Each has section(libs, options): measures, prints its table, and returns what goes into the file of --json.
 SECTIONS = {
+    "floors": floors,
     "startup": startup,
     "growth": growth,
     "stream": stream,
@@ -108,6 +109,8 @@ def measured(libs: dict[str, Any], options: Any, want: Callable[[str], bool]) ->
     result = {"python": platform.python_version(), "versions": {n: lib.version() for n, lib in libs.items()}}
     result.update(operations.section(libs, options, want))
     for name, module in SECTIONS.items():
-        if want(name) and ("cdevice" in libs or name == "startup"):
+        if want(name) and ("cdevice" in libs or name in ("floors", "startup")):
             result.update(module.section(libs, options))
+    result["spin at the end"] = end = floors.spin()
+    print(f"\nat the end equal work took: median {end['median']:.2f}x its least time, worst {end['worst']:.1f}x")
     return result

@@ -52,7 +52,7 @@ class Cell:
         return statistics.median(self.samples) if self.samples else None
 
 
-def timed(fn: Any, n: int) -> Any:
+def timed(fn: Any, n: int) -> float:
     it = itertools.repeat(None, n)
     t0 = time.perf_counter()
     for _ in it:

@@ -323,59 +323,21 @@ static int64_t tensor_bytes(const DLTensor *t) {
   return n / 8 + (n % 8 != 0);
 }
 
-/* Bytes on a device that nobody has written yet. */
-static int new_memory(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_array **out) {
-  bool cpu = slot->table.device_type == ARROW_DEVICE_CPU;
-  const void *buffers[2] = {NULL, NULL};
-  struct cdv_parts p = {.device_type = slot->table.device_type,
-                        .device_id = cpu ? -1 : device,
-                        .length = nbytes,
-                        .n_buffers = 2,
-                        .buffers = buffers};
-  cdevice_error err = {.struct_size = sizeof err};
-  struct cdv_schema *bytes = cdv_schema_of_number('C');
-  struct cdv_array *a;
-  int r = cdv_array_build(bytes, &p, (struct cdv_owner){NULL, NULL}, 0, &a);
-  cdv_schema_unref(bytes);
-  if (r) return r;
-  if (nbytes) {
-    cdv_slot_use(a->slot, -1); /* whose memory it is, whoever serves the type by now */
-    a->slot = slot;
-    cdv_slot_use(slot, 1);
-    a->blocks = calloc(1, sizeof *a->blocks);
-    r = a->blocks ? cdv_lend(slot, p.device_id, nbytes, NULL, a->blocks, &a->loan, &err)
-                  : cdevice_backend_fail(&err, ENOMEM, 0, NULL, "no host memory to note an allocation");
-    if (r) r = cdv_fail_backend(r, &err, p.device_type, p.device_id, "allocating a tensor");
-    if (!r) a->n_blocks = 1;
-  }
-  if (r)
-    cdv_array_unref(a);
-  else
-    *out = a;
-  return r;
-}
-
 int cdv_dlpack_allocate(const DLTensor *like, DLManagedTensorVersioned **out) {
-  int64_t nbytes = tensor_bytes(like), devices = 0;
-  struct cdv_slot *slot;
+  int64_t nbytes = tensor_bytes(like);
   struct exported *e = NULL;
   struct cdv_array *memory = NULL;
   if (nbytes < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the shape or the type of the tensor cannot be made");
-  int r = cdv_slot_hold(like->device.device_type, &slot);
-  if (r) return r;
-  r = cdv_device_count(like->device.device_type, &devices);
-  if (!r && (like->device.device_id < 0 || like->device.device_id >= devices))
-    r = cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%d, there are %lld", slot->table.name, like->device.device_id,
-                 (long long)devices);
-  if (!r) r = new_memory(slot, like->device.device_id, nbytes, &memory);
+  struct cdv_schema *bytes = cdv_schema_of_number('C');
+  int r = cdv_array_empty(bytes, nbytes, false, like->device.device_type, like->device.device_id, NULL, &memory);
+  cdv_schema_unref(bytes);
   if (!r && new_tensor(like->shape, like->ndim, &e)) r = cdv_fail_memory(sizeof *e, "a tensor");
-  cdv_slot_use(slot, -1);
   if (r) {
     if (memory) cdv_array_unref(memory);
     return r;
   }
   DLTensor *t = &e->as.versioned.dl_tensor;
-  t->data = nbytes ? memory->blocks[0].data : NULL;
+  t->data = (void *)memory->node->buffers[1];
   t->byte_offset = 0;
   t->device = like->device;
   t->dtype = like->dtype;

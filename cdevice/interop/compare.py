@@ -24,7 +24,7 @@ def _here(array: DeviceArray) -> DeviceArray:
 
 def equal(a: DeviceArray, other: object, nans_equal: bool) -> bool:
     """See DeviceArray.equals."""
-    b = other if isinstance(other, _native.Array) else asarray(other)
+    b: DeviceArray = other if isinstance(other, _native.Array) else asarray(other)  # type: ignore[assignment]
     if a.length != b.length or not a._schema._equal(b._schema, False, False):
         return False
     a = share(a)  # of its own: another thread may release the other

@@ -121,8 +121,10 @@ def _place_of_parts(
 ) -> _device.Device | None:
     """The device that Buffer objects, children or the dictionary are on; None: nobody says."""
     for part in (*buffers, *children, dictionary):
-        if isinstance(part, (BufferBase, _native.Array)) and part.device.type_id != _CPU:
-            return part.device
+        if isinstance(part, (BufferBase, _native.Array)):
+            device: _device.Device = part.device  # type: ignore[union-attr]
+            if device.type_id != _CPU:
+                return device
     return None
 
 
