@@ -52,6 +52,8 @@ enum {
 
 #define CL_PLATFORM_NAME 0x0902
 #define CL_DEVICE_TYPE_ALL 0xFFFFFFFFu
+#define CL_DEVICE_TYPE_CPU 0x2
+#define CL_DEVICE_TYPE 0x1000
 #define CL_DEVICE_MEM_BASE_ADDR_ALIGN 0x1019
 #define CL_DEVICE_GLOBAL_MEM_SIZE 0x101F
 #define CL_DEVICE_NAME 0x102B
@@ -67,6 +69,7 @@ enum {
 #define CL_QUEUE_PROPERTIES 0x1093
 #define CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE 0x1
 #define CL_MEM_READ_WRITE 0x1
+#define CL_MEM_USE_HOST_PTR 0x8
 #define CL_MEM_SVM_FINE_GRAIN_BUFFER 0x400
 #define CL_MEM_OBJECT_BUFFER 0x10F0
 #define CL_MEM_TYPE 0x1100
@@ -80,52 +83,54 @@ enum {
 #define CL_BUFFER_CREATE_TYPE_REGION 0x1220
 
 typedef void(CL_CALL *cl_event_callback)(cl_event, cl_int, void *);
+typedef void(CL_CALL *cl_mem_callback)(cl_mem, void *);
 
 /* needed, result, member, symbol, arguments */
-#define OPENCL_FUNCTIONS(X)                                                                                         \
-  X(1, cl_int, GetPlatformIDs, "clGetPlatformIDs", (cl_uint, cl_platform_id *, cl_uint *))                          \
-  X(1, cl_int, GetPlatformInfo, "clGetPlatformInfo", (cl_platform_id, cl_uint, size_t, void *, size_t *))           \
-  X(1, cl_int, GetDeviceIDs, "clGetDeviceIDs", (cl_platform_id, cl_bits, cl_uint, cl_device_id *, cl_uint *))       \
-  X(1, cl_int, GetDeviceInfo, "clGetDeviceInfo", (cl_device_id, cl_uint, size_t, void *, size_t *))                 \
-  X(1, cl_context, CreateContext, "clCreateContext",                                                                \
-    (const intptr_t *, cl_uint, const cl_device_id *, void *, void *, cl_int *))                                    \
-  X(1, cl_int, ReleaseContext, "clReleaseContext", (cl_context))                                                    \
-  X(1, cl_int, GetContextInfo, "clGetContextInfo", (cl_context, cl_uint, size_t, void *, size_t *))                 \
-  X(0, cl_command_queue, CreateCommandQueue, "clCreateCommandQueue", (cl_context, cl_device_id, cl_bits, cl_int *)) \
-  X(0, cl_command_queue, CreateCommandQueueWithProperties, "clCreateCommandQueueWithProperties",                    \
-    (cl_context, cl_device_id, const cl_ulong *, cl_int *))                                                         \
-  X(1, cl_int, ReleaseCommandQueue, "clReleaseCommandQueue", (cl_command_queue))                                    \
-  X(1, cl_int, GetCommandQueueInfo, "clGetCommandQueueInfo", (cl_command_queue, cl_uint, size_t, void *, size_t *)) \
-  X(1, cl_mem, CreateBuffer, "clCreateBuffer", (cl_context, cl_bits, size_t, void *, cl_int *))                     \
-  X(1, cl_mem, CreateSubBuffer, "clCreateSubBuffer", (cl_mem, cl_bits, cl_uint, const void *, cl_int *))            \
-  X(1, cl_int, RetainMemObject, "clRetainMemObject", (cl_mem))                                                      \
-  X(1, cl_int, ReleaseMemObject, "clReleaseMemObject", (cl_mem))                                                    \
-  X(1, cl_int, GetMemObjectInfo, "clGetMemObjectInfo", (cl_mem, cl_uint, size_t, void *, size_t *))                 \
-  X(1, cl_int, EnqueueReadBuffer, "clEnqueueReadBuffer",                                                            \
-    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))             \
-  X(1, cl_int, EnqueueWriteBuffer, "clEnqueueWriteBuffer",                                                          \
-    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))       \
-  X(1, cl_int, EnqueueCopyBuffer, "clEnqueueCopyBuffer",                                                            \
-    (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))              \
-  X(1, cl_int, EnqueueFillBuffer, "clEnqueueFillBuffer",                                                            \
-    (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))        \
-  X(1, cl_int, EnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList",                                            \
-    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                      \
-  X(1, cl_int, EnqueueBarrierWithWaitList, "clEnqueueBarrierWithWaitList",                                          \
-    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                      \
-  X(1, cl_int, Flush, "clFlush", (cl_command_queue))                                                                \
-  X(1, cl_int, Finish, "clFinish", (cl_command_queue))                                                              \
-  X(1, cl_int, WaitForEvents, "clWaitForEvents", (cl_uint, const cl_event *))                                       \
-  X(1, cl_int, GetEventInfo, "clGetEventInfo", (cl_event, cl_uint, size_t, void *, size_t *))                       \
-  X(1, cl_event, CreateUserEvent, "clCreateUserEvent", (cl_context, cl_int *))                                      \
-  X(1, cl_int, SetUserEventStatus, "clSetUserEventStatus", (cl_event, cl_int))                                      \
-  X(1, cl_int, RetainEvent, "clRetainEvent", (cl_event))                                                            \
-  X(1, cl_int, ReleaseEvent, "clReleaseEvent", (cl_event))                                                          \
-  X(1, cl_int, SetEventCallback, "clSetEventCallback", (cl_event, cl_int, cl_event_callback, void *))               \
-  X(0, void *, SVMAlloc, "clSVMAlloc", (cl_context, cl_bits, size_t, cl_uint))                                      \
-  X(0, cl_int, EnqueueSVMMemcpy, "clEnqueueSVMMemcpy",                                                              \
-    (cl_command_queue, cl_bool, void *, const void *, size_t, cl_uint, const cl_event *, cl_event *))               \
-  X(0, cl_int, EnqueueSVMFree, "clEnqueueSVMFree",                                                                  \
+#define OPENCL_FUNCTIONS(X)                                                                                           \
+  X(1, cl_int, GetPlatformIDs, "clGetPlatformIDs", (cl_uint, cl_platform_id *, cl_uint *))                            \
+  X(1, cl_int, GetPlatformInfo, "clGetPlatformInfo", (cl_platform_id, cl_uint, size_t, void *, size_t *))             \
+  X(1, cl_int, GetDeviceIDs, "clGetDeviceIDs", (cl_platform_id, cl_bits, cl_uint, cl_device_id *, cl_uint *))         \
+  X(1, cl_int, GetDeviceInfo, "clGetDeviceInfo", (cl_device_id, cl_uint, size_t, void *, size_t *))                   \
+  X(1, cl_context, CreateContext, "clCreateContext",                                                                  \
+    (const intptr_t *, cl_uint, const cl_device_id *, void *, void *, cl_int *))                                      \
+  X(1, cl_int, ReleaseContext, "clReleaseContext", (cl_context))                                                      \
+  X(1, cl_int, GetContextInfo, "clGetContextInfo", (cl_context, cl_uint, size_t, void *, size_t *))                   \
+  X(0, cl_command_queue, CreateCommandQueue, "clCreateCommandQueue", (cl_context, cl_device_id, cl_bits, cl_int *))   \
+  X(0, cl_command_queue, CreateCommandQueueWithProperties, "clCreateCommandQueueWithProperties",                      \
+    (cl_context, cl_device_id, const cl_ulong *, cl_int *))                                                           \
+  X(1, cl_int, ReleaseCommandQueue, "clReleaseCommandQueue", (cl_command_queue))                                      \
+  X(1, cl_int, GetCommandQueueInfo, "clGetCommandQueueInfo", (cl_command_queue, cl_uint, size_t, void *, size_t *))   \
+  X(1, cl_mem, CreateBuffer, "clCreateBuffer", (cl_context, cl_bits, size_t, void *, cl_int *))                       \
+  X(1, cl_mem, CreateSubBuffer, "clCreateSubBuffer", (cl_mem, cl_bits, cl_uint, const void *, cl_int *))              \
+  X(1, cl_int, RetainMemObject, "clRetainMemObject", (cl_mem))                                                        \
+  X(1, cl_int, ReleaseMemObject, "clReleaseMemObject", (cl_mem))                                                      \
+  X(1, cl_int, SetMemObjectDestructorCallback, "clSetMemObjectDestructorCallback", (cl_mem, cl_mem_callback, void *)) \
+  X(1, cl_int, GetMemObjectInfo, "clGetMemObjectInfo", (cl_mem, cl_uint, size_t, void *, size_t *))                   \
+  X(1, cl_int, EnqueueReadBuffer, "clEnqueueReadBuffer",                                                              \
+    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))               \
+  X(1, cl_int, EnqueueWriteBuffer, "clEnqueueWriteBuffer",                                                            \
+    (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))         \
+  X(1, cl_int, EnqueueCopyBuffer, "clEnqueueCopyBuffer",                                                              \
+    (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))                \
+  X(1, cl_int, EnqueueFillBuffer, "clEnqueueFillBuffer",                                                              \
+    (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))          \
+  X(1, cl_int, EnqueueMarkerWithWaitList, "clEnqueueMarkerWithWaitList",                                              \
+    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                        \
+  X(1, cl_int, EnqueueBarrierWithWaitList, "clEnqueueBarrierWithWaitList",                                            \
+    (cl_command_queue, cl_uint, const cl_event *, cl_event *))                                                        \
+  X(1, cl_int, Flush, "clFlush", (cl_command_queue))                                                                  \
+  X(1, cl_int, Finish, "clFinish", (cl_command_queue))                                                                \
+  X(1, cl_int, WaitForEvents, "clWaitForEvents", (cl_uint, const cl_event *))                                         \
+  X(1, cl_int, GetEventInfo, "clGetEventInfo", (cl_event, cl_uint, size_t, void *, size_t *))                         \
+  X(1, cl_event, CreateUserEvent, "clCreateUserEvent", (cl_context, cl_int *))                                        \
+  X(1, cl_int, SetUserEventStatus, "clSetUserEventStatus", (cl_event, cl_int))                                        \
+  X(1, cl_int, RetainEvent, "clRetainEvent", (cl_event))                                                              \
+  X(1, cl_int, ReleaseEvent, "clReleaseEvent", (cl_event))                                                            \
+  X(1, cl_int, SetEventCallback, "clSetEventCallback", (cl_event, cl_int, cl_event_callback, void *))                 \
+  X(0, void *, SVMAlloc, "clSVMAlloc", (cl_context, cl_bits, size_t, cl_uint))                                        \
+  X(0, cl_int, EnqueueSVMMemcpy, "clEnqueueSVMMemcpy",                                                                \
+    (cl_command_queue, cl_bool, void *, const void *, size_t, cl_uint, const cl_event *, cl_event *))                 \
+  X(0, cl_int, EnqueueSVMFree, "clEnqueueSVMFree",                                                                    \
     (cl_command_queue, cl_uint, void **, void *, void *, cl_uint, const cl_event *, cl_event *))
 
 #endif
