@@ -150,7 +150,8 @@ void cdv_consumer_close(struct cdv_consumer *c);
 /* What is wrong, as this thread's last error; 0: nothing. */
 int cdv_consumer_error(struct cdv_consumer *c);
 int64_t cdv_consumer_waiting(struct cdv_consumer *c); /* tasks that wait unextracted */
-int64_t cdv_live_async(void);                         /* productions and consumers, for leak checks */
+int64_t cdv_wakeups(void);    /* how often a thread went to sleep for a stream, or rang for an event loop, until now */
+int64_t cdv_live_async(void); /* productions and consumers, for leak checks */
 
 /* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
 struct cdv_owner {
@@ -559,6 +560,11 @@ void cdv_consumer_let_go(struct cdv_consumer *c);
 /* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
  * is none of ours. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
+/* On: the next task will be followed at once by another or by the end, so that nobody need be woken for it; for handlers
+ * of ours, on the producer's thread.  quick: whatever is asked for can be sent at once. */
+void cdv_handler_hush(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick);
+/* May more come as soon as the producer's thread runs? */
+bool cdv_consumer_is_fed(struct cdv_consumer *c);
 /* The next array, extracted on this thread; 0 with *out NULL: the end; EAGAIN (no error set): nothing after that many
  * nanoseconds (< 0: no limit).  metadata: where not NULL, the task's, malloc'ed, or NULL.  What came before an error is
  * given first. */
