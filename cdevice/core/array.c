@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct array_line {
-  int64_t length, null_count, offset, n_buffers;
+struct array_line { /* begins as an ArrowArray does: that part is copied as it is */
+  int64_t length, null_count, offset, n_buffers, n_children;
   const void **buffers;
-  int64_t first, n_children, dictionary;
+  int64_t first, dictionary;
 };
+_Static_assert(offsetof(struct array_line, first) == offsetof(struct ArrowArray, children), "the copied part");
 struct cdv_template {
   size_t n;
   bool dictionaries, pushed; /* pushed: the children carry the root's rows */
@@ -69,14 +70,6 @@ static void finish_template(struct cdv_array *a, struct cdv_template *t) {
 #define LINE array_line
 #define OWNER cdv_array
 #define OWNER_UNREF export_unref
-#define FILL(x, line)                     \
-  do {                                    \
-    (x)->length = (line)->length;         \
-    (x)->null_count = (line)->null_count; \
-    (x)->offset = (line)->offset;         \
-    (x)->n_buffers = (line)->n_buffers;   \
-    (x)->buffers = (line)->buffers;       \
-  } while (0)
 #define FINISH finish_template
 #include "export.h"
 

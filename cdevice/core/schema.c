@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct schema_line {
+struct schema_line { /* begins as an ArrowSchema does: that part is copied as it is */
   const char *format, *name, *metadata;
-  int64_t flags, first, n_children, dictionary;
+  int64_t flags, n_children, first, dictionary;
 };
+_Static_assert(offsetof(struct schema_line, first) == offsetof(struct ArrowSchema, children), "the copied part");
 struct cdv_template {
   size_t n;
   bool dictionaries;
@@ -29,13 +30,6 @@ static void finish_template(const struct cdv_schema *s, struct cdv_template *t) 
 #define LINE schema_line
 #define OWNER cdv_schema
 #define OWNER_UNREF cdv_schema_unref
-#define FILL(x, line)                 \
-  do {                                \
-    (x)->format = (line)->format;     \
-    (x)->name = (line)->name;         \
-    (x)->metadata = (line)->metadata; \
-    (x)->flags = (line)->flags;       \
-  } while (0)
 #define FINISH finish_template
 #include "export.h"
 
