@@ -42,8 +42,9 @@ static int class_of(size_t n, size_t *size) {
   size_t base = SMALLEST;
   while (n / 2 >= base && c < CLASSES - STEPS) base *= 2, c += STEPS;
   size_t step = base / STEPS;
-  if (base >= LARGE && step < HUGE) step = HUGE; /* whole huge pages: some classes stay empty */
-  for (*size = base; *size < n; *size += step) c++;
+  int classes = 1;
+  while (base >= LARGE && step < HUGE) step *= 2, classes *= 2; /* whole huge pages: some classes stay empty */
+  for (*size = base; *size < n; *size += step) c += classes;
   return c < CLASSES ? c : -1;
 }
 
