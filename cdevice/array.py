@@ -199,7 +199,10 @@ class DeviceArray(_native.Array):
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
 
-        ``queue``: its later work waits for the data on the device; None: the host waits.  Raises CannotExport.
+        ``queue``: of the data's context; its later work waits for the data on the device, and the result computes with
+        it.  None: the queue that :func:`cdevice.set_default_stream` named, where that is of this context; else the
+        host waits, and the result has none: ``.with_queue(queue)`` before it is computed with or fetched.
+        Raises CannotExport, ValueError for a queue of another context.
         """
         return _pyopencl.to_pyopencl(self, queue)
 

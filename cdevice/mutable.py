@@ -178,6 +178,9 @@ class MutableArray:
         self._frozen = True
         return out
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a MutableArray is no value to copy or to pickle: freeze() makes one")
+
     def __repr__(self) -> str:
         state = "frozen" if self.frozen else "to be filled"
         return f"<cdevice.MutableArray {self.type}, {self.length} rows on {self.device}, {state}>"
@@ -269,6 +272,18 @@ class MutableBuffer(BufferBase):
             self._owner.wait(_LEGACY)
             interface["stream"] = _LEGACY
         return interface
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """numpy asks here where there is no ``__array_interface__``; left alone it would hold this as an object."""
+        self._owner._readable("writing a buffer")
+        import numpy
+
+        out = numpy.frombuffer(self.memoryview(), self.dtype)
+        out = out if dtype is None else out.astype(dtype, copy=False)
+        return out.copy() if copy else out
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a MutableBuffer is no value to copy or to pickle: freeze() its array")
 
     def __len__(self) -> int:
         return self.size

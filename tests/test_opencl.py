@@ -549,3 +549,22 @@ def test_the_exchange_table_says_which_device_and_which_queue(device):
     assert back.device == there.device and back.to("cpu").to_pylist() == list(range(3, 10))
     new = ours.in_(ours.allocate([4], device=place))
     assert new.device == there.device and new.to("cpu").length == 4
+
+
+def test_to_pyopencl_without_a_queue_computes_with_the_default_queue_of_its_context(queue, settled):
+    there = cdevice.asarray([1, 2, 3]).to(queue)
+    assert there.to_pyopencl().queue is None  # nobody named one
+    assert there.to_pyopencl().with_queue(queue).get().tolist() == [1, 2, 3]
+    other = cdevice.asarray([1]).to("opencl")  # of another context
+    cdevice.set_default_stream("opencl", queue)
+    try:
+        assert (there.to_pyopencl() * 2).get().tolist() == [2, 4, 6]
+        assert other.to_pyopencl().queue is None
+    finally:
+        cdevice.set_default_stream("opencl", None)
+
+
+def test_a_bitmap_that_is_missing_says_so(queue, settled):
+    there = cdevice.asarray([1, 2, 3]).to(queue)
+    with pytest.raises(ValueError, match="nothing is null, so there is no bitmap"):
+        there.buffers[0].to_pyopencl(queue)

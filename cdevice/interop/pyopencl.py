@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from .._devices.registry import backend_object
+from .._devices.registry import backend_object, default_stream
 from ..errors import ArgumentError, CannotExport
 from ..objects.buffers import from_buffers
 from ..objects.formats import DTYPES
@@ -114,15 +114,14 @@ def buffer_to_pyopencl(array: DeviceArray, index: int, queue: StreamLike = None)
     _require_opencl(array)
     address, size = array._buffer(index)
     if not address:
-        raise ValueError("there is no buffer")
+        raise ValueError("there is no buffer" + (": nothing is null, so there is no bitmap" if index == 0 else ""))
     buffer = _backend().to_buffer(address, queue)
     _order(array, queue)
     return buffer
 
 
 def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
-    """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
-    same memory."""
+    """See :meth:`DeviceArray.to_pyopencl`."""
     _require_opencl(array)
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
@@ -135,6 +134,8 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     import numpy
 
     itemsize = numpy.dtype(dtype).itemsize
+    if queue is None:
+        queue = _named_queue(array)
     out = _backend().to_object(
         array._buffer(1)[0],
         array.length * itemsize,
@@ -145,6 +146,17 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     )
     _order(array, queue)
     return out
+
+
+def _named_queue(array: DeviceArray) -> StreamLike:
+    """The queue of cdevice.set_default_stream where it is of the array's context, else None."""
+    import pyopencl
+
+    queue = default_stream(_OPENCL)
+    if not isinstance(queue, pyopencl.CommandQueue):
+        return None
+    context = pyopencl.Buffer.from_int_ptr(array._buffer(1)[0], retain=True).context
+    return queue if queue.context == context else None
 
 
 def _require_opencl(array: DeviceArray) -> None:
