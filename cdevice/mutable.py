@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _operator import index as _index  # operator's own import costs a tenth of the package's
+
 from ._ext import _native, ffi
 from ._later import Later
 from ._reaper import need_reaper
@@ -47,7 +49,8 @@ def empty(
     batch, has none of its own.
 
     The contents are whatever lay there before.  Does not wait.  Raises ArgumentError for other types (from_buffers
-    makes those of buffers that exist), BackendUnavailable, DeviceError, OutOfMemory.
+    makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable, DeviceError,
+    OutOfMemory.
     """
     want = asschema(schema)
     target = _device.device(device)
@@ -55,7 +58,7 @@ def empty(
         stream = device  # pyopencl's
     _registry.need_backend(target.type_id)
     need_reaper()  # the memory may be given back by a thread that never saw Python
-    handle, owner = (0, None) if target.type_id == 1 else _registry.stream_and_owner(target.type_id, stream)
+    handle, owner = _stream_of(target.type_id, stream)
     try:
         array = _native.empty(want, length, validity, target.type_id, target.id, handle, owner)
     except ArgumentError as error:
@@ -66,6 +69,14 @@ def empty(
             f"the sizes of {odd.type} follow from its values: cdevice.from_buffers() takes buffers that are filled"
         ) from error
     return MutableArray._of(array, None, None)
+
+
+def _stream_of(type_id: int, stream: StreamLike) -> tuple[int, object]:
+    """(raw handle, object to keep) of a stream; the CPU has none, and takes those of no device."""
+    if type_id == 1 and stream is None:
+        return 0, None
+    handle, owner = _registry.stream_and_owner(type_id, stream)
+    return (0, None) if type_id == 1 else (handle, owner)
 
 
 def _odd(schema: Schema) -> Schema | None:
@@ -156,8 +167,11 @@ class MutableArray:
 
     def field(self, key: str | int) -> MutableArray:
         """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
-        n = self.schema.index_of(key) if isinstance(key, str) else key
-        return self.children[n]
+        children = self.children
+        n = self.schema.index_of(key) if isinstance(key, str) else _index(key)
+        if not -len(children) <= n < len(children):
+            raise IndexError(f"no field {n}: {self.type} has {len(children)}")
+        return children[n]
 
     def freeze(self, *, stream: StreamLike = None, null_count: int = -1) -> DeviceArray:
         """The :class:`DeviceArray` of what was written, on the same memory; once.
@@ -173,7 +187,7 @@ class MutableArray:
             raise ArgumentError(f"{self._name!r} is part of another array: freeze that")
         array = self._open()
         kind = array.device_type_id
-        handle = 0 if kind == 1 else _registry.stream_handle(kind, stream)
+        handle, _ = _stream_of(kind, stream)
         out = _native.freeze(array, handle, null_count)
         self._frozen = True
         return out

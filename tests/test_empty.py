@@ -347,3 +347,26 @@ def test_a_draft_that_is_passed_on_too_early_says_freeze():
     for call in (cdevice.asarray, cdevice.asstream, lambda x: cdevice.concat([x])):
         with pytest.raises(TypeError, match=r"MutableArray cannot become an? (array|stream): .*freeze\(\)"):
             call(draft)
+
+
+def test_a_stream_of_another_device_is_refused_on_the_cpu_too():
+    class Stream:
+        pass
+
+    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+        cdevice.empty("int8", 3, stream=Stream())
+    draft = cdevice.empty("int8", 3)
+    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+        draft.freeze(stream=Stream())
+    assert draft.freeze().length == 3  # the refusal took nothing
+
+
+def test_a_field_that_is_not_there_is_said_so():
+    draft = cdevice.empty({"a": "int8"}, 3)
+    with pytest.raises(IndexError, match="no field 3: struct<a: int8> has 1"):
+        draft.field(3)
+    with pytest.raises(KeyError, match="no field 'b'; there are 'a'"):
+        draft.field("b")
+    with pytest.raises(TypeError):
+        draft.field(None)
+    assert draft.field(-1).type == draft.field(0).type == "int8"
