@@ -47,6 +47,7 @@ else:
     _events = Later("cdevice.objects.events")
 
 
+_OPENCL = 4
 _SLICE = 0.02  # seconds between two looks at pending signals
 
 
@@ -337,7 +338,8 @@ class DeviceArray(_native.Array):
 
     # ---- moving ----
     def to(self, device: DeviceLike, *, stream: StreamLike = None, copy: bool | None = None) -> DeviceArray:
-        """The rows on another device: a new array, or one that shares this memory when it is there already.
+        """The rows on another device: a new array, or one that shares this memory when it is there already; with OpenCL
+        that is in the context of the queue that ``stream`` is, or that :func:`cdevice.set_default_stream` named.
 
         ``device``: see :func:`cdevice.device`; a pyopencl.CommandQueue is device and stream.  ``stream``: of the
         target, or of the source when the target is the CPU; None: what :func:`cdevice.set_default_stream` named, else
@@ -350,13 +352,18 @@ class DeviceArray(_native.Array):
         OutOfMemory; the source is untouched by an error.
         """
         target = _device.device(device)
-        if stream is None and type(device).__name__ == "CommandQueue":
-            stream = device  # pyopencl's
+        stream = _registry.stream_with(device, stream)
         here = self.device_type_id
         _registry.need_backend(target.type_id)
         _registry.need_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+        if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
+            if copy is False:
+                raise ValueError(
+                    "the data is in another OpenCL context than the queue: copy=False cannot bring it there"
+                )
+            copy = True
         if copy and here != 1 and stream is None and target == self.device:
             stream = _registry.stream_near(self)
         owner = here if target.type_id == 1 else target.type_id

@@ -54,8 +54,7 @@ def empty(
     """
     want = asschema(schema)
     target = _device.device(device)
-    if stream is None and type(device).__name__ == "CommandQueue":
-        stream = device  # pyopencl's
+    stream = _registry.stream_with(device, stream)
     _registry.need_backend(target.type_id)
     need_reaper()  # the memory may be given back by a thread that never saw Python
     handle, owner = _stream_of(target.type_id, stream)

@@ -59,8 +59,7 @@ class DeviceArrayStream(_native.Stream):
         handed out.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
         """
         target = _device.device(device)
-        if stream is None and type(device).__name__ == "CommandQueue":
-            stream = device  # pyopencl's
+        stream = _registry.stream_with(device, stream)
         here = self.device_type_id
         for type_id in (target.type_id, here):
             _registry.need_backend(type_id)

@@ -5,6 +5,7 @@ Queues are held by user events, never by sleeping.  On PoCL, and on Intel's runt
 
 import gc
 import importlib.util
+import pickle
 import threading
 
 import exchange
@@ -568,3 +569,45 @@ def test_a_bitmap_that_is_missing_says_so(queue, settled):
     there = cdevice.asarray([1, 2, 3]).to(queue)
     with pytest.raises(ValueError, match="nothing is null, so there is no bitmap"):
         there.buffers[0].to_pyopencl(queue)
+
+
+def test_a_queue_is_device_and_stream_wherever_a_device_is_taken():
+    context, queue = own_queue()
+    chunks = [cdevice.asarray([1]), cdevice.asarray([2, 3])]
+    made = [
+        cdevice.concat(chunks, device=queue),
+        cdevice.concat(chunks[1:], device=queue),
+        cdevice.asstream(chunks).read_all(device=queue),
+        cdevice.asstream(chunks, device=queue).read_all(),
+        cdevice.asarray(pa.chunked_array([[1], [2, 3]]), device=queue),
+        cdevice.record_batch({"x": [1]}, device=queue)["x"],
+    ]
+    with cdevice.pickling.arriving_on(queue):
+        made += [pickle.loads(pickle.dumps(a)) for a in (chunks[1], chunks[1].to("opencl"))]
+    for array in made:
+        assert array.to_pyopencl(queue).context == context
+
+
+def test_data_of_another_context_is_brought_to_the_queues():
+    context, queue = own_queue()
+    batch = {"a": [1, None], "s": ["x" * 20, "y"], "l": [[1], []], "v": cdevice.asarray(["p" * 20, "q"], "string_view")}
+    there = cdevice.asarray(batch).to("opencl")
+    for mine in (there.to(queue), there.to("opencl", stream=queue), cdevice.concat([there], device=queue)):
+        assert (
+            mine["a"].buffers[1].to_pyopencl(queue).context
+            == context
+            == mine["v"].buffers[1].to_pyopencl(queue).context
+        )
+        assert mine["s"].buffers[2].to_pyopencl(queue).context == context and mine == there
+        again = mine.to(queue)
+        assert again["a"].buffers[1].address == mine["a"].buffers[1].address  # it is there: nothing was copied
+    with pytest.raises(ValueError, match="another OpenCL context.*copy=False"):
+        there.to(queue, copy=False)
+    mixed = cdevice.record_batch({"mine": mine["a"], "theirs": there["a"]})
+    assert mixed.to(queue)["theirs"].buffers[1].to_pyopencl(queue).context == context
+    assert there.to("opencl")["a"].buffers[1].address == there["a"].buffers[1].address
+    cdevice.set_default_stream("opencl", queue)
+    try:
+        assert there.to("opencl")["a"].buffers[1].to_pyopencl(queue).context == context
+    finally:
+        cdevice.set_default_stream("opencl", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 
 from .._devices.registry import backend_object, default_stream
 from ..errors import ArgumentError, CannotExport
@@ -14,6 +15,7 @@ from .tensor import count, nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
@@ -146,6 +148,28 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     )
     _order(array, queue)
     return out
+
+
+def apart(array: DeviceArray, queue: StreamLike) -> bool:
+    """Is some of the array's memory in another context than the queue, None: than that of cdevice.set_default_stream?"""
+    cl = sys.modules.get("pyopencl")
+    queue = default_stream(_OPENCL) if queue is None else queue
+    if cl is None or not isinstance(queue, cl.CommandQueue):
+        return False
+    context = queue.context
+    return any(cl.Buffer.from_int_ptr(handle, retain=True).context != context for handle in _handles(array))
+
+
+def _handles(array: DeviceArray) -> Iterator[int]:
+    """The cl_mem of each node, which are in one context: the last buffer of a view is on the CPU."""
+    for i in range(min(array._n_buffers, 2) if array.length else 0):
+        handle = array._buffer(i)[0]
+        if handle:
+            yield handle
+            break
+    below = range(-(array._schema.dictionary is not None), array._n_children)
+    for i in below:
+        yield from _handles(array._raw_child(i))
 
 
 def _named_queue(array: DeviceArray) -> StreamLike:
