@@ -151,7 +151,7 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
 
 
 def apart(array: DeviceArray, queue: StreamLike) -> bool:
-    """Is some of the array's memory in another context than the queue, None: than that of cdevice.set_default_stream?"""
+    """Is some of the array's memory in another context than the queue (None: that of cdevice.set_default_stream)?"""
     cl = sys.modules.get("pyopencl")
     queue = default_stream(_OPENCL) if queue is None else queue
     if cl is None or not isinstance(queue, cl.CommandQueue):
