@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._devices import registry as _registry
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
     from .interop import frames as _frames
+    from .interop import pyopencl as _pyopencl
     from .objects import encode as _encode
     from .objects import joined as _joined
 else:
@@ -26,7 +27,10 @@ else:
     _aio = Later("cdevice.aio")
     _html = Later("cdevice._html")
     _joined = Later("cdevice.objects.joined")
+    _pyopencl = Later("cdevice.interop.pyopencl")
     _registry = Later("cdevice._devices.registry")
+
+_OPENCL = 4
 
 
 class DeviceArrayStream(_native.Stream):
@@ -66,6 +70,9 @@ class DeviceArrayStream(_native.Stream):
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
         need_reaper()  # threads of ours release what Python may own
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
+        if here == _OPENCL == target.type_id and _pyopencl.is_queue(stream):  # arrays may be of another context
+            schema, own = self.schema, self._copied(target.type_id, target.id, *queue, prefetch)
+            return _native.stream_of_iterator(schema, here, (a.to(target, stream=stream) for a in own))
         return self._copied(target.type_id, target.id, *queue, prefetch)
 
     def iterate(self, stream: StreamLike = None) -> DeviceArrayStream:

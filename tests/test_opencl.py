@@ -611,3 +611,34 @@ def test_data_of_another_context_is_brought_to_the_queues():
         assert there.to("opencl")["a"].buffers[1].to_pyopencl(queue).context == context
     finally:
         cdevice.set_default_stream("opencl", None)
+
+
+def test_a_stream_is_brought_to_the_queues_context_too():
+    context, queue = own_queue()
+    batches = [cdevice.asarray({"x": [k, k + 1]}).to("opencl") for k in range(3)]
+    source = cdevice.asstream(iter(batches))
+    moved = source.to(queue)
+    with pytest.raises(cdevice.Released):
+        next(source)  # used up
+    assert [b["x"].to_pyopencl(queue).get().tolist() for b in moved] == [[0, 1], [1, 2], [2, 3]]
+
+    def failing():
+        yield batches[0]
+        raise KeyError("mine")
+
+    moved = cdevice.asstream(failing(), device=queue)
+    assert next(moved)["x"].to_pyopencl(queue).context == context
+    with pytest.raises(KeyError, match="mine"):
+        next(moved)
+    closed = []
+
+    def watched():
+        try:
+            yield from batches
+        finally:
+            closed.append(1)
+
+    moved = cdevice.asstream(watched()).to(queue)
+    next(moved)
+    moved.close()
+    assert closed == [1]

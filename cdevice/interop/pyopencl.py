@@ -150,6 +150,12 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     return out
 
 
+def is_queue(stream: StreamLike) -> bool:
+    """Is it pyopencl's (None: what cdevice.set_default_stream named)?"""
+    cl = sys.modules.get("pyopencl")
+    return cl is not None and isinstance(default_stream(_OPENCL) if stream is None else stream, cl.CommandQueue)
+
+
 def apart(array: DeviceArray, queue: StreamLike) -> bool:
     """Is some of the array's memory in another context than the queue (None: that of cdevice.set_default_stream)?"""
     cl = sys.modules.get("pyopencl")
