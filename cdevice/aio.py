@@ -81,6 +81,13 @@ class Consumer:
         #: dict: what the producer told along with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
 
+    def __repr__(self) -> str:
+        if self._capsule is None:
+            return "<Consumer: has become a stream>"
+        n = self.waiting
+        state = "closed" if self.closed else f"{n} array{'' if n == 1 else 's'} waiting"
+        return f"<Consumer: {state}{'' if self._given else ', without a producer'}>"
+
     # ---- what the producer gets ----
     @property
     def handler_address(self) -> int:
@@ -489,6 +496,10 @@ class Production:
         """(arrays handed out, of these not yet extracted)"""
         unextracted = ffi.new("int64_t *")
         return lib.cdv_production_sent(self._pointer, unextracted), unextracted[0]
+
+    def __repr__(self) -> str:
+        n = self.sent[0]
+        return f"<Production: {self.ended or 'running'}, {n} array{'' if n == 1 else 's'} sent>"
 
     def _result(self) -> Any:
         self._asked = True

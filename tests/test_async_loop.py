@@ -185,3 +185,17 @@ def aiter_of(consumer):
 
 def anext_of(loop):
     return type(loop).__anext__(loop)
+
+
+def test_both_ends_show_how_far_they_are():
+    consumer = aio.consume(queue_size=4)
+    assert repr(consumer) == "<Consumer: 0 arrays waiting, without a producer>"
+    production = aio.produce(numbers(1), consumer)
+    production.join()
+    assert repr(production) == "<Production: finished, 1 array sent>"
+    assert repr(consumer) == "<Consumer: 1 array waiting>"
+    consumer.close()
+    assert repr(consumer) == "<Consumer: closed>"
+    consumer = ready(1)
+    stream = consumer.as_stream()
+    assert repr(consumer) == "<Consumer: has become a stream>" and len(list(stream)) == 1

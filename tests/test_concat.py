@@ -204,8 +204,12 @@ def test_a_batch_without_columns_keeps_its_rows():
 # ---- where ----
 def test_arrays_on_several_devices_need_a_device(devices):
     a, b, c = cdevice.asarray([1]), cdevice.asarray([2]).to("joining"), cdevice.asarray([3]).to("joining:1")
-    for arrays in ((a, b), (b, c), (b, a)):
-        with pytest.raises(cdevice.ArgumentError, match="pass device="):
+    for arrays, where in (
+        ((a, b), "joining:0, .* cpu"),
+        ((b, c), "joining:1, .* joining:0"),
+        ((b, a), "cpu, .* joining:0"),
+    ):
+        with pytest.raises(cdevice.ArgumentError, match=f"array 1 is on {where}: pass device="):
             cdevice.concat(arrays)
     assert cdevice.concat([a, b, c], device="cpu").to_pylist() == [1, 2, 3]
     assert cdevice.concat([c, a, b], device="other").to("cpu").to_pylist() == [3, 1, 2]

@@ -250,9 +250,8 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   const struct ArrowDeviceArray *own = &part->root->own;
   bool has_memory = part->node->n_buffers || part->node->n_children || part->node->dictionary;
   if (has_memory && (own->device_type != p->device_type || own->device_id != p->device_id))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s:%lld and %s:%lld",
-                    cdv_device_type_name(p->device_type), (long long)p->device_id,
-                    cdv_device_type_name(own->device_type), (long long)own->device_id);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s and %s",
+                    cdv_place_name(p->device_type, p->device_id), cdv_place_name(own->device_type, own->device_id));
   /* the whole array has one event; what a part waits for is waited for here unless the caller covers it */
   if (own->sync_event && !p->sync_event) {
     int r = cdv_event_wait_host(part);

@@ -305,6 +305,8 @@ static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
 /* The place of a type's slot, made when missing; NULL: no memory for it.  Under the registry's lock. */
 _Atomic(struct cdv_slot *) *cdv_slot_place(int32_t device_type);
 const char *cdv_device_type_name(int32_t device_type);
+/* "name:0", or the name alone without a number; good until this thread has asked twice more. */
+const char *cdv_place_name(int32_t device_type, int64_t device_id);
 
 /* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
@@ -360,6 +362,8 @@ void cdv_schema_unref(struct cdv_schema *schema);
 /* Deep copy into malloc'ed nodes. */
 int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out);
 /* top: the name and the nullability of the top count as well; they say nothing of the type. */
+/* How the first is not as the second, in words. */
+void cdv_schema_difference(const struct ArrowSchema *a, const struct ArrowSchema *b, char *out, size_t room);
 bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top);
 /* Same types in the same shape; names, nullability and metadata may differ. */
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b);
