@@ -52,7 +52,7 @@ extern struct ocl_state {
   int started;
   int64_t n;
   ocl_slot *slots;
-  int fragile; /* PoCL is among the platforms */
+  atomic_int fragile; /* PoCL is among the platforms; asked on the runtime's threads too */
   const cdevice_host *host;
   cdevice_dl dl;
 } ocl_state;

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -603,7 +604,8 @@ def test_ten_thousand_batches_leave_the_memory_as_it_was(fake):
     run(2000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run(10000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096  # KiB
+    kept = 64 << 10 if "asan" in os.environ.get("LD_PRELOAD", "") else 0  # AddressSanitizer keeps what was freed
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096 + kept  # KiB
 
 
 def test_prefetch_has_a_range_and_an_unknown_device_leaves_the_stream():

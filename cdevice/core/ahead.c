@@ -62,7 +62,7 @@ static void put(struct copied *c, struct slice one, int r) {
 }
 
 static void free_copied(struct copied *c) {
-  for (; c->count; c->count--, c->head++) {
+  for (int64_t n = c->count; n; n--, c->head++) {
     struct slice *one = &c->ring[c->head % c->room];
     cdv_array_unref(one->array);
     free(one->metadata);
