@@ -93,4 +93,4 @@ const cpu_kernel CPU_KERNELS[] = {
                 BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(if_else) BOOLEAN(and_kleene)
                     BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
                         CHOOSE(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
-                            REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_min_max){NULL, NULL}};
+                            REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

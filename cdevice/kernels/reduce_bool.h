@@ -54,14 +54,11 @@ KERNEL(finish_all) {
 KERNEL(finish_count) {
   ITEMS(only, 1) { OUT(i64, 0)[only] = NUMBER(3) == 0 ? COUNT : NUMBER(3) == 1 ? NUMBER(2) - COUNT : NUMBER(2); }
 }
-/* As numbers, 0 least and 1 greatest, 6 and 7 their nulls. */
-KERNEL(finish_min_max) {
+/* Number 1: 0 the least, 1 the greatest. */
+KERNEL(finish_extreme) {
   ITEMS(only, 1) {
-    const u32 valid = COUNT > 0 && ENOUGH && (NUMBER(4) || COUNT == NUMBER(2));
-    put32(OUT(u32, 0), only, VALUE == COUNT, 1);
-    put32(OUT(u32, 1), only, VALUE > 0, 1);
-    put32(OUT(u32, 6), only, valid, 1);
-    put32(OUT(u32, 7), only, valid, 1);
+    put32(OUT(u32, 0), only, NUMBER(1) ? VALUE > 0 : VALUE == COUNT, 1);
+    put32(OUT(u32, 1), only, COUNT && ENOUGH && (NUMBER(4) || COUNT == NUMBER(2)), 1);
   }
 }
 #undef VALUE

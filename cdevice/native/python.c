@@ -21,6 +21,7 @@
 #include "pysource.c"
 #include "pystream.c"
 #include "pyasync.c"
+#include "pycompute.c"
 #include "capi.c"
 
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
@@ -84,6 +85,12 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"freeze", m_freeze, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
+                                       {"compute_plan", m_compute_plan, METH_VARARGS, NULL},
+                                       {"compute_map", m_compute_map, METH_VARARGS, NULL},
+                                       {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
+                                       {"compute_choice", m_compute_choice, METH_VARARGS, NULL},
+                                       {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
+                                       {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},
                                        {"raise_last", m_raise_last, METH_NOARGS, NULL},
                                        {"make_backend", m_make_backend, METH_O, NULL},

@@ -209,8 +209,8 @@ typedef struct cdevice_memory {
  * cdevice/kernels/dialect.h, which is C, OpenCL C and CUDA or HIP C++ at once; a backend that has a compiler for one of these
  * has every function.  A module is one program for the device and scope that it was built for. */
 typedef struct cdevice_program {
-  const char *family, *type; /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T */
-  const char *text;          /* with the dialect in front */
+  const char *family, *type;  /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T */
+  const char *text;           /* with the dialect in front */
   const char *const *defines; /* "T=i64"; n of them */
   int64_t n;
 } cdevice_program;
@@ -288,8 +288,8 @@ typedef int (*cdevice_backend_init_fn)(uint32_t core_abi, int64_t index, const c
 __attribute__((format(printf, 5, 6)))
 #endif
 /* Fills err (which may be NULL) and returns code. */
-static inline int cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name,
-                                       const char *format, ...) {
+static inline int
+cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name, const char *format, ...) {
   if (err) {
     va_list args;
     err->vendor_code = vendor_code;

@@ -1,0 +1,244 @@
+/* pycompute.c - calls of functions, as cdevice/compute makes them: what is to be done was decided there. */
+#include "py.h"
+
+#include "compute.h"
+
+static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice";
+
+/* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
+struct lane {
+  void *stream;
+  struct cdv_shared *queue;
+};
+static int lane_of(PyObject *handle, PyObject *owner, struct lane *out) {
+  out->stream = PyLong_AsVoidPtr(handle);
+  if (!out->stream && PyErr_Occurred()) return -1;
+  return share(owner, &out->queue);
+}
+
+/* The result of a call, or the exception; the lane's share goes. */
+static PyObject *give(int r, struct cdv_array *out, struct lane *lane) {
+  if (!r) cdv_array_keep(out, lane->queue);
+  PyObject *o = r ? raise_last() : wrap_array(out);
+  cdv_shared_unref(lane->queue);
+  return o;
+}
+
+static void copy_word(char *to, size_t size, const char *from) { snprintf(to, size, "%s", from); }
+
+/* ---- a row for each row ---- */
+static void free_map(PyObject *capsule) {
+  struct cdv_map *f = PyCapsule_GetPointer(capsule, N_MAP);
+  struct pending p = put_aside();
+  cdv_schema_unref(f->out);
+  bring_back(p);
+  free(f);
+}
+
+/* compute_plan(family, type, kernel, unit, rule, checked, schema of the result) */
+static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *family, *type, *name;
+  int unit, rule, checked;
+  PyObject *schema;
+  if (!PyArg_ParseTuple(args, "sssiipO", &family, &type, &name, &unit, &rule, &checked, &schema)) return NULL;
+  struct cdv_schema *out = hold_schema(schema);
+  struct cdv_map *f = out ? calloc(1, sizeof *f) : NULL;
+  if (!f) {
+    if (out) cdv_schema_unref(out), PyErr_NoMemory();
+    return NULL;
+  }
+  *f = (struct cdv_map){.unit = unit, .rule = rule, .checked = checked, .out = out};
+  copy_word(f->family, sizeof f->family, family);
+  copy_word(f->type, sizeof f->type, type);
+  copy_word(f->name, sizeof f->name, name);
+  PyObject *capsule = PyCapsule_New(f, N_MAP, free_map);
+  if (capsule) return capsule;
+  cdv_schema_unref(out);
+  free(f);
+  return NULL;
+}
+
+/* None: null; an int: the bits of a number; arrays come later. */
+static int read_number(PyObject *o, struct cdv_operand *out) {
+  *out = (struct cdv_operand){.null = o == Py_None};
+  if (o == Py_None || PyObject_TypeCheck(o, ArrayBase)) return 0;
+  out->bits = (int64_t)PyLong_AsUnsignedLongLongMask(o);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* compute_map(plan, arguments, which of them are one row for all, stream handle, its owner) */
+static PyObject *m_compute_map(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *tuple, *handle, *owner;
+  int ones, r = 0;
+  struct cdv_operand x[CDV_OPERANDS];
+  struct lane lane;
+  struct cdv_array *out = NULL;
+  PyObject *result = NULL;
+  if (!PyArg_ParseTuple(args, "OO!iOO", &capsule, &PyTuple_Type, &tuple, &ones, &handle, &owner)) return NULL;
+  struct cdv_map *f = PyCapsule_GetPointer(capsule, N_MAP);
+  Py_ssize_t n = PyTuple_Size(tuple), held = 0;
+  if (!f) return NULL;
+  if (n > CDV_OPERANDS) return PyErr_Format(PyExc_TypeError, "%s: too many arguments", f->name), NULL;
+  for (Py_ssize_t i = 0; i < n; i++)
+    if (read_number(PyTuple_GetItem(tuple, i), &x[i])) return NULL;
+  if (lane_of(handle, owner, &lane)) return NULL;
+  for (; held < n; held++) {
+    PyObject *o = PyTuple_GetItem(tuple, held);
+    if (!PyObject_TypeCheck(o, ArrayBase)) continue;
+    x[held].one = ones >> held & 1;
+    x[held].array = hold_array(o);
+    if (!x[held].array) break;
+  }
+  if (held == n) {
+    PyThreadState *python = PyEval_SaveThread();
+    r = cdv_compute_map(f, x, (int)n, lane.stream, &out);
+    PyEval_RestoreThread(python);
+    result = give(r, out, &lane);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  while (held--)
+    if (x[held].array) let_go(x[held].array);
+  return result;
+}
+
+/* ---- one row ---- */
+/* Holds all arrays of a tuple; NULL with an exception. */
+static struct cdv_array **hold_all(PyObject *tuple, Py_ssize_t *n) {
+  Py_ssize_t all = PyTuple_Size(tuple), held = 0;
+  struct cdv_array **arrays = malloc(((size_t)all + 1) * sizeof *arrays);
+  if (!arrays) PyErr_NoMemory();
+  while (arrays && held < all && (arrays[held] = hold_array(PyTuple_GetItem(tuple, held)))) held++;
+  *n = all;
+  if (!arrays || held == all) return arrays;
+  while (held) let_go(arrays[--held]);
+  free(arrays);
+  return NULL;
+}
+
+/* compute_reduce((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
+ * (three options), schema, chunks, stream handle, its owner) */
+static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *w[7];
+  int values;
+  long long option[3];
+  PyObject *schema, *chunks, *handle, *owner, *result = NULL;
+  struct lane lane;
+  struct cdv_reduce f = {.out = NULL};
+  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)OO!OO", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values,
+                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], &schema, &PyTuple_Type,
+                        &chunks, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  char *to[7] = {f.family, f.type, f.tile, f.join, f.end_family, f.end_type, f.end};
+  const size_t sizes[7] = {sizeof f.family,     sizeof f.type,     sizeof f.tile, sizeof f.join,
+                           sizeof f.end_family, sizeof f.end_type, sizeof f.end};
+  for (int i = 0; i < 7; i++) copy_word(to[i], sizes[i], w[i]);
+  for (int i = 0; i < 3; i++) f.option[i] = option[i];
+  f.values = values;
+  f.out = hold_schema(schema);
+  Py_ssize_t n = 0;
+  struct cdv_array **arrays = f.out ? hold_all(chunks, &n) : NULL, *out = NULL;
+  if (arrays) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_reduce(&f, arrays, n, lane.stream, &out);
+    PyEval_RestoreThread(python);
+    result = give(r, out, &lane);
+    while (n) let_go(arrays[--n]);
+    free(arrays);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  if (f.out) cdv_schema_unref(f.out);
+  return result;
+}
+
+/* ---- rows that are chosen ---- */
+static void free_choice(PyObject *capsule) {
+  struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
+  struct pending p = put_aside();
+  cdv_choice_drop(c);
+  bring_back(p);
+  free(c);
+}
+
+/* compute_choice(mask, stream handle, its owner) -> (choice, how many rows) */
+static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *mask, *handle, *owner, *capsule = NULL;
+  struct lane lane;
+  if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || lane_of(handle, owner, &lane)) return NULL;
+  struct cdv_array *a = hold_array(mask);
+  struct cdv_choice *c = a ? calloc(1, sizeof *c) : NULL;
+  if (a && !c) PyErr_NoMemory();
+  if (c) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_choice_make(c, a, lane.stream);
+    PyEval_RestoreThread(python);
+    if (r) {
+      free(c);
+      raise_last();
+    } else {
+      cdv_array_keep(c->counts, lane.queue);
+      capsule = PyCapsule_New(c, N_CHOICE, free_choice);
+      if (!capsule) cdv_choice_drop(c), free(c);
+    }
+  }
+  if (a) let_go(a);
+  cdv_shared_unref(lane.queue);
+  return capsule ? Py_BuildValue("NL", capsule, (long long)c->chosen) : NULL;
+}
+
+/* The result of a call that may say that this layout is not for it: NotImplemented. */
+static PyObject *give_or_not(int r, struct cdv_array *out, struct lane *lane) {
+  if (r != CDV_OTHER_LAYOUT) return give(r, out, lane);
+  cdv_shared_unref(lane->queue);
+  Py_INCREF(Py_NotImplemented);
+  return Py_NotImplemented;
+}
+
+/* compute_filter(choice, array or None: the numbers of the rows, stream handle, its owner) */
+static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *array, *handle, *owner;
+  struct lane lane;
+  if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
+  struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
+  if (!c || lane_of(handle, owner, &lane)) return NULL;
+  struct cdv_array *a = array == Py_None ? NULL : hold_array(array), *out = NULL;
+  if (!a && array != Py_None) {
+    cdv_shared_unref(lane.queue);
+    return NULL;
+  }
+  PyThreadState *python = PyEval_SaveThread();
+  int r = cdv_compute_filter(c, a, lane.stream, &out);
+  PyEval_RestoreThread(python);
+  PyObject *o = give_or_not(r, out, &lane);
+  if (a) let_go(a);
+  return o;
+}
+
+/* compute_take(array, indices as int64, checked, stream handle, its owner) */
+static PyObject *m_compute_take(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *array, *indices, *handle, *owner, *o = NULL;
+  int checked;
+  struct lane lane;
+  if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
+    return NULL;
+  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
+  if (i) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_take(a, i, checked, lane.stream, &out);
+    PyEval_RestoreThread(python);
+    o = give_or_not(r, out, &lane);
+    let_go(i);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  if (a) let_go(a);
+  return o;
+}
