@@ -93,7 +93,9 @@ def write_kernel_texts():
         for part in parts:
             with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:
                 text += re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
-        rows = [line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")]
+        rows = [
+            line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
+        ]
         quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in rows if r.strip()]
         lines += [f'    {{"{family}",', *(f'     "{q}\\n"' for q in quoted), "    },"]
     lines += [

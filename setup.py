@@ -71,7 +71,15 @@ setup(
     packages=["cdevice.backends", *find_packages(include=["cdevice", "cdevice.*"])],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={
-        "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "kernels/*.h", "lib/pkgconfig/*", "lib/cmake/*/*"]
+        "cdevice": [
+            "py.typed",
+            "*.pyi",
+            "include/cdevice/*.h",
+            "DESIGN.rst",
+            "kernels/*.h",
+            "lib/pkgconfig/*",
+            "lib/cmake/*/*",
+        ]
     },
     include_package_data=False,  # else the sdist's files would be: C sources, in folders taken for packages
     cffi_modules=["build_ffi.py:make_native"],

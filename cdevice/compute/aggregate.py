@@ -1,0 +1,101 @@
+"""Kernels of the text that give one row."""
+
+from __future__ import annotations
+
+from .._ext import _native
+from ..schema import Schema
+from .elementwise import schema_of
+from .types import FLOATS, KERNEL_TYPES, SIGNED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray
+    from .call import Argument, Call
+
+_LETTERS = {v: k for k, v in KERNEL_TYPES.items()}
+_MODES = {"only_valid": 0, "only_null": 1, "all": 2}
+
+
+def sum_type(format: str) -> str:
+    """What the sums of a type are made in."""
+    return "f64" if format in FLOATS else "i64" if format in SIGNED else "u64"
+
+
+class Reduce:
+    """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
+
+    __slots__ = ("end", "family", "join", "kernel", "out", "type", "values", "which")
+
+    def __init__(
+        self,
+        family: str,
+        type: str,
+        kernel: str,
+        join: str,
+        end: tuple[str, str, str],
+        out: Schema,
+        which: int = 0,
+        values: bool = True,
+    ) -> None:
+        self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
+        self.out, self.which, self.values = out, which, values
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        options: Any = call.options
+        if self.end[2] == "finish_count":
+            if options.mode not in _MODES:
+                raise ValueError(f"count: mode is one of {', '.join(_MODES)}, not {options.mode!r}")
+            first, second = _MODES[options.mode], 0
+        else:
+            first, second = int(options.min_count), int(bool(options.skip_nulls))
+        chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
+        words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
+        return _native.compute_reduce(words, (first, second, self.which), self.out, chunks, call.stream, call.owner)
+
+
+def _rows(a: Argument) -> DeviceArray:
+    if a.array is not None:
+        return a.array
+    from ..interop.asarray import asarray
+
+    return asarray([a.value])
+
+
+def sums(format: str) -> Reduce:
+    """The sum of numbers of a type."""
+    t = sum_type(format)
+    return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
+
+
+def means(format: str) -> Reduce:
+    """The mean of numbers of a type."""
+    t = sum_type(format)
+    return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish_mean"), schema_of("g"))
+
+
+def extremes(storage: str, out: str, which: int) -> Reduce:
+    """0 the least, 1 the greatest, 2 both."""
+    t = KERNEL_TYPES[storage]
+    return Reduce("reduce", t, "min_max", t, ("reduce", t, "finish"), _extreme_schema(out, which), which)
+
+
+def _extreme_schema(out: str, which: int) -> Schema:
+    if which < 2:
+        return schema_of(out)
+    return Schema.make("+s", children=[Schema.make(out, "min"), Schema.make(out, "max")])
+
+
+def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) -> Reduce:
+    """What is counted in a bitmap; ``end``: the last kernel."""
+    schema = out if isinstance(out, Schema) else schema_of(out)
+    where = (
+        ("reduce", "u64" if end == "finish" else "i64") if end in ("finish", "finish_mean") else ("reduce_bool", "bool")
+    )
+    return Reduce("reduce_bool", "bool", "sum", "i64", (*where, end), schema, which, values)
+
+
+def bit_extremes(which: int) -> Reduce:
+    """The least and the greatest of bits."""
+    return of_bits("finish_extreme", _extreme_schema("b", which), which)
