@@ -56,7 +56,7 @@
 #undef T
 
 /* ---- the table: family, type and name, as programs are asked for ---- */
-#define ROW(family, name, type) {#family "/" #type "/" #name, name##_##type},
+#define ROW(family, name, type) {#family "/" #type "/" #name "_" #type, name##_##type},
 #define INTEGERS(X) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64)
 #define FLOATS(X) X(f32) X(f64)
 #define ARITH(t)                                                                                               \
@@ -71,8 +71,8 @@
 #define REDUCE(t) \
   ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t)
 #define CAST_ROW(s, t)                                    \
-  {"cast/" #s " " #t "/cast_" #s, cast_##s##_##t},        \
-  {"cast/" #s " " #t "/cast_checked_" #s, cast_checked_##s##_##t},
+  {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t},        \
+  {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
 #define CASTS(t)                                                                                                   \
   CAST_ROW(i8, t) CAST_ROW(i16, t) CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) \
   CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)

@@ -75,5 +75,6 @@ static int svm_copy(void *self, int64_t device, void *dst, const void *src, int6
 const void *opencl_extension(void *self, const char *id) {
   static const cdevice_opencl_svm svm = {sizeof svm, 0, svm_capabilities, svm_alloc, svm_free, svm_copy};
   (void)self;
+  if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
   return id && !strcmp(id, CDEVICE_OPENCL_SVM) ? &svm : NULL;
 }

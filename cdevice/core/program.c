@@ -170,7 +170,10 @@ static int find(const struct cdv_module *want, const cdevice_compute *compute, v
   if (r) return r;
   struct kernel *k = malloc(sizeof *k);
   if (!k) return cdv_fail_memory(sizeof *k, "a kernel");
-  r = compute->kernel(m->slot->table.self, m->device, m->module, name, &k->handle, &err);
+  char full[64];
+  const char *space = strchr(m->type, ' ');
+  snprintf(full, sizeof full, "%s_%s", name, space ? space + 1 : m->type);
+  r = compute->kernel(m->slot->table.self, m->device, m->module, full, &k->handle, &err);
   if (r) {
     free(k);
     return cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, "finding a kernel");

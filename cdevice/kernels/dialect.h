@@ -111,7 +111,7 @@ typedef double f64;
    i64 x2_, i64 x3_, i64 x4_)
 #define RAW(type, k) ((GLOBAL type *)b##k##_)
 #define OFFSET(k) (o##k##_)
-#define NUMBER(k) (x##k##_)
+#define NUMBER(k) ((k) == 0 ? x0_ : (k) == 1 ? x1_ : (k) == 2 ? x2_ : (k) == 3 ? x3_ : x4_)
 #define ITEMS(i, n)   \
   const i64 i = GID; \
   if (i < (n))
