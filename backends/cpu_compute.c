@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VERSION_3 0x100 /* among the flags */
+
 /* CDEVICE_CPU_KERNELS=base: not the better one (tests). */
 static const cpu_kernel *table(void) {
 #ifdef CPU_KERNELS_V3
@@ -19,8 +21,9 @@ static const cpu_kernel *table(void) {
 
 static int identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err) {
   (void)self, (void)device, (void)err;
-  *flags = CDEVICE_COMPUTE_ITEMS | CDEVICE_COMPUTE_AHEAD;
-  snprintf(text, (size_t)size, "%s", table() == cpu_kernels_base ? "compiled, base" : "compiled, x86-64-v3");
+  bool base = table() == cpu_kernels_base;
+  *flags = CDEVICE_COMPUTE_ITEMS | CDEVICE_COMPUTE_AHEAD | (base ? 0 : VERSION_3);
+  snprintf(text, (size_t)size, "%s", base ? "compiled, base" : "compiled, x86-64-v3");
   return 0;
 }
 

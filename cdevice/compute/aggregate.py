@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from .._ext import _native
+from ..interop.asarray import asarray
 from ..schema import Schema
+from .argument import Argument
+from .casts import cast_argument
 from .elementwise import schema_of
 from .types import FLOATS, KERNEL_TYPES, SIGNED
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
-    from .call import Argument, Call
+    from .call import Call
 
 _LETTERS = {v: k for k, v in KERNEL_TYPES.items()}
 _MODES = {"only_valid": 0, "only_null": 1, "all": 2}
@@ -26,7 +29,7 @@ def sum_type(format: str) -> str:
 class Reduce:
     """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
 
-    __slots__ = ("end", "family", "join", "kernel", "out", "type", "values", "which")
+    __slots__ = ("end", "family", "join", "kernel", "least", "out", "type", "values", "which")
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Reduce:
     ) -> None:
         self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
         self.out, self.which, self.values = out, which, values
+        self.least = int(kernel == "min_max" or end[2] == "finish_extreme")  # nothing has no least
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
         options: Any = call.options
@@ -49,7 +53,7 @@ class Reduce:
                 raise ValueError(f"count: mode is one of {', '.join(_MODES)}, not {options.mode!r}")
             first, second = _MODES[options.mode], 0
         else:
-            first, second = int(options.min_count), int(bool(options.skip_nulls))
+            first, second = max(int(options.min_count), self.least), int(bool(options.skip_nulls))
         chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
         words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
         return _native.compute_reduce(words, (first, second, self.which), self.out, chunks, call.stream, call.owner)
@@ -58,8 +62,6 @@ class Reduce:
 def _rows(a: Argument) -> DeviceArray:
     if a.array is not None:
         return a.array
-    from ..interop.asarray import asarray
-
     return asarray([a.value])
 
 
@@ -69,10 +71,18 @@ def sums(format: str) -> Reduce:
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
 
 
-def means(format: str) -> Reduce:
-    """The mean of numbers of a type."""
+def means(format: str) -> Any:
+    """The mean of numbers of a type; of integers whose sum might not fit, as floats."""
+    if format in "lL":
+        return _mean_of_floats
     t = sum_type(format)
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish_mean"), schema_of("g"))
+
+
+def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
+    chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
+    floats = [cast_argument(call, Argument(x, x._format), "g", False).array for x in chunks]
+    return _floats(call, Argument(format="g", chunks=[x for x in floats if x is not None]))
 
 
 def extremes(storage: str, out: str, which: int) -> Reduce:
@@ -85,6 +95,9 @@ def _extreme_schema(out: str, which: int) -> Schema:
     if which < 2:
         return schema_of(out)
     return Schema.make("+s", children=[Schema.make(out, "min"), Schema.make(out, "max")])
+
+
+_floats = Reduce("reduce", "f64", "sum", "f64", ("reduce", "f64", "finish_mean"), schema_of("g"))
 
 
 def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) -> Reduce:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import aggregate, cast, select
+from . import aggregate, casts, select
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
@@ -33,7 +33,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
         "add": "Sum of two arguments, row by row; integers wrap.",
         "subtract": "Difference of two arguments, row by row; integers wrap.",
         "multiply": "Product of two arguments, row by row; integers wrap.",
-        "divide": "Quotient of two arguments, row by row; of integers cut towards zero.  An integer divided by zero is an error.",
+        "divide": "Quotient of two arguments, row by row; of integers cut towards zero; none may be divided by zero.",
     }
     for name, doc in docs.items():
         for checked in (False, True):
@@ -147,7 +147,7 @@ def _selection(r: FunctionRegistry) -> None:
     choose = Function(
         "if_else", "scalar", 3, "The second argument where the first one is true, the third where it is false."
     )
-    choose.implicit = _common_tail(1)
+    choose.implicit, choose.nulls = _common_tail(1), ("b",)
     fill = Function("fill_null", "scalar", 2, "The first argument, and where that is null the second one.")
     for f in (*NUMBERS, *_TIMES, "e"):
         w, s = width_of(f) or "", storage_of(f) or ""
@@ -171,7 +171,7 @@ def _selection(r: FunctionRegistry) -> None:
     _add(f, (ANY,), None, select.drop_null)
     r.add_function(f)
     f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
-    f.meta = cast.cast
+    f.meta = casts.cast
     r.add_function(f)
 
 

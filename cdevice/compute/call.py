@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-
 from .._devices.registry import need_backend, stream_and_owner, stream_near
-from .._ext import _native
 from .._reaper import need_reaper
-from ..interop.asarray import asarray
-from ..interop.asstream import asstream
-from ..interop.concat import concat
+from .argument import Argument, argument, joined
+from .casts import cast_argument
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
-from .types import bits_of, format_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,83 +16,6 @@ if TYPE_CHECKING:
 
     from .._types import DeviceArray, StreamLike
     from .registry import Function
-
-_Array = _native.Array
-_VALUES = (str, bytes, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal)
-
-
-class Argument:
-    """An argument as kernels get it.
-
-    ``array``: a row for each row, or with ``one`` a row for all of them; ``chunks``: several arrays (``array`` is then
-    None); else ``value``, a number, a bool or None.  ``format``: its type; None where nothing says what null it is.
-    """
-
-    __slots__ = ("array", "chunks", "format", "one", "value")
-
-    def __init__(
-        self,
-        array: DeviceArray | None = None,
-        format: str | None = None,
-        *,
-        one: bool = False,
-        value: bool | int | float | None = None,
-        chunks: list[DeviceArray] | None = None,
-    ) -> None:
-        self.array, self.one, self.value, self.chunks = array, one, value, chunks
-        self.format = format
-
-    def bits(self, format: str) -> int | None:
-        """The value as a type has it; None for null."""
-        return None if self.value is None else bits_of(self.value, format)
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, _Array) or hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_array__")
-
-
-def _chunked(arrays: list[DeviceArray], what: Any) -> Argument:
-    if not arrays:
-        schema = getattr(what, "schema", None) or getattr(what, "type", None)
-        if schema is None:
-            raise ValueError("no chunks: their type is unknown")
-        arrays = [asarray([], schema=schema)]
-    if len(arrays) == 1:
-        return Argument(arrays[0], format_of(arrays[0]))
-    return Argument(chunks=arrays, format=format_of(arrays[0]))
-
-
-def _one(array: DeviceArray) -> Argument:
-    return Argument(array, format_of(array), one=True)
-
-
-def argument(x: Any) -> Argument:
-    """Whatever a function takes."""
-    if isinstance(x, _Array):
-        array: DeviceArray = x  # type: ignore[assignment]
-        return Argument(array, format_of(array))
-    if x is None or type(x) in (bool, int, float):
-        if type(x) is int:
-            return Argument(value=x, format="l" if x < 1 << 63 else "L")
-        return Argument(value=x, format={bool: "b", float: "g"}.get(type(x)))
-    if isinstance(x, Scalar):
-        return _one(x.array)
-    if isinstance(x, _VALUES):
-        return _one(asarray([x]))
-    if isinstance(x, (list, tuple)) and x and _is_array(x[0]):
-        return _chunked([asarray(a) for a in x], x[0])
-    if _is_array(x):
-        array = asarray(x)
-        return Argument(array, format_of(array))
-    if isinstance(x, _native.Stream) or hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_device_stream__"):
-        stream = asstream(x)
-        return _chunked(list(stream), stream)
-    if hasattr(x, "as_py") and hasattr(x, "type"):  # a scalar of pyarrow
-        return _one(asarray([x.as_py()], schema=x.type))
-    if hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item"):  # numpy's
-        return _one(asarray([x]))
-    array = asarray(x)
-    return Argument(array, format_of(array))
 
 
 class Call:
@@ -124,10 +41,17 @@ class Call:
 
 
 def _placed(arguments: Sequence[Argument]) -> DeviceArray | None:
-    """The array that says where the call is: one that is not on the CPU, but for single values, which follow."""
-    rows = [a.array or a.chunks[0] for a in arguments if (a.array is not None and not a.one) or a.chunks]  # type: ignore[index]
-    ones = [a.array for a in arguments if a.array is not None and a.one]
-    return next((x for x in [*rows, *ones] if x is not None), None)
+    """The array that says where the call is: one with rows, else a single value, which follows the others."""
+    found = None
+    for a in arguments:
+        if a.chunks:
+            return a.chunks[0]
+        if a.array is not None:
+            if not a.one:
+                return a.array
+            if found is None or found.device_type_id == 1:
+                found = a.array
+    return found
 
 
 def _bring(arguments: Sequence[Argument], first: DeviceArray, stream: int) -> None:
@@ -135,11 +59,6 @@ def _bring(arguments: Sequence[Argument], first: DeviceArray, stream: int) -> No
     for a in arguments:
         if a.one and a.array is not None and a.array.device_type_id == 1:
             a.array = a.array.to((first.device_type_id, first.device_id))
-
-
-def joined(a: Argument) -> Argument:
-    """An argument of several chunks as one array."""
-    return a if a.chunks is None else Argument(concat(a.chunks), a.format)
 
 
 def _options(function: Function, options: Any, given: dict[str, Any]) -> FunctionOptions:
@@ -181,15 +100,23 @@ def run(function: Function, args: Sequence[Any], options: Any, stream: StreamLik
     return execute(call, arguments)
 
 
+def _name_nulls(function: Function, arguments: Sequence[Argument]) -> None:
+    """None is of the type of the other arguments."""
+    if all(a.format for a in arguments):
+        return
+    own = (*function.nulls, *(None,) * len(arguments))
+    known = next((a.format for a, f in zip(arguments, own, strict=False) if a.format and not f), "n")
+    for a, f in zip(arguments, own, strict=False):
+        a.format = a.format or f or known
+
+
 def execute(call: Call, arguments: list[Argument]) -> Any:
     """Dispatches on the types and runs the kernel."""
     function = call.function
-    known = next((a.format for a in arguments if a.format is not None), "n")
+    _name_nulls(function, arguments)
     if function.kind != "scalar_aggregate":
         arguments = [joined(a) for a in arguments]
-    formats = tuple([a.format or known for a in arguments])
-    for a in arguments:
-        a.format = a.format or known
+    formats = tuple([a.format or "n" for a in arguments])
     kernel, wanted = function.dispatch_best(formats, call.device_type)
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
@@ -204,9 +131,7 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
 
 
 def implicit(call: Call, a: Argument, to: str) -> Argument:
-    """An argument cast to another type, as Arrow does before a kernel.  Nothing is checked, so nothing is waited for."""
-    from .cast import cast_argument
-
+    """An argument cast as Arrow does before a kernel.  Nothing is checked, so nothing is waited for."""
     return cast_argument(call, a, to, False)
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
-    from .call import Argument, Call
+    from .argument import Argument
+    from .call import Call
 
 # what an item is, and when a row is null: as in core/compute.h
 ROW, WORD, PACK, TILE, CHUNK, BLOCK, ONE = range(7)

@@ -1,10 +1,10 @@
 """Arrow's functions by name, each on the device that its arguments are on.
 
-Arguments: whatever :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and pyarrow,
-and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`.  A row of a result is null where one
-of its arguments is, unless it says otherwise.  Every function returns at once unless it says that it waits, and its result
-carries the event.  All raise NoKernel for types they do not know and ArgumentError for lengths that differ or arguments on
-two devices.
+Arguments: whatever :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
+pyarrow, and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`.  A row of a result
+is null where one of its arguments is, unless it says otherwise.  Every function returns at once unless it says that it
+waits, and its result carries the event.  All raise NoKernel for types they do not know and ArgumentError for lengths
+that differ or arguments on two devices.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ registry = make()
 def call_function(name: str, args: Any, options: Any = None, *, stream: StreamLike = None) -> Any:
     """Calls a function by its name.
 
-    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None.  Gives a DeviceArray,
-    or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
+    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None.  Gives a
+    DeviceArray, or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
     """
     return run(registry.get_function(name), args, options, stream, {})
 
@@ -290,8 +290,11 @@ def cast(
     stream: StreamLike = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """x as another type, which :func:`cdevice.asschema` takes.  ``safe``: raises ArgumentError where a value does not fit,
-    which is waited for where that may happen at all; False: integers wrap, floats become the nearest integer there is."""
+    """x as another type, which :func:`cdevice.asschema` takes.
+
+    ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
+    integers wrap, floats become the nearest integer there is.
+    """
     return run(_cast, (x,), options, stream, {} if options is not None else {"target_type": target_type, "safe": safe})
 
 

@@ -112,6 +112,7 @@ class Function:
     kernels: list[Kernel] = field(default_factory=list)
     implicit: Callable[[Sequence[str]], Sequence[str] | None] | None = None
     meta: Callable[[Call, Sequence[Any]], Any] | None = None
+    nulls: tuple[str | None, ...] = ()  # the type of None where it is not that of the other arguments
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .._ext import _native
 from ..schema import Schema
-from .cast import cast_argument
+from .argument import Argument
+from .casts import cast_argument
 from .elementwise import NEVER, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
 from .types import NUMBERS, words_of
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
-    from .call import Argument, Call
+    from .call import Call
 
 _is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
 
@@ -122,8 +123,6 @@ def _by_mask(call: Call, array: DeviceArray, mask: DeviceArray) -> DeviceArray:
 
 def drop_null(call: Call, values: Argument) -> DeviceArray:
     """``exec`` of drop_null: of a batch the rows without any null."""
-    from .call import Argument
-
     array = values.array
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
@@ -149,7 +148,6 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
         raise NoKernel(f"take: indices are integers, not {words_of(indices.format or 'n')}")
     if indices.array is None:
         from ..interop.asarray import asarray
-        from .call import Argument
 
         indices = Argument(asarray([indices.value]), indices.format)
     rows = cast_argument(call, indices, "l", False).array

@@ -19,10 +19,11 @@ enum cdv_unit {
 #define CDV_TILE_ROWS 4096
 #define CDV_FILTER_ROWS 8192
 
-/* A kernel of a program for a device, built or read from the disk where it is needed first.  Borrowed: it stays.  May take
+/* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
+ * the backend said last.  Borrowed: it stays.  May take
  * long the first time; never waits for the device. */
 int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream,
-                   const char *family, const char *type, const char *name, void **out);
+                   uint32_t flags, const char *family, const char *type, const char *name, void **out);
 /* What a backend says of its kernels, or NULL: it has none. */
 const cdevice_compute *cdv_compute_of(struct cdv_slot *slot);
 

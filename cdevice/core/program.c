@@ -10,6 +10,7 @@ struct cdv_module {
   struct cdv_slot *slot; /* that was replaced may have left some here: it is never the same again */
   int64_t device;
   void *scope;
+  uint32_t flags; /* a device that changes its mind gets other programs */
   char family[24], type[24];
   void *module;
 };
@@ -126,7 +127,7 @@ static int module_of(const struct cdv_module *want, const cdevice_compute *compu
                      struct cdv_module **out) {
   for (struct cdv_module *m = cache.modules; m; m = m->next)
     if (m->slot == want->slot && m->device == want->device && m->scope == want->scope &&
-        !strcmp(m->family, want->family) && !strcmp(m->type, want->type)) {
+        m->flags == want->flags && !strcmp(m->family, want->family) && !strcmp(m->type, want->type)) {
       *out = m;
       return 0;
     }
@@ -147,7 +148,7 @@ static int module_of(const struct cdv_module *want, const cdevice_compute *compu
 
 /* ---- by name ---- */
 static unsigned place_of(const struct cdv_module *m, const char *name) {
-  uint64_t h = (uintptr_t)m->slot ^ (uint64_t)m->device * 31 ^ (uintptr_t)m->scope;
+  uint64_t h = (uintptr_t)m->slot ^ (uint64_t)m->device * 31 ^ (uintptr_t)m->scope ^ m->flags;
   const char *words[3] = {m->family, m->type, name};
   for (int i = 0; i < 3; i++)
     for (const char *c = words[i]; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3;
@@ -157,7 +158,7 @@ static unsigned place_of(const struct cdv_module *m, const char *name) {
 static void *known(const struct cdv_module *want, const char *name, unsigned place) {
   for (struct kernel *k = cache.kernels[place]; k; k = k->next)
     if (k->module->slot == want->slot && k->module->device == want->device && k->module->scope == want->scope &&
-        !strcmp(k->name, name) && !strcmp(k->module->type, want->type) && !strcmp(k->module->family, want->family))
+        k->module->flags == want->flags && !strcmp(k->name, name) && !strcmp(k->module->type, want->type) && !strcmp(k->module->family, want->family))
       return k->handle;
   return NULL;
 }
@@ -187,8 +188,8 @@ static int find(const struct cdv_module *want, const cdevice_compute *compute, v
 }
 
 int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream,
-                   const char *family, const char *type, const char *name, void **out) {
-  struct cdv_module want = {.slot = slot, .device = device};
+                   uint32_t flags, const char *family, const char *type, const char *name, void **out) {
+  struct cdv_module want = {.slot = slot, .device = device, .flags = flags};
   cdevice_error err = {.struct_size = sizeof err};
   int r = compute->scope ? compute->scope(slot->table.self, device, stream, &want.scope, &err) : 0;
   if (r) return cdv_fail_backend(r, &err, slot->table.device_type, device, "asking for the context of a stream");

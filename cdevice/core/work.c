@@ -135,7 +135,7 @@ int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
   if (!s->n && s->unit <= CDV_BY_PACK) return 0;
   s->numbers[0] = s->n;
   measure(w, s, &l);
-  int r = cdv_kernel_get(w->slot, w->compute, w->device, w->stream, s->family, s->type, s->name, &kernel);
+  int r = cdv_kernel_get(w->slot, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);
   if (r) return r;
   r = w->compute->launch(w->slot->table.self, w->device, kernel, &l, w->stream, &err);
   w->given = true;

@@ -233,6 +233,7 @@ typedef struct cdevice_launch {
 
 #define CDEVICE_COMPUTE_ITEMS 0x1   /* an item does much, as processors like it: text with CDV_ITEMS */
 #define CDEVICE_COMPUTE_NO_FP64 0x2 /* there is no float64 */
+#define CDEVICE_COMPUTE_VARIANTS 0xFF00 /* the backend's own: a program for one value of these is not for another */
 #define CDEVICE_COMPUTE_AHEAD 0x4   /* programs were compiled before: nothing is kept on disk */
 typedef struct cdevice_compute {
   uint32_t struct_size;

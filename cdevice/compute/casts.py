@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ..interop.asarray import asarray
 from ..schema import asschema
+from .argument import Argument, joined
 from .elementwise import PACK, Map
 from .errors import NoKernel
+from .scalar import Scalar
 from .types import KERNEL_TYPES, NUMBERS, storage_of, words_of
 
 TYPE_CHECKING = False
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
-    from .call import Argument, Call
+    from .call import Call
 
 _kernels: dict[tuple[str, str, bool], Map] = {}
 _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
@@ -45,8 +48,6 @@ def _kernel(a: str, b: str, safe: bool) -> Map | None:
 
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     """An argument as another type.  Raises NoKernel."""
-    from .call import Argument
-
     if a.array is None:
         return Argument(value=a.value, format=to)
     if a.format == to:
@@ -63,9 +64,6 @@ def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
 
 def cast(call: Call, args: Sequence[Argument]) -> Any:
     """The meta function ``cast``."""
-    from .call import Argument, joined
-    from .scalar import Scalar
-
     options: Any = call.options
     target = asschema(options.target_type)
     a = joined(args[0])
@@ -80,6 +78,4 @@ def cast(call: Call, args: Sequence[Argument]) -> Any:
 
 def _lone(call: Call, a: Argument) -> DeviceArray:
     """A number of the host as one row."""
-    from ..interop.asarray import asarray
-
     return asarray([a.value])
