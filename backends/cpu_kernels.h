@@ -61,10 +61,10 @@
 #define FLOATS(X) X(f32) X(f64)
 #define ARITH(t)                                                                                               \
   ROW(arith, add, t) ROW(arith, subtract, t) ROW(arith, multiply, t) ROW(arith, divide, t) ROW(arith, negate, t) \
-  ROW(arith, abs, t) ROW(arith, divide_checked, t)
+  ROW(arith, magnitude, t) ROW(arith, divide_checked, t)
 #define ARITH_CHECKED(t)                                                                                      \
   ROW(arith, add_checked, t) ROW(arith, subtract_checked, t) ROW(arith, multiply_checked, t)                  \
-  ROW(arith, negate_checked, t) ROW(arith, abs_checked, t)
+  ROW(arith, negate_checked, t) ROW(arith, magnitude_checked, t)
 #define COMPARE(t)                                                                                             \
   ROW(compare, equal, t) ROW(compare, not_equal, t) ROW(compare, less, t) ROW(compare, less_equal, t)          \
   ROW(compare, is_nan, t)

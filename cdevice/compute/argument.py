@@ -49,7 +49,8 @@ class Argument:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, _Array) or hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_array__")
+    names = ("__arrow_c_device_array__", "__arrow_c_array__", "__array_interface__", "__cuda_array_interface__")
+    return isinstance(x, _Array) or (any(hasattr(x, name) for name in names) and getattr(x, "shape", None) != ())
 
 
 def _chunked(arrays: list[DeviceArray], what: Any) -> Argument:

@@ -58,7 +58,8 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 if name == "negate" and checked and n in "CSIL":
                     continue
                 waits = checked and n not in FLOATS
-                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], f.name if waits else name, n, n, checked=waits))
+                kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
+                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits))
             r.add_function(f)
 
 

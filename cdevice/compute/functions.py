@@ -332,8 +332,10 @@ def take(
     boundscheck: bool = True,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch with these numbers; null where an index is.  Raises IndexOutOfBounds, for which it
-    waits; ``boundscheck=False`` promises that there is none."""
+    """The rows of an array or a batch with these numbers; null where an index is.
+
+    Raises IndexOutOfBounds, for which it waits; ``boundscheck=False`` promises that there is none to raise.
+    """
     return run(_take, (values, indices), options, stream, {} if options is not None else {"boundscheck": boundscheck})
 
 
@@ -357,8 +359,11 @@ def sum(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The sum, as int64, uint64 or float64, by a tree that is the same on every device.  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """The sum, as int64, uint64 or float64, by a tree that is the same on every device.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _sum, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )
@@ -376,8 +381,11 @@ def mean(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The mean, as float64.  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """The mean, as float64.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _mean, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )
@@ -395,8 +403,11 @@ def min(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The least value; not a number does not count.  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """The least value; not a number does not count.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _min, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )
@@ -414,8 +425,11 @@ def max(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The greatest value; not a number does not count.  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """The greatest value; not a number does not count.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _max, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )
@@ -433,8 +447,11 @@ def min_max(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The least and the greatest value, a struct of ``min`` and ``max``.  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """The least and the greatest value, a struct of ``min`` and ``max``.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _min_max,
         (x,),
@@ -456,8 +473,11 @@ def any(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """Is any row true?  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """Is any row true?
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _any, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )
@@ -475,8 +495,11 @@ def all(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """Are all rows true?  A :class:`Scalar`, null for fewer than ``min_count`` valid rows or, without
-    ``skip_nulls``, for any null.  Chunks and streams are taken one after the other."""
+    """Are all rows true?
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
     return run(
         _all, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
     )

@@ -75,7 +75,7 @@ KERNEL(negate) {
   RESULT;
   EACH1(x, o[i] = -x)
 }
-KERNEL(abs) {
+KERNEL(magnitude) {
   RESULT;
   EACH1(x, o[i] = FABS(x))
 }
@@ -111,7 +111,7 @@ KERNEL(negate) {
   RESULT;
   EACH1(x, o[i] = DIFFERENCE_OF(0, x))
 }
-KERNEL(abs) {
+KERNEL(magnitude) {
   RESULT;
   EACH1(x, o[i] = ABS_OF(x))
 }
@@ -134,7 +134,7 @@ KERNEL(negate_checked) {
   RESULT;
   CHECKED(BY_ONE, CDV_OVERFLOW, OF(IS_SIGNED, T) ? x == LEAST : x != 0, DIFFERENCE_OF(0, x))
 }
-KERNEL(abs_checked) {
+KERNEL(magnitude_checked) {
   RESULT;
   CHECKED(BY_ONE, CDV_OVERFLOW, OF(IS_SIGNED, T) && x == LEAST, ABS_OF(x))
 }

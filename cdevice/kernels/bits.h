@@ -12,7 +12,14 @@ FN u32 bits32(GLOBAL const u32 *b, i64 offset, i64 i, i64 n) {
   if ((w + (s ? 2 : 1)) * 32 <= end) return s ? b[w] >> s | b[w + 1] << (32 - s) : b[w];
   GLOBAL const u8 *bytes = (GLOBAL const u8 *)b;
   u64 x = 0;
-  for (int k = 0; k < 5 && ((p >> 3) + k) * 8 < end; k++) x |= (u64)bytes[(p >> 3) + k] << (8 * k);
+#define BYTE(k) \
+  if (((p >> 3) + k) * 8 < end) x |= (u64)bytes[(p >> 3) + k] << (8 * k)
+  BYTE(0);
+  BYTE(1);
+  BYTE(2);
+  BYTE(3);
+  BYTE(4);
+#undef BYTE
   return (u32)(x >> (p & 7));
 }
 /* One of them. */
@@ -33,8 +40,12 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
     return;
   }
   GLOBAL u8 *bytes = (GLOBAL u8 *)o;
+  const i64 left = n - w * 32; /* no loop: PoCL 3.1 loses the end of one here */
   x &= tail(w * 32, n);
-  for (i64 k = w * 4; k * 8 < n; k++, x >>= 8) bytes[k] = (u8)x;
+  if (left > 0) bytes[w * 4] = (u8)x;
+  if (left > 8) bytes[w * 4 + 1] = (u8)(x >> 8);
+  if (left > 16) bytes[w * 4 + 2] = (u8)(x >> 16);
+  if (left > 24) bytes[w * 4 + 3] = (u8)(x >> 24);
 }
 
 /* PACK(o, n, i, test): sets bit i of o to `test`, which names the row i, for all n rows.  PACK_ROOM comes first in the

@@ -199,8 +199,8 @@ typedef struct {
 #define MAX_f64 INFINITE_f64
 #define INFINITE_f32 AS_F32(0x7f800000u)
 #define INFINITE_f64 AS_F64((u64)0x7ff00000 << 32)
-#define NAN_f32 AS_F32(0x7fc00000u)
-#define NAN_f64 AS_F64((u64)0x7ff80000 << 32)
+#define QUIET_f32 AS_F32(0x7fc00000u)
+#define QUIET_f64 AS_F64((u64)0x7ff80000 << 32)
 /* A number of the call, whose bits are in one of NUMBER(). */
 #define FROM_i8(x) ((i8)(x))
 #define FROM_i16(x) ((i16)(x))

@@ -99,7 +99,7 @@ KERNEL(sum) {
 #define NOTHING_LEAST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MAX, T))
 #define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MIN, T))
 #if OF(IS_FLOAT, T)
-#define NO_NUMBER OF(NAN, T)
+#define NO_NUMBER OF(QUIET, T)
 #else
 #define NO_NUMBER ((T)0)
 #endif
@@ -182,7 +182,7 @@ KERNEL(finish) {
 KERNEL(finish_mean) {
   ITEMS(only, 1) {
     const i64 c = IN(i64, 3)[0];
-    OUT(f64, 0)[only] = c ? (f64)IN(T, 2)[0] / (f64)c : NAN_f64;
+    OUT(f64, 0)[only] = c ? (f64)IN(T, 2)[0] / (f64)c : QUIET_f64;
     put32(OUT(u32, 1), only, IS_VALID, 1);
   }
 }
