@@ -95,7 +95,7 @@ def test_a_call_returns_before_the_device_begins(name, queue):
         lambda x, b, s: cc.filter(x, b, stream=s),
         lambda x, b, s: cc.drop_null(x, stream=s),
         lambda x, b, s: cc.add_checked(x, 1, stream=s),
-        lambda x, b, s: cc.take(x, [1, 2], stream=s),
+        lambda x, b, s: cc.take(x, x[2:4], stream=s),
     ],
     ids=["filter", "drop_null", "add_checked", "take"],
 )

@@ -178,7 +178,9 @@ def test_a_program_is_kept_in_a_folder_of_ones_own_and_built_again_where_it_is_b
 
     def run():
         environment = {**os.environ, "CDEVICE_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120
+        )
         assert done.stdout == "[2, None]\n", done.stderr
         return {p.name: p.read_bytes() for p in folder.iterdir()}
 

@@ -288,7 +288,8 @@ def test_dictionaries_and_decimals_are_filtered_and_taken(device):
         m = mask.slice(0, len(a))
         got = cc.filter(cdevice.asarray(a).to(device), cdevice.asarray(m).to(device)).to("cpu").to_pylist()
         assert got == a.filter(m).to_pylist()
-        got = cc.take(cdevice.asarray(a).to(device), [3, None, 0]).to("cpu").to_pylist()
+        rows = cdevice.asarray([3, None, 0]).to(device)
+        got = cc.take(cdevice.asarray(a).to(device), rows).to("cpu").to_pylist()
         assert got == [a[3].as_py(), None, a[0].as_py()]
 
 

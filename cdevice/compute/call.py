@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from .._devices.registry import need_backend, stream_and_owner, stream_near
+from .._ext import _native
 from .._reaper import need_reaper
 from .argument import Argument, argument, joined
 from .casts import cast_argument
+from .elementwise import Map
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
+from .types import DICTIONARY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
-    from .registry import Function
+    from .registry import Function, Kernel
 
 
 class Call:
@@ -117,7 +120,7 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     if function.kind != "scalar_aggregate":
         arguments = [joined(a) for a in arguments]
     formats = tuple([a.format or "n" for a in arguments])
-    kernel, wanted = function.dispatch_best(formats, call.device_type)
+    kernel, wanted = function._dispatch(formats, call.device_type)
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
             if a.format != to:
@@ -127,7 +130,20 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     if kernel.finalize:
         out = kernel.finalize(call, out)
     rows = any((a.array is not None and not a.one) or a.chunks for a in arguments)
+    if rows and function._fronts and wanted == formats and call.device_type == 1:
+        _learn(function, kernel, formats)
     return Scalar(out) if function.kind == "scalar_aggregate" or not rows else out
+
+
+def _learn(function: Function, kernel: Kernel, formats: tuple[str, ...]) -> None:
+    """The next call with such arrays on the CPU need not come here."""
+    if not isinstance(kernel.exec, Map) or kernel.init or kernel.finalize or formats in function._learned:
+        return
+    if DICTIONARY in formats:
+        return
+    function._learned.add(formats)
+    for front in function._fronts:
+        _native.compute_learn(front, formats, kernel.exec.plan(formats), kernel.exec.swap)
 
 
 def implicit(call: Call, a: Argument, to: str) -> Argument:

@@ -56,13 +56,18 @@ class Map:
         self.unit, self.rule, self.checked, self.swap = unit, rule, checked, swap
         self.plans: dict[str, Any] = {}
 
-    def __call__(self, call: Call, *args: Argument) -> DeviceArray:
-        out = self.out if isinstance(self.out, str) else self.out([a.format or "" for a in args])
+    def plan(self, formats: Sequence[str]) -> Any:
+        """What C knows of it, for arguments of these types."""
+        out = self.out if isinstance(self.out, str) else self.out(formats)
         plan = self.plans.get(out)
         if plan is None:
             plan = self.plans[out] = _native.compute_plan(
                 self.family, self.type, self.kernel, self.unit, self.rule, self.checked, schema_of(out)
             )
+        return plan
+
+    def __call__(self, call: Call, *args: Argument) -> DeviceArray:
+        plan = self.plan([a.format or "" for a in args])
         if self.swap:
             args = (args[1], args[0])
         ones = 0

@@ -9,6 +9,7 @@ that differ or arguments on two devices.
 
 from __future__ import annotations
 
+from .._ext import _native
 from .builtin import make
 from .call import run
 from .options import FunctionOptions
@@ -16,11 +17,25 @@ from .registry import Function, FunctionRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from .._types import SchemaLike, StreamLike
 
+    F = TypeVar("F", bound=Callable[..., Any])
+
 registry = make()
+
+
+def _front(function: Function, signature: str) -> Callable[[F], F]:
+    """Tried in C before Python is asked."""
+
+    def made(f: F) -> F:
+        front: F = _native.compute_front(f, signature, f.__doc__ or "")
+        function._fronts.append(front)
+        return front
+
+    return made
 
 
 def call_function(name: str, args: Any, options: Any = None, *, stream: StreamLike = None) -> Any:
@@ -50,6 +65,7 @@ def function_registry() -> FunctionRegistry:
 _add = registry.get_function("add")
 
 
+@_front(_add, "add(x, y, /, *, stream=None)")
 def add(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x + y, row by row.  Integers wrap; see :func:`add_checked`."""
     return run(_add, (x, y), None, stream, {})
@@ -58,6 +74,7 @@ def add(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _add_checked = registry.get_function("add_checked")
 
 
+@_front(_add_checked, "add_checked(x, y, /, *, stream=None)")
 def add_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x + y, row by row.  Raises ArgumentError where an integer would wrap."""
     return run(_add_checked, (x, y), None, stream, {})
@@ -66,6 +83,7 @@ def add_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _subtract = registry.get_function("subtract")
 
 
+@_front(_subtract, "subtract(x, y, /, *, stream=None)")
 def subtract(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x - y, row by row.  Integers wrap."""
     return run(_subtract, (x, y), None, stream, {})
@@ -74,6 +92,7 @@ def subtract(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _subtract_checked = registry.get_function("subtract_checked")
 
 
+@_front(_subtract_checked, "subtract_checked(x, y, /, *, stream=None)")
 def subtract_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x - y, row by row.  Raises ArgumentError where an integer would wrap."""
     return run(_subtract_checked, (x, y), None, stream, {})
@@ -82,6 +101,7 @@ def subtract_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _multiply = registry.get_function("multiply")
 
 
+@_front(_multiply, "multiply(x, y, /, *, stream=None)")
 def multiply(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x * y, row by row.  Integers wrap."""
     return run(_multiply, (x, y), None, stream, {})
@@ -90,6 +110,7 @@ def multiply(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _multiply_checked = registry.get_function("multiply_checked")
 
 
+@_front(_multiply_checked, "multiply_checked(x, y, /, *, stream=None)")
 def multiply_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x * y, row by row.  Raises ArgumentError where an integer would wrap."""
     return run(_multiply_checked, (x, y), None, stream, {})
@@ -98,6 +119,7 @@ def multiply_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _divide = registry.get_function("divide")
 
 
+@_front(_divide, "divide(x, y, /, *, stream=None)")
 def divide(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x / y, row by row; of integers cut towards zero.  Raises ArgumentError for an integer divided by zero."""
     return run(_divide, (x, y), None, stream, {})
@@ -106,6 +128,7 @@ def divide(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _divide_checked = registry.get_function("divide_checked")
 
 
+@_front(_divide_checked, "divide_checked(x, y, /, *, stream=None)")
 def divide_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x / y, row by row.  Raises ArgumentError for a division by zero, and where an integer would wrap."""
     return run(_divide_checked, (x, y), None, stream, {})
@@ -114,6 +137,7 @@ def divide_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _negate = registry.get_function("negate")
 
 
+@_front(_negate, "negate(x, /, *, stream=None)")
 def negate(x: Any, /, *, stream: StreamLike = None) -> Any:
     """-x, row by row.  Integers wrap."""
     return run(_negate, (x,), None, stream, {})
@@ -122,6 +146,7 @@ def negate(x: Any, /, *, stream: StreamLike = None) -> Any:
 _negate_checked = registry.get_function("negate_checked")
 
 
+@_front(_negate_checked, "negate_checked(x, /, *, stream=None)")
 def negate_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
     """-x, row by row.  Raises ArgumentError where an integer would wrap."""
     return run(_negate_checked, (x,), None, stream, {})
@@ -130,6 +155,7 @@ def negate_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
 _abs = registry.get_function("abs")
 
 
+@_front(_abs, "abs(x, /, *, stream=None)")
 def abs(x: Any, /, *, stream: StreamLike = None) -> Any:
     """x without its sign, row by row.  The least integer stays what it is."""
     return run(_abs, (x,), None, stream, {})
@@ -138,6 +164,7 @@ def abs(x: Any, /, *, stream: StreamLike = None) -> Any:
 _abs_checked = registry.get_function("abs_checked")
 
 
+@_front(_abs_checked, "abs_checked(x, /, *, stream=None)")
 def abs_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
     """x without its sign, row by row.  Raises ArgumentError for the least integer."""
     return run(_abs_checked, (x,), None, stream, {})
@@ -146,6 +173,7 @@ def abs_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
 _equal = registry.get_function("equal")
 
 
+@_front(_equal, "equal(x, y, /, *, stream=None)")
 def equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x == y, row by row, as bool; null where either is."""
     return run(_equal, (x, y), None, stream, {})
@@ -154,6 +182,7 @@ def equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _not_equal = registry.get_function("not_equal")
 
 
+@_front(_not_equal, "not_equal(x, y, /, *, stream=None)")
 def not_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x != y, row by row, as bool; null where either is."""
     return run(_not_equal, (x, y), None, stream, {})
@@ -162,6 +191,7 @@ def not_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _less = registry.get_function("less")
 
 
+@_front(_less, "less(x, y, /, *, stream=None)")
 def less(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x < y, row by row, as bool; null where either is."""
     return run(_less, (x, y), None, stream, {})
@@ -170,6 +200,7 @@ def less(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _less_equal = registry.get_function("less_equal")
 
 
+@_front(_less_equal, "less_equal(x, y, /, *, stream=None)")
 def less_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x <= y, row by row, as bool; null where either is."""
     return run(_less_equal, (x, y), None, stream, {})
@@ -178,6 +209,7 @@ def less_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _greater = registry.get_function("greater")
 
 
+@_front(_greater, "greater(x, y, /, *, stream=None)")
 def greater(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x > y, row by row, as bool; null where either is."""
     return run(_greater, (x, y), None, stream, {})
@@ -186,6 +218,7 @@ def greater(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _greater_equal = registry.get_function("greater_equal")
 
 
+@_front(_greater_equal, "greater_equal(x, y, /, *, stream=None)")
 def greater_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x >= y, row by row, as bool; null where either is."""
     return run(_greater_equal, (x, y), None, stream, {})
@@ -194,6 +227,7 @@ def greater_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _is_null = registry.get_function("is_null")
 
 
+@_front(_is_null, "is_null(x, /, *, stream=None)")
 def is_null(x: Any, /, *, stream: StreamLike = None) -> Any:
     """Is the row null?  Never null itself."""
     return run(_is_null, (x,), None, stream, {})
@@ -202,6 +236,7 @@ def is_null(x: Any, /, *, stream: StreamLike = None) -> Any:
 _is_valid = registry.get_function("is_valid")
 
 
+@_front(_is_valid, "is_valid(x, /, *, stream=None)")
 def is_valid(x: Any, /, *, stream: StreamLike = None) -> Any:
     """Is the row not null?  Never null itself."""
     return run(_is_valid, (x,), None, stream, {})
@@ -210,6 +245,7 @@ def is_valid(x: Any, /, *, stream: StreamLike = None) -> Any:
 _is_nan = registry.get_function("is_nan")
 
 
+@_front(_is_nan, "is_nan(x, /, *, stream=None)")
 def is_nan(x: Any, /, *, stream: StreamLike = None) -> Any:
     """Is the row not a number?  Null where it is null."""
     return run(_is_nan, (x,), None, stream, {})
@@ -218,6 +254,7 @@ def is_nan(x: Any, /, *, stream: StreamLike = None) -> Any:
 _and = registry.get_function("and")
 
 
+@_front(_and, "and_(x, y, /, *, stream=None)")
 def and_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """Both, row by row; null where either is."""
     return run(_and, (x, y), None, stream, {})
@@ -226,6 +263,7 @@ def and_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _or = registry.get_function("or")
 
 
+@_front(_or, "or_(x, y, /, *, stream=None)")
 def or_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """Either or both, row by row; null where either is."""
     return run(_or, (x, y), None, stream, {})
@@ -234,6 +272,7 @@ def or_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _xor = registry.get_function("xor")
 
 
+@_front(_xor, "xor(x, y, /, *, stream=None)")
 def xor(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """Either but not both, row by row; null where either is."""
     return run(_xor, (x, y), None, stream, {})
@@ -242,6 +281,7 @@ def xor(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _and_kleene = registry.get_function("and_kleene")
 
 
+@_front(_and_kleene, "and_kleene(x, y, /, *, stream=None)")
 def and_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """Both, row by row; false where either is, whatever the other."""
     return run(_and_kleene, (x, y), None, stream, {})
@@ -250,6 +290,7 @@ def and_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _or_kleene = registry.get_function("or_kleene")
 
 
+@_front(_or_kleene, "or_kleene(x, y, /, *, stream=None)")
 def or_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """Either or both, row by row; true where either is, whatever the other."""
     return run(_or_kleene, (x, y), None, stream, {})
@@ -258,6 +299,7 @@ def or_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
 _invert = registry.get_function("invert")
 
 
+@_front(_invert, "invert(x, /, *, stream=None)")
 def invert(x: Any, /, *, stream: StreamLike = None) -> Any:
     """The opposite of each row of bool."""
     return run(_invert, (x,), None, stream, {})
@@ -266,6 +308,7 @@ def invert(x: Any, /, *, stream: StreamLike = None) -> Any:
 _if_else = registry.get_function("if_else")
 
 
+@_front(_if_else, "if_else(condition, x, y, /, *, stream=None)")
 def if_else(condition: Any, x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     """x where the condition is true, y where it is false, null where it is null."""
     return run(_if_else, (condition, x, y), None, stream, {})
@@ -274,6 +317,7 @@ def if_else(condition: Any, x: Any, y: Any, /, *, stream: StreamLike = None) -> 
 _fill_null = registry.get_function("fill_null")
 
 
+@_front(_fill_null, "fill_null(x, value, /, *, stream=None)")
 def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None) -> Any:
     """x, and where that is null the value, one or row by row."""
     return run(_fill_null, (x, value), None, stream, {})
@@ -342,6 +386,7 @@ def take(
 _drop_null = registry.get_function("drop_null")
 
 
+@_front(_drop_null, "drop_null(values, /, *, stream=None)")
 def drop_null(values: Any, /, *, stream: StreamLike = None) -> Any:
     """The rows that are not null; of a batch those without any null.  Waits for the number of them."""
     return run(_drop_null, (values,), None, stream, {})

@@ -6,11 +6,12 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 
+from .._ext import _native
 from .._later import Later
 from ..schema import asschema
 from .errors import NoKernel, UnknownFunction
 from .options import FunctionOptions, NoOptions
-from .types import common, words_of
+from .types import DICTIONARY, common, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Function:
         if self.kind not in KINDS:
             raise ValueError(f"a kind is one of {', '.join(KINDS)}, not {self.kind!r}")
         self._best: dict[tuple[Any, ...], tuple[Kernel, tuple[str, ...]]] = {}
+        self._fronts: list[Any] = []  # functions in C that remember what was dispatched
+        self._learned: set[tuple[str, ...]] = set()
 
     def add_kernel(
         self,
@@ -143,6 +146,9 @@ class Function:
         )
         self.kernels.append(kernel)
         self._best.clear()
+        self._learned.clear()
+        for front in self._fronts:
+            _native.compute_learn(front, None, None, False)
         return kernel
 
     def _check_arity(self, n: int) -> None:
@@ -153,7 +159,9 @@ class Function:
 
     def dispatch_exact(self, types: Sequence[Any], device: int = 1) -> Kernel:
         """The kernel for exactly these types on a device type.  Raises NoKernel."""
-        formats = _formats(types)
+        return self._exact(_formats(types), device)
+
+    def _exact(self, formats: tuple[str, ...], device: int) -> Kernel:
         self._check_arity(len(formats))
         found = None
         for k in self.kernels:
@@ -168,20 +176,22 @@ class Function:
 
     def dispatch_best(self, types: Sequence[Any], device: int = 1) -> tuple[Kernel, tuple[str, ...]]:
         """(kernel, formats that the arguments are cast to) by Arrow's implicit casts.  Raises NoKernel."""
-        formats = _formats(types)
+        return self._dispatch(_formats(types), device)
+
+    def _dispatch(self, formats: tuple[str, ...], device: int) -> tuple[Kernel, tuple[str, ...]]:
         key = (*formats, device)
         try:
             return self._best[key]
         except KeyError:
             pass
         try:
-            out = self.dispatch_exact(formats, device), formats
+            out = self._exact(formats, device), formats
         except NoKernel:
             cast = (self.implicit or _numbers)(formats)
             if cast is None or tuple(cast) == formats:
                 raise
             try:
-                out = self.dispatch_exact(cast, device), tuple(cast)
+                out = self._exact(tuple(cast), device), tuple(cast)
             except NoKernel:
                 raise self._none(formats, device) from None
         self._best[key] = out
@@ -203,13 +213,7 @@ def _numbers(formats: Sequence[str]) -> Sequence[str] | None:
 
 
 def _formats(types: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(
-        t if isinstance(t, str) and (len(t) == 1 or t[0] in "+td:w") and " " not in t else _format(t) for t in types
-    )
-
-
-def _format(t: Any) -> str:
-    return t if t == "dictionary" else asschema(t).format
+    return tuple([t if t == DICTIONARY else asschema(t).format for t in types])
 
 
 class FunctionRegistry:

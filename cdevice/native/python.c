@@ -86,6 +86,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
                                        {"compute_plan", m_compute_plan, METH_VARARGS, NULL},
+                                       {"compute_front", m_compute_front, METH_VARARGS, NULL},
+                                       {"compute_learn", m_compute_learn, METH_VARARGS, NULL},
                                        {"compute_map", m_compute_map, METH_VARARGS, NULL},
                                        {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
                                        {"compute_choice", m_compute_choice, METH_VARARGS, NULL},
