@@ -91,9 +91,8 @@ def _default(wanted: type[FunctionOptions]) -> FunctionOptions:
 
 def run(function: Function, args: Sequence[Any], options: Any, stream: StreamLike, given: dict[str, Any]) -> Any:
     """Calls a function: a DeviceArray, or a Scalar where no argument has rows or it gives one row."""
-    chosen = NO_OPTIONS if options is None and not given and function.options is NoOptions else None
-    if chosen is None:
-        chosen = _options(function, options, given)
+    plain = options is None and not given and function.options is NoOptions
+    chosen = NO_OPTIONS if plain else _options(function, options, given)
     function._check_arity(len(args))
     need_reaper()
     arguments = [argument(x) for x in args]
@@ -151,4 +150,4 @@ def implicit(call: Call, a: Argument, to: str) -> Argument:
     return cast_argument(call, a, to, False)
 
 
-NO_OPTIONS = NoOptions()
+NO_OPTIONS: FunctionOptions = NoOptions()

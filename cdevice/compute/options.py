@@ -76,7 +76,7 @@ class CountOptions(FunctionOptions):
 
 
 class CastOptions(FunctionOptions):
-    """``target_type``: what :func:`cdevice.asschema` takes.  ``safe``: False lets values change where they do not fit."""
+    """``target_type``: what :func:`cdevice.asschema` takes.  ``safe``: False lets values change that do not fit."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"target_type": ..., "safe": True}
 

@@ -28,8 +28,8 @@ KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 
 @dataclass(frozen=True)
 class Matcher:
-    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same``: all arguments that it stands for
-    are of one type."""
+    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same``: all arguments that it stands
+    for are of one type."""
 
     name: str
     test: Callable[[str], bool]
@@ -73,10 +73,10 @@ class Signature:
 class Kernel:
     """What a function does for some types on some devices.
 
-    ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call, *args)``
-    gives a DeviceArray; an aggregate's is given lists of chunks.  ``init(call)`` makes the state that ``call.state``
-    is; ``finalize(call, result)`` makes another result of it.  Among kernels that fit, the greatest ``priority`` is
-    taken, of equals the one that was added last.
+    ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
+    *args)`` gives a DeviceArray; an aggregate's argument may have chunks.  ``init(call)`` makes the state that
+    ``call.state`` is; ``finalize(call, result)`` makes another result of it.  Among kernels that fit, the greatest
+    ``priority`` is taken, of equals the one that was added last.
     """
 
     signature: Signature

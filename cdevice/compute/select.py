@@ -23,7 +23,7 @@ _is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
 def _chosen(call: Call, array: DeviceArray, choice: Any, rows: list[DeviceArray]) -> DeviceArray:
     """The rows of one array; ``rows`` keeps their numbers once they were needed."""
     if array._schema.dictionary is None:
-        out = _native.compute_filter(choice, array, call.stream, call.owner)
+        out: DeviceArray = _native.compute_filter(choice, array, call.stream, call.owner)
         if out is not NotImplemented:
             return out
         if array._format == "+s" and not array.null_count:
@@ -37,7 +37,7 @@ def _taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
     schema = array._schema
     if schema.dictionary is not None:
         return _indices_taken(call, array, indices, checked)
-    out = _native.compute_take(array, indices, checked, call.stream, call.owner)
+    out: DeviceArray = _native.compute_take(array, indices, checked, call.stream, call.owner)
     if out is not NotImplemented:
         return out
     if schema.format == "+s" and not array.null_count and not indices.null_count:
@@ -144,7 +144,7 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
     options: Any = call.options
     if values.array is None or values.one:
         raise TypeError("take takes an array or a batch, and indices")
-    if indices.format not in NUMBERS or indices.format in "fg":
+    if indices.format is None or indices.format not in NUMBERS or indices.format in "fg":
         raise NoKernel(f"take: indices are integers, not {words_of(indices.format or 'n')}")
     if indices.array is None:
         from ..interop.asarray import asarray

@@ -40,7 +40,7 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
     return;
   }
   GLOBAL u8 *bytes = (GLOBAL u8 *)o;
-  const i64 left = n - w * 32; /* no loop: PoCL 3.1 loses the end of one here */
+  const i64 left = n - w * 32; /* no loop, see below */
   x &= tail(w * 32, n);
   if (left > 0) bytes[w * 4] = (u8)x;
   if (left > 8) bytes[w * 4 + 1] = (u8)(x >> 8);
@@ -48,7 +48,9 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
   if (left > 24) bytes[w * 4 + 3] = (u8)(x >> 24);
 }
 
-/* PACK(o, n, i, test): sets bit i of o to `test`, which names the row i, for all n rows.  PACK_ROOM comes first in the
+/* Loops run a number of times that is known: PoCL 3.1 makes endless ones of those whose end depends on the item.
+ *
+ * PACK(o, n, i, test): sets bit i of o to `test`, which names the row i, for all n rows.  PACK_ROOM comes first in the
  * kernel. */
 #if defined(CDV_ITEMS)
 #define PACK_ROOM
@@ -63,7 +65,10 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
         packed_ |= (u32)(test) << j_;                                                         \
       }                                                                                       \
     } else {                                                                                  \
-      for (i64 i = first_; i < (n); i++) packed_ |= (u32)(test) << (i - first_);              \
+      for (int j_ = 0; j_ < 32; j_++) {                                                       \
+        const i64 i = first_ + j_;                                                            \
+        packed_ |= (u32)(i < (n) && (test)) << j_;                                            \
+      }                                                                                       \
     }                                                                                         \
     put32(o, word_, packed_, n);                                                              \
   }
@@ -79,10 +84,10 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
         action;                                                  \
       }                                                          \
     } else {                                                     \
-      for (int j_ = 0; first_ + j_ < (n); j_++) {                \
+      for (int j_ = 0; j_ < 32; j_++) {                          \
         const i64 i = first_ + j_;                               \
         const u32 bit = (bits_ >> j_) & 1u;                      \
-        action;                                                  \
+        if (i < (n)) action;                                     \
       }                                                          \
     }                                                            \
   }

@@ -21,11 +21,14 @@
         for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u); \
       }                                                                      \
   } else {                                                                   \
-    for (i64 i = from; i < n; i++) {                                         \
-      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                   \
-      c += m;                                                                \
-      add((i - from) % LANES, i, m);                                         \
-    }                                                                        \
+    for (int r = 0; r < TILE_ROWS; r += LANES)                               \
+      for (int l = 0; l < LANES; l++) {                                      \
+        const i64 i = from + r + l;                                          \
+        if (i >= n) continue;                                                \
+        const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                 \
+        c += m;                                                              \
+        add(l, i, m);                                                        \
+      }                                                                      \
   }
 #else
 #define HALVES(s, join)                                  \
@@ -48,7 +51,11 @@
 #define PLUS_COUNT(x, y) ((x) + (y))
 
 /* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
-#define ADD(lane, i, m) s[lane] += (m) ? (A)a[i] : (A)0
+#define ADD(lane, i, m)           \
+  {                               \
+    const T x_ = a[i];            \
+    s[lane] += (m) ? (A)x_ : (A)0; \
+  }
 #define ADD_STATE(lane, i, m) s[lane] += (A)a[i], more += counted[i]
 #if defined(CDV_ITEMS)
 KERNEL(sum) {
@@ -111,7 +118,7 @@ KERNEL(sum) {
   }
 #define SIMPLE(lane, i, m)                            \
   {                                                   \
-    const T x_ = (m) ? a[i] : p, y_ = (m) ? a[i] : q; \
+    const T v_ = a[i], x_ = (m) ? v_ : p, y_ = (m) ? v_ : q; \
     low[lane] = LESSER(low[lane], x_);                \
     high[lane] = GREATER(high[lane], y_);             \
   }

@@ -7,13 +7,13 @@ KERNEL(if_else) {
   GLOBAL const T *RESTRICT b = IN(T, 3);
   const i64 n = NUMBER(0);
   if (!FORM(1) && !FORM(2)) {
-    FOR_BITS(n, OF_ROW, bit, i, o[i] = bit ? a[i] : b[i])
+    FOR_BITS(n, OF_ROW, bit, i, { const T x = a[i]; const T y = b[i]; o[i] = bit ? x : y; })
   } else if (!FORM(1)) {
     const T q = ONE(T, 2, b);
-    FOR_BITS(n, OF_ROW, bit, i, o[i] = bit ? a[i] : q)
+    FOR_BITS(n, OF_ROW, bit, i, { const T x = a[i]; o[i] = bit ? x : q; })
   } else if (!FORM(2)) {
     const T p = ONE(T, 1, a);
-    FOR_BITS(n, OF_ROW, bit, i, o[i] = bit ? p : b[i])
+    FOR_BITS(n, OF_ROW, bit, i, { const T y = b[i]; o[i] = bit ? p : y; })
   } else {
     const T p = ONE(T, 1, a), q = ONE(T, 2, b);
     FOR_BITS(n, OF_ROW, bit, i, o[i] = bit ? p : q)
