@@ -207,8 +207,8 @@ static int complaint(const int64_t said[2], const char *name, const char *type) 
     case SAID_INDEX: return cdv_fail(CDV_ARGUMENT, ERANGE, "%s: index %" PRId64 " out of bounds", name, said[1]);
     case SAID_LOSES:
       if (type[0] == 'f')
-        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: float value %" PRId64 ".... was truncated or does not fit %s",
-                        said[1], to ? to + 1 : "");
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
+                        to ? to + 1 : "");
       return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1],
                       to ? to + 1 : "");
     default: return cdv_fail(CDV_DEVICE, EIO, "%s: a kernel reports %" PRId64, name, said[0]);
