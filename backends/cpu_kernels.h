@@ -99,7 +99,7 @@ const cpu_kernel CPU_KERNELS[] = {
     INTEGERS(NUMBERS) FLOATS(NUMBERS) INTEGERS(ARITH_CHECKED) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
         SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
-                BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(if_else) BOOLEAN(and_kleene)
+                BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)
                     BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
                         CHOOSE(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
                             REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import aggregate, casts, select
+from . import aggregate, casts, select, strings
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
@@ -90,6 +90,8 @@ def _compare(r: FunctionRegistry) -> None:
         for n in NUMBERS:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap))
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        for t in ("u", "U", "z", "Z"):
+            _add(f, (t, t), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
             _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap))

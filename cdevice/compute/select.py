@@ -6,7 +6,7 @@ from .._ext import _native
 from ..schema import Schema
 from .argument import Argument
 from .casts import cast_argument
-from .elementwise import NEVER, WORD, Map
+from .elementwise import FILLED, NEVER, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
 from .types import NUMBERS, words_of
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .._types import DeviceArray
     from .call import Call
 
+_filled = Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED)
 _is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
 
 
@@ -26,7 +27,7 @@ def _chosen(call: Call, array: DeviceArray, choice: Any, rows: list[DeviceArray]
         out: DeviceArray = _native.compute_filter(choice, array, call.stream, call.owner)
         if out is not NotImplemented:
             return out
-        if array._format == "+s" and not array.null_count:
+        if array._format == "+s" and array.null_count == 0:
             return _batch(array, [_chosen(call, x, choice, rows) for x in array.children])
     if not rows:
         rows.append(_native.compute_filter(choice, None, call.stream, call.owner))
@@ -40,9 +41,49 @@ def _taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
     out: DeviceArray = _native.compute_take(array, indices, checked, call.stream, call.owner)
     if out is not NotImplemented:
         return out
-    if schema.format == "+s" and not array.null_count and not indices.null_count:
-        return _batch(array, [_taken(call, x, indices, checked) for x in array.children], indices.length)
-    raise NoKernel(f"{call.function.name}: no kernel for {schema.type}")
+    if schema.format == "+s":
+        columns = [_taken(call, x, indices, checked) for x in array.children]
+        known = _validity(call, array, indices)
+        return _batch(array, columns, indices.length, known)
+    found = _native.compute_offsets(array, indices, checked, call.stream, call.owner)
+    if found is NotImplemented:
+        raise NoKernel(f"{call.function.name}: no kernel for {schema.type}")
+    return _variable(call, array, indices, *found)
+
+
+def _validity(call: Call, array: DeviceArray, indices: DeviceArray) -> DeviceArray | None:
+    """Which rows that are taken are not null, as bits; None: all."""
+    if array.null_count == 0 and indices.null_count == 0:
+        return None
+    bits = _native.compute_take(_is_valid(call, Argument(array, "b")), indices, False, call.stream, call.owner)
+    return _filled(call, Argument(bits, "b"), Argument(value=False, format="b"))
+
+
+def _variable(call: Call, array: DeviceArray, indices: DeviceArray, offsets: DeviceArray, total: int) -> DeviceArray:
+    """Strings or lists of these offsets."""
+    items = _native.compute_items(array, indices, offsets, total, call.stream, call.owner)
+    known = _validity(call, array, indices)
+    buffers = [None if known is None else known._buffer(1)[0], offsets._buffer(1)[0]]
+    children: tuple[DeviceArray, ...] = ()
+    if array._format[0] == "+":
+        children = (_taken(call, array._raw_child(0), items, False),)
+    else:
+        buffers.append(items._buffer(1)[0])
+    made = [x for x in (items, *children, known) if x is not None]  # the last one was put on the stream last
+    return _native.build(
+        array._schema,
+        offsets.device_type_id,
+        offsets.device_id,
+        indices.length,
+        0,
+        0 if known is None else -1,
+        tuple(buffers),
+        children,
+        None,
+        (offsets, *made),
+        next((x.sync_event for x in (known, *children, items) if x is not None and x.sync_event), None),
+        None,
+    )
 
 
 def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
@@ -80,24 +121,26 @@ def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked
     )
 
 
-def _batch(array: DeviceArray, columns: list[DeviceArray], length: int | None = None) -> DeviceArray:
+def _batch(
+    array: DeviceArray, columns: list[DeviceArray], length: int | None = None, known: DeviceArray | None = None
+) -> DeviceArray:
     """A struct of these columns, with the names that it had; the last one's event is behind all of them."""
-    schema = array._schema
     if not columns:
         raise NoKernel("a batch without columns has nothing to choose")
     last = columns[-1]
+    made = [*columns, *([] if known is None else [known])]
     return _native.build(
-        schema,
+        array._schema,
         last.device_type_id,
         last.device_id,
         last.length if length is None else length,
         0,
-        0,
-        (None,),
+        0 if known is None else -1,
+        (None if known is None else known._buffer(1)[0],),
         tuple(columns),
         None,
-        columns,
-        next((c.sync_event for c in reversed(columns) if c.sync_event), None),
+        made,
+        next((c.sync_event for c in reversed(made) if c.sync_event), None),
         None,
     )
 
@@ -126,7 +169,8 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
     array = values.array
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
-    columns = array.children if array._format == "+s" else [array]
+    batch = array._format == "+s" and not array._schema.nullable  # as batches are, and struct arrays are not
+    columns = array.children if batch else [array]
     masks = [_is_valid(call, Argument(c, c._format)) for c in columns if c.null_count != 0]
     if not masks:
         return array

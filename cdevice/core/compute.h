@@ -155,8 +155,9 @@ int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool
  * wait. */
 int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct cdv_array *offsets, int64_t total,
                       void *stream, struct cdv_array **out);
-/* Strings of one type, row by row, as a column of bool without nulls; says: bits for less, equal, greater.  Does not
- * wait. */
-int cdv_compute_compare(const struct cdv_operand args[2], int says, void *stream, struct cdv_array **out);
+/* Strings of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
+ * Does not wait. */
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema, void *stream,
+                        struct cdv_array **out);
 
 #endif

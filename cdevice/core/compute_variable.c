@@ -60,8 +60,8 @@ static int add_up(struct cdv_work *w, const struct cdv_array *a, int64_t n, cons
   return r ? r : cdv_work_run(w, &spread);
 }
 
-int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
-                        int64_t *total, struct cdv_array **out) {
+int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream, int64_t *total,
+                        struct cdv_array **out) {
   struct cdv_array *inputs[2] = {array, indices}, *made = NULL;
   bool wide = !strcmp(offset_type(array->schema->node), "i64");
   struct cdv_schema *schema = cdv_schema_of_number(wide ? 'l' : 'i');
@@ -106,22 +106,22 @@ int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct
   return cdv_work_end(&w, r, made, out);
 }
 
-int cdv_compute_compare(const struct cdv_operand args[2], int says, void *stream, struct cdv_array **out) {
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema, void *stream,
+                        struct cdv_array **out) {
   struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
-  struct cdv_schema *bits = cdv_schema_of_number('b');
   struct cdv_work w;
   int64_t n = args[0].one ? inputs[1]->length : inputs[0]->length;
-  if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length) {
-    cdv_schema_unref(bits);
+  if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
                     (long long)inputs[0]->length, (long long)inputs[1]->length);
-  }
   int r = cdv_work_begin(&w, inputs, 2, stream, "compare");
-  if (!r) r = cdv_work_new(&w, bits, n, false, &made);
-  cdv_schema_unref(bits);
+  if (!r) r = cdv_work_new(&w, schema, n, false, &made);
   if (!r && n) {
-    struct cdv_step s = {.family = "variable", .type = offset_type(inputs[0]->schema->node), .name = "compare",
-                         .unit = CDV_BY_PACK, .n = n};
+    struct cdv_step s = {.family = "variable",
+                         .type = offset_type(inputs[0]->schema->node),
+                         .name = "compare",
+                         .unit = CDV_BY_PACK,
+                         .n = n};
     s.places[0] = buffer_of(made, 1);
     for (int i = 0; i < 2; i++) {
       s.places[1 + 2 * i] = offsets_of(inputs[i]);
