@@ -382,3 +382,23 @@ def test_an_index_of_no_string_is_told(device):
     a = cdevice.asarray(["a", "b"]).to(device)
     with pytest.raises(cc.IndexOutOfBounds, match="index 2"):
         cc.take(a, cdevice.asarray([0, 2]).to(device))
+
+
+@everywhere
+def test_what_has_several_sizes_is_chosen_and_filled(device):
+    a, b = pa.array(STRINGS).slice(3, 80), pa.array(STRINGS[::-1]).slice(1, 80)
+    condition = column("bool", 80, seed=3)
+    check(device, "if_else", (condition, a, b))
+    check(device, "if_else", (condition, a, pa.scalar("none")))
+    check(device, "if_else", (condition, pa.scalar("yes"), pa.scalar("no")))
+    check(device, "fill_null", (a, pa.scalar("none")))
+    lists = pa.array([[1], None, [2, 3], []] * 20)
+    check(device, "if_else", (condition, lists, lists.slice(0, 80)))
+
+
+@everywhere
+def test_coalesce_is_arrows(device):
+    a, b, c = (column("int64", seed=k, nulls=0.6) for k in range(3))
+    check(device, "coalesce", (a, b, c))
+    check(device, "coalesce", (a, b, pa.scalar(7)))
+    check(device, "coalesce", (a,))

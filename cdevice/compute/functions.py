@@ -326,6 +326,14 @@ def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_fill_null, (x, value), None, stream, {})
 
 
+_coalesce = _registry.get_function("coalesce")
+
+
+def coalesce(*args: Any, stream: StreamLike = None) -> Any:
+    """The first of the arguments that is not null, row by row."""
+    return run(_coalesce, args, None, stream, {})
+
+
 _cast = _registry.get_function("cast")
 
 

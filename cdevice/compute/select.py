@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .._ext import _native
+from ..interop.concat import concat
 from ..schema import Schema
 from .argument import Argument
 from .casts import cast_argument
-from .elementwise import FILLED, NEVER, WORD, Map
+from .elementwise import CHOSEN, FILLED, NEVER, PACK, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
 from .types import NUMBERS, words_of
 
@@ -202,3 +203,37 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
         if "out of bounds" in str(e):
             raise IndexOutOfBounds(str(e)) from None
         raise
+
+
+_is_null = Map("boolean", "bits", "is_null", "", "b", unit=WORD, rule=NEVER)
+_xor = Map("boolean", "bits", "xor", "bb", "b", unit=WORD)
+_number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
+_add = Map("arith", "i64", "add", "ll", "l")
+
+
+def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> DeviceArray:
+    """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.  Waits."""
+    if condition.array is None or a.array is None or b.array is None:
+        raise NoKernel(f"{call.function.name}: no kernel for a lone null, or one for all rows, of {a.format}")
+    if condition.one:
+        raise NoKernel(f"{call.function.name}: no kernel for a single condition of {a.format}")
+    n = condition.array.length
+    for x in (a, b):
+        if x.array is not None and not x.one and x.array.length != n:
+            raise ValueError(f"if_else: arguments of {n} and {x.array.length} rows; arrays must have the same length")
+    every = _xor(call, Argument(_is_null(call, condition), "b"), Argument(_is_valid(call, condition), "b"))
+    choice, _ = _native.compute_choice(every, call.stream, call.owner)
+    rows = Argument(_native.compute_filter(choice, None, call.stream, call.owner), "l")
+    first = Argument(value=0, format="l") if a.one else rows
+    base = Argument(value=a.array.length, format="l")
+    second = base if b.one else Argument(_add(call, rows, base), "l")
+    indices = _number(call, condition, first, second)
+    both = concat([a.array, b.array], stream=call.owner if call.owner is not None else None)
+    return _taken(call, both, indices, False)
+
+
+def fill_any(call: Call, a: Argument, b: Argument) -> DeviceArray:
+    """``exec`` of fill_null for values of several sizes."""
+    if a.array is None or a.one:
+        raise NoKernel(f"fill_null: no kernel for a single value of {a.format}")
+    return choose_any(call, Argument(_is_valid(call, a), "b"), a, b)
