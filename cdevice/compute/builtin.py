@@ -52,7 +52,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 sound = n in FLOATS and not (name == "divide" and checked)
                 kernel = name if n in FLOATS and name != "divide" else f.name
                 waits = not sound and (checked or name == "divide")
-                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits))
+                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, said=f.name))
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
             r.add_function(f)
@@ -64,7 +64,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                     continue
                 waits = checked and n not in FLOATS
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
-                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits))
+                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
             r.add_function(f)
 
 
@@ -93,16 +93,16 @@ def _compare(r: FunctionRegistry) -> None:
             .replace("greater to", "greater than")
         )
         for n in NUMBERS:
-            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap))
+            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
         for t in ("u", "U", "z", "Z"):
             _add(f, (t, t), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
-            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap))
+            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, said=name))
         for u in _UNITS:
             ts = _timestamps(u)
-            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap))
+            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, said=name))
         r.add_function(f)
 
 

@@ -35,13 +35,13 @@ static void free_map(PyObject *capsule) {
   free(f);
 }
 
-/* compute_plan(family, type, kernel, unit, rule, checked, schema of the result) */
+/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result) */
 static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   (void)self;
-  const char *family, *type, *name;
+  const char *family, *type, *name, *said;
   int unit, rule, checked;
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "sssiipO", &family, &type, &name, &unit, &rule, &checked, &schema)) return NULL;
+  if (!PyArg_ParseTuple(args, "ssssiipO", &family, &type, &name, &said, &unit, &rule, &checked, &schema)) return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_map *f = out ? calloc(1, sizeof *f) : NULL;
   if (!f) {
@@ -52,6 +52,7 @@ static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   copy_word(f->family, sizeof f->family, family);
   copy_word(f->type, sizeof f->type, type);
   copy_word(f->name, sizeof f->name, name);
+  copy_word(f->said, sizeof f->said, said);
   PyObject *capsule = PyCapsule_New(f, N_MAP, free_map);
   if (capsule) return capsule;
   cdv_schema_unref(out);
