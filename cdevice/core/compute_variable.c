@@ -24,7 +24,7 @@ static cdevice_place buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_place){(void *)a->node->buffers[i], 0};
 }
 static cdevice_place offsets_of(const struct cdv_array *a) {
-  return (cdevice_place){a->length ? (void *)a->node->buffers[1] : NULL, a->offset};
+  return a->length ? (cdevice_place){(void *)a->node->buffers[1], a->offset} : (cdevice_place){NULL, 0};
 }
 
 /* What all these kernels are told. */

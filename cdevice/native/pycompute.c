@@ -3,7 +3,7 @@
 
 #include "compute.h"
 
-static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice";
+static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce";
 
 /* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
 struct lane {
@@ -119,33 +119,58 @@ static struct cdv_array **hold_all(PyObject *tuple, Py_ssize_t *n) {
   return NULL;
 }
 
-/* compute_reduce((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
- * (three options), schema, chunks, stream handle, its owner) */
-static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
+static void free_reduce(PyObject *capsule) {
+  struct cdv_reduce *f = PyCapsule_GetPointer(capsule, N_REDUCE);
+  struct pending p = put_aside();
+  cdv_schema_unref(f->out);
+  bring_back(p);
+  free(f);
+}
+
+/* compute_reduction((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
+ * (three options), schema) */
+static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   (void)self;
   const char *w[7];
   int values;
   long long option[3];
-  PyObject *schema, *chunks, *handle, *owner, *result = NULL;
-  struct lane lane;
-  struct cdv_reduce f = {.out = NULL};
-  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)OO!OO", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values,
-                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], &schema, &PyTuple_Type,
-                        &chunks, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
+  PyObject *schema;
+  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values, to_int64,
+                        &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
     return NULL;
-  char *to[7] = {f.family, f.type, f.tile, f.join, f.end_family, f.end_type, f.end};
-  const size_t sizes[7] = {sizeof f.family,     sizeof f.type,     sizeof f.tile, sizeof f.join,
-                           sizeof f.end_family, sizeof f.end_type, sizeof f.end};
+  struct cdv_schema *out = hold_schema(schema);
+  struct cdv_reduce *f = out ? calloc(1, sizeof *f) : NULL;
+  if (!f) {
+    if (out) cdv_schema_unref(out), PyErr_NoMemory();
+    return NULL;
+  }
+  char *to[7] = {f->family, f->type, f->tile, f->join, f->end_family, f->end_type, f->end};
+  const size_t sizes[7] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->join,
+                           sizeof f->end_family, sizeof f->end_type, sizeof f->end};
   for (int i = 0; i < 7; i++) copy_word(to[i], sizes[i], w[i]);
-  for (int i = 0; i < 3; i++) f.option[i] = option[i];
-  f.values = values;
-  f.out = hold_schema(schema);
+  for (int i = 0; i < 3; i++) f->option[i] = option[i];
+  f->values = values;
+  f->out = out;
+  PyObject *capsule = PyCapsule_New(f, N_REDUCE, free_reduce);
+  if (capsule) return capsule;
+  cdv_schema_unref(out);
+  free(f);
+  return NULL;
+}
+
+/* compute_reduce(reduction, chunks, stream handle, its owner) */
+static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *chunks, *handle, *owner, *result = NULL;
+  struct lane lane;
+  if (!PyArg_ParseTuple(args, "OO!OO", &capsule, &PyTuple_Type, &chunks, &handle, &owner)) return NULL;
+  struct cdv_reduce *f = PyCapsule_GetPointer(capsule, N_REDUCE);
+  if (!f || lane_of(handle, owner, &lane)) return NULL;
   Py_ssize_t n = 0;
-  struct cdv_array **arrays = f.out ? hold_all(chunks, &n) : NULL, *out = NULL;
+  struct cdv_array **arrays = hold_all(chunks, &n), *out = NULL;
   if (arrays) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_reduce(&f, arrays, n, lane.stream, &out);
+    int r = cdv_compute_reduce(f, arrays, n, lane.stream, &out);
     PyEval_RestoreThread(python);
     result = give(r, out, &lane);
     while (n) let_go(arrays[--n]);
@@ -153,7 +178,6 @@ static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
   } else {
     cdv_shared_unref(lane.queue);
   }
-  if (f.out) cdv_schema_unref(f.out);
   return result;
 }
 
@@ -330,7 +354,9 @@ struct known {
   int n;
   bool swap; /* the first two arguments change places */
   char formats[CDV_OPERANDS][16];
-  const struct cdv_map *plan;
+  const struct cdv_map *plan; /* one of the two */
+  const struct cdv_reduce *reduction;
+  PyObject *wrap; /* what the result is handed to, or NULL */
 };
 struct front {
   PyObject *function; /* in Python: it knows everything */
@@ -354,9 +380,14 @@ static PyObject *call_known(const struct known *k, struct cdv_array *const *arra
   struct cdv_array *out = NULL;
   for (int i = 0; i < k->n; i++) x[k->swap && i < 2 ? 1 - i : i].array = arrays[i];
   PyThreadState *python = PyEval_SaveThread();
-  int r = cdv_compute_map(k->plan, x, k->n, NULL, &out);
+  int r = k->plan ? cdv_compute_map(k->plan, x, k->n, NULL, &out)
+                  : cdv_compute_reduce(k->reduction, arrays, k->n, NULL, &out);
   PyEval_RestoreThread(python);
-  return r ? raise_last() : wrap_array(out);
+  PyObject *o = r ? raise_last() : wrap_array(out), *wrapped;
+  if (!o || !k->wrap) return o;
+  wrapped = pass_on(k->wrap, &o, 1, NULL);
+  Py_DECREF(o);
+  return wrapped;
 }
 
 /* The arguments, those that could be made arrays in their place; what is left to do is Python's. */
@@ -413,12 +444,13 @@ static PyObject *m_compute_front(PyObject *self, PyObject *args) {
   return out;
 }
 
-/* compute_learn(what compute_front gave, formats or None: forget all, plan, swap) */
+/* compute_learn(what compute_front gave, formats or None: forget all, plan or reduction, swap, what the result is handed to
+ * or None) */
 static PyObject *m_compute_learn(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *made, *formats, *plan;
+  PyObject *made, *formats, *plan, *wrap;
   int swap;
-  if (!PyArg_ParseTuple(args, "OOOp", &made, &formats, &plan, &swap)) return NULL;
+  if (!PyArg_ParseTuple(args, "OOOpO", &made, &formats, &plan, &swap, &wrap)) return NULL;
   PyObject *capsule = PyObject_GetAttrString(made, "__self__");
   struct front *f = capsule ? PyCapsule_GetPointer(capsule, N_FRONT) : NULL;
   Py_XDECREF(capsule); /* the function has it */
@@ -429,21 +461,26 @@ static PyObject *m_compute_learn(PyObject *self, PyObject *args) {
   }
   struct known *k = calloc(1, sizeof *k);
   if (!k) return PyErr_NoMemory();
-  k->plan = PyCapsule_GetPointer(plan, N_MAP);
+  bool is_map = PyCapsule_IsValid(plan, N_MAP), fits = true;
+  k->plan = is_map ? PyCapsule_GetPointer(plan, N_MAP) : NULL;
+  k->reduction = is_map ? NULL : PyCapsule_GetPointer(plan, N_REDUCE);
   k->swap = swap;
-  for (; k->plan && k->n < CDV_OPERANDS && k->n < PyTuple_Size(formats); k->n++) {
+  for (; fits && (k->plan || k->reduction) && k->n < CDV_OPERANDS && k->n < PyTuple_Size(formats); k->n++) {
     PyObject *text = PyUnicode_AsUTF8String(PyTuple_GetItem(formats, k->n));
     if (text) snprintf(k->formats[k->n], sizeof k->formats[0], "%s", PyBytes_AsString(text));
-    bool fits = text && PyBytes_Size(text) < (Py_ssize_t)sizeof k->formats[0];
+    fits = text && PyBytes_Size(text) < (Py_ssize_t)sizeof k->formats[0];
     Py_XDECREF(text);
-    if (!fits) k->plan = NULL;
   }
-  if (!k->plan) {
+  if (!fits || !(k->plan || k->reduction)) {
     free(k);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
   }
   Py_INCREF(plan);
+  if (wrap != Py_None) {
+    Py_INCREF(wrap);
+    k->wrap = wrap;
+  }
   k->next = atomic_load(&f->known);
   atomic_store(&f->known, k);
   Py_RETURN_NONE;
