@@ -128,11 +128,20 @@ static void measure(const struct cdv_work *w, const struct cdv_step *s, cdevice_
   if (l->items == 1) l->block = 1;
 }
 
+/* float64 is told by the program's type, and sums of floats and means are made in it. */
+static bool needs_f64(const struct cdv_step *s) {
+  bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || !strcmp(s->name, "finish_mean");
+}
+
 int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
   void *kernel;
   cdevice_error err = {.struct_size = sizeof err};
   cdevice_launch l = {.buffers = s->places, .numbers = s->numbers};
   if (!s->n && s->unit <= CDV_BY_PACK) return 0;
+  if (w->flags & CDEVICE_COMPUTE_NO_FP64 && needs_f64(s))
+    return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", s->name,
+                    cdv_device_type_name(w->slot->table.device_type), (long long)w->device);
   s->numbers[0] = s->n;
   measure(w, s, &l);
   int r = cdv_kernel_get(w->slot, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);
