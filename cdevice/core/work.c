@@ -68,15 +68,17 @@ static int hold(struct cdv_work *w, struct cdv_array *a) {
   return 0;
 }
 
-int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, void *stream, const char *doing) {
+int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const struct cdv_lane *lane,
+                   const char *doing) {
   char text[8];
   cdevice_error err = {.struct_size = sizeof err};
   memset(w, 0, sizeof *w);
+  w->queue = lane ? lane->queue : NULL;
   int r = choose(w, arrays, n, doing);
   if (!r) cdv_slot_use(w->slot, 1);
   if (r) w->slot = NULL;
   int32_t type = r ? 0 : w->slot->table.device_type;
-  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, stream, &w->stream);
+  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
   if (!r) r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
   for (int64_t i = 0; !r && i < n; i++) {
     r = hold(w, arrays[i]);
@@ -90,6 +92,7 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
 int cdv_work_new(struct cdv_work *w, struct cdv_schema *schema, int64_t length, bool validity, struct cdv_array **out) {
   int r = cdv_array_empty(schema, length, validity, w->slot->table.device_type, w->device, w->stream, out);
   if (r) return r;
+  cdv_array_keep(*out, w->queue);
   r = hold(w, *out);
   cdv_array_unref(*out); /* the work has it */
   return r;

@@ -6,19 +6,14 @@
 static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce";
 
 /* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
-struct lane {
-  void *stream;
-  struct cdv_shared *queue;
-};
-static int lane_of(PyObject *handle, PyObject *owner, struct lane *out) {
+static int lane_of(PyObject *handle, PyObject *owner, struct cdv_lane *out) {
   out->stream = PyLong_AsVoidPtr(handle);
   if (!out->stream && PyErr_Occurred()) return -1;
   return share(owner, &out->queue);
 }
 
 /* The result of a call, or the exception; the lane's share goes. */
-static PyObject *give(int r, struct cdv_array *out, struct lane *lane) {
-  if (!r) cdv_array_keep(out, lane->queue);
+static PyObject *give(int r, struct cdv_array *out, struct cdv_lane *lane) {
   PyObject *o = r ? raise_last() : wrap_array(out);
   cdv_shared_unref(lane->queue);
   return o;
@@ -74,7 +69,7 @@ static PyObject *m_compute_map(PyObject *self, PyObject *args) {
   PyObject *capsule, *tuple, *handle, *owner;
   int ones, r = 0;
   struct cdv_operand x[CDV_OPERANDS];
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_array *out = NULL;
   PyObject *result = NULL;
   if (!PyArg_ParseTuple(args, "OO!iOO", &capsule, &PyTuple_Type, &tuple, &ones, &handle, &owner)) return NULL;
@@ -94,7 +89,7 @@ static PyObject *m_compute_map(PyObject *self, PyObject *args) {
   }
   if (held == n) {
     PyThreadState *python = PyEval_SaveThread();
-    r = cdv_compute_map(f, x, (int)n, lane.stream, &out);
+    r = cdv_compute_map(f, x, (int)n, &lane, &out);
     PyEval_RestoreThread(python);
     result = give(r, out, &lane);
   } else {
@@ -162,7 +157,7 @@ static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
 static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *capsule, *chunks, *handle, *owner, *result = NULL;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OO!OO", &capsule, &PyTuple_Type, &chunks, &handle, &owner)) return NULL;
   struct cdv_reduce *f = PyCapsule_GetPointer(capsule, N_REDUCE);
   if (!f || lane_of(handle, owner, &lane)) return NULL;
@@ -170,7 +165,7 @@ static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
   struct cdv_array **arrays = hold_all(chunks, &n), *out = NULL;
   if (arrays) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_reduce(f, arrays, n, lane.stream, &out);
+    int r = cdv_compute_reduce(f, arrays, n, &lane, &out);
     PyEval_RestoreThread(python);
     result = give(r, out, &lane);
     while (n) let_go(arrays[--n]);
@@ -194,20 +189,19 @@ static void free_choice(PyObject *capsule) {
 static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *mask, *handle, *owner, *capsule = NULL;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || lane_of(handle, owner, &lane)) return NULL;
   struct cdv_array *a = hold_array(mask);
   struct cdv_choice *c = a ? calloc(1, sizeof *c) : NULL;
   if (a && !c) PyErr_NoMemory();
   if (c) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_choice_make(c, a, lane.stream);
+    int r = cdv_choice_make(c, a, &lane);
     PyEval_RestoreThread(python);
     if (r) {
       free(c);
       raise_last();
     } else {
-      cdv_array_keep(c->counts, lane.queue);
       capsule = PyCapsule_New(c, N_CHOICE, free_choice);
       if (!capsule) cdv_choice_drop(c), free(c);
     }
@@ -218,7 +212,7 @@ static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
 }
 
 /* The result of a call that may say that this layout is not for it: NotImplemented. */
-static PyObject *give_or_not(int r, struct cdv_array *out, struct lane *lane) {
+static PyObject *give_or_not(int r, struct cdv_array *out, struct cdv_lane *lane) {
   if (r != CDV_OTHER_LAYOUT) return give(r, out, lane);
   cdv_shared_unref(lane->queue);
   Py_INCREF(Py_NotImplemented);
@@ -229,7 +223,7 @@ static PyObject *give_or_not(int r, struct cdv_array *out, struct lane *lane) {
 static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *capsule, *array, *handle, *owner;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
   struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
   if (!c || lane_of(handle, owner, &lane)) return NULL;
@@ -239,7 +233,7 @@ static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
     return NULL;
   }
   PyThreadState *python = PyEval_SaveThread();
-  int r = cdv_compute_filter(c, a, lane.stream, &out);
+  int r = cdv_compute_filter(c, a, &lane, &out);
   PyEval_RestoreThread(python);
   PyObject *o = give_or_not(r, out, &lane);
   if (a) let_go(a);
@@ -251,13 +245,13 @@ static PyObject *m_compute_take(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *array, *indices, *handle, *owner, *o = NULL;
   int checked;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
     return NULL;
   struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
   if (i) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_take(a, i, checked, lane.stream, &out);
+    int r = cdv_compute_take(a, i, checked, &lane, &out);
     PyEval_RestoreThread(python);
     o = give_or_not(r, out, &lane);
     let_go(i);
@@ -276,14 +270,14 @@ static PyObject *m_compute_offsets(PyObject *self, PyObject *args) {
   PyObject *array, *indices, *handle, *owner, *o = NULL;
   int checked;
   int64_t total = 0;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
     return NULL;
   struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
   if (i) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, lane.stream, &total, &out)
-                                             : CDV_OTHER_LAYOUT;
+    int r =
+        cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, &lane, &total, &out) : CDV_OTHER_LAYOUT;
     PyEval_RestoreThread(python);
     o = give_or_not(r, out, &lane);
     let_go(i);
@@ -299,7 +293,7 @@ static PyObject *m_compute_items(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *objects[3], *handle, *owner, *o = NULL;
   long long total;
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_array *x[3] = {NULL}, *out = NULL;
   int held = 0;
   if (!PyArg_ParseTuple(args, "OOOO&OO", &objects[0], &objects[1], &objects[2], to_int64, &total, &handle, &owner) ||
@@ -308,7 +302,7 @@ static PyObject *m_compute_items(PyObject *self, PyObject *args) {
   while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
   if (held == 3) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_items(x[0], x[1], x[2], total, lane.stream, &out);
+    int r = cdv_compute_items(x[0], x[1], x[2], total, &lane, &out);
     PyEval_RestoreThread(python);
     o = give(r, out, &lane);
   } else {
@@ -323,7 +317,7 @@ static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *objects[2], *schema, *handle, *owner, *o = NULL;
   int ones, says, held = 0;
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_operand x[2] = {{0}};
   struct cdv_array *out = NULL;
   if (!PyArg_ParseTuple(args, "OOiiOOO", &objects[0], &objects[1], &ones, &says, &schema, &handle, &owner) ||
@@ -337,7 +331,7 @@ static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   }
   if (held == 2) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_compare(x, says, s, lane.stream, &out);
+    int r = cdv_compute_compare(x, says, s, &lane, &out);
     PyEval_RestoreThread(python);
     o = give(r, out, &lane);
   } else {
