@@ -78,13 +78,46 @@ def write_builtin_list():
         "}",
         "",
     ]
-    path = os.path.join(HERE, "build", "builtin.c")
+    return write("build/builtin.c", lines)
+
+
+KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select", "variable")
+
+
+def write_kernel_texts():
+    """Writes build/texts.c: what cdevice/kernels says, without its comments, for compilers at run time."""
+    lines = ["/* Written by build_ffi.py. */", '#include "compute.h"', "#include <string.h>"]
+    lines += ["static const struct {", "  const char *family, *text;", "} texts[] = {"]
+    for family, parts in [("", ("dialect", "bits")), *((f, (f,)) for f in KERNELS)]:
+        text = ""
+        for part in parts:
+            with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:
+                text += re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
+        rows = [
+            line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
+        ]
+        quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in rows if r.strip()]
+        lines += [f'    {{"{family}",', *(f'     "{q}\\n"' for q in quoted), "    },"]
+    lines += [
+        "};",
+        "const char *cdv_kernel_text(const char *family) {",
+        "  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)",
+        "    if (!strcmp(texts[i].family, family)) return texts[i].text;",
+        "  return NULL;",
+        "}",
+        "",
+    ]
+    return write("build/texts.c", lines)
+
+
+def write(name, lines):
+    """Writes a file of these lines, unless it says so already."""
+    path, text = os.path.join(HERE, name), "\n".join(lines)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    text = "\n".join(lines)
     if not os.path.exists(path) or open(path).read() != text:
         with open(path, "w") as f:
             f.write(text)
-    return "build/builtin.c"
+    return name
 
 
 def relative(pattern):
@@ -99,17 +132,18 @@ def make_native():
     for header in HEADERS:
         ffi.cdef(read_cdef(os.path.join(HERE, header)))
     ffi.cdef(PYTHON_SIDE)
-    includes = ["cdevice/include", "cdevice/core", "cdevice", "backends"]
+    includes = ["cdevice/include", "cdevice/core", "cdevice", "backends", "."]
     headers = relative("cdevice/include/cdevice/*.h") + relative("cdevice/core/*.h") + relative("backends/*.h")
+    headers += relative("cdevice/kernels/*.h")
     ffi.set_source(
         "cdevice._native",
         '#include "core.h"\n#include "native/python.c"\n',
-        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list()],
+        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list(), write_kernel_texts()],
         depends=headers + relative("cdevice/native/*"),
         include_dirs=includes,
         libraries=["dl"],
         extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
-        + ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
+        + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off"]
         + shlex.split(os.environ.get("CDEVICE_CFLAGS", "")),
         extra_link_args=["-pthread"] + shlex.split(os.environ.get("CDEVICE_LDFLAGS", "")),
         py_limited_api=LIMITED_API,

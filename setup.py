@@ -56,13 +56,14 @@ class FullSdist(sdist):
             "cdevice/core/*",
             "cdevice/native/*",
             "cdevice/include/cdevice/*",
+            "cdevice/kernels/*",
             "backends/*.[ch]",
             "cdevice/lib/*/*",
             "cdevice/lib/*/*/*",
         ):
             more += build_ffi.relative(pattern)
         present = [f for f in more if os.path.isfile(f)]
-        files = [f for f in files if f != "build/builtin.c"] + present
+        files = [f for f in files if f not in ("build/builtin.c", "build/texts.c")] + present
         super().make_release_tree(base_dir, sorted(set(files)))
 
 
@@ -70,7 +71,15 @@ setup(
     packages=["cdevice.backends", *find_packages(include=["cdevice", "cdevice.*"])],
     package_dir={"cdevice": "cdevice", "cdevice.backends": "backends"},
     package_data={
-        "cdevice": ["py.typed", "*.pyi", "include/cdevice/*.h", "DESIGN.rst", "lib/pkgconfig/*", "lib/cmake/*/*"]
+        "cdevice": [
+            "py.typed",
+            "*.pyi",
+            "include/cdevice/*.h",
+            "DESIGN.rst",
+            "kernels/*.h",
+            "lib/pkgconfig/*",
+            "lib/cmake/*/*",
+        ]
     },
     include_package_data=False,  # else the sdist's files would be: C sources, in folders taken for packages
     cffi_modules=["build_ffi.py:make_native"],

@@ -1,6 +1,7 @@
 /* cpu.c - the CPU as a device: an ordinary client of the plug-in door. */
 #include "cdevice/backend.h"
 
+#include "cpu_compute.h"
 #include "host_pool.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ static void trim(void *self, int64_t device) {
 static const void *extension(void *self, const char *id) {
   static const cdevice_pool pool = {.struct_size = sizeof pool, .statistics = statistics, .trim = trim};
   (void)self;
+  if (!strcmp(id, CDEVICE_COMPUTE)) return &cpu_compute;
   return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
 }
 

@@ -19,6 +19,7 @@
 static const void *extension(void *self, const char *id) {
   (void)self;
   if (id && !strcmp(id, CDEVICE_OPENCL_SVM)) return opencl_svm();
+  if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
   return id && !strcmp(id, CDEVICE_POOL) ? opencl_pool() : NULL;
 }
 

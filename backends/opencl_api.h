@@ -20,6 +20,8 @@ typedef struct _cl_context *cl_context;
 typedef struct _cl_command_queue *cl_command_queue;
 typedef struct _cl_mem *cl_mem;
 typedef struct _cl_event *cl_event;
+typedef struct _cl_program *cl_program;
+typedef struct _cl_kernel *cl_kernel;
 typedef struct cl_buffer_region {
   size_t origin, size;
 } cl_buffer_region;
@@ -31,6 +33,8 @@ enum {
   CL_MEM_OBJECT_ALLOCATION_FAILURE = -4,
   CL_OUT_OF_RESOURCES = -5,
   CL_OUT_OF_HOST_MEMORY = -6,
+  CL_BUILD_PROGRAM_FAILURE = -11,
+  CL_COMPILER_NOT_AVAILABLE = -3,
   CL_MEM_COPY_OVERLAP = -8,
   CL_MISALIGNED_SUB_BUFFER_OFFSET = -13,
   CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST = -14,
@@ -52,8 +56,15 @@ enum {
 
 #define CL_PLATFORM_NAME 0x0902
 #define CL_DEVICE_TYPE_ALL 0xFFFFFFFFu
-#define CL_DEVICE_TYPE_CPU 0x2
 #define CL_DEVICE_TYPE 0x1000
+#define CL_DEVICE_TYPE_CPU 0x2
+#define CL_DEVICE_SINGLE_FP_CONFIG 0x101B
+#define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT 0x80
+#define CL_DEVICE_DOUBLE_FP_CONFIG 0x1032
+#define CL_PROGRAM_DEVICES 0x1163
+#define CL_PROGRAM_BINARY_SIZES 0x1165
+#define CL_PROGRAM_BINARIES 0x1166
+#define CL_PROGRAM_BUILD_LOG 0x1183
 #define CL_DEVICE_MEM_BASE_ADDR_ALIGN 0x1019
 #define CL_DEVICE_GLOBAL_MEM_SIZE 0x101F
 #define CL_DEVICE_NAME 0x102B
@@ -131,6 +142,22 @@ typedef void(CL_CALL *cl_mem_callback)(cl_mem, void *);
   X(0, cl_int, EnqueueSVMMemcpy, "clEnqueueSVMMemcpy",                                                                \
     (cl_command_queue, cl_bool, void *, const void *, size_t, cl_uint, const cl_event *, cl_event *))                 \
   X(0, cl_int, EnqueueSVMFree, "clEnqueueSVMFree",                                                                    \
-    (cl_command_queue, cl_uint, void **, void *, void *, cl_uint, const cl_event *, cl_event *))
+    (cl_command_queue, cl_uint, void **, void *, void *, cl_uint, const cl_event *, cl_event *))                      \
+  X(0, cl_program, CreateProgramWithSource, "clCreateProgramWithSource",                                              \
+    (cl_context, cl_uint, const char **, const size_t *, cl_int *))                                                   \
+  X(0, cl_program, CreateProgramWithBinary, "clCreateProgramWithBinary",                                              \
+    (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **, cl_int *, cl_int *))          \
+  X(0, cl_int, BuildProgram, "clBuildProgram",                                                                        \
+    (cl_program, cl_uint, const cl_device_id *, const char *, void *, void *))                                        \
+  X(0, cl_int, GetProgramInfo, "clGetProgramInfo", (cl_program, cl_uint, size_t, void *, size_t *))                   \
+  X(0, cl_int, GetProgramBuildInfo, "clGetProgramBuildInfo",                                                          \
+    (cl_program, cl_device_id, cl_uint, size_t, void *, size_t *))                                                    \
+  X(0, cl_int, ReleaseProgram, "clReleaseProgram", (cl_program))                                                      \
+  X(0, cl_kernel, CreateKernel, "clCreateKernel", (cl_program, const char *, cl_int *))                               \
+  X(0, cl_int, SetKernelArg, "clSetKernelArg", (cl_kernel, cl_uint, size_t, const void *))                            \
+  X(0, cl_int, ReleaseKernel, "clReleaseKernel", (cl_kernel))                                                         \
+  X(0, cl_int, EnqueueNDRangeKernel, "clEnqueueNDRangeKernel",                                                        \
+    (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *, \
+     cl_event *))
 
 #endif

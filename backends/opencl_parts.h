@@ -149,6 +149,9 @@ int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *d
                   cdevice_error *err);
 int opencl_compatible(void *self, int64_t device, const void *data, void *sync_event, void *stream);
 
+/* ---- opencl_compute.c ---- */
+extern const cdevice_compute opencl_compute;
+
 /* ---- opencl_svm.c ---- */
 const void *opencl_svm(void);
 

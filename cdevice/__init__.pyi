@@ -1,5 +1,6 @@
 # Written beside __init__.py, whose names are loaded on first use; tests/test_typing.py keeps the two in step.
 from . import aio as aio
+from . import compute as compute
 from . import pickling as pickling
 from . import testing as testing
 from ._devices.allocators import set_allocator as set_allocator

@@ -114,7 +114,7 @@ FLOORS = (
     ("_devices", "backend", "backends"),
     ("objects",),
     ("interop",),
-    ("_core", "aio", "array", "buffer", "mutable", "pickling", "stream"),
+    ("_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "stream"),
     ("__main__", "bench", "cli", "demo", "testing"),
 )
 

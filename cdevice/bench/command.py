@@ -12,7 +12,7 @@ import sys
 
 from .. import __version__
 from ..cli.show import OK, USAGE, positive, program
-from . import dlpack, embed, floors, gpu, growth, operations, plugin, startup, stream, transfer
+from . import compute, dlpack, embed, floors, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -32,6 +32,7 @@ SECTIONS = {
     "embed": embed,
     "plugin": plugin,
     "transfer": transfer,
+    "compute": compute,
     "gpu": gpu,
 }
 

@@ -22,6 +22,7 @@
 #include "pystream.c"
 #include "pyasync.c"
 #include "pyloop.c"
+#include "pycompute.c"
 #include "capi.c"
 
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
@@ -86,6 +87,18 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"freeze", m_freeze, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_FASTCALL, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
+                                       {"compute_plan", m_compute_plan, METH_VARARGS, NULL},
+                                       {"compute_front", m_compute_front, METH_VARARGS, NULL},
+                                       {"compute_learn", m_compute_learn, METH_VARARGS, NULL},
+                                       {"compute_map", m_compute_map, METH_VARARGS, NULL},
+                                       {"compute_reduction", m_compute_reduction, METH_VARARGS, NULL},
+                                       {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
+                                       {"compute_choice", m_compute_choice, METH_VARARGS, NULL},
+                                       {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
+                                       {"compute_take", m_compute_take, METH_VARARGS, NULL},
+                                       {"compute_offsets", m_compute_offsets, METH_VARARGS, NULL},
+                                       {"compute_items", m_compute_items, METH_VARARGS, NULL},
+                                       {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},
                                        {"raise_last", m_raise_last, METH_NOARGS, NULL},
                                        {"make_backend", m_make_backend, METH_O, NULL},

@@ -205,6 +205,62 @@ typedef struct cdevice_memory {
   int (*held)(void *self, int64_t device);
 } cdevice_memory;
 
+/* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of
+ * cdevice/kernels/dialect.h, which is C, OpenCL C and CUDA or HIP C++ at once; a backend that has a compiler for one of these
+ * has every function.  A module is one program for the device and scope that it was built for. */
+typedef struct cdevice_program {
+  const char *family, *type;  /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T */
+  const char *text;           /* with the dialect in front */
+  const char *const *defines; /* "T=i64"; n of them */
+  int64_t n;
+} cdevice_program;
+
+#define CDEVICE_KERNEL_BUFFERS 8
+#define CDEVICE_KERNEL_NUMBERS 5
+typedef struct cdevice_place {
+  void *data;     /* as in ArrowArray.buffers, or NULL */
+  int64_t offset; /* in elements, of a bitmap in bits */
+} cdevice_place;
+
+/* The parameters of a kernel are, in this order: data and offset of each buffer, then the numbers. */
+typedef struct cdevice_launch {
+  int64_t items; /* in all; the last block may have fewer to do, which the kernel looks after */
+  int32_t block; /* items of a block */
+  int32_t flags; /* 0 */
+  const cdevice_place *buffers;
+  const int64_t *numbers;
+} cdevice_launch;
+
+#define CDEVICE_COMPUTE_ITEMS 0x1   /* an item does much, as processors like it: text with CDV_ITEMS */
+#define CDEVICE_COMPUTE_NO_FP64 0x2 /* there is no float64 */
+#define CDEVICE_COMPUTE_VARIANTS 0xFF00 /* the backend's own: a program for one value of these is not for another */
+#define CDEVICE_COMPUTE_AHEAD 0x4   /* programs were compiled before: nothing is kept on disk */
+typedef struct cdevice_compute {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* *flags: CDEVICE_COMPUTE_*; text: what compiles and what runs, in words, as the key of what is kept on disk. */
+  int (*identity)(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err);
+  /* What modules belong to besides their device: a handle that is not used again while a module of it lives.  NULL: nothing
+   * (a runtime with one context for each device). */
+  int (*scope)(void *self, int64_t device, void *stream, void **out, cdevice_error *err);
+  /* owns: *module is the caller's until unload.  ENOTSUP: no compiler (err->message says what to install and what was tried);
+   * EINVAL: the text does not compile (err->message begins the log); ENOENT: this program was not compiled before.  May take
+   * long; does not wait for the device. */
+  int (*build)(void *self, int64_t device, void *stream, const cdevice_program *program, void **module,
+               cdevice_error *err);
+  /* What load takes: *nbytes is how much data has room for, and becomes how much there is; data may be NULL.  Either may be
+   * absent: not kept on disk. */
+  int (*binary)(void *self, int64_t device, void *module, void *data, int64_t *nbytes, cdevice_error *err);
+  int (*load)(void *self, int64_t device, void *stream, const void *data, int64_t nbytes, void **module,
+              cdevice_error *err);
+  /* Borrowed from the module. */
+  int (*kernel)(void *self, int64_t device, void *module, const char *name, void **out, cdevice_error *err);
+  /* Enqueues it; where the device has no streams it is done on return. */
+  int (*launch)(void *self, int64_t device, void *kernel, const cdevice_launch *launch, void *stream,
+                cdevice_error *err);
+  void (*unload)(void *self, int64_t device, void *module);
+} cdevice_compute;
+
 /* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
 typedef struct cdevice_allocator {
   uint32_t struct_size;
@@ -220,6 +276,7 @@ typedef struct cdevice_allocator {
 /* cffi: skip */
 #define CDEVICE_POOL "cdevice.pool/1"
 #define CDEVICE_MEMORY "cdevice.memory/1"
+#define CDEVICE_COMPUTE "cdevice.compute/1"
 /* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;
@@ -232,8 +289,8 @@ typedef int (*cdevice_backend_init_fn)(uint32_t core_abi, int64_t index, const c
 __attribute__((format(printf, 5, 6)))
 #endif
 /* Fills err (which may be NULL) and returns code. */
-static inline int cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name,
-                                       const char *format, ...) {
+static inline int
+cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name, const char *format, ...) {
   if (err) {
     va_list args;
     err->vendor_code = vendor_code;

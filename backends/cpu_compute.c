@@ -1,0 +1,84 @@
+/* cpu_compute.c - programs that were compiled with the extension, in one build or two; the processor says which. */
+#include "cpu_compute.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION_3 0x100 /* among the flags */
+
+/* CDEVICE_CPU_KERNELS=base: not the better one (tests). */
+static const cpu_kernel *table(void) {
+#ifdef CPU_KERNELS_V3
+  const char *wanted = getenv("CDEVICE_CPU_KERNELS");
+  __builtin_cpu_init();
+  bool better = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  if (better && !(wanted && !strcmp(wanted, "base"))) return cpu_kernels_v3;
+#endif
+  return cpu_kernels_base;
+}
+
+static int identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err) {
+  (void)self, (void)device, (void)err;
+  bool base = table() == cpu_kernels_base;
+  *flags = CDEVICE_COMPUTE_ITEMS | CDEVICE_COMPUTE_AHEAD | (base ? 0 : VERSION_3);
+  snprintf(text, (size_t)size, "%s", base ? "compiled, base" : "compiled, x86-64-v3");
+  return 0;
+}
+
+typedef struct module {
+  char prefix[48];
+} module;
+
+/* The first kernel of the module, or the one of that name; the better build leaves out what it does no better. */
+static const cpu_kernel *find(const module *m, const char *name) {
+  size_t n = strlen(m->prefix);
+  const cpu_kernel *tables[2] = {table(), cpu_kernels_base};
+  for (int i = 0; i < 2; i++)
+    for (const cpu_kernel *k = tables[i]; k->name; k++)
+      if (!strncmp(k->name, m->prefix, n) && (!name || !strcmp(k->name + n, name))) return k;
+  return NULL;
+}
+
+static int build(void *self, int64_t device, void *stream, const cdevice_program *program, void **out,
+                 cdevice_error *err) {
+  (void)self, (void)device, (void)stream;
+  module *m = malloc(sizeof *m);
+  if (!m) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory");
+  snprintf(m->prefix, sizeof m->prefix, "%s/%s/", program->family, program->type);
+  *out = m;
+  if (find(m, NULL)) return 0;
+  free(m);
+  return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernels \"%s\" for %s were compiled", program->family,
+                              program->type);
+}
+
+static int kernel(void *self, int64_t device, void *module_, const char *name, void **out, cdevice_error *err) {
+  (void)self, (void)device;
+  const module *m = module_;
+  const cpu_kernel *k = find(m, name);
+  *out = (void *)k;
+  if (k) return 0;
+  return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernel %s%s was compiled", m->prefix, name);
+}
+
+static int launch(void *self, int64_t device, void *kernel_, const cdevice_launch *l, void *stream,
+                  cdevice_error *err) {
+  (void)self, (void)device, (void)stream, (void)err;
+  cpu_launch all = {0, l->items, l->buffers, l->numbers};
+  ((const cpu_kernel *)kernel_)->run(&all);
+  return 0;
+}
+
+static void unload(void *self, int64_t device, void *module_) {
+  (void)self, (void)device;
+  free(module_);
+}
+
+const cdevice_compute cpu_compute = {.struct_size = sizeof cpu_compute,
+                                     .identity = identity,
+                                     .build = build,
+                                     .kernel = kernel,
+                                     .launch = launch,
+                                     .unload = unload};

@@ -1,0 +1,105 @@
+/* cpu_kernels.h - the whole text as C, and a table of it, CPU_KERNELS; a template: its parameters are said at its head. */
+#include "cpu_compute.h"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wtype-limits" /* of one type or another a comparison is always true */
+#endif
+
+#define CDV_HOST 1
+#include "cdevice/kernels/dialect.h"
+/* These two know nothing of T. */
+#include "cdevice/kernels/bits.h"
+
+#define T i8
+#include "cpu_numbers.h"
+#undef T
+#define T i16
+#include "cpu_numbers.h"
+#undef T
+#define T i32
+#include "cpu_numbers.h"
+#undef T
+#define T i64
+#include "cpu_numbers.h"
+#undef T
+#define T u8
+#include "cpu_numbers.h"
+#include "cdevice/kernels/select.h"
+#undef T
+#define T u16
+#include "cpu_numbers.h"
+#include "cdevice/kernels/select.h"
+#undef T
+#define T u32
+#include "cpu_numbers.h"
+#include "cdevice/kernels/select.h"
+#undef T
+#define T u64
+#include "cpu_numbers.h"
+#include "cdevice/kernels/select.h"
+#undef T
+#define T i32
+#include "cdevice/kernels/variable.h"
+#undef T
+#define T i64
+#include "cdevice/kernels/variable.h"
+#undef T
+#define T f32
+#include "cpu_numbers.h"
+#undef T
+#define T f64
+#include "cpu_numbers.h"
+#undef T
+#define T w128
+#include "cdevice/kernels/select.h"
+#undef T
+#define T bits
+#include "cdevice/kernels/boolean.h"
+#include "cdevice/kernels/choose.h"
+#undef T
+#define T bool
+#include "cdevice/kernels/reduce_bool.h"
+#undef T
+
+/* ---- the table: family, type and name, as programs are asked for ---- */
+#define ROW(family, name, type) {#family "/" #type "/" #name "_" #type, name##_##type},
+#define INTEGERS(X) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64)
+#define FLOATS(X) X(f32) X(f64)
+#define ARITH(t)                                                                                               \
+  ROW(arith, add, t) ROW(arith, subtract, t) ROW(arith, multiply, t) ROW(arith, divide, t) ROW(arith, negate, t) \
+  ROW(arith, magnitude, t) ROW(arith, divide_checked, t)
+#define ARITH_CHECKED(t)                                                                                      \
+  ROW(arith, add_checked, t) ROW(arith, subtract_checked, t) ROW(arith, multiply_checked, t)                  \
+  ROW(arith, negate_checked, t) ROW(arith, magnitude_checked, t)
+#define COMPARE(t)                                                                                             \
+  ROW(compare, equal, t) ROW(compare, not_equal, t) ROW(compare, less, t) ROW(compare, less_equal, t)          \
+  ROW(compare, is_nan, t)
+#define REDUCE(t) \
+  ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t)
+#define CAST_ROW(s, t)                                    \
+  {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t},        \
+  {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
+#define CASTS(t)                                                                                                   \
+  CAST_ROW(i8, t) CAST_ROW(i16, t) CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) \
+  CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
+#define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
+#define VARIABLE(t)                                                                                            \
+  ROW(variable, sizes, t) ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t)      \
+  ROW(variable, expand, t) ROW(variable, compare, t)
+#define BOOLEAN(name) ROW(boolean, name, bits)
+#define CHOOSE(name) ROW(choose, name, bits)
+#define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
+#ifdef CPU_NO_CASTS
+#undef CASTS
+#define CASTS(t)
+#endif
+#define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) CASTS(t)
+
+const cpu_kernel CPU_KERNELS[] = {
+    INTEGERS(NUMBERS) FLOATS(NUMBERS) INTEGERS(ARITH_CHECKED) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
+        SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
+            BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
+                BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)
+                    BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
+                        CHOOSE(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
+                            REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

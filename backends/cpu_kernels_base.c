@@ -1,0 +1,9 @@
+/* cpu_kernels_base.c - the kernels for every processor of the architecture that the extension is built for.  Where there is a
+ * better build, this one takes less time to compile. */
+#include "cpu_compute.h"
+
+#if !defined(CPU_KERNELS_V3) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+#define CPU_KERNELS cpu_kernels_base
+#include "cpu_kernels.h"

@@ -1,0 +1,17 @@
+/* cpu_kernels_v3.c - the kernels for x86-64-v3: AVX2 and BMI2, which most processors since 2013 have. */
+#include "cpu_compute.h"
+
+#ifdef CPU_KERNELS_V3
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,popcnt"))), apply_to = function)
+#else
+#pragma GCC optimize("O3")
+#pragma GCC target("arch=x86-64-v3")
+#endif
+#define CPU_KERNELS cpu_kernels_v3
+#define CPU_NO_CASTS /* no faster than the others */
+#include "cpu_kernels.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif

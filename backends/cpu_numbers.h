@@ -1,0 +1,44 @@
+/* cpu_numbers.h - all that is known to do with numbers of type T; included once for each. */
+#include "cdevice/kernels/arith.h"
+#include "cdevice/kernels/compare.h"
+#include "cdevice/kernels/reduce.h"
+#ifndef CPU_NO_CASTS
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+#endif
+#include "cdevice/kernels/cast_bool.h"
+#define S i8
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i16
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i64
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u8
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u16
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u64
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S f32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S f64
+#include "cdevice/kernels/cast.h"
+#undef S
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,161 @@
+"""Functions beside pyarrow.compute, and on OpenCL beside numpy.  For ``python -m cdevice bench``.
+
+Ten million rows, a tenth of them null, one thread, random masks and indices; calls that take turns, the median of each
+pair's ratio.  ``--quick`` takes a tenth of the rows.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from .table import named, table, verdict
+from .timing import _once, quiet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ROWS = 10_000_000
+# what pyarrow's time is to be of ours, at least
+CPU = {
+    "add int64": 0.85,
+    "add float64": 0.85,
+    "less int64": 1.0,
+    "less float64": 1.0,
+    "sum int64": 2.0,
+    "sum float64": 3.0,
+    "min_max int64": 1.1,
+    "min_max float64": 2.0,
+    "filter int64": 4.0,
+    "take int64": 1.5,
+    "if_else int64": 2.5,
+    "cast int64 to float64": 1.8,
+    "add, one row": 0.67,
+    "sum, one row": 0.67,
+}
+OPENCL = {"add": 1.0, "less": 0.8, "sum": 1.5, "filter": 3.0, "take": 1.2}
+
+
+def columns(rows: int) -> dict[str, Any]:
+    """pyarrow arrays by name."""
+    import numpy as np
+    import pyarrow as pa
+
+    rng = np.random.default_rng(1)
+
+    def made(values: Any, nulls: float = 0.1) -> Any:
+        return pa.array(values, mask=rng.random(rows) < nulls)
+
+    return {
+        "i": made(rng.integers(-(2**40), 2**40, rows)),
+        "j": made(rng.integers(-(2**40), 2**40, rows)),
+        "f": made(rng.normal(size=rows)),
+        "g": made(rng.normal(size=rows)),
+        "mask": made(rng.random(rows) < 0.5),
+        "rows": made(rng.integers(0, rows, rows)),
+        "one": pa.array([1]),
+    }
+
+
+def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
+    """The rows of the table, for a library with Arrow's names."""
+    i, j, f, g, mask, rows, one = (x[k] for k in ("i", "j", "f", "g", "mask", "rows", "one"))
+    return {
+        "add int64": lambda: lib.add(i, j),
+        "add float64": lambda: lib.add(f, g),
+        "less int64": lambda: lib.less(i, j),
+        "less float64": lambda: lib.less(f, g),
+        "sum int64": lambda: lib.sum(i),
+        "sum float64": lambda: lib.sum(f),
+        "min_max int64": lambda: lib.min_max(i),
+        "min_max float64": lambda: lib.min_max(f),
+        "filter int64": lambda: lib.filter(i, mask),
+        "take int64": lambda: lib.take(i, rows),
+        "if_else int64": lambda: lib.if_else(mask, i, j),
+        "cast int64 to float64": lambda: lib.cast(i, float64),
+        "add, one row": lambda: [lib.add(one, one) for _ in range(1000)],
+        "sum, one row": lambda: [lib.sum(one) for _ in range(1000)],
+    }
+
+
+def pairs(theirs: Any, ours: Any, rounds: int) -> tuple[float, float, float]:
+    """(their ms, ours, median of the ratios) of two calls that take turns."""
+    for fn in (theirs, ours):
+        fn()
+    times: tuple[list[float], list[float]] = ([], [])
+    with quiet():
+        for k in range(rounds):
+            both = ((theirs, times[0]), (ours, times[1]))
+            for fn, out in both if k % 2 else both[::-1]:
+                out.append(_once(fn))
+    ratios = [a / b for a, b in zip(*times)]
+    return (*(statistics.median(t) * 1e3 for t in times), statistics.median(ratios))  # type: ignore[return-value]
+
+
+def _cpu(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    import cdevice
+    import cdevice.compute as cc
+
+    pa.set_cpu_count(1)
+    here = {k: cdevice.asarray(v) for k, v in x.items() if k != "one"}
+    ours, theirs = calls({**here, "one": x["one"]}, cc, "float64"), calls(x, pc, pa.float64())
+    return [("cpu", name, *pairs(theirs[name], ours[name], rounds), CPU[name]) for name in CPU]
+
+
+def _opencl(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
+    import numpy as np
+
+    import cdevice
+    import cdevice.compute as cc
+
+    there = {k: cdevice.asarray(v).to("opencl") for k, v in x.items()}
+    i, j, mask, rows = (x[k].fill_null(0 if k != "mask" else False).to_numpy(zero_copy_only=False)
+                        for k in ("i", "j", "mask", "rows"))  # fmt: skip
+    vi, vj, vm, vr = (x[k].is_valid().to_numpy(zero_copy_only=False) for k in ("i", "j", "mask", "rows"))
+
+    def compacted() -> Any:
+        chosen = mask & vm
+        return i[chosen], vi[chosen]
+
+    numpy = {
+        "add": lambda: (i + j, vi & vj),
+        "less": lambda: (i < j, vi & vj),
+        "sum": lambda: np.add.reduce(i, where=vi),
+        "filter": compacted,
+        "take": lambda: (i[rows], vi[rows] & vr),
+    }
+    a, b, m, r = there["i"], there["j"], there["mask"], there["rows"]
+    ours = {
+        "add": lambda: cc.add(a, b).synchronize(),
+        "less": lambda: cc.less(a, b).synchronize(),
+        "sum": lambda: cc.sum(a).as_py(),
+        "filter": lambda: cc.filter(a, m).synchronize(),
+        "take": lambda: cc.take(a, r).synchronize(),
+    }
+    return [("opencl", f"{n} int64", *pairs(numpy[n], ours[n], rounds), OPENCL[n]) for n in OPENCL]
+
+
+def section(libs: Any, options: Any) -> dict[str, Any]:
+    """Measures and prints; {"compute": rows}."""
+    import cdevice
+
+    try:
+        x = columns(ROWS // 10 if options.quick else ROWS)
+    except ImportError as e:
+        print(f"left out: compute ({e})\n")
+        return {}
+    rounds = min(options.rounds, 9)
+    found = _cpu(x, rounds)
+    if cdevice.device("opencl").is_available:
+        found += _opencl(x, rounds)
+    rows = [
+        (d, name, f"{t:.2f}", f"{o:.2f}", f"{ratio:.2f}", f"{least:g}", verdict(ratio >= least))
+        for d, name, t, o, ratio, least in found
+    ]
+    table(("compute", f"{len(x['i']):,} rows", "pyarrow or numpy ms", "cdevice ms", "ratio", "target", ""), rows)
+    print()
+    keys = ("device", "function", "their ms", "ms", "ratio", "target")
+    return {"compute": named(found, *keys)}

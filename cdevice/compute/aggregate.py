@@ -1,0 +1,123 @@
+"""Kernels of the text that give one row."""
+
+from __future__ import annotations
+
+from .._ext import _native
+from ..interop.asarray import asarray
+from ..schema import Schema
+from .argument import Argument
+from .casts import cast_argument
+from .elementwise import schema_of
+from .types import FLOATS, KERNEL_TYPES, SIGNED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray
+    from .call import Call
+
+_LETTERS = {v: k for k, v in KERNEL_TYPES.items()}
+_MODES = {"only_valid": 0, "only_null": 1, "all": 2}
+
+
+def sum_type(format: str) -> str:
+    """What the sums of a type are made in."""
+    return "f64" if format in FLOATS else "i64" if format in SIGNED else "u64"
+
+
+class Reduce:
+    """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
+
+    __slots__ = ("end", "family", "join", "kernel", "least", "out", "plans", "type", "values", "which")
+
+    def __init__(
+        self,
+        family: str,
+        type: str,
+        kernel: str,
+        join: str,
+        end: tuple[str, str, str],
+        out: Schema,
+        which: int = 0,
+        values: bool = True,
+    ) -> None:
+        self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
+        self.out, self.which, self.values = out, which, values
+        self.plans: dict[tuple[int, int], Any] = {}
+        self.least = int(kernel == "min_max" or end[2] == "finish_extreme")  # nothing has no least
+
+    def plan(self, options: Any) -> Any:
+        """What C knows of it, with these options."""
+        if self.end[2] == "finish_count":
+            if options.mode not in _MODES:
+                raise ValueError(f"count: mode is one of {', '.join(_MODES)}, not {options.mode!r}")
+            first, second = _MODES[options.mode], 0
+        else:
+            first, second = max(int(options.min_count), self.least), int(bool(options.skip_nulls))
+        plan = self.plans.get((first, second))
+        if plan is None:
+            words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
+            plan = _native.compute_reduction(words, (first, second, self.which), self.out)
+            if len(self.plans) < 100:
+                self.plans[first, second] = plan
+        return plan
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
+        return _native.compute_reduce(self.plan(call.options), chunks, call.stream, call.owner)
+
+
+def _rows(a: Argument) -> DeviceArray:
+    if a.array is not None:
+        return a.array
+    return asarray([a.value])
+
+
+def sums(format: str) -> Reduce:
+    """The sum of numbers of a type."""
+    t = sum_type(format)
+    return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
+
+
+def means(format: str) -> Any:
+    """The mean of numbers of a type; of integers whose sum might not fit, as floats."""
+    if format in "lL":
+        return _mean_of_floats
+    t = sum_type(format)
+    return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish_mean"), schema_of("g"))
+
+
+def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
+    chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
+    floats = [cast_argument(call, Argument(x, x._format), "g", False).array for x in chunks]
+    return _floats(call, Argument(format="g", chunks=[x for x in floats if x is not None]))
+
+
+def extremes(storage: str, out: str, which: int) -> Reduce:
+    """0 the least, 1 the greatest, 2 both."""
+    t = KERNEL_TYPES[storage]
+    return Reduce("reduce", t, "min_max", t, ("reduce", t, "finish"), _extreme_schema(out, which), which)
+
+
+def _extreme_schema(out: str, which: int) -> Schema:
+    if which < 2:
+        return schema_of(out)
+    return Schema.make("+s", children=[Schema.make(out, "min"), Schema.make(out, "max")])
+
+
+_floats = Reduce("reduce", "f64", "sum", "f64", ("reduce", "f64", "finish_mean"), schema_of("g"))
+
+
+def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) -> Reduce:
+    """What is counted in a bitmap; ``end``: the last kernel."""
+    schema = out if isinstance(out, Schema) else schema_of(out)
+    where = (
+        ("reduce", "u64" if end == "finish" else "i64") if end in ("finish", "finish_mean") else ("reduce_bool", "bool")
+    )
+    return Reduce("reduce_bool", "bool", "sum", "i64", (*where, end), schema, which, values)
+
+
+def bit_extremes(which: int) -> Reduce:
+    """The least and the greatest of bits."""
+    return of_bits("finish_extreme", _extreme_schema("b", which), which)

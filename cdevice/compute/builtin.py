@@ -1,0 +1,242 @@
+"""The registry of what is built in, and its kernels."""
+
+from __future__ import annotations
+
+from . import aggregate, casts, select, strings
+from .argument import argument
+from .call import execute
+from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
+from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
+from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
+from .types import FLOATS, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .argument import Argument
+    from .call import Call
+
+ANY = Matcher("any", lambda f: True)
+_TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
+_UNITS = ("s", "m", "u", "n")
+
+
+def _add(
+    f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any], var_args: bool = False
+) -> None:
+    f.kernels.append(Kernel(Signature(tuple(inputs), out, var_args), exec))
+
+
+def _timestamps(unit: str) -> Matcher:
+    return Matcher(f"timestamp[{unit.removesuffix('s')}s]", lambda f: f.startswith(f"ts{unit}:"))
+
+
+def _arithmetic(r: FunctionRegistry) -> None:
+    docs = {
+        "add": "Sum of two arguments, row by row; integers wrap.",
+        "subtract": "Difference of two arguments, row by row; integers wrap.",
+        "multiply": "Product of two arguments, row by row; integers wrap.",
+        "divide": "Quotient of two arguments, row by row; of integers cut towards zero; none may be divided by zero.",
+    }
+    for name, doc in docs.items():
+        for checked in (False, True):
+            f = Function(
+                name + "_checked" * checked,
+                "scalar",
+                2,
+                doc if not checked else doc.replace("wrap", "that wrap are an error"),
+            )
+            for n in NUMBERS:
+                sound = n in FLOATS and not (name == "divide" and checked)
+                kernel = name if n in FLOATS and name != "divide" else f.name
+                waits = not sound and (checked or name == "divide")
+                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, said=f.name))
+            if name in ("add", "subtract"):
+                _time_arithmetic(f, name, checked)
+            r.add_function(f)
+    for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
+        for checked in (False, True):
+            f = Function(name + "_checked" * checked, "scalar", 1, doc)
+            for n in NUMBERS:
+                if name == "negate" and checked and n in "CSIL":
+                    continue
+                waits = checked and n not in FLOATS
+                kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
+                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
+            r.add_function(f)
+
+
+def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
+    kernel = f.name
+    for u in _UNITS:
+        ts, d = _timestamps(u), f"tD{u}"
+        _add(f, (d, d), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
+        _add(f, (ts, d), None, Map("arith", "i64", kernel, "ll", lambda x: x[0], checked=checked))
+        if name == "add":
+            _add(f, (d, ts), None, Map("arith", "i64", kernel, "ll", lambda x: x[1], checked=checked))
+        else:
+            _add(f, (ts, ts), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
+
+
+def _compare(r: FunctionRegistry) -> None:
+    swapped = {"greater": "less", "greater_equal": "less_equal"}
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        f = Function(
+            name, "scalar", 2, f"Is the first argument {name.replace('_', ' or ')} to the second one, row by row?"
+        )
+        kernel, swap = swapped.get(name, name), name in swapped
+        f.doc = (
+            f.doc.replace("not or equal", "not equal")
+            .replace("less to", "less than")
+            .replace("greater to", "greater than")
+        )
+        for n in NUMBERS:
+            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        for t in ("u", "U", "z", "Z"):
+            _add(f, (t, t), "b", strings.Compare(name))
+        for t in _TIMES:
+            s = storage_of(t) or ""
+            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, said=name))
+        for u in _UNITS:
+            ts = _timestamps(u)
+            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, said=name))
+        r.add_function(f)
+
+
+def _boolean(r: FunctionRegistry) -> None:
+    docs = {
+        "and": "Both, row by row; null where either is.",
+        "or": "Either or both, row by row; null where either is.",
+        "xor": "Either but not both, row by row; null where either is.",
+    }
+    for name, doc in docs.items():
+        f = Function(name, "scalar", 2, doc)
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        r.add_function(f)
+    kleene = {
+        "and_kleene": "Both, row by row; false where either is, whatever the other.",
+        "or_kleene": "Either or both, row by row; true where either is, whatever the other.",
+    }
+    for name, doc in kleene.items():
+        f = Function(name, "scalar", 2, doc)
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD, rule=KLEENE))
+        r.add_function(f)
+    f = Function("invert", "scalar", 1, "The opposite of each row.")
+    _add(f, ("b",), "b", Map("boolean", "bits", "invert", "b", "b", unit=WORD))
+    r.add_function(f)
+    for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
+        f = Function(name, "scalar", 1, doc)
+        _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
+        r.add_function(f)
+    f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
+    for n in FLOATS:
+        _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
+    r.add_function(f)
+
+
+def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
+    """Numbers after the first ``begin`` arguments become one type."""
+
+    def rule(formats: Sequence[str]) -> Sequence[str] | None:
+        one = common(formats[begin:])
+        return None if one is None else (*formats[:begin], *(one,) * (len(formats) - begin))
+
+    return rule
+
+
+def _as_wide(width: str) -> Callable[[str], bool]:
+    return lambda f: width_of(f) == width and f not in NUMBERS
+
+
+def _selection(r: FunctionRegistry) -> None:
+    choose = Function(
+        "if_else", "scalar", 3, "The second argument where the first one is true, the third where it is false."
+    )
+    choose.implicit, choose.nulls = _common_tail(1), ("b",)
+    fill = Function("fill_null", "scalar", 2, "The first argument, and where that is null the second one.")
+    for f in (*NUMBERS, *_TIMES, "e"):
+        w, s = width_of(f) or "", storage_of(f) or ""
+        _add(choose, ("b", f, f), f, Map("select", w, "if_else", "b" + s + s, f, unit=PACK, rule=CHOSEN))
+        _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
+    _add(choose, ("b", "b", "b"), "b", Map("boolean", "bits", "if_else", "bbb", "b", unit=WORD, rule=CHOSEN))
+    _add(fill, ("b", "b"), "b", Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED))
+    for width in ("u8", "u16", "u32", "u64", "w128"):  # whatever is that wide and no number: times of a zone, decimals
+        m = Matcher(f"{width} values", _as_wide(width), same=True)
+        _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
+        _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
+    other = Matcher("values of several sizes", lambda f: f[0] in "uUzZ+" or f.startswith("dict"), same=True)
+    _add(choose, ("b", other, other), None, select.choose_any)
+    _add(fill, (other, other), None, select.fill_any)
+    r.add_function(choose)
+    r.add_function(fill)
+    f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
+    f.meta = lambda call, args: _coalesce(call, fill, args)
+    r.add_function(f)
+    f = Function("filter", "vector", 2, "The rows whose mask is true.", FilterOptions)
+    _add(f, (ANY, "b"), None, select.filter_rows)
+    r.add_function(f)
+    f = Function("take", "vector", 2, "The rows with these numbers.", TakeOptions)
+    _add(f, (ANY, ANY), None, select.take_rows)
+    r.add_function(f)
+    f = Function("drop_null", "vector", 1, "The rows that are not null.")
+    _add(f, (ANY,), None, select.drop_null)
+    r.add_function(f)
+    f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
+    f.meta = casts.cast
+    r.add_function(f)
+
+
+def _coalesce(call: Call, fill: Function, args: Sequence[Argument]) -> Any:
+    if len(args) == 1:
+        return args[0].array if args[0].array is not None else args[0].value
+    call.function = fill
+    out = args[-1]
+    for x in reversed(args[:-1]):
+        made = execute(call, [x, out])
+        out = argument(made)
+    return made
+
+
+def _aggregates(r: FunctionRegistry) -> None:
+    def function(name: str, doc: str, options: Any = ScalarAggregateOptions) -> Function:
+        f = Function(name, "scalar_aggregate", 1, doc, options)
+        r.add_function(f)
+        return f
+
+    total = function("sum", "The sum of the rows; of floats by a tree that is the same on every device.")
+    mean = function("mean", "The sum divided by the number of rows that count, as float64.")
+    extremes = {
+        "min": "The least of the rows; not a number does not count.",
+        "max": "The greatest of the rows; not a number does not count.",
+        "min_max": "The least and the greatest of the rows, a struct.",
+    }
+    for n in NUMBERS:
+        _add(total, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.sums(n))
+        _add(mean, (n,), "g", aggregate.means(n))
+    _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
+    _add(mean, ("b",), "g", aggregate.of_bits("finish_mean", "g"))
+    for which, (name, doc) in enumerate(extremes.items()):
+        f = function(name, doc)
+        for t in (*NUMBERS, *_TIMES):
+            _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        _add(f, ("b",), "b" if which < 2 else None, aggregate.bit_extremes(which))
+    f = function("count", "How many rows there are; see CountOptions.", CountOptions)
+    _add(f, (ANY,), "l", aggregate.of_bits("finish_count", "l", values=False))
+    for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
+        _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
+
+
+def make() -> FunctionRegistry:
+    """A registry with all of it."""
+    r = FunctionRegistry()
+    _arithmetic(r)
+    _compare(r)
+    _boolean(r)
+    _selection(r)
+    _aggregates(r)
+    for options in (CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions):
+        r.add_function_options_type(options)
+    return r

@@ -1,0 +1,81 @@
+"""Casts between types, Arrow's ``cast``."""
+
+from __future__ import annotations
+
+from ..interop.asarray import asarray
+from ..schema import asschema
+from .argument import Argument, joined
+from .elementwise import PACK, Map
+from .errors import NoKernel
+from .scalar import Scalar
+from .types import KERNEL_TYPES, NUMBERS, storage_of, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .._types import DeviceArray
+    from .call import Call
+
+_kernels: dict[tuple[str, str, bool], Map] = {}
+_WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
+
+
+def _never_loses(a: str, b: str) -> bool:
+    if b in "fg":
+        return a in "fg" or _WIDTHS[a] <= _WIDTHS[b]
+    return a not in "fg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
+
+
+def _kernel(a: str, b: str, safe: bool) -> Map | None:
+    """From one type to another; None: there is none."""
+    x, y = storage_of(a) or a, storage_of(b) or b
+    if x in NUMBERS and y in NUMBERS and (x == a or y == b or a == b) and (a in NUMBERS or b in NUMBERS or a == b):
+        if x != a and y != b:
+            return None
+        if (x != a or y != b) and x != y:  # times are as wide as their integers
+            return None
+        s, t = KERNEL_TYPES[x], KERNEL_TYPES[y]
+        checked = safe and not _never_loses(x, y)
+        return Map("cast", f"{s} {t}", f"cast_{'checked_' * checked}{s}", x, b, checked=checked, said="cast")
+    if a == "b" and b in NUMBERS:
+        return Map("cast_bool", KERNEL_TYPES[b], "cast_bool", "b", b, unit=PACK)
+    if a in NUMBERS and b == "b":
+        return Map("cast_bool", KERNEL_TYPES[a], "to_bool", a, b, unit=PACK)
+    return None
+
+
+def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
+    """An argument as another type.  Raises NoKernel."""
+    if a.array is None:
+        return Argument(value=a.value, format=to)
+    if a.format == to:
+        return a
+    key = (a.format or "", to, safe)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        made = _kernel(*key)
+        if made is None:
+            raise NoKernel(f"cast: no kernel from {words_of(key[0])} to {words_of(to)}")
+        kernel = _kernels[key] = made
+    return Argument(kernel(call, a), to, one=a.one)
+
+
+def cast(call: Call, args: Sequence[Argument]) -> Any:
+    """The meta function ``cast``."""
+    options: Any = call.options
+    target = asschema(options.target_type)
+    a = joined(args[0])
+    if a.array is None:
+        a = Argument(_lone(call, a), a.format, one=True)
+    if target.dictionary is not None or target.format.startswith("+"):
+        raise NoKernel(f"cast: no kernel to {target.type}")
+    out: DeviceArray | None = cast_argument(call, a, target.format, options.safe).array
+    assert out is not None
+    return Scalar(out) if a.one else out
+
+
+def _lone(call: Call, a: Argument) -> DeviceArray:
+    """A number of the host as one row."""
+    return asarray([a.value])

@@ -1,0 +1,20 @@
+"""What calls of functions raise beside the exceptions of cdevice.errors."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, Unsupported
+
+
+class NoKernel(Unsupported, TypeError):
+    """No kernel of a function takes these types on this device: the message says which there are, and where."""
+
+
+class IndexOutOfBounds(ArgumentError, IndexError):
+    """An index is that of no row."""
+
+
+class UnknownFunction(ArgumentError, KeyError):
+    """No function has this name: the message says which are near."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""

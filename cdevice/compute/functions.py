@@ -1,0 +1,579 @@
+"""Arrow's functions by name, each on the device that its arguments are on.
+
+Arguments: whatever :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
+pyarrow, and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`.  A row of a result
+is null where one of its arguments is, unless it says otherwise.  Every function returns at once unless it says that it
+waits, and its result carries the event.  All raise NoKernel for types they do not know and ArgumentError for lengths
+that differ or arguments on two devices.
+"""
+
+from __future__ import annotations
+
+from .._ext import _native
+from .builtin import make
+from .call import run
+from .options import FunctionOptions
+from .registry import Function, FunctionRegistry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from .._types import SchemaLike, StreamLike
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+_registry = make()
+
+
+def _front(function: Function, signature: str) -> Callable[[F], F]:
+    """Tried in C before Python is asked."""
+
+    def made(f: F) -> F:
+        front: F = _native.compute_front(f, signature, f.__doc__ or "")
+        function._fronts.append(front)
+        return front
+
+    return made
+
+
+def call_function(
+    name: str, args: Any, options: Any = None, *, stream: StreamLike = None, registry: FunctionRegistry | None = None
+) -> Any:
+    """Calls a function by its name.
+
+    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None; ``registry``:
+    where it is looked for, None: among what is built in.  Gives a
+    DeviceArray, or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
+    """
+    return run((registry or _registry).get_function(name), args, options, stream, {})
+
+
+def get_function(name: str) -> Function:
+    """A :class:`Function`, with its ``kernels``.  Raises UnknownFunction, a KeyError."""
+    return _registry.get_function(name)
+
+
+def list_functions() -> list[str]:
+    """The names of all functions, sorted."""
+    return _registry.get_function_names()
+
+
+def function_registry() -> FunctionRegistry:
+    """The registry that functions are found in."""
+    return _registry
+
+
+_add = _registry.get_function("add")
+
+
+@_front(_add, "add(x, y, /, *, stream=None)")
+def add(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x + y, row by row.  Integers wrap; see :func:`add_checked`."""
+    return run(_add, (x, y), None, stream, {})
+
+
+_add_checked = _registry.get_function("add_checked")
+
+
+@_front(_add_checked, "add_checked(x, y, /, *, stream=None)")
+def add_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x + y, row by row.  Raises ArgumentError where an integer would wrap."""
+    return run(_add_checked, (x, y), None, stream, {})
+
+
+_subtract = _registry.get_function("subtract")
+
+
+@_front(_subtract, "subtract(x, y, /, *, stream=None)")
+def subtract(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x - y, row by row.  Integers wrap."""
+    return run(_subtract, (x, y), None, stream, {})
+
+
+_subtract_checked = _registry.get_function("subtract_checked")
+
+
+@_front(_subtract_checked, "subtract_checked(x, y, /, *, stream=None)")
+def subtract_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x - y, row by row.  Raises ArgumentError where an integer would wrap."""
+    return run(_subtract_checked, (x, y), None, stream, {})
+
+
+_multiply = _registry.get_function("multiply")
+
+
+@_front(_multiply, "multiply(x, y, /, *, stream=None)")
+def multiply(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x * y, row by row.  Integers wrap."""
+    return run(_multiply, (x, y), None, stream, {})
+
+
+_multiply_checked = _registry.get_function("multiply_checked")
+
+
+@_front(_multiply_checked, "multiply_checked(x, y, /, *, stream=None)")
+def multiply_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x * y, row by row.  Raises ArgumentError where an integer would wrap."""
+    return run(_multiply_checked, (x, y), None, stream, {})
+
+
+_divide = _registry.get_function("divide")
+
+
+@_front(_divide, "divide(x, y, /, *, stream=None)")
+def divide(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x / y, row by row; of integers cut towards zero.  Raises ArgumentError for an integer divided by zero."""
+    return run(_divide, (x, y), None, stream, {})
+
+
+_divide_checked = _registry.get_function("divide_checked")
+
+
+@_front(_divide_checked, "divide_checked(x, y, /, *, stream=None)")
+def divide_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x / y, row by row.  Raises ArgumentError for a division by zero, and where an integer would wrap."""
+    return run(_divide_checked, (x, y), None, stream, {})
+
+
+_negate = _registry.get_function("negate")
+
+
+@_front(_negate, "negate(x, /, *, stream=None)")
+def negate(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """-x, row by row.  Integers wrap."""
+    return run(_negate, (x,), None, stream, {})
+
+
+_negate_checked = _registry.get_function("negate_checked")
+
+
+@_front(_negate_checked, "negate_checked(x, /, *, stream=None)")
+def negate_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """-x, row by row.  Raises ArgumentError where an integer would wrap."""
+    return run(_negate_checked, (x,), None, stream, {})
+
+
+_abs = _registry.get_function("abs")
+
+
+@_front(_abs, "abs(x, /, *, stream=None)")
+def abs(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """x without its sign, row by row.  The least integer stays what it is."""
+    return run(_abs, (x,), None, stream, {})
+
+
+_abs_checked = _registry.get_function("abs_checked")
+
+
+@_front(_abs_checked, "abs_checked(x, /, *, stream=None)")
+def abs_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """x without its sign, row by row.  Raises ArgumentError for the least integer."""
+    return run(_abs_checked, (x,), None, stream, {})
+
+
+_equal = _registry.get_function("equal")
+
+
+@_front(_equal, "equal(x, y, /, *, stream=None)")
+def equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x == y, row by row, as bool; null where either is."""
+    return run(_equal, (x, y), None, stream, {})
+
+
+_not_equal = _registry.get_function("not_equal")
+
+
+@_front(_not_equal, "not_equal(x, y, /, *, stream=None)")
+def not_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x != y, row by row, as bool; null where either is."""
+    return run(_not_equal, (x, y), None, stream, {})
+
+
+_less = _registry.get_function("less")
+
+
+@_front(_less, "less(x, y, /, *, stream=None)")
+def less(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x < y, row by row, as bool; null where either is."""
+    return run(_less, (x, y), None, stream, {})
+
+
+_less_equal = _registry.get_function("less_equal")
+
+
+@_front(_less_equal, "less_equal(x, y, /, *, stream=None)")
+def less_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x <= y, row by row, as bool; null where either is."""
+    return run(_less_equal, (x, y), None, stream, {})
+
+
+_greater = _registry.get_function("greater")
+
+
+@_front(_greater, "greater(x, y, /, *, stream=None)")
+def greater(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x > y, row by row, as bool; null where either is."""
+    return run(_greater, (x, y), None, stream, {})
+
+
+_greater_equal = _registry.get_function("greater_equal")
+
+
+@_front(_greater_equal, "greater_equal(x, y, /, *, stream=None)")
+def greater_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x >= y, row by row, as bool; null where either is."""
+    return run(_greater_equal, (x, y), None, stream, {})
+
+
+_is_null = _registry.get_function("is_null")
+
+
+@_front(_is_null, "is_null(x, /, *, stream=None)")
+def is_null(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """Is the row null?  Never null itself."""
+    return run(_is_null, (x,), None, stream, {})
+
+
+_is_valid = _registry.get_function("is_valid")
+
+
+@_front(_is_valid, "is_valid(x, /, *, stream=None)")
+def is_valid(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """Is the row not null?  Never null itself."""
+    return run(_is_valid, (x,), None, stream, {})
+
+
+_is_nan = _registry.get_function("is_nan")
+
+
+@_front(_is_nan, "is_nan(x, /, *, stream=None)")
+def is_nan(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """Is the row not a number?  Null where it is null."""
+    return run(_is_nan, (x,), None, stream, {})
+
+
+_and = _registry.get_function("and")
+
+
+@_front(_and, "and_(x, y, /, *, stream=None)")
+def and_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """Both, row by row; null where either is."""
+    return run(_and, (x, y), None, stream, {})
+
+
+_or = _registry.get_function("or")
+
+
+@_front(_or, "or_(x, y, /, *, stream=None)")
+def or_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """Either or both, row by row; null where either is."""
+    return run(_or, (x, y), None, stream, {})
+
+
+_xor = _registry.get_function("xor")
+
+
+@_front(_xor, "xor(x, y, /, *, stream=None)")
+def xor(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """Either but not both, row by row; null where either is."""
+    return run(_xor, (x, y), None, stream, {})
+
+
+_and_kleene = _registry.get_function("and_kleene")
+
+
+@_front(_and_kleene, "and_kleene(x, y, /, *, stream=None)")
+def and_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """Both, row by row; false where either is, whatever the other."""
+    return run(_and_kleene, (x, y), None, stream, {})
+
+
+_or_kleene = _registry.get_function("or_kleene")
+
+
+@_front(_or_kleene, "or_kleene(x, y, /, *, stream=None)")
+def or_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """Either or both, row by row; true where either is, whatever the other."""
+    return run(_or_kleene, (x, y), None, stream, {})
+
+
+_invert = _registry.get_function("invert")
+
+
+@_front(_invert, "invert(x, /, *, stream=None)")
+def invert(x: Any, /, *, stream: StreamLike = None) -> Any:
+    """The opposite of each row of bool."""
+    return run(_invert, (x,), None, stream, {})
+
+
+_if_else = _registry.get_function("if_else")
+
+
+@_front(_if_else, "if_else(condition, x, y, /, *, stream=None)")
+def if_else(condition: Any, x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
+    """x where the condition is true, y where it is false, null where it is null."""
+    return run(_if_else, (condition, x, y), None, stream, {})
+
+
+_fill_null = _registry.get_function("fill_null")
+
+
+@_front(_fill_null, "fill_null(x, value, /, *, stream=None)")
+def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None) -> Any:
+    """x, and where that is null the value, one or row by row."""
+    return run(_fill_null, (x, value), None, stream, {})
+
+
+_coalesce = _registry.get_function("coalesce")
+
+
+def coalesce(*args: Any, stream: StreamLike = None) -> Any:
+    """The first of the arguments that is not null, row by row."""
+    return run(_coalesce, args, None, stream, {})
+
+
+_cast = _registry.get_function("cast")
+
+
+def cast(
+    x: Any,
+    target_type: SchemaLike,
+    safe: bool = True,
+    *,
+    stream: StreamLike = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """x as another type, which :func:`cdevice.asschema` takes.
+
+    ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
+    integers wrap, floats become the nearest integer there is.
+    """
+    return run(_cast, (x,), options, stream, {} if options is not None else {"target_type": target_type, "safe": safe})
+
+
+_filter = _registry.get_function("filter")
+
+
+def filter(
+    values: Any,
+    mask: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    null_selection_behavior: str = "drop",
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The rows of an array or a batch whose mask is true.  Waits for the number of them."""
+    return run(
+        _filter,
+        (values, mask),
+        options,
+        stream,
+        {} if options is not None else {"null_selection_behavior": null_selection_behavior},
+    )
+
+
+_take = _registry.get_function("take")
+
+
+def take(
+    values: Any,
+    indices: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    boundscheck: bool = True,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The rows of an array or a batch with these numbers; null where an index is.
+
+    Raises IndexOutOfBounds, for which it waits; ``boundscheck=False`` promises that there is none to raise.
+    """
+    return run(_take, (values, indices), options, stream, {} if options is not None else {"boundscheck": boundscheck})
+
+
+_drop_null = _registry.get_function("drop_null")
+
+
+@_front(_drop_null, "drop_null(values, /, *, stream=None)")
+def drop_null(values: Any, /, *, stream: StreamLike = None) -> Any:
+    """The rows that are not null; of a batch those without any null.  Waits for the number of them."""
+    return run(_drop_null, (values,), None, stream, {})
+
+
+_sum = _registry.get_function("sum")
+
+
+@_front(_sum, "sum(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def sum(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The sum, as int64, uint64 or float64, by a tree that is the same on every device.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _sum, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_mean = _registry.get_function("mean")
+
+
+@_front(_mean, "mean(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def mean(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The mean, as float64.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _mean, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_min = _registry.get_function("min")
+
+
+@_front(_min, "min(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def min(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The least value; not a number does not count.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _min, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_max = _registry.get_function("max")
+
+
+@_front(_max, "max(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def max(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The greatest value; not a number does not count.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _max, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_min_max = _registry.get_function("min_max")
+
+
+@_front(_min_max, "min_max(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def min_max(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The least and the greatest value, a struct of ``min`` and ``max``.
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _min_max,
+        (x,),
+        options,
+        stream,
+        {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count},
+    )
+
+
+_any = _registry.get_function("any")
+
+
+@_front(_any, "any(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def any(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """Is any row true?
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _any, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_all = _registry.get_function("all")
+
+
+@_front(_all, "all(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
+def all(
+    x: Any,
+    /,
+    *,
+    stream: StreamLike = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """Are all rows true?
+
+    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
+    and streams are taken one after the other.
+    """
+    return run(
+        _all, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
+    )
+
+
+_count = _registry.get_function("count")
+
+
+@_front(_count, "count(x, /, *, stream=None, mode='only_valid', options=None)")
+def count(
+    x: Any, /, *, stream: StreamLike = None, mode: str = "only_valid", options: FunctionOptions | None = None
+) -> Any:
+    """How many rows are valid, or with ``mode`` "only_null" or "all".  A :class:`Scalar`."""
+    return run(_count, (x,), options, stream, {} if options is not None else {"mode": mode})

@@ -1,0 +1,296 @@
+"""Functions and their kernels, as Arrow has them: a function is a name, a kernel is what it does for some types on some
+devices."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+
+from .._ext import _native
+from .._later import Later
+from ..schema import asschema
+from .errors import NoKernel, UnknownFunction
+from .options import FunctionOptions, NoOptions
+from .types import DICTIONARY, common, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from .._devices import device as _device
+    from .call import Call
+else:
+    _device = Later("cdevice._devices.device")
+
+KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same``: all arguments that it stands
+    for are of one type."""
+
+    name: str
+    test: Callable[[str], bool]
+    same: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The types that a kernel takes (Arrow formats, or matchers; the last one again and again where ``var_args``) and
+    the one it gives: a format, or a function of what it is given; None: as its ``exec`` says."""
+
+    inputs: tuple[str | Matcher, ...]
+    out: str | Callable[[Sequence[str]], str] | None
+    var_args: bool = False
+
+    def matches(self, formats: Sequence[str]) -> bool:
+        """Does it take these?"""
+        n = len(self.inputs)
+        if len(formats) != n and not (self.var_args and len(formats) >= n):
+            return False
+        wanted = self.inputs + self.inputs[-1:] * (len(formats) - n)
+        first: dict[Matcher, str] = {}
+        for w, f in zip(wanted, formats, strict=True):
+            if isinstance(w, str):
+                if w != f:
+                    return False
+            elif not w.test(f) or (w.same and first.setdefault(w, f) != f):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        said = ", ".join(str(w) if isinstance(w, Matcher) else words_of(w) for w in self.inputs)
+        out = words_of(self.out) if isinstance(self.out, str) else "..."
+        return f"({said}{'...' if self.var_args else ''}) -> {out}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a function does for some types on some devices.
+
+    ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
+    *args)`` gives a DeviceArray; an aggregate's argument may have chunks.  ``init(call)`` makes the state that
+    ``call.state`` is; ``finalize(call, result)`` makes another result of it.  Among kernels that fit, the greatest
+    ``priority`` is taken, of equals the one that was added last.
+    """
+
+    signature: Signature
+    exec: Callable[..., Any]
+    device: int | None = None
+    library: str = "cdevice"
+    priority: int = 0
+    init: Callable[[Call], Any] | None = None
+    finalize: Callable[[Call, Any], Any] | None = None
+
+    def __str__(self) -> str:
+        where = "any device" if self.device is None else device_word(self.device)
+        return f"{self.signature} on {where} by {self.library}"
+
+
+def device_word(type_id: int) -> str:
+    """A device type in one word."""
+    return str(_device.Device(type_id, 0)).partition(":")[0]
+
+
+@dataclass
+class Function:
+    """A name with kernels.
+
+    ``kind``: one of :data:`KINDS`; ``arity``: how many arguments, or a negative number: at least -1 - arity of them.
+    ``options``: their class; ``doc``: what it does.
+    """
+
+    name: str
+    kind: str
+    arity: int
+    doc: str = ""
+    options: type[FunctionOptions] = NoOptions
+    kernels: list[Kernel] = field(default_factory=list)
+    implicit: Callable[[Sequence[str]], Sequence[str] | None] | None = None
+    meta: Callable[[Call, Sequence[Any]], Any] | None = None
+    nulls: tuple[str | None, ...] = ()  # the type of None where it is not that of the other arguments
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"a kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        self._best: dict[tuple[Any, ...], tuple[Kernel, tuple[str, ...]]] = {}
+        self._fronts: list[Any] = []  # functions in C that remember what was dispatched
+        self._learned: set[tuple[str, ...]] = set()
+
+    def add_kernel(
+        self,
+        inputs: Iterable[Any],
+        out: Any,
+        exec: Callable[..., Any],
+        *,
+        device: Any = None,
+        library: str = "",
+        priority: int = 0,
+        init: Callable[[Call], Any] | None = None,
+        finalize: Callable[[Call, Any], Any] | None = None,
+    ) -> Kernel:
+        """A new :class:`Kernel`.  ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, or
+        a function of formats; ``device``: a name, or None for all.  A meta function has none."""
+        if self.kind == "meta":
+            raise ValueError(f"{self.name} is a meta function: it has no kernels")
+        types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
+        result = out if out is None or callable(out) else asschema(out).format
+        number = None if device is None else _device.device(device).type_id
+        kernel = Kernel(
+            Signature(types, result, self.arity < 0), exec, number, library or exec.__module__, priority, init, finalize
+        )
+        self.kernels.append(kernel)
+        self._best.clear()
+        self._learned.clear()
+        for front in self._fronts:
+            _native.compute_learn(front, None, None, False, None)
+        return kernel
+
+    def _check_arity(self, n: int) -> None:
+        if (n != self.arity) if self.arity >= 0 else (n < -1 - self.arity):
+            more = "at least " if self.arity < 0 else ""
+            wanted = self.arity if self.arity >= 0 else -1 - self.arity
+            raise TypeError(f"{self.name} takes {more}{wanted} argument{'s' * (wanted != 1)}, not {n}")
+
+    def dispatch_exact(self, types: Sequence[Any], device: int = 1) -> Kernel:
+        """The kernel for exactly these types on a device type.  Raises NoKernel."""
+        return self._exact(_formats(types), device)
+
+    def _exact(self, formats: tuple[str, ...], device: int) -> Kernel:
+        self._check_arity(len(formats))
+        found = None
+        for k in self.kernels:
+            fits = k.device in (None, device) and k.signature.matches(formats)
+            if fits and (
+                found is None or (k.priority, k.device is not None) >= (found.priority, found.device is not None)
+            ):
+                found = k
+        if found is None:
+            raise self._none(formats, device)
+        return found
+
+    def dispatch_best(self, types: Sequence[Any], device: int = 1) -> tuple[Kernel, tuple[str, ...]]:
+        """(kernel, formats that the arguments are cast to) by Arrow's implicit casts.  Raises NoKernel."""
+        return self._dispatch(_formats(types), device)
+
+    def _dispatch(self, formats: tuple[str, ...], device: int) -> tuple[Kernel, tuple[str, ...]]:
+        key = (*formats, device)
+        try:
+            return self._best[key]
+        except KeyError:
+            pass
+        try:
+            out = self._exact(formats, device), formats
+        except NoKernel:
+            cast = (self.implicit or _numbers)(formats)
+            if cast is None or tuple(cast) == formats:
+                raise
+            try:
+                out = self._exact(tuple(cast), device), tuple(cast)
+            except NoKernel:
+                raise self._none(formats, device) from None
+        self._best[key] = out
+        return out
+
+    def _none(self, formats: Sequence[str], device: int) -> NoKernel:
+        asked = ", ".join(map(words_of, formats))
+        there = [str(k) for k in self.kernels]
+        told = "; ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
+        return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; there is {told or 'none'}")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind} function, {len(self.kernels)} kernels"
+
+
+def _numbers(formats: Sequence[str]) -> Sequence[str] | None:
+    one = common(formats)
+    return None if one is None else (one,) * len(formats)
+
+
+def _formats(types: Sequence[Any]) -> tuple[str, ...]:
+    return tuple([t if t == DICTIONARY else asschema(t).format for t in types])
+
+
+class FunctionRegistry:
+    """Functions and classes of options by name.  What is not here is looked for in ``parent``.
+
+    A name that a parent has may not be added here, unless it is to be overwritten.
+    """
+
+    def __init__(self, parent: FunctionRegistry | None = None) -> None:
+        self.parent = parent
+        self._functions: dict[str, Function] = {}
+        self._options: dict[str, type[FunctionOptions]] = {}
+
+    @classmethod
+    def make(cls, parent: FunctionRegistry | None = None) -> FunctionRegistry:
+        """A new one; functions of ``parent`` are found in it."""
+        return cls(parent)
+
+    def _has(self, name: str) -> bool:
+        return name in self._functions or (self.parent is not None and self.parent._has(name))
+
+    def can_add_function(self, function: Function, allow_overwrite: bool = False) -> None:
+        """Raises KeyError where the name is taken."""
+        if not allow_overwrite and self._has(function.name):
+            raise KeyError(f"there is a function {function.name!r} already")
+
+    def add_function(self, function: Function, allow_overwrite: bool = False) -> None:
+        """Raises KeyError where the name is taken."""
+        self.can_add_function(function, allow_overwrite)
+        self._functions[function.name] = function
+
+    def can_add_alias(self, target: str, source: str) -> None:
+        """Raises KeyError where ``target`` is taken or there is no ``source``."""
+        self.get_function(source)
+        if self._has(target):
+            raise KeyError(f"there is a function {target!r} already")
+
+    def add_alias(self, target: str, source: str) -> None:
+        """``target`` becomes another name of ``source``.  Raises KeyError."""
+        self.can_add_alias(target, source)
+        self._functions[target] = self.get_function(source)
+
+    def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
+        """Raises KeyError where the name is taken."""
+        if not allow_overwrite and options.__name__ in self._options:
+            raise KeyError(f"there are options {options.__name__!r} already")
+
+    def add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
+        """Raises KeyError where the name is taken."""
+        self.can_add_function_options_type(options, allow_overwrite)
+        self._options[options.__name__] = options
+
+    def get_function(self, name: str) -> Function:
+        """Raises UnknownFunction, a KeyError, with near names."""
+        here: FunctionRegistry | None = self
+        while here is not None:
+            found = here._functions.get(name)
+            if found is not None:
+                return found
+            here = here.parent
+        near = difflib.get_close_matches(str(name), self.get_function_names(), 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; list_functions() names them"
+        raise UnknownFunction(f"there is no function {name!r}{hint}")
+
+    def get_function_options_type(self, name: str) -> type[FunctionOptions]:
+        """Raises KeyError."""
+        found = self._options.get(name)
+        if found is not None:
+            return found
+        return self.parent.get_function_options_type(name) if self.parent else FunctionOptions.of(name)
+
+    def get_function_names(self) -> list[str]:
+        """All names, sorted."""
+        above = self.parent.get_function_names() if self.parent else []
+        return sorted({*self._functions, *above})
+
+    @property
+    def num_functions(self) -> int:
+        """How many names there are."""
+        return len(self.get_function_names())

@@ -1,0 +1,55 @@
+"""One value on a device."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import Device, DeviceArray, Schema
+
+
+class Scalar:
+    """One value, an array of one row where it was computed; functions take it without the host.
+
+    ``array`` is that array; :meth:`as_py` waits for it.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: DeviceArray) -> None:
+        if array.length != 1:
+            raise ValueError(f"a scalar is one row, not {array.length}")
+        self.array = array
+
+    @property
+    def schema(self) -> Schema:
+        """The :class:`Schema`: the type."""
+        return self.array.schema
+
+    @property
+    def type(self) -> str:
+        """The type in words."""
+        return self.array.type
+
+    @property
+    def device(self) -> Device:
+        """The :class:`Device` that has it."""
+        return self.array.device
+
+    @property
+    def ready(self) -> bool:
+        """True once it was computed.  Does not wait."""
+        return self.array.ready
+
+    def as_py(self) -> Any:
+        """The value as :meth:`DeviceArray.to_pylist` gives it; None for null.  Waits."""
+        return self.array.to("cpu").to_pylist()[0]
+
+    def __getitem__(self, name: str) -> Scalar:
+        """A field of a struct.  Raises KeyError."""
+        return Scalar(self.array.field(name))
+
+    def __repr__(self) -> str:
+        value = repr(self.as_py()) if self.ready else "not ready"
+        return f"<cdevice.compute.Scalar {self.type} on {self.device}: {value}>"

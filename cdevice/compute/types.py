@@ -1,0 +1,105 @@
+"""Types as kernels know them, and which becomes which (Arrow's implicit casts).
+
+A type is told by its Arrow format; that of a dictionary array is "dictionary".
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ..schema import Schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._types import DeviceArray
+
+DICTIONARY = "dictionary"
+KERNEL_TYPES = {
+    "c": "i8",
+    "s": "i16",
+    "i": "i32",
+    "l": "i64",
+    "C": "u8",
+    "S": "u16",
+    "I": "u32",
+    "L": "u64",
+    "f": "f32",
+}
+KERNEL_TYPES["g"] = "f64"
+SIGNED, UNSIGNED, FLOATS = "csil", "CSIL", "fg"
+NUMBERS = SIGNED + UNSIGNED + FLOATS
+_WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "f": 4, "g": 8}
+
+
+def format_of(array: DeviceArray) -> str:
+    """The type of an array."""
+    return DICTIONARY if array._schema.dictionary is not None else array._format
+
+
+def storage_of(format: str) -> str | None:
+    """The number type that a type is stored as: itself, and of times their integers.  None: it is no number."""
+    if format in KERNEL_TYPES:
+        return format
+    if format in ("tdD", "tts", "ttm"):
+        return "i"
+    if format in ("tdm", "ttu", "ttn") or format.startswith(("ts", "tD")):
+        return "l"
+    return None
+
+
+def common(formats: Sequence[str]) -> str | None:
+    """The number type that all of these become, as Arrow has it.  None: there is none."""
+    if not all(f in KERNEL_TYPES for f in formats):
+        return None
+    if "g" in formats or "f" in formats:
+        return "g" if "g" in formats else "f"
+    signed = max((_WIDTHS[f] for f in formats if f in SIGNED), default=0)
+    unsigned = max((_WIDTHS[f] for f in formats if f in UNSIGNED), default=0)
+    if not signed:
+        return {1: "C", 2: "S", 4: "I", 8: "L"}[unsigned]
+    if unsigned >= signed:
+        signed = min(unsigned * 2, 8)
+    return {1: "c", 2: "s", 4: "i", 8: "l"}[signed]
+
+
+def words_of(format: str) -> str:
+    """A type in words."""
+    if format.startswith("+") or format == DICTIONARY:
+        return {"+s": "struct", "+l": "list", "+L": "large_list", DICTIONARY: DICTIONARY}.get(format, format)
+    return Schema.make(format).type
+
+
+def width_of(format: str) -> str | None:
+    """The kernels' name of the width of a value that is moved, "bits" for bool; None: values have several widths."""
+    if format == "b":
+        return "bits"
+    storage = storage_of(format)
+    if storage:
+        return {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[_WIDTHS[storage]]
+    if format == "e":
+        return "u16"
+    if format.startswith("d:"):
+        bits = format.split(",")[2:] or ["128"]
+        return {"32": "u32", "64": "u64", "128": "w128"}.get(bits[0])
+    if format.startswith("w:"):
+        return {"1": "u8", "2": "u16", "4": "u32", "8": "u64", "16": "w128"}.get(format[2:])
+    return {"tiM": "u32", "tiD": "u64", "tin": "w128"}.get(format)
+
+
+_CODES = {"c": "b", "s": "h", "i": "i", "l": "q", "C": "B", "S": "H", "I": "I", "L": "Q"}
+
+
+def bits_of(value: bool | int | float, format: str) -> int:
+    """A Python number as the bits of a type.  Raises OverflowError."""
+    if format == "b":
+        return int(bool(value))
+    if format in FLOATS:
+        code = "<f" if format == "f" else "<d"
+        return int.from_bytes(struct.pack(code, float(value)), "little")
+    try:
+        struct.pack("<" + _CODES[format], value)
+    except struct.error:
+        raise OverflowError(f"{value} does not fit into {words_of(format)}") from None
+    return int(value) & 0xFFFFFFFFFFFFFFFF

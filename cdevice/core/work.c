@@ -1,0 +1,279 @@
+/* work.c - one call of a function: the device, the order of things on it, and what has to live until it is done. */
+#include "compute.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- begin ---- */
+static bool has_memory(const struct cdv_array *a) {
+  return a->node->n_buffers || a->node->n_children || a->node->dictionary;
+}
+
+static int two_devices(const char *doing, const struct ArrowDeviceArray *a, const struct ArrowDeviceArray *b) {
+  char names[2][64];
+  const struct ArrowDeviceArray *both[2] = {a, b};
+  for (int i = 0; i < 2; i++)
+    snprintf(names[i], sizeof names[i], both[i]->device_type == ARROW_DEVICE_CPU ? "%s" : "%s:%lld",
+             cdv_device_type_name(both[i]->device_type), (long long)both[i]->device_id);
+  return cdv_fail(CDV_ARGUMENT, EXDEV, "%s: arguments on %s and %s; move one with .to()", doing, names[0], names[1]);
+}
+
+/* Who computes: the arrays' device, or the CPU for memory that it can read of a device without kernels. */
+static int choose(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const char *doing) {
+  struct cdv_array *first = NULL;
+  struct cdv_slot *slot;
+  int32_t type = ARROW_DEVICE_CPU;
+  int r = 0;
+  for (int64_t i = 0; !r && i < n; i++) {
+    if (!has_memory(arrays[i])) continue;
+    const struct ArrowDeviceArray *own = &arrays[i]->root->own;
+    if (!first)
+      first = arrays[i];
+    else if (own->device_type != first->root->own.device_type || own->device_id != first->root->own.device_id)
+      if (!cdv_array_host_accessible(arrays[i]) || !cdv_array_host_accessible(first))
+        return two_devices(doing, &first->root->own, own);
+  }
+  if (first) {
+    type = first->root->own.device_type;
+    w->device = first->root->own.device_id;
+    r = cdv_array_slot(first, &slot);
+    if (r) return r;
+    w->compute = cdv_compute_of(slot);
+    w->slot = slot;
+    if (!w->compute && !cdv_array_host_accessible(first))
+      return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the backend of %s offers no kernels (cdevice.compute/1)", doing,
+                      cdv_device_type_name(type));
+  }
+  if (!w->compute) {
+    r = cdv_slot_ready(ARROW_DEVICE_CPU, &w->slot);
+    w->device = -1;
+    w->compute = r ? NULL : cdv_compute_of(w->slot);
+  }
+  if (!r && !w->compute) r = cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the CPU offers no kernels", doing);
+  return r;
+}
+
+static bool is_host(const struct cdv_work *w) { return w->slot->table.device_type == ARROW_DEVICE_CPU; }
+
+static int hold(struct cdv_work *w, struct cdv_array *a) {
+  if (w->n_held == w->room) {
+    int64_t room = 2 * w->room + 8;
+    struct cdv_array **held = realloc(w->held, (size_t)room * sizeof *held);
+    if (!held) return cdv_fail_memory(room * (int64_t)sizeof *held, "a call");
+    w->held = held;
+    w->room = room;
+  }
+  w->held[w->n_held++] = cdv_array_ref(a);
+  return 0;
+}
+
+int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const struct cdv_lane *lane,
+                   const char *doing) {
+  char text[8];
+  cdevice_error err = {.struct_size = sizeof err};
+  memset(w, 0, sizeof *w);
+  w->queue = lane ? lane->queue : NULL;
+  int r = choose(w, arrays, n, doing);
+  if (!r) cdv_slot_use(w->slot, 1);
+  if (r) w->slot = NULL;
+  int32_t type = r ? 0 : w->slot->table.device_type;
+  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
+  if (!r) r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
+  for (int64_t i = 0; !r && i < n; i++) {
+    r = hold(w, arrays[i]);
+    if (!r)
+      r = is_host(w) ? cdv_event_wait_host(arrays[i]) : cdv_event_wait_stream(arrays[i], type, w->device, w->stream);
+  }
+  return r;
+}
+
+/* ---- memory ---- */
+int cdv_work_new(struct cdv_work *w, struct cdv_schema *schema, int64_t length, bool validity, struct cdv_array **out) {
+  int r = cdv_array_empty(schema, length, validity, w->slot->table.device_type, w->device, w->stream, out);
+  if (r) return r;
+  cdv_array_keep(*out, w->queue);
+  r = hold(w, *out);
+  cdv_array_unref(*out); /* the work has it */
+  return r;
+}
+
+int cdv_work_memory(struct cdv_work *w, char letter, int64_t length, cdevice_place *out) {
+  struct cdv_array *a;
+  struct cdv_schema *s = cdv_schema_of_number(letter);
+  int r = cdv_work_new(w, s, length, false, &a);
+  cdv_schema_unref(s);
+  if (!r) *out = (cdevice_place){(void *)a->node->buffers[1], 0};
+  return r;
+}
+
+/* ---- kernels ---- */
+static int64_t parts(int64_t n, int64_t rows) { return n / rows + (n % rows != 0); }
+
+/* How many items, and how many of them a block has. */
+static void measure(const struct cdv_work *w, const struct cdv_step *s, cdevice_launch *l) {
+  bool items = w->flags & CDEVICE_COMPUTE_ITEMS;
+  int64_t tile = s->unit == CDV_BY_TILE ? CDV_TILE_ROWS : CDV_FILTER_ROWS, tiles = parts(s->n, tile);
+  l->block = CDV_LANES;
+  switch (s->unit) {
+    case CDV_BY_ROW: l->items = s->n; break;
+    case CDV_BY_WORD: l->items = parts(s->n, 32); break;
+    case CDV_BY_PACK: l->items = items ? parts(s->n, 32) : s->n; break;
+    case CDV_BY_TILE:
+    case CDV_BY_CHUNK:
+      l->items = tiles ? tiles : 1;
+      if (!items) l->items *= CDV_LANES;
+      if (items) l->block = 1;
+      break;
+    case CDV_BY_BLOCK: l->items = items ? 1 : CDV_LANES; break;
+    default: l->items = 1;
+  }
+  if (l->items == 1) l->block = 1;
+}
+
+/* float64 is told by the program's type, and sums of floats and means are made in it. */
+static bool needs_f64(const struct cdv_step *s) {
+  bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || !strcmp(s->name, "finish_mean");
+}
+
+int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
+  void *kernel;
+  cdevice_error err = {.struct_size = sizeof err};
+  cdevice_launch l = {.buffers = s->places, .numbers = s->numbers};
+  if (!s->n && s->unit <= CDV_BY_PACK) return 0;
+  if (w->flags & CDEVICE_COMPUTE_NO_FP64 && needs_f64(s))
+    return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", s->name,
+                    cdv_device_type_name(w->slot->table.device_type), (long long)w->device);
+  s->numbers[0] = s->n;
+  measure(w, s, &l);
+  int r = cdv_kernel_get(w->slot, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);
+  if (r) return r;
+  r = w->compute->launch(w->slot->table.self, w->device, kernel, &l, w->stream, &err);
+  w->given = true;
+  return r ? cdv_fail_backend(r, &err, w->slot->table.device_type, w->device, "starting a kernel") : 0;
+}
+
+int cdv_work_watch(struct cdv_work *w, cdevice_place *out) {
+  int r = cdv_work_memory(w, 'l', 2, out);
+  w->error = r ? NULL : out->data;
+  if (r) return r;
+  if (is_host(w)) {
+    memset(out->data, 0, 2 * sizeof(int64_t));
+    return 0;
+  }
+  struct cdv_step s = {"boolean", "bits", "valid_all", CDV_BY_WORD, 128, {*out}, {0, 2}}; /* a number, 0 */
+  return cdv_work_run(w, &s);
+}
+
+int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int64_t nbytes, void *to) {
+  const cdevice_backend *b = &w->slot->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  if (is_host(w)) {
+    memcpy(to, (char *)from->data + from->offset * width, (size_t)nbytes);
+    return 0;
+  }
+  struct cdv_event *event = NULL;
+  void *memory = malloc((size_t)nbytes); /* the device may write to it after a failure */
+  if (!memory) return cdv_fail_memory(nbytes, "what is read from a device");
+  cdevice_copy copy = {.dst = memory,
+                       .src = from->data,
+                       .src_offset = from->offset * width,
+                       .nbytes = nbytes,
+                       .src_device = w->device,
+                       .dst_device = -1};
+  int r = b->copy(b->self, CDEVICE_COPY_D2H, &copy, 1, w->stream, &err);
+  if (r) cdv_fail_backend(r, &err, b->device_type, w->device, "reading from the device");
+  if (!r) r = cdv_event_record(w->slot, w->device, w->stream, &event);
+  if (!r && event) {
+    r = b->event_wait_host(b->self, w->device, event->event.sync_event, &err);
+    if (r) cdv_fail_backend(r, &err, b->device_type, w->device, "waiting for the device");
+  }
+  if (event) cdv_event_unref(event);
+  if (!r) {
+    memcpy(to, memory, (size_t)nbytes);
+    free(memory);
+    return 0;
+  }
+  struct cdv_kept_error kept;
+  cdv_error_keep(&kept);
+  struct cdv_leftover left = {.nbytes = nbytes, .memory = memory};
+  struct cdv_user users[2] = {{w->slot, w->device, w->stream}, {NULL, 0, NULL}};
+  cdv_give_back_behind(&left, users);
+  cdv_error_back(&kept);
+  cdv_error_drop(&kept);
+  return r;
+}
+
+/* ---- what kernels complain of ---- */
+#define SAID_OVERFLOW 1 /* as in kernels/dialect.h */
+#define SAID_DIVIDE 2
+#define SAID_LOSES 3
+#define SAID_INDEX 4
+
+/* "u8" as Arrow says it. */
+static const char *words_of(const char *type, char *out, size_t size) {
+  snprintf(out, size, "%s%s", type[0] == 'i' ? "int" : type[0] == 'u' ? "uint" : "float", type + 1);
+  return out;
+}
+
+static int complaint(const int64_t said[2], const char *name, const char *type) {
+  char word[24];
+  const char *to = strchr(type, ' ');
+  to = words_of(to ? to + 1 : type, word, sizeof word);
+  switch (said[0]) {
+    case SAID_OVERFLOW: return cdv_fail(CDV_ARGUMENT, EOVERFLOW, "%s: overflow", name);
+    case SAID_DIVIDE: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: divide by zero", name);
+    case SAID_INDEX: return cdv_fail(CDV_ARGUMENT, ERANGE, "%s: index %" PRId64 " out of bounds", name, said[1]);
+    case SAID_LOSES:
+      if (type[0] == 'f')
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
+                        to);
+      return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1], to);
+    default: return cdv_fail(CDV_DEVICE, EIO, "%s: a kernel reports %" PRId64, name, said[0]);
+  }
+}
+
+int cdv_work_look(struct cdv_work *w, const char *name, const char *type) {
+  int64_t said[2];
+  cdevice_place from = {w->error, 0};
+  int r = w->error ? cdv_work_read(w, &from, 8, sizeof said, said) : 0;
+  return !r && w->error && said[0] ? complaint(said, name, type) : r;
+}
+
+/* ---- end ---- */
+static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
+  struct cdv_stage none[2] = {{0}, {0}};
+  struct cdv_user users[2] = {{w->slot, w->device, w->stream}, {NULL, 0, NULL}};
+  bool host = !w->slot || is_host(w);
+  for (int64_t i = 0; i < w->n_held; i++) {
+    struct cdv_array *a = w->held[i];
+    /* what the backend itself lets go behind the device's work needs no keeper */
+    bool ours =
+        a->root->n_blocks && !a->root->loan && w->slot && (w->slot->table.capabilities & CDEVICE_CAP_ASYNC_FREE);
+    bool kept = host || ours || !w->given || (!failed && event && !cdv_keep_until(event, a->root, none));
+    if (!failed && !event) kept = true; /* the device was done at once */
+    if (kept) {
+      cdv_array_unref(a);
+    } else {
+      struct cdv_leftover left = {.nbytes = 0, .source = a};
+      cdv_give_back_behind(&left, users);
+    }
+  }
+  free(w->held);
+  w->held = NULL;
+  w->n_held = w->room = 0;
+}
+
+int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out) {
+  struct cdv_kept_error kept;
+  if (!r && written) r = cdv_array_freeze(written, w->stream, written->node->null_count < 0 ? -1 : 0, out);
+  if (r) cdv_error_keep(&kept);
+  let_go(w, r || !written ? NULL : (*out)->event, r);
+  if (w->slot) cdv_slot_use(w->slot, -1);
+  if (r) {
+    cdv_error_back(&kept);
+    cdv_error_drop(&kept);
+  }
+  return r;
+}

@@ -1,0 +1,210 @@
+/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of TILE_ROWS rows in LANES
+ * lanes, lane l adding rows l, l + LANES, ... one after the other; then the lanes by halves; then the tiles in the same
+ * way.
+ *
+ * State: a value, and how many rows it is of (i64). */
+#define A OF(SUM, T)
+#define VALID(i) bits32(RAW(const u32, 3), OFFSET(3), i, n)
+
+#if defined(CDV_ITEMS)
+#define HALVES(s, join)                                        \
+  for (int d_ = LANES / 2; d_; d_ >>= 1)                       \
+    for (int l_ = 0; l_ < d_; l_++) s[l_] = join(s[l_], s[l_ + d_])
+/* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows. */
+#define TILE(add, c)                                                         \
+  const i64 from = t * TILE_ROWS;                                            \
+  if (from + TILE_ROWS <= n) {                                               \
+    for (int r = 0; r < TILE_ROWS; r += LANES)                               \
+      for (int g = 0; g < LANES; g += 32) {                                  \
+        const u32 m = VALID(from + r + g);                                   \
+        c += POPC(m);                                                        \
+        for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u); \
+      }                                                                      \
+  } else {                                                                   \
+    for (int r = 0; r < TILE_ROWS; r += LANES)                               \
+      for (int l = 0; l < LANES; l++) {                                      \
+        const i64 i = from + r + l;                                          \
+        if (i >= n) continue;                                                \
+        const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                 \
+        c += m;                                                              \
+        add(l, i, m);                                                        \
+      }                                                                      \
+  }
+#else
+#define HALVES(s, join)                                  \
+  SYNC;                                                  \
+  for (int d_ = LANES / 2; d_; d_ >>= 1) {               \
+    if (LID < d_) s[LID] = join(s[LID], s[LID + d_]);    \
+    SYNC;                                                \
+  }
+#define TILE(add, c)                                               \
+  for (int r = 0; r < TILE_ROWS; r += LANES) {                     \
+    const i64 i = BID * TILE_ROWS + r + LID;                       \
+    if (i < n) {                                                   \
+      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);         \
+      c += m;                                                      \
+      add(LID, i, m);                                              \
+    }                                                              \
+  }
+#endif
+#define PLUS(x, y) ((A)((x) + (y)))
+#define PLUS_COUNT(x, y) ((x) + (y))
+
+/* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
+#define ADD(lane, i, m)           \
+  {                               \
+    const T x_ = a[i];            \
+    s[lane] += (m) ? (A)x_ : (A)0; \
+  }
+#define ADD_STATE(lane, i, m) s[lane] += (A)a[i], more += counted[i]
+#if defined(CDV_ITEMS)
+KERNEL(sum) {
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = NUMBER(0);
+  TILES(t, n, TILE_ROWS) {
+    A s[LANES];
+    i64 c = 0, more = 0;
+    for (int l = 0; l < LANES; l++) s[l] = 0;
+    if (counted) {
+      TILE(ADD_STATE, c)
+    } else {
+      TILE(ADD, c)
+    }
+    HALVES(s, PLUS);
+    OUT(A, 0)[t] = s[0];
+    OUT(i64, 1)[t] = counted ? more : c;
+  }
+}
+#else
+KERNEL(sum) {
+  SHARED(A, s, LANES);
+  SHARED(i64, counts, LANES);
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = NUMBER(0);
+  i64 c = 0, more = 0;
+  s[LID] = 0;
+  if (counted) {
+    TILE(ADD_STATE, c)
+  } else {
+    TILE(ADD, c)
+  }
+  counts[LID] = counted ? more : c;
+  HALVES(s, PLUS)
+  HALVES(counts, PLUS_COUNT)
+  if (!LID) OUT(A, 0)[BID] = s[0], OUT(i64, 1)[BID] = counts[0];
+}
+#endif
+#undef ADD
+#undef ADD_STATE
+
+/* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
+ * counts of the tiles before, or NULL.  What is not a number does not count. */
+#define LESSER(x, y) ((y) < (x) || (x) != (x) ? (y) : (x))
+#define GREATER(x, y) ((y) > (x) || (x) != (x) ? (y) : (x))
+#define NOTHING_LEAST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MAX, T))
+#define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MIN, T))
+#if OF(IS_FLOAT, T)
+#define NO_NUMBER OF(QUIET, T)
+#else
+#define NO_NUMBER ((T)0)
+#endif
+#define EXTREMES(lane, i, m)                       \
+  {                                                \
+    low[lane] = LESSER(low[lane], a[i]);           \
+    high[lane] = GREATER(high[lane], b[i]);        \
+    more += counted[i];                            \
+  }
+#define SIMPLE(lane, i, m)                            \
+  {                                                   \
+    const T v_ = a[i], x_ = (m) ? v_ : p, y_ = (m) ? v_ : q; \
+    low[lane] = LESSER(low[lane], x_);                \
+    high[lane] = GREATER(high[lane], y_);             \
+  }
+#if defined(CDV_ITEMS)
+KERNEL(min_max) {
+  GLOBAL const T *RESTRICT a = IN(T, 4);
+  GLOBAL const T *RESTRICT b = IN(T, 5);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = NUMBER(0);
+  const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
+  TILES(t, n, TILE_ROWS) {
+    T low[LANES], high[LANES];
+    i64 c = 0, more = 0;
+    for (int l = 0; l < LANES; l++) low[l] = p, high[l] = q;
+    if (counted) {
+      TILE(EXTREMES, c)
+    } else {
+      TILE(SIMPLE, c)
+    }
+    HALVES(low, LESSER);
+    HALVES(high, GREATER);
+    OUT(T, 0)[t] = low[0];
+    OUT(T, 1)[t] = high[0];
+    OUT(i64, 2)[t] = counted ? more : c;
+  }
+}
+#else
+KERNEL(min_max) {
+  SHARED(T, low, LANES);
+  SHARED(T, high, LANES);
+  SHARED(i64, counts, LANES);
+  GLOBAL const T *RESTRICT a = IN(T, 4);
+  GLOBAL const T *RESTRICT b = IN(T, 5);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = NUMBER(0);
+  const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
+  i64 c = 0, more = 0;
+  low[LID] = p, high[LID] = q;
+  if (counted) {
+    TILE(EXTREMES, c)
+  } else {
+    TILE(SIMPLE, c)
+  }
+  counts[LID] = counted ? more : c;
+  HALVES(low, LESSER)
+  HALVES(high, GREATER)
+  HALVES(counts, PLUS_COUNT)
+  if (!LID) OUT(T, 0)[BID] = low[0], OUT(T, 1)[BID] = high[0], OUT(i64, 2)[BID] = counts[0];
+}
+#endif
+#undef EXTREMES
+#undef SIMPLE
+#undef LESSER
+#undef GREATER
+#undef NOTHING_LEAST
+#undef NOTHING_GREATEST
+#undef NO_NUMBER
+
+/* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state.  Numbers: 2 all rows, 3 how many
+ * must count at least, 4 may there be nulls. */
+#define IS_VALID (IN(i64, 3)[0] >= NUMBER(3) && (NUMBER(4) || IN(i64, 3)[0] == NUMBER(2)))
+#if OF(IS_FLOAT, T)
+#define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
+#else
+#define ONE_NAN(x, type) (x)
+#endif
+KERNEL(finish) {
+  ITEMS(only, 1) {
+    const T x = IN(T, 2)[0];
+    OUT(T, 0)[only] = ONE_NAN(x, T);
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+  }
+}
+KERNEL(finish_mean) {
+  ITEMS(only, 1) {
+    const i64 c = IN(i64, 3)[0];
+    const f64 x = (f64)IN(T, 2)[0] / (f64)c;
+    OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+  }
+}
+#undef IS_VALID
+#undef ONE_NAN
+#undef A
+#undef VALID
+#undef HALVES
+#undef TILE
+#undef PLUS
+#undef PLUS_COUNT

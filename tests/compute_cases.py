@@ -1,0 +1,152 @@
+"""Arguments of functions, and what pyarrow.compute makes of them: the table that every device is held against."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import struct
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import cdevice
+import cdevice.compute as cc
+
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+FLOATS = ("float32", "float64")
+INTEGERS = SIGNED + UNSIGNED
+NUMBERS = INTEGERS + FLOATS
+TIMES = ("date32[day]", "time32[s]", "time64[us]", "timestamp[ms]", "duration[ns]")
+# where the table is run: the device, and the environment that says how
+PLACES = {
+    "cpu": ("cpu", {}),
+    "cpu-base": ("cpu", {"CDEVICE_CPU_KERNELS": "base"}),
+    "opencl-items": ("opencl", {"CDEVICE_COMPUTE_SHAPE": "items"}),
+    "opencl-block": ("opencl", {"CDEVICE_COMPUTE_SHAPE": "block"}),
+}
+HERE = {"int32", "int64", "uint8", "float32", "float64", "bool"}  # types that are tried on every device
+SLICES = ((0, 100), (1, 67), (31, 65), (33, 64), (0, 0), (5, 1), (7, 32))
+
+
+def enter(place, monkeypatch):
+    """The device of a place, as it is asked for."""
+    device, environment = PLACES[place]
+    if device != "cpu" and not cdevice.device(device).is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return device
+
+
+def places(*types):
+    """Those where all of these types are tried."""
+    return [p for p in PLACES if p.startswith("cpu") or set(types) <= HERE]
+
+
+def limits(word):
+    bits = int("".join(filter(str.isdigit, word)))
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if word.startswith("i") else (0, (1 << bits) - 1)
+
+
+def values_of(word, n, seed):
+    """Values with what is odd about a type among them."""
+    rng = random.Random(f"{word}{seed}")
+    if word == "bool":
+        return [rng.random() < 0.5 for _ in range(n)]
+    if word in FLOATS:
+        odd = [
+            float("nan"),
+            float("inf"),
+            float("-inf"),
+            0.0,
+            -0.0,
+            1e30,
+            -1e30,
+            1.5,
+            5e-324 if word == "float64" else 1e-45,
+        ]
+        drawn = [rng.choice(odd) if rng.random() < 0.2 else rng.uniform(-1000, 1000) for _ in range(n)]
+        return [struct.unpack("f", struct.pack("f", v))[0] for v in drawn] if word == "float32" else drawn
+    low, high = limits(word)
+    return [rng.choice([low, high, 0, 1, low + 1]) if rng.random() < 0.2 else rng.randint(low, high) for _ in range(n)]
+
+
+def column(word, n=140, seed=0, nulls=0.2):
+    """A pyarrow array; of times too."""
+    if nulls == 1:
+        return pa.nulls(n, typed(word))
+    rng = random.Random(seed)
+    storage = {"date32[day]": "int32", "time32[s]": "int32"}.get(word, "int64") if word in TIMES else word
+    drawn = values_of(storage, n, seed)
+    if word in TIMES:
+        most = {"time32[s]": 86399, "time64[us]": 86399999999, "date32[day]": 99999}.get(word, 1 << 30)
+        drawn = [abs(v) % most for v in drawn]
+    made = [None if rng.random() < nulls else v for v in drawn]
+    array = pa.array(made, getattr(pa, storage)() if storage != "bool" else pa.bool_())
+    return array.cast(typed(word)) if word in TIMES else array
+
+
+def typed(word):
+    return {
+        "bool": pa.bool_(),
+        "date32[day]": pa.date32(),
+        "time32[s]": pa.time32("s"),
+        "time64[us]": pa.time64("us"),
+        "timestamp[ms]": pa.timestamp("ms"),
+        "duration[ns]": pa.duration("ns"),
+    }.get(word) or getattr(pa, word)()
+
+
+def shown(x):
+    """What must be equal, and is: values as they print, so that not a number is itself and -0.0 is not 0.0."""
+    return [repr(v) for v in x.to_pylist()]
+
+
+def there(x, device):
+    """An argument on a device; what is a Python value stays one."""
+    return cdevice.asarray(x).to(device) if isinstance(x, (pa.Array, pa.RecordBatch)) else x
+
+
+def back(x):
+    """A result as pyarrow has it."""
+    if isinstance(x, cc.Scalar):
+        return pa.array(x.array.to("cpu"))[0]
+    here = x.to("cpu")
+    here.validate("full")
+    return pa.array(here)
+
+
+def check(device, name, args, expected=None, **options):
+    """Calls a function on a device and holds it against pyarrow's answer; gives the result."""
+    got = getattr(cc, name)(*(there(a, device) for a in args), **options)
+    place = got.array.device if isinstance(got, cc.Scalar) else got.device
+    assert place.type.name.lower() == device
+    want = (
+        expected if expected is not None else getattr(pc, name.rstrip("_") + "_" * name.endswith("_"))(*args, **options)
+    )
+    have = back(got)
+    assert have.type == want.type, (name, have.type, want.type)
+    if isinstance(want, pa.Scalar):
+        assert repr(have.as_py()) == repr(want.as_py()), (name, args)
+    else:
+        assert shown(have) == shown(want), (name, args)
+    return got
+
+
+def pairs(word, other=None):
+    """Two columns, sliced, with nulls in both, one or none, and single values beside them."""
+    a, b = column(word, seed=1), column(other or word, seed=2)
+    whole = column(word, seed=3, nulls=0)
+    none = column(word, 40, nulls=1)
+    for (i, n), (j, _) in itertools.product(SLICES, SLICES[:4]):
+        yield a.slice(i, n), b.slice(j, n)
+    yield whole.slice(3, 100), b.slice(1, 100)
+    yield whole, whole
+    yield none, b.slice(0, 40)
+
+
+def cache_in(path):
+    os.environ["CDEVICE_CACHE_DIR"] = str(path)
