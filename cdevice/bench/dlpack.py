@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 from .table import bounds, named
-from .timing import Cell, quiet
+from .timing import Cell, in_turns, quiet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,13 +94,7 @@ def _from_c(array: Any, rounds: int) -> Any:
 def _times(rounds: int, target: float, ours: Any, theirs: Any) -> tuple[float, float]:
     """(ns of ours, times theirs), medians of pairs."""
     cells = Cell("ours", ours), Cell("theirs", theirs)
-    with quiet():
-        for c in cells:
-            c.round(3)
-            c.calibrate(target)
-        for _ in range(rounds):
-            for c in cells:
-                c.sample()
+    in_turns(cells, rounds, target)
     return cells[0].ns, statistics.median(a / b for a, b in zip(cells[0].samples, cells[1].samples))
 
 

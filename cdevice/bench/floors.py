@@ -18,7 +18,7 @@ import time
 from functools import partial
 
 from .table import number, table, verdict
-from .timing import Cell, quiet, timed
+from .timing import Cell, in_turns, timed
 from .wide import Array, Schema, WideStruct
 
 TYPE_CHECKING = False
@@ -122,13 +122,7 @@ def wide(rounds: int, target: Any) -> dict[int, tuple[float, float]]:
             Cell("memcpy", partial(ctypes.memmove, ctypes.addressof(a), ctypes.addressof(b), size)),
             Cell("cdevice", cdevice.asarray(WideStruct(n, values)).__arrow_c_device_array__),
         ]
-        with quiet():
-            for c in cells:
-                c.round(3)
-                c.calibrate(target)
-            for _ in range(rounds):
-                for c in cells:
-                    c.sample()
+        in_turns(cells, rounds, target)
         out[n] = (cells[0].ns, cells[1].ns)
     return out
 

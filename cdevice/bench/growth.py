@@ -7,7 +7,7 @@ import json
 
 from .process import child, where
 from .table import table, verdict
-from .timing import Cell, quiet
+from .timing import Cell, in_turns
 from .wide import WideStruct
 
 TYPE_CHECKING = False
@@ -25,13 +25,7 @@ def measure(rounds: int, target: Any, widths: Any = WIDTHS) -> Any:
 
     values = array.array("q", range(1000))
     cells = {n: Cell("cdevice", cdevice.asarray(WideStruct(n, values)).__arrow_c_device_array__) for n in widths}
-    with quiet():
-        for c in cells.values():
-            c.round(3)
-            c.calibrate(target)
-        for _ in range(rounds):
-            for c in cells.values():
-                c.sample()
+    in_turns(list(cells.values()), rounds, target)
     return {n: c.ns / n for n, c in cells.items()}
 
 

@@ -91,7 +91,7 @@ def build_rows(libs: Any) -> Any:
 
     for ncols in WIDTHS:
         batches = {n: lib.batch(ncols, values) for n, lib in libs.items()}
-        cells = row(f"{ncols} columns export + destroy", {10: 9, 100: 25, 1000: 30}[ncols])
+        cells = row(f"{ncols} columns export + destroy", {10: 9, 100: 25, 1000: 25}[ncols])
         for n, lib in libs.items():
             cells[n] = Cell(n, lib.exporter(batches[n]))
         cells = row(f"{ncols} columns round trip, checked", 25 if ncols == 1000 else None)

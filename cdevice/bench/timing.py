@@ -60,6 +60,17 @@ def timed(fn: Any, n: int) -> float:
     return time.perf_counter() - t0
 
 
+def in_turns(cells: Any, rounds: int, target: float) -> None:
+    """Samples of each, one after the other, with nothing collected meanwhile."""
+    with quiet():
+        for c in cells:
+            c.round(3)
+            c.calibrate(target)
+        for _ in range(rounds):
+            for c in cells:
+                c.sample()
+
+
 def tidy_heap() -> None:
     """glibc joins freed small blocks at the next large request: those of the library before would cost the next one."""
     bytearray(1 << 16)
