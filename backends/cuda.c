@@ -24,49 +24,48 @@
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
 
-#define CUDA_FUNCTIONS(X)                                                                                     \
-  X(1, int, Init, "cuInit", (unsigned))                                                                       \
-  X(1, int, DeviceGetCount, "cuDeviceGetCount", (int *))                                                      \
-  X(1, int, DeviceGet, "cuDeviceGet", (int *, int))                                                           \
-  X(1, int, PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))                                     \
-  X(1, int, CtxPush, "cuCtxPushCurrent_v2", (void *))                                                         \
-  X(1, int, CtxPop, "cuCtxPopCurrent_v2", (void **))                                                          \
-  X(1, int, MemAlloc, "cuMemAlloc_v2", (cu_ptr *, size_t))                                                    \
-  X(1, int, MemFree, "cuMemFree_v2", (cu_ptr))                                                                \
-  X(1, int, MemAllocHost, "cuMemAllocHost_v2", (void **, size_t))                                             \
-  X(1, int, MemFreeHost, "cuMemFreeHost", (void *))                                                           \
-  X(1, int, MemAllocManaged, "cuMemAllocManaged", (cu_ptr *, size_t, unsigned))                               \
-  X(1, int, MemcpyAsync, "cuMemcpyAsync", (cu_ptr, cu_ptr, size_t, void *))                                   \
-  X(1, int, MemcpyHtoD, "cuMemcpyHtoDAsync_v2", (cu_ptr, const void *, size_t, void *))                       \
-  X(1, int, MemcpyDtoH, "cuMemcpyDtoHAsync_v2", (void *, cu_ptr, size_t, void *))                             \
-  X(1, int, MemsetD8, "cuMemsetD8Async", (cu_ptr, unsigned char, size_t, void *))                             \
-  X(1, int, EventCreate, "cuEventCreate", (void **, unsigned))                                                \
-  X(1, int, EventDestroy, "cuEventDestroy_v2", (void *))                                                      \
-  X(1, int, EventRecord, "cuEventRecord", (void *, void *))                                                   \
-  X(1, int, EventQuery, "cuEventQuery", (void *))                                                             \
-  X(1, int, EventSynchronize, "cuEventSynchronize", (void *))                                                 \
-  X(1, int, StreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))                                 \
-  X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                                              \
-  X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                                                    \
-  X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                                               \
-  X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                                       \
-  X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                                        \
-  X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                                \
-  X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))                                  \
-  X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))                                 \
-  X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                                             \
-  X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))                           \
-  X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))                              \
-  X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                                             \
-  X(0, int, DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                    \
-  X(0, int, ModuleLoadData, "cuModuleLoadData", (void **, const void *))                                      \
-  X(0, int, ModuleUnload, "cuModuleUnload", (void *))                                                         \
-  X(0, int, ModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))                        \
-  X(0, int, LaunchKernel, "cuLaunchKernel",                                                                   \
-    (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)) \
-  X(0, int, MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                              \
-  X(0, int, DriverGetVersion, "cuDriverGetVersion", (int *))                                                  \
-  X(0, int, GetErrorName, "cuGetErrorName", (int, const char **))                                             \
+#define CUDA_FUNCTIONS(X)                                                               \
+  X(1, int, Init, "cuInit", (unsigned))                                                 \
+  X(1, int, DeviceGetCount, "cuDeviceGetCount", (int *))                                \
+  X(1, int, DeviceGet, "cuDeviceGet", (int *, int))                                     \
+  X(1, int, PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))               \
+  X(1, int, CtxPush, "cuCtxPushCurrent_v2", (void *))                                   \
+  X(1, int, CtxPop, "cuCtxPopCurrent_v2", (void **))                                    \
+  X(1, int, MemAlloc, "cuMemAlloc_v2", (cu_ptr *, size_t))                              \
+  X(1, int, MemFree, "cuMemFree_v2", (cu_ptr))                                          \
+  X(1, int, MemAllocHost, "cuMemAllocHost_v2", (void **, size_t))                       \
+  X(1, int, MemFreeHost, "cuMemFreeHost", (void *))                                     \
+  X(1, int, MemAllocManaged, "cuMemAllocManaged", (cu_ptr *, size_t, unsigned))         \
+  X(1, int, MemcpyAsync, "cuMemcpyAsync", (cu_ptr, cu_ptr, size_t, void *))             \
+  X(1, int, MemcpyHtoD, "cuMemcpyHtoDAsync_v2", (cu_ptr, const void *, size_t, void *)) \
+  X(1, int, MemcpyDtoH, "cuMemcpyDtoHAsync_v2", (void *, cu_ptr, size_t, void *))       \
+  X(1, int, MemsetD8, "cuMemsetD8Async", (cu_ptr, unsigned char, size_t, void *))       \
+  X(1, int, EventCreate, "cuEventCreate", (void **, unsigned))                          \
+  X(1, int, EventDestroy, "cuEventDestroy_v2", (void *))                                \
+  X(1, int, EventRecord, "cuEventRecord", (void *, void *))                             \
+  X(1, int, EventQuery, "cuEventQuery", (void *))                                       \
+  X(1, int, EventSynchronize, "cuEventSynchronize", (void *))                           \
+  X(1, int, StreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))           \
+  X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                        \
+  X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
+  X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                         \
+  X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                 \
+  X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                  \
+  X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))          \
+  X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))            \
+  X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))           \
+  X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                       \
+  X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))     \
+  X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))        \
+  X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                       \
+  X(0, int, DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))              \
+  X(0, int, ModuleLoadData, "cuModuleLoadData", (void **, const void *))                \
+  X(0, int, ModuleUnload, "cuModuleUnload", (void *))                                   \
+  X(0, int, ModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))  \
+  X(0, int, LaunchKernel, "cuLaunchKernel", RT_LAUNCH_ARGUMENTS)                        \
+  X(0, int, MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                        \
+  X(0, int, DriverGetVersion, "cuDriverGetVersion", (int *))                            \
+  X(0, int, GetErrorName, "cuGetErrorName", (int, const char **))                       \
   X(0, int, GetErrorString, "cuGetErrorString", (int, const char **))
 
 static struct {

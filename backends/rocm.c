@@ -16,45 +16,44 @@
 #define RT_MOST_ITEMS UINT32_MAX /* of one direction */
 #include "runtime.h"
 
-#define HIP_FUNCTIONS(X)                                                                                      \
-  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                                                     \
-  X(1, int, GetDevice, "hipGetDevice", (int *))                                                               \
-  X(1, int, SetDevice, "hipSetDevice", (int))                                                                 \
-  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                                           \
-  X(1, int, Free, "hipFree", (void *))                                                                        \
-  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                                         \
-  X(1, int, HostFree, "hipHostFree", (void *))                                                                \
-  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *))                       \
-  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))                                     \
-  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                                      \
-  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                                        \
-  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                                                  \
-  X(1, int, EventQuery, "hipEventQuery", (void *))                                                            \
-  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                                                \
-  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))                                \
-  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))                                    \
-  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                                      \
-  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                                              \
-  X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                                                \
-  X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                                       \
-  X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))                               \
-  X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))                                 \
-  X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))                             \
-  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))                          \
-  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))                          \
-  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                                               \
-  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                                            \
-  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                                                \
-  X(0, int, GetProperties, "hipGetDevicePropertiesR0600", (void *, int))                                      \
-  X(0, int, GetOldProperties, "hipGetDeviceProperties", (void *, int))                                        \
-  X(0, int, ModuleLoadData, "hipModuleLoadData", (void **, const void *))                                     \
-  X(0, int, ModuleUnload, "hipModuleUnload", (void *))                                                        \
-  X(0, int, ModuleGetFunction, "hipModuleGetFunction", (void **, void *, const char *))                       \
-  X(0, int, LaunchKernel, "hipModuleLaunchKernel",                                                            \
-    (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)) \
-  X(0, int, GetLastError, "hipGetLastError", (void))                                                          \
-  X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                                                    \
-  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                                                  \
+#define HIP_FUNCTIONS(X)                                                                \
+  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                               \
+  X(1, int, GetDevice, "hipGetDevice", (int *))                                         \
+  X(1, int, SetDevice, "hipSetDevice", (int))                                           \
+  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                     \
+  X(1, int, Free, "hipFree", (void *))                                                  \
+  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                   \
+  X(1, int, HostFree, "hipHostFree", (void *))                                          \
+  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *)) \
+  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))               \
+  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                \
+  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                  \
+  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                            \
+  X(1, int, EventQuery, "hipEventQuery", (void *))                                      \
+  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                          \
+  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))          \
+  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))              \
+  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
+  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
+  X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
+  X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                 \
+  X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))         \
+  X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))           \
+  X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))       \
+  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
+  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))    \
+  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
+  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                      \
+  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                          \
+  X(0, int, GetProperties, "hipGetDevicePropertiesR0600", (void *, int))                \
+  X(0, int, GetOldProperties, "hipGetDeviceProperties", (void *, int))                  \
+  X(0, int, ModuleLoadData, "hipModuleLoadData", (void **, const void *))               \
+  X(0, int, ModuleUnload, "hipModuleUnload", (void *))                                  \
+  X(0, int, ModuleGetFunction, "hipModuleGetFunction", (void **, void *, const char *)) \
+  X(0, int, LaunchKernel, "hipModuleLaunchKernel", RT_LAUNCH_ARGUMENTS)                 \
+  X(0, int, GetLastError, "hipGetLastError", (void))                                    \
+  X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                              \
+  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                            \
   X(0, const char *, GetErrorString, "hipGetErrorString", (int))
 
 static struct {

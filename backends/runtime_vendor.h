@@ -58,6 +58,10 @@ enum {
   RT_MISMATCH = 803,
   RT_TOO_OLD = 804,
 };
+/* cuLaunchKernel's and hipModuleLaunchKernel's: the function; blocks and lanes of a block, three directions of each; shared
+ * memory; the stream; pointers to the arguments; other ways of giving them */
+#define RT_LAUNCH_ARGUMENTS \
+  (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)
 enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906, RT_CAPTURE_LAST = 908 };
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
