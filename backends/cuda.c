@@ -245,6 +245,10 @@ static int rt_compiler_open(cdevice_dl *dl) {
   return cdevice_dl_open(dl, "libnvrtc", "CDEVICE_NVRTC_LIBRARY", names, "nvrtcGetCUBIN");
 }
 
+static void rt_compiler_name(char *out, size_t size, int major, int minor) {
+  snprintf(out, size, "NVRTC %d.%d", major, minor);
+}
+
 /* Code of the device's own (a cubin, which older drivers of the same major version take too) where the compiler knows it, else
  * PTX of the newest before it, which the driver compiles. */
 static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
@@ -262,8 +266,8 @@ static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   }
   if (!best)
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL,
-                                "NVRTC %d.%d compiles for sm_%d and newer, the device is sm_%d: an older one does it",
-                                rt_compiler.major, rt_compiler.minor, least, own);
+                                "%s compiles for sm_%d and newer, the device is sm_%d: an older one does it",
+                                rt_compiler.name, least, own);
   out->portable = best != own;
   snprintf(out->name, sizeof out->name, "%s_%d", best == own ? "sm" : "compute", best);
   snprintf(out->option, sizeof out->option, "--gpu-architecture=%s", out->name);

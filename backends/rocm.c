@@ -216,6 +216,12 @@ static int rt_compiler_open(cdevice_dl *dl) {
   return cdevice_dl_open(dl, "libhiprtc", "CDEVICE_HIPRTC_LIBRARY", names, "hiprtcCreateProgram");
 }
 
+/* Its own number says little: HIP 5.2's is 9.0. */
+static void rt_compiler_name(char *out, size_t size, int major, int minor) {
+  snprintf(out, size, "HIPRTC %d.%d of HIP %d.%d.%d", major, minor, version / 10000000, version / 100000 % 100,
+           version % 100000);
+}
+
 /* The name behind the device's own in the properties, whose struct has changed its shape: "gfx90a:sramecc+:xnack-". */
 static const char *architecture(const char *properties, size_t n) {
   for (size_t i = 256; i + 4 < n; i++)

@@ -31,10 +31,11 @@ enum { RTC_OOM = 1, RTC_BAD_OPTION = 5, RTC_DOES_NOT_COMPILE = 6, RTC_NO_BUILTIN
 
 static struct rt_compiler {
   pthread_mutex_t lock;
-  int found, major, minor;
+  int found;
+  char name[64];                /* with its version */
   atomic_int known[RT_DEVICES]; /* targets[i] is filled, and stays as it is */
   rt_target_info targets[RT_DEVICES];
-} rt_compiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} rt_compiler = {.lock = PTHREAD_MUTEX_INITIALIZER, .name = RT_COMPILER_NAME};
 
 /* Floats are to be those of every other device: nothing is fused. */
 static const char *const rt_options[] = {RT_COMPILER_OPTIONS};
@@ -52,9 +53,8 @@ static int rt_compiler_fail(cdevice_error *err, int code, const char *doing, con
           : code == RTC_DOES_NOT_COMPILE || code == RTC_BAD_OPTION ? EINVAL
                                                                    : EPROTO;
   const char *name = rtc.GetErrorString ? rtc.GetErrorString(code) : NULL;
-  return cdevice_backend_fail(err, r, code, name ? name : RT_COMPILER_NAME, "%s %d.%d, %s: %s%s", RT_COMPILER_NAME,
-                              rt_compiler.major, rt_compiler.minor, doing, log,
-                              r == ENOTSUP ? " (" RT_COMPILER_HINT ")" : "");
+  return cdevice_backend_fail(err, r, code, name ? name : RT_COMPILER_NAME, "%s, %s: %s%s", rt_compiler.name, doing,
+                              log, r == ENOTSUP ? " (" RT_COMPILER_HINT ")" : "");
 }
 
 /* Looked for again at each call until it is there: what is missing may be installed meanwhile. */
@@ -69,11 +69,12 @@ static int rt_compiler_find_locked(cdevice_error *err) {
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "no %s, which compiles kernels: %s; tried: %s", RT_COMPILER_NAME,
                                 RT_COMPILER_HINT, dl.tried);
   }
-  int code = rtc.Version(&rt_compiler.major, &rt_compiler.minor);
+  int major, minor, code = rtc.Version(&major, &minor);
   if (code) {
     cdevice_dl_close(&dl);
     return rt_compiler_fail(err, code, "asking for its version", dl.path);
   }
+  rt_compiler_name(rt_compiler.name, sizeof rt_compiler.name, major, minor);
   rt_compiler.found = 1;
   return 0;
 }
@@ -108,8 +109,8 @@ static int rt_compute_identity(void *self, int64_t device, uint32_t *flags, char
     return 0;
   }
   if (!r)
-    snprintf(text, (size_t)size, "%s %d.%d, %s%s, %s", RT_COMPILER_NAME, rt_compiler.major, rt_compiler.minor, t->name,
-             t->portable ? " as PTX" : "", rt_options[0]);
+    snprintf(text, (size_t)size, "%s, %s%s, %s", rt_compiler.name, t->name, t->portable ? " as PTX" : "",
+             rt_options[0]);
   return r;
 }
 
@@ -146,22 +147,28 @@ static int rt_fail_compile(void *program, int code, cdevice_error *err) {
   return r;
 }
 
-#define RT_OPTIONS 16
-#define RT_DEFINE 64 /* bytes of one */
-static int rt_compile(void *program, const rt_target_info *t, const cdevice_program *p, cdevice_error *err) {
-  char defines[RT_OPTIONS][RT_DEFINE];
+#define RT_OPTIONS 8
+static int rt_compile(void *program, const rt_target_info *t, cdevice_error *err) {
   const char *options[RT_OPTIONS] = {t->option};
-  int n = 1, n_fixed = (int)(sizeof rt_options / sizeof *rt_options);
-  if (p->n > RT_OPTIONS - 1 - n_fixed)
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "%lld definitions are too many", (long long)p->n);
-  for (int i = 0; i < n_fixed; i++) options[n++] = rt_options[i];
-  for (int64_t i = 0; i < p->n; i++) {
-    if (snprintf(defines[i], RT_DEFINE, "-D%s", p->defines[i]) >= RT_DEFINE)
-      return cdevice_backend_fail(err, EINVAL, 0, NULL, "a definition of more than %d letters", RT_DEFINE - 3);
-    options[n++] = defines[i];
-  }
+  int n = 1;
+  for (size_t i = 0; i < sizeof rt_options / sizeof *rt_options && n < RT_OPTIONS; i++) options[n++] = rt_options[i];
   int code = rtc.CompileProgram(program, n, options);
   return code ? rt_fail_compile(program, code, err) : 0;
+}
+
+/* The text behind its definitions: as options they would hold in HIPRTC's own headers too, where T is a name.  malloc'ed. */
+static char *rt_text(const cdevice_program *p) {
+  size_t n = strlen(p->text) + 1;
+  for (int64_t i = 0; i < p->n; i++) n += strlen(p->defines[i]) + sizeof "#define \n";
+  char *text = malloc(n), *at = text;
+  if (!text) return NULL;
+  for (int64_t i = 0; i < p->n; i++) {
+    const char *value = strchr(p->defines[i], '=');
+    int name = (int)(value ? value - p->defines[i] : (ptrdiff_t)strlen(p->defines[i]));
+    at += sprintf(at, "#define %.*s %s\n", name, p->defines[i], value ? value + 1 : "");
+  }
+  strcpy(at, p->text);
+  return text;
 }
 
 static int rt_take_code(void *program, const rt_target_info *t, char **out, size_t *n, cdevice_error *err) {
@@ -184,9 +191,12 @@ static int rt_build(void *self, int64_t device, void *stream, const cdevice_prog
   (void)self, (void)stream;
   int r = rt_compiler_for(device, &t, err);
   if (r) return r;
-  int made = rtc.CreateProgram(&program, p->text, p->family, 0, NULL, NULL);
+  char *text = rt_text(p);
+  if (!text) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for the text of kernels");
+  int made = rtc.CreateProgram(&program, text, p->family, 0, NULL, NULL);
+  free(text); /* the compiler has a copy */
   if (made) return rt_compiler_fail(err, made, "taking a text", p->family);
-  r = rt_compile(program, t, p, err);
+  r = rt_compile(program, t, err);
   if (!r) r = rt_take_code(program, t, &code, &n, err);
   rtc.DestroyProgram(&program);
   return r ? r : rt_module_wrap(device, code, code, n, out, err);

@@ -20,6 +20,7 @@
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_call needs?
  *   rt_compiler_open(dl)               finds the compiler's library; dl->tried says where it is not
+ *   rt_compiler_name(text, size, major, minor)   what it is, with its version
  *   rt_target(device, t, err)          what the compiler compiles for the device: fills t, see rt_target_info
  *   rt_code(program, t, data, &n)      what it has made; data NULL: only how large it is
  *   rt_module_new(&m, image) rt_module_del(m) rt_module_find(&f, m, name)   rt_can_launch()
@@ -108,6 +109,7 @@ static int rt_can_call(void);
 static int rt_call(void *stream, void (*fn)(void *), void *arg);
 static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
 static int rt_compiler_open(cdevice_dl *dl);
+static void rt_compiler_name(char *out, size_t size, int major, int minor);
 static int rt_target(int device, rt_target_info *out, cdevice_error *err); /* an errno; the device is current */
 static int rt_code(void *program, const rt_target_info *target, char *data, size_t *n); /* the compiler's code */
 static int rt_can_launch(void);
