@@ -81,7 +81,7 @@ def write_builtin_list():
     return write("build/builtin.c", lines)
 
 
-KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select")
+KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select", "variable")
 
 
 def kernel_texts():

@@ -38,6 +38,12 @@
 #include "cpu_numbers.h"
 #include "cdevice/kernels/select.h"
 #undef T
+#define T i32
+#include "cdevice/kernels/variable.h"
+#undef T
+#define T i64
+#include "cdevice/kernels/variable.h"
+#undef T
 #define T f32
 #include "cpu_numbers.h"
 #undef T
@@ -77,6 +83,9 @@
   CAST_ROW(i8, t) CAST_ROW(i16, t) CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) \
   CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
+#define VARIABLE(t)                                                                                            \
+  ROW(variable, sizes, t) ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t)      \
+  ROW(variable, expand, t) ROW(variable, compare, t)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define CHOOSE(name) ROW(choose, name, bits)
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
@@ -88,9 +97,9 @@
 
 const cpu_kernel CPU_KERNELS[] = {
     INTEGERS(NUMBERS) FLOATS(NUMBERS) INTEGERS(ARITH_CHECKED) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
-        SELECT(w128) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
+        SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
-                BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(if_else) BOOLEAN(and_kleene)
+                BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)
                     BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
                         CHOOSE(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
                             REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

@@ -43,6 +43,7 @@ CALLS = {
     "invert": lambda x, b, s: cc.invert(b, stream=s),
     "if_else": lambda x, b, s: cc.if_else(b, x, 0, stream=s),
     "fill_null": lambda x, b, s: cc.fill_null(x, 7, stream=s),
+    "coalesce": lambda x, b, s: cc.coalesce(x, x, 0, stream=s),
     "cast": lambda x, b, s: cc.cast(x, "int32", safe=False, stream=s),
     "take": lambda x, b, s: cc.take(x, x[2:4], boundscheck=False, stream=s),
     "sum": lambda x, b, s: cc.sum(x, stream=s).array,

@@ -336,3 +336,69 @@ def test_every_device_gives_the_same_bits(word, monkeypatch):
                 said.append(cc.sum(cc.divide(x, 3.0)).as_py())
             found[place] = [struct.pack("d", v) if isinstance(v, float) else v for v in said]
     assert len({repr(v) for v in found.values()}) == 1, found
+
+
+STRINGS = ["a", None, "", "ccc", "späť", "x" * 40, "ab", "abc", None, "b"] * 9
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary"])
+def test_strings_are_filtered_taken_and_compared(device, kind):
+    a = pa.array(STRINGS).cast(kind).slice(3, 80)
+    b = pa.array(STRINGS[::-1]).cast(kind).slice(1, 80)
+    mask = column("bool", 80, seed=3)
+    check(device, "filter", (a, mask))
+    check(device, "filter", (a, pa.array([False] * 80)))
+    check(device, "take", (a, pa.array([5, None, 79, 0, 5, 1])))
+    check(device, "take", (a, pa.array([], pa.int64())))
+    check(device, "take", (a.drop_null(), pa.array([1, 0, 2])))
+    check(device, "drop_null", (a,))
+    long = pa.array(STRINGS * 200).cast(kind)
+    check(device, "filter", (long, column("bool", len(long), seed=4)))
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        check(device, name, (a, b))
+        check(device, name, (a, pa.scalar("abc", a.type)))
+        check(device, name, (a, a))
+
+
+@everywhere
+def test_lists_and_structs_are_filtered_and_taken(device):
+    lists = pa.array([[1, 2], None, [], [3, None, 5], [6]] * 20)
+    for a in (
+        lists.slice(2, 90),
+        lists.cast(pa.large_list(pa.int64())),
+        pa.array([["a", "bb"], None, [], [None], ["ccc"]] * 20).slice(3),
+        pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": "bbb"}] * 30).slice(1),
+        pa.array([[[1], None], None, [[], [2, 3]]] * 30),
+        pa.array([[{"k": 1}], [], [{"k": None}, None]] * 30),
+    ):
+        check(device, "filter", (a, column("bool", len(a), seed=3)))
+        check(device, "take", (a, pa.array([7, 0, None, 3, 3])))
+        check(device, "drop_null", (a,), expected=a.drop_null())
+
+
+@everywhere
+def test_an_index_of_no_string_is_told(device):
+    a = cdevice.asarray(["a", "b"]).to(device)
+    with pytest.raises(cc.IndexOutOfBounds, match="index 2"):
+        cc.take(a, cdevice.asarray([0, 2]).to(device))
+
+
+@everywhere
+def test_what_has_several_sizes_is_chosen_and_filled(device):
+    a, b = pa.array(STRINGS).slice(3, 80), pa.array(STRINGS[::-1]).slice(1, 80)
+    condition = column("bool", 80, seed=3)
+    check(device, "if_else", (condition, a, b))
+    check(device, "if_else", (condition, a, pa.scalar("none")))
+    check(device, "if_else", (condition, pa.scalar("yes"), pa.scalar("no")))
+    check(device, "fill_null", (a, pa.scalar("none")))
+    lists = pa.array([[1], None, [2, 3], []] * 20)
+    check(device, "if_else", (condition, lists, lists.slice(0, 80)))
+
+
+@everywhere
+def test_coalesce_is_arrows(device):
+    a, b, c = (column("int64", seed=k, nulls=0.6) for k in range(3))
+    check(device, "coalesce", (a, b, c))
+    check(device, "coalesce", (a, b, pa.scalar(7)))
+    check(device, "coalesce", (a,))

@@ -59,10 +59,17 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
     assert "cdevice/py.typed" in names and "cdevice/include/cdevice/backend.h" in names
     assert not {n for n in names if n.endswith(".c")}
     headers = {n for n in names if n.endswith(".h")}
-    assert headers == {n for n in headers if n.startswith("cdevice/include/")}
+    assert headers == {n for n in headers if n.startswith(("cdevice/include/", "cdevice/kernels/"))}
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "cdevice").rglob("*.py") if "__pycache__" not in p.parts}
     modules |= {f"cdevice/backends/{p.name}" for p in (ROOT / "backends").glob("*.py")}
     assert modules == {n for n in names if n.endswith(".py")}
+
+
+# what stands before the text for one type
+NUMBERS = (
+    '#include "cpu_compute.h"\n#define CDV_HOST 1\n#include "cdevice/kernels/dialect.h"\n'
+    '#include "cdevice/kernels/bits.h"\n#define T i32\n'
+)
 
 
 @pytest.mark.nosan
@@ -75,7 +82,9 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     source = tmp_path / "alone.c"
     template = name == "pool.h" or name.startswith("runtime")
     parameters = '#define RT_FAMILY "none"\n#define RT_N_KINDS 1\n#define RT_SAVED int\n' if template else ""
+    parameters = {"cpu_kernels.h": "#define CPU_KERNELS kernels\n", "cpu_numbers.h": NUMBERS}.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
     flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
+    flags.append(f"-I{ROOT}")  # the text of kernels
     done = subprocess.run([*compiler, *flags, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 import cdevice
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
-PAGES = ("libraries", "opencl", "streams")
+PAGES = ("compute", "libraries", "opencl", "streams")
 LIBRARIES = ("numpy", "pyarrow", "pandas", "polars", "duckdb", "pyopencl")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import aggregate, casts, select
+from . import aggregate, casts, select, strings
+from .argument import argument
+from .call import execute
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
@@ -12,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
+
+    from .argument import Argument
+    from .call import Call
 
 ANY = Matcher("any", lambda f: True)
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
@@ -47,7 +52,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 sound = n in FLOATS and not (name == "divide" and checked)
                 kernel = name if n in FLOATS and name != "divide" else f.name
                 waits = not sound and (checked or name == "divide")
-                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits))
+                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, said=f.name))
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
             r.add_function(f)
@@ -59,7 +64,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                     continue
                 waits = checked and n not in FLOATS
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
-                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits))
+                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
             r.add_function(f)
 
 
@@ -88,14 +93,16 @@ def _compare(r: FunctionRegistry) -> None:
             .replace("greater to", "greater than")
         )
         for n in NUMBERS:
-            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap))
+            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        for t in ("u", "U", "z", "Z"):
+            _add(f, (t, t), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
-            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap))
+            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, said=name))
         for u in _UNITS:
             ts = _timestamps(u)
-            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap))
+            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, said=name))
         r.add_function(f)
 
 
@@ -160,8 +167,14 @@ def _selection(r: FunctionRegistry) -> None:
         m = Matcher(f"{width} values", _as_wide(width), same=True)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
+    other = Matcher("values of several sizes", lambda f: f[0] in "uUzZ+" or f.startswith("dict"), same=True)
+    _add(choose, ("b", other, other), None, select.choose_any)
+    _add(fill, (other, other), None, select.fill_any)
     r.add_function(choose)
     r.add_function(fill)
+    f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
+    f.meta = lambda call, args: _coalesce(call, fill, args)
+    r.add_function(f)
     f = Function("filter", "vector", 2, "The rows whose mask is true.", FilterOptions)
     _add(f, (ANY, "b"), None, select.filter_rows)
     r.add_function(f)
@@ -174,6 +187,17 @@ def _selection(r: FunctionRegistry) -> None:
     f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
     f.meta = casts.cast
     r.add_function(f)
+
+
+def _coalesce(call: Call, fill: Function, args: Sequence[Argument]) -> Any:
+    if len(args) == 1:
+        return args[0].array if args[0].array is not None else args[0].value
+    call.function = fill
+    out = args[-1]
+    for x in reversed(args[:-1]):
+        made = execute(call, [x, out])
+        out = argument(made)
+    return made
 
 
 def _aggregates(r: FunctionRegistry) -> None:

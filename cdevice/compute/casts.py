@@ -38,7 +38,7 @@ def _kernel(a: str, b: str, safe: bool) -> Map | None:
             return None
         s, t = KERNEL_TYPES[x], KERNEL_TYPES[y]
         checked = safe and not _never_loses(x, y)
-        return Map("cast", f"{s} {t}", f"cast_{'checked_' * checked}{s}", x, b, checked=checked)
+        return Map("cast", f"{s} {t}", f"cast_{'checked_' * checked}{s}", x, b, checked=checked, said="cast")
     if a == "b" and b in NUMBERS:
         return Map("cast_bool", KERNEL_TYPES[b], "cast_bool", "b", b, unit=PACK)
     if a in NUMBERS and b == "b":

@@ -33,11 +33,11 @@ class Map:
     """``exec`` of a kernel: which program and which kernel of it.
 
     ``storage``: for each argument the number type that its values are stored as ("b": bits; "": as they are), for
-    values that are given as numbers; ``out``: a format, or of the arguments' formats one.  ``swap``: the first two
-    change places.
+    values that are given as numbers; ``out``: a format, or of the arguments' formats one; ``swap``: the first two
+    change places; ``said``: the function, in errors.
     """
 
-    __slots__ = ("checked", "family", "kernel", "out", "plans", "rule", "storage", "swap", "type", "unit")
+    __slots__ = ("checked", "family", "kernel", "out", "plans", "rule", "said", "storage", "swap", "type", "unit")
 
     def __init__(
         self,
@@ -51,9 +51,11 @@ class Map:
         rule: int = WHERE_ANY,
         checked: bool = False,
         swap: bool = False,
+        said: str = "",
     ) -> None:
         self.family, self.type, self.kernel, self.storage, self.out = family, type, kernel, storage, out
         self.unit, self.rule, self.checked, self.swap = unit, rule, checked, swap
+        self.said = said or kernel
         self.plans: dict[str, Any] = {}
 
     def plan(self, formats: Sequence[str]) -> Any:
@@ -62,7 +64,7 @@ class Map:
         plan = self.plans.get(out)
         if plan is None:
             plan = self.plans[out] = _native.compute_plan(
-                self.family, self.type, self.kernel, self.unit, self.rule, self.checked, schema_of(out)
+                self.family, self.type, self.kernel, self.said, self.unit, self.rule, self.checked, schema_of(out)
             )
         return plan
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-registry = make()
+_registry = make()
 
 
 def _front(function: Function, signature: str) -> Callable[[F], F]:
@@ -38,31 +38,34 @@ def _front(function: Function, signature: str) -> Callable[[F], F]:
     return made
 
 
-def call_function(name: str, args: Any, options: Any = None, *, stream: StreamLike = None) -> Any:
+def call_function(
+    name: str, args: Any, options: Any = None, *, stream: StreamLike = None, registry: FunctionRegistry | None = None
+) -> Any:
     """Calls a function by its name.
 
-    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None.  Gives a
+    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None; ``registry``:
+    where it is looked for, None: among what is built in.  Gives a
     DeviceArray, or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
     """
-    return run(registry.get_function(name), args, options, stream, {})
+    return run((registry or _registry).get_function(name), args, options, stream, {})
 
 
 def get_function(name: str) -> Function:
     """A :class:`Function`, with its ``kernels``.  Raises UnknownFunction, a KeyError."""
-    return registry.get_function(name)
+    return _registry.get_function(name)
 
 
 def list_functions() -> list[str]:
     """The names of all functions, sorted."""
-    return registry.get_function_names()
+    return _registry.get_function_names()
 
 
 def function_registry() -> FunctionRegistry:
     """The registry that functions are found in."""
-    return registry
+    return _registry
 
 
-_add = registry.get_function("add")
+_add = _registry.get_function("add")
 
 
 @_front(_add, "add(x, y, /, *, stream=None)")
@@ -71,7 +74,7 @@ def add(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_add, (x, y), None, stream, {})
 
 
-_add_checked = registry.get_function("add_checked")
+_add_checked = _registry.get_function("add_checked")
 
 
 @_front(_add_checked, "add_checked(x, y, /, *, stream=None)")
@@ -80,7 +83,7 @@ def add_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_add_checked, (x, y), None, stream, {})
 
 
-_subtract = registry.get_function("subtract")
+_subtract = _registry.get_function("subtract")
 
 
 @_front(_subtract, "subtract(x, y, /, *, stream=None)")
@@ -89,7 +92,7 @@ def subtract(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_subtract, (x, y), None, stream, {})
 
 
-_subtract_checked = registry.get_function("subtract_checked")
+_subtract_checked = _registry.get_function("subtract_checked")
 
 
 @_front(_subtract_checked, "subtract_checked(x, y, /, *, stream=None)")
@@ -98,7 +101,7 @@ def subtract_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_subtract_checked, (x, y), None, stream, {})
 
 
-_multiply = registry.get_function("multiply")
+_multiply = _registry.get_function("multiply")
 
 
 @_front(_multiply, "multiply(x, y, /, *, stream=None)")
@@ -107,7 +110,7 @@ def multiply(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_multiply, (x, y), None, stream, {})
 
 
-_multiply_checked = registry.get_function("multiply_checked")
+_multiply_checked = _registry.get_function("multiply_checked")
 
 
 @_front(_multiply_checked, "multiply_checked(x, y, /, *, stream=None)")
@@ -116,7 +119,7 @@ def multiply_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_multiply_checked, (x, y), None, stream, {})
 
 
-_divide = registry.get_function("divide")
+_divide = _registry.get_function("divide")
 
 
 @_front(_divide, "divide(x, y, /, *, stream=None)")
@@ -125,7 +128,7 @@ def divide(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_divide, (x, y), None, stream, {})
 
 
-_divide_checked = registry.get_function("divide_checked")
+_divide_checked = _registry.get_function("divide_checked")
 
 
 @_front(_divide_checked, "divide_checked(x, y, /, *, stream=None)")
@@ -134,7 +137,7 @@ def divide_checked(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_divide_checked, (x, y), None, stream, {})
 
 
-_negate = registry.get_function("negate")
+_negate = _registry.get_function("negate")
 
 
 @_front(_negate, "negate(x, /, *, stream=None)")
@@ -143,7 +146,7 @@ def negate(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_negate, (x,), None, stream, {})
 
 
-_negate_checked = registry.get_function("negate_checked")
+_negate_checked = _registry.get_function("negate_checked")
 
 
 @_front(_negate_checked, "negate_checked(x, /, *, stream=None)")
@@ -152,7 +155,7 @@ def negate_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_negate_checked, (x,), None, stream, {})
 
 
-_abs = registry.get_function("abs")
+_abs = _registry.get_function("abs")
 
 
 @_front(_abs, "abs(x, /, *, stream=None)")
@@ -161,7 +164,7 @@ def abs(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_abs, (x,), None, stream, {})
 
 
-_abs_checked = registry.get_function("abs_checked")
+_abs_checked = _registry.get_function("abs_checked")
 
 
 @_front(_abs_checked, "abs_checked(x, /, *, stream=None)")
@@ -170,7 +173,7 @@ def abs_checked(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_abs_checked, (x,), None, stream, {})
 
 
-_equal = registry.get_function("equal")
+_equal = _registry.get_function("equal")
 
 
 @_front(_equal, "equal(x, y, /, *, stream=None)")
@@ -179,7 +182,7 @@ def equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_equal, (x, y), None, stream, {})
 
 
-_not_equal = registry.get_function("not_equal")
+_not_equal = _registry.get_function("not_equal")
 
 
 @_front(_not_equal, "not_equal(x, y, /, *, stream=None)")
@@ -188,7 +191,7 @@ def not_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_not_equal, (x, y), None, stream, {})
 
 
-_less = registry.get_function("less")
+_less = _registry.get_function("less")
 
 
 @_front(_less, "less(x, y, /, *, stream=None)")
@@ -197,7 +200,7 @@ def less(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_less, (x, y), None, stream, {})
 
 
-_less_equal = registry.get_function("less_equal")
+_less_equal = _registry.get_function("less_equal")
 
 
 @_front(_less_equal, "less_equal(x, y, /, *, stream=None)")
@@ -206,7 +209,7 @@ def less_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_less_equal, (x, y), None, stream, {})
 
 
-_greater = registry.get_function("greater")
+_greater = _registry.get_function("greater")
 
 
 @_front(_greater, "greater(x, y, /, *, stream=None)")
@@ -215,7 +218,7 @@ def greater(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_greater, (x, y), None, stream, {})
 
 
-_greater_equal = registry.get_function("greater_equal")
+_greater_equal = _registry.get_function("greater_equal")
 
 
 @_front(_greater_equal, "greater_equal(x, y, /, *, stream=None)")
@@ -224,7 +227,7 @@ def greater_equal(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_greater_equal, (x, y), None, stream, {})
 
 
-_is_null = registry.get_function("is_null")
+_is_null = _registry.get_function("is_null")
 
 
 @_front(_is_null, "is_null(x, /, *, stream=None)")
@@ -233,7 +236,7 @@ def is_null(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_is_null, (x,), None, stream, {})
 
 
-_is_valid = registry.get_function("is_valid")
+_is_valid = _registry.get_function("is_valid")
 
 
 @_front(_is_valid, "is_valid(x, /, *, stream=None)")
@@ -242,7 +245,7 @@ def is_valid(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_is_valid, (x,), None, stream, {})
 
 
-_is_nan = registry.get_function("is_nan")
+_is_nan = _registry.get_function("is_nan")
 
 
 @_front(_is_nan, "is_nan(x, /, *, stream=None)")
@@ -251,7 +254,7 @@ def is_nan(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_is_nan, (x,), None, stream, {})
 
 
-_and = registry.get_function("and")
+_and = _registry.get_function("and")
 
 
 @_front(_and, "and_(x, y, /, *, stream=None)")
@@ -260,7 +263,7 @@ def and_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_and, (x, y), None, stream, {})
 
 
-_or = registry.get_function("or")
+_or = _registry.get_function("or")
 
 
 @_front(_or, "or_(x, y, /, *, stream=None)")
@@ -269,7 +272,7 @@ def or_(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_or, (x, y), None, stream, {})
 
 
-_xor = registry.get_function("xor")
+_xor = _registry.get_function("xor")
 
 
 @_front(_xor, "xor(x, y, /, *, stream=None)")
@@ -278,7 +281,7 @@ def xor(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_xor, (x, y), None, stream, {})
 
 
-_and_kleene = registry.get_function("and_kleene")
+_and_kleene = _registry.get_function("and_kleene")
 
 
 @_front(_and_kleene, "and_kleene(x, y, /, *, stream=None)")
@@ -287,7 +290,7 @@ def and_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_and_kleene, (x, y), None, stream, {})
 
 
-_or_kleene = registry.get_function("or_kleene")
+_or_kleene = _registry.get_function("or_kleene")
 
 
 @_front(_or_kleene, "or_kleene(x, y, /, *, stream=None)")
@@ -296,7 +299,7 @@ def or_kleene(x: Any, y: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_or_kleene, (x, y), None, stream, {})
 
 
-_invert = registry.get_function("invert")
+_invert = _registry.get_function("invert")
 
 
 @_front(_invert, "invert(x, /, *, stream=None)")
@@ -305,7 +308,7 @@ def invert(x: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_invert, (x,), None, stream, {})
 
 
-_if_else = registry.get_function("if_else")
+_if_else = _registry.get_function("if_else")
 
 
 @_front(_if_else, "if_else(condition, x, y, /, *, stream=None)")
@@ -314,7 +317,7 @@ def if_else(condition: Any, x: Any, y: Any, /, *, stream: StreamLike = None) -> 
     return run(_if_else, (condition, x, y), None, stream, {})
 
 
-_fill_null = registry.get_function("fill_null")
+_fill_null = _registry.get_function("fill_null")
 
 
 @_front(_fill_null, "fill_null(x, value, /, *, stream=None)")
@@ -323,7 +326,15 @@ def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_fill_null, (x, value), None, stream, {})
 
 
-_cast = registry.get_function("cast")
+_coalesce = _registry.get_function("coalesce")
+
+
+def coalesce(*args: Any, stream: StreamLike = None) -> Any:
+    """The first of the arguments that is not null, row by row."""
+    return run(_coalesce, args, None, stream, {})
+
+
+_cast = _registry.get_function("cast")
 
 
 def cast(
@@ -342,7 +353,7 @@ def cast(
     return run(_cast, (x,), options, stream, {} if options is not None else {"target_type": target_type, "safe": safe})
 
 
-_filter = registry.get_function("filter")
+_filter = _registry.get_function("filter")
 
 
 def filter(
@@ -364,7 +375,7 @@ def filter(
     )
 
 
-_take = registry.get_function("take")
+_take = _registry.get_function("take")
 
 
 def take(
@@ -383,7 +394,7 @@ def take(
     return run(_take, (values, indices), options, stream, {} if options is not None else {"boundscheck": boundscheck})
 
 
-_drop_null = registry.get_function("drop_null")
+_drop_null = _registry.get_function("drop_null")
 
 
 @_front(_drop_null, "drop_null(values, /, *, stream=None)")
@@ -392,7 +403,7 @@ def drop_null(values: Any, /, *, stream: StreamLike = None) -> Any:
     return run(_drop_null, (values,), None, stream, {})
 
 
-_sum = registry.get_function("sum")
+_sum = _registry.get_function("sum")
 
 
 def sum(
@@ -414,7 +425,7 @@ def sum(
     )
 
 
-_mean = registry.get_function("mean")
+_mean = _registry.get_function("mean")
 
 
 def mean(
@@ -436,7 +447,7 @@ def mean(
     )
 
 
-_min = registry.get_function("min")
+_min = _registry.get_function("min")
 
 
 def min(
@@ -458,7 +469,7 @@ def min(
     )
 
 
-_max = registry.get_function("max")
+_max = _registry.get_function("max")
 
 
 def max(
@@ -480,7 +491,7 @@ def max(
     )
 
 
-_min_max = registry.get_function("min_max")
+_min_max = _registry.get_function("min_max")
 
 
 def min_max(
@@ -506,7 +517,7 @@ def min_max(
     )
 
 
-_any = registry.get_function("any")
+_any = _registry.get_function("any")
 
 
 def any(
@@ -528,7 +539,7 @@ def any(
     )
 
 
-_all = registry.get_function("all")
+_all = _registry.get_function("all")
 
 
 def all(
@@ -550,7 +561,7 @@ def all(
     )
 
 
-_count = registry.get_function("count")
+_count = _registry.get_function("count")
 
 
 def count(

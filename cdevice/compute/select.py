@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .._ext import _native
+from ..interop.concat import concat
 from ..schema import Schema
 from .argument import Argument
 from .casts import cast_argument
-from .elementwise import NEVER, WORD, Map
+from .elementwise import CHOSEN, FILLED, NEVER, PACK, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
 from .types import NUMBERS, words_of
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .._types import DeviceArray
     from .call import Call
 
+_filled = Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED)
 _is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
 
 
@@ -26,7 +28,7 @@ def _chosen(call: Call, array: DeviceArray, choice: Any, rows: list[DeviceArray]
         out: DeviceArray = _native.compute_filter(choice, array, call.stream, call.owner)
         if out is not NotImplemented:
             return out
-        if array._format == "+s" and not array.null_count:
+        if array._format == "+s" and array.null_count == 0:
             return _batch(array, [_chosen(call, x, choice, rows) for x in array.children])
     if not rows:
         rows.append(_native.compute_filter(choice, None, call.stream, call.owner))
@@ -40,9 +42,49 @@ def _taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
     out: DeviceArray = _native.compute_take(array, indices, checked, call.stream, call.owner)
     if out is not NotImplemented:
         return out
-    if schema.format == "+s" and not array.null_count and not indices.null_count:
-        return _batch(array, [_taken(call, x, indices, checked) for x in array.children], indices.length)
-    raise NoKernel(f"{call.function.name}: no kernel for {schema.type}")
+    if schema.format == "+s":
+        columns = [_taken(call, x, indices, checked) for x in array.children]
+        known = _validity(call, array, indices)
+        return _batch(array, columns, indices.length, known)
+    found = _native.compute_offsets(array, indices, checked, call.stream, call.owner)
+    if found is NotImplemented:
+        raise NoKernel(f"{call.function.name}: no kernel for {schema.type}")
+    return _variable(call, array, indices, *found)
+
+
+def _validity(call: Call, array: DeviceArray, indices: DeviceArray) -> DeviceArray | None:
+    """Which rows that are taken are not null, as bits; None: all."""
+    if array.null_count == 0 and indices.null_count == 0:
+        return None
+    bits = _native.compute_take(_is_valid(call, Argument(array, "b")), indices, False, call.stream, call.owner)
+    return _filled(call, Argument(bits, "b"), Argument(value=False, format="b"))
+
+
+def _variable(call: Call, array: DeviceArray, indices: DeviceArray, offsets: DeviceArray, total: int) -> DeviceArray:
+    """Strings or lists of these offsets."""
+    items = _native.compute_items(array, indices, offsets, total, call.stream, call.owner)
+    known = _validity(call, array, indices)
+    buffers = [None if known is None else known._buffer(1)[0], offsets._buffer(1)[0]]
+    children: tuple[DeviceArray, ...] = ()
+    if array._format[0] == "+":
+        children = (_taken(call, array._raw_child(0), items, False),)
+    else:
+        buffers.append(items._buffer(1)[0])
+    made = [x for x in (items, *children, known) if x is not None]  # the last one was put on the stream last
+    return _native.build(
+        array._schema,
+        offsets.device_type_id,
+        offsets.device_id,
+        indices.length,
+        0,
+        0 if known is None else -1,
+        tuple(buffers),
+        children,
+        None,
+        (offsets, *made),
+        next((x.sync_event for x in (known, *children, items) if x is not None and x.sync_event), None),
+        None,
+    )
 
 
 def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
@@ -80,24 +122,26 @@ def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked
     )
 
 
-def _batch(array: DeviceArray, columns: list[DeviceArray], length: int | None = None) -> DeviceArray:
+def _batch(
+    array: DeviceArray, columns: list[DeviceArray], length: int | None = None, known: DeviceArray | None = None
+) -> DeviceArray:
     """A struct of these columns, with the names that it had; the last one's event is behind all of them."""
-    schema = array._schema
     if not columns:
         raise NoKernel("a batch without columns has nothing to choose")
     last = columns[-1]
+    made = [*columns, *([] if known is None else [known])]
     return _native.build(
-        schema,
+        array._schema,
         last.device_type_id,
         last.device_id,
         last.length if length is None else length,
         0,
-        0,
-        (None,),
+        0 if known is None else -1,
+        (None if known is None else known._buffer(1)[0],),
         tuple(columns),
         None,
-        columns,
-        next((c.sync_event for c in reversed(columns) if c.sync_event), None),
+        made,
+        next((c.sync_event for c in reversed(made) if c.sync_event), None),
         None,
     )
 
@@ -126,7 +170,8 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
     array = values.array
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
-    columns = array.children if array._format == "+s" else [array]
+    batch = array._format == "+s" and not array._schema.nullable  # as batches are, and struct arrays are not
+    columns = array.children if batch else [array]
     masks = [_is_valid(call, Argument(c, c._format)) for c in columns if c.null_count != 0]
     if not masks:
         return array
@@ -158,3 +203,37 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
         if "out of bounds" in str(e):
             raise IndexOutOfBounds(str(e)) from None
         raise
+
+
+_is_null = Map("boolean", "bits", "is_null", "", "b", unit=WORD, rule=NEVER)
+_xor = Map("boolean", "bits", "xor", "bb", "b", unit=WORD)
+_number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
+_add = Map("arith", "i64", "add", "ll", "l")
+
+
+def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> DeviceArray:
+    """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.  Waits."""
+    if condition.array is None or a.array is None or b.array is None:
+        raise NoKernel(f"{call.function.name}: no kernel for a lone null, or one for all rows, of {a.format}")
+    if condition.one:
+        raise NoKernel(f"{call.function.name}: no kernel for a single condition of {a.format}")
+    n = condition.array.length
+    for x in (a, b):
+        if x.array is not None and not x.one and x.array.length != n:
+            raise ValueError(f"if_else: arguments of {n} and {x.array.length} rows; arrays must have the same length")
+    every = _xor(call, Argument(_is_null(call, condition), "b"), Argument(_is_valid(call, condition), "b"))
+    choice, _ = _native.compute_choice(every, call.stream, call.owner)
+    rows = Argument(_native.compute_filter(choice, None, call.stream, call.owner), "l")
+    first = Argument(value=0, format="l") if a.one else rows
+    base = Argument(value=a.array.length, format="l")
+    second = base if b.one else Argument(_add(call, rows, base), "l")
+    indices = _number(call, condition, first, second)
+    both = concat([a.array, b.array], stream=call.owner if call.owner is not None else None)
+    return _taken(call, both, indices, False)
+
+
+def fill_any(call: Call, a: Argument, b: Argument) -> DeviceArray:
+    """``exec`` of fill_null for values of several sizes."""
+    if a.array is None or a.one:
+        raise NoKernel(f"fill_null: no kernel for a single value of {a.format}")
+    return choose_any(call, Argument(_is_valid(call, a), "b"), a, b)

@@ -99,6 +99,7 @@ enum cdv_rule {                     /* when a row is null */
 };
 struct cdv_map {
   char family[24], type[24], name[32];
+  char said[32]; /* the function, in errors */
   int unit, rule;
   bool checked; /* its kernel complains: the call waits for the device */
   struct cdv_schema *out;
@@ -143,5 +144,21 @@ int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, void
  * else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
                      struct cdv_array **out);
+
+/* ---- compute_variable.c: strings and lists, whose rows have several sizes ---- */
+/* Is it one, with offsets? */
+bool cdv_has_offsets(const struct ArrowSchema *schema);
+/* The offsets that the rows taken by number have, one more than indices; *total: the last one.  Blocks: it reads that.
+ * EOVERFLOW: more than the offsets can count. */
+int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
+                        int64_t *total, struct cdv_array **out);
+/* What lies behind these offsets: the bytes of strings (as uint8), the numbers of the items of lists (as int64).  Does not
+ * wait. */
+int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct cdv_array *offsets, int64_t total,
+                      void *stream, struct cdv_array **out);
+/* Strings of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
+ * Does not wait. */
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema, void *stream,
+                        struct cdv_array **out);
 
 #endif

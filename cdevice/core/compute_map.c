@@ -46,11 +46,11 @@ static int find_rows(struct call *c) {
     const struct cdv_operand *x = &c->args[i];
     if (!x->array) continue;
     int64_t n = x->array->length;
-    if (x->one && n != 1) return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a scalar of %lld rows", c->f->name, (long long)n);
+    if (x->one && n != 1) return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a scalar of %lld rows", c->f->said, (long long)n);
     if (x->one || c->rows == n) continue;
     if (c->rows >= 0)
       return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length",
-                      c->f->name, (long long)c->rows, (long long)n);
+                      c->f->said, (long long)c->rows, (long long)n);
     c->rows = n;
   }
   if (c->rows < 0) c->rows = 1;
@@ -123,7 +123,7 @@ static int put_values(struct call *c) {
     r = cdv_work_watch(&c->work, &s.places[5]);
   }
   if (!r) r = cdv_work_run(&c->work, &s);
-  return !r && f->checked ? cdv_work_look(&c->work, f->name, f->type) : r;
+  return !r && f->checked ? cdv_work_look(&c->work, f->said, f->type) : r;
 }
 
 int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int n, void *stream,
@@ -140,7 +140,7 @@ int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int
   }
   if (!r) r = find_rows(&c);
   if (!r) {
-    r = cdv_work_begin(&c.work, arrays, m, stream, f->name);
+    r = cdv_work_begin(&c.work, arrays, m, stream, f->said);
     if (!r) r = cdv_work_new(&c.work, f->out, c.rows, needs_nulls(&c), &c.out);
     if (!r && c.out->node->null_count < 0) r = put_nulls(&c);
     if (!r && c.rows) r = put_values(&c);

@@ -205,18 +205,25 @@ int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int6
 #define SAID_LOSES 3
 #define SAID_INDEX 4
 
+/* "u8" as Arrow says it. */
+static const char *words_of(const char *type, char *out, size_t size) {
+  snprintf(out, size, "%s%s", type[0] == 'i' ? "int" : type[0] == 'u' ? "uint" : "float", type + 1);
+  return out;
+}
+
 static int complaint(const int64_t said[2], const char *name, const char *type) {
+  char word[24];
   const char *to = strchr(type, ' ');
+  to = words_of(to ? to + 1 : type, word, sizeof word);
   switch (said[0]) {
     case SAID_OVERFLOW: return cdv_fail(CDV_ARGUMENT, EOVERFLOW, "%s: overflow", name);
     case SAID_DIVIDE: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: divide by zero", name);
     case SAID_INDEX: return cdv_fail(CDV_ARGUMENT, ERANGE, "%s: index %" PRId64 " out of bounds", name, said[1]);
     case SAID_LOSES:
       if (type[0] == 'f')
-        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: float value %" PRId64 ".... was truncated or does not fit %s",
-                        said[1], to ? to + 1 : "");
-      return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1],
-                      to ? to + 1 : "");
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
+                        to);
+      return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1], to);
     default: return cdv_fail(CDV_DEVICE, EIO, "%s: a kernel reports %" PRId64, name, said[0]);
   }
 }

@@ -46,6 +46,10 @@ LOGIC(less_equal, ~a | b)
 LOGIC(greater, a & ~b)
 LOGIC(greater_equal, a | ~b)
 #undef LOGIC
+KERNEL(first) {
+  const i64 n = NUMBER(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1), n); }
+}
 KERNEL(invert) {
   const i64 n = NUMBER(0);
   WORDS(w, n) { put32(OUT(u32, 0), w, ~WORD(0, 1), n); }

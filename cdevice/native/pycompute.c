@@ -35,13 +35,13 @@ static void free_map(PyObject *capsule) {
   free(f);
 }
 
-/* compute_plan(family, type, kernel, unit, rule, checked, schema of the result) */
+/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result) */
 static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   (void)self;
-  const char *family, *type, *name;
+  const char *family, *type, *name, *said;
   int unit, rule, checked;
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "sssiipO", &family, &type, &name, &unit, &rule, &checked, &schema)) return NULL;
+  if (!PyArg_ParseTuple(args, "ssssiipO", &family, &type, &name, &said, &unit, &rule, &checked, &schema)) return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_map *f = out ? calloc(1, sizeof *f) : NULL;
   if (!f) {
@@ -52,6 +52,7 @@ static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   copy_word(f->family, sizeof f->family, family);
   copy_word(f->type, sizeof f->type, type);
   copy_word(f->name, sizeof f->name, name);
+  copy_word(f->said, sizeof f->said, said);
   PyObject *capsule = PyCapsule_New(f, N_MAP, free_map);
   if (capsule) return capsule;
   cdv_schema_unref(out);
@@ -240,6 +241,86 @@ static PyObject *m_compute_take(PyObject *self, PyObject *args) {
     cdv_shared_unref(lane.queue);
   }
   if (a) let_go(a);
+  return o;
+}
+
+/* ---- strings and lists ---- */
+/* compute_offsets(array, indices as int64, checked, stream handle, its owner) -> (offsets, the last one), or
+ * NotImplemented: it has none */
+static PyObject *m_compute_offsets(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *array, *indices, *handle, *owner, *o = NULL;
+  int checked;
+  int64_t total = 0;
+  struct lane lane;
+  if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
+    return NULL;
+  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
+  if (i) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, lane.stream, &total, &out)
+                                             : CDV_OTHER_LAYOUT;
+    PyEval_RestoreThread(python);
+    o = give_or_not(r, out, &lane);
+    let_go(i);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  if (a) let_go(a);
+  return o && o != Py_NotImplemented ? Py_BuildValue("NL", o, (long long)total) : o;
+}
+
+/* compute_items(array, indices as int64, offsets, the last one, stream handle, its owner) */
+static PyObject *m_compute_items(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *objects[3], *handle, *owner, *o = NULL;
+  long long total;
+  struct lane lane;
+  struct cdv_array *x[3] = {NULL}, *out = NULL;
+  int held = 0;
+  if (!PyArg_ParseTuple(args, "OOOO&OO", &objects[0], &objects[1], &objects[2], to_int64, &total, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
+  if (held == 3) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_items(x[0], x[1], x[2], total, lane.stream, &out);
+    PyEval_RestoreThread(python);
+    o = give(r, out, &lane);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  while (held) let_go(x[--held]);
+  return o;
+}
+
+/* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner) */
+static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *objects[2], *schema, *handle, *owner, *o = NULL;
+  int ones, says, held = 0;
+  struct lane lane;
+  struct cdv_operand x[2] = {{0}};
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOiiOOO", &objects[0], &objects[1], &ones, &says, &schema, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  struct cdv_schema *s = hold_schema(schema);
+  for (; s && held < 2; held++) {
+    x[held].one = ones >> held & 1;
+    x[held].array = hold_array(objects[held]);
+    if (!x[held].array) break;
+  }
+  if (held == 2) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_compare(x, says, s, lane.stream, &out);
+    PyEval_RestoreThread(python);
+    o = give(r, out, &lane);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  while (held) let_go(x[--held].array);
+  if (s) cdv_schema_unref(s);
   return o;
 }
 

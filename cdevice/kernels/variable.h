@@ -1,0 +1,130 @@
+/* variable.h - values of several sizes, strings and lists, that are taken by number: T is the type of the offsets.
+ *
+ * 1 offsets, 2 indices (i64) and 3 their nulls, 4 nulls of the values, of which there are number 2. */
+FN i64 OF(taken_row, T)(GLOBAL const i64 *index, GLOBAL const u32 *known, i64 k, i64 i, i64 values, GLOBAL i64 *error) {
+  if (!bit1(known, k, i)) return -1;
+  if (index[i] >= 0 && index[i] < values) return index[i];
+  if (error) complain(error, CDV_INDEX, index[i]);
+  return -1;
+}
+
+/* 0 how many bytes or items each row has (i64); 5 the error. */
+KERNEL(sizes) {
+  ROWS(i, NUMBER(0)) {
+    const i64 at = OF(taken_row, T)(IN(i64, 2), RAW(const u32, 3), OFFSET(3), i, NUMBER(2), OUT(i64, 5));
+    i64 size = 0;
+    if (at >= 0 && bit1(RAW(const u32, 4), OFFSET(4), at)) size = (i64)IN(T, 1)[at + 1] - (i64)IN(T, 1)[at];
+    OUT(i64, 0)[i] = size;
+  }
+}
+
+/* 0 sums of tiles of sizes, 1. */
+KERNEL(tile_sizes) {
+  const i64 n = NUMBER(0);
+#if defined(CDV_ITEMS)
+  TILES(t, n, FILTER_ROWS) {
+    i64 sum = 0;
+    for (int r = 0; r < FILTER_ROWS; r++)
+      if (t * FILTER_ROWS + r < n) sum += IN(i64, 1)[t * FILTER_ROWS + r];
+    OUT(i64, 0)[t] = sum;
+  }
+#else
+  SHARED(i64, s, LANES);
+  i64 sum = 0;
+  for (int r = 0; r < FILTER_ROWS; r += LANES)
+    if (BID * FILTER_ROWS + r + LID < n) sum += IN(i64, 1)[BID * FILTER_ROWS + r + LID];
+  s[LID] = sum;
+  SYNC;
+  for (int d = LANES / 2; d; d >>= 1) {
+    if (LID < d) s[LID] += s[LID + d];
+    SYNC;
+  }
+  if (!LID) OUT(i64, 0)[BID] = s[0];
+#endif
+}
+
+/* 0 offsets, one more than rows; 1 the sizes, 2 where each tile begins. */
+KERNEL(offsets) {
+  const i64 n = NUMBER(0);
+#if defined(CDV_ITEMS)
+  TILES(t, n, FILTER_ROWS) {
+    i64 sum = IN(i64, 2)[t];
+    for (int r = 0; r < FILTER_ROWS; r++) {
+      const i64 i = t * FILTER_ROWS + r;
+      if (i >= n) continue;
+      OUT(T, 0)[i] = (T)sum;
+      sum += IN(i64, 1)[i];
+      if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
+    }
+  }
+#else
+  SHARED(i64, s, LANES);
+  const i64 first = (BID * LANES + LID) * 32;
+  i64 sum = 0;
+  for (int r = 0; r < 32; r++)
+    if (first + r < n) sum += IN(i64, 1)[first + r];
+  s[LID] = sum;
+  SYNC;
+  if (!LID) {
+    i64 all = IN(i64, 2)[BID];
+    for (int k = 0; k < LANES; k++) {
+      const i64 c = s[k];
+      s[k] = all;
+      all += c;
+    }
+  }
+  SYNC;
+  sum = s[LID];
+  for (int r = 0; r < 32; r++) {
+    const i64 i = first + r;
+    if (i >= n) continue;
+    OUT(T, 0)[i] = (T)sum;
+    sum += IN(i64, 1)[i];
+    if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
+  }
+#endif
+}
+
+/* 0 bytes, from 6; 7 the offsets of the result. */
+KERNEL(gather) {
+  ROWS(i, NUMBER(0)) {
+    const i64 at = OF(taken_row, T)(IN(i64, 2), RAW(const u32, 3), OFFSET(3), i, NUMBER(2), 0);
+    const i64 to = (i64)IN(T, 7)[i], size = (i64)IN(T, 7)[i + 1] - to;
+    if (at >= 0) {
+      const i64 from = (i64)IN(T, 1)[at];
+      for (i64 k = 0; k < size; k++) OUT(u8, 0)[to + k] = IN(u8, 6)[from + k];
+    }
+  }
+}
+/* 0 the numbers of the items (i64); 7 the offsets of the result. */
+KERNEL(expand) {
+  ROWS(i, NUMBER(0)) {
+    const i64 at = OF(taken_row, T)(IN(i64, 2), RAW(const u32, 3), OFFSET(3), i, NUMBER(2), 0);
+    const i64 to = (i64)IN(T, 7)[i], size = (i64)IN(T, 7)[i + 1] - to;
+    if (at >= 0) {
+      const i64 from = (i64)IN(T, 1)[at];
+      for (i64 k = 0; k < size; k++) OUT(i64, 0)[to + k] = from + k;
+    }
+  }
+}
+
+/* Strings row by row: 0 result; 1 offsets and 2 bytes of the first, 3 and 4 of the second one.  Number 2: what is said of
+ * less, equal, greater, a bit each. */
+FN i64 OF(compared, T)(GLOBAL const u8 *a, i64 n, GLOBAL const u8 *b, i64 m) {
+  const i64 least = n < m ? n : m;
+  for (i64 k = 0; k < least; k++)
+    if (a[k] != b[k]) return a[k] < b[k] ? 0 : 2;
+  return n < m ? 0 : n == m ? 1 : 2;
+}
+FN u32 OF(told, T)(GLOBAL const T *p, GLOBAL const u8 *a, i64 i, GLOBAL const T *q, GLOBAL const u8 *b, i64 j, i64 says) {
+  const i64 n = (i64)p[i + 1] - (i64)p[i], m = (i64)q[j + 1] - (i64)q[j];
+  if (says == 2 && n != m) return 0u;
+  if (says == 5 && n != m) return 1u;
+  return (u32)(says >> OF(compared, T)(a + p[i], n, b + q[j], m)) & 1u;
+}
+KERNEL(compare) {
+  PACK_ROOM;
+  const i64 n = NUMBER(0), says = NUMBER(2);
+  PACK(OUT(u32, 0), n, i,
+       OF(told, T)(IN(T, 1), IN(u8, 2), FORM(0) ? 0 : i, IN(T, 3), IN(u8, 4), FORM(1) ? 0 : i, says))
+}
