@@ -1,7 +1,7 @@
 """Compiles the kernels with NVRTC or HIPRTC, without a device; ``ci/kernels`` calls it.
 
-The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are sizes, and
-for each architecture the most registers and what was spilled, as far as the compiler or its code tells.
+The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are sizes
+and, for each architecture, the most registers and what was spilled, as far as the compiler or its code tells.
 """
 
 import ctypes
@@ -30,6 +30,7 @@ TYPES = {
     "reduce": NUMBERS,
     "reduce_bool": ("bool",),
     "select": ("u8", "u16", "u32", "u64", "w128"),
+    "variable": ("i32", "i64"),
 }
 WARNINGS = {
     "nvrtc": ("--ptxas-options=-v",),
@@ -125,8 +126,10 @@ def packed(data, at):
 
 
 def amd_kernels(code):
-    """{kernel: (vector registers, registers spilled, private bytes)} of the notes in AMD's code: one map for each kernel, whose
-    keys are in the order of the alphabet."""
+    """{kernel: (vector registers, registers spilled, private bytes)} of the notes in AMD's code.
+
+    There is one map for each kernel, whose keys are in the order of the alphabet.
+    """
     found = {}
     for m in re.finditer(rb"\.symbol[\xa0-\xbf\xd9].", code):
         name = re.match(rb"\w+", code[m.end() - (code[m.end() - 1 : m.end()].isalpha()) :])[0].decode()
@@ -157,8 +160,8 @@ def all_of(compiler, vendor, option, architecture, verbose):
     seconds = time.perf_counter() - begin
     spilled = {k: v for k, v in kernels.items() if v[1]}
     print(
-        f"{compiler.prefix.upper()} {compiler.version} {architecture}: {count - failed} of {count} programs compiled, not run; "
-        f"{len(kernels)} kernels, {size / 1024:.0f} KiB, {seconds:.0f} s ({seconds / count * 1000:.0f} ms each)"
+        f"{compiler.prefix.upper()} {compiler.version} {architecture}: {count - failed} of {count} programs "
+        f"compiled, not run; {len(kernels)} kernels, {size / 1024:.0f} KiB, {seconds:.0f} s ({seconds / count * 1000:.0f} ms each)"
     )
     if kernels:
         most = sorted(kernels.items(), key=lambda kv: -kv[1][0])[:3]
