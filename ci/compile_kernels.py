@@ -1,7 +1,7 @@
 """Compiles the kernels with NVRTC or HIPRTC, without a device; ``ci/kernels`` calls it.
 
-The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are sizes
-and, for each architecture, the most registers and what was spilled, as far as the compiler or its code tells.
+The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are
+sizes and, for each architecture, the most registers and what was spilled, as far as the compiler or its code tells.
 """
 
 import ctypes
@@ -161,7 +161,8 @@ def all_of(compiler, vendor, option, architecture, verbose):
     spilled = {k: v for k, v in kernels.items() if v[1]}
     print(
         f"{compiler.prefix.upper()} {compiler.version} {architecture}: {count - failed} of {count} programs "
-        f"compiled, not run; {len(kernels)} kernels, {size / 1024:.0f} KiB, {seconds:.0f} s ({seconds / count * 1000:.0f} ms each)"
+        f"compiled, not run; {len(kernels)} kernels, {size / 1024:.0f} KiB, {seconds:.0f} s, "
+        f"{seconds / count * 1000:.0f} ms each"
     )
     if kernels:
         most = sorted(kernels.items(), key=lambda kv: -kv[1][0])[:3]
