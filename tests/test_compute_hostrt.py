@@ -227,6 +227,7 @@ import os, sys
 sys.path[:0] = {path!r}
 import cdevice, cdevice.compute as cc
 x = cdevice.asarray([1, None, 3]).to({device!r})
+{first}
 try:
     print(cc.add(x, x).to("cpu").to_pylist())
 except Exception as e:
@@ -235,12 +236,19 @@ except Exception as e:
 """
 
 
-def alone(runtimes, device, more="", **environment):
-    build = runtimes["cuda"].path.parent.parent.parent
+def engine_of(runtimes, device):
+    path = runtimes[device].path
+    return path.parent / "libhostrt.so" if device == "cuda" else path
+
+
+def alone(runtimes, device, more="", first="", **environment):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CDEVICE_", "HOSTRT_"))}
     env |= {"CDEVICE_CUDA_LIBRARY": str(runtimes["cuda"].path), "CDEVICE_HIP_LIBRARY": str(runtimes["rocm"].path)}
-    env |= {"CDEVICE_CACHE_DIR": "0", "CDEVICE_NVRTC_LIBRARY": str(build / "cuda/lib/libnvrtc.so.13")} | environment
-    code = SCRIPT.format(path=[p for p in sys.path if p], device=device, more=more)
+    env |= {
+        "CDEVICE_CACHE_DIR": "0",
+        "CDEVICE_NVRTC_LIBRARY": str(runtimes["cuda"].path.parent / "libnvrtc.so.13"),
+    } | environment
+    code = SCRIPT.format(path=[p for p in sys.path if p], device=device, first=first, more=more)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -273,8 +281,7 @@ print("well")
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
 def test_hostrt_in_a_storm_of_failures_results_are_right_or_there_are_none(runtimes, device):
     # memory that nobody can wait for is left, as after copies: so it is a process of its own
-    build = runtimes["cuda"].path.parent.parent.parent
-    engine = build / ("cuda/lib/libhostrt.so" if device == "cuda" else "rocm/lib/libamdhip64.so.7")
+    engine = engine_of(runtimes, device)
     assert alone(runtimes, device, STORM.format(engine=str(engine), device=device)).split("\n")[-1] == "well"
 
 
@@ -326,35 +333,26 @@ print(ffi.string(text).decode())
 
 
 FIRST = {
-    "cuda": ["cuDeviceGetAttribute", "nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs"],
+    "cuda": ["nvrtcVersion", "cuDeviceGetAttribute", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs"],
     "rocm": ["hiprtcVersion", "hipGetDevicePropertiesR0600"],
 }
 
 
 @pytest.mark.parametrize("device", FIRST)
 def test_hostrt_what_is_asked_first_may_fail_and_is_asked_again(runtimes, device):
-    engine = "cuda/lib/libhostrt.so" if device == "cuda" else "rocm/lib/libamdhip64.so.7"
-    build = runtimes["cuda"].path.parent.parent.parent
-    before = f"""
+    first = f"""
 import ctypes
-rt = ctypes.CDLL({str(build / engine)!r})
+rt = ctypes.CDLL({str(engine_of(runtimes, device))!r})
 for call in {FIRST[device]!r}:
     rt.hostrt_fail(call.encode(), 0, 3)
     try:
         print(cc.add(x, x))
     except cdevice.Error as e:
         print("failed", not rt.hostrt_armed())
-print(cc.add(x, x).to("cpu").to_pylist(), rt.hostrt_programs(), rt.hostrt_modules())
 """
-    more = SCRIPT.format(path=[], device=device, more="").split("try:")[0] + before
-    code = f"import sys\nsys.path[:0] = {[p for p in sys.path if p]!r}\n" + more
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("CDEVICE_", "HOSTRT_"))}
-    env |= {"CDEVICE_CUDA_LIBRARY": str(runtimes["cuda"].path), "CDEVICE_HIP_LIBRARY": str(runtimes["rocm"].path)}
-    env |= {"CDEVICE_CACHE_DIR": "0", "CDEVICE_NVRTC_LIBRARY": str(build / "cuda/lib/libnvrtc.so.13")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == 0, done.stderr
-    *failed, last = done.stdout.split("\n")[:-1]
-    assert failed == ["failed True"] * len(FIRST[device]) and last == "[2, None, 6] 0 2"
+    more = "print(rt.hostrt_programs(), rt.hostrt_modules())"
+    *failed, result, left = alone(runtimes, device, more, first).split("\n")
+    assert failed == ["failed True"] * len(FIRST[device]) and result == "[2, None, 6]" and left == "0 2"
 
 
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
