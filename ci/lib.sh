@@ -154,7 +154,7 @@ asan_environment() {
 }
 
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
-  -I"$root/cdevice/include" -I"$root/cdevice" -I"$root/cdevice/core" -I"$root/backends")
+  -I"$root/cdevice/include" -I"$root/cdevice" -I"$root/cdevice/core" -I"$root" -I"$root/backends")
 
 # c_tests FLAVOUR "FLAGS" [RUNNER...]: compile and run tests/c/*.c against the core, without Python.
 c_tests() {
@@ -168,9 +168,11 @@ c_tests() {
   sources=("$root"/cdevice/core/*.c "$root"/backends/*.c)
   shopt -u nullglob
   if ((${#tests[@]} == 0)); then return 0; fi
-  # The list of built-in backends is written by the build.
-  f=$(cd "$root" && "$PYTHON" -B -c 'import build_ffi; print(build_ffi.write_builtin_list())' 2>/dev/null) || f=
-  if [[ -n $f ]]; then sources+=("$root/$f"); fi
+  # The list of built-in backends and the text of kernels are written by the build.
+  for f in write_builtin_list write_kernel_texts; do
+    f=$(cd "$root" && "$PYTHON" -B -c "import build_ffi; print(build_ffi.$f())" 2>/dev/null) || f=
+    if [[ -n $f ]]; then sources+=("$root/$f"); fi
+  done
 
   key=$( (find "$root/cdevice" "$root/backends" "$root/tests" -name '*.[ch]' -print0 2>/dev/null | LC_ALL=C sort -z |
     xargs -0 sha256sum; echo "${flags[*]} ${sources[*]}"; "$CC" --version) | digest)

@@ -29,7 +29,7 @@ def sum_type(format: str) -> str:
 class Reduce:
     """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
 
-    __slots__ = ("end", "family", "join", "kernel", "least", "out", "type", "values", "which")
+    __slots__ = ("end", "family", "join", "kernel", "least", "out", "plans", "type", "values", "which")
 
     def __init__(
         self,
@@ -44,19 +44,28 @@ class Reduce:
     ) -> None:
         self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
         self.out, self.which, self.values = out, which, values
+        self.plans: dict[tuple[int, int], Any] = {}
         self.least = int(kernel == "min_max" or end[2] == "finish_extreme")  # nothing has no least
 
-    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
-        options: Any = call.options
+    def plan(self, options: Any) -> Any:
+        """What C knows of it, with these options."""
         if self.end[2] == "finish_count":
             if options.mode not in _MODES:
                 raise ValueError(f"count: mode is one of {', '.join(_MODES)}, not {options.mode!r}")
             first, second = _MODES[options.mode], 0
         else:
             first, second = max(int(options.min_count), self.least), int(bool(options.skip_nulls))
+        plan = self.plans.get((first, second))
+        if plan is None:
+            words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
+            plan = _native.compute_reduction(words, (first, second, self.which), self.out)
+            if len(self.plans) < 100:
+                self.plans[first, second] = plan
+        return plan
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
         chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
-        words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
-        return _native.compute_reduce(words, (first, second, self.which), self.out, chunks, call.stream, call.owner)
+        return _native.compute_reduce(self.plan(call.options), chunks, call.stream, call.owner)
 
 
 def _rows(a: Argument) -> DeviceArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._devices.registry import need_backend, stream_and_owner, stream_near
 from .._ext import _native
 from .._reaper import need_reaper
+from .aggregate import Reduce
 from .argument import Argument, argument, joined
 from .casts import cast_argument
 from .elementwise import Map
@@ -71,7 +72,7 @@ def _options(function: Function, options: Any, given: dict[str, Any]) -> Functio
             raise TypeError(f"{function.name}: options= and options by name at once")
         return options
     if options is None:
-        return _default(wanted) if not given else wanted(**given)
+        return _made(wanted, given)
     if isinstance(options, dict):
         return wanted(**options, **given)
     if isinstance(options, FunctionOptions):
@@ -79,14 +80,20 @@ def _options(function: Function, options: Any, given: dict[str, Any]) -> Functio
     return wanted(options, **given)
 
 
-_defaults: dict[type[FunctionOptions], FunctionOptions] = {}
+_known: dict[tuple[Any, ...], FunctionOptions] = {}  # options are values: the same again and again
 
 
-def _default(wanted: type[FunctionOptions]) -> FunctionOptions:
-    made = _defaults.get(wanted)
-    if made is None:
-        made = _defaults[wanted] = wanted()
-    return made
+def _made(wanted: type[FunctionOptions], given: dict[str, Any]) -> FunctionOptions:
+    try:
+        key = (wanted, *given.items())
+        found = _known.get(key)
+    except TypeError:  # what cannot be hashed
+        return wanted(**given)
+    if found is None:
+        found = wanted(**given)
+        if len(_known) < 1000:
+            _known[key] = found
+    return found
 
 
 def run(function: Function, args: Sequence[Any], options: Any, stream: StreamLike, given: dict[str, Any]) -> Any:
@@ -130,19 +137,24 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
         out = kernel.finalize(call, out)
     rows = any((a.array is not None and not a.one) or a.chunks for a in arguments)
     if rows and function._fronts and wanted == formats and call.device_type == 1:
-        _learn(function, kernel, formats)
+        _learn(call, kernel, formats)
     return Scalar(out) if function.kind == "scalar_aggregate" or not rows else out
 
 
-def _learn(function: Function, kernel: Kernel, formats: tuple[str, ...]) -> None:
-    """The next call with such arrays on the CPU need not come here."""
-    if not isinstance(kernel.exec, Map) or kernel.init or kernel.finalize or formats in function._learned:
+def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:
+    """The next call with such arrays on the CPU, and no options, need not come here."""
+    function, exec = call.function, kernel.exec
+    if formats in function._learned or DICTIONARY in formats or kernel.init or kernel.finalize:
         return
-    if DICTIONARY in formats:
+    if isinstance(exec, Map):
+        plan, swap, wrap = exec.plan(formats), exec.swap, None
+    elif isinstance(exec, Reduce) and call.options == _made(function.options, {}):
+        plan, swap, wrap = exec.plan(call.options), False, Scalar
+    else:
         return
     function._learned.add(formats)
     for front in function._fronts:
-        _native.compute_learn(front, formats, kernel.exec.plan(formats), kernel.exec.swap)
+        _native.compute_learn(front, formats, plan, swap, wrap)
 
 
 def implicit(call: Call, a: Argument, to: str) -> Argument:

@@ -406,6 +406,7 @@ def drop_null(values: Any, /, *, stream: StreamLike = None) -> Any:
 _sum = _registry.get_function("sum")
 
 
+@_front(_sum, "sum(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def sum(
     x: Any,
     /,
@@ -428,6 +429,7 @@ def sum(
 _mean = _registry.get_function("mean")
 
 
+@_front(_mean, "mean(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def mean(
     x: Any,
     /,
@@ -450,6 +452,7 @@ def mean(
 _min = _registry.get_function("min")
 
 
+@_front(_min, "min(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def min(
     x: Any,
     /,
@@ -472,6 +475,7 @@ def min(
 _max = _registry.get_function("max")
 
 
+@_front(_max, "max(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def max(
     x: Any,
     /,
@@ -494,6 +498,7 @@ def max(
 _min_max = _registry.get_function("min_max")
 
 
+@_front(_min_max, "min_max(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def min_max(
     x: Any,
     /,
@@ -520,6 +525,7 @@ def min_max(
 _any = _registry.get_function("any")
 
 
+@_front(_any, "any(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def any(
     x: Any,
     /,
@@ -542,6 +548,7 @@ def any(
 _all = _registry.get_function("all")
 
 
+@_front(_all, "all(x, /, *, stream=None, skip_nulls=True, min_count=1, options=None)")
 def all(
     x: Any,
     /,
@@ -564,6 +571,7 @@ def all(
 _count = _registry.get_function("count")
 
 
+@_front(_count, "count(x, /, *, stream=None, mode='only_valid', options=None)")
 def count(
     x: Any, /, *, stream: StreamLike = None, mode: str = "only_valid", options: FunctionOptions | None = None
 ) -> Any:

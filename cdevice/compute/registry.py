@@ -148,7 +148,7 @@ class Function:
         self._best.clear()
         self._learned.clear()
         for front in self._fronts:
-            _native.compute_learn(front, None, None, False)
+            _native.compute_learn(front, None, None, False, None)
         return kernel
 
     def _check_arity(self, n: int) -> None:

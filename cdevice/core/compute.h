@@ -22,8 +22,8 @@ enum cdv_unit {
 /* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
  * the backend said last.  Borrowed: it stays.  May take
  * long the first time; never waits for the device. */
-int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream,
-                   uint32_t flags, const char *family, const char *type, const char *name, void **out);
+int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream, uint32_t flags,
+                   const char *family, const char *type, const char *name, void **out);
 /* What a backend says of its kernels, or NULL: it has none. */
 const cdevice_compute *cdv_compute_of(struct cdv_slot *slot);
 
@@ -41,11 +41,17 @@ void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t 
 const char *cdv_kernel_text(const char *family); /* NULL: no such family.  "": what stands before each */
 
 /* ---- work.c ---- */
+/* A stream, and what keeps it for as long as memory that was allocated for it; lane NULL: the current one. */
+struct cdv_lane {
+  void *stream;
+  struct cdv_shared *queue; /* or NULL */
+};
 struct cdv_work {
   struct cdv_slot *slot;
   const cdevice_compute *compute;
   int64_t device;
   void *stream;
+  struct cdv_shared *queue; /* borrowed */
   uint32_t flags;
   bool given; /* the device was given something to do */
   int64_t n_held, room;
@@ -60,9 +66,10 @@ struct cdv_step {
   int64_t numbers[CDEVICE_KERNEL_NUMBERS]; /* the first is n */
 };
 
-/* Finds the device that all arrays are on, holds each, and makes the stream wait for them (NULL: the current one).  n = 0:
+/* Finds the device that all arrays are on, holds each, and makes the stream wait for them.  n = 0:
  * the CPU.  Whatever it says, cdv_work_end must follow. */
-int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, void *stream, const char *doing);
+int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const struct cdv_lane *lane,
+                   const char *doing);
 /* Rows that nobody has written, held until the work is done; borrowed. */
 int cdv_work_new(struct cdv_work *w, struct cdv_schema *schema, int64_t length, bool validity, struct cdv_array **out);
 /* The same of one-letter formats: memory between two kernels. */
@@ -112,7 +119,7 @@ struct cdv_operand {
   int64_t bits;            /* of a number, as its type has them */
 };
 /* Does not wait for the device unless f->checked.  owns: *out is a new reference. */
-int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int n, void *stream,
+int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int n, const struct cdv_lane *lane,
                     struct cdv_array **out);
 
 /* ---- compute_reduce.c: functions that give one row ---- */
@@ -125,8 +132,8 @@ struct cdv_reduce {
   struct cdv_schema *out;
 };
 /* Of chunks of one type, one after the other; n > 0.  Does not wait for the device.  owns: *out is a new reference. */
-int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n, void *stream,
-                       struct cdv_array **out);
+int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n,
+                       const struct cdv_lane *lane, struct cdv_array **out);
 
 /* ---- compute_choose.c: rows that are chosen ---- */
 struct cdv_choice {
@@ -134,15 +141,16 @@ struct cdv_choice {
   int64_t chosen; /* rows */
 };
 /* Blocks: it reads how many rows a mask of bits chooses; what is null chooses nothing.  owns: the caller gives it back. */
-int cdv_choice_make(struct cdv_choice *c, struct cdv_array *mask, void *stream);
+int cdv_choice_make(struct cdv_choice *c, struct cdv_array *mask, const struct cdv_lane *lane);
 void cdv_choice_drop(struct cdv_choice *c);
 #define CDV_OTHER_LAYOUT (-1) /* no error is set */
 /* The rows that were chosen of an array whose values have 1, 2, 4, 8 or 16 bytes; CDV_OTHER_LAYOUT for others.
  * array NULL: their numbers, as int64.  Does not wait. */
-int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, void *stream, struct cdv_array **out);
+int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, const struct cdv_lane *lane,
+                       struct cdv_array **out);
 /* Rows by number (int64); as above, and bits.  checked: a number that is none of a row is an error, for which the call waits;
  * else there are no such numbers. */
-int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
+int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
                      struct cdv_array **out);
 
 /* ---- compute_variable.c: strings and lists, whose rows have several sizes ---- */
@@ -150,15 +158,15 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
 bool cdv_has_offsets(const struct ArrowSchema *schema);
 /* The offsets that the rows taken by number have, one more than indices; *total: the last one.  Blocks: it reads that.
  * EOVERFLOW: more than the offsets can count. */
-int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
+int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
                         int64_t *total, struct cdv_array **out);
 /* What lies behind these offsets: the bytes of strings (as uint8), the numbers of the items of lists (as int64).  Does not
  * wait. */
 int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct cdv_array *offsets, int64_t total,
-                      void *stream, struct cdv_array **out);
+                      const struct cdv_lane *lane, struct cdv_array **out);
 /* Strings of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
  * Does not wait. */
-int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema, void *stream,
-                        struct cdv_array **out);
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
+                        const struct cdv_lane *lane, struct cdv_array **out);
 
 #endif

@@ -20,12 +20,12 @@ static cdevice_place buffer_of(const struct cdv_array *a, int i) {
 }
 
 /* ---- masks ---- */
-int cdv_choice_make(struct cdv_choice *c, struct cdv_array *mask, void *stream) {
+int cdv_choice_make(struct cdv_choice *c, struct cdv_array *mask, const struct cdv_lane *lane) {
   struct cdv_work w;
   struct cdv_array *counts = NULL;
   struct cdv_schema *numbers = cdv_schema_of_number('l');
   int64_t tiles = mask->length / CDV_FILTER_ROWS + (mask->length % CDV_FILTER_ROWS != 0);
-  int r = cdv_work_begin(&w, &mask, 1, stream, "filter");
+  int r = cdv_work_begin(&w, &mask, 1, lane, "filter");
   if (!r) r = cdv_work_new(&w, numbers, tiles + 1, false, &counts);
   cdv_schema_unref(numbers);
   cdevice_place at = r ? (cdevice_place){NULL, 0} : buffer_of(counts, 1), total = {at.data, tiles};
@@ -58,7 +58,8 @@ static int clear_nulls(struct cdv_work *w, struct cdv_array *a) {
   return cdv_work_run(w, &s);
 }
 
-int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, void *stream, struct cdv_array **out) {
+int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, const struct cdv_lane *lane,
+                       struct cdv_array **out) {
   int width = array ? cdv_value_width(array->schema->node) : 8;
   if (width < 1 || !width_name(width)) return CDV_OTHER_LAYOUT;
   if (array && array->length != c->mask->length)
@@ -80,7 +81,7 @@ int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, void
     cdv_schema_unref(schema);
     return r;
   }
-  r = cdv_work_begin(&w, inputs, array ? 3 : 2, stream, "filter");
+  r = cdv_work_begin(&w, inputs, array ? 3 : 2, lane, "filter");
   if (!r) r = cdv_work_new(&w, schema, nulls ? whole_words(c->chosen) : c->chosen, nulls, &made);
   if (!r && nulls) r = clear_nulls(&w, made);
   if (!r && c->chosen) {
@@ -107,7 +108,7 @@ int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, void
 }
 
 /* ---- by number ---- */
-int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream,
+int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
                      struct cdv_array **out) {
   int width = cdv_value_width(array->schema->node);
   if (width < 0 || (width && !width_name(width))) return CDV_OTHER_LAYOUT;
@@ -116,7 +117,7 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
   int r = cdv_array_aligned(array, &inputs[0]);
   if (r) return r;
   bool nulls = cdv_may_be_null(array) || cdv_may_be_null(indices);
-  r = cdv_work_begin(&w, inputs, 2, stream, "take");
+  r = cdv_work_begin(&w, inputs, 2, lane, "take");
   if (!r) r = cdv_work_new(&w, array->schema, indices->length, nulls, &made);
   struct cdv_step s = {.family = width ? "select" : "choose",
                        .type = width ? width_name(width) : "bits",

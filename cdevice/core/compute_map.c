@@ -126,7 +126,7 @@ static int put_values(struct call *c) {
   return !r && f->checked ? cdv_work_look(&c->work, f->said, f->type) : r;
 }
 
-int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int n, void *stream,
+int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int n, const struct cdv_lane *lane,
                     struct cdv_array **out) {
   struct cdv_array *arrays[CDV_OPERANDS];
   struct cdv_operand own[CDV_OPERANDS];
@@ -140,7 +140,7 @@ int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int
   }
   if (!r) r = find_rows(&c);
   if (!r) {
-    r = cdv_work_begin(&c.work, arrays, m, stream, f->said);
+    r = cdv_work_begin(&c.work, arrays, m, lane, f->said);
     if (!r) r = cdv_work_new(&c.work, f->out, c.rows, needs_nulls(&c), &c.out);
     if (!r && c.out->node->null_count < 0) r = put_nulls(&c);
     if (!r && c.rows) r = put_values(&c);

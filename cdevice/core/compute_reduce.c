@@ -99,13 +99,13 @@ static int finish(struct call *c, struct cdv_array *out, const cdevice_place sta
   return r;
 }
 
-int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n, void *stream,
-                       struct cdv_array **out) {
+int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n,
+                       const struct cdv_lane *lane, struct cdv_array **out) {
   struct call c = {.f = f, .extremes = !strcmp(f->tile, "min_max"), .letter = letter_of(f->join)};
   struct cdv_array *made = NULL;
   cdevice_place all[STATE] = {{0}}, one[STATE] = {{0}};
   int64_t rows = 0;
-  int r = cdv_work_begin(&c.work, chunks, n, stream, f->end);
+  int r = cdv_work_begin(&c.work, chunks, n, lane, f->end);
   if (!r && n > 1) r = new_states(&c, n, all);
   if (!r) r = new_states(&c, 1, one);
   for (int64_t i = 0; !r && i < n; i++) {

@@ -24,7 +24,7 @@ static cdevice_place buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_place){(void *)a->node->buffers[i], 0};
 }
 static cdevice_place offsets_of(const struct cdv_array *a) {
-  return (cdevice_place){a->length ? (void *)a->node->buffers[1] : NULL, a->offset};
+  return a->length ? (cdevice_place){(void *)a->node->buffers[1], a->offset} : (cdevice_place){NULL, 0};
 }
 
 /* What all these kernels are told. */
@@ -60,15 +60,15 @@ static int add_up(struct cdv_work *w, const struct cdv_array *a, int64_t n, cons
   return r ? r : cdv_work_run(w, &spread);
 }
 
-int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, void *stream, int64_t *total,
-                        struct cdv_array **out) {
+int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
+                        int64_t *total, struct cdv_array **out) {
   struct cdv_array *inputs[2] = {array, indices}, *made = NULL;
   bool wide = !strcmp(offset_type(array->schema->node), "i64");
   struct cdv_schema *schema = cdv_schema_of_number(wide ? 'l' : 'i');
   struct cdv_work w;
   cdevice_place sizes;
   int64_t n = indices->length;
-  int r = cdv_work_begin(&w, inputs, 2, stream, "take");
+  int r = cdv_work_begin(&w, inputs, 2, lane, "take");
   if (!r) r = cdv_work_new(&w, schema, n + 1, false, &made);
   if (!r) r = cdv_work_memory(&w, 'l', n + 1, &sizes);
   cdv_schema_unref(schema);
@@ -88,12 +88,12 @@ int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool
 }
 
 int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct cdv_array *offsets, int64_t total,
-                      void *stream, struct cdv_array **out) {
+                      const struct cdv_lane *lane, struct cdv_array **out) {
   struct cdv_array *inputs[3] = {array, indices, offsets}, *made = NULL;
   bool list = is_list(array->schema->node);
   struct cdv_schema *schema = cdv_schema_of_number(list ? 'l' : 'C');
   struct cdv_work w;
-  int r = cdv_work_begin(&w, inputs, 3, stream, "take");
+  int r = cdv_work_begin(&w, inputs, 3, lane, "take");
   if (!r) r = cdv_work_new(&w, schema, total, false, &made);
   cdv_schema_unref(schema);
   if (!r && total) {
@@ -106,15 +106,15 @@ int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct
   return cdv_work_end(&w, r, made, out);
 }
 
-int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema, void *stream,
-                        struct cdv_array **out) {
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
+                        const struct cdv_lane *lane, struct cdv_array **out) {
   struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
   struct cdv_work w;
   int64_t n = args[0].one ? inputs[1]->length : inputs[0]->length;
   if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
                     (long long)inputs[0]->length, (long long)inputs[1]->length);
-  int r = cdv_work_begin(&w, inputs, 2, stream, "compare");
+  int r = cdv_work_begin(&w, inputs, 2, lane, "compare");
   if (!r) r = cdv_work_new(&w, schema, n, false, &made);
   if (!r && n) {
     struct cdv_step s = {.family = "variable",

@@ -12,7 +12,7 @@ int cdv_value_width(const struct ArrowSchema *s) {
 
 /* Kernels read bitmaps by words. */
 static cdevice_place place_bits(const void *bits, int64_t offset, const struct cdv_array *a) {
-  cdevice_place p = {(void *)bits, offset};
+  cdevice_place p = {(void *)bits, bits ? offset : 0};
   const struct cdv_slot *slot = a->root->slot;
   bool address = !slot || slot->table.capabilities & CDEVICE_CAP_ADDRESS;
   int64_t odd = bits && address ? (int64_t)((uintptr_t)bits & 3) : 0;
@@ -24,7 +24,7 @@ static cdevice_place place_bits(const void *bits, int64_t offset, const struct c
 cdevice_place cdv_place_values(const struct cdv_array *a) {
   const void *data = a->node->n_buffers > 1 ? a->node->buffers[1] : NULL;
   if (cdv_value_width(a->schema->node) == 0) return place_bits(data, a->offset, a);
-  return (cdevice_place){(void *)data, a->offset};
+  return (cdevice_place){(void *)data, data ? a->offset : 0};
 }
 
 bool cdv_may_be_null(const struct cdv_array *a) {

@@ -49,8 +49,8 @@ struct making {
   void *stream;
   const char *family, *type;
   char *text;
-  char lines[3][40]; /* S=..., T=..., the shape */
-  const char *defines[3];
+  char lines[4][40]; /* S=..., T=..., the shape, what is missing */
+  const char *defines[4];
   int64_t n;
   uint32_t flags;
   struct cdv_digest digest;
@@ -80,6 +80,7 @@ static int prepare(struct making *m) {
   const char *t = space ? space + 1 : m->type;
   define(m, "T", t, strlen(t));
   if (m->flags & CDEVICE_COMPUTE_ITEMS) define(m, "CDV_ITEMS", "1", 1);
+  if (m->flags & CDEVICE_COMPUTE_NO_FP64) define(m, "CDV_NO_F64", "1", 1);
   cdv_digest_add(&m->digest, identity);
   cdv_digest_add(&m->digest, m->text);
   for (int64_t i = 0; i < m->n; i++) cdv_digest_add(&m->digest, m->defines[i]);

@@ -71,15 +71,17 @@ static int hold(struct cdv_work *w, struct cdv_array *a) {
   return 0;
 }
 
-int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, void *stream, const char *doing) {
+int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const struct cdv_lane *lane,
+                   const char *doing) {
   char text[8];
   cdevice_error err = {.struct_size = sizeof err};
   memset(w, 0, sizeof *w);
+  w->queue = lane ? lane->queue : NULL;
   int r = choose(w, arrays, n, doing);
   if (!r) cdv_slot_use(w->slot, 1);
   if (r) w->slot = NULL;
   int32_t type = r ? 0 : w->slot->table.device_type;
-  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, stream, &w->stream);
+  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
   if (!r) {
     r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
     if (r) cdv_fail_backend(r, &err, type, w->device, "asking what compiles kernels");
@@ -96,6 +98,7 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
 int cdv_work_new(struct cdv_work *w, struct cdv_schema *schema, int64_t length, bool validity, struct cdv_array **out) {
   int r = cdv_array_empty(schema, length, validity, w->slot->table.device_type, w->device, w->stream, out);
   if (r) return r;
+  cdv_array_keep(*out, w->queue);
   r = hold(w, *out);
   cdv_array_unref(*out); /* the work has it */
   return r;
@@ -134,11 +137,20 @@ static void measure(const struct cdv_work *w, const struct cdv_step *s, cdevice_
   if (l->items == 1) l->block = 1;
 }
 
+/* float64 is told by the program's type, and sums of floats and means are made in it. */
+static bool needs_f64(const struct cdv_step *s) {
+  bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || !strcmp(s->name, "finish_mean");
+}
+
 int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
   void *kernel;
   cdevice_error err = {.struct_size = sizeof err};
   cdevice_launch l = {.buffers = s->places, .numbers = s->numbers};
   if (!s->n && s->unit <= CDV_BY_PACK) return 0;
+  if (w->flags & CDEVICE_COMPUTE_NO_FP64 && needs_f64(s))
+    return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", s->name,
+                    cdv_device_type_name(w->slot->table.device_type), (long long)w->device);
   s->numbers[0] = s->n;
   measure(w, s, &l);
   int r = cdv_kernel_get(w->slot, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);

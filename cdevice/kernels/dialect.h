@@ -50,7 +50,9 @@ typedef double f64;
 #define AS_F64(bits) (((union { u64 u; f64 f; }){.u = (u64)(bits)}).f)
 #else
 #if defined(__OPENCL_VERSION__)
+#if !defined(CDV_NO_F64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 #pragma OPENCL FP_CONTRACT OFF
 typedef char i8;
 typedef short i16;
@@ -61,7 +63,13 @@ typedef ushort u16;
 typedef uint u32;
 typedef ulong u64;
 typedef float f32;
+#if defined(CDV_NO_F64)
+typedef float f64; /* so that the text can be read; kernels of it are refused before they are started */
+#define AS_F64(bits) AS_F32(bits)
+#else
 typedef double f64;
+#define AS_F64(bits) as_double((u64)(bits))
+#endif
 #define GLOBAL __global
 #define RESTRICT restrict
 #define FN static
@@ -76,7 +84,6 @@ typedef double f64;
 #define OR32(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
 #define FABS(x) fabs(x)
 #define AS_F32(bits) as_float((u32)(bits))
-#define AS_F64(bits) as_double((u64)(bits))
 #else
 typedef signed char i8;
 typedef short i16;

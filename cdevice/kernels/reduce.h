@@ -180,20 +180,28 @@ KERNEL(min_max) {
 /* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state.  Numbers: 2 all rows, 3 how many
  * must count at least, 4 may there be nulls. */
 #define IS_VALID (IN(i64, 3)[0] >= NUMBER(3) && (NUMBER(4) || IN(i64, 3)[0] == NUMBER(2)))
+#if OF(IS_FLOAT, T)
+#define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
+#else
+#define ONE_NAN(x, type) (x)
+#endif
 KERNEL(finish) {
   ITEMS(only, 1) {
-    OUT(T, 0)[only] = IN(T, 2)[0];
+    const T x = IN(T, 2)[0];
+    OUT(T, 0)[only] = ONE_NAN(x, T);
     put32(OUT(u32, 1), only, IS_VALID, 1);
   }
 }
 KERNEL(finish_mean) {
   ITEMS(only, 1) {
     const i64 c = IN(i64, 3)[0];
-    OUT(f64, 0)[only] = c ? (f64)IN(T, 2)[0] / (f64)c : QUIET_f64;
+    const f64 x = (f64)IN(T, 2)[0] / (f64)c;
+    OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
     put32(OUT(u32, 1), only, IS_VALID, 1);
   }
 }
 #undef IS_VALID
+#undef ONE_NAN
 #undef A
 #undef VALID
 #undef HALVES

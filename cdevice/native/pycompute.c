@@ -3,22 +3,17 @@
 
 #include "compute.h"
 
-static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice";
+static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce";
 
 /* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
-struct lane {
-  void *stream;
-  struct cdv_shared *queue;
-};
-static int lane_of(PyObject *handle, PyObject *owner, struct lane *out) {
+static int lane_of(PyObject *handle, PyObject *owner, struct cdv_lane *out) {
   out->stream = PyLong_AsVoidPtr(handle);
   if (!out->stream && PyErr_Occurred()) return -1;
   return share(owner, &out->queue);
 }
 
 /* The result of a call, or the exception; the lane's share goes. */
-static PyObject *give(int r, struct cdv_array *out, struct lane *lane) {
-  if (!r) cdv_array_keep(out, lane->queue);
+static PyObject *give(int r, struct cdv_array *out, struct cdv_lane *lane) {
   PyObject *o = r ? raise_last() : wrap_array(out);
   cdv_shared_unref(lane->queue);
   return o;
@@ -74,7 +69,7 @@ static PyObject *m_compute_map(PyObject *self, PyObject *args) {
   PyObject *capsule, *tuple, *handle, *owner;
   int ones, r = 0;
   struct cdv_operand x[CDV_OPERANDS];
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_array *out = NULL;
   PyObject *result = NULL;
   if (!PyArg_ParseTuple(args, "OO!iOO", &capsule, &PyTuple_Type, &tuple, &ones, &handle, &owner)) return NULL;
@@ -94,7 +89,7 @@ static PyObject *m_compute_map(PyObject *self, PyObject *args) {
   }
   if (held == n) {
     PyThreadState *python = PyEval_SaveThread();
-    r = cdv_compute_map(f, x, (int)n, lane.stream, &out);
+    r = cdv_compute_map(f, x, (int)n, &lane, &out);
     PyEval_RestoreThread(python);
     result = give(r, out, &lane);
   } else {
@@ -119,33 +114,58 @@ static struct cdv_array **hold_all(PyObject *tuple, Py_ssize_t *n) {
   return NULL;
 }
 
-/* compute_reduce((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
- * (three options), schema, chunks, stream handle, its owner) */
-static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
+static void free_reduce(PyObject *capsule) {
+  struct cdv_reduce *f = PyCapsule_GetPointer(capsule, N_REDUCE);
+  struct pending p = put_aside();
+  cdv_schema_unref(f->out);
+  bring_back(p);
+  free(f);
+}
+
+/* compute_reduction((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
+ * (three options), schema) */
+static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   (void)self;
   const char *w[7];
   int values;
   long long option[3];
-  PyObject *schema, *chunks, *handle, *owner, *result = NULL;
-  struct lane lane;
-  struct cdv_reduce f = {.out = NULL};
-  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)OO!OO", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values,
-                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], &schema, &PyTuple_Type,
-                        &chunks, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
+  PyObject *schema;
+  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values, to_int64,
+                        &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
     return NULL;
-  char *to[7] = {f.family, f.type, f.tile, f.join, f.end_family, f.end_type, f.end};
-  const size_t sizes[7] = {sizeof f.family,     sizeof f.type,     sizeof f.tile, sizeof f.join,
-                           sizeof f.end_family, sizeof f.end_type, sizeof f.end};
+  struct cdv_schema *out = hold_schema(schema);
+  struct cdv_reduce *f = out ? calloc(1, sizeof *f) : NULL;
+  if (!f) {
+    if (out) cdv_schema_unref(out), PyErr_NoMemory();
+    return NULL;
+  }
+  char *to[7] = {f->family, f->type, f->tile, f->join, f->end_family, f->end_type, f->end};
+  const size_t sizes[7] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->join,
+                           sizeof f->end_family, sizeof f->end_type, sizeof f->end};
   for (int i = 0; i < 7; i++) copy_word(to[i], sizes[i], w[i]);
-  for (int i = 0; i < 3; i++) f.option[i] = option[i];
-  f.values = values;
-  f.out = hold_schema(schema);
+  for (int i = 0; i < 3; i++) f->option[i] = option[i];
+  f->values = values;
+  f->out = out;
+  PyObject *capsule = PyCapsule_New(f, N_REDUCE, free_reduce);
+  if (capsule) return capsule;
+  cdv_schema_unref(out);
+  free(f);
+  return NULL;
+}
+
+/* compute_reduce(reduction, chunks, stream handle, its owner) */
+static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *chunks, *handle, *owner, *result = NULL;
+  struct cdv_lane lane;
+  if (!PyArg_ParseTuple(args, "OO!OO", &capsule, &PyTuple_Type, &chunks, &handle, &owner)) return NULL;
+  struct cdv_reduce *f = PyCapsule_GetPointer(capsule, N_REDUCE);
+  if (!f || lane_of(handle, owner, &lane)) return NULL;
   Py_ssize_t n = 0;
-  struct cdv_array **arrays = f.out ? hold_all(chunks, &n) : NULL, *out = NULL;
+  struct cdv_array **arrays = hold_all(chunks, &n), *out = NULL;
   if (arrays) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_reduce(&f, arrays, n, lane.stream, &out);
+    int r = cdv_compute_reduce(f, arrays, n, &lane, &out);
     PyEval_RestoreThread(python);
     result = give(r, out, &lane);
     while (n) let_go(arrays[--n]);
@@ -153,7 +173,6 @@ static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
   } else {
     cdv_shared_unref(lane.queue);
   }
-  if (f.out) cdv_schema_unref(f.out);
   return result;
 }
 
@@ -170,20 +189,19 @@ static void free_choice(PyObject *capsule) {
 static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *mask, *handle, *owner, *capsule = NULL;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || lane_of(handle, owner, &lane)) return NULL;
   struct cdv_array *a = hold_array(mask);
   struct cdv_choice *c = a ? calloc(1, sizeof *c) : NULL;
   if (a && !c) PyErr_NoMemory();
   if (c) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_choice_make(c, a, lane.stream);
+    int r = cdv_choice_make(c, a, &lane);
     PyEval_RestoreThread(python);
     if (r) {
       free(c);
       raise_last();
     } else {
-      cdv_array_keep(c->counts, lane.queue);
       capsule = PyCapsule_New(c, N_CHOICE, free_choice);
       if (!capsule) cdv_choice_drop(c), free(c);
     }
@@ -194,7 +212,7 @@ static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
 }
 
 /* The result of a call that may say that this layout is not for it: NotImplemented. */
-static PyObject *give_or_not(int r, struct cdv_array *out, struct lane *lane) {
+static PyObject *give_or_not(int r, struct cdv_array *out, struct cdv_lane *lane) {
   if (r != CDV_OTHER_LAYOUT) return give(r, out, lane);
   cdv_shared_unref(lane->queue);
   Py_INCREF(Py_NotImplemented);
@@ -205,7 +223,7 @@ static PyObject *give_or_not(int r, struct cdv_array *out, struct lane *lane) {
 static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *capsule, *array, *handle, *owner;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
   struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
   if (!c || lane_of(handle, owner, &lane)) return NULL;
@@ -215,7 +233,7 @@ static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
     return NULL;
   }
   PyThreadState *python = PyEval_SaveThread();
-  int r = cdv_compute_filter(c, a, lane.stream, &out);
+  int r = cdv_compute_filter(c, a, &lane, &out);
   PyEval_RestoreThread(python);
   PyObject *o = give_or_not(r, out, &lane);
   if (a) let_go(a);
@@ -227,13 +245,13 @@ static PyObject *m_compute_take(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *array, *indices, *handle, *owner, *o = NULL;
   int checked;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
     return NULL;
   struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
   if (i) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_take(a, i, checked, lane.stream, &out);
+    int r = cdv_compute_take(a, i, checked, &lane, &out);
     PyEval_RestoreThread(python);
     o = give_or_not(r, out, &lane);
     let_go(i);
@@ -252,14 +270,14 @@ static PyObject *m_compute_offsets(PyObject *self, PyObject *args) {
   PyObject *array, *indices, *handle, *owner, *o = NULL;
   int checked;
   int64_t total = 0;
-  struct lane lane;
+  struct cdv_lane lane;
   if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
     return NULL;
   struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
   if (i) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, lane.stream, &total, &out)
-                                             : CDV_OTHER_LAYOUT;
+    int r =
+        cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, &lane, &total, &out) : CDV_OTHER_LAYOUT;
     PyEval_RestoreThread(python);
     o = give_or_not(r, out, &lane);
     let_go(i);
@@ -275,7 +293,7 @@ static PyObject *m_compute_items(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *objects[3], *handle, *owner, *o = NULL;
   long long total;
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_array *x[3] = {NULL}, *out = NULL;
   int held = 0;
   if (!PyArg_ParseTuple(args, "OOOO&OO", &objects[0], &objects[1], &objects[2], to_int64, &total, &handle, &owner) ||
@@ -284,7 +302,7 @@ static PyObject *m_compute_items(PyObject *self, PyObject *args) {
   while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
   if (held == 3) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_items(x[0], x[1], x[2], total, lane.stream, &out);
+    int r = cdv_compute_items(x[0], x[1], x[2], total, &lane, &out);
     PyEval_RestoreThread(python);
     o = give(r, out, &lane);
   } else {
@@ -299,7 +317,7 @@ static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *objects[2], *schema, *handle, *owner, *o = NULL;
   int ones, says, held = 0;
-  struct lane lane;
+  struct cdv_lane lane;
   struct cdv_operand x[2] = {{0}};
   struct cdv_array *out = NULL;
   if (!PyArg_ParseTuple(args, "OOiiOOO", &objects[0], &objects[1], &ones, &says, &schema, &handle, &owner) ||
@@ -313,7 +331,7 @@ static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   }
   if (held == 2) {
     PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_compare(x, says, s, lane.stream, &out);
+    int r = cdv_compute_compare(x, says, s, &lane, &out);
     PyEval_RestoreThread(python);
     o = give(r, out, &lane);
   } else {
@@ -330,7 +348,9 @@ struct known {
   int n;
   bool swap; /* the first two arguments change places */
   char formats[CDV_OPERANDS][16];
-  const struct cdv_map *plan;
+  const struct cdv_map *plan; /* one of the two */
+  const struct cdv_reduce *reduction;
+  PyObject *wrap; /* what the result is handed to, or NULL */
 };
 struct front {
   PyObject *function; /* in Python: it knows everything */
@@ -354,9 +374,14 @@ static PyObject *call_known(const struct known *k, struct cdv_array *const *arra
   struct cdv_array *out = NULL;
   for (int i = 0; i < k->n; i++) x[k->swap && i < 2 ? 1 - i : i].array = arrays[i];
   PyThreadState *python = PyEval_SaveThread();
-  int r = cdv_compute_map(k->plan, x, k->n, NULL, &out);
+  int r = k->plan ? cdv_compute_map(k->plan, x, k->n, NULL, &out)
+                  : cdv_compute_reduce(k->reduction, arrays, k->n, NULL, &out);
   PyEval_RestoreThread(python);
-  return r ? raise_last() : wrap_array(out);
+  PyObject *o = r ? raise_last() : wrap_array(out), *wrapped;
+  if (!o || !k->wrap) return o;
+  wrapped = pass_on(k->wrap, &o, 1, NULL);
+  Py_DECREF(o);
+  return wrapped;
 }
 
 /* The arguments, those that could be made arrays in their place; what is left to do is Python's. */
@@ -413,12 +438,13 @@ static PyObject *m_compute_front(PyObject *self, PyObject *args) {
   return out;
 }
 
-/* compute_learn(what compute_front gave, formats or None: forget all, plan, swap) */
+/* compute_learn(what compute_front gave, formats or None: forget all, plan or reduction, swap, what the result is handed to
+ * or None) */
 static PyObject *m_compute_learn(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *made, *formats, *plan;
+  PyObject *made, *formats, *plan, *wrap;
   int swap;
-  if (!PyArg_ParseTuple(args, "OOOp", &made, &formats, &plan, &swap)) return NULL;
+  if (!PyArg_ParseTuple(args, "OOOpO", &made, &formats, &plan, &swap, &wrap)) return NULL;
   PyObject *capsule = PyObject_GetAttrString(made, "__self__");
   struct front *f = capsule ? PyCapsule_GetPointer(capsule, N_FRONT) : NULL;
   Py_XDECREF(capsule); /* the function has it */
@@ -429,21 +455,26 @@ static PyObject *m_compute_learn(PyObject *self, PyObject *args) {
   }
   struct known *k = calloc(1, sizeof *k);
   if (!k) return PyErr_NoMemory();
-  k->plan = PyCapsule_GetPointer(plan, N_MAP);
+  bool is_map = PyCapsule_IsValid(plan, N_MAP), fits = true;
+  k->plan = is_map ? PyCapsule_GetPointer(plan, N_MAP) : NULL;
+  k->reduction = is_map ? NULL : PyCapsule_GetPointer(plan, N_REDUCE);
   k->swap = swap;
-  for (; k->plan && k->n < CDV_OPERANDS && k->n < PyTuple_Size(formats); k->n++) {
+  for (; fits && (k->plan || k->reduction) && k->n < CDV_OPERANDS && k->n < PyTuple_Size(formats); k->n++) {
     PyObject *text = PyUnicode_AsUTF8String(PyTuple_GetItem(formats, k->n));
     if (text) snprintf(k->formats[k->n], sizeof k->formats[0], "%s", PyBytes_AsString(text));
-    bool fits = text && PyBytes_Size(text) < (Py_ssize_t)sizeof k->formats[0];
+    fits = text && PyBytes_Size(text) < (Py_ssize_t)sizeof k->formats[0];
     Py_XDECREF(text);
-    if (!fits) k->plan = NULL;
   }
-  if (!k->plan) {
+  if (!fits || !(k->plan || k->reduction)) {
     free(k);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
   }
   Py_INCREF(plan);
+  if (wrap != Py_None) {
+    Py_INCREF(wrap);
+    k->wrap = wrap;
+  }
   k->next = atomic_load(&f->known);
   atomic_store(&f->known, k);
   Py_RETURN_NONE;

@@ -89,6 +89,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_front", m_compute_front, METH_VARARGS, NULL},
                                        {"compute_learn", m_compute_learn, METH_VARARGS, NULL},
                                        {"compute_map", m_compute_map, METH_VARARGS, NULL},
+                                       {"compute_reduction", m_compute_reduction, METH_VARARGS, NULL},
                                        {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
                                        {"compute_choice", m_compute_choice, METH_VARARGS, NULL},
                                        {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
