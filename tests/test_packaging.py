@@ -72,7 +72,6 @@ NUMBERS = (
 )
 
 
-@pytest.mark.nosan
 TEMPLATE = """
 #define RT_FAMILY "none"
 #define RT_N_KINDS 1
@@ -86,6 +85,7 @@ TEMPLATE = """
 """
 
 
+@pytest.mark.nosan
 @pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "backends").glob("*.h")))
 def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     """The template's headers need its parameters, and nothing that comes before them."""
