@@ -2,38 +2,18 @@
 #include "cdevice/backend.h"
 
 #include "cpu_compute.h"
-#include "cpu_pool.h"
+#include "host_pool.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define KEPT ((int64_t)256 << 20) /* of memory that was given back */
-
-/* CDEVICE_CPU_POOL: bytes, or with K, M or G behind them; -1: neither. */
-static int64_t bytes_of(const char *text) {
-  char *end;
-  long long n = strtoll(text, &end, 10);
-  const char *units = "KMG", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-  if (end == text || n < 0 || (*end && (!unit || end[1])) || n > INT64_MAX >> shift) return -1;
-  return n << shift;
-}
+static host_pool_use use;
 
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
   (void)self, (void)err;
-  const char *text = getenv("CDEVICE_CPU_POOL");
-  int64_t limit = text && *text ? bytes_of(text) : KEPT;
-  if (limit < 0) {
-    limit = KEPT;
-    if (host) host->log(30, "CDEVICE_CPU_POOL is a number of bytes, with K, M or G behind it; the default is taken");
-  }
-#ifdef __SANITIZE_ADDRESS__
-  limit = 0; /* what is used after it was given back shall be seen */
-#endif
-  cpu_pool_limit(limit);
+  host_pool_start(host);
   return 0;
 }
 
@@ -56,15 +36,18 @@ static int device_info(void *self, int64_t device, cdevice_device_info *out, cde
 static int cpu_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)stream;
   size_t size;
-  void *data = cpu_pool_get(nbytes, &size);
+  void *data = host_pool_get(nbytes, &size);
   if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for %lld bytes", (long long)nbytes);
+  host_pool_count(&use, (int64_t)size);
   *out = (cdevice_block){data, nbytes, device, {data, (void *)size}};
   return 0;
 }
 
 static void cpu_free(void *self, const cdevice_block *block) {
   (void)self;
-  if (block->opaque[0]) cpu_pool_put(block->opaque[0], (size_t)block->opaque[1]); /* NULL for a view */
+  if (!block->opaque[0]) return; /* a view */
+  host_pool_count(&use, -(int64_t)(size_t)block->opaque[1]);
+  host_pool_put(block->opaque[0], (size_t)block->opaque[1]);
 }
 
 static int cpu_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
@@ -84,13 +67,15 @@ static int cpu_fill(void *self, const cdevice_block *block, int64_t offset, int6
 
 static void statistics(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak) {
   (void)self, (void)device;
+  *live = atomic_load(&use.live);
+  *peak = atomic_load(&use.peak);
+  *pooled = host_pool_kept();
   *pending = 0;
-  cpu_pool_count(live, pooled, peak);
 }
 
 static void trim(void *self, int64_t device) {
   (void)self, (void)device;
-  cpu_pool_trim();
+  host_pool_trim();
 }
 
 static const void *extension(void *self, const char *id) {

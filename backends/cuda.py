@@ -36,7 +36,7 @@ def stream_number(obj: Any) -> Any:
     if isinstance(obj, bool) or not isinstance(obj, numbers.Integral):
         return None
     number = int(obj)
-    if not 0 <= number < 1 << 64:
+    if not (0 <= number <= 2 or 4096 <= number < 1 << 64):  # the default streams, or an address
         raise ValueError(f"{number} is no stream handle")
     return number
 

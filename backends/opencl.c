@@ -16,6 +16,13 @@
  * does not call callbacks of events that fail, so a thread waits instead. */
 #include "opencl_parts.h"
 
+static const void *extension(void *self, const char *id) {
+  (void)self;
+  if (id && !strcmp(id, CDEVICE_OPENCL_SVM)) return opencl_svm();
+  if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
+  return id && !strcmp(id, CDEVICE_POOL) ? opencl_pool() : NULL;
+}
+
 int cdevice_opencl_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err) {
   static const cdevice_backend table = {
       .abi_version = CDEVICE_BACKEND_ABI,
@@ -46,7 +53,7 @@ int cdevice_opencl_init(uint32_t core_abi, int64_t index, const cdevice_backend 
       .locate = opencl_locate,
       .compatible = opencl_compatible,
       .stop = opencl_stop,
-      .extension = opencl_extension,
+      .extension = extension,
   };
   if (core_abi >> 16 != CDEVICE_BACKEND_ABI >> 16)
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the OpenCL backend serves plug-in ABI %d",

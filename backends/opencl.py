@@ -71,7 +71,7 @@ class Backend:
         if obj is None:
             return None
         if isinstance(obj, int) and not isinstance(obj, bool):
-            if obj <= 0:
+            if not 4096 <= obj < 1 << 64:  # no address
                 raise ValueError(f"{obj} is not a cl_command_queue handle; None means the default queue")
             return obj
         cl = _imported()

@@ -80,6 +80,7 @@ enum {
 #define CL_QUEUE_PROPERTIES 0x1093
 #define CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE 0x1
 #define CL_MEM_READ_WRITE 0x1
+#define CL_MEM_USE_HOST_PTR 0x8
 #define CL_MEM_SVM_FINE_GRAIN_BUFFER 0x400
 #define CL_MEM_OBJECT_BUFFER 0x10F0
 #define CL_MEM_TYPE 0x1100
@@ -93,6 +94,7 @@ enum {
 #define CL_BUFFER_CREATE_TYPE_REGION 0x1220
 
 typedef void(CL_CALL *cl_event_callback)(cl_event, cl_int, void *);
+typedef void(CL_CALL *cl_mem_callback)(cl_mem, void *);
 
 /* needed, result, member, symbol, arguments */
 #define OPENCL_FUNCTIONS(X)                                                                                           \
@@ -113,6 +115,7 @@ typedef void(CL_CALL *cl_event_callback)(cl_event, cl_int, void *);
   X(1, cl_mem, CreateSubBuffer, "clCreateSubBuffer", (cl_mem, cl_bits, cl_uint, const void *, cl_int *))              \
   X(1, cl_int, RetainMemObject, "clRetainMemObject", (cl_mem))                                                        \
   X(1, cl_int, ReleaseMemObject, "clReleaseMemObject", (cl_mem))                                                      \
+  X(1, cl_int, SetMemObjectDestructorCallback, "clSetMemObjectDestructorCallback", (cl_mem, cl_mem_callback, void *)) \
   X(1, cl_int, GetMemObjectInfo, "clGetMemObjectInfo", (cl_mem, cl_uint, size_t, void *, size_t *))                   \
   X(1, cl_int, EnqueueReadBuffer, "clEnqueueReadBuffer",                                                              \
     (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))               \

@@ -64,12 +64,14 @@ static void describe(ocl_slot *slot, const char *platform) {
   char name[128], version[128];
   cl_uint bits = 0;
   cl_ulong total = 0, svm = 0;
+  cl_bits type = 0;
   int major = 0, minor = 0;
   text_info(slot, CL_DEVICE_NAME, name, sizeof name);
   snprintf(slot->name, sizeof slot->name, "%.80s (%.40s)", name[0] ? name : "unnamed device", platform);
   text_info(slot, CL_DRIVER_VERSION, slot->driver, sizeof slot->driver);
   text_info(slot, CL_DEVICE_VERSION, version, sizeof version);
   slot->old = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
+  slot->is_host = !ocl.GetDeviceInfo(slot->id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && type & CL_DEVICE_TYPE_CPU;
   ocl.GetDeviceInfo(slot->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
   slot->alignment = 64;
   while (slot->alignment < bits / 8 && slot->alignment < 1u << 30) slot->alignment *= 2;
@@ -109,6 +111,8 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
     memset(slot, 0, sizeof *slot);
     slot->id = ids[i];
     slot->platform = platform;
+    slot->use = calloc(1, sizeof *slot->use); /* NULL: nothing is counted and nothing pooled */
+    if (slot->use) slot->use->refs = 1;
     describe(slot, name[0] ? name : "unnamed platform");
     if (slot->old) say(30, "an OpenCL device older than 1.2 is listed but cannot be used");
   }
@@ -195,6 +199,13 @@ static int start_locked(cdevice_error *err) {
   return result;
 }
 
+static void forget_devices(void) {
+  for (int64_t i = 0; i < ocl_state.n; i++) ocl_use_drop(ocl_state.slots[i].use);
+  free(ocl_state.slots);
+  ocl_state.slots = NULL;
+  ocl_state.n = 0;
+}
+
 /* May be tried again after ENODEV: the missing part can have been loaded by then. */
 int opencl_start(void *self, const cdevice_host *host, cdevice_error *err) {
   int result = 0;
@@ -202,11 +213,10 @@ int opencl_start(void *self, const cdevice_host *host, cdevice_error *err) {
   pthread_mutex_lock(&ocl_state.lock);
   if (!ocl_state.started) {
     ocl_state.host = host;
+    host_pool_start(host);
     result = start_locked(err);
     if (result) {
-      free(ocl_state.slots);
-      ocl_state.slots = NULL;
-      ocl_state.n = 0;
+      forget_devices();
     } else {
       __atomic_store_n(&ocl_state.started, 1, __ATOMIC_RELEASE);
     }
@@ -228,9 +238,7 @@ void opencl_stop(void *self) {
         if (ocl_state.slots[k].context == slot->context) ocl_state.slots[k].context = NULL;
       ocl.ReleaseContext(slot->context);
     }
-    free(ocl_state.slots);
-    ocl_state.slots = NULL;
-    ocl_state.n = 0;
+    forget_devices();
     ocl_state.host = NULL;
     /* The loader stays mapped: runtimes have threads. */
   }

@@ -1,4 +1,4 @@
-/* opencl_memory.c - buffers: made, cut, found. */
+/* opencl_memory.c - buffers: cut and found. */
 #include "opencl_parts.h"
 
 cl_int ocl_look(cl_mem mem, ocl_seen *seen) {
@@ -10,43 +10,6 @@ cl_int ocl_look(cl_mem mem, ocl_seen *seen) {
   if (!code) code = ocl.GetMemObjectInfo(mem, CL_MEM_SIZE, sizeof seen->size, &seen->size, NULL);
   if (!code) seen->mem = mem;
   return code;
-}
-
-static void note_block(cdevice_block *out, cl_mem mem, int64_t nbytes, int64_t device) {
-  *out = (cdevice_block){.data = mem, .nbytes = nbytes, .device_id = device};
-}
-
-int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
-  ocl_lane lane;
-  ocl_slot *slot;
-  cl_mem mem;
-  cl_int code = 0;
-  int result = ocl_slot_of(device, &slot, err);
-  (void)self;
-  if (!result && nbytes <= 0) result = ocl_fail(err, CL_INVALID_BUFFER_SIZE, "allocation of no bytes");
-  if (!result) result = ocl_lane_of(device, stream, &lane, err);
-  if (result) return result;
-  if (stream) { /* the user's queue: of the device that was asked for? */
-    cl_device_id id = NULL;
-    code = ocl.GetCommandQueueInfo(stream, CL_QUEUE_DEVICE, sizeof id, &id, NULL);
-    if (code) return ocl_fail(err, code, "the device of the stream");
-    int64_t index = ocl_index_of(id);
-    if (index != device)
-      return cdevice_backend_fail(err, EINVAL, CL_INVALID_DEVICE, ocl_code_name(CL_INVALID_DEVICE),
-                                  "the stream belongs to OpenCL device %lld, not %lld", (long long)index,
-                                  (long long)device);
-  }
-  mem = ocl.CreateBuffer(lane.context, CL_MEM_READ_WRITE, (size_t)nbytes, NULL, &code);
-  if (!mem) /* the size is not zero, so an invalid one is too large for the device */
-    return ocl_fail_as(err, code == CL_INVALID_BUFFER_SIZE ? ENOMEM : ocl_code_errno(code), code, "clCreateBuffer");
-  note_block(out, mem, nbytes, device);
-  return 0;
-}
-
-/* The runtime lets the memory go after the last command that uses it. */
-void opencl_free(void *self, const cdevice_block *block) {
-  (void)self;
-  if (block && block->data && ocl.ReleaseMemObject) ocl.ReleaseMemObject(block->data);
 }
 
 int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
@@ -66,7 +29,7 @@ int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t 
   if (!offset && (size_t)nbytes == size) {
     code = ocl.RetainMemObject(mem);
     if (code) return ocl_fail(err, code, "clRetainMemObject");
-    note_block(out, mem, nbytes, whole->device_id);
+    *out = (cdevice_block){.data = mem, .nbytes = nbytes, .device_id = whole->device_id};
     return 0;
   }
   /* There are no sub-buffers of sub-buffers. */
@@ -77,7 +40,7 @@ int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t 
   region.size = (size_t)nbytes;
   mem = ocl.CreateSubBuffer(parent ? parent : mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
   if (!mem) return ocl_fail(err, code, "clCreateSubBuffer");
-  note_block(out, mem, nbytes, whole->device_id);
+  *out = (cdevice_block){.data = mem, .nbytes = nbytes, .device_id = whole->device_id};
   return 0;
 }
 

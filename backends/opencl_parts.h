@@ -4,6 +4,7 @@
 #define CDEVICE_BACKENDS_OPENCL_PARTS_H
 
 #include "dl.h"
+#include "host_pool.h"
 
 #include "opencl.h"
 #include "opencl_api.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* The runtime's functions; NULL: not there. */
 extern struct ocl_calls {
@@ -19,12 +21,25 @@ extern struct ocl_calls {
 
 /* What was enumerated. */
 
+/* What a device has lent, for as long as somebody may count in it. */
+typedef struct ocl_use {
+  atomic_int refs;
+  host_pool_use bytes;
+  atomic_llong pending; /* of the host's pool: given back, and the runtime is not done with it */
+} ocl_use;
+
+static inline void ocl_use_drop(ocl_use *use) {
+  if (use && atomic_fetch_sub(&use->refs, 1) == 1) free(use);
+}
+
 typedef struct ocl_slot {
   cl_device_id id;
   cl_platform_id platform;
   cl_context context;     /* default; of the whole platform where that can be made */
   cl_command_queue queue; /* default, in order; read without the lock */
-  int old;                /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
+  ocl_use *use;
+  int is_host; /* a processor: its memory is the host's */
+  int old;     /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
   uint32_t alignment;
   uint64_t svm;
   int64_t total_bytes;
@@ -37,7 +52,7 @@ extern struct ocl_state {
   int started;
   int64_t n;
   ocl_slot *slots;
-  int fragile; /* PoCL is among the platforms */
+  atomic_int fragile; /* PoCL is among the platforms; asked on the runtime's threads too */
   const cdevice_host *host;
   cdevice_dl dl;
 } ocl_state;
@@ -121,10 +136,13 @@ int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, voi
 int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
                 cdevice_error *err);
 
-/* ---- opencl_memory.c ---- */
-cl_int ocl_look(cl_mem mem, ocl_seen *seen);
+/* ---- opencl_blocks.c ---- */
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
 void opencl_free(void *self, const cdevice_block *block);
+const void *opencl_pool(void);
+
+/* ---- opencl_memory.c ---- */
+cl_int ocl_look(cl_mem mem, ocl_seen *seen);
 int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
                 cdevice_error *err);
 int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
@@ -135,6 +153,6 @@ int opencl_compatible(void *self, int64_t device, const void *data, void *sync_e
 extern const cdevice_compute opencl_compute;
 
 /* ---- opencl_svm.c ---- */
-const void *opencl_extension(void *self, const char *id);
+const void *opencl_svm(void);
 
 #endif

@@ -72,9 +72,7 @@ static int svm_copy(void *self, int64_t device, void *dst, const void *src, int6
   return code ? ocl_fail(err, code, "clEnqueueSVMMemcpy") : 0;
 }
 
-const void *opencl_extension(void *self, const char *id) {
+const void *opencl_svm(void) {
   static const cdevice_opencl_svm svm = {sizeof svm, 0, svm_capabilities, svm_alloc, svm_free, svm_copy};
-  (void)self;
-  if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
-  return id && !strcmp(id, CDEVICE_OPENCL_SVM) ? &svm : NULL;
+  return &svm;
 }

@@ -34,7 +34,8 @@ def _from_core(
 ) -> Exception:
     """The exception for what the C core reported."""
     hint = _registry.install_hint(device_type) if KINDS.get(kind) is BackendUnavailable else ""
-    error = KINDS.get(kind, Error)(f"{message}; {hint}" if hint else message)
+    said = not hint or "apt-get install" in message  # C programs have no hint, so some say it themselves
+    error = KINDS.get(kind, Error)(message if said else f"{message}; {hint}")
     error.code, error.node, error.hint = code, node, hint
     error.device = str(_device.Device(device_type, device_id)) if device_type > 0 else None
     error.buffer = None if buffer < 0 else buffer

@@ -39,6 +39,17 @@ def load(module: str, name: str = "") -> Any:
         _inside.discard(me)
 
 
+def need(module: str, install: str) -> Any:
+    """A library that one call needs.  Raises ModuleNotFoundError that says what to install, a pip requirement."""
+    try:
+        return load(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise  # it is there, and lacks something
+        name = module.partition(".")[0]
+        raise ModuleNotFoundError(f"{name} is needed for this: pip install {install}", name=error.name) from None
+
+
 def _before_fork() -> None:
     end = monotonic() + 1
     _forks.append(_gate.acquire(timeout=1))  # a handler of signals may fork where its own thread has it

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 _FAILED = 4
 _ENDINGS = {1: "finished", 2: "cancelled", 3: "refused", 4: "failed", 5: "stopped"}
-_YIELD_EVERY = 64  # items that are there already, between two looks at the event loop
 _SLICE = 0.05  # seconds between two looks at Ctrl-C or at a cancellation
 _CLOSED = 4
 
@@ -81,6 +80,13 @@ class Consumer:
         self._one_end = False  # both ends belong to iterate(): the source's exceptions are its caller's
         #: dict: what the producer told along with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
+
+    def __repr__(self) -> str:
+        if self._capsule is None:
+            return "<Consumer: has become a stream>"
+        n = self.waiting
+        state = "closed" if self.closed else f"{n} array{'' if n == 1 else 's'} waiting"
+        return f"<Consumer: {state}{'' if self._given else ', without a producer'}>"
 
     # ---- what the producer gets ----
     @property
@@ -186,7 +192,28 @@ class Consumer:
 
     def __aiter__(self) -> Any:
         self._live()
-        return _AsyncLoop(self)
+        return _native.async_loop(self, self._capsule)
+
+    async def _next(self, look_up: int) -> DeviceArray:
+        """The next array, after another look at the event loop if that is due."""
+        try:
+            if look_up:
+                await _loops.checkpoint()
+            while (item := _native.consumer_take(self._capsule, 0)) is None:
+                await self._wait()
+        except StreamError as e:
+            return await self._failed(e)
+        if item is ...:
+            raise StopAsyncIteration
+        return self._taken(item)
+
+    async def _failed(self, error: BaseException) -> DeviceArray:
+        """What was raised where an array was to be taken."""
+        if not isinstance(error, StreamError):
+            raise error
+        if self._production is not None:
+            await self._production._over()
+        raise self._told(error)
 
     def __iter__(self) -> Any:
         self._live()
@@ -253,47 +280,16 @@ class Consumer:
             self._bells.append(bell)
 
 
-class _Leaving:
+class _Loop:
     """What a ``for`` loop holds: when the loop is left, however, this goes and the consumer is closed."""
 
-    __slots__ = ("_consumer", "_n")
+    __slots__ = ("_consumer",)
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._n = 0
 
     def __del__(self) -> None:
         self._consumer.close()
-
-
-class _AsyncLoop(_Leaving):
-    __slots__ = ()
-
-    def __aiter__(self) -> Any:
-        return self
-
-    async def __anext__(self) -> DeviceArray:
-        c = self._consumer
-        self._n += 1
-        try:
-            if self._n % _YIELD_EVERY == 0:
-                await _loops.checkpoint()
-            while (item := _native.consumer_take(c._capsule, 0)) is None:
-                await c._wait()
-        except StreamError as e:
-            if c._production is not None:
-                await c._production._over()
-            raise c._told(e)  # noqa: B904 - it has its own cause
-        except BaseException:
-            del self  # a cancellation's traceback must not keep the loop alive
-            raise
-        if item is ...:
-            raise StopAsyncIteration
-        return c._taken(item)
-
-
-class _Loop(_Leaving):
-    __slots__ = ()
 
     def __iter__(self) -> Any:
         return self
@@ -500,6 +496,10 @@ class Production:
         """(arrays handed out, of these not yet extracted)"""
         unextracted = ffi.new("int64_t *")
         return lib.cdv_production_sent(self._pointer, unextracted), unextracted[0]
+
+    def __repr__(self) -> str:
+        n = self.sent[0]
+        return f"<Production: {self.ended or 'running'}, {n} array{'' if n == 1 else 's'} sent>"
 
     def _result(self) -> Any:
         self._asked = True

@@ -47,6 +47,7 @@ else:
     _events = Later("cdevice.objects.events")
 
 
+_OPENCL = 4
 _SLICE = 0.02  # seconds between two looks at pending signals
 
 
@@ -199,7 +200,10 @@ class DeviceArray(_native.Array):
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
 
-        ``queue``: its later work waits for the data on the device; None: the host waits.  Raises CannotExport.
+        ``queue``: of the data's context; its later work waits for the data on the device, and the result computes with
+        it.  None: the queue that :func:`cdevice.set_default_stream` named, where that is of this context; else the
+        host waits, and the result has none: ``.with_queue(queue)`` before it is computed with or fetched.
+        Raises CannotExport, ValueError for a queue of another context.
         """
         return _pyopencl.to_pyopencl(self, queue)
 
@@ -334,7 +338,8 @@ class DeviceArray(_native.Array):
 
     # ---- moving ----
     def to(self, device: DeviceLike, *, stream: StreamLike = None, copy: bool | None = None) -> DeviceArray:
-        """The rows on another device: a new array, or one that shares this memory when it is there already.
+        """The rows on another device: a new array, or one that shares this memory when it is there already; with OpenCL
+        that is in the context of the queue that ``stream`` is, or that :func:`cdevice.set_default_stream` named.
 
         ``device``: see :func:`cdevice.device`; a pyopencl.CommandQueue is device and stream.  ``stream``: of the
         target, or of the source when the target is the CPU; None: what :func:`cdevice.set_default_stream` named, else
@@ -347,13 +352,18 @@ class DeviceArray(_native.Array):
         OutOfMemory; the source is untouched by an error.
         """
         target = _device.device(device)
-        if stream is None and type(device).__name__ == "CommandQueue":
-            stream = device  # pyopencl's
+        stream = _registry.stream_with(device, stream)
         here = self.device_type_id
         _registry.need_backend(target.type_id)
         _registry.need_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+        if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
+            if copy is False:
+                raise ValueError(
+                    "the data is in another OpenCL context than the queue: copy=False cannot bring it there"
+                )
+            copy = True
         if copy and here != 1 and stream is None and target == self.device:
             stream = _registry.stream_near(self)
         owner = here if target.type_id == 1 else target.type_id

@@ -1,15 +1,15 @@
-"""One family of exceptions.  Each is also the builtin that people catch.
-
-Attributes of every :class:`Error`: ``code`` (errno), ``device`` ("cuda:0" or None), ``vendor_code`` and ``vendor_name``
-(0 and "" where no vendor spoke), ``node`` (path of the node, "columns[3].dictionary", or ""), ``buffer`` (index or
-None), ``hint`` (what to do, or "").
-"""
+"""One family of exceptions.  Each is also the builtin that people catch."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Base of everything this package raises on its own account."""
+    """Base of everything this package raises on its own account.
+
+    ``code`` (errno), ``device`` ("cuda:0" or None), ``vendor_code`` and ``vendor_name`` (0 and "" where no vendor
+    spoke), ``node`` (path of the node, "columns[3].dictionary", or ""), ``buffer`` (index or None), ``hint`` (what to
+    do, or "").
+    """
 
     code: int = 0
     device: str | None = None

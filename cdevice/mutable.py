@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _operator import index as _index  # operator's own import costs a tenth of the package's
+
 from ._ext import _native, ffi
 from ._later import Later
 from ._reaper import need_reaper
@@ -47,15 +49,15 @@ def empty(
     batch, has none of its own.
 
     The contents are whatever lay there before.  Does not wait.  Raises ArgumentError for other types (from_buffers
-    makes those of buffers that exist), BackendUnavailable, DeviceError, OutOfMemory.
+    makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable, DeviceError,
+    OutOfMemory.
     """
     want = asschema(schema)
     target = _device.device(device)
-    if stream is None and type(device).__name__ == "CommandQueue":
-        stream = device  # pyopencl's
+    stream = _registry.stream_with(device, stream)
     _registry.need_backend(target.type_id)
     need_reaper()  # the memory may be given back by a thread that never saw Python
-    handle, owner = (0, None) if target.type_id == 1 else _registry.stream_and_owner(target.type_id, stream)
+    handle, owner = _stream_of(target.type_id, stream)
     try:
         array = _native.empty(want, length, validity, target.type_id, target.id, handle, owner)
     except ArgumentError as error:
@@ -66,6 +68,14 @@ def empty(
             f"the sizes of {odd.type} follow from its values: cdevice.from_buffers() takes buffers that are filled"
         ) from error
     return MutableArray._of(array, None, None)
+
+
+def _stream_of(type_id: int, stream: StreamLike) -> tuple[int, object]:
+    """(raw handle, object to keep) of a stream; the CPU has none, and takes those of no device."""
+    if type_id == 1 and stream is None:
+        return 0, None
+    handle, owner = _registry.stream_and_owner(type_id, stream)
+    return (0, None) if type_id == 1 else (handle, owner)
 
 
 def _odd(schema: Schema) -> Schema | None:
@@ -156,8 +166,11 @@ class MutableArray:
 
     def field(self, key: str | int) -> MutableArray:
         """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
-        n = self.schema.index_of(key) if isinstance(key, str) else key
-        return self.children[n]
+        children = self.children
+        n = self.schema.index_of(key) if isinstance(key, str) else _index(key)
+        if not -len(children) <= n < len(children):
+            raise IndexError(f"no field {n}: {self.type} has {len(children)}")
+        return children[n]
 
     def freeze(self, *, stream: StreamLike = None, null_count: int = -1) -> DeviceArray:
         """The :class:`DeviceArray` of what was written, on the same memory; once.
@@ -173,10 +186,13 @@ class MutableArray:
             raise ArgumentError(f"{self._name!r} is part of another array: freeze that")
         array = self._open()
         kind = array.device_type_id
-        handle = 0 if kind == 1 else _registry.stream_handle(kind, stream)
+        handle, _ = _stream_of(kind, stream)
         out = _native.freeze(array, handle, null_count)
         self._frozen = True
         return out
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a MutableArray is no value to copy or to pickle: freeze() makes one")
 
     def __repr__(self) -> str:
         state = "frozen" if self.frozen else "to be filled"
@@ -269,6 +285,18 @@ class MutableBuffer(BufferBase):
             self._owner.wait(_LEGACY)
             interface["stream"] = _LEGACY
         return interface
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """numpy asks here where there is no ``__array_interface__``; left alone it would hold this as an object."""
+        self._owner._readable("writing a buffer")
+        import numpy
+
+        out = numpy.frombuffer(self.memoryview(), self.dtype)
+        out = out if dtype is None else out.astype(dtype, copy=False)
+        return out.copy() if copy else out
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a MutableBuffer is no value to copy or to pickle: freeze() its array")
 
     def __len__(self) -> int:
         return self.size

@@ -54,14 +54,14 @@ def _whole(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Any, ...]:
     return a.length, a.offset, a.null_count, buffers, children, dictionary
 
 
-_elsewhere: contextvars.ContextVar[str | None] = contextvars.ContextVar("cdevice.pickling", default=None)
+_elsewhere: contextvars.ContextVar[DeviceLike | None] = contextvars.ContextVar("cdevice.pickling", default=None)
 
 
 @contextlib.contextmanager
 def arriving_on(device: DeviceLike) -> Iterator[None]:
     """Arrays that are unpickled in this context come to ``device``, wherever they were: for data of a device that is
     not here."""
-    before = _elsewhere.set(str(device))
+    before = _elsewhere.set(device)
     try:
         yield
     finally:
@@ -70,20 +70,21 @@ def arriving_on(device: DeviceLike) -> Iterator[None]:
 
 def _load(schema: Schema, parts: Any, home: str) -> DeviceArray:
     out = _build(schema, parts)
-    target = _elsewhere.get() or home
+    target = _elsewhere.get()
+    target = home if target is None else target
     if target == "cpu":
         return out
     from ._devices.device import device
     from .errors import BackendUnavailable
 
     try:
-        there = device(target)
+        device(target)
     except ValueError as e:  # not even its name is known
         raise BackendUnavailable(
             f"the pickled array was on {target}, which is not here ({e}); "
             'with cdevice.pickling.arriving_on("cpu"): ... loads it elsewhere'
         ) from e
-    return out.to(there)
+    return out.to(target)
 
 
 def _build(schema: Schema, parts: Any) -> DeviceArray:

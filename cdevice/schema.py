@@ -172,6 +172,12 @@ class Schema(_native.SchemaBase):
         name = (self.metadata or {}).get(b"ARROW:extension:name")
         return name.decode("utf-8", "replace") if name else self.type
 
+    @property
+    def _title(self) -> str:
+        """The type in words; of an extension type its own name, and in brackets what it is stored as."""
+        label, words = self.label, self.type
+        return words if label == words else f"{label} ({words})"
+
     def with_name(self, name: str) -> Schema:
         """The same field under another name."""
         return Schema.make(
@@ -272,7 +278,9 @@ def _field_lines(schema: Schema) -> list[str]:
 def _described(schema: Schema) -> str:
     """What ``repr`` shows: of a struct one field a line."""
     if schema.format != "+s":
-        return f"<cdevice.Schema {schema}>"
+        return (
+            f"<cdevice.Schema {schema.name}: {schema._title}>" if schema.name else f"<cdevice.Schema {schema._title}>"
+        )
     lines = _field_lines(schema)
     n = len(lines)
     if n > _SHOWN:
@@ -341,7 +349,7 @@ def _parse(text: str, name: str = "") -> Schema:
     try:
         return Schema.make(word, name)  # a format string
     except InvalidArray as e:
-        if len(word) > 2 and word[:3].isalpha():  # no format is a word
+        if not word or len(word) > 2 and word[:3].isalpha():  # no format is a word
             raise InvalidArray(f"unknown type {word!r}{_near(word)}") from None
         raise e
 
@@ -372,6 +380,11 @@ _MEANT = {
     "array": "list<int64>",
     "struct": "struct<a: int64>",
     "map": "map<string, int64>",
+    "dictionary": "dictionary<values=string, indices=int32, ordered=0>",
+    "fixed_size_list": "fixed_size_list<float32>[3]",
+    "run_end_encoded": "run_end_encoded<run_ends: int32, values: int64>",
+    "dense_union": "dense_union<a: int8=0, b: string=1>",
+    "sparse_union": "sparse_union<a: int8=0, b: string=1>",
 }
 
 
@@ -421,7 +434,7 @@ def _parse_nested(word: str, name: str) -> Schema:
                 index = _parse(of["indices"])
                 flags = NULLABLE | (DICTIONARY_ORDERED if of.get("ordered", "0") == "1" else 0)
                 return Schema.make(index.format, name, dictionary=_parse(of["values"]), flags=flags)
-    return Schema.make(word, name)  # an error that says so
+    raise InvalidArray(f"unknown type {word!r}{_near(head)}")
 
 
 def _split(text: str) -> list[str]:
@@ -443,7 +456,13 @@ def _parse_field(text: str, default: str) -> Schema:
     field, colon, of = text.partition(": ")
     if not colon or any(c in field for c in "<[("):
         field, of = default, text
-    out = _parse(of, field)
+    try:
+        out = _parse(of, field)
+    except InvalidArray:
+        field, colon, of = text.partition(":")  # without the blank it may be a format, "tsu:UTC"
+        if not colon or of.startswith(" ") or any(c in field for c in "<[("):
+            raise
+        out = _parse(of, field)
     if nullable:
         return out
     flags = out.flags & ~NULLABLE
@@ -497,14 +516,19 @@ def _of_dtype(obj: Any) -> Schema:
     return _parse(words[dtype.kind])
 
 
+def _is_pair(obj: Any) -> bool:
+    return isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], str)
+
+
 def asschema(obj: Any, name: str | None = None) -> Schema:
     """The :class:`Schema` for a type.
 
     Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
     array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, tz=UTC]", "decimal128(9, 2)", "list<string>",
     "struct<a: int8, b: string>", "fixed_size_list<float>[3]", "map<string, int8>"), a format string ("+w:3" needs
-    children, see :meth:`Schema.make`), a mapping of names to types (a struct), a one-element list (a list), numpy's
-    dtypes and scalar types, and Python's bool, int, float, str, bytes, date, datetime, time and timedelta.
+    children, see :meth:`Schema.make`), a mapping of names to types or a list of (name, type) pairs (a struct), a
+    one-element list (a list), numpy's dtypes and scalar types, and Python's bool, int, float, str, bytes, date,
+    datetime, time and timedelta.
     Raises InvalidArray for an unknown word, with what may have been meant, TypeError for another kind of object.
     """
     if isinstance(obj, Schema):
@@ -515,6 +539,8 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
         out = _parse(obj)
     elif isinstance(obj, dict):
         out = Schema.make("+s", children=[asschema(t, str(n)) for n, t in obj.items()])
+    elif isinstance(obj, list) and obj and all(map(_is_pair, obj)):
+        out = Schema.make("+s", children=[asschema(t, n) for n, t in obj])
     elif isinstance(obj, list) and len(obj) == 1:
         out = Schema.make("+l", children=[asschema(obj[0], "item")])
     elif isinstance(obj, type) and (obj.__module__, obj.__name__) in _PYTHONS:
@@ -522,6 +548,9 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
     elif "numpy" in (getattr(obj, "__module__", ""), type(obj).__module__.partition(".")[0]):
         out = _of_dtype(obj)
     else:
-        what = obj.__name__ if isinstance(obj, type) else f"a {type(obj).__name__}"
-        raise TypeError(f'no type can be made of {what}: a word such as "int64", a numpy dtype or a pyarrow type is')
+        what = obj.__name__ if isinstance(obj, type) else f"{type(obj).__name__} objects"
+        meant = _near((obj if isinstance(obj, type) else type(obj)).__name__.removesuffix("Dtype"))
+        if meant[0] == ";" or not isinstance(obj, type) and not type(obj).__name__.endswith("Dtype"):
+            meant = ': a word such as "int64", a numpy dtype or a pyarrow type is one'
+        raise TypeError(f"no type can be made of {what}{meant}")
     return out if name is None or out.name == name else out.with_name(name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._devices import registry as _registry
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
     from .interop import frames as _frames
+    from .interop import pyopencl as _pyopencl
     from .objects import encode as _encode
     from .objects import joined as _joined
 else:
@@ -26,7 +27,10 @@ else:
     _aio = Later("cdevice.aio")
     _html = Later("cdevice._html")
     _joined = Later("cdevice.objects.joined")
+    _pyopencl = Later("cdevice.interop.pyopencl")
     _registry = Later("cdevice._devices.registry")
+
+_OPENCL = 4
 
 
 class DeviceArrayStream(_native.Stream):
@@ -59,14 +63,16 @@ class DeviceArrayStream(_native.Stream):
         handed out.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
         """
         target = _device.device(device)
-        if stream is None and type(device).__name__ == "CommandQueue":
-            stream = device  # pyopencl's
+        stream = _registry.stream_with(device, stream)
         here = self.device_type_id
         for type_id in (target.type_id, here):
             _registry.need_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
         need_reaper()  # threads of ours release what Python may own
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
+        if here == _OPENCL == target.type_id and _pyopencl.is_queue(stream):  # arrays may be of another context
+            schema, own = self.schema, self._copied(target.type_id, target.id, *queue, prefetch)
+            return _native.stream_of_iterator(schema, here, (a.to(target, stream=stream) for a in own))
         return self._copied(target.type_id, target.id, *queue, prefetch)
 
     def iterate(self, stream: StreamLike = None) -> DeviceArrayStream:

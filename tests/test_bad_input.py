@@ -1,6 +1,8 @@
 """Structs that break the format: each broken field is an exception with its place, and the producer keeps its struct."""
 
 import struct
+import subprocess
+import sys
 
 import cases
 import numpy as np
@@ -369,3 +371,43 @@ def test_counters_are_back_after_all_these_failures():
             s.load()
     s.close()
     assert lib.cdv_live_exports() == before
+
+
+def test_a_query_that_was_not_run_says_how_it_is():
+    pl = pytest.importorskip("polars", reason="pip install polars")
+    lazy = pl.LazyFrame({"a": [1]})
+    for call, kind in ((cdevice.asarray, "an array"), (cdevice.asstream, "a stream")):
+        with pytest.raises(TypeError, match=rf"LazyFrame cannot become {kind}: .*\.collect\(\)"):
+            call(lazy)
+
+
+def test_an_iterator_is_told_where_it_belongs():
+    with pytest.raises(TypeError, match=r"generator cannot become an array: cdevice\.asstream\(\)"):
+        cdevice.asarray(x for x in [1])
+
+
+def test_a_stream_of_another_type_than_asked_for_tells_both():
+    pl = pytest.importorskip("polars", reason="pip install polars")
+    with pytest.raises(cdevice.ArgumentError, match=r"struct<a: int64>, asked for is struct<a: int8>"):
+        cdevice.asarray(pl.DataFrame({"a": [1]}), schema={"a": "int8"})
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("numpy", "cdevice.asarray([1]).to_numpy()"),
+        ("cupy", "cdevice.asarray([1]).to_cupy()"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_what_to_install(module, call):
+    code = f"""
+import sys
+sys.modules[{module!r}] = None
+import cdevice
+try:
+    {call}
+except ModuleNotFoundError as e:
+    print(e.name, "|", e)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.startswith(f"{module} | {module} is needed for this: pip install ")

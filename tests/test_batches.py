@@ -1,6 +1,9 @@
 """Record batches: made of columns, taken apart, renamed, asked for names."""
 
 import datetime as dt
+import decimal
+import re
+import uuid
 
 import numpy as np
 import pytest
@@ -173,8 +176,8 @@ def test_schemas_print_a_field_a_line():
     assert str(cdevice.asschema("list<int8>")) == "list<item: int8>"
     many = repr(cdevice.asschema({f"c{i}": "int8" for i in range(100)}))
     assert "60 more fields" in many and len(many.splitlines()) < 50
-    uuid = cdevice.asschema(pa.schema([pa.field("u", pa.uuid())]))
-    assert "u: arrow.uuid" in str(uuid) and uuid["u"].type == "fixed_size_binary[16]"
+    made = cdevice.asschema(pa.schema([pa.field("u", pa.uuid())]))
+    assert "u: arrow.uuid" in str(made) and made["u"].type == "fixed_size_binary[16]"
 
 
 def test_notebooks_get_tables(place):
@@ -253,8 +256,6 @@ def test_types_are_taken_as_people_write_them(written, type):
     ],
 )
 def test_an_unknown_word_names_the_near_ones(word, near):
-    import re
-
     with pytest.raises(
         cdevice.InvalidArray, match=f"unknown type '{re.escape(word)}': did you mean .*{re.escape(near)}"
     ):
@@ -289,3 +290,67 @@ def test_dask_is_told_the_size():
     ((type, f),) = found.items()
     array = cdevice.asarray(np.arange(1000))
     assert isinstance(array, type) and 8000 <= f(array) < 9000
+
+
+def test_extension_types_show_their_name_and_how_they_are_stored():
+    batch = cdevice.asarray(pa.table({"u": pa.array([bytes(16)], pa.uuid()), "x": [1]}))
+    column = batch["u"]
+    shown = "arrow.uuid (fixed_size_binary[16])"
+    assert repr(column).startswith(f"<cdevice.DeviceArray {shown}, length 1")
+    assert repr(column.schema) == f"<cdevice.Schema u: {shown}>"
+    assert repr(cdevice.asschema(pa.uuid())) == f"<cdevice.Schema {shown}>"
+    assert column.type == "fixed_size_binary[16]" == cdevice.asschema(column.type).type  # words that are read back
+    assert repr(batch["x"]).startswith("<cdevice.DeviceArray int64, length 1")
+
+
+@pytest.mark.parametrize(
+    ("words", "type"),
+    [
+        ("struct<a:int8, b:list<string>>", "struct<a: int8, b: list<item: string>>"),
+        ("struct<a:timestamp[us, UTC]>", "struct<a: timestamp[us, tz=UTC]>"),
+        ("struct<a: tsu:UTC, b:d:5,2>", None),
+        ("list<tsu:UTC>", "list<item: timestamp[us, tz=UTC]>"),
+        ("list<x:int8>", "list<x: int8>"),
+        ([("a", "int8"), ("b", str)], "struct<a: int8, b: string>"),
+        ([("a", "int8")], "struct<a: int8>"),
+        (["int8"], "list<item: int8>"),
+    ],
+    ids=str,
+)
+def test_fields_are_read_with_and_without_a_blank_and_as_pairs(words, type):
+    if type is None:
+        with pytest.raises(cdevice.InvalidArray):
+            cdevice.asschema(words)
+    else:
+        assert cdevice.asschema(words).type == type
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("dictionary<int8, string>", "dictionary<values=string, indices=int32, ordered=0>"),
+        ("fixed_size_list<int8>", "fixed_size_list<float32>[3]"),
+        ("run_end_encoded<int8>", "run_end_encoded<run_ends: int32, values: int64>"),
+        ("dense_union<int8>", "dense_union<a: int8=0, b: string=1>"),
+        ("map<int8>", "map<string, int64>"),
+    ],
+)
+def test_nested_types_that_are_written_otherwise_are_shown_an_example(words, near):
+    with pytest.raises(cdevice.InvalidArray, match=re.escape(f"unknown type {words!r}: did you mean {near}?")):
+        cdevice.asschema(words)
+    cdevice.asschema(near)  # which can be taken
+
+
+@pytest.mark.parametrize(
+    ("kind", "near"), [(decimal.Decimal, "decimal128"), (list, "list<int64>"), (uuid.UUID, "fixed_size_binary[16]")]
+)
+def test_classes_that_are_no_type_are_told_what_was_meant(kind, near):
+    with pytest.raises(TypeError, match=rf"no type can be made of {kind.__name__}: did you mean {re.escape(near)}"):
+        cdevice.asschema(kind)
+    with pytest.raises(TypeError, match='no type can be made of int objects: a word such as "int64"'):
+        cdevice.asschema(5)
+
+
+def test_no_type_at_all_is_an_unknown_type():
+    with pytest.raises(cdevice.InvalidArray, match="unknown type ''"):
+        cdevice.asschema(" ")

@@ -501,3 +501,32 @@ def test_a_source_tree_that_is_not_built_says_what_to_do(tmp_path):
     r = run("devices", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert r.returncode == 2 and r.stderr.startswith("cdevice: cdevice was imported from its source tree")
     assert "Traceback" not in r.stderr
+
+
+def test_a_suite_is_found_in_the_current_folder_by_the_console_script_too(tmp_path):
+    (tmp_path / "own_suite.py").write_text("from cdevice.testing.fake import FakeBackend, FakeSuite\n"
+        "class Suite(FakeSuite):\n    backend = FakeBackend\n")  # fmt: skip
+    command = [script(), "check", "--suite", "own_suite:Suite", "-k", "table"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "own_suite:Suite conforms" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("suite", "said"),
+    [
+        ("json", "--suite is MODULE:CLASS"),
+        ("json:JSONEncoder", "is no subclass of cdevice.testing.BackendSuite"),
+        ("no_such_module:Suite", "No module named 'no_such_module'"),
+    ],
+)
+def test_a_suite_that_is_none_is_a_sentence(suite, said, tmp_path):
+    done = run("check", "--suite", suite, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_devices_gives_each_missing_one_a_short_line(tmp_path):
+    lines = run("devices", cwd=tmp_path, OCL_ICD_VENDORS=str(tmp_path), CDEVICE_OPENCL_LIBRARY="/no/such").stdout
+    missing = lines.partition("not available")[2].splitlines()[1:]
+    reasons = [line for line in missing if line.startswith("  ")]
+    assert any(line.split()[0] == "opencl" for line in reasons)
+    assert all(len(line) < 90 and "install" not in line for line in reasons), reasons

@@ -204,8 +204,12 @@ def test_a_batch_without_columns_keeps_its_rows():
 # ---- where ----
 def test_arrays_on_several_devices_need_a_device(devices):
     a, b, c = cdevice.asarray([1]), cdevice.asarray([2]).to("joining"), cdevice.asarray([3]).to("joining:1")
-    for arrays in ((a, b), (b, c), (b, a)):
-        with pytest.raises(cdevice.ArgumentError, match="pass device="):
+    for arrays, where in (
+        ((a, b), "joining:0, .* cpu"),
+        ((b, c), "joining:1, .* joining:0"),
+        ((b, a), "cpu, .* joining:0"),
+    ):
+        with pytest.raises(cdevice.ArgumentError, match=f"array 1 is on {where}: pass device="):
             cdevice.concat(arrays)
     assert cdevice.concat([a, b, c], device="cpu").to_pylist() == [1, 2, 3]
     assert cdevice.concat([c, a, b], device="other").to("cpu").to_pylist() == [3, 1, 2]
@@ -761,3 +765,45 @@ def test_what_may_be_null_in_one_may_be_null_in_all():
     named = cdevice.Schema.make("u", "w", nullable=False)
     sure = cdevice.from_buffers(named, 2, [None, words.buffers[1], words.buffers[2]])
     assert cdevice.concat([sure, ["c", None]]).to_pylist() == ["a", "b", "c", None]
+
+
+def test_the_stream_object_of_a_join_is_kept_with_its_memory():
+    class Stream:
+        handle = 7
+
+    class Taking(FakeBackend):
+        def as_stream(self, obj):
+            return obj if isinstance(obj, int) else obj.handle
+
+    backend = Taking(5104, "streamed")
+    cdevice.register_backend(backend)
+    try:
+        stream = Stream()
+        there = weakref.ref(stream)
+        with backend.gate(7):
+            out = cdevice.concat([np.arange(3), np.arange(2)], device="streamed", stream=stream)
+            del stream
+            gc.collect()
+            assert there() is not None
+        assert out.to("cpu").to_pylist() == [0, 1, 2, 0, 1]
+        gc.collect()
+        assert there() is not None  # giving the memory back may ask the stream
+        again = weakref.ref(stream := Stream())
+        fixed = cdevice.concat([out, out], stream=stream)  # by the device's own copies
+        del stream, out
+        gc.collect()
+        assert again() is not None and fixed.length == 10
+        del fixed
+        until(lambda: there() is None and again() is None)
+    finally:
+        unregister(backend)
+
+
+def test_ordered_dictionaries_become_one_by_first_appearance():
+    sizes = [
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), words, ordered=True)
+        for words in (["S", "L"], ["L", "S"], ["M", "L"])
+    ]
+    out = cdevice.concat(sizes)
+    assert out.type.endswith("ordered=1>") and out.dictionary.to_pylist() == ["S", "L", "M"]
+    assert out.to_pylist() == ["S", "L", "L", "S", "M", "L"]

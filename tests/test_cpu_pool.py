@@ -60,6 +60,21 @@ def test_memory_that_was_given_back_is_used_again():
 
 
 @pools
+def test_every_size_is_found_again():
+    for n in sorted({(64 << 10) * k // 16 + d for k in range(16, 1500, 53) for d in (0, 1)}):
+        if n < 64 << 10:
+            continue
+        CPU.trim()
+        first = copied(n)
+        address = first.buffers[1].address
+        first.release()
+        assert kept(), n
+        again = copied(n)
+        assert again.buffers[1].address == address and kept() == 0, n
+        again.release()
+
+
+@pools
 def test_small_blocks_are_not_kept():
     CPU.trim()
     copied(1000).release()

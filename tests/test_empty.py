@@ -1,6 +1,8 @@
 """Memory that a kernel fills: its layout, who may write when, and what it becomes."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -321,3 +323,50 @@ def test_another_context_is_refused_with_the_way_out():
     queue = cl.CommandQueue(cl.create_some_context(interactive=False))
     with pytest.raises(ValueError, match="another OpenCL context"):
         cdevice.empty("int8", 1, device="opencl").buffers[1].to_pyopencl(queue)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_is_being_filled_is_no_value_to_copy_or_to_pickle(again):
+    draft = cdevice.empty("int32", 3)  # two drafts of one memory: one could be written to when the other is frozen
+    for part in (draft, draft.buffers[1]):
+        with pytest.raises(TypeError, match=r"freeze\(\)"):
+            again(part)
+
+
+def test_numpy_makes_no_array_of_one_object_of_memory_that_it_cannot_reach(fake):
+    draft = cdevice.empty("int32", 3, device="blank")
+    with pytest.raises(cdevice.CannotExport, match=r"the data is on blank:0"):
+        np.asarray(draft.buffers[1])
+    here = cdevice.empty("int32", 3).buffers[1]
+    np.asarray(here)[:] = 7
+    assert here.__array__("f8", True).tolist() == [7.0] * 3 and here.__array__(copy=False).dtype == "i4"
+
+
+def test_a_draft_that_is_passed_on_too_early_says_freeze():
+    draft = cdevice.empty("int32", 3)
+    for call in (cdevice.asarray, cdevice.asstream, lambda x: cdevice.concat([x])):
+        with pytest.raises(TypeError, match=r"MutableArray cannot become an? (array|stream): .*freeze\(\)"):
+            call(draft)
+
+
+def test_a_stream_of_another_device_is_refused_on_the_cpu_too():
+    class Stream:
+        pass
+
+    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+        cdevice.empty("int8", 3, stream=Stream())
+    draft = cdevice.empty("int8", 3)
+    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+        draft.freeze(stream=Stream())
+    assert draft.freeze().length == 3  # the refusal took nothing
+
+
+def test_a_field_that_is_not_there_is_said_so():
+    draft = cdevice.empty({"a": "int8"}, 3)
+    with pytest.raises(IndexError, match="no field 3: struct<a: int8> has 1"):
+        draft.field(3)
+    with pytest.raises(KeyError, match="no field 'b'; there are 'a'"):
+        draft.field("b")
+    with pytest.raises(TypeError):
+        draft.field(None)
+    assert draft.field(-1).type == draft.field(0).type == "int8"

@@ -23,6 +23,16 @@ class Small(enum.IntEnum):
 @pytest.mark.parametrize(
     ("values", "schema", "error", "said"),
     [
+        ([None, 1, "x"], "float64", TypeError, "row 2: 'x' (str) is no float64: a float or an int is"),
+        (["x"], "int8", TypeError, "row 0: 'x' (str) is no int8: an int is"),
+        (
+            ["x"],
+            "decimal128(5, 2)",
+            TypeError,
+            "row 0: 'x' (str) is no decimal128(5, 2): a decimal.Decimal or an int is",
+        ),
+        ([dt.datetime(9999, 1, 1)], "timestamp[ns]", ValueError, "nanoseconds reach from 1677-09-21 to 2262-04-11"),
+        ([dt.timedelta(-200000)], "duration[ns]", ValueError, "nanoseconds reach 106751 days"),
         ([1, 3], "binary", TypeError, "row 0: 1 (int) is no binary: bytes-like objects, str and UUIDs are"),
         ([10**16], "binary", TypeError, "row 0"),
         ([5], "fixed_size_binary[5]", TypeError, "row 0"),

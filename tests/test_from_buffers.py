@@ -252,3 +252,19 @@ def test_without_a_bitmap_there_are_no_nulls_to_count():
     batch = cdevice.from_buffers({"a": "int64"}, 3, [None], children=[array])
     assert batch.null_count == 0
     assert cdevice.from_buffers("int64", 3, [b"\x05", np.arange(3)]).null_count == 1
+
+
+@pytest.mark.parametrize("one", [b"12345678", bytearray(8), np.arange(3), cdevice.asarray([1]).buffers[1], 5])
+def test_one_buffer_is_no_list_of_buffers(one):
+    with pytest.raises(TypeError, match="a list with one object for each buffer of the layout"):
+        cdevice.from_buffers("int64", 1, one)
+
+
+def test_pyopencls_objects_say_which_device_they_are_on():
+    cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
+    if not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    queue = cl.CommandQueue(cl.Context([cl.get_platforms()[0].get_devices()[0]]))
+    buffer = cl.Buffer(queue.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.arange(3))
+    column = cdevice.from_buffers("int64", 3, [None, buffer])
+    assert column.device.type_id == 4 and column.to("cpu").to_pylist() == [0, 1, 2]

@@ -92,7 +92,7 @@ def test_backends_know_only_the_door():
     found = []
     for p in sources("backends", "*.[ch]"):
         for kind, name in INCLUDE.findall(code(p)):
-            shared = name in ("dl.h", "pool.h") or name.startswith("runtime")
+            shared = name in ("dl.h", "host_pool.h", "pool.h") or name.startswith("runtime")
             own = name.startswith((p.stem.split("_")[0] + ".", p.stem.split("_")[0] + "_"))  # opencl.h, opencl_parts.h
             if not (name.startswith("cdevice/") or (kind == '"' and (shared or own)) or is_libc(name)):
                 found.append(f"{rel(p)}: {name}")

@@ -5,6 +5,7 @@ Queues are held by user events, never by sleeping.  On PoCL, and on Intel's runt
 
 import gc
 import importlib.util
+import pickle
 import threading
 
 import exchange
@@ -549,3 +550,95 @@ def test_the_exchange_table_says_which_device_and_which_queue(device):
     assert back.device == there.device and back.to("cpu").to_pylist() == list(range(3, 10))
     new = ours.in_(ours.allocate([4], device=place))
     assert new.device == there.device and new.to("cpu").length == 4
+
+
+def test_to_pyopencl_without_a_queue_computes_with_the_default_queue_of_its_context(queue, settled):
+    there = cdevice.asarray([1, 2, 3]).to(queue)
+    assert there.to_pyopencl().queue is None  # nobody named one
+    assert there.to_pyopencl().with_queue(queue).get().tolist() == [1, 2, 3]
+    other = cdevice.asarray([1]).to("opencl")  # of another context
+    cdevice.set_default_stream("opencl", queue)
+    try:
+        assert (there.to_pyopencl() * 2).get().tolist() == [2, 4, 6]
+        assert other.to_pyopencl().queue is None
+    finally:
+        cdevice.set_default_stream("opencl", None)
+
+
+def test_a_bitmap_that_is_missing_says_so(queue, settled):
+    there = cdevice.asarray([1, 2, 3]).to(queue)
+    with pytest.raises(ValueError, match="nothing is null, so there is no bitmap"):
+        there.buffers[0].to_pyopencl(queue)
+
+
+def test_a_queue_is_device_and_stream_wherever_a_device_is_taken():
+    context, queue = own_queue()
+    chunks = [cdevice.asarray([1]), cdevice.asarray([2, 3])]
+    made = [
+        cdevice.concat(chunks, device=queue),
+        cdevice.concat(chunks[1:], device=queue),
+        cdevice.asstream(chunks).read_all(device=queue),
+        cdevice.asstream(chunks, device=queue).read_all(),
+        cdevice.asarray(pa.chunked_array([[1], [2, 3]]), device=queue),
+        cdevice.record_batch({"x": [1]}, device=queue)["x"],
+    ]
+    with cdevice.pickling.arriving_on(queue):
+        made += [pickle.loads(pickle.dumps(a)) for a in (chunks[1], chunks[1].to("opencl"))]
+    for array in made:
+        assert array.to_pyopencl(queue).context == context
+
+
+def test_data_of_another_context_is_brought_to_the_queues():
+    context, queue = own_queue()
+    batch = {"a": [1, None], "s": ["x" * 20, "y"], "l": [[1], []], "v": cdevice.asarray(["p" * 20, "q"], "string_view")}
+    there = cdevice.asarray(batch).to("opencl")
+    for mine in (there.to(queue), there.to("opencl", stream=queue), cdevice.concat([there], device=queue)):
+        assert (
+            mine["a"].buffers[1].to_pyopencl(queue).context
+            == context
+            == mine["v"].buffers[1].to_pyopencl(queue).context
+        )
+        assert mine["s"].buffers[2].to_pyopencl(queue).context == context and mine == there
+        again = mine.to(queue)
+        assert again["a"].buffers[1].address == mine["a"].buffers[1].address  # it is there: nothing was copied
+    with pytest.raises(ValueError, match="another OpenCL context.*copy=False"):
+        there.to(queue, copy=False)
+    mixed = cdevice.record_batch({"mine": mine["a"], "theirs": there["a"]})
+    assert mixed.to(queue)["theirs"].buffers[1].to_pyopencl(queue).context == context
+    assert there.to("opencl")["a"].buffers[1].address == there["a"].buffers[1].address
+    cdevice.set_default_stream("opencl", queue)
+    try:
+        assert there.to("opencl")["a"].buffers[1].to_pyopencl(queue).context == context
+    finally:
+        cdevice.set_default_stream("opencl", None)
+
+
+def test_a_stream_is_brought_to_the_queues_context_too():
+    context, queue = own_queue()
+    batches = [cdevice.asarray({"x": [k, k + 1]}).to("opencl") for k in range(3)]
+    source = cdevice.asstream(iter(batches))
+    moved = source.to(queue)
+    with pytest.raises(cdevice.Released):
+        next(source)  # used up
+    assert [b["x"].to_pyopencl(queue).get().tolist() for b in moved] == [[0, 1], [1, 2], [2, 3]]
+
+    def failing():
+        yield batches[0]
+        raise KeyError("mine")
+
+    moved = cdevice.asstream(failing(), device=queue)
+    assert next(moved)["x"].to_pyopencl(queue).context == context
+    with pytest.raises(KeyError, match="mine"):
+        next(moved)
+    closed = []
+
+    def watched():
+        try:
+            yield from batches
+        finally:
+            closed.append(1)
+
+    moved = cdevice.asstream(watched()).to(queue)
+    next(moved)
+    moved.close()
+    assert closed == [1]

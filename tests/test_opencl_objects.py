@@ -46,7 +46,7 @@ def test_nothing_is_imported():
         "import importlib.util, sys\n"
         f"spec = importlib.util.spec_from_file_location('o', {str(FILE)!r})\n"
         "o = importlib.util.module_from_spec(spec); sys.modules['o'] = o; spec.loader.exec_module(o)\n"
-        "b = o.Backend(); b.as_stream(None); b.as_stream(5); b.owns(5); b.loader_path()\n"
+        "b = o.Backend(); b.as_stream(None); b.as_stream(8192); b.owns(5); b.loader_path()\n"
         "assert 'pyopencl' not in sys.modules and 'numpy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -54,12 +54,12 @@ def test_nothing_is_imported():
 
 def test_streams(queue):
     assert backend.as_stream(None) is None
-    assert backend.as_stream(1234) == 1234
+    assert backend.as_stream(12345) == 12345
     assert backend.as_stream(queue) == queue.int_ptr
     for wrong in ("queue", 1.0, True, queue.context):
         with pytest.raises(TypeError):
             backend.as_stream(wrong)
-    for wrong in (0, -1):
+    for wrong in (0, -1, 5, 1 << 64):  # no address
         with pytest.raises(ValueError):
             backend.as_stream(wrong)
 

@@ -10,15 +10,22 @@ import cdevice
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 PAGES = ("compute", "libraries", "opencl", "streams")
-LIBRARIES = ("numpy", "pyarrow", "pandas", "polars", "duckdb", "pyopencl")
+LIBRARIES = {
+    "numpy": "1",
+    "pyarrow": "16",
+    "pandas": "3",
+    "polars": "1",
+    "duckdb": "2",
+    "pyopencl": "2023",
+}  # from there on
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_prints_what_it_says(page):
     text = (DOCS / f"{page}.rst").read_text(encoding="utf-8")
-    for library in LIBRARIES:
+    for library, version in LIBRARIES.items():
         if re.search(rf">>> .*import.*\b{library}\b", text):
-            pytest.importorskip(library, reason=f"pip install {library}")
+            pytest.importorskip(library, version, reason=f'pip install "{library}>={version}"')
     if "pyopencl as cl" in text and not cdevice.device("opencl").is_available:
         pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL

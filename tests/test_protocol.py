@@ -78,8 +78,11 @@ def test_capsules_have_the_names_of_the_protocol():
 
 def test_a_wrong_capsule_is_refused():
     schema, array = cdevice.asarray([1]).__arrow_c_device_array__()
-    for pair in ((array, schema), (schema, schema), (object(), array)):
+    for pair in ((array, schema), (schema, schema)):
         with pytest.raises(ValueError):
+            cdevice.import_capsules(*pair)
+    for pair in ((object(), array), (schema, 2)):
+        with pytest.raises(TypeError, match="capsules? .*are wanted"):
             cdevice.import_capsules(*pair)
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -424,8 +425,18 @@ def test_an_array_that_calls_itself_cpu_is_accepted_where_it_has_no_buffers(fake
 def test_an_array_with_another_schema_is_refused():
     with pytest.raises(cdevice.StreamError, match="another schema"):
         list(cdevice.asstream([cdevice.asarray([1]), cdevice.asarray(["x"])]))
-    with pytest.raises(cdevice.StreamError, match="fields differ"):
-        list(cdevice.asstream([pa.record_batch({"a": [1]}), pa.record_batch({"b": [1]})]))
+    one = pa.record_batch({"a": [1]})
+    for other, how in (
+        (pa.record_batch({"b": [1]}), 'a field is named "b", not "a"'),
+        (pa.record_batch({"a": ["x"]}), 'field a has the format "u", not "l"'),
+        (pa.record_batch({"a": [1], "b": [1]}), "it has 2 fields, not 1"),
+        (pa.record_batch({"a": [{"b": 1}]}), "field a has 1 fields, not 0"),
+    ):
+        with pytest.raises(cdevice.StreamError, match=how):
+            list(cdevice.asstream([one, other]))
+    nested = [pa.record_batch({"s": [{"x": v}]}) for v in (1, "y")]
+    with pytest.raises(cdevice.StreamError, match='field x has the format "u", not "l"'):
+        list(cdevice.asstream(nested))
     p = Producer([(pa.record_batch({"a": [1]}), 1, -1)])
     with pytest.raises(cdevice.InvalidArray):
         list(cdevice.import_stream_from_c(p.struct))
@@ -593,7 +604,8 @@ def test_ten_thousand_batches_leave_the_memory_as_it_was(fake):
     run(2000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run(10000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096  # KiB
+    kept = 64 << 10 if "asan" in os.environ.get("LD_PRELOAD", "") else 0  # AddressSanitizer keeps what was freed
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096 + kept  # KiB
 
 
 def test_prefetch_has_a_range_and_an_unknown_device_leaves_the_stream():

@@ -193,6 +193,16 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
     _default_streams[type_id] = stream
 
 
+def stream_with(device: object, stream: StreamLike) -> Any:
+    """``stream``, or where none is named what was passed as the device, if that is a queue: both in one."""
+    return device if stream is None and type(device).__name__ == "CommandQueue" else stream  # pyopencl's
+
+
+def default_stream(type_id: int) -> Any:
+    """What :func:`set_default_stream` named, or None."""
+    return _default_streams.get(type_id)
+
+
 def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     """(raw handle, object to keep or None) of a stream object, or of a handle, for a device type.
 

@@ -19,7 +19,7 @@ from functools import partial
 
 from .table import number, table, verdict
 from .timing import Cell, quiet, timed
-from .wide import Array, WideStruct
+from .wide import Array, Schema, WideStruct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def memory_speed(turns: int = 9) -> dict[str, float]:
 
 
 def bytes_written(columns: int) -> int:
-    """Of an exported struct of flat columns at least: a struct and the pointer to it for each."""
-    return (columns + 1) * (ctypes.sizeof(Array) + ctypes.sizeof(ctypes.c_void_p))
+    """Of an exported struct of flat columns: for each an ArrowArray, an ArrowSchema and the pointers to them."""
+    return (columns + 1) * (ctypes.sizeof(Array) + ctypes.sizeof(Schema) + 2 * ctypes.sizeof(ctypes.c_void_p))
 
 
 def wide(rounds: int, target: Any) -> dict[int, tuple[float, float]]:

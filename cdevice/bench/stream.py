@@ -13,7 +13,7 @@ import os
 import time
 from functools import partial
 
-from .table import aim, named, shown
+from .table import aim, named, number, shown, table, verdict
 from .timing import interleaved, tidy_heap
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ def in_python(libs: Any, ours: Any, rounds: int) -> Any:
     title = f"stream of {COLUMNS} columns, in Python (theirs: CPU stream)"
     return [
         (title, peer, found[peer], found["cdevice"], target)
-        for peer, target in (("nanoarrow", 2.4), ("pyarrow", 4))
+        for peer, target in (("nanoarrow", 3), ("pyarrow", 5))
         if peer in found
     ]
 
@@ -130,23 +130,30 @@ def in_c(peer: Any, ours: Any, small: Any, rounds: int) -> Any:
 
     found = interleaved(rounds, cdevice=drained, arrow=lambda: peer.peer_bench_stream(BATCHES, ROWS, COLUMNS))
     out = [("the same, in C, drained raw", "Arrow C++", found["arrow"], found["cdevice"], 2)]
-    for queue_size in (5, 64):
+    for queue_size, target in ((5, 5), (64, 12)):
         found = interleaved(
             max(3, rounds // 2),
             cdevice=partial(asynchronous, small, queue_size, 50_000),
             arrow=partial(peer.peer_bench_async, 10_000, queue_size, COLUMNS),
         )
         title = f"asynchronous, C to C, queue of {queue_size}"
-        out.append((title, "Arrow C++", found["arrow"], found["cdevice"], 5))
+        out.append((title, "Arrow C++", found["arrow"], found["cdevice"], target))
     return out
 
 
-def async_for(small: Any, n: int = 50_000) -> Any:
-    """ns per batch that ``async for`` takes from a consumer."""
+def _async_for(small: Any, n: int) -> tuple[float, int]:
+    """(ns per batch that ``async for`` takes from a consumer, turns of the event loop)"""
     import cdevice
     from cdevice import aio
 
-    async def main() -> Any:
+    class Counting(asyncio.SelectorEventLoop):
+        turns = 0
+
+        def _run_once(self) -> None:
+            self.turns += 1
+            super()._run_once()  # type: ignore[misc]
+
+    async def main() -> float:
         consumer = aio.consume(queue_size=64)
         aio.produce(cdevice.asstream(small * n), consumer)
         t0 = time.perf_counter()
@@ -155,7 +162,42 @@ def async_for(small: Any, n: int = 50_000) -> Any:
             count += 1
         return (time.perf_counter() - t0) / count * 1e9
 
-    return asyncio.run(main())
+    loop = Counting()
+    try:
+        return loop.run_until_complete(main()), loop.turns
+    finally:
+        loop.close()
+
+
+def async_for(small: Any, n: int = 50_000) -> float:
+    return _async_for(small, n)[0]
+
+
+def prefetched(small: Any, ahead: int, n: int) -> None:
+    import cdevice
+
+    if _count(cdevice.asstream(small * n).to("cpu", prefetch=ahead)) != n:
+        raise RuntimeError("the stream was cut short")
+
+
+def wake_ups(small: Any, n: int = 50_000) -> list[tuple[str, float, float | None]]:
+    """[(what, sleeps of threads and rings for an event loop, or turns of it, a thousand batches; the bound)]"""
+    from cdevice._ext import lib
+
+    def of(run: Any) -> float:
+        before = lib.cdv_wakeups()
+        run()
+        return float(lib.cdv_wakeups() - before) / n * 1000
+
+    turns = []
+    return [
+        ("async for, queue of 64: sleeps and bells", of(lambda: turns.append(_async_for(small, n)[1])), 1000 / 32),
+        ("async for, queue of 64: turns of the event loop", turns[0] / n * 1000, 1000 / 32),
+        ("asynchronous, C to C, queue of 64: sleeps", of(lambda: asynchronous(small, 64, n)), 1000 / 32),
+        ("asynchronous, C to C, queue of 5: sleeps", of(lambda: asynchronous(small, 5, n)), None),
+        ("for over a stream with prefetch=64: sleeps", of(lambda: prefetched(small, 64, n)), 1000 / 16),
+        ("for over a stream with prefetch=2: sleeps", of(lambda: prefetched(small, 2, n)), None),
+    ]
 
 
 def rows(libs: Any, rounds: int) -> Any:
@@ -166,8 +208,10 @@ def rows(libs: Any, rounds: int) -> Any:
     peer, why = _peer()
     if peer is not None:
         out += in_c(peer, ours, small, rounds)
-    found = interleaved(max(3, rounds // 2), cdevice=partial(async_for, small))
-    out.append(("async for in Python, queue of 64", "200,000 a second", 5000.0, found["cdevice"], 1))
+    found = interleaved(
+        max(3, rounds // 2), cdevice=partial(async_for, small), in_c=partial(asynchronous, small, 64, 50_000)
+    )
+    out.append(("async for in Python, queue of 64", "ours in C", found["in_c"], found["cdevice"], 0.4))
     return out, [] if peer is not None else [f"streams in C beside Arrow C++: {why}"]
 
 
@@ -191,4 +235,14 @@ def section(libs: Any, options: Any) -> Any:
     found, missing = rows(libs, 3 if options.quick else 11)
     print()
     report(found, missing)
-    return {"streams": named(found, "row", "peer", "peer_ns", "cdevice_ns", "target")}
+    woken = wake_ups([libs["cdevice"].batch(COLUMNS, array.array("q", [1]))])
+    lines = [
+        [what, number(n), *([f"<= {bound:.0f}", verdict(n <= bound)] if bound else ["", ""])]
+        for what, n, bound in woken
+    ]
+    table(["wake-ups, a thousand batches", "", "target", ""], lines)
+    print()
+    return {
+        "streams": named(found, "row", "peer", "peer_ns", "cdevice_ns", "target"),
+        "wake-ups": named(woken, "row", "a thousand batches", "bound"),
+    }

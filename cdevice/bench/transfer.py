@@ -92,6 +92,22 @@ def wide(bare: Any, rounds: int) -> Any:
     return faster(title, 15, *compare(bare_wide, our_wide, rounds))
 
 
+def wide_back(rounds: int) -> Any:
+    import numpy as np
+
+    batch = struct_of([np.arange(1000) for _ in range(1000)])
+    there = batch.to("opencl")
+    there.synchronize()
+
+    def our_wide() -> Any:
+        made = batch.to("opencl")
+        made.synchronize()
+        return made
+
+    title = "1000 columns x 1000 rows, OpenCL -> host, beside the way there"
+    return faster(title, 1, *compare(our_wide, lambda: there.to("cpu"), rounds * 3))
+
+
 def small(bare: Any, rounds: int) -> Any:
     import numpy as np
 
@@ -204,6 +220,7 @@ def rows(rounds: int) -> Any:
     return [
         there_and_back(bare, rounds),
         wide(bare, rounds),
+        wide_back(rounds),
         small(bare, rounds),
         exported(rounds),
         *joined(rounds, True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, paint
@@ -78,8 +79,16 @@ def suite_of(args: Any, device: str | None) -> Any:
         return runner.suite_for(device)
     from importlib import import_module
 
+    from ..testing import BackendSuite
+
     module, _, name = args.suite.partition(":")
+    if not module or not name:
+        raise ValueError(f"--suite is MODULE:CLASS, as in test_acme:TestAcme, not {args.suite!r}")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # python -m has it there; the console script has not
     base = getattr(import_module(module), name)
+    if not isinstance(base, type) or not issubclass(base, BackendSuite):
+        raise TypeError(f"{args.suite} is no subclass of cdevice.testing.BackendSuite")
     return type(name, (base,), {"device": device} if device else {})
 
 

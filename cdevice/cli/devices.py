@@ -105,14 +105,19 @@ def run(args: Any) -> Any:
         print(paint("\nnot available", "bold"))
         print(
             "\n".join(
-                hints(missing)
-                if args.verbose
-                else columns([(paint(n, "yellow"), w.partition("; tried")[0]) for n, w, _ in missing])
+                hints(missing) if args.verbose else columns([(paint(n, "yellow"), short(w)) for n, w, _ in missing])
             )
         )
         if not args.verbose and any(h for _, _, h in missing):
             print("\n(-v says what was tried and what to install)")
     return OK
+
+
+def short(why: str) -> str:
+    """A reason without what was tried and what to do; -v has these."""
+    for end in ("; tried", "; install", " ($CDEVICE_"):
+        why = why.partition(end)[0]
+    return why
 
 
 def hints(missing: Any) -> Any:

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "wait.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,17 +14,22 @@ struct slice { /* one array, and what was told with it */
 struct copied {
   struct cdv_stream s;
   struct cdv_stream *from;
-  int64_t device_id, room, count, head;
+  int64_t device_id, room, head;
+  atomic_llong count; /* written with the lock */
   void *stream;
   struct cdv_shared *queue;
-  bool over, threaded; /* over: the source has ended or failed */
-  int failed;          /* its code, with `error` */
+  bool threaded;
+  atomic_bool over; /* the source has ended or failed */
+  int failed;       /* its code, with `error` */
   struct cdv_kept_error error;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
   int forks;
   bool inside, stop, interrupted; /* inside: the thread is in the source or in a copy */
+  bool hungry, full;              /* the consumer sleeps; the thread does */
+  bool unheard;                   /* something lies there that it was not woken for, */
+  struct timespec since;          /* begun then */
   struct slice ring[];
 };
 
@@ -56,7 +62,7 @@ static void put(struct copied *c, struct slice one, int r) {
 }
 
 static void free_copied(struct copied *c) {
-  for (; c->count; c->count--, c->head++) {
+  for (int64_t n = c->count; n; n--, c->head++) {
     struct slice *one = &c->ring[c->head % c->room];
     cdv_array_unref(one->array);
     free(one->metadata);
@@ -69,22 +75,57 @@ static void free_copied(struct copied *c) {
   free(c);
 }
 
+/* ---- waking: each side once for many batches, as long as that costs no time worth a wake-up.  lock is held. ---- */
+#define GROUP 32
+#define PATIENCE 20000 /* ns: a wake-up */
+
+static void wake_consumer(struct copied *c) {
+  if (!c->hungry) return;
+  if (!c->over && !c->failed && c->from->quick && c->count < GROUP && c->count <= c->room / 2) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    c->unheard = (now.tv_sec - c->since.tv_sec) * 1000000000 + now.tv_nsec - c->since.tv_nsec < PATIENCE;
+    if (c->unheard) return;
+  }
+  c->unheard = false;
+  pthread_cond_broadcast(&c->changed);
+}
+
+static void wake_thread(struct copied *c) {
+  if (c->full && c->count <= c->room / 2) pthread_cond_broadcast(&c->changed);
+}
+
+/* A look at what the other side changes, for about as long as a wake-up takes: where the source has its batches at hand
+ * the other side needs less than that.  lock is held, and let go meanwhile. */
+static void linger(struct copied *c, int64_t count) {
+  if (!c->from->quick || atomic_load(&c->count) != count) return;
+  pthread_mutex_unlock(&c->lock);
+  for (int i = 0; i < 40 && atomic_load(&c->count) == count && !atomic_load(&c->over); i++)
+    if (i > 20) sched_yield();
+  pthread_mutex_lock(&c->lock);
+}
+
 static void *copy_ahead(void *arg) {
   struct copied *c = arg;
   pthread_mutex_lock(&c->lock);
   while (!c->stop && !c->over) {
     if (c->count == c->room) {
-      pthread_cond_wait(&c->changed, &c->lock);
+      linger(c, c->room);
+      if (c->stop || c->count < c->room) continue;
+      c->full = true;
+      cdv_cond_wait(&c->changed, &c->lock);
+      c->full = false;
       continue;
     }
     c->inside = true;
+    if (!c->unheard) clock_gettime(CLOCK_MONOTONIC, &c->since);
     pthread_mutex_unlock(&c->lock);
     struct slice one;
     int r = pull(c, &one);
     pthread_mutex_lock(&c->lock);
     c->inside = false;
     put(c, one, r);
-    pthread_cond_broadcast(&c->changed);
+    wake_consumer(c);
     if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
       pthread_mutex_unlock(&c->lock);
       free_copied(c);
@@ -97,9 +138,13 @@ static void *copy_ahead(void *arg) {
 
 /* Until the thread has something; lock is held. */
 static int wait_for_thread(struct copied *c) {
+  if (!c->over && !c->interrupted) linger(c, 0);
   while (!c->count && !c->over && !c->interrupted) {
     struct timespec end = cdv_deadline(CDV_SLICE);
-    if (cdv_cond_until(&c->changed, &c->lock, &end) != ETIMEDOUT) continue;
+    c->hungry = true;
+    int waited = cdv_cond_until(&c->changed, &c->lock, &end);
+    c->hungry = false;
+    if (waited != ETIMEDOUT) continue;
     pthread_mutex_unlock(&c->lock);
     int r = cdv_look_up();
     pthread_mutex_lock(&c->lock);
@@ -145,7 +190,7 @@ static int copied_next(struct cdv_stream *s, struct cdv_array **out) {
   pthread_mutex_lock(&c->lock);
   int r = wait_for_thread(c);
   if (!r) r = take(c, out);
-  pthread_cond_broadcast(&c->changed);
+  wake_thread(c);
   pthread_mutex_unlock(&c->lock);
   return r;
 }

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct array_line {
-  int64_t length, null_count, offset, n_buffers;
+struct array_line { /* begins as an ArrowArray does: that part is copied as it is */
+  int64_t length, null_count, offset, n_buffers, n_children;
   const void **buffers;
-  int64_t first, n_children, dictionary;
+  int64_t first, dictionary;
 };
+_Static_assert(offsetof(struct array_line, first) == offsetof(struct ArrowArray, children), "the copied part");
 struct cdv_template {
   size_t n;
   bool dictionaries, pushed; /* pushed: the children carry the root's rows */
@@ -69,14 +70,6 @@ static void finish_template(struct cdv_array *a, struct cdv_template *t) {
 #define LINE array_line
 #define OWNER cdv_array
 #define OWNER_UNREF export_unref
-#define FILL(x, line)                     \
-  do {                                    \
-    (x)->length = (line)->length;         \
-    (x)->null_count = (line)->null_count; \
-    (x)->offset = (line)->offset;         \
-    (x)->n_buffers = (line)->n_buffers;   \
-    (x)->buffers = (line)->buffers;       \
-  } while (0)
 #define FINISH finish_template
 #include "export.h"
 
@@ -257,9 +250,8 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   const struct ArrowDeviceArray *own = &part->root->own;
   bool has_memory = part->node->n_buffers || part->node->n_children || part->node->dictionary;
   if (has_memory && (own->device_type != p->device_type || own->device_id != p->device_id))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s:%lld and %s:%lld",
-                    cdv_device_type_name(p->device_type), (long long)p->device_id,
-                    cdv_device_type_name(own->device_type), (long long)own->device_id);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s and %s",
+                    cdv_place_name(p->device_type, p->device_id), cdv_place_name(own->device_type, own->device_id));
   /* the whole array has one event; what a part waits for is waited for here unless the caller covers it */
   if (own->sync_event && !p->sync_event) {
     int r = cdv_event_wait_host(part);

@@ -61,10 +61,9 @@ static int common_place(struct cdv_array *const *arrays, int64_t n, int32_t *typ
   for (int64_t i = 0; i < n; i++) {
     const struct ArrowDeviceArray *own = place_of(arrays[i]);
     if (!is_nowhere(arrays[i]) && !same_place(own, first))
-      return cdv_fail(CDV_ARGUMENT, EINVAL,
-                      "array %lld is on %s:%lld, one before it on %s:%lld: pass device=", (long long)i,
-                      cdv_device_type_name(own->device_type), (long long)own->device_id,
-                      cdv_device_type_name(first->device_type), (long long)first->device_id);
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld is on %s, one before it on %s: pass device=", (long long)i,
+                      cdv_place_name(own->device_type, own->device_id),
+                      cdv_place_name(first->device_type, first->device_id));
   }
   *type = first->device_type;
   *device = first->device_id;

@@ -40,7 +40,9 @@ struct cdv_consumer {
   pthread_mutex_t taking;  /* guards the taking end, against close */
   struct cdv_schema *schema;
   int32_t device_type;
-  bool ours; /* the producer is */
+  bool ours;      /* the producer is */
+  atomic_int fed; /* it had more at hand when it sent the last one */
+  bool hushed;    /* its thread's: for the next task nobody is to be woken */
   char *metadata;
   atomic_int faulty; /* error is being or was written, by whoever came first */
   struct cdv_kept_error error;
@@ -63,6 +65,7 @@ static void ring_all(struct cdv_consumer *c) { /* lock is held */
     uint64_t one = 1;
     if (!b->armed) continue;
     b->armed = 0;
+    atomic_fetch_add_explicit(&cdv_sleeps, 1, memory_order_relaxed);
     while (write(b->descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
   }
 }
@@ -221,7 +224,7 @@ static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const 
   atomic_store(&c->tail, tail + 1);
   if (atomic_load(&c->state) & CDV_CLOSED)
     drop_all(c); /* closed meanwhile: whoever comes last clears away */
-  else
+  else if (!c->hushed)
     wake(c);
   return 0;
 }
@@ -320,6 +323,14 @@ int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take) {
   return cdv_fail(CDV_ARGUMENT, EBUSY, "this consumer has a producer already: each takes one");
 }
 
+void cdv_handler_hush(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick) {
+  if (handler->release == release) {
+    struct cdv_consumer *c = (struct cdv_consumer *)handler;
+    c->hushed = on;
+    atomic_store_explicit(&c->fed, quick, memory_order_relaxed);
+  }
+}
+
 int cdv_consumer_state(struct cdv_consumer *c) { return atomic_load(&c->state); }
 int32_t cdv_consumer_device_type(struct cdv_consumer *c) {
   return atomic_load(&c->state) & CDV_HAS_SCHEMA ? c->device_type : 0;
@@ -329,6 +340,10 @@ struct cdv_schema *cdv_consumer_schema(struct cdv_consumer *c) {
 }
 const char *cdv_consumer_metadata(struct cdv_consumer *c) {
   return atomic_load(&c->state) & CDV_HAS_SCHEMA ? c->metadata : NULL;
+}
+bool cdv_consumer_is_fed(struct cdv_consumer *c) {
+  return (atomic_load(&c->state) & (CDV_HAS_SCHEMA | CDV_ENDED | CDV_CLOSED | CDV_FAULT)) == CDV_HAS_SCHEMA &&
+         atomic_load(&c->fed);
 }
 int64_t cdv_consumer_waiting(struct cdv_consumer *c) { return atomic_load(&c->tail) - atomic_load(&c->head); }
 

@@ -150,7 +150,8 @@ void cdv_consumer_close(struct cdv_consumer *c);
 /* What is wrong, as this thread's last error; 0: nothing. */
 int cdv_consumer_error(struct cdv_consumer *c);
 int64_t cdv_consumer_waiting(struct cdv_consumer *c); /* tasks that wait unextracted */
-int64_t cdv_live_async(void);                         /* productions and consumers, for leak checks */
+int64_t cdv_wakeups(void);    /* how often a thread went to sleep for a stream, or rang for an event loop, until now */
+int64_t cdv_live_async(void); /* productions and consumers, for leak checks */
 
 /* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
 struct cdv_owner {
@@ -304,6 +305,8 @@ static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
 /* The place of a type's slot, made when missing; NULL: no memory for it.  Under the registry's lock. */
 _Atomic(struct cdv_slot *) *cdv_slot_place(int32_t device_type);
 const char *cdv_device_type_name(int32_t device_type);
+/* "name:0", or the name alone without a number; good until this thread has asked twice more. */
+const char *cdv_place_name(int32_t device_type, int64_t device_id);
 
 /* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
@@ -359,6 +362,8 @@ void cdv_schema_unref(struct cdv_schema *schema);
 /* Deep copy into malloc'ed nodes. */
 int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out);
 /* top: the name and the nullability of the top count as well; they say nothing of the type. */
+/* How the first is not as the second, in words. */
+void cdv_schema_difference(const struct ArrowSchema *a, const struct ArrowSchema *b, char *out, size_t room);
 bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top);
 /* Same types in the same shape; names, nullability and metadata may differ. */
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b);
@@ -559,6 +564,11 @@ void cdv_consumer_let_go(struct cdv_consumer *c);
 /* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
  * is none of ours. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
+/* On: the next task will be followed at once by another or by the end, so that nobody need be woken for it; for handlers
+ * of ours, on the producer's thread.  quick: whatever is asked for can be sent at once. */
+void cdv_handler_hush(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick);
+/* May more come as soon as the producer's thread runs? */
+bool cdv_consumer_is_fed(struct cdv_consumer *c);
 /* The next array, extracted on this thread; 0 with *out NULL: the end; EAGAIN (no error set): nothing after that many
  * nanoseconds (< 0: no limit).  metadata: where not NULL, the task's, malloc'ed, or NULL.  What came before an error is
  * given first. */

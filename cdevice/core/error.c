@@ -142,11 +142,7 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
   slot.vendor_code = err->vendor_code;
   memcpy(slot.vendor_name, err->vendor_name, sizeof slot.vendor_name);
   slot.vendor_name[sizeof slot.vendor_name - 1] = 0;
-  char where[64];
-  if (device_id >= 0)
-    snprintf(where, sizeof where, "%s:%lld", cdv_device_type_name(device_type), (long long)device_id);
-  else
-    snprintf(where, sizeof where, "%s", cdv_device_type_name(device_type));
+  const char *where = cdv_place_name(device_type, device_id);
   const char *text = err->message[0] ? err->message : strerror(code);
   size_t n = strlen(doing);
   if (!strncmp(text, doing, n) && text[n] == ':')

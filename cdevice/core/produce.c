@@ -49,6 +49,9 @@ static int extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out) {
 }
 
 /* ---- the run ---- */
+/* So many arrays of a source that has them at hand, and that were asked for, wake a consumer once. */
+#define GROUP 64
+
 /* Until one more array may be sent; false: something else is to be done. */
 static bool wait_for_demand(struct cdv_production *p) {
   long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
@@ -62,7 +65,7 @@ static bool wait_for_demand(struct cdv_production *p) {
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    while (!cdv_is_interrupted(p) && atomic_load(&p->asked) <= sent) pthread_cond_wait(&p->changed, &p->lock);
+    while (!cdv_is_interrupted(p) && atomic_load(&p->asked) <= sent) cdv_cond_wait(&p->changed, &p->lock);
     atomic_store(&p->sleepers, 0);
     pthread_mutex_unlock(&p->lock);
   }
@@ -97,6 +100,9 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
   atomic_fetch_add_explicit(&p->unextracted, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&p->sent, 1, memory_order_relaxed);
   struct ArrowAsyncTask task = {extract, t};
+  long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
+  bool quick = p->source->quick && !p->source->ordered;
+  cdv_handler_hush(p->handler, quick && sent % GROUP && sent < atomic_load(&p->asked), quick);
   r = p->handler->on_next_task(p->handler, &task, p->source->metadata);
   if (r) {
     if (!atomic_exchange(&t->claimed, 1)) task_unref(t); /* the consumer's share, which it did not want */

@@ -127,8 +127,8 @@ static int build(struct making *m, void **out) {
 static int module_of(const struct cdv_module *want, const cdevice_compute *compute, void *stream,
                      struct cdv_module **out) {
   for (struct cdv_module *m = cache.modules; m; m = m->next)
-    if (m->slot == want->slot && m->device == want->device && m->scope == want->scope &&
-        m->flags == want->flags && !strcmp(m->family, want->family) && !strcmp(m->type, want->type)) {
+    if (m->slot == want->slot && m->device == want->device && m->scope == want->scope && m->flags == want->flags &&
+        !strcmp(m->family, want->family) && !strcmp(m->type, want->type)) {
       *out = m;
       return 0;
     }
@@ -159,7 +159,8 @@ static unsigned place_of(const struct cdv_module *m, const char *name) {
 static void *known(const struct cdv_module *want, const char *name, unsigned place) {
   for (struct kernel *k = cache.kernels[place]; k; k = k->next)
     if (k->module->slot == want->slot && k->module->device == want->device && k->module->scope == want->scope &&
-        k->module->flags == want->flags && !strcmp(k->name, name) && !strcmp(k->module->type, want->type) && !strcmp(k->module->family, want->family))
+        k->module->flags == want->flags && !strcmp(k->name, name) && !strcmp(k->module->type, want->type) &&
+        !strcmp(k->module->family, want->family))
       return k->handle;
   return NULL;
 }
@@ -188,8 +189,8 @@ static int find(const struct cdv_module *want, const cdevice_compute *compute, v
   return 0;
 }
 
-int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream,
-                   uint32_t flags, const char *family, const char *type, const char *name, void **out) {
+int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream, uint32_t flags,
+                   const char *family, const char *type, const char *name, void **out) {
   struct cdv_module want = {.slot = slot, .device = device, .flags = flags};
   cdevice_error err = {.struct_size = sizeof err};
   int r = compute->scope ? compute->scope(slot->table.self, device, stream, &want.scope, &err) : 0;

@@ -301,7 +301,9 @@ void cdv_log(int level, const char *text) { host.log(level, text); }
 int cdv_slot_find(int32_t t, struct cdv_slot **out) {
   int r = slot_or_load(t, out);
   if (r || *out) return r;
-  return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", cdv_device_type_name(t), (int)t);
+  const char *name = cdv_device_type_name(t);
+  if (!strncmp(name, "device type", 11)) return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s", name);
+  return cdv_fail(CDV_UNAVAILABLE, ENODEV, "no backend serves %s (device type %d)", name, (int)t);
 }
 
 bool cdv_slot_callable(const struct cdv_slot *slot) {

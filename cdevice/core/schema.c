@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct schema_line {
+struct schema_line { /* begins as an ArrowSchema does: that part is copied as it is */
   const char *format, *name, *metadata;
-  int64_t flags, first, n_children, dictionary;
+  int64_t flags, n_children, first, dictionary;
 };
+_Static_assert(offsetof(struct schema_line, first) == offsetof(struct ArrowSchema, children), "the copied part");
 struct cdv_template {
   size_t n;
   bool dictionaries;
@@ -29,13 +30,6 @@ static void finish_template(const struct cdv_schema *s, struct cdv_template *t) 
 #define LINE schema_line
 #define OWNER cdv_schema
 #define OWNER_UNREF cdv_schema_unref
-#define FILL(x, line)                 \
-  do {                                \
-    (x)->format = (line)->format;     \
-    (x)->name = (line)->name;         \
-    (x)->metadata = (line)->metadata; \
-    (x)->flags = (line)->flags;       \
-  } while (0)
 #define FINISH finish_template
 #include "export.h"
 
@@ -265,6 +259,41 @@ static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, stru
 
 bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name) {
   return equal(a, b, (struct labels){top_name, top_name, true, metadata, true});
+}
+
+/* Of the node where the first difference lies. */
+static void describe(const struct ArrowSchema *a, const struct ArrowSchema *b, const char *field, char *out,
+                     size_t room) {
+  const char *at = field ? field : "", *where = field ? "field " : "it";
+  if (a->n_children != b->n_children)
+    snprintf(out, room, "%s%.60s has %lld fields, not %lld", where, at, (long long)a->n_children,
+             (long long)b->n_children);
+  else if (!cdv_format_equal(a->format, b->format))
+    snprintf(out, room, "%s%.60s has the format \"%.60s\", not \"%.60s\"", where, at, a->format, b->format);
+  else if (strcmp(a->name ? a->name : "", b->name ? b->name : ""))
+    snprintf(out, room, "a field is named \"%.60s\", not \"%.60s\"", a->name ? a->name : "", b->name ? b->name : "");
+  else
+    snprintf(out, room, "%s%.60s differs in its nullability, order or dictionary", where, at);
+}
+
+void cdv_schema_difference(const struct ArrowSchema *a, const struct ArrowSchema *b, char *out, size_t room) {
+  const char *field = NULL;
+  bool name = false;
+  for (;;) {
+    bool below = a->n_children == b->n_children && !a->dictionary == !b->dictionary;
+    const struct ArrowSchema *x = NULL, *y = NULL;
+    for (int64_t i = 0; below && !x && i < a->n_children; i++)
+      if (!cdv_schema_equal(a->children[i], b->children[i], false, true)) x = a->children[i], y = b->children[i];
+    if (below && !x && a->dictionary && !cdv_schema_equal(a->dictionary, b->dictionary, false, false))
+      x = a->dictionary, y = b->dictionary;
+    if (name && strcmp(a->name ? a->name : "", b->name ? b->name : "")) x = NULL;
+    if (!x) break;
+    a = x;
+    b = y;
+    name = true;
+    field = a->name && a->name[0] ? a->name : field ? field : "0";
+  }
+  describe(a, b, field, out, room);
 }
 
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b) {

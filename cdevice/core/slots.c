@@ -43,6 +43,16 @@ const char *cdv_device_type_name(int32_t t) {
   return out;
 }
 
+const char *cdv_place_name(int32_t device_type, int64_t device_id) {
+  static _Thread_local char text[2][48];
+  static _Thread_local unsigned turn;
+  const char *name = cdv_device_type_name(device_type);
+  if (device_id < 0) return name;
+  char *out = text[turn++ & 1];
+  snprintf(out, sizeof text[0], "%.24s:%lld", name, (long long)device_id);
+  return out;
+}
+
 struct cdv_slot *cdv_slot_other(int32_t t) {
   for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next)
     if (o->device_type == t) return atomic_load_explicit(&o->slot, memory_order_acquire);

@@ -40,10 +40,9 @@ static int fits(struct cdv_stream *s, struct cdv_array *a) {
     return cdv_fail(CDV_STREAM, EINVAL, "an array on %s in a stream on %s", cdv_device_type_name(own->device_type),
                     cdv_device_type_name(s->device_type));
   if (a->schema == s->schema || cdv_schema_equal(a->schema->node, s->schema->node, false, false)) return 0;
-  return cdv_fail(CDV_STREAM, EINVAL,
-                  "an array has another schema than the stream announced (format \"%s\", not \"%s\"%s)",
-                  a->schema->node->format, s->schema->node->format,
-                  strcmp(a->schema->node->format, s->schema->node->format) ? "" : "; the fields differ");
+  char how[320];
+  cdv_schema_difference(a->schema->node, s->schema->node, how, sizeof how);
+  return cdv_fail(CDV_STREAM, EINVAL, "an array has another schema than the stream announced: %s", how);
 }
 
 int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {

@@ -1,33 +1,21 @@
-/* wait.h - condition variables with a limit that a change of the clock does not move. */
+/* wait.h - condition variables with a limit that a change of the clock does not move, and how often they were needed. */
 #ifndef CDEVICE_WAIT_H
 #define CDEVICE_WAIT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
-static inline void cdv_cond_init(pthread_cond_t *cond) {
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(cond, &monotonic);
-  pthread_condattr_destroy(&monotonic);
-}
+/* How often a thread of this process went to sleep for a stream, or rang for an event loop. */
+extern atomic_llong cdv_sleeps;
 
+void cdv_cond_init(pthread_cond_t *cond);
 /* So many nanoseconds from now; < 0: never, which cdv_cond_until takes as such. */
-static inline struct timespec cdv_deadline(int64_t nanoseconds) {
-  struct timespec end = {-1, 0};
-  if (nanoseconds < 0) return end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  int64_t ns = end.tv_nsec + nanoseconds % 1000000000;
-  end.tv_sec += nanoseconds / 1000000000 + ns / 1000000000;
-  end.tv_nsec = ns % 1000000000;
-  return end;
-}
-
-/* 0, or ETIMEDOUT. */
-static inline int cdv_cond_until(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *end) {
-  return end->tv_sec < 0 ? pthread_cond_wait(cond, lock) : pthread_cond_timedwait(cond, lock, end);
-}
+struct timespec cdv_deadline(int64_t nanoseconds);
+/* 0, or ETIMEDOUT.  Blocks; lock is held. */
+int cdv_cond_until(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *end);
+/* Without a limit. */
+void cdv_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock);
 
 #endif

@@ -134,10 +134,17 @@ def _from_object(
     try:
         data = memoryview(obj)
     except TypeError:
-        raise TypeError(
-            f"{type(obj).__name__} cannot become an array: it is no Arrow object, numpy array, buffer or list"
-        ) from None
+        raise TypeError(f"{type(obj).__name__} cannot become an array: {_remedy(obj)}") from None
     return _from_memory(obj, data, want, copy), bool(copy)
+
+
+def _remedy(obj: Any) -> str:
+    """What to do with an object that is no array yet, as the end of a sentence."""
+    return _frames.unfinished(obj) or (
+        "cdevice.asstream() takes iterables of arrays, list() makes values of one"
+        if hasattr(obj, "__next__")
+        else "it is no Arrow object, numpy array, buffer or list"
+    )
 
 
 _MEMORY_FORMATS = {

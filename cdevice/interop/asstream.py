@@ -93,9 +93,8 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
             'as in cdevice.asstream(pyarrow.dataset.dataset("file.parquet")) or pyarrow.parquet.ParquetFile(...)'
         )
     if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
-        raise TypeError(
-            f"{type(obj).__name__} cannot become a stream: it is no Arrow stream, array, or iterable of arrays"
-        )
+        why = _frames.unfinished(obj) or "it is no Arrow stream, array, or iterable of arrays"
+        raise TypeError(f"{type(obj).__name__} cannot become a stream: {why}")
     need_reaper()  # the iterator may be dropped by a thread that never saw Python
     arrays = (asarray(x, schema=want, validate=validate) for x in obj)
     head = [x for x in (next(arrays, None),) if x is not None]

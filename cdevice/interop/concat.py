@@ -26,7 +26,8 @@ def concat(
     ``arrays``: one or more of what :func:`asarray` takes, all of one type; names and metadata are those of the first,
     null may be what is so in one of them.  ``device``: where the result shall be; None: where all of them are.
     ``stream``: as in :meth:`DeviceArray.to`.  Only the rows of slices are taken.  Dictionaries that differ become one,
-    each value once in the order of its first appearance; runs and views keep their encoding.
+    each value once in the order of its first appearance, ordered ones too: whoever means something by their order gives
+    all of them the same dictionary.  Runs and views keep their encoding.
 
     From memory that the CPU can read everything goes to the device in one transfer, and the result carries the event.
     On a device, fixed-width arrays without nulls (structs and fixed-size lists of them too) are joined by its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._later import need
 from ..errors import CannotExport
 from ..objects.formats import DTYPES
 from ..objects.views import share
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .._types import DeviceArray, StreamLike
 
 _CUDA, _ROCM, _MANAGED = 2, 10, 13
+_CUPY = '"cdevice[cuda12]" or "cdevice[cuda13]"'
 
 
 def _values(array: DeviceArray, types: tuple[int, ...], what: str) -> tuple[int, int, str, tuple[int, ...]]:
@@ -32,7 +34,7 @@ def _values(array: DeviceArray, types: tuple[int, ...], what: str) -> tuple[int,
 
 def to_cupy(array: DeviceArray, stream: StreamLike = None) -> Any:
     """See :meth:`DeviceArray.to_cupy`."""
-    import cupy
+    cupy = need("cupy", _CUPY)
 
     hip = cupy.cuda.runtime.is_hip
     array = share(array)  # what cupy holds: release() of the other takes nothing from it
@@ -43,7 +45,7 @@ def to_cupy(array: DeviceArray, stream: StreamLike = None) -> Any:
 def _ndarray(
     array: DeviceArray, address: int, nbytes: int, dtype: str, shape: tuple[int, ...], stream: StreamLike
 ) -> Any:
-    import cupy
+    cupy = need("cupy", _CUPY)
 
     array.wait(cupy.cuda.get_current_stream() if stream is None else stream)
     memory = cupy.cuda.UnownedMemory(address, nbytes, array, array.device_id)
@@ -52,7 +54,7 @@ def _ndarray(
 
 def memory_to_cupy(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
     """What an array interface says of memory of an array as a cupy array, which keeps that."""
-    import cupy
+    cupy = need("cupy", _CUPY)
 
     types = (_ROCM,) if cupy.cuda.runtime.is_hip else (_CUDA, _MANAGED)
     _require(array, types, "cupy")
@@ -86,10 +88,10 @@ def to_hip(array: DeviceArray, stream: StreamLike = None) -> Any:
 
 
 def _hip_array(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
-    from rocm.bindings.util.types import DeviceArray
+    types = need("rocm.bindings.util.types", '"cdevice[rocm]"')
 
     if stream is None:
         array.synchronize()
     else:
         array.wait(stream)
-    return DeviceArray.fromObj(_Interface(**interface, stream=None))
+    return types.DeviceArray.fromObj(_Interface(**interface, stream=None))

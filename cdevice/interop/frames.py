@@ -68,6 +68,15 @@ def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     return None
 
 
+def unfinished(obj: Any) -> str:
+    """What to do with a query that was not run yet or memory being filled, as the end of a sentence; "": neither."""
+    if type(obj).__module__ == "cdevice.mutable":  # of a floor above
+        return "it is being filled, freeze() makes the array"
+    lazy = type(obj).__module__.partition(".")[0] in ("polars", "dask") or type(obj).__name__ == "LazyFrame"
+    name = next((n for n in ("collect", "compute") if hasattr(obj, n)), "") if lazy else ""
+    return f"it was not computed yet, .{name}() does that" if name else ""
+
+
 def stream_of(method: Callable[..., Capsule], want: Schema | None, validate: Validate) -> DeviceArrayStream:
     """The stream whose capsule a method of the protocol gives."""
     capsule = method() if want is None else method(requested_schema=want.__arrow_c_schema__())
@@ -79,8 +88,9 @@ def stream_of(method: Callable[..., Capsule], want: Schema | None, validate: Val
 def require(stream: DeviceArrayStream, want: Schema | None) -> None:
     """Closes a stream of another schema than was asked for and raises ArgumentError; ``want`` None: any will do."""
     if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
+        told = stream.schema.type
         stream.close()
-        raise ArgumentError("the stream has another schema than asked for; nothing is converted here")
+        raise ArgumentError(f"the stream is of {told}, asked for is {want.type}; nothing is converted here")
 
 
 def one_array(

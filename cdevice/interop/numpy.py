@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy
-
 from .._ext import _native
+from .._later import need
 from ..objects.buffers import from_buffers
 from ..objects.formats import FORMATS
 from ..objects.views import share, view
@@ -15,7 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import numpy
+
     from .._types import DeviceArray
+else:
+    numpy = need("numpy", "numpy")
 
 # what is given as it is, without a look at its values
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}

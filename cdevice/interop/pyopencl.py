@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 
-from .._devices.registry import backend_object
+from .._devices.registry import backend_object, default_stream
 from ..errors import ArgumentError, CannotExport
 from ..objects.buffers import from_buffers
 from ..objects.formats import DTYPES
@@ -14,6 +15,7 @@ from .tensor import count, nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
@@ -114,15 +116,14 @@ def buffer_to_pyopencl(array: DeviceArray, index: int, queue: StreamLike = None)
     _require_opencl(array)
     address, size = array._buffer(index)
     if not address:
-        raise ValueError("there is no buffer")
+        raise ValueError("there is no buffer" + (": nothing is null, so there is no bitmap" if index == 0 else ""))
     buffer = _backend().to_buffer(address, queue)
     _order(array, queue)
     return buffer
 
 
 def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
-    """The values of a fixed-width array without nulls, or of fixed-size lists of them, as a pyopencl.array.Array on the
-    same memory."""
+    """See :meth:`DeviceArray.to_pyopencl`."""
     _require_opencl(array)
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
@@ -135,6 +136,8 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     import numpy
 
     itemsize = numpy.dtype(dtype).itemsize
+    if queue is None:
+        queue = _named_queue(array)
     out = _backend().to_object(
         array._buffer(1)[0],
         array.length * itemsize,
@@ -145,6 +148,45 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     )
     _order(array, queue)
     return out
+
+
+def is_queue(stream: StreamLike) -> bool:
+    """Is it pyopencl's (None: what cdevice.set_default_stream named)?"""
+    cl = sys.modules.get("pyopencl")
+    return cl is not None and isinstance(default_stream(_OPENCL) if stream is None else stream, cl.CommandQueue)
+
+
+def apart(array: DeviceArray, queue: StreamLike) -> bool:
+    """Is some of the array's memory in another context than the queue (None: that of cdevice.set_default_stream)?"""
+    cl = sys.modules.get("pyopencl")
+    queue = default_stream(_OPENCL) if queue is None else queue
+    if cl is None or not isinstance(queue, cl.CommandQueue):
+        return False
+    context = queue.context
+    return any(cl.Buffer.from_int_ptr(handle, retain=True).context != context for handle in _handles(array))
+
+
+def _handles(array: DeviceArray) -> Iterator[int]:
+    """The cl_mem of each node, which are in one context: the last buffer of a view is on the CPU."""
+    for i in range(min(array._n_buffers, 2) if array.length else 0):
+        handle = array._buffer(i)[0]
+        if handle:
+            yield handle
+            break
+    below = range(-(array._schema.dictionary is not None), array._n_children)
+    for i in below:
+        yield from _handles(array._raw_child(i))
+
+
+def _named_queue(array: DeviceArray) -> StreamLike:
+    """The queue of cdevice.set_default_stream where it is of the array's context, else None."""
+    import pyopencl
+
+    queue = default_stream(_OPENCL)
+    if not isinstance(queue, pyopencl.CommandQueue):
+        return None
+    context = pyopencl.Buffer.from_int_ptr(array._buffer(1)[0], retain=True).context
+    return queue if queue.context == context else None
 
 
 def _require_opencl(array: DeviceArray) -> None:

@@ -43,25 +43,19 @@ static PyObject *m_consumer_new(PyObject *self, PyObject *args) {
   return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(c));
 }
 
-/* consumer_take(capsule, seconds): a DeviceArray, (DeviceArray, metadata), None: nothing yet, Ellipsis: the end */
-static PyObject *m_consumer_take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
-  double seconds = n == 2 ? PyFloat_AsDouble(args[1]) : 0;
-  if (seconds < 0 && PyErr_Occurred()) return NULL;
+/* NULL: it has become a stream. */
+static struct cdv_consumer *consumer_of(PyObject *capsule) {
+  if (PyCapsule_GetDestructor(capsule) != free_consumer_capsule) return NULL;
+  return PyCapsule_GetPointer(capsule, N_CONSUMER);
+}
+
+/* A DeviceArray, (DeviceArray, metadata), None: nothing yet, Ellipsis: the end. */
+static PyObject *take_item(struct cdv_consumer *c, int64_t nanoseconds) {
   struct cdv_array *a;
   char *metadata;
-  int r;
-  drain();
-  if (n == 2 && args[0] == Py_None) {
-    cdv_fail(CDV_RELEASED, EINVAL, "the consumer has become a stream");
-    return raise_last();
-  }
-  struct cdv_consumer *c = n == 2 ? PyCapsule_GetPointer(args[0], N_CONSUMER) : NULL;
-  if (!c) return NULL;
-  if (seconds == 0 && !cdv_consumer_wait(c, 0, 0)) Py_RETURN_NONE;
   asking++;
   PyThreadState *python = PyEval_SaveThread();
-  r = cdv_consumer_take(c, (int64_t)(seconds * 1e9), &a, &metadata);
+  int r = cdv_consumer_take(c, nanoseconds, &a, &metadata);
   PyEval_RestoreThread(python);
   asking--;
   if (r == EAGAIN) Py_RETURN_NONE;
@@ -78,6 +72,22 @@ static PyObject *m_consumer_take(PyObject *self, PyObject *const *args, Py_ssize
   PyObject *bytes = PyBytes_FromStringAndSize(metadata, (Py_ssize_t)cdv_metadata_size(metadata));
   free(metadata);
   return Py_BuildValue("NN", o, bytes);
+}
+
+/* consumer_take(capsule, seconds) -> as take_item */
+static PyObject *m_consumer_take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  double seconds = n == 2 ? PyFloat_AsDouble(args[1]) : 0;
+  if (seconds < 0 && PyErr_Occurred()) return NULL;
+  drain();
+  if (n == 2 && args[0] == Py_None) {
+    cdv_fail(CDV_RELEASED, EINVAL, "the consumer has become a stream");
+    return raise_last();
+  }
+  struct cdv_consumer *c = n == 2 ? PyCapsule_GetPointer(args[0], N_CONSUMER) : NULL;
+  if (!c) return NULL;
+  if (seconds == 0 && !cdv_consumer_wait(c, 0, 0)) Py_RETURN_NONE;
+  return take_item(c, (int64_t)(seconds * 1e9));
 }
 
 /* consumer_schema(capsule) -> Schema or None */

@@ -36,6 +36,14 @@ static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
 }
 
 static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
+  if (!PyCapsule_CheckExact(schema) || !PyCapsule_CheckExact(array)) {
+    PyErr_Format(
+        PyExc_TypeError,
+        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are wanted, not %R "
+        "and %R",
+        (PyObject *)Py_TYPE(schema), (PyObject *)Py_TYPE(array));
+    return NULL;
+  }
   __builtin_prefetch(array); /* the producer's structs are scattered, and nothing else takes as long */
   struct ArrowSchema *q = PyCapsule_GetPointer(schema, N_SCHEMA);
   if (!q) return NULL;

@@ -21,6 +21,7 @@
 #include "pysource.c"
 #include "pystream.c"
 #include "pyasync.c"
+#include "pyloop.c"
 #include "pycompute.c"
 #include "capi.c"
 
@@ -70,6 +71,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"way_in", m_way_in, METH_O, NULL},
                                        {"consumer_new", m_consumer_new, METH_VARARGS, NULL},
                                        {"consumer_take", FAST(m_consumer_take), METH_FASTCALL, NULL},
+                                       {"async_loop", m_async_loop, METH_VARARGS, NULL},
                                        {"consumer_schema", m_consumer_schema, METH_O, NULL},
                                        {"consumer_metadata", m_consumer_metadata, METH_O, NULL},
                                        {"consumer_stream", m_consumer_stream, METH_O, NULL},
@@ -142,7 +144,7 @@ static int cdv_install(uintptr_t module, int hexversion) {
     ArrayBase = (PyTypeObject *)PyType_FromSpec(&a_spec);
     SchemaBase = (PyTypeObject *)PyType_FromSpec(&s_spec);
     StreamBase = (PyTypeObject *)PyType_FromSpec(&t_spec);
-    r = !ArrayBase || !SchemaBase || !StreamBase || publish_exchange(ArrayBase) ||
+    r = !ArrayBase || !SchemaBase || !StreamBase || make_loop_types() || publish_exchange(ArrayBase) ||
         PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
         PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase) ||
         PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);

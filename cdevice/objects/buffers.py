@@ -109,8 +109,10 @@ def _part(obj: Any, type_id: int) -> tuple[int | None, int, Any]:
                 raise ValueError("a buffer must be contiguous")
             return pointer() or _empty, obj.numel() * obj.element_size(), obj
         if type_id == _CPU:
+            where = ": it lies on a device, pass device=" if hasattr(obj, "__cuda_array_interface__") else ""
             raise TypeError(
-                f"{type(obj).__name__} is no buffer: bytes, numpy arrays and what has an array interface are"
+                f"{type(obj).__name__} is no buffer on the CPU"
+                + (where or ": bytes, numpy arrays and what has an array interface are")
             )
     address, size = _of_device(obj, type_id)
     return address or None, size, obj
@@ -119,13 +121,29 @@ def _part(obj: Any, type_id: int) -> tuple[int | None, int, Any]:
 def _place_of_parts(
     buffers: Sequence[Any], children: Sequence[DeviceArray], dictionary: DeviceArray | None
 ) -> _device.Device | None:
-    """The device that Buffer objects, children or the dictionary are on; None: nobody says."""
+    """The device that Buffer objects, pyopencl's objects, children or the dictionary are on; None: nobody says."""
     for part in (*buffers, *children, dictionary):
+        if type(part).__module__.partition(".")[0] == "pyopencl":
+            backend = _registry.backend_object(_OPENCL)
+            number = backend.from_object(part).device_id if backend.owns(part) else None
+            if number is not None:
+                return _device.Device(_OPENCL, number)
         if isinstance(part, (BufferBase, _native.Array)):
             device: _device.Device = part.device  # type: ignore[union-attr]
             if device.type_id != _CPU:
                 return device
     return None
+
+
+def _is_memory(obj: Any) -> bool:
+    """Is it one buffer, by itself?"""
+    if isinstance(obj, BufferBase) or hasattr(obj, "__array_interface__") or hasattr(obj, "__cuda_array_interface__"):
+        return True
+    try:
+        _from_buffer(obj)
+    except TypeError:
+        return not hasattr(obj, "__iter__")
+    return True
 
 
 def from_buffers(
@@ -149,15 +167,20 @@ def from_buffers(
     tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
-    default that of the parts which say where they are, else the CPU.  ``event``: a recorded event of the vendor's
-    library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the address of a variable that
-    holds an event's handle and that ``owner`` keeps.
+    default that of the parts which say where they are (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
+    recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
+    address of a variable that holds an event's handle and that ``owner`` keeps.
     ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
     offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
     UTF-8; None checks nothing.
 
     Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
     """
+    if type(buffers) is not list and not isinstance(buffers, (list, tuple)) and _is_memory(buffers):
+        raise TypeError(
+            "buffers is a list with one object for each buffer of the layout, as in [None, values], not one"
+            f" {type(buffers).__name__}"
+        )
     children, type_id, number = tuple(children), 1, -1
     place = _place_of_parts(buffers, children, dictionary) if device is None else _device.device(device)
     if place is not None:

@@ -112,7 +112,12 @@ def _as_int(v: Any) -> int:
         raise TypeError("a bool is no number")
     if isinstance(v, int):
         return int(v)
-    return operator.index(v)
+    try:
+        return operator.index(v)
+    except TypeError:
+        if hasattr(v, "__index__"):
+            raise  # its own words
+        raise TypeError("an int is") from None
 
 
 def _integer(code: str) -> Any:
@@ -135,6 +140,8 @@ def _float(f: str) -> Any:
         if isinstance(v, float) or _dtype_kind(v) == "f":
             out = float(v)
         else:
+            if not hasattr(v, "__index__"):
+                raise TypeError("a float or an int is")
             n = _as_int(v)
             m = abs(n)
             if m >> bits and m & ((1 << m.bit_length() - bits) - 1):
@@ -229,10 +236,20 @@ def _temporal(f: str) -> tuple[str, Callable[[Any], int]]:
     integer = _integer(code)
 
     def convert(v: Any) -> Any:
-        count = v if hasattr(v, "__index__") else make(v)  # integers go in as they are
+        if hasattr(v, "__index__"):
+            return integer(v)  # integers go in as they are
+        count = make(v)
+        if not -1 << 63 <= count < 1 << 63:  # nanoseconds: the classes reach no further in any other unit
+            raise ValueError(_NANOSECONDS[kind])
         return integer(count)
 
     return code, convert
+
+
+_NANOSECONDS = {
+    "s": "64 bits of nanoseconds reach from 1677-09-21 to 2262-04-11",
+    "D": "64 bits of nanoseconds reach 106751 days in both directions",
+}
 
 
 def _interval(code: str) -> Any:
@@ -253,7 +270,10 @@ def _decimal(f: str) -> tuple[Callable[[Any], bytes], bytes]:
     context = decimal.Context(prec=1000, traps=[decimal.InvalidOperation])
 
     def convert(v: Any) -> Any:
-        v = v if isinstance(v, decimal.Decimal) else decimal.Decimal(_as_int(v))
+        if not isinstance(v, decimal.Decimal):
+            if not hasattr(v, "__index__"):
+                raise TypeError("a decimal.Decimal or an int is")
+            v = decimal.Decimal(_as_int(v))
         if not v.is_finite():
             raise ValueError("Arrow's decimals are finite")
         _, digits, exponent = v.as_tuple()

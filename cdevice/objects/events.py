@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .._devices.registry import backend_object, stream_and_owner
 from .._ext import ffi, lib
+from .._later import need
 from ..errors import DeviceError
 from .views import share
 
@@ -109,7 +110,6 @@ def event_of(array: DeviceArray) -> Any:
         return None
     handle = int(ffi.cast("uintptr_t", ffi.cast("void **", address)[0]))
     if owner.device_type_id == _OPENCL:
-        import pyopencl
-
+        pyopencl = need("pyopencl", "pyopencl")
         return pyopencl.Event.from_int_ptr(handle, retain=True)
     return EventHandle(handle, owner)

@@ -74,7 +74,7 @@ def _decimal(values: list[Any]) -> str:
     for v in values:
         _, digits, exponent = v.as_tuple()
         if not isinstance(exponent, int):
-            raise ValueError(f"{v} is no decimal number that Arrow knows")
+            raise ValueError(f"{v} is no decimal number that Arrow knows; None is null")
         before = max(before, len(digits) + exponent)
         after = max(after, -exponent)
     precision = max(before + after, 1)

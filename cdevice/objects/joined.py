@@ -71,6 +71,7 @@ def _nullable(a: DeviceArray) -> DeviceArray:
 def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: StreamLike) -> DeviceArray:
     """The rows of one array or more, one after the other; one alone is itself, or moved.  See cdevice.concat."""
     first = arrays[0]
+    stream = _registry.stream_with(device, stream)
     if len(arrays) == 1:
         return first if device is None else first.to(device, stream=stream)
     here = next((a.device_type_id for a in arrays if a.device_type_id != 1), 1)

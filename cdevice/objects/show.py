@@ -130,7 +130,7 @@ def _state(a: DeviceArray) -> tuple[str, bool]:
 def _head(a: DeviceArray, event: str) -> str:
     nulls = "unknown" if a.null_count < 0 else a.null_count
     n, m = a.length, a._n_children
-    what = f"{a.type}, length {n}"
+    what = f"{a._schema._title}, length {n}"
     if a._format == "+s":
         what = f"of {n} row{'' if n == 1 else 's'} and {m} column{'' if m == 1 else 's'}"
     return f"cdevice.DeviceArray {what}, nulls {nulls}, on {a.device}, event {event}"

@@ -65,6 +65,10 @@ def targets():
     production = aio.produce([[1], [2]], consumer)
     production.join(60)  # so that nothing asked of the two waits for good
     out += [consumer, production]
+    draft = cdevice.empty({"a": "int32", "b": "bool"}, random.choice((0, 3)), validity=random.random() < 0.5)
+    out += [draft, draft.field("a"), draft.field("a").buffers[1]]
+    if random.random() < 0.3:
+        draft.freeze()
     if not a.released:
         out += [cdevice.asstream([a]), cdevice.asstream(x for x in [a, a])]
         if a._n_buffers:
@@ -217,6 +221,7 @@ def values(rng, addresses):
 ADDRESSES = {
     "import_from_c", "import_stream_from_c", "export_to_c", "from_buffers", "register_backend", "produce", "set_allocator",
     "record_use", "wait", "to", "iterate", "asarray", "asstream", "concat", "read_all", "record_batch", "__dlpack__", "to_pyopencl", "to_cupy", "to_hip",
+    "empty", "freeze",
 }  # fmt: skip
 # what ends the process, starts others, or waits for good when it is asked to
 LEFT_OUT = {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__init__", "__del__", "__getattribute__"}

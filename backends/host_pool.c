@@ -1,19 +1,22 @@
-/* cpu_pool.c - blocks that were given back, by size, until somebody wants one or there are too many.
+/* host_pool.c - host memory that was given back, by size, until somebody wants it or there is too much.
  *
  * Small ones are malloc's business.  What is kept is chained through its own first bytes, in a list for its size (the
  * youngest is taken, its pages are in the caches) and in one by age (the oldest goes first). */
-#include "cpu_pool.h"
+#include "host_pool.h"
 
+#include <ctype.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#define KEPT ((int64_t)256 << 20)
 #define ALIGNMENT ((size_t)64)
-#define SMALLEST ((size_t)64 << 10) /* of what is kept */
-#define HUGE ((size_t)2 << 20)      /* a huge page */
-#define LARGE ((size_t)4 << 20)     /* from here on memory is taken in huge pages */
-#define STEPS 4                     /* size classes between two powers of two */
+#define PAGE ((size_t)4096) /* what is kept begins at one */
+#define SMALLEST ((size_t)HOST_POOL_SMALLEST)
+#define HUGE ((size_t)2 << 20)  /* a huge page */
+#define LARGE ((size_t)4 << 20) /* from here on memory is taken in huge pages */
+#define STEPS 4                 /* size classes between two powers of two */
 #define CLASSES (44 * STEPS)
 
 typedef struct block {
@@ -25,10 +28,10 @@ typedef struct block {
 static struct {
   pthread_mutex_t lock;
   block *newest, *oldest, *classes[CLASSES];
-  int64_t kept, limit;
+  int64_t kept;
+  atomic_llong limit;
+  atomic_int started;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static atomic_llong live, peak;
-
 static void before_fork(void) { pthread_mutex_lock(&pool.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&pool.lock); }
 __attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, after_fork); }
@@ -39,8 +42,9 @@ static int class_of(size_t n, size_t *size) {
   size_t base = SMALLEST;
   while (n / 2 >= base && c < CLASSES - STEPS) base *= 2, c += STEPS;
   size_t step = base / STEPS;
-  if (base >= LARGE && step < HUGE) step = HUGE; /* whole huge pages: some classes stay empty */
-  for (*size = base; *size < n; *size += step) c++;
+  int classes = 1;
+  while (base >= LARGE && step < HUGE) step *= 2, classes *= 2; /* whole huge pages: some classes stay empty */
+  for (*size = base; *size < n; *size += step) c += classes;
   return c < CLASSES ? c : -1;
 }
 
@@ -79,31 +83,56 @@ static void free_all(block *b) {
   }
 }
 
-static void count(int64_t bytes) {
-  long long now = atomic_fetch_add_explicit(&live, bytes, memory_order_relaxed) + bytes;
-  long long most = atomic_load_explicit(&peak, memory_order_relaxed);
+void host_pool_count(host_pool_use *use, int64_t bytes) {
+  long long now = atomic_fetch_add_explicit(&use->live, bytes, memory_order_relaxed) + bytes;
+  long long most = atomic_load_explicit(&use->peak, memory_order_relaxed);
   while (now > most &&
-         !atomic_compare_exchange_weak_explicit(&peak, &most, now, memory_order_relaxed, memory_order_relaxed)) {}
+         !atomic_compare_exchange_weak_explicit(&use->peak, &most, now, memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-void cpu_pool_limit(int64_t bytes) { pool.limit = bytes; }
+/* CDEVICE_CPU_POOL: bytes, or with K, M or G behind them; -1: neither. */
+static int64_t bytes_of(const char *text) {
+  char *end;
+  long long n = strtoll(text, &end, 10);
+  const char *units = "KMG", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if (end == text || n < 0 || (*end && (!unit || end[1])) || n > INT64_MAX >> shift) return -1;
+  return n << shift;
+}
+
+void host_pool_start(const cdevice_host *host) {
+  if (atomic_exchange(&pool.started, 1)) return;
+  const char *text = getenv("CDEVICE_CPU_POOL");
+  int64_t limit = text && *text ? bytes_of(text) : KEPT;
+  if (limit < 0) {
+    limit = KEPT;
+    if (host) host->log(30, "CDEVICE_CPU_POOL is a number of bytes, with K, M or G behind it; the default is taken");
+  }
+#ifdef __SANITIZE_ADDRESS__
+  limit = 0; /* what is used after it was given back shall be seen */
+#endif
+  pool.limit = limit;
+}
+
+int host_pool_keeps(int64_t nbytes) { return nbytes >= (int64_t)SMALLEST && nbytes <= pool.limit; }
 
 static void *fresh(size_t size) {
-  void *data = aligned_alloc(size >= LARGE ? HUGE : ALIGNMENT, size);
+  void *data = aligned_alloc(size >= LARGE ? HUGE : size >= SMALLEST ? PAGE : ALIGNMENT, size);
 #ifdef MADV_HUGEPAGE
   if (data && size >= LARGE) madvise(data, size, MADV_HUGEPAGE); /* first touch costs a tenth */
 #endif
   return data;
 }
 
-void *cpu_pool_get(int64_t nbytes, size_t *size) {
+void *host_pool_get(int64_t nbytes, size_t *size) {
   size_t n = (size_t)nbytes;
   void *data = NULL;
   int c = -1;
   if (nbytes < 0 || n > PTRDIFF_MAX - 2 * HUGE) return NULL;
   *size = (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (n >= SMALLEST) *size = (n + PAGE - 1) / PAGE * PAGE;
   if (n >= LARGE) *size = (n + HUGE - 1) / HUGE * HUGE;
-  if (n >= SMALLEST && nbytes <= pool.limit) c = class_of(n, size);
+  if (host_pool_keeps(nbytes)) c = class_of(n, size);
   if (c >= 0) {
     pthread_mutex_lock(&pool.lock);
     data = pool.classes[c];
@@ -112,18 +141,16 @@ void *cpu_pool_get(int64_t nbytes, size_t *size) {
   }
   if (!data) data = fresh(*size);
   if (!data) { /* what is kept may be what is missing */
-    cpu_pool_trim();
+    host_pool_trim();
     data = fresh(*size);
   }
-  if (data) count((int64_t)*size);
   return data;
 }
 
-void cpu_pool_put(void *data, size_t size) {
+void host_pool_put(void *data, size_t size) {
   size_t of_class;
   block *out = data;
-  count(-(int64_t)size);
-  if (size >= SMALLEST && (int64_t)size <= pool.limit) {
+  if (host_pool_keeps((int64_t)size)) {
     int c = class_of(size, &of_class);
     if (c >= 0 && of_class == size) {
       pthread_mutex_lock(&pool.lock);
@@ -137,15 +164,14 @@ void cpu_pool_put(void *data, size_t size) {
   free(data);
 }
 
-void cpu_pool_count(int64_t *in_use, int64_t *kept, int64_t *most) {
-  *in_use = atomic_load(&live);
-  *most = atomic_load(&peak);
+int64_t host_pool_kept(void) {
   pthread_mutex_lock(&pool.lock);
-  *kept = pool.kept;
+  int64_t kept = pool.kept;
   pthread_mutex_unlock(&pool.lock);
+  return kept;
 }
 
-void cpu_pool_trim(void) {
+void host_pool_trim(void) {
   pthread_mutex_lock(&pool.lock);
   block *out = shrink(0);
   pthread_mutex_unlock(&pool.lock);
