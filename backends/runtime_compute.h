@@ -71,8 +71,9 @@ static int rt_compiler_find_locked(cdevice_error *err) {
   }
   int major, minor, code = rtc.Version(&major, &minor);
   if (code) {
+    int r = rt_compiler_fail(err, code, "asking for its version", dl.path);
     cdevice_dl_close(&dl);
-    return rt_compiler_fail(err, code, "asking for its version", dl.path);
+    return r;
   }
   rt_compiler_name(rt_compiler.name, sizeof rt_compiler.name, major, minor);
   rt_compiler.found = 1;
