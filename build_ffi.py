@@ -84,10 +84,9 @@ def write_builtin_list():
 KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select", "variable")
 
 
-def write_kernel_texts():
-    """Writes build/texts.c: what cdevice/kernels says, without its comments, for compilers at run time."""
-    lines = ["/* Written by build_ffi.py. */", '#include "compute.h"', "#include <string.h>"]
-    lines += ["static const struct {", "  const char *family, *text;", "} texts[] = {"]
+def kernel_texts():
+    """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
+    texts = {}
     for family, parts in [("", ("dialect", "bits")), *((f, (f,)) for f in KERNELS)]:
         text = ""
         for part in parts:
@@ -96,7 +95,16 @@ def write_kernel_texts():
         rows = [
             line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
         ]
-        quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in rows if r.strip()]
+        texts[family] = "".join(r + "\n" for r in rows if r.strip())
+    return texts
+
+
+def write_kernel_texts():
+    """Writes build/texts.c: the texts, for compilers at run time."""
+    lines = ["/* Written by build_ffi.py. */", '#include "compute.h"', "#include <string.h>"]
+    lines += ["static const struct {", "  const char *family, *text;", "} texts[] = {"]
+    for family, text in kernel_texts().items():
+        quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in text.splitlines()]
         lines += [f'    {{"{family}",', *(f'     "{q}\\n"' for q in quoted), "    },"]
     lines += [
         "};",

@@ -6,6 +6,20 @@
 #define RT_FAMILY "cuda"
 #define RT_N_KINDS 3
 #define RT_SAVED int /* the thread's capture mode, -1: as it was */
+#define RT_COMPILER "nvrtc"
+#define RT_COMPILER_NAME "NVRTC"
+#define RT_COMPILER_HINT                                                                                            \
+  "pip install \"cdevice[cuda13]\" (or \"cdevice[cuda12]\" for a driver before CUDA 13) brings it, so does CUDA's " \
+  "toolkit"
+#define RT_COMPILER_OPTIONS "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
+#define RT_COMPILER_FUNCTIONS(X)                                        \
+  X(1, int, GetCUBINSize, "nvrtcGetCUBINSize", (void *, size_t *))      \
+  X(1, int, GetCUBIN, "nvrtcGetCUBIN", (void *, char *))                \
+  X(1, int, GetPTXSize, "nvrtcGetPTXSize", (void *, size_t *))          \
+  X(1, int, GetPTX, "nvrtcGetPTX", (void *, char *))                    \
+  X(1, int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
+  X(1, int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *))
+#define RT_MOST_ITEMS INT64_MAX
 #include "runtime.h"
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
@@ -44,6 +58,11 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))     \
   X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))        \
   X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                       \
+  X(0, int, DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))              \
+  X(0, int, ModuleLoadData, "cuModuleLoadData", (void **, const void *))                \
+  X(0, int, ModuleUnload, "cuModuleUnload", (void *))                                   \
+  X(0, int, ModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))  \
+  X(0, int, LaunchKernel, "cuLaunchKernel", RT_LAUNCH_ARGUMENTS)                        \
   X(0, int, MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                        \
   X(0, int, DriverGetVersion, "cuDriverGetVersion", (int *))                            \
   X(0, int, GetErrorName, "cuGetErrorName", (int, const char **))                       \
@@ -56,6 +75,7 @@ static struct {
 static _Atomic(void *) contexts[RT_DEVICES];
 
 enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_MEM_ATTACH_GLOBAL = 1, CU_CAPTURE_RELAXED = 2 };
+enum { CU_CAPABILITY_MAJOR = 75, CU_CAPABILITY_MINOR = 76 };
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_DEVICE_ORDINAL = 9, CU_RANGE_START = 11, CU_RANGE_SIZE = 12 };
 
 static const rt_kind rt_kinds[RT_N_KINDS] = {
@@ -204,6 +224,71 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
       !cu.PointerGetAttribute(&size, CU_RANGE_SIZE, (cu_ptr)p))
     *behind = (int64_t)(start + size - (cu_ptr)p);
   return 0;
+}
+
+/* ---- kernels ---- */
+
+/* A copy that is in the process; the wheel's, which lies beside this package; the system's.  A driver takes what compilers of
+ * its major version and older ones make. */
+static int rt_compiler_open(cdevice_dl *dl) {
+  static const char *const wheels[] = {"nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"};
+  static const char *const systems[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+  char beside[2][512];
+  const char *names[6] = {NULL};
+  int version = 0, n = 0;
+  if (cu.DriverGetVersion) cu.DriverGetVersion(&version);
+  for (int i = version < 13000; i < 2; i++) {
+    if (cdevice_dl_beside(beside[i], sizeof beside[i], wheels[i])) names[n++] = beside[i];
+    names[n++] = systems[i];
+  }
+  if (version >= 13000) names[n++] = "/usr/local/cuda/lib64/libnvrtc.so";
+  return cdevice_dl_open(dl, "libnvrtc", "CDEVICE_NVRTC_LIBRARY", names, "nvrtcGetCUBIN");
+}
+
+static void rt_compiler_name(char *out, size_t size, int major, int minor) {
+  snprintf(out, size, "NVRTC %d.%d", major, minor);
+}
+
+/* Code of the device's own (a cubin, which older drivers of the same major version take too) where the compiler knows it, else
+ * PTX of the newest before it, which the driver compiles. */
+static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
+  int known[256], n = 0, handle, major = 0, minor = 0, best = 0, least = INT32_MAX;
+  int code = cu.DeviceGet(&handle, device);
+  if (!code) code = cu.DeviceGetAttribute(&major, CU_CAPABILITY_MAJOR, handle);
+  if (!code) code = cu.DeviceGetAttribute(&minor, CU_CAPABILITY_MINOR, handle);
+  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  int own = major * 10 + minor, asked = rtc.GetNumSupportedArchs(&n);
+  if (!asked && n <= 256) asked = rtc.GetSupportedArchs(known);
+  if (asked || n > 256) return rt_compiler_fail(err, asked, "asking what it compiles for", "no answer");
+  for (int i = 0; i < n; i++) {
+    if (known[i] <= own && known[i] > best) best = known[i];
+    if (known[i] < least) least = known[i];
+  }
+  if (!best)
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL,
+                                "%s compiles for sm_%d and newer, the device is sm_%d: an older one does it",
+                                rt_compiler.name, least, own);
+  out->portable = best != own;
+  snprintf(out->name, sizeof out->name, "%s_%d", best == own ? "sm" : "compute", best);
+  snprintf(out->option, sizeof out->option, "--gpu-architecture=%s", out->name);
+  return 0;
+}
+
+static int rt_code(void *program, const rt_target_info *t, char *data, size_t *n) {
+  if (!data) return t->portable ? rtc.GetPTXSize(program, n) : rtc.GetCUBINSize(program, n);
+  return t->portable ? rtc.GetPTX(program, data) : rtc.GetCUBIN(program, data);
+}
+
+static int rt_can_launch(void) {
+  return cu.ModuleLoadData && cu.ModuleUnload && cu.ModuleGetFunction && cu.LaunchKernel && cu.DeviceGetAttribute;
+}
+static int rt_module_new(void **out, const void *image) { return cu.ModuleLoadData(out, image); }
+static int rt_module_del(void *module) { return cu.ModuleUnload(module); }
+static int rt_module_find(void **out, void *module, const char *name) {
+  return cu.ModuleGetFunction(out, module, name);
+}
+static int rt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, void **arguments) {
+  return cu.LaunchKernel(function, blocks, 1, 1, lanes, 1, 1, 0, stream, arguments, NULL);
 }
 
 int cdevice_cuda_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err) {

@@ -48,7 +48,8 @@ typedef struct cdevice_dl_row {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline void cdevice_dl_note(cdevice_dl *dl, const char *format, ...) {
+static inline void
+cdevice_dl_note(cdevice_dl *dl, const char *format, ...) {
   size_t used = strlen(dl->tried);
   va_list args;
   if (used && used + 3 < sizeof dl->tried) {
@@ -135,6 +136,18 @@ static inline int cdevice_dl_open(cdevice_dl *dl, const char *prefix, const char
   for (; *names; names++)
     if (!cdevice_dl_try(dl, *names, RTLD_NOW | RTLD_LOCAL, probe)) return 0;
   return -1;
+}
+
+/* The path of a file in the folder that this package is installed in, where wheels of others lie beside it.  0: too long, or
+ * nothing knows where that is. */
+static inline int cdevice_dl_beside(char *out, size_t size, const char *file) {
+  static const char here = 0;
+  Dl_info where;
+  if (!dladdr(&here, &where) || !where.dli_fname || *where.dli_fname != '/') return 0;
+  const char *end = strrchr(where.dli_fname, '/'); /* .../site-packages/cdevice/_native... */
+  while (end > where.dli_fname && end[-1] != '/') end--;
+  int n = snprintf(out, size, "%.*s%s", (int)(end - where.dli_fname), where.dli_fname, file);
+  return n > 0 && (size_t)n < size;
 }
 
 /* Fills `table`; what is not there is NULL.  -1 when something needed is not, noted in dl->tried. */

@@ -6,6 +6,14 @@
 #define RT_FAMILY "rocm"
 #define RT_N_KINDS 2
 #define RT_SAVED long /* the thread's last error << 16 | the device << 2 | its capture mode, 3: as it was */
+#define RT_COMPILER "hiprtc"
+#define RT_COMPILER_NAME "HIPRTC"
+#define RT_COMPILER_HINT "ROCm brings it, Debian in libamdhip64-5 and libhiprtc-builtins5"
+#define RT_COMPILER_OPTIONS "-ffp-contract=off", "-O3",
+#define RT_COMPILER_FUNCTIONS(X)                                  \
+  X(1, int, GetCodeSize, "hiprtcGetCodeSize", (void *, size_t *)) \
+  X(1, int, GetCode, "hiprtcGetCode", (void *, char *))
+#define RT_MOST_ITEMS UINT32_MAX /* of one direction */
 #include "runtime.h"
 
 #define HIP_FUNCTIONS(X)                                                                \
@@ -37,6 +45,12 @@
   X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
   X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                      \
   X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                          \
+  X(0, int, GetProperties, "hipGetDevicePropertiesR0600", (void *, int))                \
+  X(0, int, GetOldProperties, "hipGetDeviceProperties", (void *, int))                  \
+  X(0, int, ModuleLoadData, "hipModuleLoadData", (void **, const void *))               \
+  X(0, int, ModuleUnload, "hipModuleUnload", (void *))                                  \
+  X(0, int, ModuleGetFunction, "hipModuleGetFunction", (void **, void *, const char *)) \
+  X(0, int, LaunchKernel, "hipModuleLaunchKernel", RT_LAUNCH_ARGUMENTS)                 \
   X(0, int, GetLastError, "hipGetLastError", (void))                                    \
   X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                              \
   X(0, const char *, GetErrorName, "hipGetErrorName", (int))                            \
@@ -186,6 +200,64 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
   *device = a.device;
   *behind = -1;
   return 0;
+}
+
+/* ---- kernels ---- */
+
+/* A copy that is in the process; the runtime itself, which has it up to HIP 6; the one beside the runtime; the system's of the
+ * same version. */
+static int rt_compiler_open(cdevice_dl *dl) {
+  char beside[600], own[32];
+  const char *slash = strrchr(rt_library, '/');
+  int n = slash ? (int)(slash + 1 - rt_library) : 0;
+  snprintf(own, sizeof own, "libhiprtc.so.%d", version / 10000000);
+  snprintf(beside, sizeof beside, "%.*s%s", n, rt_library, own);
+  const char *names[] = {rt_library, beside, own, "libhiprtc.so", "/opt/rocm/lib/libhiprtc.so", NULL};
+  return cdevice_dl_open(dl, "libhiprtc", "CDEVICE_HIPRTC_LIBRARY", names, "hiprtcCreateProgram");
+}
+
+/* Its own number says little: HIP 5.2's is 9.0. */
+static void rt_compiler_name(char *out, size_t size, int major, int minor) {
+  snprintf(out, size, "HIPRTC %d.%d of HIP %d.%d.%d", major, minor, version / 10000000, version / 100000 % 100,
+           version % 100000);
+}
+
+/* The name behind the device's own in the properties, whose struct has changed its shape: "gfx90a:sramecc+:xnack-". */
+static const char *architecture(const char *properties, size_t n) {
+  for (size_t i = 256; i + 4 < n; i++)
+    if (!properties[i - 1] && !memcmp(properties + i, "gfx", 3) && properties[i + 3] >= '1' && properties[i + 3] <= '9')
+      return properties + i;
+  return NULL;
+}
+
+static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
+  char room[8192] = {0}; /* of HIP 7 it has 1472 bytes */
+  int code = hip.GetProperties ? hip.GetProperties(room, device) : hip.GetOldProperties(room, device);
+  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  const char *found = architecture(room, sizeof room - sizeof out->name);
+  if (!found) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the device's properties name no architecture");
+  snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found);
+  snprintf(out->option, sizeof out->option, "--offload-arch=%s", out->name);
+  out->portable = 0;
+  return 0;
+}
+
+static int rt_code(void *program, const rt_target_info *t, char *data, size_t *n) {
+  (void)t;
+  return data ? rtc.GetCode(program, data) : rtc.GetCodeSize(program, n);
+}
+
+static int rt_can_launch(void) {
+  return hip.ModuleLoadData && hip.ModuleUnload && hip.ModuleGetFunction && hip.LaunchKernel &&
+         (hip.GetProperties || hip.GetOldProperties);
+}
+static int rt_module_new(void **out, const void *image) { return hip.ModuleLoadData(out, image); }
+static int rt_module_del(void *module) { return hip.ModuleUnload(module); }
+static int rt_module_find(void **out, void *module, const char *name) {
+  return hip.ModuleGetFunction(out, module, name);
+}
+static int rt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, void **arguments) {
+  return hip.LaunchKernel(function, blocks, 1, 1, lanes, 1, 1, 0, stream, arguments, NULL);
 }
 
 int cdevice_rocm_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err) {

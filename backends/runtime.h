@@ -9,6 +9,7 @@
  *   pool.h             what has come back, and when it may be used again
  *   runtime_memory.h   allocating, staging
  *   runtime_events.h   events and streams
+ *   runtime_compute.h  kernels
  *
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
@@ -20,6 +21,7 @@
 #ifndef CDEVICE_RUNTIME_H
 #define CDEVICE_RUNTIME_H
 
+#include "runtime_compute.h"
 #include "runtime_events.h"
 #include "runtime_memory.h"
 
@@ -128,6 +130,14 @@ static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t
 }
 
 /* ---- the tables ---- */
+
+/* Pinned memory has no kernels of its own: the CPU reads it, and computes. */
+static const void *rt_extension(void *self, const char *id) {
+  const rt_kind *k = self;
+  if (k->kind != RT_PINNED && !strcmp(id, CDEVICE_COMPUTE)) return &rt_compute;
+  return rt_memory_extension(k, id);
+}
+
 static cdevice_backend rt_tables[RT_N_KINDS];
 
 static int rt_table(int64_t index, const cdevice_backend **out) {

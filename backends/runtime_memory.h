@@ -212,14 +212,13 @@ static void rt_stage_free(void *self, const cdevice_block *block) {
   pthread_mutex_unlock(&d->lock);
 }
 
-static const void *rt_extension(void *self, const char *id) {
+static const void *rt_memory_extension(const rt_kind *k, const char *id) {
   static const cdevice_pool pool = {sizeof pool, 0, rt_statistics, rt_trim};
   static const cdevice_memory memory = {
       sizeof memory, 0,         rt_mark_all, rt_make_current, rt_make_old_current, rt_stage_alloc,
       rt_stage_free, rt_usable, rt_hold,     rt_held};
   static const cdevice_memory host = {sizeof host, 0,    rt_mark_all, rt_make_current, rt_make_old_current,
                                       NULL,        NULL, rt_usable,   rt_hold,         rt_held};
-  const rt_kind *k = self;
   if (!strcmp(id, CDEVICE_POOL)) return &pool;
   if (!strcmp(id, CDEVICE_MEMORY)) return k->kind == RT_PINNED ? &host : &memory;
   return NULL;

@@ -1,7 +1,9 @@
 /* runtime_vendor.h - the parameters of the template: what a vendor's file defines.
  *
- * Before it is included: RT_FAMILY ("cuda"), RT_N_KINDS (how many tables) and RT_SAVED (the type of what rt_enter keeps
- * for rt_leave).  After it, in any order: the small functions below, with the vendor's calls.
+ * Before it is included: RT_FAMILY ("cuda"), RT_N_KINDS (how many tables), RT_SAVED (the type of what rt_enter keeps
+ * for rt_leave); of the compiler RT_COMPILER (what its functions' names begin with), RT_COMPILER_NAME, RT_COMPILER_HINT
+ * (what to install), RT_COMPILER_OPTIONS (strings, a comma behind each), RT_COMPILER_FUNCTIONS(X) (its own ones, as in dl.h)
+ * and RT_MOST_ITEMS (that a launch may have).  After it, in any order: the small functions below, with the vendor's calls.
  *
  *   rt_load(err)                       loads the library, notes its path in rt_library; ENODEV where there is none
  *   rt_enter(device, &saved)           makes the device current and the thread's capture mode relaxed, returns the
@@ -17,13 +19,19 @@
  *   rt_where(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_call needs?
+ *   rt_compiler_open(dl)               finds the compiler's library; dl->tried says where it is not
+ *   rt_compiler_name(text, size, major, minor)   what it is, with its version
+ *   rt_target(device, t, err)          what the compiler compiles for the device: fills t, see rt_target_info
+ *   rt_code(program, t, data, &n)      what it has made; data NULL: only how large it is
+ *   rt_module_new(&m, image) rt_module_del(m) rt_module_find(&f, m, name)   rt_can_launch()
+ *   rt_launch(f, blocks, lanes, stream, arguments)
  *   rt_kinds[RT_N_KINDS]               {kind, device type, name, capabilities} of each table
  */
 #ifndef CDEVICE_RUNTIME_VENDOR_H
 #define CDEVICE_RUNTIME_VENDOR_H
 
-#if !defined RT_FAMILY || !defined RT_N_KINDS || !defined RT_SAVED
-#error "RT_FAMILY, RT_N_KINDS and RT_SAVED are to be defined first: see above"
+#if !defined RT_FAMILY || !defined RT_N_KINDS || !defined RT_SAVED || !defined RT_COMPILER
+#error "RT_FAMILY, RT_N_KINDS, RT_SAVED and the compiler's RT_COMPILER... are to be defined first: see above"
 #endif
 
 #include "dl.h"
@@ -51,6 +59,10 @@ enum {
   RT_MISMATCH = 803,
   RT_TOO_OLD = 804,
 };
+/* cuLaunchKernel's and hipModuleLaunchKernel's: the function; blocks and lanes of a block, three directions of each; shared
+ * memory; the stream; pointers to the arguments; other ways of giving them */
+#define RT_LAUNCH_ARGUMENTS \
+  (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)
 enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906, RT_CAPTURE_LAST = 908 };
 enum { RT_DEVICE = 0, RT_PINNED = 1, RT_MANAGED = 2 };
 
@@ -60,6 +72,13 @@ typedef struct rt_kind {
   const char *name;
   uint64_t capabilities;
 } rt_kind;
+
+/* What kernels are compiled to, for one device. */
+typedef struct rt_target_info {
+  char option[96]; /* of the compiler, that says it */
+  char name[64];   /* "sm_90" */
+  int portable;    /* the driver compiles once more (PTX) */
+} rt_target_info;
 
 /* What the vendor's file defines; those returning int give the vendor's code. */
 static const rt_kind rt_kinds[RT_N_KINDS];
@@ -89,6 +108,15 @@ static void rt_see(int device, int other);
 static int rt_can_call(void);
 static int rt_call(void *stream, void (*fn)(void *), void *arg);
 static int rt_where(const void *p, int *kind, int *device, int64_t *behind);
+static int rt_compiler_open(cdevice_dl *dl);
+static void rt_compiler_name(char *out, size_t size, int major, int minor);
+static int rt_target(int device, rt_target_info *out, cdevice_error *err); /* an errno; the device is current */
+static int rt_code(void *program, const rt_target_info *target, char *data, size_t *n); /* the compiler's code */
+static int rt_can_launch(void);
+static int rt_module_new(void **out, const void *image);
+static int rt_module_del(void *module);
+static int rt_module_find(void **out, void *module, const char *name);
+static int rt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, void **arguments);
 static const char *rt_error_name(int code);
 static const char *rt_error_text(int code);
 

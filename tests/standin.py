@@ -27,7 +27,8 @@ class Runtime:
         self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
         self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
         self.library.hostrt_limit.argtypes = [ctypes.c_int64]
-        self.library.hostrt_storm_hits.restype = self.library.hostrt_calls.restype = ctypes.c_int64
+        for name in ("storm_hits", "calls", "programs", "modules", "launches"):
+            getattr(self.library, f"hostrt_{name}").restype = ctypes.c_int64
         self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
 
     def stats(self):
@@ -63,6 +64,8 @@ def start(build):
         "rocm": Runtime(hip, hip, None),
     }
     os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"] = str(cuda), str(hip)
+    # asked for when kernels are compiled first; HIP's compiler is in its runtime
+    os.environ["CDEVICE_NVRTC_LIBRARY"] = str(build / "cuda/lib/libnvrtc.so.13")
     try:
         for d in TYPES:
             assert cdevice.device(d).is_available

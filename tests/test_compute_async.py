@@ -4,6 +4,7 @@ import os
 import threading
 
 import pytest
+from compute_cases import CALLS, ROWS, TRUTHS, WAITS
 from test_opencl import hold, new_queue
 from waiting import until
 
@@ -16,47 +17,6 @@ cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
 
 if not cdevice.device("opencl").is_available:
     pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1", allow_module_level=True)
-
-NUMBERS = [1, None, 3, 4, -5, 6] * 11
-BITS = [True, None, False] * 22
-CALLS = {
-    "add": lambda x, b, s: cc.add(x, 1, stream=s),
-    "subtract": lambda x, b, s: cc.subtract(x, x, stream=s),
-    "multiply": lambda x, b, s: cc.multiply(2, x, stream=s),
-    "negate": lambda x, b, s: cc.negate(x, stream=s),
-    "abs": lambda x, b, s: cc.abs(x, stream=s),
-    "equal": lambda x, b, s: cc.equal(x, x, stream=s),
-    "not_equal": lambda x, b, s: cc.not_equal(x, 3, stream=s),
-    "less": lambda x, b, s: cc.less(x, 3, stream=s),
-    "less_equal": lambda x, b, s: cc.less_equal(x, 3, stream=s),
-    "greater": lambda x, b, s: cc.greater(x, 3, stream=s),
-    "greater_equal": lambda x, b, s: cc.greater_equal(x, 3, stream=s),
-    "is_null": lambda x, b, s: cc.is_null(x, stream=s),
-    "is_valid": lambda x, b, s: cc.is_valid(x, stream=s),
-    "is_nan": lambda x, b, s: cc.is_nan(cc.cast(x, "float64", safe=False, stream=s), stream=s),
-    "divide": lambda x, b, s: cc.divide(cc.cast(x, "float64", safe=False, stream=s), 2.0, stream=s),
-    "and_": lambda x, b, s: cc.and_(b, b, stream=s),
-    "or_": lambda x, b, s: cc.or_(b, True, stream=s),
-    "xor": lambda x, b, s: cc.xor(b, b, stream=s),
-    "and_kleene": lambda x, b, s: cc.and_kleene(b, False, stream=s),
-    "or_kleene": lambda x, b, s: cc.or_kleene(b, b, stream=s),
-    "invert": lambda x, b, s: cc.invert(b, stream=s),
-    "if_else": lambda x, b, s: cc.if_else(b, x, 0, stream=s),
-    "fill_null": lambda x, b, s: cc.fill_null(x, 7, stream=s),
-    "coalesce": lambda x, b, s: cc.coalesce(x, x, 0, stream=s),
-    "cast": lambda x, b, s: cc.cast(x, "int32", safe=False, stream=s),
-    "take": lambda x, b, s: cc.take(x, x[2:4], boundscheck=False, stream=s),
-    "sum": lambda x, b, s: cc.sum(x, stream=s).array,
-    "mean": lambda x, b, s: cc.mean(x, stream=s).array,
-    "min_max": lambda x, b, s: cc.min_max(x, stream=s).array,
-    "min": lambda x, b, s: cc.min(x, stream=s).array,
-    "max": lambda x, b, s: cc.max(x, stream=s).array,
-    "count": lambda x, b, s: cc.count(x, stream=s).array,
-    "any": lambda x, b, s: cc.any(b, stream=s).array,
-    "all": lambda x, b, s: cc.all(b, stream=s).array,
-}
-# what reads a number or a complaint before it returns
-WAITS = {"filter", "drop_null"} | {n for n in cc.list_functions() if n.endswith("_checked")}
 
 
 @pytest.fixture
@@ -74,7 +34,7 @@ def test_every_function_that_need_not_wait_is_held_here():
 
 @pytest.mark.parametrize("name", list(CALLS))
 def test_a_call_returns_before_the_device_begins(name, queue):
-    x, b = there(queue, NUMBERS), there(queue, BITS)
+    x, b = there(queue, ROWS), there(queue, TRUTHS)
     want = CALLS[name](x, b, queue).to("cpu").to_pylist()  # its programs are built here
     before = lib.cdv_backend_live(4)
     open_gate, kept = hold(queue)
@@ -101,7 +61,7 @@ def test_a_call_returns_before_the_device_begins(name, queue):
     ids=["filter", "drop_null", "add_checked", "take"],
 )
 def test_a_call_that_must_know_waits_and_lets_others_run(call, queue):
-    x, b = there(queue, NUMBERS), there(queue, BITS)
+    x, b = there(queue, ROWS), there(queue, TRUTHS)
     want = call(x, b, queue).to("cpu").to_pylist()
     open_gate, kept = hold(queue)
     got = []
@@ -118,7 +78,7 @@ def test_a_call_that_must_know_waits_and_lets_others_run(call, queue):
 
 
 def test_an_argument_may_be_given_back_while_the_device_still_reads_it(queue):
-    x = there(queue, NUMBERS)
+    x = there(queue, ROWS)
     cc.add(x, 1, stream=queue)
     open_gate, kept = hold(queue)
     try:
@@ -129,13 +89,13 @@ def test_an_argument_may_be_given_back_while_the_device_still_reads_it(queue):
         assert not total.ready
     finally:
         open_gate()
-    assert total.as_py() == sum(v + 1 for v in NUMBERS if v is not None)
+    assert total.as_py() == sum(v + 1 for v in ROWS if v is not None)
     del kept
 
 
 def test_work_of_two_streams_is_put_in_order(queue):
     other = cl.CommandQueue(queue.context)
-    x = there(queue, NUMBERS)
+    x = there(queue, ROWS)
     cc.sum(cc.add(x, 1, stream=queue), stream=other)
     open_gate, kept = hold(queue)
     try:
@@ -143,7 +103,7 @@ def test_work_of_two_streams_is_put_in_order(queue):
         assert not total.ready
     finally:
         open_gate()
-    assert total.as_py() == sum(v + 1 for v in NUMBERS if v is not None)
+    assert total.as_py() == sum(v + 1 for v in ROWS if v is not None)
     del kept
 
 

@@ -63,12 +63,12 @@ def _validity(call: Call, array: DeviceArray, indices: DeviceArray) -> DeviceArr
 def _variable(call: Call, array: DeviceArray, indices: DeviceArray, offsets: DeviceArray, total: int) -> DeviceArray:
     """Strings or lists of these offsets."""
     items = _native.compute_items(array, indices, offsets, total, call.stream, call.owner)
-    known = _validity(call, array, indices)
-    buffers = [None if known is None else known._buffer(1)[0], offsets._buffer(1)[0]]
     children: tuple[DeviceArray, ...] = ()
     if array._format[0] == "+":
         children = (_taken(call, array._raw_child(0), items, False),)
-    else:
+    known = _validity(call, array, indices)  # the last on the stream: its event is that of all
+    buffers = [None if known is None else known._buffer(1)[0], offsets._buffer(1)[0]]
+    if not children:
         buffers.append(items._buffer(1)[0])
     made = [x for x in (items, *children, known) if x is not None]  # the last one was put on the stream last
     return _native.build(
@@ -106,6 +106,8 @@ def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked
     )
     out = _native.compute_take(plain, indices, checked, call.stream, call.owner)
     values = array._child(-1)
+    if values.device_type_id != out.device_type_id:  # the CPU computed, of memory that it reads
+        values = values.to("cpu")
     return _native.build(
         schema,
         out.device_type_id,

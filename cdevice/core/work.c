@@ -24,22 +24,25 @@ static int choose(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n
   struct cdv_array *first = NULL;
   struct cdv_slot *slot;
   int32_t type = ARROW_DEVICE_CPU;
+  bool two = false;
   int r = 0;
   for (int64_t i = 0; !r && i < n; i++) {
     if (!has_memory(arrays[i])) continue;
     const struct ArrowDeviceArray *own = &arrays[i]->root->own;
     if (!first)
       first = arrays[i];
-    else if (own->device_type != first->root->own.device_type || own->device_id != first->root->own.device_id)
+    else if (own->device_type != first->root->own.device_type || own->device_id != first->root->own.device_id) {
       if (!cdv_array_host_accessible(arrays[i]) || !cdv_array_host_accessible(first))
         return two_devices(doing, &first->root->own, own);
+      two = true; /* memory that neither device's kernels need to reach: the CPU reads both */
+    }
   }
   if (first) {
     type = first->root->own.device_type;
     w->device = first->root->own.device_id;
     r = cdv_array_slot(first, &slot);
     if (r) return r;
-    w->compute = cdv_compute_of(slot);
+    w->compute = two ? NULL : cdv_compute_of(slot);
     w->slot = slot;
     if (!w->compute && !cdv_array_host_accessible(first))
       return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the backend of %s offers no kernels (cdevice.compute/1)", doing,
@@ -79,7 +82,10 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
   if (r) w->slot = NULL;
   int32_t type = r ? 0 : w->slot->table.device_type;
   if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
-  if (!r) r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
+  if (!r) {
+    r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
+    if (r) cdv_fail_backend(r, &err, type, w->device, "asking what compiles kernels");
+  }
   for (int64_t i = 0; !r && i < n; i++) {
     r = hold(w, arrays[i]);
     if (!r)

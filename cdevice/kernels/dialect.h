@@ -97,7 +97,7 @@ typedef float f32;
 typedef double f64;
 #define GLOBAL
 #define RESTRICT __restrict__
-#define FN static __device__ inline
+#define FN inline __device__ /* static ones that nobody calls are warned of */
 #define ENTRY(name) extern "C" __global__ void name
 #define SHARED(type, name, n) __shared__ type name[n]
 #define GID ((i64)blockIdx.x * blockDim.x + threadIdx.x)

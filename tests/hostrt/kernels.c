@@ -1,0 +1,225 @@
+/* Kernels of the stand-in: text in the dialect of cdevice/kernels, as CUDA and HIP C++ have it, becomes a shared object by the C
+ * compiler of this machine; its blocks run one after the other on the thread of a stream, the lanes of a block as fibers that
+ * take turns at barriers.  Numbers are true; speed, registers and what real compilers say of the text are not shown by this. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "kernels.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+extern char **environ;
+static pthread_mutex_t L = PTHREAD_MUTEX_INITIALIZER;
+static int64_t live_programs, live_modules, launches;
+int64_t hostrt_programs(void) { return __atomic_load_n(&live_programs, __ATOMIC_SEQ_CST); }
+int64_t hostrt_modules(void) { return __atomic_load_n(&live_modules, __ATOMIC_SEQ_CST); }
+int64_t hostrt_launches(void) { return __atomic_load_n(&launches, __ATOMIC_SEQ_CST); }
+static void add(int64_t *count, int64_t n) { __atomic_fetch_add(count, n, __ATOMIC_SEQ_CST); }
+
+/* ---------------------------------------------------------------- the compiler */
+/* What CUDA and HIP know without a header; C has no extern "C", which is taken out of the text. */
+static const char prelude[] =
+    "struct hostrt_place { unsigned x, y, z; };\n"
+    "static __thread struct hostrt_place threadIdx, blockIdx, blockDim, gridDim;\n"
+    "#define __global__ __attribute__((visibility(\"default\")))\n"
+    "#define __device__\n"
+    "#define __shared__ static __thread\n"
+    "#define inline static __inline__ __attribute__((unused))\n"
+    "__global__ void (*hostrt_barrier)(void);\n"
+    "__global__ void hostrt_stand(unsigned lane, unsigned block, unsigned lanes, unsigned blocks) {\n"
+    "  threadIdx.x = lane, blockIdx.x = block, blockDim.x = lanes, gridDim.x = blocks;\n"
+    "  blockDim.y = blockDim.z = gridDim.y = gridDim.z = 1;\n"
+    "}\n"
+    "#define __syncthreads() hostrt_barrier()\n"
+    "#define __popc(x) __builtin_popcount(x)\n"
+    "#define __ffs(x) __builtin_ffs((int)(x))\n"
+    "#define atomicOr(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)\n"
+    "#define fabsf __builtin_fabsf\n"
+    "#define fabs __builtin_fabs\n"
+    "inline float __int_as_float(int x) { union { int i; float f; } u; u.i = x; return u.f; }\n"
+    "inline double __longlong_as_double(long long x) { union { long long i; double f; } u; u.i = x; return u.f; }\n"
+    "#line 1 \"cdevice\"\n";
+
+struct hrt_program { char *text, *log, *code; size_t n; };
+struct image { char magic[8]; char target[48]; uint64_t n; }; /* before the bytes of a shared object */
+#define MAGIC "hostrt1"
+
+int hrt_program_create(void **out, const char *text) {
+    if (!out || !text) return RTC_INVALID_INPUT;
+    struct hrt_program *p = calloc(1, sizeof *p);
+    if (p) p->text = strdup(text);
+    if (!p || !p->text) { free(p); return RTC_OUT_OF_MEMORY; }
+    add(&live_programs, 1); *out = p; return 0;
+}
+int hrt_program_destroy(void **program) {
+    struct hrt_program *p = program ? *program : NULL;
+    if (!p) return RTC_INVALID_PROGRAM;
+    free(p->text); free(p->log); free(p->code); free(p); *program = NULL;
+    add(&live_programs, -1); return 0;
+}
+int hrt_program_log(void *program, size_t *n, char *out) {
+    struct hrt_program *p = program; const char *log = p && p->log ? p->log : "";
+    if (!p) return RTC_INVALID_PROGRAM;
+    if (n) *n = strlen(log) + 1;
+    if (out) strcpy(out, log);
+    return 0;
+}
+int hrt_program_code(void *program, int portable, size_t *n, char *out) {
+    struct hrt_program *p = program;
+    if (!p || !p->code) return RTC_INVALID_PROGRAM;
+    int there = (strncmp(((struct image *)p->code)->target, "compute_", 8) == 0) == portable; /* a cubin, or PTX */
+    if (n) *n = there ? p->n : 0;
+    if (out && there) memcpy(out, p->code, p->n);
+    return 0;
+}
+
+static char *read_file(const char *path, size_t *n, size_t before) {
+    FILE *f = fopen(path, "rb"); if (!f) return NULL;
+    fseek(f, 0, SEEK_END); long size = ftell(f); rewind(f);
+    char *out = size < 0 ? NULL : calloc(1, (size_t)size + before + 1);
+    if (out && fread(out + before, 1, (size_t)size, f) != (size_t)size) { free(out); out = NULL; }
+    fclose(f); *n = (size_t)size; return out;
+}
+static int write_text(const char *path, const char *text) {
+    static const char word[] = "extern \"C\"";
+    FILE *f = fopen(path, "w"); if (!f) return -1;
+    fputs(prelude, f);
+    for (const char *at; (at = strstr(text, word)); text = at + sizeof word - 1) fwrite(text, 1, (size_t)(at - text), f);
+    fputs(text, f); return fclose(f);
+}
+/* The compiler's status; what it says is in `log`. */
+static int run_cc(const char *in, const char *out, const char *log) {
+    char *const args[] = {"cc", "-x", "c", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-fPIC", "-shared", "-fvisibility=hidden", "-o", (char *)out, (char *)in, NULL};
+    size_t n = 0, k = 0; while (environ[n]) n++;
+    char **env = calloc(n + 1, sizeof *env); if (!env) return -1;
+    for (size_t i = 0; i < n; i++) if (strncmp(environ[i], "LD_PRELOAD=", 11)) env[k++] = environ[i]; /* a sanitizer's: compilers leak */
+    posix_spawn_file_actions_t a; posix_spawn_file_actions_init(&a);
+    posix_spawn_file_actions_addopen(&a, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); posix_spawn_file_actions_adddup2(&a, 2, 1);
+    pid_t pid; int status = -1, r = posix_spawnp(&pid, "cc", &a, NULL, args, env);
+    posix_spawn_file_actions_destroy(&a); free(env);
+    if (r || waitpid(pid, &status, 0) != pid) return -1;
+    return status;
+}
+/* target: "sm_90", "gfx90a" */
+int hrt_program_compile(void *program, const char *target) {
+    struct hrt_program *p = program; char dir[] = "/tmp/hostrt-XXXXXX", in[64], out[64], log[64]; size_t n = 0;
+    if (!p) return RTC_INVALID_PROGRAM;
+    if (!mkdtemp(dir)) return RTC_OUT_OF_MEMORY;
+    snprintf(in, sizeof in, "%s/in.c", dir); snprintf(out, sizeof out, "%s/out.so", dir); snprintf(log, sizeof log, "%s/log", dir);
+    int status = write_text(in, p->text) ? -1 : run_cc(in, out, log);
+    free(p->log); free(p->code); p->code = NULL; p->log = read_file(log, &n, 0);
+    if (!status) p->code = read_file(out, &n, sizeof(struct image));
+    if (p->code) {
+        struct image *i = (struct image *)p->code; i->n = n; p->n = n + sizeof *i;
+        snprintf(i->magic, sizeof i->magic, MAGIC); snprintf(i->target, sizeof i->target, "%s", target);
+    }
+    unlink(in); unlink(out); unlink(log); rmdir(dir);
+    return p->code ? 0 : RTC_COMPILATION;
+}
+
+/* ---------------------------------------------------------------- modules */
+struct function { struct function *next; void (*entry)(void); struct module *module; };
+struct module { void *library; int device; void (*stand)(unsigned, unsigned, unsigned, unsigned); struct function *functions; };
+static void barrier(void);
+
+/* takes: does this device run code for that target? */
+int hrt_module_load(void **out, const void *data, int (*takes)(const char *target)) {
+    const struct image *i = data; char path[] = "/tmp/hostrt-XXXXXX"; /* of its own: dlopen takes what it has under a name */
+    if (!out || !data || memcmp(i->magic, MAGIC, sizeof i->magic)) return HRT_INVALID_IMAGE;
+    if (!takes(i->target)) return HRT_NO_BINARY;
+    int fd = mkstemp(path);
+    struct module *m = calloc(1, sizeof *m);
+    if (fd < 0 || !m || write(fd, i + 1, i->n) != (ssize_t)i->n) { if (fd >= 0) { close(fd); unlink(path); } free(m); return HRT_OUT_OF_MEMORY; }
+    close(fd); m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL); unlink(path);
+    void *b = m->library ? dlsym(m->library, "hostrt_barrier") : NULL, *s = m->library ? dlsym(m->library, "hostrt_stand") : NULL;
+    if (!b || !s) { if (m->library) dlclose(m->library); free(m); return HRT_INVALID_IMAGE; }
+    *(void (**)(void))b = barrier; *(void **)&m->stand = s;
+    hrt_get_device(&m->device); add(&live_modules, 1); *out = m; return 0;
+}
+int hrt_module_unload(void *module) {
+    struct module *m = module; if (!m) return HRT_INVALID_HANDLE;
+    for (struct function *f = m->functions, *next; f; f = next) { next = f->next; free(f); }
+    dlclose(m->library); free(m); add(&live_modules, -1); return 0;
+}
+int hrt_module_function(void **out, void *module, const char *name) {
+    struct module *m = module; if (!out || !m || !name) return HRT_INVALID_VALUE;
+    void *entry = dlsym(m->library, name); if (!entry) return HRT_NOT_FOUND;
+    struct function *f = calloc(1, sizeof *f); if (!f) return HRT_OUT_OF_MEMORY;
+    *(void **)&f->entry = entry; f->module = m;
+    pthread_mutex_lock(&L); f->next = m->functions; m->functions = f; pthread_mutex_unlock(&L);
+    *out = f; return 0;
+}
+
+/* ---------------------------------------------------------------- launches */
+#define BUFFERS 8 /* every kernel of the dialect: eight addresses, an offset behind each, five numbers */
+#define ARGUMENTS (2 * BUFFERS + 5)
+#define STACK ((size_t)64 << 10)
+typedef uint64_t u;
+typedef void (*kernel)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u);
+struct fiber { ucontext_t context; unsigned lane; int done; };
+struct launch {
+    void *addresses[BUFFERS]; /* first: hrt_kernel makes them readable */
+    struct function *function; unsigned blocks, lanes; uint64_t rest[ARGUMENTS - BUFFERS];
+    ucontext_t scheduler; struct fiber *running; char *stacks; struct fiber *fibers;
+};
+static __thread struct launch *now;
+
+static void barrier(void) { struct launch *l = now; swapcontext(&l->running->context, &l->scheduler); }
+static void lane_main(void) {
+    struct launch *l = now; const u *o = l->rest; void **a = l->addresses;
+    ((kernel)l->function->entry)((u)a[0], o[0], (u)a[1], o[1], (u)a[2], o[2], (u)a[3], o[3], (u)a[4], o[4], (u)a[5], o[5], (u)a[6], o[6], (u)a[7], o[7], o[8], o[9], o[10], o[11], o[12]);
+    l->running->done = 1; /* back to the scheduler by uc_link */
+}
+static void resume(struct launch *l, struct fiber *f, unsigned block) {
+    l->function->module->stand(f->lane, block, l->lanes, l->blocks);
+    l->running = f; swapcontext(&l->scheduler, &f->context);
+}
+/* How many lanes came to a barrier and were alone there: CUDA leaves open what happens then. */
+static int run_block(struct launch *l, unsigned block) {
+    unsigned waiting = 0;
+    for (unsigned lane = 0; lane < l->lanes; lane++) {
+        struct fiber *f = &l->fibers[waiting]; /* one that has ended lends its stack to the next */
+        f->lane = lane; f->done = 0; getcontext(&f->context);
+        f->context.uc_stack.ss_sp = l->stacks + waiting * STACK; f->context.uc_stack.ss_size = STACK; f->context.uc_link = &l->scheduler;
+        makecontext(&f->context, lane_main, 0); resume(l, f, block);
+        if (!f->done) waiting++;
+    }
+    while (waiting) {
+        unsigned left = 0;
+        if (waiting != l->lanes) return 1;
+        for (unsigned i = 0; i < waiting; i++) { resume(l, &l->fibers[i], block); left += !l->fibers[i].done; }
+        waiting = left;
+    }
+    return 0;
+}
+static int run(void *arg) {
+    struct launch *l = arg; int bad = 0;
+    l->stacks = mmap(NULL, l->lanes * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    l->fibers = calloc(l->lanes, sizeof *l->fibers);
+    if (l->stacks == MAP_FAILED || !l->fibers) abort();
+    now = l;
+    for (unsigned b = 0; b < l->blocks && !bad; b++) bad = run_block(l, b);
+    now = NULL; munmap(l->stacks, l->lanes * STACK); free(l->fibers);
+    return bad ? HRT_LAUNCH_FAILED : 0;
+}
+int hrt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, void **arguments) {
+    struct function *f = function; int device;
+    if (!f || !arguments) return HRT_INVALID_VALUE;
+    if (!blocks || !lanes || lanes > 1024) return HRT_INVALID_VALUE;
+    if (hrt_stream_device(stream, &device) || device != f->module->device) return HRT_INVALID_HANDLE; /* another context's */
+    struct launch *l = calloc(1, sizeof *l); if (!l) return HRT_OUT_OF_MEMORY;
+    l->function = f; l->blocks = blocks; l->lanes = lanes;
+    for (int i = 0; i < BUFFERS; i++) { l->addresses[i] = *(void **)arguments[2 * i]; l->rest[i] = *(uint64_t *)arguments[2 * i + 1]; }
+    for (int i = 2 * BUFFERS; i < ARGUMENTS; i++) l->rest[i - BUFFERS] = *(uint64_t *)arguments[i];
+    add(&launches, 1);
+    return hrt_kernel(stream, run, l, l->addresses, BUFFERS);
+}

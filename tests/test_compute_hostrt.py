@@ -1,0 +1,368 @@
+"""Functions on CUDA and ROCm's stand-in runtimes in tests/hostrt, whose stand-in compilers are this machine's C compiler.
+
+The text is compiled as for a GPU, a block a tile, and its blocks run on the stream's thread on memory that the host cannot reach.
+No GPU, no NVRTC and no HIPRTC is shown by this; ``ci/kernels`` compiles with the real ones.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+import test_compute_table
+from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
+from standin import TYPES
+from waiting import settle, until
+
+import cdevice
+import cdevice.compute as cc
+from cdevice._ext import lib
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+pytestmark = pytest.mark.nosan  # starts a compiler, and runs kernels on stacks of their own
+COMPUTING = ("cuda", "cuda_managed", "rocm")
+ON = {
+    "cuda": HERE,
+    "rocm": HERE,
+    "cuda_managed": {"int64", "float32", "bool"},
+    "cuda_host": {"int64", "bool"},
+    "rocm_host": {"int64", "bool"},
+}
+computing = pytest.mark.parametrize("device", COMPUTING, indirect=True)
+
+
+@pytest.fixture
+def runtime(runtimes, request):
+    yield runtimes[request.getfixturevalue("device").split("_")[0]]
+
+
+@pytest.fixture
+def device(request, runtimes, monkeypatch):
+    """One of the five types; afterwards nothing is left over and nothing was misused."""
+    monkeypatch.setenv("CDEVICE_CACHE_DIR", "0")  # each program is compiled by the stand-in, once
+    name, runtime = request.param, runtimes[request.param.split("_")[0]]
+    settle()
+    before, arrays = lib.cdv_backend_live(TYPES[name]), lib.cdv_live_arrays()
+    yield name
+    runtime.mend()
+    runtime.open()
+    until(lambda: lib.cdv_backend_live(TYPES[name]) <= before and lib.cdv_live_arrays() <= arrays)
+    settle()
+    assert runtime.stats().misuse == 0
+    assert runtime.library.hostrt_programs() == 0
+
+
+# ---- the table ----
+def on_stand_ins(f):
+    """A test of the table, with the stand-ins in place of the devices that it names."""
+    again = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    again.pytestmark = []
+    for mark in f.pytestmark:
+        names = mark.args[0]
+        if names == ("device", "word"):
+            words = dict.fromkeys(p.values[1] for p in mark.args[1])
+            rows = [pytest.param(d, w, id=f"{d}-{w}") for d, w in itertools.product(ON, words) if w in ON[d]]
+            again = pytest.mark.parametrize(names, rows, indirect=["device"])(again)
+        elif names == "device":
+            again = pytest.mark.parametrize("device", list(ON), indirect=True)(again)
+        else:
+            again.pytestmark.append(mark)
+    return again
+
+
+def takes_a_device(f):
+    return any(m.name == "parametrize" and "device" in m.args[0] for m in getattr(f, "pytestmark", ()))
+
+
+for _name, _test in vars(test_compute_table).items():
+    if _name.startswith("test_") and takes_a_device(_test):
+        globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)
+
+
+def test_hostrt_the_table_is_all_there():
+    assert sum(n.startswith("test_hostrt_") for n in globals()) > 25
+
+
+@computing
+@pytest.mark.parametrize("word", sorted(HERE - {"bool"}))
+def test_hostrt_results_have_the_bits_of_the_cpus(device, word):
+    rows = 20000
+    a, b = column(word, rows, nulls=0.1), column(word, rows, seed=6, nulls=0)
+    calls = [
+        lambda x, y: cc.add(x, y),
+        lambda x, y: cc.multiply(x[5:], y[:-5]),
+        lambda x, y: cc.negate(x),
+        lambda x, y: cc.less(x[13:], y[13:]),
+        lambda x, y: cc.cast(x, "float64" if word in FLOATS else "int8", safe=False),
+        lambda x, y: cc.filter(x, cc.less(y, x)),
+        lambda x, y: cc.if_else(cc.less(x, y), x, y),
+        lambda x, y: cc.sum(x[13:]).array,
+        lambda x, y: cc.mean(x[:9000]).array,
+        lambda x, y: cc.min_max(x).array,
+        lambda x, y: cc.divide(x, 3),
+    ]
+    here, there = ([cdevice.asarray(v).to(d) for v in (a, b)] for d in ("cpu", device))
+    for call in calls:
+        assert same_bits(call(*here), call(*there))
+
+
+def same_bits(x, y):
+    """Are the values that count of one bit pattern, and the nulls the same?"""
+    x, y = pa.array(x), pa.array(y.to("cpu"))
+    if pa.types.is_struct(x.type):
+        return all(same_bits(cdevice.asarray(p), cdevice.asarray(q)) for p, q in zip(x.flatten(), y.flatten()))
+    if x.is_null().to_pylist() != y.is_null().to_pylist():
+        return False
+    kept, other = x.drop_null(), y.drop_null()
+    if pa.types.is_floating(x.type):
+        size = pa.int32() if x.type == pa.float32() else pa.int64()
+        kept, other = kept.view(size), other.view(size)
+    return kept.equals(other)
+
+
+# ---- streams ----
+@computing
+@pytest.mark.parametrize("name", list(CALLS))
+def test_hostrt_a_call_returns_before_the_device_begins(device, runtime, name):
+    x, b = (cdevice.asarray(v).to(device) for v in (ROWS, TRUTHS))
+    want = CALLS[name](x, b, None).to("cpu").to_pylist()  # its programs are built here
+    runtime.gate()
+    try:
+        got = CALLS[name](x, b, None)
+        assert not got.ready
+        again = cc.is_valid(got)  # what is not there yet is an argument
+        assert not again.ready
+        x.release()
+    finally:
+        runtime.open()
+    assert repr(got.to("cpu").to_pylist()) == repr(want)
+
+
+@pytest.mark.parametrize("device", ["cuda_host", "rocm_host"], indirect=True)
+def test_hostrt_the_cpu_waits_for_memory_that_it_reads(device, runtime):
+    runtime.gate()
+    x, got = cdevice.asarray(ROWS).to(device), []
+    assert not x.ready
+    thread = threading.Thread(target=lambda: got.append(cc.add(x, 1)))
+    thread.start()
+    try:
+        thread.join(0.05)
+        assert not got
+    finally:
+        runtime.open()
+    thread.join(30)
+    assert got[0].device.type.name == "CPU" and got[0].to_pylist() == [v and v + 1 for v in ROWS]
+
+
+@computing
+def test_hostrt_the_second_device_has_its_own_programs(device):
+    there = cdevice.asarray(ROWS).to(f"{device}:1")
+    got = cc.sum(cc.multiply(there, 3))
+    assert got.array.device_id == 1 and got.as_py() == 3 * sum(filter(None, ROWS))
+    if device != "cuda_managed":
+        with pytest.raises(cdevice.ArgumentError, match=f"{device}:1 and {device}:0"):
+            cc.add(there, cdevice.asarray(ROWS).to(device))
+
+
+@pytest.mark.parametrize("device", ["cuda_managed"], indirect=True)
+def test_hostrt_managed_memory_and_the_hosts_meet_on_the_cpu(device, runtime):
+    there, launches = cdevice.asarray(ROWS).to(device), runtime.library.hostrt_launches()
+    for other in (cdevice.asarray(ROWS), cdevice.asarray(ROWS).to("cuda_host")):
+        for x, y in ((there, other), (other, there)):
+            got = cc.add(x, y)  # a kernel of the device may not reach the host's memory
+            assert got.to("cpu").to_pylist() == [v and 2 * v for v in ROWS]
+    assert runtime.library.hostrt_launches() == launches
+
+
+@computing
+def test_hostrt_threads_may_call_at_once(device):
+    x, found = cdevice.asarray(list(range(1000))).to(device), []
+
+    def work(k):
+        found.extend(cc.sum(cc.add(x, k)).as_py() - 1000 * k for _ in range(20))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert found == [499500] * 60
+    del work, threads
+
+
+# ---- what fails ----
+BUILDS = {
+    "cuda": ["nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "cuModuleLoadData"],
+    "rocm": ["hiprtcCreateProgram", "hiprtcCompileProgram", "hiprtcGetCodeSize", "hiprtcGetCode", "hipModuleLoadData"],
+}
+LATER = {"cuda": ["cuModuleGetFunction", "cuLaunchKernel"], "rocm": ["hipModuleGetFunction", "hipModuleLaunchKernel"]}
+ODD = ("uint64", "int8", "uint8", "int16", "uint16")
+FRESH = (p for p in itertools.product(("uint16", "uint32", "uint64", "int16"), ODD) if p[0] != p[1])
+
+
+@pytest.mark.parametrize(
+    ("device", "call"), [(d, c) for d in BUILDS for c in BUILDS[d] + LATER[d]], indirect=["device"]
+)
+def test_hostrt_a_failure_leaves_nothing_and_the_next_call_goes_well(device, runtime, call):
+    source, target = next(FRESH)  # whose program nothing here has needed yet
+    x = cdevice.asarray(pa.array([1, None, 100], getattr(pa, source)())).to(device)
+    cc.add(cdevice.asarray([1, None]).to(device), 1)  # the nulls' program
+    before = runtime.library.hostrt_modules()
+    runtime.fail(call, 0, 2 if call.startswith(("cu", "hipM")) else 1)
+    with pytest.raises(MemoryError):
+        cc.cast(x, target, safe=False)
+    assert not runtime.library.hostrt_armed()
+    assert runtime.library.hostrt_modules() <= before + (call in LATER[device])  # the program was built, and is kept
+    assert runtime.library.hostrt_programs() == 0
+    assert cc.cast(x, target, safe=False).to("cpu").to_pylist() == [1, None, 100]
+    assert runtime.library.hostrt_modules() == before + 1
+
+
+# ---- in processes of their own: a compiler is found once ----
+SCRIPT = """
+import os, sys
+sys.path[:0] = {path!r}
+import cdevice, cdevice.compute as cc
+x = cdevice.asarray([1, None, 3]).to({device!r})
+{first}
+try:
+    print(cc.add(x, x).to("cpu").to_pylist())
+except Exception as e:
+    print(type(e).__name__, e)
+{more}
+"""
+
+
+def engine_of(runtimes, device):
+    path = runtimes[device].path
+    return path.parent / "libhostrt.so" if device == "cuda" else path
+
+
+def alone(runtimes, device, more="", first="", **environment):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CDEVICE_", "HOSTRT_"))}
+    env |= {"CDEVICE_CUDA_LIBRARY": str(runtimes["cuda"].path), "CDEVICE_HIP_LIBRARY": str(runtimes["rocm"].path)}
+    env |= {
+        "CDEVICE_CACHE_DIR": "0",
+        "CDEVICE_NVRTC_LIBRARY": str(runtimes["cuda"].path.parent / "libnvrtc.so.13"),
+    } | environment
+    code = SCRIPT.format(path=[p for p in sys.path if p], device=device, first=first, more=more)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+STORM = """
+import ctypes
+from compute_cases import CALLS, ROWS, TRUTHS
+from standin import Stats
+rt = ctypes.CDLL({engine!r})
+x, b = (cdevice.asarray(v).to({device!r}) for v in (ROWS, TRUTHS))
+want = {{n: repr(CALLS[n](x, b, None).to("cpu").to_pylist()) for n in ("add", "sum", "if_else", "take")}}
+failed = 0
+for seed in range(60):
+    for name in want:
+        rt.hostrt_storm(seed, 12)
+        try:
+            got = CALLS[name](x, b, None)
+        except (cdevice.Error, MemoryError):
+            failed, got = failed + 1, None
+        rt.hostrt_storm(0, 0)
+        assert got is None or repr(got.to("cpu").to_pylist()) == want[name]
+stats = Stats()
+rt.hostrt_get_stats(ctypes.byref(stats))
+assert 10 < failed < 230 and stats.misuse == 0, (failed, stats.misuse)
+print("well")
+"""
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_in_a_storm_of_failures_results_are_right_or_there_are_none(runtimes, device):
+    # memory that nobody can wait for is left, as after copies: so it is a process of its own
+    engine = engine_of(runtimes, device)
+    assert alone(runtimes, device, STORM.format(engine=str(engine), device=device)).split("\n")[-1] == "well"
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda_managed"])
+def test_hostrt_without_nvrtc_it_is_told_what_to_install_and_what_was_tried(runtimes, device):
+    said = alone(runtimes, device, CDEVICE_NVRTC_LIBRARY="/nowhere/libnvrtc.so")
+    assert "no NVRTC, which compiles kernels" in said and 'pip install "cdevice[cuda13]"' in said
+    assert "$CDEVICE_NVRTC_LIBRARY is set" in said and "/nowhere/libnvrtc.so: " in said
+    said = alone(runtimes, device, CDEVICE_NVRTC_LIBRARY="", HOSTRT_OLD_DRIVER="1")
+    if said != "[2, None, 6]":  # there may be one here
+        assert "nvidia/cuda_nvrtc/lib/libnvrtc.so.12: " in said and "libnvrtc.so.13" not in said
+
+
+def test_hostrt_without_hiprtc_it_is_told_what_to_install_and_what_was_tried(runtimes):
+    said = alone(runtimes, "rocm", CDEVICE_HIPRTC_LIBRARY="/nowhere/libhiprtc.so")
+    assert "no HIPRTC, which compiles kernels" in said and "libhiprtc-builtins5" in said
+    assert "$CDEVICE_HIPRTC_LIBRARY is set" in said and "/nowhere/libhiprtc.so: " in said
+
+
+def test_hostrt_a_runtime_that_has_its_own_compiler_needs_no_other(runtimes):
+    assert alone(runtimes, "rocm") == "[2, None, 6]"
+
+
+@pytest.mark.parametrize(
+    ("capability", "known", "target"),
+    [
+        ("90", "75 80 90", "sm_90"),
+        ("86", "75 80 90", "compute_80 as PTX"),
+        ("103", "75 80 90", "compute_90 as PTX"),
+        ("70", "75 80 90", None),
+        ("75", "90 75", "sm_75"),
+    ],
+)
+def test_hostrt_code_is_the_devices_own_or_ptx_of_the_newest_before_it(runtimes, capability, known, target):
+    more = """
+from cdevice._ext import ffi, lib
+table = lib.cdv_backend_for(2)
+compute = ffi.cast("const cdevice_compute *", table.extension(table.self, b"cdevice.compute/1"))
+flags, text, err = ffi.new("uint32_t *"), ffi.new("char[200]"), ffi.new("cdevice_error *")
+assert compute.identity(table.self, 0, flags, text, 200, err) == 0 and flags[0] == 0
+print(ffi.string(text).decode())
+"""
+    said = alone(runtimes, "cuda", more, HOSTRT_CAPABILITY=capability, HOSTRT_ARCHS=known)
+    if target is None:
+        assert "NVRTC 13.0 compiles for sm_75 and newer, the device is sm_70" in said
+        assert said.endswith("no NVRTC")
+    else:
+        assert said == f"[2, None, 6]\nNVRTC 13.0, {target}, --fmad=false"
+
+
+FIRST = {
+    "cuda": ["nvrtcVersion", "cuDeviceGetAttribute", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs"],
+    "rocm": ["hiprtcVersion", "hipGetDevicePropertiesR0600"],
+}
+
+
+@pytest.mark.parametrize("device", FIRST)
+def test_hostrt_what_is_asked_first_may_fail_and_is_asked_again(runtimes, device):
+    first = f"""
+import ctypes
+rt = ctypes.CDLL({str(engine_of(runtimes, device))!r})
+for call in {FIRST[device]!r}:
+    rt.hostrt_fail(call.encode(), 0, 3)
+    try:
+        print(cc.add(x, x))
+    except cdevice.Error as e:
+        print("failed", not rt.hostrt_armed())
+"""
+    more = "print(rt.hostrt_programs(), rt.hostrt_modules())"
+    *failed, result, left = alone(runtimes, device, more, first).split("\n")
+    assert failed == ["failed True"] * len(FIRST[device]) and result == "[2, None, 6]" and left == "0 2"
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_hostrt_programs_are_kept_on_disk_for_the_next_process(runtimes, device, tmp_path):
+    trace, cache = tmp_path / "trace", tmp_path / "cache"
+    for compiled in (True, False):
+        trace.write_text("")
+        assert alone(runtimes, device, CDEVICE_CACHE_DIR=str(cache), HOSTRT_TRACE=str(trace)) == "[2, None, 6]"
+        lines = trace.read_text().split()
+        assert any("CompileProgram" in line for line in lines) == compiled
+        assert any("ModuleLoadData" in line for line in lines)
+        assert len([*cache.iterdir()]) == 2
