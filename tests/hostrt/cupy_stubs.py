@@ -45,8 +45,8 @@ def make(folder):
     (folder / "stubs.c").write_text("\n".join(lines) + "\n")
     (folder / "empty.c").write_text("static int unused;\n")
     hip = folder / "libamdhip64.so.7"
-    sources = [str(HERE / "hostrt.c"), str(HERE / "hip_face.c"), str(folder / "stubs.c")]
-    output(*COMPILE, "-fvisibility=hidden", f"-Wl,-soname,{hip.name}", "-o", str(hip), *sources)
+    sources = [str(HERE / "hostrt.c"), str(HERE / "kernels.c"), str(HERE / "hip_face.c"), str(folder / "stubs.c")]
+    output(*COMPILE, "-fvisibility=hidden", f"-Wl,-soname,{hip.name}", "-o", str(hip), *sources, "-ldl")
     made = [hip]
     for name in sorted(libraries - {hip.name}):
         made.append(folder / name)
