@@ -38,6 +38,11 @@ def _front(function: Function, signature: str) -> Callable[[F], F]:
     return made
 
 
+def _run(function: Function, args: tuple[Any, ...], options: Any, stream: StreamLike, **named: Any) -> Any:
+    """``options=`` stands for all options by name."""
+    return run(function, args, options, stream, {} if options is not None else named)
+
+
 def call_function(
     name: str, args: Any, options: Any = None, *, stream: StreamLike = None, registry: FunctionRegistry | None = None
 ) -> Any:
@@ -350,7 +355,7 @@ def cast(
     ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
     integers wrap, floats become the nearest integer there is.
     """
-    return run(_cast, (x,), options, stream, {} if options is not None else {"target_type": target_type, "safe": safe})
+    return _run(_cast, (x,), options, stream, target_type=target_type, safe=safe)
 
 
 _filter = _registry.get_function("filter")
@@ -366,13 +371,7 @@ def filter(
     options: FunctionOptions | None = None,
 ) -> Any:
     """The rows of an array or a batch whose mask is true.  Waits for the number of them."""
-    return run(
-        _filter,
-        (values, mask),
-        options,
-        stream,
-        {} if options is not None else {"null_selection_behavior": null_selection_behavior},
-    )
+    return _run(_filter, (values, mask), options, stream, null_selection_behavior=null_selection_behavior)
 
 
 _take = _registry.get_function("take")
@@ -391,7 +390,7 @@ def take(
 
     Raises IndexOutOfBounds, for which it waits; ``boundscheck=False`` promises that there is none to raise.
     """
-    return run(_take, (values, indices), options, stream, {} if options is not None else {"boundscheck": boundscheck})
+    return _run(_take, (values, indices), options, stream, boundscheck=boundscheck)
 
 
 _drop_null = _registry.get_function("drop_null")
@@ -421,9 +420,7 @@ def sum(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _sum, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_sum, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _mean = _registry.get_function("mean")
@@ -444,9 +441,7 @@ def mean(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _mean, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_mean, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _min = _registry.get_function("min")
@@ -467,9 +462,7 @@ def min(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _min, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_min, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _max = _registry.get_function("max")
@@ -490,9 +483,7 @@ def max(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _max, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_max, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _min_max = _registry.get_function("min_max")
@@ -513,13 +504,7 @@ def min_max(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _min_max,
-        (x,),
-        options,
-        stream,
-        {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count},
-    )
+    return _run(_min_max, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _any = _registry.get_function("any")
@@ -540,9 +525,7 @@ def any(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _any, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_any, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _all = _registry.get_function("all")
@@ -563,9 +546,7 @@ def all(
     A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
     and streams are taken one after the other.
     """
-    return run(
-        _all, (x,), options, stream, {} if options is not None else {"skip_nulls": skip_nulls, "min_count": min_count}
-    )
+    return _run(_all, (x,), options, stream, skip_nulls=skip_nulls, min_count=min_count)
 
 
 _count = _registry.get_function("count")
@@ -576,4 +557,4 @@ def count(
     x: Any, /, *, stream: StreamLike = None, mode: str = "only_valid", options: FunctionOptions | None = None
 ) -> Any:
     """How many rows are valid, or with ``mode`` "only_null" or "all".  A :class:`Scalar`."""
-    return run(_count, (x,), options, stream, {} if options is not None else {"mode": mode})
+    return _run(_count, (x,), options, stream, mode=mode)

@@ -105,6 +105,7 @@ static int yield_for(struct cdv_consumer *c) {
 
 /* What is there already; NULL without an exception: nothing that can be had at once. */
 static PyObject *take_at_once(LoopObject *l) {
+  drain();
   struct cdv_consumer *c = consumer_of(l->capsule);
   if (!c || (!cdv_consumer_waiting(c) && !yield_for(c))) return NULL;
   PyObject *item = take_item(c, 0);
