@@ -653,6 +653,9 @@ struct cdv_loan;
  * of the backend's free, else NULL. */
 int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
              struct cdv_loan **loan, cdevice_error *err);
+/* Host memory that cdevice_memory.commit or discard takes; ENOTSUP (no error is set): the device has none, or an
+ * allocator was set for it. */
+int cdv_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
 /* Any thread; never blocks.  owns: the reference on what keeps the stream it was allocated for (or NULL), dropped when the
  * memory is the allocator's again. */
 void cdv_loan_end(struct cdv_loan *loan, struct cdv_shared *queue);

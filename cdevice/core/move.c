@@ -13,10 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #define SLICE ((int64_t)256 << 10)
 #define WORTH_HELP (4 * SLICE)
 #define MOST 8
+#define PAST_CACHES ((int64_t)8 << 20) /* what is larger is in no cache when it is read */
 
 static struct {
   const struct cdv_move *moves;
@@ -41,6 +45,26 @@ __attribute__((constructor)) static void init(void) {
   pthread_atfork(NULL, NULL, in_child);
 }
 
+#if defined(__SSE2__)
+/* As memcpy, past the caches: what is too large for them is written without reading what was there.  memcpy does so too,
+ * but not for pieces. */
+static void copy_past_caches(char *to, const char *from, size_t n) {
+  size_t head = -(uintptr_t)to & 63;
+  if (n < 1024) {
+    memcpy(to, from, n);
+    return;
+  }
+  memcpy(to, from, head);
+  for (to += head, from += head, n -= head; n >= 64; to += 64, from += 64, n -= 64)
+    for (int i = 0; i < 4; i++) _mm_stream_si128((__m128i *)to + i, _mm_loadu_si128((const __m128i *)from + i));
+  memcpy(to, from, n);
+}
+static void copies_are_seen(void) { _mm_sfence(); }
+#else
+#define copy_past_caches memcpy
+static void copies_are_seen(void) {}
+#endif
+
 /* The bytes [from, to) of all moves in a row. */
 static void move_range(const struct cdv_move *moves, size_t n, int64_t from, int64_t to) {
   size_t low = 0, high = n;
@@ -54,13 +78,18 @@ static void move_range(const struct cdv_move *moves, size_t n, int64_t from, int
   for (; low < n && moves[low].at < to; low++) {
     const struct cdv_move *m = &moves[low];
     int64_t begin = from > m->at ? from - m->at : 0, end = m->nbytes < to - m->at ? m->nbytes : to - m->at;
-    if (end > begin) memcpy(m->dst + begin, m->src + begin, (size_t)(end - begin));
+    if (end <= begin) continue;
+    if (job.total < PAST_CACHES)
+      memcpy(m->dst + begin, m->src + begin, (size_t)(end - begin));
+    else
+      copy_past_caches(m->dst + begin, m->src + begin, (size_t)(end - begin));
   }
 }
 
 static void take_slices(void) {
   for (int64_t at; (at = atomic_fetch_add(&job.next, SLICE)) < job.total;)
     move_range(job.moves, job.n, at, at + SLICE < job.total ? at + SLICE : job.total);
+  copies_are_seen();
 }
 
 static void *help(void *unused) {

@@ -203,6 +203,13 @@ typedef struct cdevice_memory {
   /* 1 while anybody holds: then no event is asked that nobody but the core's own housekeeping wants to know of (ROCm: the
    * question may end a capture). */
   int (*held)(void *self, int64_t device);
+  /* A block whose first contents the host writes where they will lie (a device that is a processor).  prepare: out->data is
+   * host memory of nbytes, not the device's yet; ENOTSUP: there is none such, or not of that size.  Then either commit: the
+   * block becomes one as alloc(.., stream, ..) makes, with what is in it (owns: after an error the memory has gone back), or
+   * discard.  Never block. */
+  int (*prepare)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
+  int (*commit)(void *self, void *stream, cdevice_block *block, cdevice_error *err);
+  void (*discard)(void *self, cdevice_block *block);
 } cdevice_memory;
 
 /* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of
