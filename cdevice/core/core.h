@@ -184,9 +184,11 @@ int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
-/* ---- transfer.c, move.c, reclaim.c, allocator.c ---- */
+/* ---- transfer.c, helpers.c, reclaim.c, allocator.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
-int cdv_copy_threads(int n);           /* that share a large copy; sets it when > 0, gives the old number */
+/* Threads, the caller's among them, that share a large copy, a kernel on the CPU; set when n > 0.  The old number. */
+enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
+int cdv_threads(int crew, int n);
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
 void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
@@ -636,6 +638,11 @@ bool cdv_stage_pins(struct cdv_slot *slot); /* has it host memory that its copie
 int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_stage *out);
 /* The device is done with it.  A chunk without memory is legal. */
 void cdv_stage_put(struct cdv_stage *stage);
+
+/* ---- helpers.c ---- */
+/* part(arg, begin, end) for all of [0, total) in slices, on this thread and others; all at once where the helpers have
+ * something else to do.  Returns when all is done. */
+void cdv_do_parts(int crew, cdevice_part part, void *arg, int64_t total, int64_t slice);
 
 /* ---- move.c ---- */
 struct cdv_move {

@@ -101,8 +101,8 @@ KERNEL(sum) {
 
 /* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
  * counts of the tiles before, or NULL.  What is not a number does not count. */
-#define LESSER(x, y) ((y) < (x) || (x) != (x) ? (y) : (x))
-#define GREATER(x, y) ((y) > (x) || (x) != (x) ? (y) : (x))
+#define LESSER(x, y) ((((y) < (x)) | ((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
+#define GREATER(x, y) ((((y) > (x)) | ((x) != (x))) ? (y) : (x))
 #define NOTHING_LEAST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MAX, T))
 #define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MIN, T))
 #if OF(IS_FLOAT, T)

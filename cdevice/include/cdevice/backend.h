@@ -89,9 +89,13 @@ typedef struct cdevice_device_info {
 } cdevice_device_info;
 
 /* What the core offers to a backend; valid for the life of the process. */
+typedef void (*cdevice_part)(void *arg, int64_t begin, int64_t end);
 typedef struct cdevice_host {
   uint32_t abi_version, struct_size;
   void (*log)(int level, const char *text); /* any thread; level as in Python's logging: 10, 20, 30, 40 */
+  /* Calls part for all of [0, total), in slices, on this thread and on others of the process, several at once; returns when
+   * all is done.  Added later: read it only where struct_size covers it. */
+  void (*share)(cdevice_part part, void *arg, int64_t total, int64_t slice);
 } cdevice_host;
 
 typedef struct cdevice_backend {
