@@ -1,5 +1,6 @@
 """Who owns what, and when it is given back."""
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -418,6 +419,29 @@ def test_after_fork_the_child_drops_its_own_owners():
         assert once()
     """)
     assert p.returncode == 0, p.stderr
+
+
+def test_what_waited_for_python_at_a_fork_is_the_parents_to_drop():
+    """It may be memory of a runtime that does not work in a child: one such release never came back."""
+    release = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(
+        address(ffi.addressof(lib, "cdv_release_in_thread"))
+    )  # with the GIL, so that nobody drops the owner before the fork
+    o, ref, gone = owned()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(100)
+    try:
+        d = exported(of(o))
+        del o
+        assert release(address(d), 1) == 0 and ref() is not None
+        child = os.fork()
+        if not child:
+            cdevice.asarray([1, 2]).release()
+            _native.drain()
+            os._exit(0 if ref() is not None and cdevice.asarray([1, 2]).to_pylist() == [1, 2] else 1)
+    finally:
+        sys.setswitchinterval(before)
+    assert os.waitpid(child, 0)[1] == 0
+    assert gone.wait(30)
 
 
 def test_a_fork_while_another_thread_imports_leaves_no_module_locked(tmp_path):

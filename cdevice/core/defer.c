@@ -3,13 +3,20 @@
  * before, during and after the life of the interpreter. */
 #include "core.h"
 
+#include <pthread.h>
 #include <semaphore.h>
 
 static _Atomic(struct cdv_deferred *) head;
 static atomic_int stopped;
 static sem_t wake;
 
-__attribute__((constructor)) static void init(void) { sem_init(&wake, 0, 0); }
+/* What waited at a fork is the parent's to do: it may be memory of a runtime that is not here, whose locks are as some thread
+ * left them. */
+static void in_child(void) { atomic_store(&head, NULL); }
+__attribute__((constructor)) static void init(void) {
+  sem_init(&wake, 0, 0);
+  pthread_atfork(NULL, NULL, in_child);
+}
 
 void cdv_defer_push(struct cdv_deferred *node) {
   struct cdv_deferred *h = atomic_load_explicit(&head, memory_order_relaxed);

@@ -1,10 +1,13 @@
 """Several threads, two devices of one family, and every value checked against the bytes it was made of.
 
-    python stress.py FAMILY [--seconds N] [--seed N] [--threads N] [--calm]
+    python stress.py FAMILY [--seconds N] [--seed N] [--threads N] [--calm] [--soak N]
 
 FAMILY: cuda or rocm, on hostrt, the stand-in runtime, with gates, delays and, in the second half of the time, faults in
 every vendor call (--calm: without); opencl, on PoCL with two devices.  A wrong value, a hang, an exception that nothing
 explains and a leak are failures: exit status 1, and the seed to try again with.
+
+--soak N: N such rounds in one process, backends registered anew between them, forks among the rest; after each round memory,
+descriptors, threads and arrays are what they were after the first ones.
 """
 
 import argparse
@@ -26,7 +29,9 @@ import numpy as np  # noqa: E402
 from waiting import until  # noqa: E402
 
 import cdevice  # noqa: E402
+import cdevice.compute as cc  # noqa: E402
 from cdevice._ext import ffi, lib  # noqa: E402
+from cdevice.testing.fake import FakeBackend  # noqa: E402
 
 TYPES = {"cuda": ("cuda", "cuda_managed", "cuda_host"), "rocm": ("rocm", "rocm_host"), "opencl": ("opencl",)}
 MOST = 8  # arrays that a thread has at a time
@@ -63,7 +68,7 @@ class Failed(Exception):
 class World:
     """The devices of a family and what can be done to them."""
 
-    faults = gates = False
+    faults = gates = forks = False
 
     def __init__(self, family, streams=3):
         self.family = family
@@ -231,7 +236,8 @@ class Worker(threading.Thread):
 
     def step(self):
         rng, world = self.rng, self.world
-        names = ("make", "move", "move", "back", "back", "cut", "wait", "use", "drop", "pool", "pass_on", "column")
+        names = ("make", "move", "move", "back", "back", "cut", "wait", "use", "drop", "pool", "pass_on", "column",
+                 "compute", "compute", "joined", "flow", "fork")  # fmt: skip
         name = rng.choice(names) if self.items else "make"
         if len(self.items) >= MOST:
             name = rng.choice(("back", "drop", "use"))
@@ -315,6 +321,58 @@ class Worker(threading.Thread):
         else:
             self.items.append((cdevice.asarray(array, validate="structure"), values))
 
+    def compute(self):
+        """The same of the array and of its values on the CPU."""
+        array, values = self.pick()
+        n, stream, rng = array.length, self.stream(array.device), self.rng
+        number = values.type in ("int64", "float64", "uint8")
+        what = rng.randrange(4) if number else 1
+        if what == 0:
+            call = lambda x, **o: cc.add(x, 3, **o)
+        elif what == 1:
+            rows = [None if rng.random() < 0.1 else rng.randrange(n) for _ in range(rng.randrange(20))] if n else []
+            picks = cdevice.asarray(rows, schema="int64")
+            here = {"cpu": picks, array.device: picks.to(array.device)}
+            call = lambda x, **o: cc.take(x, here[x.device if x.device == array.device else "cpu"], **o)
+        elif what == 2:
+            call = lambda x, **o: cc.filter(x, cc.greater(x, 100, **o), **o)
+        else:
+            got, want = cc.sum(array, stream=stream).as_py(), cc.sum(values).as_py()
+            if got != want:
+                raise Failed(f"the sum of {array!r} is {got}, not {want}")
+            return
+        try:
+            want = call(values)
+        except cc.NoKernel:
+            return
+        self.items.append((call(array, stream=stream), want))
+
+    def joined(self):
+        array, values = self.pick()
+        more = [i for i in self.items if i[1].type == values.type and i[0].device == array.device]
+        joined = cdevice.concat([array, *(a for a, _ in more[:2])])
+        self.items.append((joined, cdevice.concat([values, *(v for _, v in more[:2])])))
+
+    def flow(self):
+        """Through a stream that copies ahead, left early at times."""
+        device = self.rng.choice(self.world.devices)
+        values = [source(self.rng)]
+        values += [values[0]] * self.rng.randrange(6)
+        left = self.rng.randrange(1, 8)
+        with cdevice.asstream(iter(values), schema=values[0].schema).to(device, prefetch=2) as moved:
+            for want, got in zip(values[:left], moved):
+                self.compare(got, want)
+
+    def fork(self):
+        """A child that touches nothing of a device's and ends at once."""
+        if not self.world.forks or self.rng.random() < 0.8:
+            return
+        child = os.fork()
+        if not child:
+            os._exit(0 if cdevice.asarray([1, 2]).to_pylist() == [1, 2] else 1)
+        if os.waitpid(child, 0)[1]:
+            raise Failed("a forked child could not read an array")
+
     def pool(self):
         device = self.rng.choice(self.world.devices)
         what = self.rng.randrange(4)
@@ -386,6 +444,56 @@ def part(world, seed, seconds, threads, faults):
     return True
 
 
+def state():
+    """What must not grow."""
+    gc.collect()
+    with open("/proc/self/statm") as f:
+        resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return {
+        "resident": resident,
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "arrays": lib.cdv_live_arrays(),
+    }
+
+
+ROOM = {"resident": 24 << 20, "descriptors": 2, "threads": 2, "arrays": 0}
+
+
+def soak(world, seed, options, faults):
+    """Rounds of work; nothing grows from the second on (in the first pools fill up and kernels are built)."""
+    world.forks = True
+    first = None
+    for k in range(options.soak):
+        if not part(world, seed + k, options.seconds, options.threads, faults and k % 3 == 2):
+            return False
+        passing = FakeBackend(4711, "passing")
+        cdevice.register_backend(passing)
+        cdevice.asarray(list(range(k))).to("passing").release()
+        cdevice.unregister_backend("passing")
+        try:
+            until(lambda: not passing.live(), lambda: f"{passing.live()} blocks and events of a backend taken out go")
+        except AssertionError as e:
+            print(f"FAILED: {e}")
+            return False
+        for d in world.devices:
+            d.trim()
+        now = state()
+        print(
+            f"  round {k + 1}: {now['resident'] >> 20} MiB, " + ", ".join(f"{now[n]} {n}" for n in list(now)[1:]),
+            flush=True,
+        )
+        if k == 1:
+            first = now
+        grown = [n for n in now if first and not faults and now[n] > first[n] + ROOM[n]]
+        grown += [n for n in ("descriptors", "threads") if first and faults and now[n] > first[n] + ROOM[n]]
+        if grown:
+            print(f"FAILED: {', '.join(grown)} grew: {first} after round 2")
+            return False
+        faulthandler.dump_traceback_later(options.seconds + 120, exit=True)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=TYPES)
@@ -393,6 +501,7 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--calm", action="store_true", help="no faults")
+    parser.add_argument("--soak", type=int, default=0, help="rounds of so many seconds")
     parser.add_argument("--build", type=pathlib.Path, default=None, help="where the stand-in is built")
     options = parser.parse_args()
     seed = int.from_bytes(os.urandom(3), "big") if options.seed is None else options.seed
@@ -402,8 +511,11 @@ def main():
     faults = world.faults and not options.calm
     good = False
     try:
-        good = part(world, seed, options.seconds / (2 if faults else 1), options.threads, False)
-        good = good and (not faults or part(world, seed + 1, options.seconds / 2, options.threads, True))
+        if options.soak:
+            good = soak(world, seed, options, faults)
+        else:
+            good = part(world, seed, options.seconds / (2 if faults else 1), options.threads, False)
+            good = good and (not faults or part(world, seed + 1, options.seconds / 2, options.threads, True))
     except Exception:
         traceback.print_exc()
         good = False
