@@ -6,6 +6,8 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,10 +78,41 @@ static block *shrink(int64_t most) {
   return out;
 }
 
+/* Large blocks are the system's: what malloc is given back it may keep, tens of MiB for each thread. */
+#ifdef __SANITIZE_ADDRESS__ /* sees malloc's alone */
+static bool is_mapped(size_t size) { return size > PTRDIFF_MAX; }
+#else
+static bool is_mapped(size_t size) { return size >= LARGE; }
+#endif
+
+static void *map(size_t size) {
+  char *memory = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  size_t head = -(uintptr_t)memory & (HUGE - 1);
+  if (head) munmap(memory, head);
+  munmap(memory + head + size, HUGE - head);
+  return memory + head;
+}
+
+static void *fresh(size_t size) {
+  void *data = is_mapped(size) ? map(size) : aligned_alloc(size >= SMALLEST ? PAGE : ALIGNMENT, size);
+#ifdef MADV_HUGEPAGE
+  if (data && is_mapped(size)) madvise(data, size, MADV_HUGEPAGE); /* first touch costs a tenth */
+#endif
+  return data;
+}
+
+static void give_back(void *data, size_t size) {
+  if (is_mapped(size))
+    munmap(data, size);
+  else
+    free(data);
+}
+
 static void free_all(block *b) {
   for (block *next; b; b = next) {
     next = b->next;
-    free(b);
+    give_back(b, b->size);
   }
 }
 
@@ -115,14 +148,6 @@ void host_pool_start(const cdevice_host *host) {
 }
 
 int host_pool_keeps(int64_t nbytes) { return nbytes >= (int64_t)SMALLEST && nbytes <= pool.limit; }
-
-static void *fresh(size_t size) {
-  void *data = aligned_alloc(size >= LARGE ? HUGE : size >= SMALLEST ? PAGE : ALIGNMENT, size);
-#ifdef MADV_HUGEPAGE
-  if (data && size >= LARGE) madvise(data, size, MADV_HUGEPAGE); /* first touch costs a tenth */
-#endif
-  return data;
-}
 
 void *host_pool_get(int64_t nbytes, size_t *size) {
   size_t n = (size_t)nbytes;
@@ -161,7 +186,7 @@ void host_pool_put(void *data, size_t size) {
       return;
     }
   }
-  free(data);
+  give_back(data, size);
 }
 
 int64_t host_pool_kept(void) {

@@ -149,6 +149,32 @@ def test_trim_gives_it_back_to_the_system():
 
 
 @pools
+def test_what_threads_gave_back_is_the_systems_after_a_trim():
+    """malloc would keep it, up to 64 MiB for each thread."""
+
+    def resident():
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    source = cdevice.asarray(np.zeros(47 << 20, "u1"))
+
+    def work():
+        for n in (20, 33, 5, 20, 47):
+            source[: n << 20].to("cpu", copy=True).release()
+
+    CPU.trim()
+    before = resident()
+    for _ in range(2):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    CPU.trim()
+    assert resident() - before < 16 << 20
+
+
+@pools
 def test_threads_and_forks_share_it():
     run("""
         import os, threading

@@ -10,6 +10,7 @@ import ctypes
 import itertools
 import queue
 import threading
+import weakref
 
 from ..backend import Backend, Capability
 from ..errors import DeviceError
@@ -32,13 +33,20 @@ class _Event:
 
 
 class _Stream:
-    def __init__(self) -> None:
-        self.work: queue.Queue[Callable[[], object]] = queue.Queue()
-        threading.Thread(target=self._run, daemon=True).start()
+    """Its thread ends with it."""
 
-    def _run(self) -> None:
-        while True:
-            self.work.get()()
+    def __init__(self) -> None:
+        self.work: queue.Queue[Callable[[], object] | None] = queue.Queue()
+        threading.Thread(target=_work, args=(self.work,), daemon=True).start()
+        weakref.finalize(self, self.work.put, None).atexit = False
+
+
+def _work(jobs: queue.Queue[Callable[[], object] | None]) -> None:
+    job = jobs.get()
+    while job is not None:
+        job()
+        del job  # it may be what holds the stream
+        job = jobs.get()
 
 
 class Gate:
