@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .. import _core as _core  # arrays have their class before one is made
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
+from .fallback import fallback
 from .functions import (
     abs,
     abs_checked,
@@ -100,6 +101,7 @@ __all__ = [
     "divide_checked",
     "drop_null",
     "equal",
+    "fallback",
     "fill_null",
     "filter",
     "function_registry",
