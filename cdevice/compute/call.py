@@ -99,7 +99,7 @@ def run(
     chosen = NO_OPTIONS if plain else _options(function, options, given)
     function._check_arity(len(args))
     need_reaper()
-    arguments = [argument(x) for x in args]
+    arguments = [argument(x, function.kind != "scalar_aggregate") for x in args]
     if copies_wanted(fallback):
         return with_copies(function.name, arguments, stream, lambda a, s: _start(function, chosen, a, s))
     return _start(function, chosen, arguments, stream)

@@ -10,7 +10,7 @@ import warnings
 from .._devices.device import Device
 from .._ext import lib
 from ..errors import DeviceWarning, Unsupported
-from .argument import Argument
+from .argument import Argument, Chunks
 from .said import outside
 from .scalar import Scalar
 
@@ -55,13 +55,12 @@ def placed(arguments: Sequence[Argument]) -> DeviceArray | None:
     """The array that says where the call is: one with rows, else a single value, which follows the others."""
     found = None
     for a in arguments:
-        if a.chunks:
-            return a.chunks[0]
-        if a.array is not None:
+        array = a.sample()
+        if array is not None:
             if not a.one:
-                return a.array
+                return array
             if found is None or found.device_type_id == 1:
-                found = a.array
+                found = array
     return found
 
 
@@ -86,6 +85,8 @@ class _Mover:
         return out
 
     def argument(self, a: Argument, to: Device) -> Argument:
+        if isinstance(a.chunks, Chunks):
+            return Argument(format=a.format, chunks=a.chunks.mapped(lambda x: self.array(x, to)))
         if a.chunks is not None:
             return Argument(format=a.format, chunks=[self.array(x, to) for x in a.chunks])
         if a.array is None:
@@ -110,10 +111,11 @@ def with_copies(
         return start(arguments, stream)
     home = first.device
     here = [a if _follows(a) else mover.argument(a, home) for a in arguments]
-    if mover.nbytes:
-        _tell(f"{name}: arguments on two devices, {mover.nbytes} bytes copied to {home}")
     try:
-        return start(here, stream)
+        out = start(here, stream)
+        if mover.nbytes:
+            _tell(f"{name}: arguments on two devices, {mover.nbytes} bytes copied to {home}")
+        return out
     except Unsupported as e:
         if first.device_type_id == 1:
             raise

@@ -271,15 +271,25 @@ static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
   w->n_held = w->room = 0;
 }
 
-int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out) {
+static int leave(struct cdv_work *w, int r, struct cdv_event *event) {
   struct cdv_kept_error kept;
-  if (!r && written) r = cdv_array_freeze(written, w->stream, written->node->null_count < 0 ? -1 : 0, out);
   if (r) cdv_error_keep(&kept);
-  let_go(w, r || !written ? NULL : (*out)->event, r);
+  let_go(w, event, r);
   if (w->slot) cdv_slot_use(w->slot, -1);
   if (r) {
     cdv_error_back(&kept);
     cdv_error_drop(&kept);
   }
   return r;
+}
+
+int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out) {
+  if (!r && written) r = cdv_array_freeze(written, w->stream, written->node->null_count < 0 ? -1 : 0, out);
+  return leave(w, r, r || !written ? NULL : (*out)->event);
+}
+
+int cdv_work_leave(struct cdv_work *w, int r, struct cdv_event **event) {
+  *event = NULL;
+  if (!r && w->given && !is_host(w)) r = cdv_event_record(w->slot, w->device, w->stream, event);
+  return leave(w, r, *event);
 }
