@@ -384,3 +384,36 @@ def test_hostrt_programs_are_kept_on_disk_for_the_next_process(runtimes, device,
         assert any("CompileProgram" in line for line in lines) == compiled
         assert any("ModuleLoadData" in line for line in lines)
         assert len([*cache.iterdir()]) == 2
+
+
+# ---- backends that are taken out ----
+@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
+def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, runtime):
+    modules, kind = runtime.library.hostrt_modules, TYPES[device]
+
+    def compute():
+        there = cdevice.asarray([1, None, 3]).to(device)
+        assert cc.add(there, 1).to("cpu").to_pylist() == [2, None, 4]
+        return there
+
+    def unused():
+        settle()
+        until(lambda: lib.cdv_backend_live(kind) == 0)
+
+    compute()
+    unused()
+    cdevice.unregister_backend(device)
+    without = modules()
+    kept = compute()  # a new table, whose programs are built anew
+    assert modules() > without
+    table = lib.cdv_backend_for(kind)
+    assert lib.cdv_register(table, 1) == 0  # replaced while an array needs it
+    assert modules() > without
+    assert cc.negate(kept).to("cpu").to_pylist() == [-1, None, -3]  # by the table that made it
+    del kept
+    unused()
+    compute()
+    unused()
+    cdevice.unregister_backend(device)  # the second, and what the first had left
+    until(lambda: modules() == without)
+    compute()

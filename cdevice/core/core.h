@@ -311,6 +311,8 @@ const char *cdv_place_name(int32_t device_type, int64_t device_id);
 /* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
+/* Gives back what was kept for a table that was taken out and that nothing needs any more; whoever keeps such sets it. */
+void cdv_set_forget(void (*forget)(struct cdv_slot *slot));
 /* A backend, found if need be, not started; or an error in the slot (BackendUnavailable). */
 int cdv_slot_find(int32_t device_type, struct cdv_slot **out);
 /* The started backend, or an error in the slot (BackendUnavailable). */

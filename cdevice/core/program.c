@@ -7,7 +7,7 @@
 
 struct cdv_module {
   struct cdv_module *next;
-  struct cdv_slot *slot; /* that was replaced may have left some here: it is never the same again */
+  struct cdv_slot *slot; /* never the same again: one that was replaced may still have some here */
   int64_t device;
   void *scope;
   uint32_t flags; /* a device that changes its mind gets other programs */
@@ -30,7 +30,6 @@ static struct {
 
 static void before_fork(void) { pthread_mutex_lock(&cache.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&cache.lock); }
-__attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
 #define HAS(compute, member) \
   ((compute)->struct_size >= offsetof(cdevice_compute, member) + sizeof(compute)->member && (compute)->member)
@@ -203,4 +202,41 @@ int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_
   if (!*out) r = find(&want, compute, stream, name, place, out);
   pthread_mutex_unlock(&cache.lock);
   return r;
+}
+
+/* ---- of tables that were taken out ---- */
+/* Nothing runs there any more. */
+static void forget(struct cdv_slot *slot) {
+  struct cdv_module *gone = NULL;
+  pthread_mutex_lock(&cache.lock);
+  for (int i = 0; i < PLACES; i++)
+    for (struct kernel **at = &cache.kernels[i], *k; (k = *at);) {
+      if (k->module->slot != slot) {
+        at = &k->next;
+        continue;
+      }
+      *at = k->next;
+      free(k);
+    }
+  for (struct cdv_module **at = &cache.modules, *m; (m = *at);) {
+    if (m->slot != slot) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
+    m->next = gone;
+    gone = m;
+  }
+  pthread_mutex_unlock(&cache.lock);
+  const cdevice_compute *compute = gone ? cdv_compute_of(slot) : NULL;
+  for (struct cdv_module *m; (m = gone);) { /* outside the lock: the backend may wait for others */
+    gone = m->next;
+    if (compute) compute->unload(slot->table.self, m->device, m->module);
+    free(m);
+  }
+}
+
+__attribute__((constructor)) static void init(void) {
+  pthread_atfork(before_fork, after_fork, after_fork);
+  cdv_set_forget(forget);
 }
