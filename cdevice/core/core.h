@@ -176,6 +176,8 @@ int64_t cdv_backend_count(void);
 const cdevice_backend *cdv_backend_at(int64_t i);
 const cdevice_backend *cdv_backend_for(int32_t device_type);
 int64_t cdv_backend_live(int32_t device_type);
+/* Of kernels, written by build_ffi.py; "": what stands before each.  NULL: no such family. */
+const char *cdv_kernel_text(const char *family);
 int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
