@@ -271,9 +271,10 @@ def check_what_binary_gives_load_takes(s: BackendSuite) -> None:
     number, one, two, entry = s.device_number().id, s.ffi.new("void **"), s.ffi.new("void **"), s.ffi.new("void **")
     this, size = s.table.self, s.ffi.new("int64_t *")
     assert not table.build(this, number, s.ffi.NULL, program, one, error), s.ffi.string(error.message)
-    assert not table.binary(this, number, one[0], s.ffi.NULL, size, error) and size[0] > 0
+    code = table.binary(this, number, one[0], s.ffi.NULL, size, error)
+    assert not code and size[0] > 0, f"binary does not say how large a program is: {code}, {size[0]}"
     data = s.ffi.new("char[]", size[0])
-    assert not table.binary(this, number, one[0], data, size, error)
+    assert not table.binary(this, number, one[0], data, size, error), s.ffi.string(error.message)
     assert not table.load(this, number, s.ffi.NULL, data, size[0], two, error), s.ffi.string(error.message)
     table.unload(this, number, one[0])
     assert not table.kernel(this, number, two[0], b"add_i64", entry, error), s.ffi.string(error.message)
