@@ -681,9 +681,10 @@ int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv
 /* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
 int cdv_record_use(struct cdv_array *array, void *stream);
 
-/* ---- leftover.c: memory of a copy that failed, which devices may still write to or read ---- */
+/* ---- leftover.c: memory of what failed, which devices may still write to or read ---- */
 struct cdv_leftover {
-  int64_t nbytes;                    /* for the log */
+  const char *who;                   /* for the log: what leaves it; NULL: "a failed copy" */
+  int64_t nbytes;                    /* for the log; 0: unknown */
   struct cdv_array *source, *target; /* or NULL */
   void *memory;                      /* malloc'ed, or NULL */
   void *memory_of_nodes;

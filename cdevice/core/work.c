@@ -203,7 +203,7 @@ int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int6
   }
   struct cdv_kept_error kept;
   cdv_error_keep(&kept);
-  struct cdv_leftover left = {.nbytes = nbytes, .memory = memory};
+  struct cdv_leftover left = {.who = "a failed call of a function", .nbytes = nbytes, .memory = memory};
   struct cdv_user users[2] = {{w->slot, w->device, w->stream}, {NULL, 0, NULL}};
   cdv_give_back_behind(&left, users);
   cdv_error_back(&kept);
@@ -262,7 +262,10 @@ static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
     if (kept) {
       cdv_array_unref(a);
     } else {
-      struct cdv_leftover left = {.nbytes = 0, .source = a};
+      int64_t nbytes = cdv_array_nbytes(a);
+      struct cdv_leftover left = {.who = failed ? "a failed call of a function" : "a call of a function",
+                                  .nbytes = nbytes > 0 ? nbytes : 0,
+                                  .source = a};
       cdv_give_back_behind(&left, users);
     }
   }
