@@ -437,3 +437,14 @@ def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, run
     cdevice.unregister_backend(device)  # the second, and what the first had left
     until(lambda: modules() == without)
     compute()
+
+
+@computing
+def test_hostrt_functions_of_a_users_own_have_the_bits_of_the_cpus(device):
+    f = cc.elementwise("f", "float64 a, int64 b, bool c -> float64", "c ? a * a + b : a / 3")
+    g = cc.elementwise("g", "float64 a, int64 b, bool c -> bool", "a < b && c")
+    args = column("float64", 5000), column("int64", 5000, seed=1), column("bool", 5000, seed=2)
+    here, there = ([cdevice.asarray(v).to(d)[13:] for v in args] for d in ("cpu", device))
+    for call in (f, g):
+        assert same_bits(call(*here), call(*there))
+    assert f(there[0], 2, True).to("cpu").to_pylist() == f(here[0], 2, True).to_pylist()

@@ -66,6 +66,7 @@ from .options import (
     ScalarAggregateOptions,
     TakeOptions,
 )
+from .own import elementwise
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .scalar import Scalar
 
@@ -100,6 +101,7 @@ __all__ = [
     "divide",
     "divide_checked",
     "drop_null",
+    "elementwise",
     "equal",
     "fallback",
     "fill_null",

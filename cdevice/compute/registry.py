@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._devices import device as _device
+    from .._types import StreamLike
+    from . import call as _call
     from .call import Call
 else:
+    _call = Later("cdevice.compute.call")
     _device = Later("cdevice._devices.device")
 
 KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
@@ -120,6 +123,12 @@ class Function:
     implicit: Callable[[Sequence[str]], Sequence[str] | None] | None = None
     meta: Callable[[Call, Sequence[Any]], Any] | None = None
     nulls: tuple[str | None, ...] = ()  # the type of None where it is not that of the other arguments
+
+    def __call__(
+        self, *args: Any, options: Any = None, stream: StreamLike = None, fallback: str | None = None, **named: Any
+    ) -> Any:
+        """Calls it, as :func:`cdevice.compute.call_function` does; options may be named."""
+        return _call.run(self, args, options, stream, named, fallback)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -37,6 +37,9 @@ void *cdv_cache_read(const struct cdv_digest *digest, int64_t *nbytes);
 /* Where it cannot be written nothing is said: it is built again next time. */
 void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t nbytes);
 
+/* ---- program_text.c ---- */
+const char *cdv_kernel_own_text(const char *family); /* NULL: no such family */
+
 /* ---- work.c ---- */
 /* A stream, and what keeps it for as long as memory that was allocated for it; lane NULL: the current one. */
 struct cdv_lane {

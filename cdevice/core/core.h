@@ -178,6 +178,8 @@ const cdevice_backend *cdv_backend_for(int32_t device_type);
 int64_t cdv_backend_live(int32_t device_type);
 /* Of kernels, written by build_ffi.py; "": what stands before each.  NULL: no such family. */
 const char *cdv_kernel_text(const char *family);
+/* Adds a text of a user's own; one that is there already stays.  The name is the text's: another text has another. */
+int cdv_kernel_own(const char *family, const char *text);
 int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);

@@ -52,6 +52,7 @@ struct making {
   const char *defines[4];
   int64_t n;
   uint32_t flags;
+  bool own; /* the text was added at run time: nobody compiled it before */
   struct cdv_digest digest;
 };
 
@@ -69,6 +70,7 @@ static int prepare(struct making *m) {
   int r = m->compute->identity(b->self, m->device, &m->flags, identity, sizeof identity, &err);
   if (r) return cdv_fail_backend(r, &err, b->device_type, m->device, "asking what compiles kernels");
   const char *first = cdv_kernel_text(""), *text = cdv_kernel_text(m->family), *space = strchr(m->type, ' ');
+  if (!text) text = cdv_kernel_own_text(m->family), m->own = true;
   if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "no kernels are named \"%s\"", m->family);
   size_t n = strlen(first), more = strlen(text) + 1;
   m->text = malloc(n + more);
@@ -87,7 +89,7 @@ static int prepare(struct making *m) {
 }
 
 static bool keeps(const struct making *m) {
-  return !(m->flags & CDEVICE_COMPUTE_AHEAD) && m->compute->binary && m->compute->load;
+  return (m->own || !(m->flags & CDEVICE_COMPUTE_AHEAD)) && m->compute->binary && m->compute->load;
 }
 
 static void *read_back(const struct making *m) {
@@ -116,7 +118,10 @@ static int build(struct making *m, void **out) {
     r = m->compute->build(m->slot->table.self, m->device, m->stream, &p, out, &err);
     char doing[96];
     snprintf(doing, sizeof doing, "building the kernels \"%s\" for %s", m->family, m->type);
-    if (r) cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
+    if (r == EINVAL && m->own)
+      cdv_fail(CDV_ARGUMENT, r, "an expression does not compile for %s: %s", m->slot->table.name, err.message);
+    else if (r)
+      cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
     if (!r && keeps(m)) keep(m, *out);
   }
   free(m->text);

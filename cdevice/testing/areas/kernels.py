@@ -123,11 +123,12 @@ def check_what_kernels_complain_of(s: BackendSuite, word: str) -> None:
     x = asarray([1, most, None], schema=word).to(s.first)
     one = asarray([1, 1, 1], schema=word).to(s.first)
     far = asarray([0, 3]).to(s.first)
-    for what, call, said in (
+    calls: list[tuple[str, Callable[[], Any], str]] = [
         ("add_checked", lambda: cc.add_checked(x, one), "overflow"),
         ("divide", lambda: cc.divide(x, cc.subtract(one, one)), "divide by zero"),
         ("take", lambda: cc.take(x, far), "index 3 out of bounds"),
-    ):
+    ]
+    for what, call, said in calls:
         try:
             call()
         except ArgumentError as e:
