@@ -9,12 +9,9 @@ from .._ext import check, lib
 from ..schema import asschema
 from .casts import never_loses
 from .elementwise import PACK, ROW, Map
+from .expression import program
 from .registry import Function, FunctionRegistry, Kernel, Signature
 from .types import FLOATS, KERNEL_TYPES, NUMBERS, words_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST = 3  # arguments of a kernel
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -52,37 +49,6 @@ def _type(word: str) -> str:
     return format
 
 
-def _text(arguments: Sequence[tuple[str, str]], out: str, expression: str) -> str:
-    """The program in the dialect of cdevice/kernels."""
-    words = [KERNEL_TYPES.get(f, "int") for f, _ in arguments]
-    result = KERNEL_TYPES.get(out, "int")
-    lines = [
-        f"FN {result} own_({', '.join(f'const {w} {name}' for w, (_, name) in zip(words, arguments, strict=True))}) {{",
-        f"  return ({result})({expression});" if out != "b" else f"  return ({expression}) ? 1 : 0;",
-        "}",
-        "KERNEL(apply) {",
-        *(["  PACK_ROOM;"] if out == "b" else []),
-        "  const i64 n = NUMBER(0);",
-    ]
-    values = []
-    for k, (w, (f, _)) in enumerate(zip(words, arguments, strict=True)):
-        if f == "b":
-            bits = f"RAW(const u32, {k + 1}), OFFSET({k + 1})"
-            one = f"FORM({k}) == IS_NUMBER ? (int)NUMBER({2 + k}) : FORM({k}) ? (int)bit1({bits}, 0) : 0"
-            values.append(f"FORM({k}) ? one{k}_ : (int)bit1({bits}, i)")
-        else:
-            lines.append(f"  GLOBAL const {w} *RESTRICT in{k}_ = IN({w}, {k + 1});")
-            one = f"FORM({k}) ? ONE({w}, {k}, in{k}_) : ({w})0"
-            values.append(f"FORM({k}) ? one{k}_ : in{k}_[i]")
-        lines.append(f"  const {w} one{k}_ = {one};")
-    call = f"own_({', '.join(values)})"
-    if out == "b":
-        lines.append(f"  PACK(OUT(u32, 0), n, i, {call})")
-    else:
-        lines += [f"  GLOBAL {result} *RESTRICT o_ = OUT({result}, 0);", f"  ROWS(i, n) {{ o_[i] = {call}; }}"]
-    return "\n".join([*lines, "}", ""])
-
-
 def elementwise(
     name: str, signature: str, expression: str, *, doc: str = "", registry: FunctionRegistry | None = None
 ) -> Function:
@@ -101,11 +67,12 @@ def elementwise(
     if not expression.strip() or re.search(r"[;{}#\\]", expression):
         raise ValueError(f"{expression!r} is no expression")
     arguments, out = _parsed(signature)
-    text = _text(arguments, out, " ".join(expression.split()))
+    words = [(KERNEL_TYPES.get(f, "bits"), n) for f, n in arguments]
+    last = KERNEL_TYPES.get(out, "bits")
+    text = program(words, last, " ".join(expression.split()))
     family = "own_" + hashlib.sha256(text.encode()).hexdigest()[:18]
     check(lib.cdv_kernel_own(family.encode(), text.encode()))
     inputs = tuple([f for f, _ in arguments])
-    last = KERNEL_TYPES.get(out, "bits")
     wide = "f64 " if "g" in (*inputs, out) else ""  # says so to devices without
     exec = Map(family, wide + last, "apply", "".join(inputs), out, unit=PACK if out == "b" else ROW, said=name)
     said = ", ".join(f"{words_of(f)} {n}" for f, n in arguments)
