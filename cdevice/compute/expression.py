@@ -1,4 +1,4 @@
-"""The text of a kernel that is one expression, in the dialect of cdevice/kernels; ``ci/kernels`` reads this file alone."""
+"""The text of a kernel that is one expression, in the dialect of cdevice/kernels.  ``ci/kernels`` runs this file."""
 
 from __future__ import annotations
 
