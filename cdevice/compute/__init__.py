@@ -8,8 +8,8 @@ result's size depends on the values, wait for one word.
 from __future__ import annotations
 
 from .. import _core as _core  # arrays have their class before one is made
+from .copies import fallback
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
-from .fallback import fallback
 from .functions import (
     abs,
     abs_checked,

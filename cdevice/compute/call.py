@@ -8,9 +8,9 @@ from .._reaper import need_reaper
 from .aggregate import Reduce
 from .argument import Argument, argument, joined
 from .casts import cast_argument
+from .copies import copies_wanted, placed, with_copies
 from .elementwise import Map
 from .errors import NoKernel
-from .fallback import copies_wanted, placed, with_copies
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
 from .types import DICTIONARY
