@@ -3,7 +3,6 @@ when it is asked for, and told each time."""
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import warnings
 
@@ -16,7 +15,7 @@ from .scalar import Scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
@@ -31,19 +30,23 @@ def _checked(word: str) -> str:
     return word
 
 
-@contextlib.contextmanager
-def fallback(word: str) -> Iterator[None]:
+class fallback:
     """``with fallback("copy"):`` says what calls of functions in this thread or task do that do not say it themselves.
 
     "error": a function without a kernel for the device of its arguments, and arguments on two devices, are errors.
     "copy": all arguments go to the device of the first that has rows; where that has no kernel, they go to the CPU and
     the result comes back.  Each such call is a DeviceWarning that says the bytes.
     """
-    before = _wanted.set(_checked(word))
-    try:
-        yield
-    finally:
-        _wanted.reset(before)
+
+    def __init__(self, word: str) -> None:
+        self.word = _checked(word)
+        self._before: list[contextvars.Token[str]] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_wanted.set(self.word))
+
+    def __exit__(self, *exc: object) -> None:
+        _wanted.reset(self._before.pop())
 
 
 def copies_wanted(word: str | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from .._ext import check, lib
@@ -70,6 +69,8 @@ def elementwise(
     words = [(KERNEL_TYPES.get(f, "bits"), n) for f, n in arguments]
     last = KERNEL_TYPES.get(out, "bits")
     text = program(words, last, " ".join(expression.split()))
+    import hashlib
+
     family = "own_" + hashlib.sha256(text.encode()).hexdigest()[:18]
     check(lib.cdv_kernel_own(family.encode(), text.encode()))
     inputs = tuple([f for f, _ in arguments])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from .._ext import _native
 from .._later import Later
@@ -18,12 +17,22 @@ from .types import DICTIONARY, common, words_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from .._devices import device as _device
     from .._types import StreamLike
     from . import call as _call
     from .call import Call
+
+    class Provided(Protocol):
+        """Another library's functions, looked for by name."""
+
+        def here(self) -> bool: ...
+
+        def function(self, name: str, /) -> Function | None: ...
+
+        def names(self) -> list[str]: ...
+
 else:
     _call = Later("cdevice.compute.call")
     _device = Later("cdevice._devices.device")
@@ -242,16 +251,6 @@ def _numbers(formats: Sequence[str]) -> Sequence[str] | None:
 
 def _formats(types: Sequence[Any]) -> tuple[str, ...]:
     return tuple([t if t == DICTIONARY else asschema(t).format for t in types])
-
-
-class Provided(Protocol):
-    """Another library's functions, looked for by name."""
-
-    def here(self) -> bool: ...
-
-    def function(self, name: str, /) -> Function | None: ...
-
-    def names(self) -> list[str]: ...
 
 
 class FunctionRegistry:

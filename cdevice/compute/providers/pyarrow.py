@@ -5,9 +5,6 @@ Nothing is copied on the way in or out, but scalars.  ``CDEVICE_BACKENDS=-pyarro
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
-
 from ..._devices import plugins
 from ..._later import need
 from ...errors import ArgumentError
@@ -33,10 +30,12 @@ _ANY = Matcher("any", lambda f: True)
 
 def here() -> bool:
     """Is it installed, and not switched off?  Imports nothing."""
+    from importlib.util import find_spec
+
     if plugins.all_off() or plugins.switched_off("pyarrow"):
         return False
     try:
-        return importlib.util.find_spec("pyarrow") is not None
+        return find_spec("pyarrow") is not None
     except (ImportError, ValueError):
         return False
 
@@ -65,7 +64,9 @@ def _options_of(f: Any) -> type[FunctionOptions]:
     if theirs is None:
         return NoOptions
     if name not in _options:
-        fields = inspect.signature(theirs).parameters.values()
+        from inspect import signature
+
+        fields = signature(theirs).parameters.values()
         defaults = {p.name: ... if p.default is p.empty else p.default for p in fields}
         body = {"defaults": defaults, "__doc__": f"pyarrow.compute.{name}", "__module__": __name__}
         _options[name] = type(name, (PyarrowOptions,), body)
