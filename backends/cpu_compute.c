@@ -1,4 +1,5 @@
-/* cpu_compute.c - programs that were compiled with the extension, in one build or two; the processor says which. */
+/* cpu_compute.c - programs that were compiled with the extension, in one build or two, the processor says which;
+ * others by this machine's C compiler. */
 #include "cpu_compute.h"
 
 #include <errno.h>
@@ -31,6 +32,8 @@ static int identity(void *self, int64_t device, uint32_t *flags, char *text, int
 
 typedef struct module {
   char prefix[48];
+  cpu_library own; /* of a text that was not compiled with the extension */
+  cpu_kernel kernel;
 } module;
 
 /* The first kernel of the module, or the one of that name; the better build leaves out what it does no better. */
@@ -46,20 +49,47 @@ static const cpu_kernel *find(const module *m, const char *name) {
 static int build(void *self, int64_t device, void *stream, const cdevice_program *program, void **out,
                  cdevice_error *err) {
   (void)self, (void)device, (void)stream;
-  module *m = malloc(sizeof *m);
+  module *m = calloc(1, sizeof *m);
   if (!m) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory");
   snprintf(m->prefix, sizeof m->prefix, "%s/%s/", program->family, program->type);
   *out = m;
-  if (find(m, NULL)) return 0;
-  free(m);
-  return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernels \"%s\" for %s were compiled", program->family,
-                              program->type);
+  int r = find(m, NULL) ? 0 : ENOENT;
+  if (r && !strncmp(program->family, "own_", 4))
+    r = cpu_compile(program, table() != cpu_kernels_base, &m->own, err);
+  else if (r)
+    cdevice_backend_fail(err, r, 0, NULL, "no kernels \"%s\" for %s were compiled", program->family, program->type);
+  if (r) free(m);
+  return r;
+}
+
+/* What was compiled with the extension is not kept. */
+static int binary(void *self, int64_t device, void *module_, void *data, int64_t *nbytes, cdevice_error *err) {
+  const module *m = module_;
+  (void)self, (void)device, (void)err;
+  if (data && m->own.code && *nbytes >= m->own.nbytes) memcpy(data, m->own.code, (size_t)m->own.nbytes);
+  *nbytes = m->own.nbytes;
+  return 0;
+}
+
+static int load(void *self, int64_t device, void *stream, const void *data, int64_t nbytes, void **out,
+                cdevice_error *err) {
+  (void)self, (void)device, (void)stream;
+  module *m = calloc(1, sizeof *m);
+  if (!m) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory");
+  *out = m;
+  int r = cpu_library_load(data, nbytes, &m->own, err);
+  if (r) free(m);
+  return r;
 }
 
 static int kernel(void *self, int64_t device, void *module_, const char *name, void **out, cdevice_error *err) {
   (void)self, (void)device;
-  const module *m = module_;
-  const cpu_kernel *k = find(m, name);
+  module *m = module_;
+  const cpu_kernel *k = m->own.handle ? &m->kernel : find(m, name);
+  if (m->own.handle) { /* it has one kernel */
+    m->kernel.run = cpu_library_find(&m->own, name);
+    if (!m->kernel.run) k = NULL;
+  }
   *out = (void *)k;
   if (k) return 0;
   return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernel %s%s was compiled", m->prefix, name);
@@ -95,13 +125,17 @@ static int launch(void *self, int64_t device, void *kernel_, const cdevice_launc
 }
 
 static void unload(void *self, int64_t device, void *module_) {
+  module *m = module_;
   (void)self, (void)device;
-  free(module_);
+  cpu_library_drop(&m->own);
+  free(m);
 }
 
 const cdevice_compute cpu_compute = {.struct_size = sizeof cpu_compute,
                                      .identity = identity,
                                      .build = build,
+                                     .binary = binary,
+                                     .load = load,
                                      .kernel = kernel,
                                      .launch = launch,
                                      .unload = unload};

@@ -1,4 +1,4 @@
-/* cpu_compute.h - kernels for processors: they are compiled with the extension, not when they are needed. */
+/* cpu_compute.h - kernels for processors: they are compiled with the extension, but for a user's own. */
 #ifndef CDEVICE_BACKENDS_CPU_COMPUTE_H
 #define CDEVICE_BACKENDS_CPU_COMPUTE_H
 
@@ -24,5 +24,17 @@ extern const cpu_kernel cpu_kernels_v3[];
 
 extern const cdevice_compute cpu_compute;
 void cpu_compute_start(const cdevice_host *host);
+
+/* ---- cpu_compile.c: kernels of a user's own ---- */
+typedef struct cpu_library {
+  void *handle;
+  char *code; /* of its file */
+  int64_t nbytes;
+} cpu_library;
+/* v3: for processors with AVX2.  ENOTSUP: there is no compiler; EINVAL: it does not compile, with the compiler's words. */
+int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevice_error *err);
+int cpu_library_load(const void *data, int64_t nbytes, cpu_library *out, cdevice_error *err);
+void (*cpu_library_find(const cpu_library *l, const char *name))(const cpu_launch *launch);
+void cpu_library_drop(cpu_library *l);
 
 #endif

@@ -228,17 +228,26 @@ static int rt_where(const void *p, int *kind, int *device, int64_t *behind) {
 
 /* ---- kernels ---- */
 
-/* A copy that is in the process; the wheel's, which lies beside this package; the system's.  A driver takes what compilers of
+/* A copy that is in the process; a wheel's, which lies beside this package or where Python looks; the system's.  A driver takes what compilers of
  * its major version and older ones make. */
+#define FOLDERS 6
 static int rt_compiler_open(cdevice_dl *dl) {
   static const char *const wheels[] = {"nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"};
   static const char *const systems[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-  char beside[2][512];
-  const char *names[6] = {NULL};
-  int version = 0, n = 0;
+  char paths[2 * FOLDERS][512];
+  const char *names[2 * FOLDERS + 4] = {NULL};
+  int version = 0, n = 0, used = 0;
   if (cu.DriverGetVersion) cu.DriverGetVersion(&version);
   for (int i = version < 13000; i < 2; i++) {
-    if (cdevice_dl_beside(beside[i], sizeof beside[i], wheels[i])) names[n++] = beside[i];
+    const char *line = rt_compiler.folders;
+    if (cdevice_dl_beside(paths[used], sizeof paths[0], wheels[i])) names[n++] = paths[used++];
+    for (int k = 1; k < FOLDERS && *line; k++) {
+      int length = (int)strcspn(line, "\n");
+      if ((size_t)snprintf(paths[used], sizeof paths[0], "%.*s/%s", length, line, wheels[i]) < sizeof paths[0] &&
+          !(n && !strcmp(paths[used], names[n - 1])))
+        names[n++] = paths[used++];
+      line += length + (line[length] == '\n');
+    }
     names[n++] = systems[i];
   }
   if (version >= 13000) names[n++] = "/usr/local/cuda/lib64/libnvrtc.so";

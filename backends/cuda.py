@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import numbers
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -55,6 +57,15 @@ class Backend:
 
     def __cdevice_backend__(self) -> Any:
         return b"cuda"
+
+    def loaded(self, look_in: Any) -> None:
+        """``look_in`` is told where NVIDIA's wheels may be: cdevice may be installed elsewhere, or be editable."""
+        try:
+            spec = importlib.util.find_spec("nvidia")
+        except (ImportError, ValueError):
+            return
+        places = spec.submodule_search_locations if spec else None
+        look_in([os.path.dirname(place.rstrip("/")) for place in places or () if place.startswith("/")])
 
     def as_stream(self, obj: Any) -> Any:
         """The handle of a stream object; ints as in DLPack: 1 the legacy default stream, 2 the per-thread one."""

@@ -35,6 +35,7 @@ static struct rt_compiler {
   char name[64];                /* with its version */
   atomic_int known[RT_DEVICES]; /* targets[i] is filled, and stays as it is */
   rt_target_info targets[RT_DEVICES];
+  char folders[2048]; /* where wheels may be besides, a line each */
 } rt_compiler = {.lock = PTHREAD_MUTEX_INITIALIZER, .name = RT_COMPILER_NAME};
 
 /* Floats are to be those of every other device: nothing is fused. */
@@ -47,6 +48,14 @@ typedef struct rt_module {
 } rt_module;
 
 /* ---- the compiler ---- */
+/* extension(self, "cdevice.wheels/1"): folders in which wheels of the vendor's may be, a line each; before first use. */
+#define RT_WHEELS "cdevice.wheels/1"
+static void rt_look_in(const char *folders) {
+  pthread_mutex_lock(&rt_compiler.lock);
+  snprintf(rt_compiler.folders, sizeof rt_compiler.folders, "%s", folders);
+  pthread_mutex_unlock(&rt_compiler.lock);
+}
+
 static int rt_compiler_fail(cdevice_error *err, int code, const char *doing, const char *log) {
   int r = code == RTC_OOM                                          ? ENOMEM
           : code == RTC_NO_BUILTINS                                ? ENOTSUP

@@ -61,7 +61,7 @@ class StreamError(Error, RuntimeError):
 
 
 class DeviceWarning(RuntimeWarning):
-    """A failure that could not be raised."""
+    """A failure that could not be raised, or a copy that was asked for as a way out (``fallback="copy"``)."""
 
 
 def unbuilt(e: ImportError) -> ImportError:

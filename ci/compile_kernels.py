@@ -10,6 +10,7 @@ import itertools
 import os
 import pathlib
 import re
+import runpy
 import struct
 import sys
 import time
@@ -32,6 +33,11 @@ TYPES = {
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "variable": ("i32", "i64"),
 }
+# as cdevice.compute.elementwise makes them: arguments, result, expression
+OWN = (
+    ([("f64", "a"), ("f64", "b")], "f64", "sqrt(a * a + b * b) + floor(exp(a))"),
+    ([("bits", "yes"), ("i32", "a"), ("f32", "b")], "bits", "yes ? a < b : a > b"),
+)
 WARNINGS = {
     "nvrtc": ("--ptxas-options=-v",),
     "hiprtc": ("-Wall", "-Wno-unused-function", "-Wno-unused-const-variable"),
@@ -47,6 +53,9 @@ def programs():
             *source, target = word.split()
             defined = "".join(f"#define S {s}\n" for s in source) + f"#define T {target}\n"
             yield family, word, defined + texts[""] + texts[family]
+    own = runpy.run_path(str(HERE / "cdevice" / "compute" / "expression.py"))["program"]
+    for arguments, out, expression in OWN:
+        yield "own", out, f"#define T {out}\n" + texts[""] + own(arguments, out, expression)
 
 
 def options_of(vendor):

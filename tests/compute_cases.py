@@ -21,9 +21,10 @@ INTEGERS = SIGNED + UNSIGNED
 NUMBERS = INTEGERS + FLOATS
 TIMES = ("date32[day]", "time32[s]", "time64[us]", "timestamp[ms]", "duration[ns]")
 # where the table is run: the device, and the environment that says how
+_OWN = {"CDEVICE_BACKENDS": "-pyarrow"}  # the oracle is not to be held against itself
 PLACES = {
-    "cpu": ("cpu", {}),
-    "cpu-base": ("cpu", {"CDEVICE_CPU_KERNELS": "base"}),
+    "cpu": ("cpu", _OWN),
+    "cpu-base": ("cpu", {"CDEVICE_CPU_KERNELS": "base", **_OWN}),
     "opencl-items": ("opencl", {"CDEVICE_COMPUTE_SHAPE": "items"}),
     "opencl-block": ("opencl", {"CDEVICE_COMPUTE_SHAPE": "block"}),
 }

@@ -376,6 +376,14 @@ def test_check_prints_an_area_a_line_and_picks_and_stops_and_shows(tmp_path):
     assert r.returncode == 2 and "areas: table, memory" in r.stderr
 
 
+def test_check_runs_the_suite_of_kernels(tmp_path):
+    r = run("check", "cpu", "--kernels", "-k", "logic", cwd=tmp_path)
+    assert r.returncode == 0 and re.search(r"^kernels +1 ", r.stdout, re.M) and "cpu conforms" in r.stdout
+    r = run("check", "cpu", "--kernels", "-k", "many_copies", cwd=tmp_path)
+    assert r.returncode == 2 and "areas: kernels" in r.stderr
+    assert run("check", "cpu", "--kernels", "--suite", "a:B", cwd=tmp_path).returncode == 2
+
+
 def test_lines_of_check_come_as_it_goes(tmp_path):
     """The line of an area is there before the next area is over."""
     (tmp_path / "slow_suite.py").write_text(

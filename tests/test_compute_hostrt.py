@@ -6,6 +6,7 @@ No GPU, no NVRTC and no HIPRTC is shown by this; ``ci/kernels`` compiles with th
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -222,7 +223,7 @@ def engine_of(runtimes, device):
     return path.parent / "libhostrt.so" if device == "cuda" else path
 
 
-def alone(runtimes, device, more="", first="", **environment):
+def alone(runtimes, device, more="", first="", log=False, **environment):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CDEVICE_", "HOSTRT_"))}
     env |= {"CDEVICE_CUDA_LIBRARY": str(runtimes["cuda"].path), "CDEVICE_HIP_LIBRARY": str(runtimes["rocm"].path)}
     env |= {
@@ -232,7 +233,7 @@ def alone(runtimes, device, more="", first="", **environment):
     code = SCRIPT.format(path=[p for p in sys.path if p], device=device, first=first, more=more)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done.stdout.strip() + "\n" + done.stderr if log else done.stdout.strip()
 
 
 FAILURES = """
@@ -301,7 +302,10 @@ print("well")
 def test_hostrt_in_a_storm_of_failures_results_are_right_or_there_are_none(runtimes, device):
     # memory that nobody can wait for is left, as after copies: so it is a process of its own
     engine = engine_of(runtimes, device)
-    assert alone(runtimes, device, STORM.format(engine=str(engine), device=device)).split("\n")[-1] == "well"
+    out = alone(runtimes, device, STORM.format(engine=str(engine), device=device), log=True).splitlines()
+    assert out[1] == "well"
+    left = re.compile(rf"cdevice: a failed call of a function leaves [1-9]\d* bytes: {device} may still use them, .*")
+    assert out[2:] and all(map(left.fullmatch, out[2:])), out
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda_managed"])
@@ -312,6 +316,22 @@ def test_hostrt_without_nvrtc_it_is_told_what_to_install_and_what_was_tried(runt
     said = alone(runtimes, device, CDEVICE_NVRTC_LIBRARY="", HOSTRT_OLD_DRIVER="1")
     if said != "[2, None, 6]":  # there may be one here
         assert "nvidia/cuda_nvrtc/lib/libnvrtc.so.12: " in said and "libnvrtc.so.13" not in said
+
+
+def test_hostrt_nvrtcs_wheel_is_found_wherever_python_imports_from(runtimes, tmp_path):
+    """As it is for an editable cdevice, beside which there are no wheels."""
+    lib = tmp_path / "site" / "nvidia" / "cu13" / "lib"
+    lib.mkdir(parents=True)
+    environment = {"CDEVICE_NVRTC_LIBRARY": "", "PYTHONPATH": str(tmp_path / "site")}
+    said = alone(runtimes, "cuda", **environment)
+    if said != "[2, None, 6]":  # there may be one here
+        assert str(lib / "libnvrtc.so.13") + ": " in said
+    (lib / "libnvrtc.so.13").symlink_to(runtimes["cuda"].path.parent / "libnvrtc.so.13")
+    more = """
+maps = open("/proc/self/maps").read()
+print("hostrt" in maps and "libnvrtc" in maps)
+"""
+    assert alone(runtimes, "cuda", more, **environment) == "[2, None, 6]\nTrue"
 
 
 def test_hostrt_without_hiprtc_it_is_told_what_to_install_and_what_was_tried(runtimes):
@@ -384,3 +404,47 @@ def test_hostrt_programs_are_kept_on_disk_for_the_next_process(runtimes, device,
         assert any("CompileProgram" in line for line in lines) == compiled
         assert any("ModuleLoadData" in line for line in lines)
         assert len([*cache.iterdir()]) == 2
+
+
+# ---- backends that are taken out ----
+@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
+def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, runtime):
+    modules, kind = runtime.library.hostrt_modules, TYPES[device]
+
+    def compute():
+        there = cdevice.asarray([1, None, 3]).to(device)
+        assert cc.add(there, 1).to("cpu").to_pylist() == [2, None, 4]
+        return there
+
+    def unused():
+        settle()
+        until(lambda: lib.cdv_backend_live(kind) == 0)
+
+    compute()
+    unused()
+    cdevice.unregister_backend(device)
+    without = modules()
+    kept = compute()  # a new table, whose programs are built anew
+    assert modules() > without
+    table = lib.cdv_backend_for(kind)
+    assert lib.cdv_register(table, 1) == 0  # replaced while an array needs it
+    assert modules() > without
+    assert cc.negate(kept).to("cpu").to_pylist() == [-1, None, -3]  # by the table that made it
+    del kept
+    unused()
+    compute()
+    unused()
+    cdevice.unregister_backend(device)  # the second, and what the first had left
+    until(lambda: modules() == without)
+    compute()
+
+
+@computing
+def test_hostrt_functions_of_a_users_own_have_the_bits_of_the_cpus(device):
+    f = cc.elementwise("f", "float64 a, int64 b, bool c -> float64", "c ? a * a + b : a / 3")
+    g = cc.elementwise("g", "float64 a, int64 b, bool c -> bool", "a < b && c")
+    args = column("float64", 5000), column("int64", 5000, seed=1), column("bool", 5000, seed=2)
+    here, there = ([cdevice.asarray(v).to(d)[13:] for v in args] for d in ("cpu", device))
+    for call in (f, g):
+        assert same_bits(call(*here), call(*there))
+    assert same_bits(f(here[0], 2, True), f(there[0], 2, True))

@@ -69,8 +69,9 @@ def test_a_kernel_has_a_signature_a_device_and_a_library():
 def test_dispatch_is_exact_or_by_arrows_implicit_casts():
     add = cc.get_function("add")
     assert str(add.dispatch_exact(["int32", "int32"]).signature) == "(int32, int32) -> int32"
+    assert add.dispatch_exact(["int32", "int64"]).library == "pyarrow"
     with pytest.raises(cc.NoKernel):
-        add.dispatch_exact(["int32", "int64"])
+        add.dispatch_exact(["int32", "int64"], 4)
     for types, common in [
         (("int32", "int64"), "int64"),
         (("uint8", "int8"), "int16"),

@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 # cdevice's own headers and headers of the C library and POSIX.
 LIBC = set(
     "assert complex ctype dlfcn errno fcntl fenv float inttypes iso646 limits link locale math pthread sched semaphore "
-    "setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings threads "
+    "setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings threads "
     "time uchar unistd wchar wctype".split()
 )
 TOP = {

@@ -47,7 +47,7 @@ def _words() -> list[str]:
         _read = value
         for word in words:
             kind, equals, name = word.partition("=")
-            choice = equals and name.strip() and _type_named(kind.strip()) is not None
+            choice = equals and name.strip() and type_named(kind.strip()) is not None
             if not (word == "none" or (word[0] == "-" and word[1:]) or choice):
                 _warn_of_word(word)
     return words
@@ -63,7 +63,13 @@ def _warn_of_word(word: str) -> None:
     )
 
 
+def all_off() -> bool:
+    """Does CDEVICE_BACKENDS say none?"""
+    return "none" in _words()
+
+
 def switched_off(name: str) -> bool:
+    """Does CDEVICE_BACKENDS say -name?"""
     return f"-{name}" in _words()
 
 
@@ -71,30 +77,31 @@ def chosen(type_id: int) -> str | None:
     """The name that CDEVICE_BACKENDS chooses for a type, or None."""
     for word in _words():
         key, equals, name = word.partition("=")
-        if equals and _type_named(key.strip()) == type_id:
+        if equals and type_named(key.strip()) == type_id:
             return name.strip()
     return None
 
 
-def _type_named(word: str) -> int | None:
+def type_named(word: str) -> int | None:
+    """The device type of a number or a name of the specification's, or None."""
     if word.isascii() and word.isdecimal():
         number = int(word[:12])
         return number if 0 < number < 1 << 31 else None
     return int(DeviceType[word.upper()]) if word.upper() in DeviceType.__members__ else None
 
 
-def _entries() -> list[EntryPoint]:
-    """The entry points of our group; a distribution whose metadata cannot be read is listed as broken."""
+def entries(group: str) -> list[EntryPoint]:
+    """The entry points of a group; a distribution whose metadata cannot be read is listed as broken."""
     from importlib import metadata
 
     try:
-        return list(metadata.entry_points(group=GROUP))
+        return list(metadata.entry_points(group=group))
     except Exception:  # some line of some distribution: which?
         pass
     out = []
     for dist in metadata.distributions():
         try:
-            out += [e for e in dist.entry_points if e.group == GROUP]
+            out += [e for e in dist.entry_points if e.group == group]
         except Exception as e:
             name = _text_of(dist)
             _errors[name] = (name, f"its entry points cannot be read: {type(e).__name__}: {e}")
@@ -109,6 +116,11 @@ def _text_of(dist: Any) -> str:
         return "a distribution without a name"
 
 
+def where(entry: EntryPoint) -> str:
+    """The distribution of an entry point."""
+    return _text_of(entry.dist) if entry.dist else "an entry point"
+
+
 def scan() -> dict[int | None, list[Plugin]]:
     """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
     global _found
@@ -116,19 +128,19 @@ def scan() -> dict[int | None, list[Plugin]]:
         ours = {value for _, value in BUILTIN.values()}
         _found = {}
         words = _words()
-        for entry in _entries():
+        for entry in entries(GROUP):
             name, dot, number = entry.name.partition(".")
             if entry.value in ours or "none" in words or switched_off(name):
                 continue
-            type_id = _type_named(number) if dot else _type_named(name)
-            where = _text_of(entry.dist) if entry.dist else "an entry point"
+            type_id = type_named(number) if dot else type_named(name)
+            whose = where(entry)
             if type_id is None and dot:
                 _errors[entry.name] = (
-                    where,
-                    f"{entry.name!r} of {where}: behind the dot belongs an ArrowDeviceType, {_FORM}",
+                    whose,
+                    f"{entry.name!r} of {whose}: behind the dot belongs an ArrowDeviceType, {_FORM}",
                 )
                 continue
-            _found.setdefault(type_id, []).append(Plugin(name, type_id, where, entry))
+            _found.setdefault(type_id, []).append(Plugin(name, type_id, whose, entry))
         for rivals in _found.values():
             rivals.sort(key=lambda p: (p.where, p.name))
     return _found

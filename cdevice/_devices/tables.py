@@ -59,12 +59,22 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
         table = method()
     if isinstance(table, bytes):  # the name of a built-in table
         check(lib.cdv_load_builtin(table, bool(replace)))
+        if hasattr(backend, "loaded"):
+            backend.loaded(lambda folders: _look_in(int(backend.device_type), folders))
         for type_id in getattr(backend, "device_types", (backend.device_type,)):
             objects.setdefault(int(type_id), backend)
         return
     pointer = ffi.cast("cdevice_backend *", as_address(table))
     check(lib.cdv_register(pointer, bool(replace)))
     objects[pointer.device_type] = backend
+
+
+def _look_in(type_id: int, folders: list[str]) -> None:
+    """Tells a built-in table where wheels of its vendor's may be."""
+    table = lib.cdv_backend_for(type_id)
+    found = table.extension(table.self, b"cdevice.wheels/1")
+    if found:
+        ffi.cast("void (*)(const char *)", found)(os.fsencode("\n".join(folders)))
 
 
 def load_backend(path: str | os.PathLike[str], *, replace: bool = False) -> None:

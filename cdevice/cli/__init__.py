@@ -76,6 +76,7 @@ def add_check(command: Callable[..., argparse.ArgumentParser]) -> None:
     d.add_argument("name", nargs="?", metavar="DEVICE", help="for example opencl or cuda:1")
     d.add_argument("--device", metavar="NAME", help="the same as DEVICE")
     d.add_argument("--suite", metavar="MODULE:CLASS", help="a subclass of cdevice.testing.BackendSuite, with its hooks")
+    d.add_argument("--kernels", action="store_true", help="the functions of cdevice.compute there, against the CPU's")
     d.add_argument("-x", action="store_true", dest="first", help="stop at the first failure")
     d.add_argument("-k", metavar="PATTERN", help="only checks with this in their name or area; * and ? match anything")
     d.add_argument("-v", "--verbose", action="store_true", help="a line for each check, and the failures' tracebacks")

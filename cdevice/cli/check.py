@@ -1,4 +1,4 @@
-"""``cdevice check``: the conformance suite on a device."""
+"""``cdevice check``: a conformance suite on a device."""
 
 from __future__ import annotations
 
@@ -73,13 +73,11 @@ class Printer:
 
 
 def suite_of(args: Any, device: str | None) -> Any:
-    from ..testing import runner
+    from ..testing import BackendSuite, KernelSuite, runner
 
     if not args.suite:
-        return runner.suite_for(device)
+        return runner.suite_for(device, KernelSuite if args.kernels else BackendSuite)
     from importlib import import_module
-
-    from ..testing import BackendSuite
 
     module, _, name = args.suite.partition(":")
     if not module or not name:
@@ -105,14 +103,17 @@ def run(args: Any) -> Any:
     if not device and not args.suite:
         print("cdevice check: name a device (cdevice check opencl) or a suite (--suite)", file=sys.stderr)
         return USAGE
-    chosen = runner.matching(args.k)
-    if not chosen:
-        areas = dict.fromkeys(area for area, _ in runner.matching(None))
-        print(f"cdevice check: no check is called like {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
+    if args.kernels and args.suite:
+        print("cdevice check: --kernels is a suite of its own, --suite names another: one at a time", file=sys.stderr)
         return USAGE
-    printer = Printer([area for area, _ in chosen], args.verbose, args.json)
     try:
         suite = suite_of(args, device)
+        chosen, every = runner.matching(args.k, suite), runner.matching(None, suite)
+        if not chosen:
+            areas = dict.fromkeys(area for area, _ in every)
+            print(f"cdevice check: no check is called like {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
+            return USAGE
+        printer = Printer([area for area, _ in chosen], args.verbose, args.json)
         found = runner.run(suite, printer, pattern=args.k, stop_at_first=args.first)
         printer.end_area()
     except cdevice.BackendUnavailable as e:
@@ -133,7 +134,7 @@ def run(args: Any) -> Any:
     if len(found) < len(chosen):
         why = "the first failure" if args.first else f"{printer.total['failed']} failures that were waited for"
         stopped = f" (stopped after {why}; {len(chosen) - len(found)} checks were not run)"
-    some = f", as far as {len(found)} of {len(runner.matching(None))} checks tell" if args.k and conforms else ""
+    some = f", as far as {len(found)} of {len(every)} checks tell" if args.k and conforms else ""
     print(f"\n{name} {paint('conforms', 'green') if conforms else paint('does not conform', 'red')}{some}{stopped}")
     return OK if conforms else FAILED
 

@@ -8,6 +8,7 @@ result's size depends on the values, wait for one word.
 from __future__ import annotations
 
 from .. import _core as _core  # arrays have their class before one is made
+from .copies import fallback
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
 from .functions import (
     abs,
@@ -65,6 +66,7 @@ from .options import (
     ScalarAggregateOptions,
     TakeOptions,
 )
+from .own import elementwise
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .scalar import Scalar
 from .threads import cpu_count, set_cpu_count
@@ -101,7 +103,9 @@ __all__ = [
     "divide",
     "divide_checked",
     "drop_null",
+    "elementwise",
     "equal",
+    "fallback",
     "fill_null",
     "filter",
     "function_registry",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._ext import _native
 from ..interop.asarray import asarray
 from ..schema import Schema
-from .argument import Argument
+from .argument import Argument, Chunks
 from .casts import cast_argument
 from .elementwise import schema_of
 from .types import FLOATS, KERNEL_TYPES, SIGNED
@@ -64,8 +64,18 @@ class Reduce:
         return plan
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        if isinstance(argument.chunks, Chunks):
+            return self.fold(call, argument.chunks)
         chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
         return _native.compute_reduce(self.plan(call.options), chunks, call.stream, call.owner)
+
+    def fold(self, call: Call, chunks: Chunks) -> DeviceArray:
+        """Of chunks as they come, one at a time."""
+        fold = _native.compute_fold(self.plan(call.options), call.stream, call.owner)
+        for chunk in chunks:
+            _native.compute_fold_add(fold, chunk)
+            del chunk  # the next one is fetched before the name is used again
+        return _native.compute_fold_end(fold)
 
 
 def _rows(a: Argument) -> DeviceArray:
@@ -89,9 +99,15 @@ def means(format: str) -> Any:
 
 
 def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
+    def as_floats(x: DeviceArray) -> DeviceArray:
+        out = cast_argument(call, Argument(x, x._format), "g", False).array
+        assert out is not None
+        return out
+
+    if isinstance(argument.chunks, Chunks):
+        return _floats(call, Argument(format="g", chunks=argument.chunks.mapped(as_floats)))
     chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
-    floats = [cast_argument(call, Argument(x, x._format), "g", False).array for x in chunks]
-    return _floats(call, Argument(format="g", chunks=[x for x in floats if x is not None]))
+    return _floats(call, Argument(format="g", chunks=[as_floats(x) for x in chunks]))
 
 
 def extremes(storage: str, out: str, which: int) -> Reduce:

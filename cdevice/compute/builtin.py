@@ -7,6 +7,7 @@ from .argument import argument
 from .call import execute
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
+from .providers import pyarrow
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .types import FLOATS, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
 
@@ -239,4 +240,9 @@ def make() -> FunctionRegistry:
     _aggregates(r)
     for options in (CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions):
         r.add_function_options_type(options)
+    if pyarrow.here():
+        for name in r.get_function_names():
+            f = r.get_function(name)
+            f.kernels.append(pyarrow.kernel(name, f.arity))
+    r.provided = pyarrow
     return r

@@ -8,7 +8,9 @@ from .._reaper import need_reaper
 from .aggregate import Reduce
 from .argument import Argument, argument, joined
 from .casts import cast_argument
+from .copies import copies_wanted, placed, with_copies
 from .elementwise import Map
+from .errors import NoKernel
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
 from .types import DICTIONARY
@@ -30,7 +32,7 @@ class Call:
 
     def __init__(self, function: Function, options: FunctionOptions, arguments: Sequence[Argument], stream: StreamLike):
         self.function, self.options, self.state = function, options, None
-        first = _placed(arguments)
+        first = placed(arguments)
         self.stream: int
         self.owner: object
         if first is None or first.device_type_id == 1:
@@ -42,20 +44,6 @@ class Call:
             stream = stream_near(first)
         self.stream, self.owner = stream_and_owner(self.device_type, stream)
         _bring(arguments, first, self.stream)
-
-
-def _placed(arguments: Sequence[Argument]) -> DeviceArray | None:
-    """The array that says where the call is: one with rows, else a single value, which follows the others."""
-    found = None
-    for a in arguments:
-        if a.chunks:
-            return a.chunks[0]
-        if a.array is not None:
-            if not a.one:
-                return a.array
-            if found is None or found.device_type_id == 1:
-                found = a.array
-    return found
 
 
 def _bring(arguments: Sequence[Argument], first: DeviceArray, stream: int) -> None:
@@ -76,6 +64,8 @@ def _options(function: Function, options: Any, given: dict[str, Any]) -> Functio
     if isinstance(options, dict):
         return wanted(**options, **given)
     if isinstance(options, FunctionOptions):
+        if type(options).__name__ == wanted.__name__:  # of a function of the same options elsewhere
+            return wanted(**vars(options), **given)
         raise TypeError(f"{function.name} takes {wanted.__name__}, not {type(options).__name__}")
     return wanted(options, **given)
 
@@ -96,17 +86,40 @@ def _made(wanted: type[FunctionOptions], given: dict[str, Any]) -> FunctionOptio
     return found
 
 
-def run(function: Function, args: Sequence[Any], options: Any, stream: StreamLike, given: dict[str, Any]) -> Any:
+def run(
+    function: Function,
+    args: Sequence[Any],
+    options: Any,
+    stream: StreamLike,
+    given: dict[str, Any],
+    fallback: str | None = None,
+) -> Any:
     """Calls a function: a DeviceArray, or a Scalar where no argument has rows or it gives one row."""
     plain = options is None and not given and function.options is NoOptions
     chosen = NO_OPTIONS if plain else _options(function, options, given)
     function._check_arity(len(args))
     need_reaper()
-    arguments = [argument(x) for x in args]
-    call = Call(function, chosen, arguments, stream)
-    if function.meta is not None:
+    arguments = [argument(x, function.kind != "scalar_aggregate") for x in args]
+    if copies_wanted(fallback):
+        return with_copies(function.name, arguments, stream, lambda a, s: _start(function, chosen, a, s))
+    return _start(function, chosen, arguments, stream)
+
+
+def _start(function: Function, options: FunctionOptions, arguments: list[Argument], stream: StreamLike) -> Any:
+    call = Call(function, options, arguments, stream)
+    if function.meta is None:
+        return execute(call, arguments)
+    try:
         return function.meta(call, arguments)
-    return execute(call, arguments)
+    except NoKernel as e:
+        if call.device_type != 1 or not function.kernels:
+            raise
+        first = e
+    call.function = function
+    try:
+        return execute(call, arguments)
+    except NoKernel:
+        raise first from None
 
 
 def _name_nulls(function: Function, arguments: Sequence[Argument]) -> None:
@@ -120,13 +133,28 @@ def _name_nulls(function: Function, arguments: Sequence[Argument]) -> None:
 
 
 def execute(call: Call, arguments: list[Argument]) -> Any:
-    """Dispatches on the types and runs the kernel."""
+    """Dispatches on the types and runs the kernel, or where that does not want to, the next."""
     function = call.function
     _name_nulls(function, arguments)
-    if function.kind != "scalar_aggregate":
-        arguments = [joined(a) for a in arguments]
     formats = tuple([a.format or "n" for a in arguments])
-    kernel, wanted = function._dispatch(formats, call.device_type)
+    first = None
+    for kernel, wanted in function._ranked(formats, call.device_type):
+        try:
+            return _run_kernel(call, kernel, wanted, formats, arguments)
+        except NoKernel as e:
+            first = first or e
+    assert first is not None
+    raise first
+
+
+def _run_kernel(
+    call: Call, kernel: Kernel, wanted: tuple[str, ...], formats: tuple[str, ...], given: Sequence[Argument]
+) -> Any:
+    function = call.function
+    if function.kind == "scalar_aggregate" or kernel.chunks:
+        arguments = list(given)
+    else:
+        arguments = [joined(a) for a in given]
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
             if a.format != to:
@@ -138,7 +166,8 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     rows = any((a.array is not None and not a.one) or a.chunks for a in arguments)
     if rows and function._fronts and wanted == formats and call.device_type == 1:
         _learn(call, kernel, formats)
-    return Scalar(out) if function.kind == "scalar_aggregate" or not rows else out
+    lone = not isinstance(out, Scalar) and (function.kind == "scalar_aggregate" or not rows)
+    return Scalar(out) if lone else out
 
 
 def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:

@@ -22,7 +22,8 @@ _kernels: dict[tuple[str, str, bool], Map] = {}
 _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
 
 
-def _never_loses(a: str, b: str) -> bool:
+def never_loses(a: str, b: str) -> bool:
+    """Is every number of the one type one of the other?"""
     if b in "fg":
         return a in "fg" or _WIDTHS[a] <= _WIDTHS[b]
     return a not in "fg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
@@ -37,7 +38,7 @@ def _kernel(a: str, b: str, safe: bool) -> Map | None:
         if (x != a or y != b) and x != y:  # times are as wide as their integers
             return None
         s, t = KERNEL_TYPES[x], KERNEL_TYPES[y]
-        checked = safe and not _never_loses(x, y)
+        checked = safe and not never_loses(x, y)
         return Map("cast", f"{s} {t}", f"cast_{'checked_' * checked}{s}", x, b, checked=checked, said="cast")
     if a == "b" and b in NUMBERS:
         return Map("cast_bool", KERNEL_TYPES[b], "cast_bool", "b", b, unit=PACK)

@@ -21,7 +21,10 @@ class FunctionOptions:
     known: ClassVar[dict[str, type[FunctionOptions]]] = {}
 
     def __init_subclass__(cls) -> None:
-        FunctionOptions.known[cls.__name__] = cls
+        if cls.__module__.partition(".")[0] != "cdevice":
+            FunctionOptions.known[cls.__name__] = cls
+        else:  # what is built in stays before what is made of pyarrow's
+            FunctionOptions.known.setdefault(cls.__name__, cls)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         names = list(self.defaults)

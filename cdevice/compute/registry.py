@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from .._ext import _native
 from .._later import Later
 from ..schema import asschema
+from . import entries
 from .errors import NoKernel, UnknownFunction
 from .options import FunctionOptions, NoOptions
 from .types import DICTIONARY, common, words_of
@@ -16,11 +17,24 @@ from .types import DICTIONARY, common, words_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from .._devices import device as _device
+    from .._types import StreamLike
+    from . import call as _call
     from .call import Call
+
+    class Provided(Protocol):
+        """Another library's functions, looked for by name."""
+
+        def here(self) -> bool: ...
+
+        def function(self, name: str, /) -> Function | None: ...
+
+        def names(self) -> list[str]: ...
+
 else:
+    _call = Later("cdevice.compute.call")
     _device = Later("cdevice._devices.device")
 
 KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
@@ -74,9 +88,12 @@ class Kernel:
     """What a function does for some types on some devices.
 
     ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
-    *args)`` gives a DeviceArray; an aggregate's argument may have chunks.  ``init(call)`` makes the state that
-    ``call.state`` is; ``finalize(call, result)`` makes another result of it.  Among kernels that fit, the greatest
-    ``priority`` is taken, of equals the one that was added last.
+    *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
+    may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
+    ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
+
+    Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
+    added last.  One of negative priority is asked when no other fits, also not after a cast.
     """
 
     signature: Signature
@@ -86,6 +103,7 @@ class Kernel:
     priority: int = 0
     init: Callable[[Call], Any] | None = None
     finalize: Callable[[Call, Any], Any] | None = None
+    chunks: bool = False
 
     def __str__(self) -> str:
         where = "any device" if self.device is None else device_word(self.device)
@@ -115,10 +133,16 @@ class Function:
     meta: Callable[[Call, Sequence[Any]], Any] | None = None
     nulls: tuple[str | None, ...] = ()  # the type of None where it is not that of the other arguments
 
+    def __call__(
+        self, *args: Any, options: Any = None, stream: StreamLike = None, fallback: str | None = None, **named: Any
+    ) -> Any:
+        """Calls it, as :func:`cdevice.compute.call_function` does; options may be named."""
+        return _call.run(self, args, options, stream, named, fallback)
+
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"a kind is one of {', '.join(KINDS)}, not {self.kind!r}")
-        self._best: dict[tuple[Any, ...], tuple[Kernel, tuple[str, ...]]] = {}
+        self._best: dict[tuple[Any, ...], list[tuple[Kernel, tuple[str, ...]]]] = {}
         self._fronts: list[Any] = []  # functions in C that remember what was dispatched
         self._learned: set[tuple[str, ...]] = set()
 
@@ -133,6 +157,7 @@ class Function:
         priority: int = 0,
         init: Callable[[Call], Any] | None = None,
         finalize: Callable[[Call, Any], Any] | None = None,
+        chunks: bool = False,
     ) -> Kernel:
         """A new :class:`Kernel`.  ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, or
         a function of formats; ``device``: a name, or None for all.  A meta function has none."""
@@ -141,9 +166,9 @@ class Function:
         types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
         result = out if out is None or callable(out) else asschema(out).format
         number = None if device is None else _device.device(device).type_id
-        kernel = Kernel(
-            Signature(types, result, self.arity < 0), exec, number, library or exec.__module__, priority, init, finalize
-        )
+        library = library or exec.__module__
+        signature = Signature(types, result, self.arity < 0)
+        kernel = Kernel(signature, exec, number, library, priority, init, finalize, chunks)
         self.kernels.append(kernel)
         self._best.clear()
         self._learned.clear()
@@ -159,49 +184,61 @@ class Function:
 
     def dispatch_exact(self, types: Sequence[Any], device: int = 1) -> Kernel:
         """The kernel for exactly these types on a device type.  Raises NoKernel."""
-        return self._exact(_formats(types), device)
-
-    def _exact(self, formats: tuple[str, ...], device: int) -> Kernel:
-        self._check_arity(len(formats))
-        found = None
-        for k in self.kernels:
-            fits = k.device in (None, device) and k.signature.matches(formats)
-            if fits and (
-                found is None or (k.priority, k.device is not None) >= (found.priority, found.device is not None)
-            ):
-                found = k
-        if found is None:
-            raise self._none(formats, device)
-        return found
+        formats = _formats(types)
+        found = self._fitting(formats, device)
+        if not found:
+            entries.load(None)
+            found = self._fitting(formats, device)
+        if not found:
+            raise self.none_fits(formats, device)
+        return found[0]
 
     def dispatch_best(self, types: Sequence[Any], device: int = 1) -> tuple[Kernel, tuple[str, ...]]:
         """(kernel, formats that the arguments are cast to) by Arrow's implicit casts.  Raises NoKernel."""
-        return self._dispatch(_formats(types), device)
+        return self._ranked(_formats(types), device)[0]
 
-    def _dispatch(self, formats: tuple[str, ...], device: int) -> tuple[Kernel, tuple[str, ...]]:
+    def _fitting(self, formats: tuple[str, ...], device: int) -> list[Kernel]:
+        """The kernels for exactly these types, the best one first."""
+        self._check_arity(len(formats))
+        found = [k for k in self.kernels if k.device in (None, device) and k.signature.matches(formats)]
+        found.reverse()
+        return sorted(found, key=lambda k: (-k.priority, k.device is None))
+
+    def _ranked(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
+        """The kernels to be asked, in order, with what the arguments are cast to.  Raises NoKernel."""
         key = (*formats, device)
         try:
             return self._best[key]
         except KeyError:
             pass
-        try:
-            out = self._exact(formats, device), formats
-        except NoKernel:
-            cast = (self.implicit or _numbers)(formats)
-            if cast is None or tuple(cast) == formats:
-                raise
-            try:
-                out = self._exact(tuple(cast), device), tuple(cast)
-            except NoKernel:
-                raise self._none(formats, device) from None
+        entries.load(device)
+        out = self._rank(formats, device)
+        if not out:
+            entries.load(None)
+            out = self._rank(formats, device)
+        if not out:
+            raise self.none_fits(formats, device)
         self._best[key] = out
         return out
 
-    def _none(self, formats: Sequence[str], device: int) -> NoKernel:
+    def _rank(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
+        exact = self._fitting(formats, device)
+        out = [(k, formats) for k in exact if k.priority >= 0]
+        if not out:
+            cast = (self.implicit or _numbers)(formats)
+            if cast is not None and tuple(cast) != formats:
+                out = [(k, tuple(cast)) for k in self._fitting(tuple(cast), device) if k.priority >= 0]
+        return out + [(k, formats) for k in exact if k.priority < 0]
+
+    def none_fits(self, formats: Sequence[str], device: int, said: str = "") -> NoKernel:
+        """The exception; ``said``: by a kernel that was asked, in place of what there is."""
         asked = ", ".join(map(words_of, formats))
         there = [str(k) for k in self.kernels]
         told = "; ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
-        return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; there is {told or 'none'}")
+        told = f"there is {told or 'none'}" + (f"; {said}" if said else "")
+        if device != 1 and self._rank(tuple(formats), 1):
+            told += '; fallback="copy" computes it on the CPU and copies both ways'
+        return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; {told}")
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind} function, {len(self.kernels)} kernels"
@@ -219,13 +256,17 @@ def _formats(types: Sequence[Any]) -> tuple[str, ...]:
 class FunctionRegistry:
     """Functions and classes of options by name.  What is not here is looked for in ``parent``.
 
-    A name that a parent has may not be added here, unless it is to be overwritten.
+    A name that a parent has may not be added here, unless it is to be overwritten.  ``provided``: what is asked for
+    functions that are nowhere, and named only when asked; see :func:`cdevice.compute.list_functions`.
     """
+
+    provided: Provided | None = None
 
     def __init__(self, parent: FunctionRegistry | None = None) -> None:
         self.parent = parent
         self._functions: dict[str, Function] = {}
         self._options: dict[str, type[FunctionOptions]] = {}
+        self._made: dict[str, Function] = {}
 
     @classmethod
     def make(cls, parent: FunctionRegistry | None = None) -> FunctionRegistry:
@@ -268,15 +309,30 @@ class FunctionRegistry:
 
     def get_function(self, name: str) -> Function:
         """Raises UnknownFunction, a KeyError, with near names."""
-        here: FunctionRegistry | None = self
-        while here is not None:
-            found = here._functions.get(name)
-            if found is not None:
-                return found
-            here = here.parent
-        near = difflib.get_close_matches(str(name), self.get_function_names(), 3)
+        found = self._find(name)
+        if found is None:
+            entries.load(None)
+            found = self._find(name)
+        if found is None:
+            found = self._provide(name)
+        if found is not None:
+            return found
+        near = difflib.get_close_matches(str(name), self.get_function_names(provided=True), 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; list_functions() names them"
         raise UnknownFunction(f"there is no function {name!r}{hint}")
+
+    def _find(self, name: str) -> Function | None:
+        found = self._functions.get(name)
+        return found if found is not None or self.parent is None else self.parent._find(name)
+
+    def _provide(self, name: str) -> Function | None:
+        """Of what others bring: made when it is first asked for, the same from then on."""
+        if self.provided is None:
+            return self.parent._provide(name) if self.parent else None
+        if not self.provided.here():
+            return None
+        found = self._made.get(name) or self.provided.function(name)
+        return None if found is None else self._made.setdefault(name, found)
 
     def get_function_options_type(self, name: str) -> type[FunctionOptions]:
         """Raises KeyError."""
@@ -285,10 +341,13 @@ class FunctionRegistry:
             return found
         return self.parent.get_function_options_type(name) if self.parent else FunctionOptions.of(name)
 
-    def get_function_names(self) -> list[str]:
-        """All names, sorted."""
-        above = self.parent.get_function_names() if self.parent else []
-        return sorted({*self._functions, *above})
+    def get_function_names(self, provided: bool = False) -> list[str]:
+        """All names, sorted; ``provided``: those too that other libraries bring, which are loaded for that."""
+        if provided:
+            entries.load(None)
+        above = self.parent.get_function_names(provided) if self.parent else []
+        more = self.provided.names() if provided and self.provided else []
+        return sorted({*self._functions, *above, *more})
 
     @property
     def num_functions(self) -> int:

@@ -37,8 +37,8 @@ void *cdv_cache_read(const struct cdv_digest *digest, int64_t *nbytes);
 /* Where it cannot be written nothing is said: it is built again next time. */
 void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t nbytes);
 
-/* ---- texts, written by build_ffi.py ---- */
-const char *cdv_kernel_text(const char *family); /* NULL: no such family.  "": what stands before each */
+/* ---- program_text.c ---- */
+const char *cdv_kernel_own_text(const char *family); /* NULL: no such family */
 
 /* ---- work.c ---- */
 /* A stream, and what keeps it for as long as memory that was allocated for it; lane NULL: the current one. */
@@ -85,6 +85,8 @@ int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int6
 /* The end: r is how it went so far, written what cdv_work_new gave.  owns: *out is a new reference; nothing else is held
  * for longer than the device needs it. */
 int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out);
+/* The end of one that hands nothing out.  owns: *event is behind what was enqueued, or NULL: that is done. */
+int cdv_work_leave(struct cdv_work *w, int r, struct cdv_event **event);
 
 /* ---- place.c: where values and nulls of an array are ---- */
 /* Bytes of a value; 0: bits; -1: no type of one value for each row. */
@@ -134,6 +136,16 @@ struct cdv_reduce {
 /* Of chunks of one type, one after the other; n > 0.  Does not wait for the device.  owns: *out is a new reference. */
 int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n,
                        const struct cdv_lane *lane, struct cdv_array **out);
+
+/* The same of chunks that come one after the other: the same bits, in memory that does not grow with them.  f must live
+ * as long as the fold, which is one thread's at a time; after an error it can only be dropped. */
+struct cdv_fold;
+int cdv_fold_new(const struct cdv_reduce *f, const struct cdv_lane *lane, struct cdv_fold **out);
+/* May wait for the device until it has done with an earlier chunk: few are under way. */
+int cdv_fold_add(struct cdv_fold *fold, struct cdv_array *chunk);
+/* Of one chunk at least.  Does not wait for the device.  owns: *out is a new reference. */
+int cdv_fold_end(struct cdv_fold *fold, struct cdv_array **out);
+void cdv_fold_drop(struct cdv_fold *fold);
 
 /* ---- compute_choose.c: rows that are chosen ---- */
 struct cdv_choice {

@@ -2,6 +2,7 @@
  * and the last kernel makes the result of it, on the device. */
 #include "compute.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STATE 3 /* places of one: a value or two, and how many rows it is of */
@@ -118,5 +119,146 @@ int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chun
   if (!r && n > 1) r = join(&c, all, n, one);
   if (!r) r = cdv_work_new(&c.work, f->out, 1, strcmp(f->end, "finish_count") != 0, &made);
   if (!r) r = finish(&c, made, one, rows);
+  return cdv_work_end(&c.work, r, made, out);
+}
+
+/* ---- chunks that come one after the other ---- */
+/* The tree of join() while it grows: a level is a tile of states; when there is one more, the tile becomes a state of the
+ * level above. */
+#define LEVELS 6 /* of 2^12 states each */
+#define AHEAD 4  /* chunks that a device may be behind */
+
+struct level {
+  struct cdv_array *memory[STATE];
+  int64_t n;
+};
+struct cdv_fold {
+  const struct cdv_reduce *f;
+  struct cdv_lane lane;
+  struct level levels[LEVELS];
+  int64_t rows, chunks;
+  struct cdv_event *ahead[AHEAD];
+};
+
+int cdv_fold_new(const struct cdv_reduce *f, const struct cdv_lane *lane, struct cdv_fold **out) {
+  struct cdv_fold *fold = *out = calloc(1, sizeof *fold);
+  if (!fold) return cdv_fail_memory(sizeof *fold, "an aggregate");
+  fold->f = f;
+  fold->lane = *lane;
+  if (lane->queue) cdv_shared_ref(lane->queue);
+  return 0;
+}
+
+void cdv_fold_drop(struct cdv_fold *fold) {
+  for (int i = 0; i < AHEAD; i++)
+    if (fold->ahead[i]) cdv_event_unref(fold->ahead[i]);
+  for (int k = 0; k < LEVELS; k++)
+    for (int i = 0; i < STATE; i++)
+      if (fold->levels[k].memory[i]) cdv_array_unref(fold->levels[k].memory[i]);
+  cdv_shared_unref(fold->lane.queue);
+  free(fold);
+}
+
+static void state_of(const struct level *l, int64_t row, cdevice_place out[STATE]) {
+  for (int i = 0; i < STATE; i++)
+    out[i] = (cdevice_place){l->memory[i] ? (void *)l->memory[i]->node->buffers[1] : NULL, row};
+}
+
+static int furnish(struct call *c, struct level *l) {
+  int r = 0;
+  for (int i = 0; !r && i < STATE; i++) {
+    if (i == 1 && !c->extremes) continue;
+    struct cdv_schema *s = cdv_schema_of_number(i == 2 ? 'l' : c->letter);
+    r = cdv_work_new(&c->work, s, CDV_TILE_ROWS, false, &l->memory[i]);
+    cdv_schema_unref(s);
+    if (r)
+      l->memory[i] = NULL;
+    else
+      cdv_array_ref(l->memory[i]); /* the work's ends with it */
+  }
+  return r;
+}
+
+/* Where the next state of a level goes. */
+static int next_state(struct call *c, struct cdv_fold *fold, int k, cdevice_place to[STATE]) {
+  struct level *l = &fold->levels[k];
+  cdevice_place from[STATE], above[STATE];
+  int r = l->memory[0] ? 0 : furnish(c, l);
+  if (!r && l->n == CDV_TILE_ROWS) {
+    state_of(l, 0, from);
+    r = next_state(c, fold, k + 1, above);
+    if (!r) r = join(c, from, l->n, above);
+    l->n = 0;
+  }
+  if (!r) state_of(l, l->n++, to);
+  return r;
+}
+
+/* What was begun before is passed too: the device must be the same, and it lives until this work is done. */
+static int begin(struct call *c, struct cdv_fold *fold, struct cdv_array *chunk) {
+  struct cdv_array *arrays[LEVELS * STATE + 1];
+  int64_t n = 0;
+  for (int k = 0; k < LEVELS; k++)
+    for (int i = 0; i < STATE; i++)
+      if (fold->levels[k].memory[i]) arrays[n++] = fold->levels[k].memory[i];
+  if (chunk) arrays[n++] = chunk;
+  *c = (struct call){.f = fold->f, .extremes = !strcmp(fold->f->tile, "min_max"), .letter = letter_of(fold->f->join)};
+  int r = cdv_work_begin(&c->work, arrays, n, &fold->lane, fold->f->end);
+  if (!r) fold->lane.stream = c->work.stream; /* the current one may be another by the next chunk */
+  return r;
+}
+
+/* Waits for what was enqueued AHEAD chunks before. */
+static int catch_up(struct cdv_fold *fold, struct cdv_event *event) {
+  struct cdv_event **place = &fold->ahead[fold->chunks++ % AHEAD], *before = *place;
+  cdevice_error err = {.struct_size = sizeof err};
+  *place = event;
+  if (!before) return 0;
+  const cdevice_backend *b = &before->slot->table;
+  int r = b->event_wait_host(b->self, before->device, before->event.sync_event, &err);
+  if (r) cdv_fail_backend(r, &err, b->device_type, before->device, "waiting for the device");
+  cdv_event_unref(before);
+  return r;
+}
+
+int cdv_fold_add(struct cdv_fold *fold, struct cdv_array *chunk) {
+  struct call c;
+  struct cdv_event *event;
+  cdevice_place to[STATE];
+  int r = begin(&c, fold, chunk);
+  if (!r) r = next_state(&c, fold, 0, to);
+  if (!r) r = one_chunk(&c, chunk, to);
+  fold->rows += chunk->length;
+  r = cdv_work_leave(&c.work, r, &event);
+  return r ? r : catch_up(fold, event);
+}
+
+static int top_of(const struct cdv_fold *fold) {
+  int top = 0;
+  for (int k = 0; k < LEVELS; k++)
+    if (fold->levels[k].n) top = k;
+  return top;
+}
+
+int cdv_fold_end(struct cdv_fold *fold, struct cdv_array **out) {
+  struct call c;
+  struct cdv_array *made = NULL;
+  cdevice_place from[STATE], one[STATE] = {{0}};
+  int r = begin(&c, fold, NULL);
+  for (int k = 0; !r && k < top_of(fold); k++) {
+    if (!fold->levels[k].n) continue;
+    r = next_state(&c, fold, k + 1, one);
+    state_of(&fold->levels[k], 0, from);
+    if (!r) r = join(&c, from, fold->levels[k].n, one);
+  }
+  const struct level *top = &fold->levels[top_of(fold)];
+  state_of(top, 0, one);
+  if (!r && top->n > 1) {
+    memcpy(from, one, sizeof from);
+    r = new_states(&c, 1, one);
+    if (!r) r = join(&c, from, top->n, one);
+  }
+  if (!r) r = cdv_work_new(&c.work, fold->f->out, 1, strcmp(fold->f->end, "finish_count") != 0, &made);
+  if (!r) r = finish(&c, made, one, fold->rows);
   return cdv_work_end(&c.work, r, made, out);
 }

@@ -176,6 +176,10 @@ int64_t cdv_backend_count(void);
 const cdevice_backend *cdv_backend_at(int64_t i);
 const cdevice_backend *cdv_backend_for(int32_t device_type);
 int64_t cdv_backend_live(int32_t device_type);
+/* Of kernels, written by build_ffi.py; "": what stands before each.  NULL: no such family. */
+const char *cdv_kernel_text(const char *family);
+/* Adds a text of a user's own; one that is there already stays.  The name is the text's: another text has another. */
+int cdv_kernel_own(const char *family, const char *text);
 int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
@@ -313,6 +317,8 @@ const char *cdv_place_name(int32_t device_type, int64_t device_id);
 /* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
+/* Gives back what was kept for a table that was taken out and that nothing needs any more; whoever keeps such sets it. */
+void cdv_set_forget(void (*forget)(struct cdv_slot *slot));
 /* A backend, found if need be, not started; or an error in the slot (BackendUnavailable). */
 int cdv_slot_find(int32_t device_type, struct cdv_slot **out);
 /* The started backend, or an error in the slot (BackendUnavailable). */
@@ -687,9 +693,10 @@ int cdv_keep_until(struct cdv_event *event, struct cdv_array *source, struct cdv
 /* Keeps the memory of an array until all work enqueued on `stream` (of its device) so far is done. */
 int cdv_record_use(struct cdv_array *array, void *stream);
 
-/* ---- leftover.c: memory of a copy that failed, which devices may still write to or read ---- */
+/* ---- leftover.c: memory of what failed, which devices may still write to or read ---- */
 struct cdv_leftover {
-  int64_t nbytes;                    /* for the log */
+  const char *who;                   /* for the log: what leaves it; NULL: "a failed copy" */
+  int64_t nbytes;                    /* for the log; 0: unknown */
   struct cdv_array *source, *target; /* or NULL */
   void *memory;                      /* malloc'ed, or NULL */
   void *memory_of_nodes;

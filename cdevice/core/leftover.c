@@ -1,4 +1,4 @@
-/* leftover.c - what a failed copy leaves: memory that a device may still write to or read.
+/* leftover.c - what a failed copy or call leaves: memory that a device may still write to or read.
  *
  * It is given back behind an event on each stream that was given work.  The failure itself may be that the host does not
  * wait any more (Ctrl-C in a backend), so nothing here waits for long. */
@@ -25,10 +25,10 @@ static void give_back(struct cdv_leftover *x) {
 }
 
 static void lose(const struct cdv_leftover *x, const char *who) {
-  char text[160];
-  snprintf(text, sizeof text,
-           "a failed copy leaves %lld bytes: %s may still use them, and does not say when it is done",
-           (long long)x->nbytes, who);
+  char text[200], bytes[40] = "memory";
+  if (x->nbytes) snprintf(bytes, sizeof bytes, "%lld bytes", (long long)x->nbytes);
+  snprintf(text, sizeof text, "%s leaves %s: %s may still use %s, and does not say when it is done",
+           x->who ? x->who : "a failed copy", bytes, who, x->nbytes ? "them" : "it");
   cdv_log(30, text);
 }
 

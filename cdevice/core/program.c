@@ -7,7 +7,7 @@
 
 struct cdv_module {
   struct cdv_module *next;
-  struct cdv_slot *slot; /* that was replaced may have left some here: it is never the same again */
+  struct cdv_slot *slot; /* never the same again: one that was replaced may still have some here */
   int64_t device;
   void *scope;
   uint32_t flags; /* a device that changes its mind gets other programs */
@@ -30,7 +30,6 @@ static struct {
 
 static void before_fork(void) { pthread_mutex_lock(&cache.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&cache.lock); }
-__attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
 #define HAS(compute, member) \
   ((compute)->struct_size >= offsetof(cdevice_compute, member) + sizeof(compute)->member && (compute)->member)
@@ -53,6 +52,7 @@ struct making {
   const char *defines[4];
   int64_t n;
   uint32_t flags;
+  bool own; /* the text was added at run time: nobody compiled it before */
   struct cdv_digest digest;
 };
 
@@ -70,6 +70,7 @@ static int prepare(struct making *m) {
   int r = m->compute->identity(b->self, m->device, &m->flags, identity, sizeof identity, &err);
   if (r) return cdv_fail_backend(r, &err, b->device_type, m->device, "asking what compiles kernels");
   const char *first = cdv_kernel_text(""), *text = cdv_kernel_text(m->family), *space = strchr(m->type, ' ');
+  if (!text) text = cdv_kernel_own_text(m->family), m->own = true;
   if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "no kernels are named \"%s\"", m->family);
   size_t n = strlen(first), more = strlen(text) + 1;
   m->text = malloc(n + more);
@@ -88,7 +89,7 @@ static int prepare(struct making *m) {
 }
 
 static bool keeps(const struct making *m) {
-  return !(m->flags & CDEVICE_COMPUTE_AHEAD) && m->compute->binary && m->compute->load;
+  return (m->own || !(m->flags & CDEVICE_COMPUTE_AHEAD)) && m->compute->binary && m->compute->load;
 }
 
 static void *read_back(const struct making *m) {
@@ -117,7 +118,10 @@ static int build(struct making *m, void **out) {
     r = m->compute->build(m->slot->table.self, m->device, m->stream, &p, out, &err);
     char doing[96];
     snprintf(doing, sizeof doing, "building the kernels \"%s\" for %s", m->family, m->type);
-    if (r) cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
+    if (r == EINVAL && m->own)
+      cdv_fail(CDV_ARGUMENT, r, "an expression does not compile for %s: %s", m->slot->table.name, err.message);
+    else if (r)
+      cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
     if (!r && keeps(m)) keep(m, *out);
   }
   free(m->text);
@@ -203,4 +207,41 @@ int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_
   if (!*out) r = find(&want, compute, stream, name, place, out);
   pthread_mutex_unlock(&cache.lock);
   return r;
+}
+
+/* ---- of tables that were taken out ---- */
+/* Nothing runs there any more. */
+static void forget(struct cdv_slot *slot) {
+  struct cdv_module *gone = NULL;
+  pthread_mutex_lock(&cache.lock);
+  for (int i = 0; i < PLACES; i++)
+    for (struct kernel **at = &cache.kernels[i], *k; (k = *at);) {
+      if (k->module->slot != slot) {
+        at = &k->next;
+        continue;
+      }
+      *at = k->next;
+      free(k);
+    }
+  for (struct cdv_module **at = &cache.modules, *m; (m = *at);) {
+    if (m->slot != slot) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
+    m->next = gone;
+    gone = m;
+  }
+  pthread_mutex_unlock(&cache.lock);
+  const cdevice_compute *compute = gone ? cdv_compute_of(slot) : NULL;
+  for (struct cdv_module *m; (m = gone);) { /* outside the lock: the backend may wait for others */
+    gone = m->next;
+    if (compute) compute->unload(slot->table.self, m->device, m->module);
+    free(m);
+  }
+}
+
+__attribute__((constructor)) static void init(void) {
+  pthread_atfork(before_fork, after_fork, after_fork);
+  cdv_set_forget(forget);
 }

@@ -171,6 +171,19 @@ static void retire(struct cdv_slot *slot) { /* under the lock */
   retired = slot;
 }
 
+static _Atomic(void (*)(struct cdv_slot *)) forget;
+void cdv_set_forget(void (*f)(struct cdv_slot *slot)) { atomic_store(&forget, f); }
+
+/* A table that was replaced while arrays needed it is looked at again at the next change. */
+static void forget_unused(void) {
+  void (*f)(struct cdv_slot *) = atomic_load(&forget);
+  pthread_mutex_lock(&lock);
+  struct cdv_slot *slot = retired; /* the list grows at its head alone */
+  pthread_mutex_unlock(&lock);
+  for (; f && slot; slot = slot->next)
+    if (!atomic_load(&slot->live) && cdv_slot_callable(slot)) f(slot);
+}
+
 /* owns: the table is copied; what its pointers point to must live as long as the process. */
 int cdv_register(const cdevice_backend *b, int replace) {
   int r = check_table(b);
@@ -210,6 +223,7 @@ int cdv_register(const cdevice_backend *b, int replace) {
   }
   pthread_mutex_unlock(&lock);
   if (r) free(slot);
+  if (!r) forget_unused();
   return r;
 }
 
@@ -233,8 +247,8 @@ int cdv_unregister(int32_t t) {
     r = cdv_fail(CDV_ARGUMENT, ENOENT, "no backend is registered for device type %d", (int)t);
   else if (used)
     r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
-  else if (atomic_load(&slot->state) == CDV_SLOT_STARTED)
-    slot->table.stop(slot->table.self);
+  if (!r) forget_unused();
+  if (!r && atomic_load(&slot->state) == CDV_SLOT_STARTED) slot->table.stop(slot->table.self);
   return r;
 }
 

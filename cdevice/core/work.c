@@ -203,7 +203,7 @@ int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int6
   }
   struct cdv_kept_error kept;
   cdv_error_keep(&kept);
-  struct cdv_leftover left = {.nbytes = nbytes, .memory = memory};
+  struct cdv_leftover left = {.who = "a failed call of a function", .nbytes = nbytes, .memory = memory};
   struct cdv_user users[2] = {{w->slot, w->device, w->stream}, {NULL, 0, NULL}};
   cdv_give_back_behind(&left, users);
   cdv_error_back(&kept);
@@ -262,7 +262,10 @@ static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
     if (kept) {
       cdv_array_unref(a);
     } else {
-      struct cdv_leftover left = {.nbytes = 0, .source = a};
+      int64_t nbytes = cdv_array_nbytes(a);
+      struct cdv_leftover left = {.who = failed ? "a failed call of a function" : "a call of a function",
+                                  .nbytes = nbytes > 0 ? nbytes : 0,
+                                  .source = a};
       cdv_give_back_behind(&left, users);
     }
   }
@@ -271,15 +274,25 @@ static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
   w->n_held = w->room = 0;
 }
 
-int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out) {
+static int leave(struct cdv_work *w, int r, struct cdv_event *event) {
   struct cdv_kept_error kept;
-  if (!r && written) r = cdv_array_freeze(written, w->stream, written->node->null_count < 0 ? -1 : 0, out);
   if (r) cdv_error_keep(&kept);
-  let_go(w, r || !written ? NULL : (*out)->event, r);
+  let_go(w, event, r);
   if (w->slot) cdv_slot_use(w->slot, -1);
   if (r) {
     cdv_error_back(&kept);
     cdv_error_drop(&kept);
   }
   return r;
+}
+
+int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cdv_array **out) {
+  if (!r && written) r = cdv_array_freeze(written, w->stream, written->node->null_count < 0 ? -1 : 0, out);
+  return leave(w, r, r || !written ? NULL : (*out)->event);
+}
+
+int cdv_work_leave(struct cdv_work *w, int r, struct cdv_event **event) {
+  *event = NULL;
+  if (!r && w->given && !is_host(w)) r = cdv_event_record(w->slot, w->device, w->stream, event);
+  return leave(w, r, *event);
 }

@@ -37,7 +37,10 @@ typedef double f64;
 #define GLOBAL
 #define RESTRICT __restrict__
 #define FN static inline
-#define KERNEL(name) static void CAT(name, T)(const cpu_launch *launch_)
+#ifndef CDV_LINKAGE
+#define CDV_LINKAGE static /* of a kernel; empty: it is found by its name */
+#endif
+#define KERNEL(name) CDV_LINKAGE void CAT(name, T)(const cpu_launch *launch_)
 #define RAW(type, k) ((GLOBAL type *)launch_->buffers[k].data)
 #define OFFSET(k) (launch_->buffers[k].offset)
 #define NUMBER(k) (launch_->numbers[k])

@@ -4,6 +4,7 @@
  *
  * State: a value, and how many rows it is of (i64). */
 #define A OF(SUM, T)
+#define MORE(x, y) ((A)((OF(WRAP, A))(x) + (OF(WRAP, A))(y))) /* integers wrap */
 #define VALID(i) bits32(RAW(const u32, 3), OFFSET(3), i, n)
 
 #if defined(CDV_ITEMS)
@@ -47,16 +48,16 @@
     }                                                              \
   }
 #endif
-#define PLUS(x, y) ((A)((x) + (y)))
+#define PLUS(x, y) MORE(x, y)
 #define PLUS_COUNT(x, y) ((x) + (y))
 
 /* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
 #define ADD(lane, i, m)           \
   {                               \
     const T x_ = a[i];            \
-    s[lane] += (m) ? (A)x_ : (A)0; \
+    s[lane] = MORE(s[lane], (m) ? (A)x_ : (A)0); \
   }
-#define ADD_STATE(lane, i, m) s[lane] += (A)a[i], more += counted[i]
+#define ADD_STATE(lane, i, m) s[lane] = MORE(s[lane], a[i]), more += counted[i]
 #if defined(CDV_ITEMS)
 KERNEL(sum) {
   GLOBAL const T *RESTRICT a = IN(T, 2);
@@ -207,4 +208,5 @@ KERNEL(finish_mean) {
 #undef HALVES
 #undef TILE
 #undef PLUS
+#undef MORE
 #undef PLUS_COUNT

@@ -3,7 +3,8 @@
 
 #include "compute.h"
 
-static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce";
+static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce",
+                  N_FOLD[] = "cdevice.fold";
 
 /* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
 static int lane_of(PyObject *handle, PyObject *owner, struct cdv_lane *out) {
@@ -174,6 +175,76 @@ static PyObject *m_compute_reduce(PyObject *self, PyObject *args) {
     cdv_shared_unref(lane.queue);
   }
   return result;
+}
+
+/* ---- one row of chunks that come one after the other ---- */
+struct fold {
+  struct cdv_fold *fold;
+  PyObject *reduction; /* kept for as long */
+};
+
+static void free_fold(PyObject *capsule) {
+  struct fold *x = PyCapsule_GetPointer(capsule, N_FOLD);
+  struct pending p = put_aside();
+  cdv_fold_drop(x->fold);
+  Py_DECREF(x->reduction);
+  bring_back(p);
+  free(x);
+}
+
+/* compute_fold(reduction, stream handle, its owner) */
+static PyObject *m_compute_fold(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *reduction, *handle, *owner, *capsule = NULL;
+  struct cdv_lane lane;
+  struct cdv_fold *fold = NULL;
+  if (!PyArg_ParseTuple(args, "OOO", &reduction, &handle, &owner)) return NULL;
+  const struct cdv_reduce *f = PyCapsule_GetPointer(reduction, N_REDUCE);
+  if (!f || lane_of(handle, owner, &lane)) return NULL;
+  struct fold *x = malloc(sizeof *x);
+  if (!x)
+    PyErr_NoMemory();
+  else if (cdv_fold_new(f, &lane, &fold))
+    raise_last();
+  else
+    capsule = PyCapsule_New(x, N_FOLD, free_fold);
+  cdv_shared_unref(lane.queue);
+  if (capsule) {
+    Py_INCREF(reduction);
+    *x = (struct fold){fold, reduction};
+  } else {
+    if (fold) cdv_fold_drop(fold);
+    free(x);
+  }
+  return capsule;
+}
+
+/* compute_fold_add(fold, chunk) */
+static PyObject *m_compute_fold_add(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *capsule, *chunk;
+  if (!PyArg_ParseTuple(args, "OO", &capsule, &chunk)) return NULL;
+  struct fold *x = PyCapsule_GetPointer(capsule, N_FOLD);
+  struct cdv_array *a = x ? hold_array(chunk) : NULL;
+  if (!a) return NULL;
+  PyThreadState *python = PyEval_SaveThread();
+  int r = cdv_fold_add(x->fold, a);
+  PyEval_RestoreThread(python);
+  let_go(a);
+  if (r) return raise_last();
+  Py_RETURN_NONE;
+}
+
+/* compute_fold_end(fold) */
+static PyObject *m_compute_fold_end(PyObject *self, PyObject *capsule) {
+  (void)self;
+  struct fold *x = PyCapsule_GetPointer(capsule, N_FOLD);
+  struct cdv_array *out = NULL;
+  if (!x) return NULL;
+  PyThreadState *python = PyEval_SaveThread();
+  int r = cdv_fold_end(x->fold, &out);
+  PyEval_RestoreThread(python);
+  return r ? raise_last() : wrap_array(out);
 }
 
 /* ---- rows that are chosen ---- */

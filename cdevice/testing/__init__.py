@@ -1,15 +1,16 @@
-"""For whoever writes a backend: a conformance suite and a reference device."""
+"""For whoever writes a backend: conformance suites and a reference device."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .suite import BackendSuite as BackendSuite
+    from .suite import KernelSuite as KernelSuite
 else:
 
     def __getattr__(name):
-        if name == "BackendSuite":
-            from .suite import BackendSuite
+        if name in ("BackendSuite", "KernelSuite"):
+            from . import suite
 
-            return BackendSuite
+            return getattr(suite, name)
         raise AttributeError(f"module 'cdevice.testing' has no attribute {name!r}")

@@ -10,7 +10,6 @@ import time
 import traceback
 import unittest
 
-from .areas import CHECKS
 from .suite import BackendSuite
 
 TYPE_CHECKING = False
@@ -29,13 +28,13 @@ class Result(collections.namedtuple("Result", "area name outcome text seconds wh
     __slots__ = ()
 
 
-def matching(pattern: str | None) -> list[tuple[str, str]]:
-    """(area, name) of the checks whose name or area has a pattern in it: a word, or with * and ?."""
+def matching(pattern: str | None, suite: type[BackendSuite] = BackendSuite) -> list[tuple[str, str]]:
+    """(area, name) of the checks of a suite whose name or area has a pattern in it: a word, or with * and ?."""
     pattern = "*" if not pattern else pattern.lower()
     wild = pattern if any(c in pattern for c in "*?[") else f"*{pattern}*"
     return [
         (area, name)
-        for area, name, _ in CHECKS
+        for area, name, _ in suite.checks
         if fnmatch.fnmatch(name.lower(), wild) or fnmatch.fnmatch(area.lower(), wild)
     ]
 
@@ -58,7 +57,7 @@ def run(
     first = suite()
     first.open()
     first.close()
-    for area, name in matching(pattern):
+    for area, name in matching(pattern, suite):
         out.append(_one(suite(), area, name))
         if report:
             report(out[-1])
@@ -113,6 +112,6 @@ def _text_of(e: BaseException) -> str:
     return f"{type(e).__name__}: {words}"
 
 
-def suite_for(device: str | None) -> type[BackendSuite]:
+def suite_for(device: str | None, base: type[BackendSuite] = BackendSuite) -> type[BackendSuite]:
     """A suite class for a device's name, with nothing but what every device offers."""
-    return type("Suite", (BackendSuite,), {"device": device})
+    return type("Suite", (base,), {"device": device})

@@ -21,7 +21,7 @@ import threading
 import time
 import unittest
 
-from .areas import CHECKS
+from .areas import CHECKS, KERNEL_CHECKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class BackendSuite:
     device: str | None = None
     backend: Any = None
     xfail: dict[str, str] = {}
+    checks = CHECKS
     hang_limit = 20.0  # seconds after which something that must not wait is said to hang
     settle_limit = 20_000  # milliseconds for what a test made to be given back
 
@@ -97,7 +98,7 @@ class BackendSuite:
     # ---- machinery ----
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for area, name, function in CHECKS:
+        for area, name, function in cls.checks:
             _add_test(cls, area, name, function)
 
     def setup_method(self, method: object = None) -> None:
@@ -306,3 +307,12 @@ def _add_test(cls: type, area: str, name: str, function: Callable[..., Any]) -> 
     test.__doc__ = function.__doc__
     vars(test)["area"] = area
     setattr(cls, test.__name__, test)
+
+
+class KernelSuite(BackendSuite):
+    """Functions of ``cdevice.compute`` on a device whose backend offers ``cdevice.compute/1``, held against the CPU's
+    by bits: functions, types, nulls and offsets.  It is subclassed, and has hooks, as :class:`BackendSuite`; ``python
+    -m cdevice check --kernels DEVICE`` runs it.
+    """
+
+    checks = KERNEL_CHECKS

@@ -20,9 +20,10 @@ setup(
     ext_modules=[
         Extension(
             "cdevice_pool.libcdevice_pool",
-            ["src/pool.c"],
+            ["src/pool.c", "src/kernels.c"],
             include_dirs=[cdevice.get_include()],
             extra_compile_args=["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"],
+            libraries=["dl"],
             extra_link_args=["-pthread"],
         )
     ],

@@ -1,5 +1,9 @@
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite
 
 
 class TestCpu(BackendSuite):
+    device = "cpu"
+
+
+class TestKernels(KernelSuite):
     device = "cpu"

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,3 +51,8 @@ class TestHostrtRocm(Hostrt, BackendSuite):
 
 class TestHostrtRocmHost(Hostrt, BackendSuite):
     device = "rocm_host"
+
+
+@pytest.mark.nosan  # starts a compiler, and runs kernels on stacks of their own
+class TestHostrtKernels(Hostrt, KernelSuite):
+    device = "cuda"

@@ -5,14 +5,14 @@ import contextlib
 import pytest
 
 import cdevice
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite
 
 cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
 if not cdevice.device("opencl").is_available:
     pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1", allow_module_level=True)
 
 
-class TestOpenCL(BackendSuite):
+class OpenCL:
     device = "opencl"
 
     @contextlib.contextmanager
@@ -30,3 +30,11 @@ class TestOpenCL(BackendSuite):
         finally:
             held.set_status(cl.command_execution_status.COMPLETE)
             del barrier
+
+
+class TestOpenCL(OpenCL, BackendSuite):
+    pass
+
+
+class TestKernels(OpenCL, KernelSuite):
+    pass

@@ -134,7 +134,7 @@ def device_words(rng):
 
 
 def entry_points(rng):
-    number = plugins._type_named(mutated(rng, rng.choice(("12", "vulkan", "2147483647", "0", "-1", "99999999999"))))
+    number = plugins.type_named(mutated(rng, rng.choice(("12", "vulkan", "2147483647", "0", "-1", "99999999999"))))
     if number is not None and not 0 < number < 1 << 31:
         raise AssertionError(f"device type {number}")
     os.environ["CDEVICE_BACKENDS"] = (

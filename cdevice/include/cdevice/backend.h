@@ -220,7 +220,8 @@ typedef struct cdevice_memory {
  * cdevice/kernels/dialect.h, which is C, OpenCL C and CUDA or HIP C++ at once; a backend that has a compiler for one of these
  * has every function.  A module is one program for the device and scope that it was built for. */
 typedef struct cdevice_program {
-  const char *family, *type;  /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T */
+  const char *family, *type;  /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T;
+                               * "own_...": a user's, which was not there before */
   const char *text;           /* with the dialect in front */
   const char *const *defines; /* "T=i64"; n of them */
   int64_t n;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import copies, events, failures, layouts, memory, protocols, release, streams, table, threads
+from . import copies, events, failures, kernels, layouts, memory, protocols, release, streams, table, threads
 
 AREAS = (
     table,
@@ -17,3 +17,4 @@ AREAS = (
     threads,
 )  # the order they run in
 CHECKS = [check for area in AREAS for check in area.check.found]
+KERNEL_CHECKS = kernels.check.found  # of KernelSuite

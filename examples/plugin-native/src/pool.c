@@ -1,8 +1,8 @@
 /* pool.c - a device of threads for cdevice: EXT_DEV (12), two devices, a queue and a thread for each stream.
  *
- * All a vendor needs is backend.h.  Work is done in the order of its stream by the stream's thread; an event is a
+ * All a vendor needs is backend.h; kernels.c adds the functions of cdevice.compute.  Work is done in the order of its stream by the stream's thread; an event is a
  * counted flag that such a thread sets.  Memory is the host's, but whoever reads it before the event reads nonsense. */
-#include <cdevice/backend.h>
+#include "pool.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -61,12 +61,16 @@ struct dying { /* memory that goes when every stream has passed the point at whi
   void *data;
   atomic_int streams;
 };
-enum kind { COPIES, SET, WAIT, FREE, LEAVE };
+enum kind { COPIES, SET, WAIT, FREE, LEAVE, KERNEL };
 struct job {
   struct job *next;
   enum kind kind;
   struct event *event;
   struct dying *dying;
+  void (*kernel)(const pool_launch *launch);
+  pool_launch launch;
+  cdevice_place buffers[CDEVICE_KERNEL_BUFFERS];
+  int64_t numbers[CDEVICE_KERNEL_NUMBERS];
   int64_t n;
   cdevice_copy copies[];
 };
@@ -91,6 +95,7 @@ static void run(struct job *j) {
     for (int64_t i = 0; i < j->n; i++)
       memmove((char *)j->copies[i].dst + j->copies[i].dst_offset,
               (const char *)j->copies[i].src + j->copies[i].src_offset, (size_t)j->copies[i].nbytes);
+  if (j->kind == KERNEL) j->kernel(&j->launch);
   if (j->kind == FREE) one_less(j->dying);
   if (j->kind == SET) event_set(j->event);
   if (j->kind == WAIT) event_wait(j->event);
@@ -156,6 +161,18 @@ static int enqueue(struct stream *s, enum kind kind, struct event *e, const cdev
   if (n) memcpy(j->copies, copies, (size_t)n * sizeof *copies);
   if (e) event_ref(e);
   append(s, j);
+  return 0;
+}
+
+int pool_start(int64_t device, void *kernel, const cdevice_launch *l, void *stream, cdevice_error *err) {
+  struct job *j = calloc(1, sizeof *j);
+  if (!j) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for a job");
+  j->kind = KERNEL;
+  *(void **)&j->kernel = kernel;
+  memcpy(j->buffers, l->buffers, sizeof j->buffers);
+  memcpy(j->numbers, l->numbers, sizeof j->numbers);
+  j->launch = (pool_launch){0, l->items, j->buffers, j->numbers};
+  append(stream_of(device, stream), j);
   return 0;
 }
 
@@ -309,6 +326,11 @@ static int stream_wait_host(void *self, int64_t device, void *stream, cdevice_er
   return 0;
 }
 
+static const void *extension(void *self, const char *id) {
+  (void)self;
+  return strcmp(id, CDEVICE_COMPUTE) ? NULL : &pool_compute;
+}
+
 static const cdevice_backend table = {
     .abi_version = CDEVICE_BACKEND_ABI,
     .struct_size = sizeof table,
@@ -331,6 +353,7 @@ static const cdevice_backend table = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_wait_host = stream_wait_host,
+    .extension = extension,
 };
 
 __attribute__((visibility("default"))) int cdevice_backend_init(uint32_t core_abi, int64_t index,

@@ -5,10 +5,10 @@ import ctypes
 
 import cdevice_pool
 
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite
 
 
-class TestPool(BackendSuite):
+class Pool:
     device = "pool"
 
     @contextlib.contextmanager
@@ -22,6 +22,14 @@ class TestPool(BackendSuite):
             yield
         finally:
             library.pool_gate_open(gate)
+
+
+class TestPool(Pool, BackendSuite):
+    pass
+
+
+class TestKernels(Pool, KernelSuite):
+    pass
 
 
 def test_it_is_found_by_its_entry_point():

@@ -1,0 +1,203 @@
+"""pyarrow's functions, on the CPU: those that are not built in, and the types that built-in ones have no kernels for.
+
+Nothing is copied on the way in or out, but scalars.  ``CDEVICE_BACKENDS=-pyarrow`` does without.
+"""
+
+from __future__ import annotations
+
+from ..._devices import plugins
+from ..._later import need
+from ...errors import ArgumentError
+from ...interop.asarray import asarray
+from ...schema import Schema, asschema
+from ..errors import IndexOutOfBounds, NoKernel
+from ..options import FunctionOptions, NoOptions
+from ..registry import Function, Kernel, Matcher, Signature
+from ..scalar import Scalar
+from ..types import DICTIONARY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..argument import Argument
+    from ..call import Call
+
+PRIORITY = -100
+_ANY = Matcher("any", lambda f: True)
+
+
+def here() -> bool:
+    """Is it installed, and not switched off?  Imports nothing."""
+    from importlib.util import find_spec
+
+    if plugins.all_off() or plugins.switched_off("pyarrow"):
+        return False
+    try:
+        return find_spec("pyarrow") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _compute() -> Any:
+    return need("pyarrow.compute", "pyarrow")
+
+
+class PyarrowOptions(FunctionOptions):
+    """Options of a function of pyarrow's: its own object, or the fields of it."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        if len(args) == 1 and not options and isinstance(args[0], _compute().FunctionOptions):
+            self.given = args[0]
+        else:
+            super().__init__(*args, **options)
+
+
+_options: dict[str, type[FunctionOptions]] = {}
+
+
+def _options_of(f: Any) -> type[FunctionOptions]:
+    """The class of options of a function of pyarrow's."""
+    name = f._doc.options_class
+    theirs = getattr(_compute(), name, None) if name else None
+    if theirs is None:
+        return NoOptions
+    if name not in _options:
+        from inspect import signature
+
+        fields = signature(theirs).parameters.values()
+        defaults = {p.name: ... if p.default is p.empty else p.default for p in fields}
+        body = {"defaults": defaults, "__doc__": f"pyarrow.compute.{name}", "__module__": __name__}
+        _options[name] = type(name, (PyarrowOptions,), body)
+    return _options[name]
+
+
+# ---- in and out ----
+def _type(format: str) -> Any:
+    import pyarrow as pa
+
+    return pa.field(Schema.make(format)).type
+
+
+def _taken(a: Argument) -> Any:
+    """An argument as pyarrow has it."""
+    import pyarrow as pa
+
+    if a.chunks is not None:
+        return pa.chunked_array([pa.array(x) for x in a.chunks])
+    if a.array is None:
+        plain = a.format is None or a.format == DICTIONARY or a.format.startswith("+")
+        return pa.scalar(a.value, None if plain else _type(a.format or "n"))
+    if a.one:
+        return pa.array(a.array)[0]
+    if a.array._format == "+s" and not a.array._schema.nullable:
+        return pa.record_batch(a.array)
+    return pa.array(a.array)
+
+
+def _given(x: Any) -> Any:
+    """A result of pyarrow's: a DeviceArray or a Scalar."""
+    import pyarrow as pa
+
+    if isinstance(x, pa.Scalar):
+        return Scalar(asarray(pa.repeat(x, 1)))
+    if isinstance(x, pa.Table):
+        batches = x.combine_chunks().to_batches()
+        x = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=x.schema)
+    elif isinstance(x, pa.ChunkedArray):
+        x = x.combine_chunks() if x.num_chunks != 1 else x.chunk(0)
+    return asarray(x)
+
+
+def _value(x: Any) -> Any:
+    """A value of an option."""
+    import pyarrow as pa
+
+    if isinstance(x, Scalar):
+        return pa.array(x.array.to("cpu"))[0]
+    if hasattr(x, "__arrow_c_device_array__") and not isinstance(x, pa.Array):
+        return pa.array(asarray(x).to("cpu"))
+    if hasattr(x, "__arrow_c_schema__") and not isinstance(x, (pa.DataType, pa.Array)):
+        return pa.field(x).type
+    return x
+
+
+def _made(options: FunctionOptions) -> Any:
+    """Options as pyarrow has them."""
+    fields: Mapping[str, Any] = vars(options)
+    name = type(options).__name__
+    if isinstance(options, NoOptions):
+        return None
+    if "given" in fields:
+        return fields["given"]
+    theirs = getattr(_compute(), name)
+    if name == "CastOptions" and not isinstance(options, PyarrowOptions):
+        import pyarrow as pa
+
+        to = pa.field(asschema(fields["target_type"])).type
+        return theirs.safe(to) if fields["safe"] else theirs.unsafe(to)
+    values = {k: _value(v) for k, v in fields.items()}
+    if name == "SetLookupOptions" and isinstance(values["value_set"], (list, tuple)):
+        import pyarrow as pa
+
+        values["value_set"] = pa.array(values["value_set"])
+    return theirs(**values)
+
+
+class Provided:
+    """``exec`` of a kernel of pyarrow's; ``chunks`` are taken as they come."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, call: Call, *args: Argument) -> Any:
+        if plugins.switched_off("pyarrow"):
+            raise NoKernel(f"{self.name}: CDEVICE_BACKENDS switches pyarrow off")
+        try:
+            import pyarrow as pa
+
+            pc = _compute()
+        except ImportError as e:
+            raise NoKernel(f"{self.name}: pyarrow cannot be used: {e}") from e
+        try:
+            made = pc.call_function(self.name, [_taken(a) for a in args], _made(call.options))
+        except pa.ArrowNotImplementedError as e:
+            raise call.function.none_fits([a.format or "n" for a in args], 1, f"pyarrow: {e}") from None
+        except (pa.ArrowIndexError, IndexError) as e:
+            raise IndexOutOfBounds(f"{self.name}: {e}") from None
+        except pa.ArrowInvalid as e:
+            raise ArgumentError(f"{self.name}: {e}") from None
+        return _given(made)
+
+
+# ---- what there is ----
+def kernel(name: str, arity: int) -> Kernel:
+    """pyarrow's kernel for all types."""
+    inputs = (_ANY,) * (arity if arity >= 0 else 1)
+    return Kernel(
+        Signature(inputs, None, arity < 0), Provided(name), 1, library="pyarrow", priority=PRIORITY, chunks=True
+    )
+
+
+def names() -> list[str]:
+    """The functions that pyarrow has and that can be called by themselves."""
+    if not here():
+        return []
+    pc = _compute()
+    found = [pc.get_function(n) for n in pc.list_functions()]
+    return [f.name for f in found if f.kind != "hash_aggregate" and f.arity != 0]
+
+
+def function(name: str) -> Function | None:
+    """A function of pyarrow's as one of ours, or None."""
+    try:
+        f = _compute().get_function(name)
+    except (KeyError, ImportError):
+        return None
+    if f.kind == "hash_aggregate" or f.arity == 0:
+        return None
+    arity = -2 if f.arity is ... else f.arity
+    return Function(name, f.kind, arity, f._doc.summary, _options_of(f), [kernel(name, arity)])

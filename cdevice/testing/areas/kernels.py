@@ -1,0 +1,284 @@
+"""Functions on the device, held against the CPU's by bits: a short table of functions, types, nulls and offsets."""
+
+from __future__ import annotations
+
+import errno
+
+from ... import compute as cc
+from ...errors import ArgumentError, Unsupported
+from ...interop.asarray import asarray
+from .area import Area, expect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ..._types import DeviceArray
+    from ..suite import BackendSuite
+
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGERS = (*SIGNED, "uint8", "uint16", "uint32", "uint64")
+FLOATS = ("float32", "float64")
+NUMBERS = INTEGERS + FLOATS
+SLICES = ((0, 200), (1, 67), (31, 65), (33, 64), (7, 0))
+ODD = (0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1.5, 1e30)
+
+check = Area("kernels")
+
+
+# ---- arguments ----
+def _drawn(seed: int) -> Iterator[int]:
+    """Numbers below 2**63 that are the same in every process."""
+    x = seed * 2 + 1
+    while True:
+        x = (x * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        yield x >> 1
+
+
+def _value(word: str, x: int) -> Any:
+    if word == "bool":
+        return bool(x >> 40 & 1)
+    if word == "string":
+        return ("", "a", "ab", "b", "longer than twelve bytes", "ü")[(x >> 40) % 6]
+    if word in FLOATS:
+        return ODD[(x >> 41) % len(ODD)] if x >> 40 & 7 == 0 else ((x >> 30) % 20001 - 10000) / 8
+    bits = int(word.strip("uint"))
+    low, high = (0, (1 << bits) - 1) if word[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    return (low, high, 0, 1)[(x >> 41) % 4] if x >> 40 & 7 == 0 else low + x % (high - low + 1)
+
+
+def column(word: str, rows: int = 240, seed: int = 0, nulls: bool = True) -> DeviceArray:
+    """A column of a type, with what is odd about it, on the CPU."""
+    draw = _drawn(seed)
+    values = [_value(word, next(draw)) for _ in range(rows)]
+    return asarray([None if nulls and next(draw) >> 50 & 3 == 0 else v for v in values], schema=word)
+
+
+# ---- what is compared ----
+def _bits(x: Any) -> list[str]:
+    """Values that print the same have the same bits, but for those that are no numbers."""
+    array = x.array if isinstance(x, cc.Scalar) else x
+    here = array.to("cpu")
+    here.validate("full")
+    return [repr(v) for v in here.to_pylist()]
+
+
+def compare(s: BackendSuite, what: str, call: Callable[..., Any], *args: DeviceArray) -> None:
+    """A call gives on the device what it gives on the CPU."""
+    want = call(*args)
+    try:
+        got = call(*(a.to(s.first) for a in args))
+    except Unsupported as e:
+        s.needs("has no float64" not in str(e), "it has no float64")
+        raise
+    where = (got.array if isinstance(got, cc.Scalar) else got).device
+    assert where == s.first, f"{what}: the result is on {where}"
+    expect(got.type, want.type, f"{what}: the type")
+    expect(_bits(got), _bits(want), what)
+
+
+def everywhere(s: BackendSuite, what: str, call: Callable[..., Any], *args: DeviceArray) -> None:
+    """The same with nulls and without, at several offsets."""
+    for begin, n in SLICES:
+        rows = slice(begin, begin + n)
+        compare(s, f"{what} of rows {begin} to {begin + n}", lambda *a, rows=rows: call(*(x[rows] for x in a)), *args)
+
+
+def table_of(s: BackendSuite) -> Any:
+    """The device's cdevice_compute, and its flags."""
+    found = s.table.extension(s.table.self, b"cdevice.compute/1")
+    s.needs(found != s.ffi.NULL, "it offers no cdevice.compute/1")
+    table = s.ffi.cast("cdevice_compute *", found)
+    flags, text, error = s.ffi.new("uint32_t *"), s.ffi.new("char[512]"), s.ffi.new("cdevice_error *")
+    error.struct_size = s.ffi.sizeof("cdevice_error")
+    code = table.identity(s.table.self, s.device_number().id, flags, text, 512, error)
+    assert not code, f"identity fails: {s.ffi.string(error.message)!r}"
+    assert s.ffi.string(text), "identity says nothing: programs of two compilers would be mixed up on disk"
+    return table, flags[0], error
+
+
+# ---- the table of functions ----
+@check(*NUMBERS)
+def check_arithmetic(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x, y, full = column(word), column(word, seed=1), column(word, seed=2, nulls=False)
+    for name in ("add", "subtract", "multiply"):
+        call = getattr(cc, name)
+        everywhere(s, name, call, x, y)
+        everywhere(s, f"{name} without nulls", call, full, full)
+        everywhere(s, f"{name} with a number", lambda a, call=call: call(a, 3), x)
+    odd = column(word, seed=3, nulls=False)
+    divisor = cc.if_else(cc.equal(odd, 0), 7, odd) if word in INTEGERS else odd
+    everywhere(s, "divide", cc.divide, x, cc.cast(divisor, word))
+    for name in ("negate", "abs"):
+        everywhere(s, name, getattr(cc, name), x)
+
+
+@check(*INTEGERS)
+def check_what_kernels_complain_of(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    bits = int(word.strip("uint"))
+    most = (1 << bits) - 1 if word[0] == "u" else (1 << bits - 1) - 1
+    x = asarray([1, most, None], schema=word).to(s.first)
+    one = asarray([1, 1, 1], schema=word).to(s.first)
+    far = asarray([0, 3]).to(s.first)
+    calls: list[tuple[str, Callable[[], Any], str]] = [
+        ("add_checked", lambda: cc.add_checked(x, one), "overflow"),
+        ("divide", lambda: cc.divide(x, cc.subtract(one, one)), "divide by zero"),
+        ("take", lambda: cc.take(x, far), "index 3 out of bounds"),
+    ]
+    for what, call, said in calls:
+        try:
+            call()
+        except ArgumentError as e:
+            assert said in str(e), f"{what}: {e}"
+        else:
+            raise AssertionError(f"{what}: {said} was not told")
+    expect(_bits(cc.add_checked(x[:1], one[:1])), ["2"], "add_checked without an overflow")
+
+
+@check(*NUMBERS)
+def check_comparisons(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x, y = column(word), column(word, seed=1)
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    everywhere(s, "less of a number", lambda a: cc.less(a, 5), x)
+    if word in FLOATS:
+        everywhere(s, "is_nan", cc.is_nan, x)
+
+
+@check()
+def check_logic(s: BackendSuite) -> None:
+    table_of(s)
+    x, y = column("bool"), column("bool", seed=1)
+    for name in ("and_", "or_", "xor", "and_kleene", "or_kleene", "equal", "less"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    everywhere(s, "invert", cc.invert, x)
+    for word in ("bool", "int64", "string"):
+        everywhere(s, f"is_null of {word}", cc.is_null, column(word))
+        everywhere(s, f"is_valid of {word}", cc.is_valid, column(word))
+
+
+@check(*NUMBERS, "bool")
+def check_choices(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x, y, mask = column(word), column(word, seed=1), column("bool", seed=2)
+    everywhere(s, "if_else", cc.if_else, mask, x, y)
+    everywhere(s, "fill_null", cc.fill_null, x, column(word, seed=3, nulls=False))
+    everywhere(s, "coalesce", cc.coalesce, x, y)
+    everywhere(s, "filter", cc.filter, x, mask)
+    everywhere(s, "drop_null", cc.drop_null, x)
+    rows = asarray([i * 7 % 60 if i % 5 else None for i in range(240)])
+    for begin, n in SLICES:
+        if n:
+            call = lambda a, i, begin=begin, n=n: cc.take(a[begin : begin + n], i)
+            compare(s, f"take of rows {begin} to {begin + n}", call, x, rows)
+
+
+@check()
+def check_strings(s: BackendSuite) -> None:
+    table_of(s)
+    x, y, mask = column("string"), column("string", seed=1), column("bool", seed=2)
+    for name in ("equal", "less"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    everywhere(s, "filter", cc.filter, x, mask)
+    everywhere(s, "take", lambda a, i: cc.take(a, cc.cast(i, "int64")), x, column("bool", seed=3))
+
+
+@check(*NUMBERS)
+def check_casts(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x = column(word)
+    for to in ("int32", "uint64", "float64", "bool"):
+        everywhere(s, f"cast to {to}", lambda a, to=to: cc.cast(a, to, safe=False), x)
+    everywhere(s, "cast from bool", lambda a: cc.cast(a, word), column("bool"))
+
+
+@check(*NUMBERS, "bool")
+def check_aggregates(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    names = ("sum", "mean", "min", "max", "min_max", "count", *(("any", "all") if word == "bool" else ()))
+    for name in names:
+        call = getattr(cc, name)
+        for rows in (0, 1, 300, 4096, 9001):  # one tile, several, a part of one
+            compare(s, f"{name} of {rows} rows", call, column(word, rows))
+        compare(s, f"{name} at an offset", lambda a, call=call: call(a[33:]), column(word, 5000))
+        compare(s, f"{name} of chunks", lambda *a, call=call: call(list(a)), *(column(word, n) for n in (5, 0, 5000)))
+    compare(s, "min of nothing but nulls", cc.min, asarray([None] * 40, schema=word))
+
+
+@check()
+def check_a_sum_is_an_argument(s: BackendSuite) -> None:
+    table_of(s)
+    everywhere(s, "less of a sum", lambda a: cc.less(a, cc.sum(a)), column("int64"))
+
+
+# ---- how it is done ----
+@check()
+def check_a_call_does_not_wait(s: BackendSuite) -> None:
+    table_of(s)
+    gate = s.closed_gate()
+    there = column("int64").to(s.first)
+    want = _bits(cc.add(there, 1))  # its program is built here
+    with gate:
+        got = s.promptly(lambda: cc.is_valid(cc.add(there, 1)))
+        assert not got.ready, "the result is said to be there before the device has begun"
+    expect(len(_bits(got)), len(want), "rows")
+
+
+@check()
+def check_an_argument_may_go_while_the_device_reads_it(s: BackendSuite) -> None:
+    table_of(s)
+    gate = s.closed_gate()
+    there = column("int64", 5000).to(s.first)
+    want = _bits(cc.add(there, 1))
+    with gate:
+        got = s.promptly(lambda: cc.add(there, 1))
+        there.release()
+    expect(_bits(got), want, "add")
+
+
+def _program(s: BackendSuite, text: bytes) -> Any:
+    words = [s.ffi.new("char[]", w) for w in (b"suite", b"i64", text, b"T=i64")]
+    defines = s.ffi.new("char *[]", [words[3]])
+    program = s.ffi.new("cdevice_program *")
+    program.family, program.type, program.text, program.defines, program.n = *words[:3], defines, 1
+    return program, words, defines
+
+
+@check()
+def check_a_text_that_does_not_compile_is_told(s: BackendSuite) -> None:
+    table, flags, error = table_of(s)
+    s.needs(not flags & 4, "its programs were compiled before")  # CDEVICE_COMPUTE_AHEAD
+    program, *_kept = _program(s, b"this is no program at all\n")
+    out = s.ffi.new("void **")
+    code = table.build(s.table.self, s.device_number().id, s.ffi.NULL, program, out, error)
+    expect(code, errno.EINVAL, "build's code")
+    assert s.ffi.string(error.message), "build fails without a word of the compiler's"
+
+
+@check()
+def check_what_binary_gives_load_takes(s: BackendSuite) -> None:
+    table, flags, error = table_of(s)
+    s.needs(table.binary != s.ffi.NULL and table.load != s.ffi.NULL, "it keeps no programs")
+    text = s.ffi.string(s.lib.cdv_kernel_text(b"")) + s.ffi.string(s.lib.cdv_kernel_text(b"arith"))
+    program, *_kept = _program(s, text)
+    if flags & 1:  # CDEVICE_COMPUTE_ITEMS
+        word = s.ffi.new("char[]", b"CDV_ITEMS=1")
+        both = s.ffi.new("char *[]", [_kept[0][3], word])
+        program.defines, program.n = both, 2
+    number, one, two, entry = s.device_number().id, s.ffi.new("void **"), s.ffi.new("void **"), s.ffi.new("void **")
+    this, size = s.table.self, s.ffi.new("int64_t *")
+    assert not table.build(this, number, s.ffi.NULL, program, one, error), s.ffi.string(error.message)
+    code = table.binary(this, number, one[0], s.ffi.NULL, size, error)
+    assert not code and size[0] > 0, f"binary does not say how large a program is: {code}, {size[0]}"
+    data = s.ffi.new("char[]", size[0])
+    assert not table.binary(this, number, one[0], data, size, error), s.ffi.string(error.message)
+    assert not table.load(this, number, s.ffi.NULL, data, size[0], two, error), s.ffi.string(error.message)
+    table.unload(this, number, one[0])
+    assert not table.kernel(this, number, two[0], b"add_i64", entry, error), s.ffi.string(error.message)
+    code = table.kernel(this, number, two[0], b"no_such_kernel_i64", entry, error)
+    assert code, "a kernel that is not there is found"
+    table.unload(this, number, two[0])

@@ -1,0 +1,169 @@
+"""Functions of a user's own: one expression, every device."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from compute_cases import PLACES, SLICES, column, enter
+
+import cdevice
+import cdevice.compute as cc
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+pytestmark = pytest.mark.nosan  # starts a compiler
+
+
+@pytest.fixture(params=list(PLACES))
+def device(request, monkeypatch):
+    return enter(request.param, monkeypatch)
+
+
+def there(x, device):
+    return cdevice.asarray(x).to(device)
+
+
+def test_a_row_for_each_row_null_where_an_argument_is(device):
+    hypot2 = cc.elementwise("hypot2", "float64 a, float64 b -> float64", "a * a + b * b")
+    a, b = column("float64"), column("float64", seed=1)
+    for i, n in SLICES:
+        x, y = a[i : i + n], b[i : i + n]
+        got = pa.array(hypot2(there(a, device)[i : i + n], there(b, device)[i : i + n]).to("cpu"))
+        with np.errstate(all="ignore"):
+            p, q = (v.to_numpy(zero_copy_only=False).astype("f8") for v in (x, y))
+            want = pa.array(p * p + q * q, mask=np.array(x.is_null()) | np.array(y.is_null()))
+        assert repr(got.to_pylist()) == repr(want.to_pylist())
+
+
+@pytest.mark.parametrize("word", ["int8", "uint16", "int32", "uint64", "float32"])
+def test_types_are_those_of_the_signature(device, word):
+    last = cc.elementwise("last", f"{word} a, {word} b -> {word}", "a < b ? b : a")
+    x, y = column(word), column(word, seed=1)
+    got = last(there(x, device), there(y, device))
+    rows = zip(x.to_pylist(), y.to_pylist(), strict=True)
+    assert got.type == word
+    want = [None if a is None or b is None else b if a < b else a for a, b in rows]
+    assert repr(got.to("cpu").to_pylist()) == repr(want)
+
+
+def test_bools_go_in_and_come_out(device):
+    pick = cc.elementwise("pick", "bool yes, int64 a, int64 b -> bool", "yes ? a < b : a > b")
+    yes, a, b = column("bool"), column("int64"), column("int64", seed=1)
+    rows = list(zip(*(x.to_pylist() for x in (yes, a, b)), strict=True))
+    want = [None if None in r else (r[1] < r[2] if r[0] else r[1] > r[2]) for r in rows]
+    for i, n in SLICES:
+        got = pick(*(there(x, device)[i : i + n] for x in (yes, a, b)))
+        assert got.to("cpu").to_pylist() == want[i : i + n]
+    invert = cc.elementwise("invert", "bool a -> bool", "!a")
+    assert invert(there([True, None, False], device)).to("cpu").to_pylist() == [False, None, True]
+    count = cc.elementwise("count", "bool a, bool b -> int8", "a + b")
+    assert count(there([True, True], device), True).to("cpu").to_pylist() == [2, 2]
+
+
+def test_single_values_and_sums_stand_for_all_rows(device):
+    scaled = cc.elementwise("scaled", "float64 x, float64 by, int64 plus -> float64", "x * by + plus")
+    x = there([1.0, None, 3.0], device)
+    assert scaled(x, 2, 1).to("cpu").to_pylist() == [3.0, None, 7.0]
+    assert scaled(x, cc.sum(x), 0).to("cpu").to_pylist() == [4.0, None, 12.0]
+    assert scaled(2, x, 1).to("cpu").to_pylist() == [3.0, None, 7.0]
+    assert scaled(x, None, 1).to("cpu").to_pylist() == [None] * 3
+    assert scaled(1, 2, 3).as_py() == 5.0
+    assert scaled([there([1.0], device), there([2.0], device)], 2, 0).to("cpu").to_pylist() == [2.0, 4.0]
+
+
+def test_it_has_the_same_bits_everywhere(device):
+    f = cc.elementwise("poly", "float32 a, float64 b -> float32", "a * b + b * b - a / 3.0f")
+    a, b = column("float32", nulls=0), column("float64", seed=1, nulls=0)
+    here, far = f(a, b), f(there(a, device), there(b, device))
+    assert repr(here.to_pylist()) == repr(far.to("cpu").to_pylist())
+
+
+def test_functions_that_every_compiler_knows(device):
+    f = cc.elementwise("many", "float64 a -> float64", "sqrt(fabs(a)) + floor(a) + ceil(a) + trunc(a)")
+    assert f(there([2.25, -2.25], device)).to("cpu").to_pylist() == [1.5 + 2 + 3 + 2, 1.5 - 3 - 2 - 2]
+    g = cc.elementwise(
+        "wave", "float64 a -> float64", "exp(log(a)) * pow(a, 2.0) * (sin(a) * sin(a) + cos(a) * cos(a))"
+    )
+    assert g(there([2.0], device)).to("cpu").to_pylist() == [pytest.approx(8.0)]
+
+
+def test_arguments_of_other_types_are_cast_where_nothing_is_lost():
+    f = cc.elementwise("f", "int32 a, float64 b -> float64", "a + b")
+    assert f(np.arange(3, dtype="i2"), np.arange(3, dtype="u8")).to_pylist() == [0.0, 2.0, 4.0]
+    with pytest.raises(cc.NoKernel, match=r"f\(int64, double\)|f\(int64, float64\): no kernel on cpu; there is"):
+        f(np.arange(3), 1.0)
+    with pytest.raises(cc.NoKernel, match="string"):
+        f(["a"], 1.0)
+    with pytest.raises(TypeError, match="f takes 2 arguments, not 1"):
+        f([1])
+
+
+def test_it_is_a_function_and_in_a_registry_when_asked():
+    registry = cc.FunctionRegistry(cc.function_registry())
+    f = cc.elementwise("thrice", "int64 a -> int64", "3 * a", registry=registry)
+    assert registry.get_function("thrice") is f and "thrice" not in cc.list_functions()
+    assert cc.call_function("thrice", [[1, 2]], registry=registry).to_pylist() == [3, 6]
+    assert str(f.kernels[0]) == "(int64) -> int64 on any device by elementwise" and "3 * a" in f.doc
+    with pytest.raises(KeyError, match="thrice"):
+        cc.elementwise("thrice", "int64 a -> int64", "a", registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("signature", "expression", "said"),
+    [
+        ("float64 a", "a", "a signature is"),
+        ("float64 -> float64", "a", "is no argument"),
+        ("float64 T -> float64", "T", "is no argument"),
+        ("float64 int -> float64", "1", "is no argument"),
+        ("float64 f64 -> float64", "1", "is no argument"),
+        ("float64 a, float64 a -> float64", "a", "names of their own"),
+        ("int8 a, int8 b, int8 c, int8 d -> int8", "a", "up to 3"),
+        ("string a -> int64", "1", "is no number"),
+        ("int64 a -> string", "1", "is no number"),
+        ("int64 a -> int64", " ", "is no expression"),
+        ("int64 a -> int64", "1; } int x", "is no expression"),
+    ],
+)
+def test_what_is_no_kernel_is_told_at_once(signature, expression, said):
+    with pytest.raises(ValueError, match=said):
+        cc.elementwise("f", signature, expression)
+
+
+def test_what_does_not_compile_is_told_with_the_compilers_words(device):
+    f = cc.elementwise("f", "int64 a -> int64", "a + no_such_thing")
+    with pytest.raises(
+        cdevice.ArgumentError, match=f"(?s)an expression does not compile for {device}: .*no_such_thing"
+    ):
+        f(there([1], device))
+
+
+PROGRAM = """
+import sys, cdevice, cdevice.compute as cc
+f = cc.elementwise("f", "int64 a -> int64", "a * 7 + 1")
+try:
+    print(f(cdevice.asarray([1, None])).to_pylist())
+except cdevice.Unsupported as e:
+    print(e)
+"""
+
+
+def run(**environment):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_on_the_cpu_it_needs_a_compiler_once_or_says_so(tmp_path):
+    none, cache = {"CDEVICE_CC": "/nowhere/cc"}, {"CDEVICE_CACHE_DIR": str(tmp_path / "kept")}
+    assert "no C compiler, /nowhere/cc" in (said := run(**none, **cache)) and "apt-get install gcc" in said
+    assert run(**cache) == "[8, None]"
+    (kept,) = (tmp_path / "kept").iterdir()  # and none of what was compiled with the package
+    assert run(**none, **cache) == "[8, None]"
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert "no C compiler" in run(**none, **cache)
+    left = tmp_path / "left"
+    left.mkdir()
+    assert run(TMPDIR=str(left), CDEVICE_CACHE_DIR="0") == "[8, None]" and not list(left.iterdir())
