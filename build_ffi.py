@@ -95,8 +95,16 @@ def kernel_texts():
         rows = [
             line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
         ]
-        texts[family] = "".join(r + "\n" for r in rows if r.strip())
+        texts[family] = guarded("".join(r + "\n" for r in rows if r.strip()))
     return texts
+
+
+def guarded(text):
+    """A text each of whose kernels stands between ``#if WANT(its name)`` and ``#endif``, those that macros make too."""
+    makers = ["KERNEL", *re.findall(r"^#define (\w+)\((\w+)\b.*\\\n\s*KERNEL\(\2\)", text, flags=re.M)]
+    begin = "|".join(m if isinstance(m, str) else m[0] for m in makers)
+    one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{\n.*?^}})\n"
+    return re.sub(one, r"#if WANT(\1)\n\g<0>#endif\n", text, flags=re.M | re.S)
 
 
 def write_kernel_texts():

@@ -101,3 +101,30 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     flags.append(f"-I{ROOT}")  # the text of kernels
     done = subprocess.run([*compiler, *flags, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nosan
+def test_a_program_of_one_kernel_has_no_other(tmp_path):
+    """Compilers at run time are given one kernel at a time, which takes a tenth of the time of a whole family."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if not shutil.which(compiler[0]):
+        pytest.skip("no C compiler")
+    sys.path.insert(0, str(ROOT))
+    try:
+        import build_ffi
+    finally:
+        sys.path.remove(str(ROOT))
+    texts, source = build_ffi.kernel_texts(), tmp_path / "text.c"
+
+    def kernels(text, *wanted):
+        source.write_text(texts[""] + text)
+        flags = ["-E", "-P", "-w", "-DS=f32", "-DT=i64", *wanted, str(source)]
+        done = subprocess.run([*compiler, *flags], capture_output=True, text=True, check=True)
+        return re.findall(r"__global__ void\s+(\w+)", done.stdout)
+
+    for family, text in texts.items():
+        every = kernels(text)
+        assert len(every) == len(set(every)) and bool(every) == bool(family)
+        for name in every[:: max(1, len(every) // 4)]:
+            assert kernels(text, "-DCDV_ONLY=1", f"-DWANT_{name.removesuffix('_i64')}") == [name]
+        assert not kernels(text, "-DCDV_ONLY=1")

@@ -20,6 +20,8 @@
 #define CAT(a, b) CAT_(a, b)
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
+/* A program has one kernel, where CDV_ONLY says so: that whose name is behind WANT_.  The build puts this around each. */
+#define WANT(name) (!CDV_ONLY || GLUE(WANT_, name))
 #define LANES 256 /* items of a block, and lanes of a tile */
 
 #if defined(CDV_HOST)
@@ -46,8 +48,18 @@ typedef double f64;
 #define CTZ(x) __builtin_ctz(x)
 #define OR32(p, v) (*(p) |= (v))
 #define FABS(x) (sizeof(x) == 4 ? (T)__builtin_fabsf((f32)(x)) : (T)__builtin_fabs((f64)(x)))
-#define AS_F32(bits) (((union { u32 u; f32 f; }){.u = (u32)(bits)}).f)
-#define AS_F64(bits) (((union { u64 u; f64 f; }){.u = (u64)(bits)}).f)
+#define AS_F32(bits)     \
+  (((union {             \
+     u32 u;              \
+     f32 f;              \
+   }){.u = (u32)(bits)}) \
+       .f)
+#define AS_F64(bits)     \
+  (((union {             \
+     u64 u;              \
+     f64 f;              \
+   }){.u = (u64)(bits)}) \
+       .f)
 #else
 #if defined(__OPENCL_VERSION__)
 #if !defined(CDV_NO_F64)
@@ -119,7 +131,7 @@ typedef double f64;
 #define RAW(type, k) ((GLOBAL type *)b##k##_)
 #define OFFSET(k) (o##k##_)
 #define NUMBER(k) ((k) == 0 ? x0_ : (k) == 1 ? x1_ : (k) == 2 ? x2_ : (k) == 3 ? x3_ : x4_)
-#define ITEMS(i, n)   \
+#define ITEMS(i, n)  \
   const i64 i = GID; \
   if (i < (n))
 #endif
@@ -136,7 +148,7 @@ typedef struct {
 #define ROWS(i, n) ITEMS(i, n)
 #define WORDS(w, n) ITEMS(w, ((n) + 31) / 32)
 #if defined(CDV_ITEMS)
-#define TILES(t, n, rows) ITEMS(t, ((n) + (rows)-1) / (rows) + ((n) == 0))
+#define TILES(t, n, rows) ITEMS(t, ((n) + (rows) - 1) / (rows) + ((n) == 0))
 #endif
 
 /* ---- what is known of a type, found by its name ---- */
