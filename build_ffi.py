@@ -81,13 +81,14 @@ def write_builtin_list():
     return write("build/builtin.c", lines)
 
 
-KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select", "variable")
+KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "rescale", "select")
+KERNELS += ("variable",)
 
 
 def kernel_texts():
     """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
     texts = {}
-    for family, parts in [("", ("dialect", "bits")), *((f, (f,)) for f in KERNELS)]:
+    for family, parts in [("", ("dialect", "wide", "bits")), *((f, (f,)) for f in KERNELS)]:
         text = ""
         for part in parts:
             with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:

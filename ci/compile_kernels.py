@@ -20,15 +20,17 @@ sys.path.insert(0, str(HERE))
 import build_ffi  # noqa: E402
 
 NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
+WHOLE = NUMBERS[:8]
 TYPES = {
-    "arith": NUMBERS,
+    "arith": (*NUMBERS, "w128"),
     "boolean": ("bits",),
     "cast": tuple(f"{s} {t}" for s, t in itertools.product(NUMBERS, NUMBERS)),
     "cast_bool": NUMBERS,
     "choose": ("bits",),
-    "compare": NUMBERS,
-    "reduce": NUMBERS,
+    "compare": (*NUMBERS, "w128"),
+    "reduce": (*NUMBERS, "w128"),
     "reduce_bool": ("bool",),
+    "rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "variable": ("i32", "i64"),
 }

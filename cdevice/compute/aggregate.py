@@ -8,10 +8,11 @@ from ..schema import Schema
 from .argument import Argument
 from .casts import cast_argument
 from .elementwise import schema_of
-from .types import FLOATS, KERNEL_TYPES, SIGNED
+from .types import FLOATS, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .._types import DeviceArray
@@ -94,9 +95,37 @@ def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
     return _floats(call, Argument(format="g", chunks=[x for x in floats if x is not None]))
 
 
+class PerType:
+    """``exec`` of an aggregate of many types: ``make(format)`` makes that of one."""
+
+    __slots__ = ("made", "make")
+
+    def __init__(self, make: Callable[[str], Reduce]) -> None:
+        self.make = make
+        self.made: dict[str, Reduce] = {}
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        format = argument.format or "n"
+        found = self.made.get(format)
+        if found is None:
+            found = self.made[format] = self.make(format)
+        return found(call, argument)
+
+
+def decimal_sum(format: str) -> Reduce:
+    """The sum of a decimal128, which has as many digits as there are; more than those wrap."""
+    _, scale, _ = decimal_of(format) or (0, 0, 0)
+    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish"), schema_of(f"d:38,{scale}"))
+
+
+def decimal_mean(format: str) -> Reduce:
+    """The mean of a decimal128, of its type; what is in the middle goes away from zero."""
+    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish_mean"), schema_of(format))
+
+
 def extremes(storage: str, out: str, which: int) -> Reduce:
     """0 the least, 1 the greatest, 2 both."""
-    t = KERNEL_TYPES[storage]
+    t = kernel_type(storage)
     return Reduce("reduce", t, "min_max", t, ("reduce", t, "finish"), _extreme_schema(out, which), which)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..interop.asarray import asarray
 from ..schema import asschema
+from . import decimals
 from .argument import Argument, joined
 from .elementwise import PACK, Map
 from .errors import NoKernel
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .._types import DeviceArray
     from .call import Call
 
-_kernels: dict[tuple[str, str, bool], Map] = {}
+_kernels: dict[tuple[str, str, bool], Map | decimals.Rescale] = {}
 _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
 
 
@@ -28,8 +29,10 @@ def _never_loses(a: str, b: str) -> bool:
     return a not in "fg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
 
 
-def _kernel(a: str, b: str, safe: bool) -> Map | None:
+def _kernel(a: str, b: str, safe: bool) -> Map | decimals.Rescale | None:
     """From one type to another; None: there is none."""
+    if a.startswith("d:") or b.startswith("d:"):
+        return decimals.cast(a, b, safe)
     x, y = storage_of(a) or a, storage_of(b) or b
     if x in NUMBERS and y in NUMBERS and (x == a or y == b or a == b) and (a in NUMBERS or b in NUMBERS or a == b):
         if x != a and y != b:
@@ -48,10 +51,16 @@ def _kernel(a: str, b: str, safe: bool) -> Map | None:
 
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     """An argument as another type.  Raises NoKernel."""
-    if a.array is None:
-        return Argument(value=a.value, format=to)
     if a.format == to:
         return a
+    if a.array is None:
+        if a.value is not None and to.startswith("d:"):
+            a = _lone(call, a)
+        else:
+            return Argument(value=a.value, format=to)
+    way = decimals.between(a.format or "", to)
+    if way is not None:
+        a = cast_argument(call, a, way, safe)
     key = (a.format or "", to, safe)
     kernel = _kernels.get(key)
     if kernel is None:
@@ -68,7 +77,7 @@ def cast(call: Call, args: Sequence[Argument]) -> Any:
     target = asschema(options.target_type)
     a = joined(args[0])
     if a.array is None:
-        a = Argument(_lone(call, a), a.format, one=True)
+        a = _lone(call, a)
     if target.dictionary is not None or target.format.startswith("+"):
         raise NoKernel(f"cast: no kernel to {target.type}")
     out: DeviceArray | None = cast_argument(call, a, target.format, options.safe).array
@@ -76,6 +85,9 @@ def cast(call: Call, args: Sequence[Argument]) -> Any:
     return Scalar(out) if a.one else out
 
 
-def _lone(call: Call, a: Argument) -> DeviceArray:
-    """A number of the host as one row."""
-    return asarray([a.value])
+def _lone(call: Call, a: Argument) -> Argument:
+    """A number of the host as one row where the call is."""
+    array = asarray([a.value])
+    if call.device_type != 1:
+        array = array.to((call.device_type, call.device_id))
+    return Argument(array, a.format, one=True)

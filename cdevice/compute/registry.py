@@ -28,12 +28,12 @@ KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 
 @dataclass(frozen=True)
 class Matcher:
-    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same``: all arguments that it stands
-    for are of one type."""
+    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same(format)``: is equal for all
+    arguments that it stands for."""
 
     name: str
     test: Callable[[str], bool]
-    same: bool = False
+    same: Callable[[str], object] | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -54,12 +54,12 @@ class Signature:
         if len(formats) != n and not (self.var_args and len(formats) >= n):
             return False
         wanted = self.inputs + self.inputs[-1:] * (len(formats) - n)
-        first: dict[Matcher, str] = {}
+        first: dict[Matcher, object] = {}
         for w, f in zip(wanted, formats, strict=True):
             if isinstance(w, str):
                 if w != f:
                     return False
-            elif not w.test(f) or (w.same and first.setdefault(w, f) != f):
+            elif not w.test(f) or (w.same and first.setdefault(w, w.same(f)) != w.same(f)):
                 return False
         return True
 

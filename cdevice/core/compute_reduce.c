@@ -11,19 +11,20 @@ struct call {
   struct cdv_work work;
   bool extremes;
   char letter; /* of the values of states */
+  int letters; /* of one value: what is 16 bytes wide has two */
 };
 
-/* The letter that Arrow has for a number that the kernels call so. */
+/* The letter that Arrow has for a number that the kernels call so; for what is wider that of its half. */
 static char letter_of(const char *type) {
   static const char *const names[] = {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], type)) return "csilCSILfg"[i];
-  return 0;
+  return 'L';
 }
 
 static int new_states(struct call *c, int64_t n, cdevice_place out[STATE]) {
-  int r = cdv_work_memory(&c->work, c->letter, n, &out[0]);
-  if (!r && c->extremes) r = cdv_work_memory(&c->work, c->letter, n, &out[1]);
+  int r = cdv_work_memory(&c->work, c->letter, n * c->letters, &out[0]);
+  if (!r && c->extremes) r = cdv_work_memory(&c->work, c->letter, n * c->letters, &out[1]);
   if (!r) r = cdv_work_memory(&c->work, 'l', n, &out[2]);
   return r;
 }
@@ -102,6 +103,7 @@ static int finish(struct call *c, struct cdv_array *out, const cdevice_place sta
 int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n,
                        const struct cdv_lane *lane, struct cdv_array **out) {
   struct call c = {.f = f, .extremes = !strcmp(f->tile, "min_max"), .letter = letter_of(f->join)};
+  c.letters = strcmp(f->join, "w128") ? 1 : 2;
   struct cdv_array *made = NULL;
   cdevice_place all[STATE] = {{0}}, one[STATE] = {{0}};
   int64_t rows = 0;

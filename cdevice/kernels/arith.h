@@ -34,11 +34,11 @@
   GLOBAL T *RESTRICT o = OUT(T, 0);        \
   GLOBAL const T *RESTRICT a = IN(T, 1);   \
   const i64 n = NUMBER(0);                 \
-  const T p = FORM(0) ? ONE(T, 0, a) : (T)0; \
+  const T p = FORM(0) ? ONE(T, 0, a) : ZERO(T); \
   (void)n, (void)p
 #define SECOND                             \
   GLOBAL const T *RESTRICT b = IN(T, 2);   \
-  const T q = FORM(1) ? ONE(T, 1, b) : (T)0
+  const T q = FORM(1) ? ONE(T, 1, b) : ZERO(T)
 /* First all rows, then, where any is wrong, which of them count. */
 #define COUNTS(i) bit1(RAW(u32, 4), OFFSET(4), i)
 #define CHECKED(each, code, wrong, value) \
@@ -49,9 +49,15 @@
 #define BY_TWO(action) EACH2(x, y, action)
 
 #define W OF(WRAP, T)
+#if OF(IS_WIDE, T)
+#define SUM_OF(x, y) wide_add(x, y)
+#define DIFFERENCE_OF(x, y) wide_subtract(x, y)
+#define PRODUCT_OF(x, y) wide_multiply(x, y)
+#else
 #define SUM_OF(x, y) ((T)((W)(x) + (W)(y)))
 #define DIFFERENCE_OF(x, y) ((T)((W)(x) - (W)(y)))
 #define PRODUCT_OF(x, y) ((T)((W)(x) * (W)(y)))
+#endif
 #define LEAST OF(MIN, T)
 
 KERNEL(add) {
@@ -70,7 +76,16 @@ KERNEL(multiply) {
   EACH2(x, y, o[i] = PRODUCT_OF(x, y))
 }
 
-#if OF(IS_FLOAT, T)
+#if OF(IS_WIDE, T)
+KERNEL(negate) {
+  RESULT;
+  EACH1(x, o[i] = wide_negate(x))
+}
+KERNEL(magnitude) {
+  RESULT;
+  EACH1(x, o[i] = wide_magnitude(x))
+}
+#elif OF(IS_FLOAT, T)
 KERNEL(negate) {
   RESULT;
   EACH1(x, o[i] = -x)

@@ -48,18 +48,8 @@ typedef double f64;
 #define CTZ(x) __builtin_ctz(x)
 #define OR32(p, v) (*(p) |= (v))
 #define FABS(x) (sizeof(x) == 4 ? (T)__builtin_fabsf((f32)(x)) : (T)__builtin_fabs((f64)(x)))
-#define AS_F32(bits)     \
-  (((union {             \
-     u32 u;              \
-     f32 f;              \
-   }){.u = (u32)(bits)}) \
-       .f)
-#define AS_F64(bits)     \
-  (((union {             \
-     u64 u;              \
-     f64 f;              \
-   }){.u = (u64)(bits)}) \
-       .f)
+#define AS_F32(bits) (((union { u32 u; f32 f; }){.u = (u32)(bits)}).f)
+#define AS_F64(bits) (((union { u64 u; f64 f; }){.u = (u64)(bits)}).f)
 #else
 #if defined(__OPENCL_VERSION__)
 #if !defined(CDV_NO_F64)
@@ -131,14 +121,11 @@ typedef double f64;
 #define RAW(type, k) ((GLOBAL type *)b##k##_)
 #define OFFSET(k) (o##k##_)
 #define NUMBER(k) ((k) == 0 ? x0_ : (k) == 1 ? x1_ : (k) == 2 ? x2_ : (k) == 3 ? x3_ : x4_)
-#define ITEMS(i, n)  \
+#define ITEMS(i, n)   \
   const i64 i = GID; \
   if (i < (n))
 #endif
 
-typedef struct {
-  u64 low, high;
-} w128;
 #define TILE_ROWS 4096           /* of a reduction */
 #define FILTER_ROWS (LANES * 32) /* of a filter */
 #define CDV_BUFFERS 8
@@ -148,7 +135,7 @@ typedef struct {
 #define ROWS(i, n) ITEMS(i, n)
 #define WORDS(w, n) ITEMS(w, ((n) + 31) / 32)
 #if defined(CDV_ITEMS)
-#define TILES(t, n, rows) ITEMS(t, ((n) + (rows) - 1) / (rows) + ((n) == 0))
+#define TILES(t, n, rows) ITEMS(t, ((n) + (rows)-1) / (rows) + ((n) == 0))
 #endif
 
 /* ---- what is known of a type, found by its name ---- */
@@ -174,6 +161,7 @@ typedef struct {
 #define IS_FLOAT_u64 0
 #define IS_FLOAT_f32 1
 #define IS_FLOAT_f64 1
+#define IS_FLOAT_w128 0
 #define IS_SIGNED_i8 1
 #define IS_SIGNED_i16 1
 #define IS_SIGNED_i32 1
@@ -184,6 +172,18 @@ typedef struct {
 #define IS_SIGNED_u64 0
 #define IS_SIGNED_f32 1
 #define IS_SIGNED_f64 1
+#define IS_SIGNED_w128 1
+#define IS_WIDE_i8 0
+#define IS_WIDE_i16 0
+#define IS_WIDE_i32 0
+#define IS_WIDE_i64 0
+#define IS_WIDE_u8 0
+#define IS_WIDE_u16 0
+#define IS_WIDE_u32 0
+#define IS_WIDE_u64 0
+#define IS_WIDE_f32 0
+#define IS_WIDE_f64 0
+#define IS_WIDE_w128 1 /* wide.h: no operators */
 /* What sums are made in. */
 #define SUM_i8 i64
 #define SUM_i16 i64
@@ -195,6 +195,7 @@ typedef struct {
 #define SUM_u64 u64
 #define SUM_f32 f64
 #define SUM_f64 f64
+#define SUM_w128 w128
 #define I64_MIN (-0x7fffffffffffffff - 1)
 #define MIN_i8 (-128)
 #define MIN_i16 (-32768)
@@ -216,6 +217,8 @@ typedef struct {
 #define MAX_u64 (~(u64)0)
 #define MAX_f32 INFINITE_f32
 #define MAX_f64 INFINITE_f64
+#define MIN_w128 wide_make((u64)1 << 63, 0)
+#define MAX_w128 wide_make(~(u64)0 >> 1, ~(u64)0)
 #define INFINITE_f32 AS_F32(0x7f800000u)
 #define INFINITE_f64 AS_F64((u64)0x7ff00000 << 32)
 #define QUIET_f32 AS_F32(0x7fc00000u)
@@ -231,12 +234,8 @@ typedef struct {
 #define FROM_u64(x) ((u64)(x))
 #define FROM_f32(x) AS_F32(x)
 #define FROM_f64(x) AS_F64(x)
-FN w128 from_w128(i64 x) {
-  w128 w;
-  w.low = (u64)x, w.high = x < 0 ? ~(u64)0 : 0;
-  return w;
-}
-#define FROM_w128(x) from_w128(x)
+#define FROM_w128(x) wide_signed(x)
+#define ZERO(type) OF(FROM, type)(0)
 
 /* How an argument of a call is given, two bits for each in NUMBER(1): a row for each row; one row for all of them; a
  * number, in NUMBER(2) for the first argument and so on. */
@@ -251,6 +250,9 @@ FN w128 from_w128(i64 x) {
 #define CDV_DIVIDE 2
 #define CDV_LOSES 3
 #define CDV_INDEX 4
+#define CDV_DIGITS 5
+#define CDV_CUT 6
+#define CDV_BOUNDS 7
 FN void complain(GLOBAL i64 *error, i64 code, i64 value) {
   error[1] = value;
   error[0] = code;
