@@ -40,10 +40,10 @@
 #include "cdevice/kernels/select.h"
 #undef T
 #define T i32
-#include "cdevice/kernels/variable.h"
+#include "cpu_offsets.h"
 #undef T
 #define T i64
-#include "cdevice/kernels/variable.h"
+#include "cpu_offsets.h"
 #undef T
 #define T f32
 #include "cpu_numbers.h"
@@ -121,6 +121,9 @@
   {"rescale/" #s " " #t "/rescale_checked_" #s "_" #t, rescale_checked_##s##_##t},
 #define FROM_WIDE(t) RESCALE_ROW(w128, t)
 #define TO_WIDE(s) RESCALE_ROW(s, w128)
+#define TIME_ROW(name, s, t) {"time/" #s " " #t "/" #name "_" #s "_" #t, name##_##s##_##t},
+#define TIME(s, t) TIME_ROW(scale, s, t) TIME_ROW(scale_checked, s, t)
+#define MOMENT(t) ROW(moment, date, t) ROW(moment, clock, t) ROW(moment, clock_checked, t)
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
 #define VARIABLE(t)                                                                                            \
   ROW(variable, sizes, t) ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t)      \
@@ -131,6 +134,10 @@
 #ifdef CPU_NO_CASTS
 #undef CASTS
 #define CASTS(t)
+#undef MOMENT
+#define MOMENT(t)
+#undef TIME_ROW
+#define TIME_ROW(name, s, t)
 #undef RESCALE_ROW
 #define RESCALE_ROW(s, t)
 #endif
@@ -138,7 +145,8 @@
 
 const cpu_kernel CPU_KERNELS[] = {
     INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128)
-        REDUCE(w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
+        REDUCE(w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32) TIME(i32, i64)
+        TIME(i64, i32) TIME(i64, i64) MOMENT(i32) MOMENT(i64) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
         SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
                 BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)

@@ -95,7 +95,11 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     source = tmp_path / "alone.c"
     template = name == "pool.h" or name.startswith("runtime")
     parameters = TEMPLATE if template else ""
-    parameters = {"cpu_kernels.h": "#define CPU_KERNELS kernels\n", "cpu_numbers.h": NUMBERS}.get(name, parameters)
+    parameters = {
+        "cpu_kernels.h": "#define CPU_KERNELS kernels\n",
+        "cpu_numbers.h": NUMBERS,
+        "cpu_offsets.h": NUMBERS,
+    }.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
     flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
     flags.append(f"-I{ROOT}")  # the text of kernels

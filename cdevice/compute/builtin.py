@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import aggregate, casts, decimals, select, strings
+from . import aggregate, convert, decimals, nulls, select, strings
 from .argument import argument
 from .call import execute
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
@@ -66,6 +66,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 f.implicit = _or_decimals(decimals.as_wide if name == "multiply" else decimals.of_one_scale)
                 both = DECIMAL if name == "multiply" else OF_ONE_SCALE
                 _add(f, (both, both), None, decimals.arithmetic(name, f.name))
+            _add(f, ("n", "n"), "n", nulls.nothing)
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
             r.add_function(f)
@@ -79,6 +80,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
                 _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
             _add(f, (DECIMAL,), None, Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, said=f.name))
+            _add(f, ("n",), "n", nulls.nothing)
             r.add_function(f)
 
 
@@ -162,6 +164,7 @@ def _boolean(r: FunctionRegistry) -> None:
     f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
     for n in FLOATS:
         _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
+    _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
     r.add_function(f)
 
 
@@ -199,6 +202,8 @@ def _selection(r: FunctionRegistry) -> None:
     _add(choose, ("b", other, other), None, select.choose_any)
     _add(fill, (other, other), None, select.fill_any)
     fill.implicit = _common_tail(0)
+    _add(choose, ("b", "n", "n"), "n", nulls.nothing)
+    _add(fill, ("n", "n"), "n", nulls.nothing)
     r.add_function(choose)
     r.add_function(fill)
     f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
@@ -214,7 +219,7 @@ def _selection(r: FunctionRegistry) -> None:
     _add(f, (ANY,), None, select.drop_null)
     r.add_function(f)
     f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
-    f.meta = casts.cast
+    f.meta = convert.cast
     r.add_function(f)
 
 
@@ -245,6 +250,8 @@ def _aggregates(r: FunctionRegistry) -> None:
     for n in NUMBERS:
         _add(total, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.sums(n))
         _add(mean, (n,), "g", aggregate.means(n))
+    _add(total, ("n",), "l", nulls.through("l", aggregate.sums("l")))
+    _add(mean, ("n",), "g", nulls.through("g", aggregate.means("g")))
     _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
     _add(mean, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_mean))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
@@ -253,10 +260,13 @@ def _aggregates(r: FunctionRegistry) -> None:
         f = function(name, doc)
         for t in (*NUMBERS, *_TIMES):
             _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        _add(f, ("n",), None, nulls.extreme if which < 2 else nulls.extremes)
         _add(f, (ANY_DECIMAL,), None, aggregate.PerType(partial(_extremes, which)))
         _add(f, ("b",), "b" if which < 2 else None, aggregate.bit_extremes(which))
     f = function("count", "How many rows there are; see CountOptions.", CountOptions)
-    _add(f, (ANY,), "l", aggregate.of_bits("finish_count", "l", values=False))
+    counted = aggregate.of_bits("finish_count", "l", values=False)
+    _add(f, (ANY,), "l", counted)
+    _add(f, ("n",), "l", nulls.through("b", counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
         _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
 

@@ -8,7 +8,10 @@ from .._reaper import need_reaper
 from .aggregate import Reduce
 from .argument import Argument, argument, joined
 from .casts import cast_argument
+from .convert import decoded
 from .elementwise import Map
+from .errors import NoKernel
+from .nulls import as_type
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
 from .types import DICTIONARY
@@ -126,11 +129,18 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     if function.kind != "scalar_aggregate":
         arguments = [joined(a) for a in arguments]
     formats = tuple([a.format or "n" for a in arguments])
-    kernel, wanted = function._dispatch(formats, call.device_type)
+    try:
+        kernel, wanted = function._dispatch(formats, call.device_type)
+    except NoKernel:
+        if function.kind != "scalar" or DICTIONARY not in formats:
+            raise
+        arguments = [decoded(call, a) for a in arguments]
+        formats = tuple([a.format or "n" for a in arguments])
+        kernel, wanted = function._dispatch(formats, call.device_type)
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
             if a.format != to:
-                arguments[i] = implicit(call, a, to)
+                arguments[i] = implicit(call, a, to, arguments)
     call.state = kernel.init(call) if kernel.init else None
     out = kernel.exec(call, *arguments)
     if kernel.finalize:
@@ -157,8 +167,11 @@ def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:
         _native.compute_learn(front, formats, plan, swap, wrap)
 
 
-def implicit(call: Call, a: Argument, to: str) -> Argument:
+def implicit(call: Call, a: Argument, to: str, others: Sequence[Argument] = ()) -> Argument:
     """An argument cast as Arrow does before a kernel.  Nothing is checked, so nothing is waited for."""
+    if a.format == "n":
+        alike = next((x.array for x in others if x.format == to and x.array is not None), None)
+        return as_type(call, a, to, None if alike is None else alike._schema)
     return cast_argument(call, a, to, False)
 
 

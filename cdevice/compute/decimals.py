@@ -6,17 +6,13 @@ All arithmetic is decimal128's, as Arrow has it: narrower ones and integers beco
 from __future__ import annotations
 
 from ..errors import ArgumentError
-from .argument import Argument
-from .elementwise import PACK, Map
+from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel
 from .types import decimal_of, kernel_type, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from .._types import DeviceArray
-    from .call import Call
 
 _MOST = 38
 
@@ -101,21 +97,6 @@ def comparison(kernel: str, swap: bool, said: str) -> Map:
     return Map("compare", "w128", kernel, "ll", "b", unit=PACK, swap=swap, said=said)
 
 
-class Rescale:
-    """A cast of decimals and integers."""
-
-    __slots__ = ("by", "digits", "map")
-
-    def __init__(self, a: str, b: str, by: int, digits: int, checked: bool) -> None:
-        s, t = kernel_type(a), kernel_type(b)
-        name = f"rescale_{'checked_' * checked}{s}"
-        self.map = Map("rescale", f"{s} {t}", name, "lll", b, checked=checked, said="cast")
-        self.by, self.digits = Argument(value=by, format="l"), Argument(value=digits, format="l")
-
-    def __call__(self, call: Call, a: Argument) -> DeviceArray:
-        return self.map(call, a, self.by, self.digits)
-
-
 def between(a: str, b: str) -> str | None:
     """What a type is cast to on its way to another, where kernels have neither: they have decimal128 on one side."""
     d = decimal_of(b) or decimal_of(a)
@@ -124,7 +105,7 @@ def between(a: str, b: str) -> str | None:
     return f"d:{d[0]},{d[1]}"
 
 
-def cast(a: str, b: str, safe: bool) -> Rescale | None:
+def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
     """From one type to another, of which one is a decimal128.  None: there is none.
 
     Raises ArgumentError where an integer may have more digits than the result.
@@ -136,4 +117,7 @@ def cast(a: str, b: str, safe: bool) -> Rescale | None:
     if decimal_of(a) is None and q < p + t:
         raise ArgumentError(f"Precision is not great enough for the result. It should be at least {p + t}")
     never_loses = result is not None and t >= s and q - t >= p - s
-    return Rescale(a, b, t - s, q if result else 39, safe and not never_loses)
+    checked, s_type, t_type = safe and not never_loses, kernel_type(a), kernel_type(b)
+    name = f"rescale_{'checked_' * checked}{s_type}"
+    made = Map("rescale", f"{s_type} {t_type}", name, "lll", b, checked=checked, said="cast")
+    return WithNumbers(made, t - s, q if result else 39)

@@ -187,15 +187,29 @@ class Function:
         try:
             out = self._exact(formats, device), formats
         except NoKernel:
-            cast = (self.implicit or _numbers)(formats)
-            if cast is None or tuple(cast) == formats:
+            found = self._by_casts(formats, device)
+            if found is None:
                 raise
-            try:
-                out = self._exact(tuple(cast), device), tuple(cast)
-            except NoKernel:
-                raise self._none(formats, device) from None
+            out = found
         self._best[key] = out
         return out
+
+    def _by_casts(self, formats: tuple[str, ...], device: int) -> tuple[Kernel, tuple[str, ...]] | None:
+        """Null is of the other arguments' type; then Arrow's implicit casts."""
+        known = self._named(formats)
+        for rule in (lambda f: f, self.implicit or _numbers):
+            cast = rule(known)
+            if cast is not None and tuple(cast) != formats:
+                try:
+                    return self._exact(tuple(cast), device), tuple(cast)
+                except NoKernel:
+                    continue
+        return None
+
+    def _named(self, formats: tuple[str, ...]) -> tuple[str, ...]:
+        own = (*self.nulls, *(None,) * len(formats))
+        known = next((f for f, o in zip(formats, own, strict=False) if f != "n" and not o), "n")
+        return tuple([(o or known) if f == "n" else f for f, o in zip(formats, own, strict=False)])
 
     def _none(self, formats: Sequence[str], device: int) -> NoKernel:
         asked = ", ".join(map(words_of, formats))

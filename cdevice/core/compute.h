@@ -106,7 +106,7 @@ enum cdv_rule {                     /* when a row is null */
 };
 struct cdv_map {
   char family[24], type[24], name[32];
-  char said[32]; /* the function, in errors */
+  char said[160]; /* the function, in errors */
   int unit, rule;
   bool checked; /* its kernel complains: the call waits for the device */
   struct cdv_schema *out;

@@ -253,6 +253,9 @@ typedef double f64;
 #define CDV_DIGITS 5
 #define CDV_CUT 6
 #define CDV_BOUNDS 7
+#define CDV_LOST 8
+#define CDV_BEYOND 9
+#define CDV_CLOCK 10
 FN void complain(GLOBAL i64 *error, i64 code, i64 value) {
   error[1] = value;
   error[0] = code;
