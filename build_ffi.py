@@ -82,7 +82,7 @@ def write_builtin_list():
 
 
 KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "rescale", "select")
-KERNELS += ("moment", "time", "variable")
+KERNELS += ("moment", "runs", "time", "variable")
 
 
 def kernel_texts():

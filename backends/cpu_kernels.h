@@ -23,6 +23,9 @@
 #define T i64
 #include "cpu_numbers.h"
 #undef T
+#define T i16
+#include "cdevice/kernels/runs.h"
+#undef T
 #define T u8
 #include "cpu_numbers.h"
 #include "cdevice/kernels/select.h"
@@ -127,7 +130,7 @@
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
 #define VARIABLE(t)                                                                                            \
   ROW(variable, sizes, t) ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t)      \
-  ROW(variable, expand, t) ROW(variable, compare, t)
+  ROW(variable, expand, t) ROW(variable, compare, t) ROW(variable, compare_bytes, t)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define CHOOSE(name) ROW(choose, name, bits)
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
@@ -150,6 +153,7 @@ const cpu_kernel CPU_KERNELS[] = {
         SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
                 BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)
-                    BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
+                    BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(spread) CHOOSE(take_bytes) CHOOSE(rows) ROW(runs, run_of, i16) ROW(runs, run_of, i32)
+                    ROW(runs, run_of, i64) CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid)
                         CHOOSE(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
                             REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

@@ -33,6 +33,7 @@ TYPES = {
     "rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "moment": ("i32", "i64"),
+    "runs": ("i16", "i32", "i64"),
     "time": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "variable": ("i32", "i64"),
 }

@@ -24,6 +24,8 @@ ANY = Matcher("any", lambda f: True)
 ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
+FIXED = Matcher("fixed_size_binary", lambda f: f.startswith("w:") and f != "w:0", same=str)
+RUNS = Matcher("run_end_encoded", lambda f: f == "+r")
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
 _UNITS = ("s", "m", "u", "n")
 
@@ -124,7 +126,7 @@ def _compare(r: FunctionRegistry) -> None:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
         f.implicit = _or_decimals(decimals.of_one_scale)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
-        for t in ("u", "U", "z", "Z"):
+        for t in ("u", "U", "z", "Z", FIXED):
             _add(f, (t, t), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
@@ -160,6 +162,7 @@ def _boolean(r: FunctionRegistry) -> None:
     for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
         f = Function(name, "scalar", 1, doc)
         _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
+        _add(f, (RUNS,), "b", select.spelled_out_first(f.kernels[-1].exec))
         r.add_function(f)
     f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
     for n in FLOATS:
@@ -198,7 +201,7 @@ def _selection(r: FunctionRegistry) -> None:
         m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
-    other = Matcher("values of several sizes", lambda f: f[0] in "uUzZ+" or f.startswith("dict"), same=str)
+    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
     _add(choose, ("b", other, other), None, select.choose_any)
     _add(fill, (other, other), None, select.fill_any)
     fill.implicit = _common_tail(0)
@@ -267,6 +270,7 @@ def _aggregates(r: FunctionRegistry) -> None:
     counted = aggregate.of_bits("finish_count", "l", values=False)
     _add(f, (ANY,), "l", counted)
     _add(f, ("n",), "l", nulls.through("b", counted))
+    _add(f, (RUNS,), "l", select.spelled_out_first(counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
         _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
 

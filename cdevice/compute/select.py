@@ -6,13 +6,14 @@ from .._ext import _native
 from ..interop.concat import concat
 from .argument import Argument
 from .casts import cast_argument
-from .elementwise import CHOSEN, NEVER, PACK, WORD, Map
+from .elementwise import CHOSEN, PACK, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
-from .taken import batch_of, chosen, filled, is_batch, is_valid, taken
+from .taken import batch_of, chosen, filled, is_batch, is_valid, rows_of, spelled_out, taken
 from .types import NUMBERS, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .._types import DeviceArray
@@ -60,6 +61,7 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
     columns = array.children if is_batch(array) else [array]
+    columns = [spelled_out(call, c) if c._format == "+r" else c for c in columns]
     masks = [is_valid(call, Argument(c, c._format)) for c in columns if c.null_count != 0]
     if not masks:
         return array
@@ -93,15 +95,29 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
         raise
 
 
-_is_null = Map("boolean", "bits", "is_null", "", "b", unit=WORD, rule=NEVER)
-_xor = Map("boolean", "bits", "xor", "bb", "b", unit=WORD)
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD, said="if_else")
 _number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
 _add = Map("arith", "i64", "add", "ll", "l")
 
 
+def spelled_out_first(exec: Callable[[Call, Argument], DeviceArray]) -> Callable[[Call, Argument], DeviceArray]:
+    """``exec`` for run-end encoded arrays, whose nulls are those of their values."""
+
+    def run(call: Call, a: Argument) -> DeviceArray:
+        if a.chunks is not None:
+            return exec(call, Argument(chunks=[spelled_out(call, x) for x in a.chunks], format="+r"))
+        assert a.array is not None
+        made = spelled_out(call, a.array)
+        return exec(call, Argument(made, made._format, one=a.one))
+
+    return run
+
+
 def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> DeviceArray:
-    """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.  Waits."""
+    """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.
+
+    Waits where what is chosen has offsets.
+    """
     if condition.array is None or a.array is None or b.array is None:
         raise NoKernel(f"{call.function.name}: no kernel for a lone null, or one for all rows, of {a.format}")
     if condition.one:
@@ -110,9 +126,7 @@ def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> Dev
     for x in (a, b):
         if x.array is not None and not x.one and x.array.length != n:
             raise ValueError(f"if_else: arguments of {n} and {x.array.length} rows; arrays must have the same length")
-    every = _xor(call, Argument(_is_null(call, condition), "b"), Argument(is_valid(call, condition), "b"))
-    choice, _ = _native.compute_choice(every, call.stream, call.owner)
-    rows = Argument(_native.compute_filter(choice, None, call.stream, call.owner), "l")
+    rows = Argument(rows_of(call, condition.array), "l")
     first = Argument(value=0, format="l") if a.one else rows
     base = Argument(value=a.array.length, format="l")
     second = base if b.one else Argument(_add(call, rows, base), "l")

@@ -10,6 +10,7 @@ from .errors import NoKernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from .._types import DeviceArray
@@ -57,6 +58,14 @@ def taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -
         columns = [taken(call, x, indices, checked) for x in array.children]
         known = _validity(call, array, indices)
         return batch_of(array, columns, indices.length, known)
+    if schema.format.startswith("+w:"):
+        return _of_one_size(call, array, indices, checked)
+    if schema.format in ("vu", "vz", "+vl", "+vL"):
+        return _views(call, array, indices, checked)
+    if schema.format.startswith("+u"):
+        return _union(call, array, indices, checked)
+    if schema.format == "+r":
+        return _runs(call, array, indices, checked)
     found = _native.compute_offsets(array, indices, checked, call.stream, call.owner)
     if found is NotImplemented:
         raise NoKernel(f"{call.function.name}: no kernel for {schema.type}")
@@ -96,6 +105,123 @@ def _variable(call: Call, array: DeviceArray, indices: DeviceArray, offsets: Dev
         next((x.sync_event for x in (known, *children, items) if x is not None and x.sync_event), None),
         None,
     )
+
+
+def _made(
+    array: DeviceArray,
+    indices: DeviceArray,
+    buffers: Sequence[int | None],
+    children: Sequence[DeviceArray],
+    made: Sequence[DeviceArray],
+    known: bool,
+) -> DeviceArray:
+    """An array of these parts, which were put on the stream one after the other."""
+    first = made[0] if made else indices
+    return _native.build(
+        array._schema,
+        first.device_type_id,
+        first.device_id,
+        indices.length,
+        0,
+        -1 if known else 0,
+        tuple(buffers),
+        tuple(children),
+        None,
+        (array, *made),
+        next((x.sync_event for x in reversed(made) if x.sync_event), None),
+        None,
+    )
+
+
+def _of_one_size(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
+    """Fixed-size lists: null ones have items too."""
+    size = int(array._format[3:])
+    rows = _native.compute_spread(array, indices, size, checked, call.stream, call.owner)
+    items = taken(call, array._raw_child(0), rows, False)
+    known = _validity(call, array, indices)
+    made = [rows, items, *([] if known is None else [known])]
+    return _made(array, indices, [None if known is None else known._buffer(1)[0]], [items], made, known is not None)
+
+
+def _part(array: DeviceArray, index: int, format: str) -> DeviceArray:
+    """A buffer of an array as an array of its own; unions have no nulls."""
+    nulls = array._format[:2] != "+u"
+    return _native.build(
+        schema_of(format),
+        array.device_type_id,
+        array.device_id,
+        array.length,
+        array.offset,
+        array.null_count if nulls else 0,
+        (array._buffer(0)[0] if nulls else None, array._buffer(index)[0]),
+        (),
+        None,
+        array,
+        array.sync_event or None,
+        None,
+    )
+
+
+def _views(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
+    """Views of strings and lists move; what they look at stays."""
+    if array._format[0] == "+":
+        number = "i" if array._format == "+vl" else "l"
+        parts = [(1, number), (2, number)]
+    else:
+        parts = [(1, "w:16")]
+    moved = [_native.compute_take(_part(array, i, f), indices, checked, call.stream, call.owner) for i, f in parts]
+    if moved[0].device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
+        array = array.to("cpu")
+    valid = moved[0]._buffer(0)[0]
+    rest = [array._buffer(i)[0] for i in range(len(parts) + 1, array._n_buffers)]
+    children = [array._raw_child(i) for i in range(array._n_children)]
+    buffers = [valid, *(x._buffer(1)[0] for x in moved), *rest]
+    return _made(array, indices, buffers, children, moved, valid is not None)
+
+
+def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
+    """Sparse unions: all children; dense ones: where their rows are, unless some have no child to be in."""
+    dense = array._format[2] == "d"
+    if dense and indices.null_count != 0:
+        raise NoKernel(f"{call.function.name}: no kernel for nulls among the rows of {array._schema.type}")
+    kinds = _native.compute_take(_part(array, 0, "c"), indices, checked, call.stream, call.owner)
+    if not dense:
+        columns = [taken(call, array._child(i), indices, False) for i in range(array._n_children)]
+        return _made(array, indices, [kinds._buffer(1)[0]], columns, [kinds, *columns], False)
+    rows = _native.compute_take(_part(array, 1, "i"), indices, False, call.stream, call.owner)
+    if rows.device_type_id != array.device_type_id:
+        array = array.to("cpu")
+    children = [array._raw_child(i) for i in range(array._n_children)]
+    return _made(array, indices, [kinds._buffer(1)[0], rows._buffer(1)[0]], children, [kinds, rows], False)
+
+
+_ENDS = {f: Map("cast", f"i64 {t}", "cast_i64", "l", f) for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))}
+
+
+def _in_runs(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
+    rows = _native.compute_runs(array, array._raw_child(0), indices, checked, call.stream, call.owner)
+    return taken(call, array._raw_child(1), rows, False)
+
+
+def spelled_out(call: Call, array: DeviceArray) -> DeviceArray:
+    """A run-end encoded array with a value for each row."""
+    return _in_runs(call, array, rows_of(call, array), False)
+
+
+def rows_of(call: Call, array: DeviceArray) -> DeviceArray:
+    """The numbers of its rows."""
+    return _native.compute_rows(array, 0, array.length, call.stream, call.owner)
+
+
+def _runs(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
+    """Run-end encoded arrays: each row becomes a run."""
+    kind = array._raw_child(0)._format
+    if indices.length > {"s": (1 << 15) - 1, "i": (1 << 31) - 1}.get(kind, indices.length):
+        raise NoKernel(f"{call.function.name}: {indices.length} rows are more than ends of {array._schema.type} count")
+    values = _in_runs(call, array, indices, checked)
+    numbers = _native.compute_rows(values, 1, indices.length, call.stream, call.owner)
+    ends = _ENDS[kind](call, Argument(numbers, "l"))
+    return _made(array, indices, [], [ends, values], [values, ends], False)
 
 
 def indices_of(array: DeviceArray) -> DeviceArray:
