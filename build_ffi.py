@@ -88,7 +88,7 @@ KERNELS += ("moment", "runs", "time", "variable")
 def kernel_texts():
     """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
     texts = {}
-    for family, parts in [("", ("dialect", "wide", "bits")), *((f, (f,)) for f in KERNELS)]:
+    for family, parts in [("", ("dialect", "wide", "half", "bits")), *((f, (f,)) for f in KERNELS)]:
         text = ""
         for part in parts:
             with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:

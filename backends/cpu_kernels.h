@@ -7,8 +7,9 @@
 
 #define CDV_HOST 1
 #include "cdevice/kernels/dialect.h"
-/* These two know nothing of T. */
+/* These know nothing of T. */
 #include "cdevice/kernels/wide.h"
+#include "cdevice/kernels/half.h"
 #include "cdevice/kernels/bits.h"
 
 #define T i8
@@ -53,6 +54,42 @@
 #undef T
 #define T f64
 #include "cpu_numbers.h"
+#undef T
+#define T f16
+#include "cdevice/kernels/arith.h"
+#include "cdevice/kernels/compare.h"
+#ifndef CPU_NO_CASTS
+#define S i8
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i16
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S i64
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u8
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u16
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S u64
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S f32
+#include "cdevice/kernels/cast.h"
+#undef S
+#define S f64
+#include "cdevice/kernels/cast.h"
+#undef S
+#endif
 #undef T
 #define T w128
 #include "cdevice/kernels/arith.h"
@@ -118,7 +155,8 @@
   {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
 #define CASTS(t)                                                                                                   \
   CAST_ROW(i8, t) CAST_ROW(i16, t) CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) \
-  CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
+  CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t)
+#define CASTS_OF(t) CASTS(t) CAST_ROW(f16, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
 #define RESCALE_ROW(s, t)                                                \
   {"rescale/" #s " " #t "/rescale_" #s "_" #t, rescale_##s##_##t},       \
   {"rescale/" #s " " #t "/rescale_checked_" #s "_" #t, rescale_checked_##s##_##t},
@@ -136,7 +174,9 @@
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
 #ifdef CPU_NO_CASTS
 #undef CASTS
+#undef CASTS_OF
 #define CASTS(t)
+#define CASTS_OF(t)
 #undef MOMENT
 #define MOMENT(t)
 #undef TIME_ROW
@@ -144,10 +184,10 @@
 #undef RESCALE_ROW
 #define RESCALE_ROW(s, t)
 #endif
-#define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) CASTS(t)
+#define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) CASTS_OF(t)
 
 const cpu_kernel CPU_KERNELS[] = {
-    INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128)
+    INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128) ARITH(f16) COMPARE(f16) IS_NAN(f16) CASTS(f16)
         REDUCE(w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32) TIME(i32, i64)
         TIME(i64, i32) TIME(i64, i64) MOMENT(i32) MOMENT(i64) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
         SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)

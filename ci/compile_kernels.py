@@ -22,12 +22,13 @@ import build_ffi  # noqa: E402
 NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 WHOLE = NUMBERS[:8]
 TYPES = {
-    "arith": (*NUMBERS, "w128"),
+    "arith": (*NUMBERS, "f16", "w128"),
     "boolean": ("bits",),
-    "cast": tuple(f"{s} {t}" for s, t in itertools.product(NUMBERS, NUMBERS)),
+    "cast": tuple(f"{s} {t}" for s, t in itertools.permutations((*NUMBERS, "f16"), 2))
+    + tuple(f"{t} {t}" for t in NUMBERS),
     "cast_bool": NUMBERS,
     "choose": ("bits",),
-    "compare": (*NUMBERS, "w128"),
+    "compare": (*NUMBERS, "f16", "w128"),
     "reduce": (*NUMBERS, "w128"),
     "reduce_bool": ("bool",),
     "rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),

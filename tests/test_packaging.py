@@ -68,7 +68,7 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
 # what stands before the text for one type
 NUMBERS = (
     '#include "cpu_compute.h"\n#define CDV_HOST 1\n#include "cdevice/kernels/dialect.h"\n'
-    '#include "cdevice/kernels/wide.h"\n#include "cdevice/kernels/bits.h"\n#define T i32\n'
+    '#include "cdevice/kernels/wide.h"\n#include "cdevice/kernels/half.h"\n#include "cdevice/kernels/bits.h"\n#define T i32\n'
 )
 
 

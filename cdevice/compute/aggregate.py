@@ -8,7 +8,7 @@ from ..schema import Schema
 from .argument import Argument
 from .casts import cast_argument
 from .elementwise import schema_of
-from .types import FLOATS, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
+from .types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,8 +91,34 @@ def means(format: str) -> Any:
 
 def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
     chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
-    floats = [cast_argument(call, Argument(x, x._format), "g", False).array for x in chunks]
-    return _floats(call, Argument(format="g", chunks=[x for x in floats if x is not None]))
+    return _floats(call, Argument(format="g", chunks=[_as(call, x, "g") for x in chunks]))
+
+
+class OfHalves:
+    """``exec`` of an aggregate of float16, as float32; the least and the greatest are float16 again."""
+
+    __slots__ = ("reduce",)
+
+    def __init__(self, reduce: Reduce) -> None:
+        self.reduce = reduce
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
+        out = self.reduce(call, Argument(format="f", chunks=[_as(call, x, "f") for x in chunks]))
+        if self.reduce.kernel != "min_max":
+            return out
+        if self.reduce.which < 2:
+            return _as(call, out, HALF)
+        parts = [_as(call, x, HALF) for x in out.children]
+        where = out.device_type_id, out.device_id
+        event = next((x.sync_event for x in reversed(parts) if x.sync_event), None)
+        return _native.build(_extreme_schema(HALF, 2), *where, 1, 0, 0, (None,), tuple(parts), None, parts, event, None)
+
+
+def _as(call: Call, array: DeviceArray, format: str) -> DeviceArray:
+    made = cast_argument(call, Argument(array, array._format), format, False).array
+    assert made is not None
+    return made
 
 
 class PerType:

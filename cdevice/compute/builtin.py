@@ -10,7 +10,7 @@ from .call import execute
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from .types import FLOATS, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
+from .types import FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 2,
                 doc if not checked else doc.replace("wrap", "that wrap are an error"),
             )
-            for n in NUMBERS:
-                sound = n in FLOATS and not (name == "divide" and checked)
-                kernel = name if n in FLOATS and name != "divide" else f.name
+            for n in NUMBERS + HALF:
+                sound = n in FLOATS + HALF and not (name == "divide" and checked)
+                kernel = name if n in FLOATS + HALF and name != "divide" else f.name
                 waits = not sound and (checked or name == "divide")
                 _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, said=f.name))
             if name in decimals.ARITHMETIC:
@@ -75,10 +75,10 @@ def _arithmetic(r: FunctionRegistry) -> None:
     for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
         for checked in (False, True):
             f = Function(name + "_checked" * checked, "scalar", 1, doc)
-            for n in NUMBERS:
+            for n in NUMBERS + HALF:
                 if name == "negate" and checked and n in "CSIL":
                     continue
-                waits = checked and n not in FLOATS
+                waits = checked and n not in FLOATS + HALF
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
                 _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
             _add(f, (DECIMAL,), None, Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, said=f.name))
@@ -122,7 +122,7 @@ def _compare(r: FunctionRegistry) -> None:
             .replace("less to", "less than")
             .replace("greater to", "greater than")
         )
-        for n in NUMBERS:
+        for n in NUMBERS + HALF:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
         f.implicit = _or_decimals(decimals.of_one_scale)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
@@ -165,7 +165,7 @@ def _boolean(r: FunctionRegistry) -> None:
         _add(f, (RUNS,), "b", select.spelled_out_first(f.kernels[-1].exec))
         r.add_function(f)
     f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
-    for n in FLOATS:
+    for n in HALF + FLOATS:
         _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
     _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
     r.add_function(f)
@@ -191,7 +191,7 @@ def _selection(r: FunctionRegistry) -> None:
     )
     choose.implicit, choose.nulls = _common_tail(1), ("b",)
     fill = Function("fill_null", "scalar", 2, "The first argument, and where that is null the second one.")
-    for f in (*NUMBERS, *_TIMES, "e"):
+    for f in (*NUMBERS, HALF, *_TIMES):
         w, s = width_of(f) or "", storage_of(f) or ""
         _add(choose, ("b", f, f), f, Map("select", w, "if_else", "b" + s + s, f, unit=PACK, rule=CHOSEN))
         _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
@@ -253,6 +253,8 @@ def _aggregates(r: FunctionRegistry) -> None:
     for n in NUMBERS:
         _add(total, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.sums(n))
         _add(mean, (n,), "g", aggregate.means(n))
+    _add(total, (HALF,), "g", aggregate.OfHalves(aggregate.sums("f")))
+    _add(mean, (HALF,), "g", aggregate.OfHalves(aggregate.means("f")))
     _add(total, ("n",), "l", nulls.through("l", aggregate.sums("l")))
     _add(mean, ("n",), "g", nulls.through("g", aggregate.means("g")))
     _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
@@ -263,6 +265,7 @@ def _aggregates(r: FunctionRegistry) -> None:
         f = function(name, doc)
         for t in (*NUMBERS, *_TIMES):
             _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        _add(f, (HALF,), HALF if which < 2 else None, aggregate.OfHalves(aggregate.extremes("f", "f", which)))
         _add(f, ("n",), None, nulls.extreme if which < 2 else nulls.extremes)
         _add(f, (ANY_DECIMAL,), None, aggregate.PerType(partial(_extremes, which)))
         _add(f, ("b",), "b" if which < 2 else None, aggregate.bit_extremes(which))

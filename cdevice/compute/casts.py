@@ -7,7 +7,7 @@ from . import decimals, times
 from .argument import Argument
 from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel
-from .types import KERNEL_TYPES, NUMBERS, storage_of, words_of
+from .types import HALF, KERNEL_TYPES, NUMBERS, storage_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64,
 
 
 def _never_loses(a: str, b: str) -> bool:
+    if b == HALF:
+        return a not in "lL"  # that of others is rounded is not an error in Arrow
     if b in "fg":
-        return a in "fg" or _WIDTHS[a] <= _WIDTHS[b]
-    return a not in "fg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
+        return a in "efg" or _WIDTHS[a] <= _WIDTHS[b]
+    return a not in "efg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
 
 
 def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | None:
@@ -31,7 +33,8 @@ def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | None:
     if a[0] == b[0] == "t":
         return times.cast(a, b, safe)
     x, y = storage_of(a) or a, storage_of(b) or b
-    if x in NUMBERS and y in NUMBERS and (x == a or y == b or a == b) and (a in NUMBERS or b in NUMBERS or a == b):
+    numbers = NUMBERS + HALF
+    if x in numbers and y in numbers and (x == a or y == b or a == b) and (a in numbers or b in numbers or a == b):
         if x != a and y != b:
             return None
         if (x != a or y != b) and x != y:  # times are as wide as their integers

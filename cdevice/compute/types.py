@@ -27,10 +27,11 @@ KERNEL_TYPES = {
     "L": "u64",
     "f": "f32",
 }
-KERNEL_TYPES["g"] = "f64"
+KERNEL_TYPES["g"], KERNEL_TYPES["e"] = "f64", "f16"
 SIGNED, UNSIGNED, FLOATS = "csil", "CSIL", "fg"
 NUMBERS = SIGNED + UNSIGNED + FLOATS
-_WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "f": 4, "g": 8}
+HALF = "e"  # float16: computed with as float32, and added up so
+_WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "e": 2, "f": 4, "g": 8}
 
 
 def format_of(array: DeviceArray) -> str:
@@ -71,8 +72,9 @@ def common(formats: Sequence[str]) -> str | None:
         return _common_decimal(formats)
     if not all(f in KERNEL_TYPES for f in formats):
         return None
-    if "g" in formats or "f" in formats:
-        return "g" if "g" in formats else "f"
+    for float_ in "gfe":
+        if float_ in formats:
+            return float_
     signed = max((_WIDTHS[f] for f in formats if f in SIGNED), default=0)
     unsigned = max((_WIDTHS[f] for f in formats if f in UNSIGNED), default=0)
     if not signed:
@@ -122,8 +124,6 @@ def width_of(format: str) -> str | None:
     storage = storage_of(format)
     if storage:
         return {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[_WIDTHS[storage]]
-    if format == "e":
-        return "u16"
     decimal = decimal_of(format)
     if decimal is not None:
         return {32: "u32", 64: "u64", 128: "w128"}.get(decimal[2])
@@ -139,8 +139,8 @@ def bits_of(value: bool | int | float, format: str) -> int:
     """A Python number as the bits of a type.  Raises OverflowError."""
     if format == "b":
         return int(bool(value))
-    if format in FLOATS:
-        code = "<f" if format == "f" else "<d"
+    if format in FLOATS + HALF:
+        code = {"e": "<e", "f": "<f", "g": "<d"}[format]
         return int.from_bytes(struct.pack(code, float(value)), "little")
     try:
         struct.pack("<" + _CODES[format], value)

@@ -1,28 +1,29 @@
 /* compare.h - two arguments of one type T, 1 and 2, become a bitmap, 0.  What is greater has less on its other side. */
+#define LOADED(x) OF(LOAD, T)(x)
 #if defined(CDV_ITEMS)
-#define EACH(TEST)                  \
-  if (!FORM(0) && !FORM(1)) {       \
-    PACK(o, n, i, TEST(a[i], b[i])) \
-  } else if (!FORM(0)) {            \
-    PACK(o, n, i, TEST(a[i], q))    \
-  } else if (!FORM(1)) {            \
-    PACK(o, n, i, TEST(p, b[i]))    \
-  } else {                          \
-    PACK(o, n, i, TEST(p, q))       \
+#define EACH(TEST)                                  \
+  if (!FORM(0) && !FORM(1)) {                       \
+    PACK(o, n, i, TEST(LOADED(a[i]), LOADED(b[i]))) \
+  } else if (!FORM(0)) {                            \
+    PACK(o, n, i, TEST(LOADED(a[i]), q))            \
+  } else if (!FORM(1)) {                            \
+    PACK(o, n, i, TEST(p, LOADED(b[i])))            \
+  } else {                                          \
+    PACK(o, n, i, TEST(p, q))                       \
   }
 #else /* a block packs together: no branch around that, which PoCL 3.1 makes endless loops of */
-#define EACH(TEST) PACK(o, n, i, TEST((FORM(0) ? p : a[i]), (FORM(1) ? q : b[i])))
+#define EACH(TEST) PACK(o, n, i, TEST((FORM(0) ? p : LOADED(a[i])), (FORM(1) ? q : LOADED(b[i]))))
 #endif
-#define COMPARE(name, TEST)                       \
-  KERNEL(name) {                                  \
-    PACK_ROOM;                                    \
-    GLOBAL u32 *RESTRICT o = OUT(u32, 0);         \
-    GLOBAL const T *RESTRICT a = IN(T, 1);        \
-    GLOBAL const T *RESTRICT b = IN(T, 2);        \
-    const i64 n = NUMBER(0);                      \
-    const T p = FORM(0) ? ONE(T, 0, a) : ZERO(T); \
-    const T q = FORM(1) ? ONE(T, 1, b) : ZERO(T); \
-    EACH(TEST)                                    \
+#define COMPARE(name, TEST)                                          \
+  KERNEL(name) {                                                     \
+    PACK_ROOM;                                                       \
+    GLOBAL u32 *RESTRICT o = OUT(u32, 0);                            \
+    GLOBAL const T *RESTRICT a = IN(T, 1);                           \
+    GLOBAL const T *RESTRICT b = IN(T, 2);                           \
+    const i64 n = NUMBER(0);                                         \
+    const OF(VALUE, T) p = LOADED(FORM(0) ? ONE(T, 0, a) : ZERO(T)); \
+    const OF(VALUE, T) q = LOADED(FORM(1) ? ONE(T, 1, b) : ZERO(T)); \
+    EACH(TEST)                                                       \
   }
 #if OF(IS_WIDE, T)
 #define SAME(x, y) wide_same(x, y)
@@ -50,6 +51,7 @@ KERNEL(is_nan) {
   PACK_ROOM;
   GLOBAL const T *RESTRICT a = IN(T, 1);
   const i64 n = NUMBER(0);
-  PACK(OUT(u32, 0), n, i, a[i] != a[i])
+  PACK(OUT(u32, 0), n, i, LOADED(a[i]) != LOADED(a[i]))
 }
 #endif
+#undef LOADED

@@ -47,8 +47,9 @@ typedef double f64;
 #define POPC(x) __builtin_popcount(x)
 #define CTZ(x) __builtin_ctz(x)
 #define OR32(p, v) (*(p) |= (v))
-#define FABS(x) (sizeof(x) == 4 ? (T)__builtin_fabsf((f32)(x)) : (T)__builtin_fabs((f64)(x)))
+#define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits) (((union { u32 u; f32 f; }){.u = (u32)(bits)}).f)
+#define BITS_OF_F32(x) (((union { f32 f; u32 u; }){.f = (x)}).u)
 #define AS_F64(bits) (((union { u64 u; f64 f; }){.u = (u64)(bits)}).f)
 #else
 #if defined(__OPENCL_VERSION__)
@@ -86,6 +87,7 @@ typedef double f64;
 #define OR32(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
 #define FABS(x) fabs(x)
 #define AS_F32(bits) as_float((u32)(bits))
+#define BITS_OF_F32(x) as_uint(x)
 #else
 typedef signed char i8;
 typedef short i16;
@@ -109,8 +111,9 @@ typedef double f64;
 #define POPC(x) __popc(x)
 #define CTZ(x) (__ffs(x) - 1)
 #define OR32(p, v) atomicOr((p), (v))
-#define FABS(x) (sizeof(x) == 4 ? (T)fabsf((f32)(x)) : (T)fabs((f64)(x)))
+#define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
 #define AS_F32(bits) __int_as_float((int)(bits))
+#define BITS_OF_F32(x) ((u32)__float_as_int(x))
 #define AS_F64(bits) __longlong_as_double((i64)(bits))
 #endif
 #define BUFFER_(k) GLOBAL u8 *b##k##_, i64 o##k##_
@@ -140,6 +143,43 @@ typedef double f64;
 
 /* ---- what is known of a type, found by its name ---- */
 #define OF(what, type) CAT(what, type)
+/* What a value is computed with as, and how it gets there from where it is stored and back. */
+#define VALUE_i8 i8
+#define VALUE_i16 i16
+#define VALUE_i32 i32
+#define VALUE_i64 i64
+#define VALUE_u8 u8
+#define VALUE_u16 u16
+#define VALUE_u32 u32
+#define VALUE_u64 u64
+#define VALUE_f32 f32
+#define VALUE_f64 f64
+#define VALUE_w128 w128
+#define VALUE_f16 f32
+#define LOAD_i8(x) (x)
+#define LOAD_i16(x) (x)
+#define LOAD_i32(x) (x)
+#define LOAD_i64(x) (x)
+#define LOAD_u8(x) (x)
+#define LOAD_u16(x) (x)
+#define LOAD_u32(x) (x)
+#define LOAD_u64(x) (x)
+#define LOAD_f32(x) (x)
+#define LOAD_f64(x) (x)
+#define LOAD_w128(x) (x)
+#define LOAD_f16(x) half_value(x)
+#define STORE_i8(x) (x)
+#define STORE_i16(x) (x)
+#define STORE_i32(x) (x)
+#define STORE_i64(x) (x)
+#define STORE_u8(x) (x)
+#define STORE_u16(x) (x)
+#define STORE_u32(x) (x)
+#define STORE_u64(x) (x)
+#define STORE_f32(x) (x)
+#define STORE_f64(x) (x)
+#define STORE_w128(x) (x)
+#define STORE_f16(x) half_of(x)
 /* Integers are added and multiplied in a type that wraps, which C promises of unsigned ones from 32 bits on. */
 #define WRAP_i8 u32
 #define WRAP_i16 u32
@@ -149,6 +189,7 @@ typedef double f64;
 #define WRAP_u16 u32
 #define WRAP_u32 u32
 #define WRAP_u64 u64
+#define WRAP_f16 f32
 #define WRAP_f32 f32
 #define WRAP_f64 f64
 #define IS_FLOAT_i8 0
@@ -159,6 +200,7 @@ typedef double f64;
 #define IS_FLOAT_u16 0
 #define IS_FLOAT_u32 0
 #define IS_FLOAT_u64 0
+#define IS_FLOAT_f16 1
 #define IS_FLOAT_f32 1
 #define IS_FLOAT_f64 1
 #define IS_FLOAT_w128 0
@@ -170,9 +212,21 @@ typedef double f64;
 #define IS_SIGNED_u16 0
 #define IS_SIGNED_u32 0
 #define IS_SIGNED_u64 0
+#define IS_SIGNED_f16 1
 #define IS_SIGNED_f32 1
 #define IS_SIGNED_f64 1
 #define IS_SIGNED_w128 1
+#define IS_HALF_i8 0
+#define IS_HALF_i16 0
+#define IS_HALF_i32 0
+#define IS_HALF_i64 0
+#define IS_HALF_u8 0
+#define IS_HALF_u16 0
+#define IS_HALF_u32 0
+#define IS_HALF_u64 0
+#define IS_HALF_f32 0
+#define IS_HALF_f64 0
+#define IS_HALF_f16 1
 #define IS_WIDE_i8 0
 #define IS_WIDE_i16 0
 #define IS_WIDE_i32 0
@@ -181,6 +235,7 @@ typedef double f64;
 #define IS_WIDE_u16 0
 #define IS_WIDE_u32 0
 #define IS_WIDE_u64 0
+#define IS_WIDE_f16 0
 #define IS_WIDE_f32 0
 #define IS_WIDE_f64 0
 #define IS_WIDE_w128 1 /* wide.h: no operators */
@@ -232,6 +287,7 @@ typedef double f64;
 #define FROM_u16(x) ((u16)(x))
 #define FROM_u32(x) ((u32)(x))
 #define FROM_u64(x) ((u64)(x))
+#define FROM_f16(x) ((f16)(x)) /* its bits */
 #define FROM_f32(x) AS_F32(x)
 #define FROM_f64(x) AS_F64(x)
 #define FROM_w128(x) wide_signed(x)
