@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from .._types import DeviceArray
     from .call import Call
 
 
@@ -48,4 +49,6 @@ def cast(call: Call, args: Sequence[Argument]) -> Any:
         a = cast_argument(call, a, target.format, options.safe)
     if a.array is None:
         a = lone(call, a, target)
-    return Scalar(a.array) if a.one else a.array
+    out: DeviceArray | None = a.array
+    assert out is not None
+    return Scalar(out) if a.one else out
