@@ -14,6 +14,7 @@ static host_pool_use use;
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
   (void)self, (void)err;
   host_pool_start(host);
+  cpu_compute_start(host);
   return 0;
 }
 

@@ -2,11 +2,13 @@
 #include "cpu_compute.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION_3 0x100 /* among the flags */
+#define ROWS_OF_SLICE (64 << 10) /* that a thread takes at once: waking one costs as much as some thousands of rows */
+#define VERSION_3 0x100          /* among the flags */
 
 /* CDEVICE_CPU_KERNELS=base: not the better one (tests). */
 static const cpu_kernel *table(void) {
@@ -63,11 +65,32 @@ static int kernel(void *self, int64_t device, void *module_, const char *name, v
   return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernel %s%s was compiled", m->prefix, name);
 }
 
+static const cdevice_host *host;
+
+void cpu_compute_start(const cdevice_host *h) {
+  if (h->struct_size >= offsetof(cdevice_host, share) + sizeof h->share) host = h;
+}
+
+struct shared {
+  const cpu_kernel *kernel;
+  const cdevice_launch *launch;
+};
+
+static void do_items(void *arg, int64_t begin, int64_t end) {
+  const struct shared *s = arg;
+  cpu_launch part = {begin, end, s->launch->buffers, s->launch->numbers};
+  s->kernel->run(&part);
+}
+
 static int launch(void *self, int64_t device, void *kernel_, const cdevice_launch *l, void *stream,
                   cdevice_error *err) {
+  struct shared s = {kernel_, l};
+  int64_t rows = l->numbers[0], slice = rows > ROWS_OF_SLICE ? (int64_t)((double)l->items / rows * ROWS_OF_SLICE) : 0;
   (void)self, (void)device, (void)stream, (void)err;
-  cpu_launch all = {0, l->items, l->buffers, l->numbers};
-  ((const cpu_kernel *)kernel_)->run(&all);
+  if (host && slice > 0)
+    host->share(do_items, &s, l->items, (slice + 15) / 16 * 16); /* whole cache lines of bitmaps */
+  else
+    do_items(&s, 0, l->items);
   return 0;
 }
 

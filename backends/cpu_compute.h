@@ -23,5 +23,6 @@ extern const cpu_kernel cpu_kernels_v3[];
 #endif
 
 extern const cdevice_compute cpu_compute;
+void cpu_compute_start(const cdevice_host *host);
 
 #endif

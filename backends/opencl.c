@@ -20,6 +20,7 @@ static const void *extension(void *self, const char *id) {
   (void)self;
   if (id && !strcmp(id, CDEVICE_OPENCL_SVM)) return opencl_svm();
   if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
+  if (id && !strcmp(id, CDEVICE_MEMORY)) return opencl_memory();
   return id && !strcmp(id, CDEVICE_POOL) ? opencl_pool() : NULL;
 }
 

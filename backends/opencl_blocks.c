@@ -5,6 +5,8 @@
  * is the runtime's own: what others have made of a buffer cannot be seen from outside, so none is used again here. */
 #include "opencl_parts.h"
 
+#include <stdbool.h>
+
 typedef struct lent { /* a buffer on memory of the pool */
   void *data;
   size_t size;
@@ -21,21 +23,20 @@ static void CL_CALL on_end(cl_mem mem, void *arg) {
   free(l);
 }
 
-/* A buffer on memory of the pool; NULL: not to be had, which the runtime shall say itself. */
-static cl_mem make_lent(cl_context context, int64_t nbytes, ocl_use *use, size_t *size) {
+/* A buffer on memory of the pool, which it takes; NULL: not to be had, which the runtime shall say itself. */
+static cl_mem make_lent(cl_context context, int64_t nbytes, ocl_use *use, void *data, size_t size) {
   lent *l = malloc(sizeof *l);
   cl_mem mem = NULL;
   cl_int code = 0;
-  if (!l) return NULL;
-  l->use = use;
-  l->data = host_pool_get(nbytes, &l->size);
-  *size = l->data ? l->size : 0;
-  if (l->data) mem = ocl.CreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)nbytes, l->data, &code);
-  atomic_fetch_add(&use->refs, 1);
-  if (mem && !ocl.SetMemObjectDestructorCallback(mem, on_end, l)) return mem;
-  ocl_use_drop(use);
-  if (mem) ocl.ReleaseMemObject(mem); /* nothing has used it */
-  if (l->data) host_pool_put(l->data, l->size);
+  if (l) {
+    *l = (lent){data, size, use};
+    atomic_fetch_add(&use->refs, 1);
+    mem = ocl.CreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)nbytes, data, &code);
+    if (mem && !ocl.SetMemObjectDestructorCallback(mem, on_end, l)) return mem;
+    ocl_use_drop(use);
+    if (mem) ocl.ReleaseMemObject(mem); /* nothing has used it */
+  }
+  host_pool_put(data, size);
   free(l);
   return NULL;
 }
@@ -52,6 +53,22 @@ static int right_device(int64_t device, void *stream, cdevice_error *err) {
                               (long long)device);
 }
 
+static int lane_for(int64_t device, void *stream, ocl_lane *lane, cdevice_error *err) {
+  int r = ocl_lane_of(device, stream, lane, err);
+  return r || !stream ? r : right_device(device, stream, err);
+}
+
+static void made(ocl_slot *slot, int64_t device, int64_t nbytes, cl_mem mem, size_t pooled, cdevice_block *out) {
+  *out = (cdevice_block){.data = mem, .nbytes = nbytes, .device_id = device, .opaque = {slot->use, (void *)pooled}};
+  if (!slot->use) return;
+  atomic_fetch_add(&slot->use->refs, 1);
+  host_pool_count(&slot->use->bytes, pooled ? (int64_t)pooled : nbytes);
+}
+
+static bool uses_pool(const ocl_slot *slot, int64_t nbytes) {
+  return slot->is_host && slot->use && host_pool_keeps(nbytes);
+}
+
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   ocl_lane lane;
   ocl_slot *slot;
@@ -61,22 +78,60 @@ int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
   size_t pooled = 0;
   (void)self;
   if (!result && nbytes <= 0) result = ocl_fail(err, CL_INVALID_BUFFER_SIZE, "allocation of no bytes");
-  if (!result) result = ocl_lane_of(device, stream, &lane, err);
-  if (!result && stream) result = right_device(device, stream, err);
+  if (!result) result = lane_for(device, stream, &lane, err);
   if (result) return result;
-  if (slot->is_host && slot->use && host_pool_keeps(nbytes)) mem = make_lent(lane.context, nbytes, slot->use, &pooled);
+  void *data = uses_pool(slot, nbytes) ? host_pool_get(nbytes, &pooled) : NULL;
+  if (data) mem = make_lent(lane.context, nbytes, slot->use, data, pooled);
   if (!mem) {
     pooled = 0;
     mem = ocl.CreateBuffer(lane.context, CL_MEM_READ_WRITE, (size_t)nbytes, NULL, &code);
   }
   if (!mem) /* the size is not zero, so an invalid one is too large for the device */
     return ocl_fail_as(err, code == CL_INVALID_BUFFER_SIZE ? ENOMEM : ocl_code_errno(code), code, "clCreateBuffer");
-  *out = (cdevice_block){.data = mem, .nbytes = nbytes, .device_id = device, .opaque = {slot->use, (void *)pooled}};
-  if (slot->use) {
-    atomic_fetch_add(&slot->use->refs, 1);
-    host_pool_count(&slot->use->bytes, pooled ? (int64_t)pooled : nbytes);
-  }
+  made(slot, device, nbytes, mem, pooled, out);
   return 0;
+}
+
+/* What a buffer is made on holds its first contents (clCreateBuffer). */
+static int prepare(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err) {
+  ocl_slot *slot;
+  size_t size;
+  int r = ocl_slot_of(device, &slot, err);
+  (void)self;
+  if (r) return r;
+  if (nbytes <= 0 || !uses_pool(slot, nbytes)) return ENOTSUP;
+  void *data = host_pool_get(nbytes, &size);
+  if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory of %lld bytes", (long long)nbytes);
+  *out = (cdevice_block){.data = data, .nbytes = nbytes, .device_id = device, .opaque = {NULL, (void *)size}};
+  return 0;
+}
+
+static int commit(void *self, void *stream, cdevice_block *block, cdevice_error *err) {
+  ocl_lane lane;
+  ocl_slot *slot;
+  size_t size = (size_t)block->opaque[1];
+  int r = ocl_slot_of(block->device_id, &slot, err);
+  (void)self;
+  if (!r) r = lane_for(block->device_id, stream, &lane, err);
+  if (r) {
+    host_pool_put(block->data, size);
+    return r;
+  }
+  cl_mem mem = make_lent(lane.context, block->nbytes, slot->use, block->data, size);
+  if (!mem) return ocl_fail_as(err, ENOMEM, 0, "a buffer on memory of the host");
+  made(slot, block->device_id, block->nbytes, mem, size, block);
+  return 0;
+}
+
+static void discard(void *self, cdevice_block *block) {
+  (void)self;
+  host_pool_put(block->data, (size_t)block->opaque[1]);
+}
+
+const void *opencl_memory(void) {
+  static const cdevice_memory memory = {
+      .struct_size = sizeof memory, .prepare = prepare, .commit = commit, .discard = discard};
+  return &memory;
 }
 
 /* The runtime lets the memory go after the last command that uses it. */

@@ -140,6 +140,7 @@ int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t 
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
 void opencl_free(void *self, const cdevice_block *block);
 const void *opencl_pool(void);
+const void *opencl_memory(void);
 
 /* ---- opencl_memory.c ---- */
 cl_int ocl_look(cl_mem mem, ocl_seen *seen);

@@ -218,6 +218,26 @@ def test_demo_sees_a_difference():
     assert compare.difference(pa, a, a.replace_schema_metadata({"k": "v"})) == "the schema came back different"
 
 
+def test_demo_computes_what_pyarrow_does_or_says_so(capsys):
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    from cdevice.cli import computed
+
+    table = pa.table({"text": ["a", "b", "c"], "x": [1.0, None, 2.0], "arr_delay": [16, None, 20], "twice": [1, 2, 3]})
+    assert computed.question(pa, table) == ("arr_delay", 15)
+    assert computed.question(pa, table.select(["text", "x"])) == ("x", 1.5)
+    assert computed.question(pa, table.select(["text"])) is None
+    asked = computed.question(pa, table)
+    wanted = computed.by_pyarrow(table, asked)
+    assert wanted == (18.0, 20, 2)
+    arrays = [cdevice.asarray(b) for b in table.to_batches()]
+    (row,) = computed.show(arrays, [cdevice.device("cpu")], asked, wanted)
+    assert row["error"] is None and (row["mean"], row["greatest"], row["count"]) == wanted
+    for other in ((18.1, 20, 2), (18.0, 21, 2), (18.0, 20, 3), (None, 20, 2)):
+        (row,) = computed.show(arrays, [cdevice.device("cpu")], asked, other)
+        assert row["error"].endswith(f"pyarrow has {other}")
+    assert "DIFFERENT" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.nosan
 def test_bench_prints_its_table(tmp_path):
@@ -323,6 +343,8 @@ def test_json_for_every_command(tmp_path):
         assert r.returncode == 0, r.stderr
         loaded[args[0]] = json.loads(r.stdout)
     assert loaded["demo"]["equal"] and loaded["demo"]["rows"] == 3 and loaded["demo"]["devices"][0]["device"] == "cpu"
+    (computed,) = loaded["demo"]["computed"]  # the mean of 1, 2, 3 is the limit
+    assert (computed["count"], computed["mean"], computed["greatest"], computed["error"]) == (1, 3.0, 3, None)
     assert loaded["check"]["conforms"] and loaded["check"]["passed"] == 4
     assert {c["area"] for c in loaded["check"]["checks"]} == {"protocols"}
     assert loaded["config"]["includedir"] == cdevice.get_include()

@@ -70,14 +70,14 @@ def test_hostrt_large_copies_that_threads_share_arrive_whole(device, runtime):
     table = pa.record_batch(
         {"a": rng.integers(0, 1 << 60, n), "w": words, "b": rng.random(n) < 0.5, "f": rng.random(n)}
     )
-    source, before = cdevice.asarray(table), lib.cdv_copy_threads(4)
+    source, before = cdevice.asarray(table), lib.cdv_threads(lib.CDV_COPIES, 4)
     try:
         for rows in (source, source[1001:]):
             there = rows.to(device)
             assert there.to("cpu", copy=True).equals(rows)
             assert there[7:].to("cpu", copy=True).equals(rows[7:])
     finally:
-        lib.cdv_copy_threads(before)
+        lib.cdv_threads(lib.CDV_COPIES, before)
 
 
 @pytest.mark.parametrize("device", ["cuda"])

@@ -23,7 +23,7 @@ LIBC = set(
     "time uchar unistd wchar wctype".split()
 )
 TOP = {
-    "setup.py", "build_ffi.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst",
+    "setup.py", "build_ffi.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst", "SECURITY.rst",
     "cdevice", "backends", "tests", "examples", "docs", "ci",
     ".ci", ".clang-format", ".gitattributes", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", ".github",
 }  # fmt: skip
@@ -55,8 +55,8 @@ def rel(path):
     return str(path.relative_to(ROOT))
 
 
-def is_libc(name):
-    return name.removesuffix(".h") in LIBC or name.startswith(("sys/", "linux/"))
+def is_libc(name):  # or the compiler's own
+    return name.removesuffix(".h") in LIBC or name == "emmintrin.h" or name.startswith(("sys/", "linux/"))
 
 
 def test_python_h_lives_in_native_only():

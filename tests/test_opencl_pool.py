@@ -116,6 +116,36 @@ def test_nothing_is_used_again_while_somebody_has_made_a_part_of_it(queue):
 
 
 @kept
+def test_what_is_packed_is_written_where_it_lies(queue):
+    table = cdevice.asarray({f"c{i}": np.full(1000, i) for i in range(100)})
+    gate, barrier = hold(queue)
+    there = table.to(OPENCL, stream=queue)
+    joined = cdevice.concat([table[:500], table[600:]], device=OPENCL, stream=queue)
+    assert there.ready and joined.ready, "nothing was left to the queue"
+    assert there.equals(table)
+    assert joined.equals(cdevice.concat([table[:500], table[600:]]))
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    del barrier
+
+
+def test_an_allocator_gives_the_memory_of_what_is_packed_too(queue):
+    given = []
+
+    def allocate(nbytes):
+        given.append(nbytes)
+        return cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, nbytes)
+
+    table = cdevice.asarray({f"c{i}": np.full(1000, i) for i in range(100)})
+    cdevice.set_allocator("opencl", allocate)
+    try:
+        there = table.to(OPENCL, stream=queue)
+        assert given and given[0] >= table.nbytes
+        assert there.equals(table)
+    finally:
+        cdevice.set_allocator("opencl", None)
+
+
+@kept
 def test_repeated_transfers_fault_no_pages(queue):
     table = cdevice.asarray({f"c{i}": np.zeros(10_000) for i in range(20)})
 

@@ -132,3 +132,19 @@ def test_a_program_of_one_kernel_has_no_other(tmp_path):
         for name in every[:: max(1, len(every) // 4)]:
             assert kernels(text, "-DCDV_ONLY=1", f"-DWANT_{name.removesuffix('_i64')}") == [name]
         assert not kernels(text, "-DCDV_ONLY=1")
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="apt-get install binutils")
+def test_what_is_built_is_hardened():
+    """Tables of functions are read-only after loading, the stack does not run, writes past a buffer are met."""
+    import cdevice._native
+
+    folder = Path(cdevice._native.__file__).parent
+    for library in (Path(cdevice._native.__file__), *folder.glob("lib/libcdevice.so")):
+        told = subprocess.run(
+            ["readelf", "-W", "-d", "-l", "--dyn-syms", str(library)], capture_output=True, text=True, check=True
+        ).stdout
+        assert "BIND_NOW" in told or "NOW" in told.partition("FLAGS_1")[2].partition("\n")[0], library
+        assert "GNU_RELRO" in told and "__stack_chk_fail" in told, library
+        assert re.search(r"GNU_STACK .* RW +0x", told), library
+        assert "__snprintf_chk" in told or "__memcpy_chk" in told, library

@@ -59,12 +59,12 @@ def shared(run: Any, rounds: int) -> Iterator[Any]:
     """A row for the helping threads, where there are any."""
     from .._ext import lib
 
-    threads = lib.cdv_copy_threads(0)
+    threads = lib.cdv_threads(lib.CDV_COPIES, 0)
 
     def by_one() -> None:
-        lib.cdv_copy_threads(1)
+        lib.cdv_threads(lib.CDV_COPIES, 1)
         run()
-        lib.cdv_copy_threads(threads)
+        lib.cdv_threads(lib.CDV_COPIES, threads)
 
     if threads > 1:
         yield at_least(f"the same, {threads} copying threads beside one", 1, by_one, run, rounds)

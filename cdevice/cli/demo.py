@@ -1,7 +1,7 @@
 """The main job on real data: ``cdevice demo [FILE]``.
 
 A table is taken in without a copy, every batch goes to every device and back, and every value that comes back is
-compared with pyarrow's.
+compared with pyarrow's; then a column is filtered and summed up there, and compared with what pyarrow makes of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 import time
 
+from . import computed as _computed
 from . import plot as _plot
 from .compare import difference, source_addresses, taken_addresses
 from .devices import device_row, missing_backends
@@ -232,7 +233,9 @@ def run(args: Any) -> Any:
         show_input(what, table, batches, seconds)
         arrays, uncopied = take_in(batches)
         results = there_and_back(pa, batches, arrays, chosen)
-        fine = uncopied and not any(r["error"] for r in results)
+        asked = _computed.question(pa, table)
+        computed = _computed.show(arrays, chosen, asked, _computed.by_pyarrow(table, asked)) if asked else []
+        fine = uncopied and not any(r["error"] for r in results + computed)
         if fine:
             rows = plural(table.num_rows, "row")
             print(f"\nevery value of {rows} agrees with pyarrow on {plural(len(chosen), 'device')}")
@@ -243,6 +246,7 @@ def run(args: Any) -> Any:
             print(f"drawn: {args.plot}")
     if args.json:
         data = {"input": what, "rows": table.num_rows, "columns": table.num_columns, "batches": len(batches),
-                "copied": not uncopied, "equal": fine, "devices": results}  # fmt: skip
+                "copied": not uncopied, "equal": fine, "devices": results,
+                "computed": computed}  # fmt: skip
         print(json.dumps(data, indent=2))
     return OK if fine else FAILED

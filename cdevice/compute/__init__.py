@@ -67,6 +67,7 @@ from .options import (
 )
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .scalar import Scalar
+from .threads import cpu_count, set_cpu_count
 
 __all__ = [
     "CastOptions",
@@ -96,6 +97,7 @@ __all__ = [
     "cast",
     "coalesce",
     "count",
+    "cpu_count",
     "divide",
     "divide_checked",
     "drop_null",
@@ -125,6 +127,7 @@ __all__ = [
     "not_equal",
     "or_",
     "or_kleene",
+    "set_cpu_count",
     "subtract",
     "subtract_checked",
     "sum",

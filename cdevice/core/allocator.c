@@ -119,6 +119,13 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   return 0;
 }
 
+int cdv_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err) {
+  const cdevice_memory *m = cdv_memory_of(slot);
+  if (!CDV_HAS(m, discard) || !m->prepare || !m->commit) return ENOTSUP;
+  if (atomic_load_explicit(&slot->supply, memory_order_relaxed)) return ENOTSUP;
+  return m->prepare(slot->table.self, device, nbytes, out, err);
+}
+
 /* Records behind all that may use the block. */
 static int mark(struct cdv_loan *l) {
   const cdevice_memory *m = cdv_memory_of(l->slot);

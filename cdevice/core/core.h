@@ -184,9 +184,11 @@ int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
-/* ---- transfer.c, move.c, reclaim.c, allocator.c ---- */
+/* ---- transfer.c, helpers.c, reclaim.c, allocator.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
-int cdv_copy_threads(int n);           /* that share a large copy; sets it when > 0, gives the old number */
+/* Threads, the caller's among them, that share a large copy, a kernel on the CPU; set when n > 0.  The old number. */
+enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
+int cdv_threads(int crew, int n);
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
 void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
@@ -637,6 +639,11 @@ int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct 
 /* The device is done with it.  A chunk without memory is legal. */
 void cdv_stage_put(struct cdv_stage *stage);
 
+/* ---- helpers.c ---- */
+/* part(arg, begin, end) for all of [0, total) in slices, on this thread and others; all at once where the helpers have
+ * something else to do.  Returns when all is done. */
+void cdv_do_parts(int crew, cdevice_part part, void *arg, int64_t total, int64_t slice);
+
 /* ---- move.c ---- */
 struct cdv_move {
   char *dst;
@@ -653,6 +660,9 @@ struct cdv_loan;
  * of the backend's free, else NULL. */
 int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
              struct cdv_loan **loan, cdevice_error *err);
+/* Host memory that cdevice_memory.commit or discard takes; ENOTSUP (no error is set): the device has none, or an
+ * allocator was set for it. */
+int cdv_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
 /* Any thread; never blocks.  owns: the reference on what keeps the stream it was allocated for (or NULL), dropped when the
  * memory is the allocator's again. */
 void cdv_loan_end(struct cdv_loan *loan, struct cdv_shared *queue);

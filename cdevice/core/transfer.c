@@ -1,14 +1,16 @@
 /* transfer.c - how the pieces of a copy travel.
  *
- * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together; large ones go
- * straight from their memory.  Between two vendors everything passes through two chunks, both sides busy. */
+ * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together, or packed where
+ * they will lie, if the host may write that (processors); large ones go straight from their memory.  Between two vendors
+ * everything passes through two chunks, both sides busy. */
 #include "copy.h"
 #include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PART ((int64_t)2 << 20) /* of a chunk: from here on filling it takes longer than one more call */
+#define WORTH_FILLING ((int64_t)256 << 10) /* below, what a command more costs is not seen */
+#define PART ((int64_t)2 << 20)            /* of a chunk: from here on filling it takes longer than one more call */
 
 static void put_value(void *p, int width, int64_t i, int64_t v) {
   int16_t v2 = (int16_t)v;
@@ -187,6 +189,18 @@ static int send_staged(struct cdv_plan *p, const cdevice_block *block, int64_t e
   return r;
 }
 
+/* Host memory to host memory. */
+static int move_here(cdevice_copy *copies, int64_t n) {
+  struct cdv_move *moves = malloc(((size_t)n + 1) * sizeof *moves);
+  if (!moves) return cdv_fail_memory(n * (int64_t)sizeof *moves, "a copy");
+  for (int64_t i = 0; i < n; i++)
+    moves[i] = (struct cdv_move){(char *)copies[i].dst + copies[i].dst_offset,
+                                 (const char *)copies[i].src + copies[i].src_offset, copies[i].nbytes, 0};
+  cdv_move(moves, (size_t)n);
+  free(moves);
+  return 0;
+}
+
 /* Pieces that need no staging, in one list. */
 static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *host_memory_used) {
   cdevice_copy *copies = malloc((p->n_pieces + 1) * sizeof *copies);
@@ -206,7 +220,7 @@ static int send_direct(struct cdv_plan *p, const cdevice_block *block, bool *hos
     }
     copies[n_host++] = (cdevice_copy){block->data, x->at, p->to_device, x->src, x->from, -1, x->nbytes};
   }
-  int r = send(p, copies, n_host, CDEVICE_COPY_H2D);
+  int r = to_cpu ? move_here(copies, n_host) : send(p, copies, n_host, CDEVICE_COPY_H2D);
   *host_memory_used = n_host > 0;
   if (!r && p->whole) {
     const cdevice_block *from = p->src->root->packed;
@@ -282,32 +296,67 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
   return 0;
 }
 
-/* The one allocation, cut into buffers. */
-static int allocate(struct cdv_plan *p, struct cdv_array *out) {
+static int no_room(struct cdv_plan *p, int code, const cdevice_error *err) {
+  char doing[64];
+  snprintf(doing, sizeof doing, "allocating %lld bytes", (long long)p->total);
+  return cdv_plan_error(p, p->to, code, err, doing);
+}
+
+static int64_t staged_bytes(const struct cdv_plan *p) {
+  int64_t staged = 0;
+  for (size_t i = 0; i < p->n_pieces; i++) {
+    const struct cdv_piece *x = &p->pieces[i];
+    if (x->staged && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
+  }
+  return staged;
+}
+
+/* Writes the target's bytes [0, staged) where they will lie, if the device has memory for that: what the CPU packs then
+ * need not be sent.  out->data NULL: it has none. */
+static int fill_first(struct cdv_plan *p, int64_t staged, cdevice_block *out) {
+  cdevice_error err = {.struct_size = sizeof err};
+  size_t piece = 0;
+  if (p->across || staged < WORTH_FILLING) return 0; /* across: a device writes what is staged */
+  int r = cdv_prepare(p->to, p->to_device, p->total, out, &err);
+  if (r) {
+    out->data = NULL;
+    return r == ENOTSUP ? 0 : no_room(p, r, &err);
+  }
+  struct cdv_stage all = {.memory = out->data};
+  r = fill_stage(p, &all, 0, staged, &piece);
+  if (r) cdv_memory_of(p->to)->discard(p->to->table.self, out);
+  return r;
+}
+
+/* The one allocation, which may be filled already, cut into buffers. */
+static int allocate(struct cdv_plan *p, cdevice_block *filled, struct cdv_array *out) {
   const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
+  int r = 0;
   out->blocks = calloc(1 + (b->capabilities & CDEVICE_CAP_ADDRESS ? 0 : p->n_pieces), sizeof *out->blocks);
-  if (!out->blocks) return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
-  int r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
+  if (!out->blocks) {
+    if (filled->data) cdv_memory_of(p->to)->discard(b->self, filled);
+    return cdv_fail_memory((int64_t)(p->n_pieces * sizeof *out->blocks), "a copy");
+  }
+  if (filled->data) {
+    r = cdv_memory_of(p->to)->commit(b->self, p->to_stream, filled, &err);
+    out->blocks[0] = *filled;
+  } else {
+    r = cdv_lend(p->to, p->to_device, p->total, p->to_stream, &out->blocks[0], &out->loan, &err);
+  }
   if (r) {
     free(out->blocks);
     out->blocks = NULL;
-    char doing[64];
-    snprintf(doing, sizeof doing, "allocating %lld bytes", (long long)p->total);
-    return cdv_plan_error(p, p->to, r, &err, doing);
+    return no_room(p, r, &err);
   }
   out->n_blocks = 1;
   out->packed = out->blocks;
   return place_buffers(p, out);
 }
 
-static int send_all(struct cdv_plan *p, struct cdv_array *out, struct cdv_stage stages[2], bool *host_memory) {
-  int64_t staged = 0;
+static int send_all(struct cdv_plan *p, struct cdv_array *out, int64_t staged, struct cdv_stage stages[2],
+                    bool *host_memory) {
   int r = 0;
-  for (size_t i = 0; i < p->n_pieces; i++) {
-    struct cdv_piece *x = &p->pieces[i];
-    if (x->staged && x->at + x->nbytes > staged) staged = x->at + x->nbytes;
-  }
   if (staged) r = send_staged(p, &out->blocks[0], staged, stages);
   return r || p->across ? r : send_direct(p, &out->blocks[0], host_memory);
 }
@@ -316,10 +365,13 @@ int cdv_transfer(struct cdv_plan *p, struct cdv_array *out) {
   struct cdv_stage stages[2] = {{0}, {0}};
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU, host_memory = false;
   if (!p->total) return 0;
-  int r = allocate(p, out);
+  int64_t staged = p->unwritten ? 0 : staged_bytes(p);
+  cdevice_block filled = {0};
+  int r = fill_first(p, staged, &filled);
+  if (!r) r = allocate(p, &filled, out);
   if (r) return r;
-  if (!p->unwritten) r = send_all(p, out, stages, &host_memory);
-  if (!r && !to_cpu) {
+  if (!p->unwritten) r = send_all(p, out, filled.data ? 0 : staged, stages, &host_memory);
+  if (!r && !to_cpu && (p->sent || !filled.data)) {
     r = cdv_event_record(p->to, p->to_device, p->to_stream, &out->event);
     if (!r && out->event) out->own.sync_event = out->event->event.sync_event;
   }

@@ -46,7 +46,8 @@ typedef double f64;
 #define ITEMS(i, n) for (i64 i = launch_->begin, GLUE(i, _end) = launch_->end; i < GLUE(i, _end); i++)
 #define POPC(x) __builtin_popcount(x)
 #define CTZ(x) __builtin_ctz(x)
-#define OR32(p, v) (*(p) |= (v))
+#define OR32(p, v) __atomic_fetch_or(p, v, __ATOMIC_RELAXED) /* several threads may go through the items */
+#define PUT64(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits) (((union { u32 u; f32 f; }){.u = (u32)(bits)}).f)
 #define BITS_OF_F32(x) (((union { f32 f; u32 u; }){.f = (x)}).u)
@@ -116,6 +117,7 @@ typedef double f64;
 #define BITS_OF_F32(x) ((u32)__float_as_int(x))
 #define AS_F64(bits) __longlong_as_double((i64)(bits))
 #endif
+#define PUT64(p, v) (*(p) = (v))
 #define BUFFER_(k) GLOBAL u8 *b##k##_, i64 o##k##_
 #define KERNEL(name)                                                                                                 \
   ENTRY(CAT(name, T))                                                                                                \
@@ -313,6 +315,6 @@ typedef double f64;
 #define CDV_BEYOND 9
 #define CDV_CLOCK 10
 FN void complain(GLOBAL i64 *error, i64 code, i64 value) {
-  error[1] = value;
-  error[0] = code;
+  PUT64(error + 1, value);
+  PUT64(error, code);
 }

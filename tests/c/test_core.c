@@ -44,8 +44,8 @@ static void *move_much(void *seed_) {
 
 static void test_moves(void) {
   unsigned seeds[3] = {1, 2, 3};
-  int before = cdv_copy_threads(4);
-  CHECK(before >= 1 && cdv_copy_threads(0) == 4);
+  int before = cdv_threads(CDV_COPIES, 4);
+  CHECK(before >= 1 && cdv_threads(CDV_COPIES, 0) == 4);
   cdv_move(NULL, 0);
   move_much(&seeds[0]);
   pthread_t t[3];
@@ -56,14 +56,14 @@ static void test_moves(void) {
   pid_t child = fork();
   if (!child) {
     move_much(&seeds[1]);
-    _exit(cdv_copy_threads(0) == 4 && !failures ? 0 : 1);
+    _exit(cdv_threads(CDV_COPIES, 0) == 4 && !failures ? 0 : 1);
   }
   int status = 1;
   CHECK(waitpid(child, &status, 0) == child && status == 0);
 #endif
-  CHECK(cdv_copy_threads(1) == 4);
+  CHECK(cdv_threads(CDV_COPIES, 1) == 4);
   move_much(&seeds[2]);
-  cdv_copy_threads(before);
+  cdv_threads(CDV_COPIES, before);
 }
 
 /* ---- formats ---- */

@@ -89,9 +89,13 @@ typedef struct cdevice_device_info {
 } cdevice_device_info;
 
 /* What the core offers to a backend; valid for the life of the process. */
+typedef void (*cdevice_part)(void *arg, int64_t begin, int64_t end);
 typedef struct cdevice_host {
   uint32_t abi_version, struct_size;
   void (*log)(int level, const char *text); /* any thread; level as in Python's logging: 10, 20, 30, 40 */
+  /* Calls part for all of [0, total), in slices, on this thread and on others of the process, several at once; returns when
+   * all is done.  Added later: read it only where struct_size covers it. */
+  void (*share)(cdevice_part part, void *arg, int64_t total, int64_t slice);
 } cdevice_host;
 
 typedef struct cdevice_backend {
@@ -203,6 +207,13 @@ typedef struct cdevice_memory {
   /* 1 while anybody holds: then no event is asked that nobody but the core's own housekeeping wants to know of (ROCm: the
    * question may end a capture). */
   int (*held)(void *self, int64_t device);
+  /* A block whose first contents the host writes where they will lie (a device that is a processor).  prepare: out->data is
+   * host memory of nbytes, not the device's yet; ENOTSUP: there is none such, or not of that size.  Then either commit: the
+   * block becomes one as alloc(.., stream, ..) makes, with what is in it (owns: after an error the memory has gone back), or
+   * discard.  Never block. */
+  int (*prepare)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
+  int (*commit)(void *self, void *stream, cdevice_block *block, cdevice_error *err);
+  void (*discard)(void *self, cdevice_block *block);
 } cdevice_memory;
 
 /* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of

@@ -163,7 +163,8 @@ def _memory(s: BackendSuite, *members: str) -> Any:
     found = s.table.extension(s.table.self, s.ffi.new("char[]", b"cdevice.memory/1"))
     s.needs(found, "it offers no cdevice.memory/1")
     memory = s.ffi.cast("cdevice_memory *", found)
-    s.needs(all(getattr(memory, m) for m in members), f"its cdevice.memory/1 has no {' or '.join(members)}")
+    has = [memory.struct_size > s.ffi.offsetof("cdevice_memory", m) and getattr(memory, m) for m in members]
+    s.needs(all(has), f"its cdevice.memory/1 has no {' or '.join(members)}")
     return memory
 
 
@@ -201,6 +202,28 @@ def check_staging_memory_is_the_hosts_and_copies_take_it(s: BackendSuite, nbytes
     expect(seen[1][:], pattern[:nbytes], "bytes that went through staging memory")
     for i in range(2):
         memory.stage_free(s.table.self, staged + i)
+
+
+@check(100_000, 8 << 20)
+def check_what_is_written_before_commit_is_what_the_block_holds(s: BackendSuite, nbytes: int) -> None:
+    memory = _memory(s, "prepare", "commit", "discard")
+    number, block, back = s.device_number().id, s.ffi.new("cdevice_block *"), s.ffi.new("char[]", nbytes)
+
+    def prepared() -> bytes:
+        code = memory.prepare(s.table.self, number, nbytes, block, s.ffi.NULL)
+        s.needs(code != errno.ENOTSUP, "this device has no memory that the host fills")
+        expect(code, 0, "what prepare() answers")
+        pattern = bytes(range(251)) * (nbytes // 251 + 1)
+        s.ffi.buffer(block.data, nbytes)[:] = pattern[:nbytes]
+        return pattern[:nbytes]
+
+    prepared()
+    memory.discard(s.table.self, block)
+    wanted = prepared()
+    expect(memory.commit(s.table.self, s.ffi.NULL, block, s.ffi.NULL), 0, "what commit() answers")
+    s.copy(2, [(back, 0, block.data, 0, nbytes)])
+    s.table.free(s.table.self, block)
+    expect(s.ffi.buffer(back, nbytes)[:], wanted, "bytes of the block")
 
 
 @check()

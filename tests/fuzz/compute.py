@@ -1,0 +1,286 @@
+"""Functions of arguments that chance draws, on the CPU and on OpenCL, against pyarrow.compute.
+
+    python tests/fuzz/compute.py SECONDS [SEED]
+
+What pyarrow gives must come out, or NoKernel; what it refuses for its values must be refused; the devices must agree to
+the bit, but for which bits a row that is no number has.  A finding ends the process.
+"""
+
+import math
+import os
+import random
+import struct
+import sys
+
+import driver
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import cdevice
+import cdevice.compute as cc
+
+OPENCL = cdevice.device("opencl").is_available and not os.environ.get("FUZZ_CPU")
+REFUSED = (cdevice.Error, ValueError, TypeError, OverflowError)
+
+INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+NUMBERS = [*INTEGERS, pa.float32(), pa.float64()]
+TIMES = [pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("ms"), pa.timestamp("us", "UTC"), pa.duration("ns")]
+SIZED = [*NUMBERS, *TIMES, pa.bool_(), pa.decimal128(12, 3), pa.binary(5), pa.float16()]
+TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+# those that OpenCL is tried with: each type and function is a program to build
+THERE = {pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.uint8()}
+WORDS = ("", "a", "ab", "b", "Ü", "of fourteen b.", "rather longer than a view holds inline")
+
+
+def value(rng, t):
+    if pa.types.is_boolean(t):
+        return rng.random() < 0.5
+    if pa.types.is_floating(t):
+        odd = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -7.0, 1e-300, 2.0**53)
+        x = rng.choice(odd) if rng.random() < 0.2 else rng.uniform(-1000, 1000)
+        return struct.unpack("e", struct.pack("e", x if abs(x) < 6e4 or x != x else 1.0))[0] if t == pa.float16() else x
+    if pa.types.is_integer(t):
+        low, high = (
+            (0, 2**t.bit_width - 1)
+            if str(t).startswith("u")
+            else (-(2 ** (t.bit_width - 1)), 2 ** (t.bit_width - 1) - 1)
+        )
+        return (
+            rng.choice((low, high, 0, 1, low + 1))
+            if rng.random() < 0.2
+            else rng.randint(max(low, -100), min(high, 100))
+        )
+    if pa.types.is_decimal(t):
+        from decimal import Decimal
+
+        return Decimal(rng.randint(-(10**9), 10**9)).scaleb(-3)
+    if pa.types.is_temporal(t):
+        return rng.randint(0, 80_000)
+    if pa.types.is_fixed_size_binary(t):
+        return rng.randbytes(5)
+    word = rng.choice(WORDS)
+    return word if pa.types.is_string(t) or pa.types.is_large_string(t) else word.encode()
+
+
+def sized(rng, t, n):
+    nulls = rng.choice((0, 0.1, 0.5, 1))
+    values = [None if rng.random() < nulls else value(rng, t) for _ in range(n)]
+    if pa.types.is_temporal(t):
+        return pa.array(values, pa.int32() if t.bit_width == 32 else pa.int64()).cast(t)
+    return pa.array(values, t)
+
+
+def column(rng, t, n):
+    """So many rows of a type, cut out of more."""
+    before, behind = rng.choice((0, 0, 1, 7, 31, 33)), rng.choice((0, 0, 3))
+    return nested(rng, t, before + n + behind).slice(before, n)
+
+
+def nested(rng, t, n):
+    if pa.types.is_list(t) or pa.types.is_large_list(t):
+        sizes = [rng.randrange(4) for _ in range(n)]
+        offsets = [0]
+        for s in sizes:
+            offsets.append(offsets[-1] + s)
+        if rng.random() < 0.5 and n:
+            offsets[rng.randrange(n)] = None
+        kind = pa.ListArray if pa.types.is_list(t) else pa.LargeListArray
+        width = pa.int32() if pa.types.is_list(t) else pa.int64()
+        return kind.from_arrays(pa.array(offsets, width), nested(rng, t.value_type, (sizes and sum(sizes)) or 0))
+    if pa.types.is_struct(t):
+        mask = pa.array([rng.random() < 0.2 for _ in range(n)], pa.bool_()) if rng.random() < 0.5 else None
+        return pa.StructArray.from_arrays([nested(rng, f.type, n) for f in t], fields=list(t), mask=mask)
+    if pa.types.is_dictionary(t):
+        words = pa.array([value(rng, t.value_type) for _ in range(5)], t.value_type)
+        picks = pa.array([None if rng.random() < 0.1 else rng.randrange(5) for _ in range(n)], t.index_type)
+        return pa.DictionaryArray.from_arrays(picks, words)
+    return sized(rng, t, n)
+
+
+def any_type(rng):
+    t = rng.choice(SIZED + TEXTS)
+    kind = rng.randrange(8)
+    if kind == 0:
+        return pa.list_(t)
+    if kind == 1:
+        return pa.struct([("a", t), ("b", rng.choice(TEXTS))])
+    if kind == 2:
+        return pa.dictionary(pa.int8(), rng.choice(TEXTS))
+    if kind == 3:
+        return pa.large_list(pa.list_(t))
+    return t
+
+
+ARITHMETIC = (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "add_checked",
+    "subtract_checked",
+    "multiply_checked",
+    "divide_checked",
+)
+COMPARES = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+LOGIC = ("and_", "or_", "xor", "and_kleene", "or_kleene")
+AGGREGATES = ("sum", "mean", "min", "max", "min_max", "count", "any", "all")
+
+
+def scalar_of(rng, array):
+    """One of its rows, alone."""
+    return array[rng.randrange(len(array))] if len(array) else pa.scalar(None, array.type)
+
+
+def drawn(rng):
+    """(name, arguments, options)"""
+    n = rng.choice((0, 1, 5, 31, 32, 64, 100, 100, 300, 9000 if rng.random() < 0.1 else 40))
+    kind = rng.randrange(11)
+    if kind <= 1:
+        t = rng.choice(NUMBERS)
+        other = t if rng.random() < 0.7 else rng.choice(NUMBERS)
+        name, args = rng.choice(ARITHMETIC), [column(rng, t, n), column(rng, other, n)]
+    elif kind == 2:
+        t = rng.choice([*SIZED, *TEXTS])
+        name, args = rng.choice(COMPARES), [column(rng, t, n), column(rng, t, n)]
+    elif kind == 3:
+        name, args = rng.choice(LOGIC), [column(rng, pa.bool_(), n), column(rng, pa.bool_(), n)]
+    elif kind == 4:
+        name = rng.choice(("negate", "abs", "negate_checked", "abs_checked", "is_nan", "invert", "is_null", "is_valid"))
+        t = (
+            pa.bool_()
+            if name == "invert"
+            else any_type(rng)
+            if name.startswith("is_") and name != "is_nan"
+            else rng.choice(NUMBERS)
+        )
+        return name, [column(rng, t, n)], {}
+    elif kind == 5:
+        t = any_type(rng)
+        return "filter", [column(rng, t, n), column(rng, pa.bool_(), n)], {}
+    elif kind == 6:
+        t = any_type(rng)
+        picks = pa.array(
+            [rng.randrange(n) if n else None for _ in range(rng.randrange(50))],
+            rng.choice((pa.int64(), pa.int32(), pa.uint8() if n < 256 else pa.int16())),
+        )
+        mask = pa.array([rng.random() < 0.2 for _ in range(len(picks))], pa.bool_())
+        return "take", [column(rng, t, n), pc.if_else(mask, pa.scalar(None, picks.type), picks)], {}
+    elif kind == 7:
+        t = any_type(rng)
+        name, args = "if_else", [column(rng, pa.bool_(), n), column(rng, t, n), column(rng, t, n)]
+        if pa.types.is_dictionary(t):
+            args[2] = args[1]
+        return name, args, {}
+    elif kind == 8:
+        t = any_type(rng)
+        name = rng.choice(("drop_null", "fill_null", "coalesce"))
+        if name == "drop_null":
+            return name, [column(rng, t, n)], {}
+        t = rng.choice([*SIZED, *TEXTS])
+        name, args = name, [column(rng, t, n), column(rng, t, n)]
+        if name == "fill_null":
+            return name, [args[0], scalar_of(rng, column(rng, t, 3))], {}
+    elif kind == 9:
+        name = rng.choice(AGGREGATES)
+        t = (
+            pa.bool_()
+            if name in ("any", "all")
+            else any_type(rng)
+            if name == "count"
+            else rng.choice([*NUMBERS, pa.bool_(), *TIMES])
+        )
+        options = {} if name == "count" else {"skip_nulls": rng.random() < 0.7, "min_count": rng.choice((0, 1, 1, 5))}
+        if name == "count":
+            options = {"mode": rng.choice(("only_valid", "only_null", "all"))}
+        if rng.random() < 0.3:
+            return name, [pa.chunked_array([column(rng, t, rng.choice((0, 5, n))) for _ in range(3)], t)], options
+        return name, [column(rng, t, n)], options
+    else:
+        t, to = rng.choice([*NUMBERS, pa.bool_()]), rng.choice([*NUMBERS, pa.bool_()])
+        return "cast", [column(rng, t, n)], {"target_type": to, "safe": True}
+    if rng.random() < 0.2:
+        k = rng.randrange(len(args))
+        args[k] = scalar_of(rng, args[k])
+    return name, args, {}
+
+
+def same(a, b, near):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k], near) for k in a)
+    if isinstance(a, float) and isinstance(b, float):
+        if a != a or b != b:
+            return a != a and b != b
+        if near:
+            return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-6)
+    return repr(a) == repr(b)
+
+
+def ours(name, args, options, device):
+    """The result on the CPU as pyarrow has it, and the array that it was."""
+    at = [a if isinstance(a, pa.Scalar) else cdevice.asarray(a).to(device) if isinstance(a, pa.Array)
+          else [cdevice.asarray(c).to(device) for c in a.chunks] for a in args]  # fmt: skip
+    out = getattr(cc, name)(*at, **options)
+    array = (out.array if isinstance(out, cc.Scalar) else out).to("cpu")
+    array.validate("full")
+    return (pa.array(array)[0] if isinstance(out, cc.Scalar) else pa.array(array)), array
+
+
+def small(args):
+    types = [a.type for a in args]
+    return all(t in THERE for t in types)
+
+
+def case(seed):
+    rng = random.Random(seed)
+    name, args, options = drawn(rng)
+    os.environ["CDEVICE_CPU_KERNELS"] = rng.choice(("base", "best"))
+    cc.set_cpu_count(rng.choice((1, 2, 5)))
+    try:
+        want = getattr(pc, name)(*args, **options)
+    except (pa.ArrowException, ValueError) as e:
+        want = e
+    if isinstance(want, pa.ChunkedArray):
+        want = want.combine_chunks()
+    try:
+        have, array = ours(name, args, options, "cpu")
+    except cc.NoKernel:
+        return "no kernel"
+    except REFUSED as e:
+        if isinstance(want, Exception):
+            return "refused"
+        told(name, args, options)
+        raise AssertionError(f"{name}: refused ({e!r}), where pyarrow gives {want}") from e
+    if isinstance(want, pa.ArrowNotImplementedError):
+        return "ours alone"
+    if "Integer value" in str(want) and name != "cast":
+        return "cast unchecked"  # documented: casts before a kernel are not checked
+    if name == "mean" and args[0].type in (pa.int64(), pa.uint64()):
+        return "mean of floats"  # documented: of integers whose sum might not fit
+    try:
+        assert not isinstance(want, Exception), f"{name}: {want!r}, here {have}"
+        assert have.type == want.type, f"{name}: {have.type}, not {want.type}"
+        near = name in ("sum", "mean")
+        if isinstance(want, pa.Scalar):
+            assert same(have.as_py(), want.as_py(), near), f"{name}: {have!r}, not {want!r}"
+        else:
+            assert len(have) == len(want), f"{name}: {len(have)} rows, not {len(want)}"
+            for i, (x, y) in enumerate(zip(have.to_pylist(), want.to_pylist(), strict=True)):
+                assert same(x, y, False), f"{name}: row {i} is {x!r}, not {y!r}"
+        if OPENCL and small(args) and options.get("target_type", pa.int32()) in THERE:
+            _, there = ours(name, args, options, "opencl")
+            assert repr(there.to_pylist()) == repr(array.to_pylist()), f"{name}: another result on OpenCL"
+            return "equal on both"
+    except AssertionError:
+        told(name, args, options)
+        raise
+    return "equal"
+
+
+def told(name, args, options):
+    for a in args:
+        print(f"{type(a).__name__} {a.type} {str(a)[:600]}", file=sys.stderr)
+    print(name, options, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    driver.run("compute", case, *driver.arguments())
