@@ -85,6 +85,7 @@ def test_decimals_are_summed(device):  # noqa: F811
     a = decimals(20, 2)
     check(device, "sum", (a.slice(7, 60),), skip_nulls=False)
     check(device, "min_max", (a,), min_count=1000)
+    check(device, "mean", (a.slice(0, 0),), min_count=0)
     for values in (["1", "2"], ["1", "2", "2"], ["-1", "-2"], ["-1", "-1", "-2"], ["1", "1", "2"]):
         check(device, "mean", (pa.array([decimal.Decimal(v) for v in values]),))
     chunks = [decimals(38, 2, n, seed=n) for n in (5, 0, 5000, 33)]

@@ -115,6 +115,7 @@ def test_nulls_are_arguments(device):  # noqa: F811
         check(device, name, (n,))
     check(device, "count", (n,), mode="only_null")
     check(device, "sum", (n,), min_count=0)
+    check(device, "mean", (n,), min_count=0)
     assert back(cc.count([there(n, device), there(n.slice(0, 3), device)], mode="all")).as_py() == 36
     check(device, "is_nan", (n,), expected=pa.nulls(33, pa.bool_()))
     check(device, "add", (n, n))

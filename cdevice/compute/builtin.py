@@ -256,7 +256,7 @@ def _aggregates(r: FunctionRegistry) -> None:
     _add(total, (HALF,), "g", aggregate.OfHalves(aggregate.sums("f")))
     _add(mean, (HALF,), "g", aggregate.OfHalves(aggregate.means("f")))
     _add(total, ("n",), "l", nulls.through("l", aggregate.sums("l")))
-    _add(mean, ("n",), "g", nulls.through("g", aggregate.means("g")))
+    _add(mean, ("n",), "g", nulls.through("g", aggregate.sums("g")))
     _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
     _add(mean, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_mean))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))

@@ -208,11 +208,12 @@ KERNEL(finish_mean) {
     const i64 c = IN(i64, 3)[0];
 #if OF(IS_WIDE, T)
     OUT(T, 0)[only] = wide_mean(IN(T, 2)[0], c ? c : 1);
+    put32(OUT(u32, 1), only, c && IS_VALID, 1); /* no decimal is not a number */
 #else
     const f64 x = (f64)IN(T, 2)[0] / (f64)c;
     OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
-#endif
     put32(OUT(u32, 1), only, IS_VALID, 1);
+#endif
   }
 }
 #undef IS_VALID
