@@ -81,13 +81,14 @@ def write_builtin_list():
     return write("build/builtin.c", lines)
 
 
-KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "select", "variable")
+KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "rescale", "select")
+KERNELS += ("moment", "runs", "time", "variable")
 
 
 def kernel_texts():
     """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
     texts = {}
-    for family, parts in [("", ("dialect", "bits")), *((f, (f,)) for f in KERNELS)]:
+    for family, parts in [("", ("dialect", "wide", "half", "bits")), *((f, (f,)) for f in KERNELS)]:
         text = ""
         for part in parts:
             with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:
@@ -95,8 +96,16 @@ def kernel_texts():
         rows = [
             line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
         ]
-        texts[family] = "".join(r + "\n" for r in rows if r.strip())
+        texts[family] = guarded("".join(r + "\n" for r in rows if r.strip()))
     return texts
+
+
+def guarded(text):
+    """A text each of whose kernels stands between ``#if WANT(its name)`` and ``#endif``, those that macros make too."""
+    makers = ["KERNEL", *re.findall(r"^#define (\w+)\((\w+)\b.*\\\n\s*KERNEL\(\2\)", text, flags=re.M)]
+    begin = "|".join(m if isinstance(m, str) else m[0] for m in makers)
+    one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{\n.*?^}})\n"
+    return re.sub(one, r"#if WANT(\1)\n\g<0>#endif\n", text, flags=re.M | re.S)
 
 
 def write_kernel_texts():

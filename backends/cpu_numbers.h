@@ -38,6 +38,14 @@
 #define S f64
 #include "cdevice/kernels/cast.h"
 #undef S
+#define S f16
+#include "cdevice/kernels/cast.h"
+#undef S
+#if !OF(IS_FLOAT, T)
+#define S w128
+#include "cdevice/kernels/rescale.h"
+#undef S
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif

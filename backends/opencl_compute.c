@@ -85,7 +85,7 @@ static int fail_build(cl_program program, cl_device_id id, cl_int code, cdevice_
 }
 
 static cl_int compile(cl_program program, ocl_slot *slot, const cdevice_program *p) {
-  char options[256] = "-cl-std=CL1.2";
+  char options[512] = "-cl-std=CL1.2";
   cl_bits single = 0;
   if (!ocl.GetDeviceInfo(slot->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL) &&
       (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT))

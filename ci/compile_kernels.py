@@ -21,16 +21,22 @@ sys.path.insert(0, str(HERE))
 import build_ffi  # noqa: E402
 
 NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
+WHOLE = NUMBERS[:8]
 TYPES = {
-    "arith": NUMBERS,
+    "arith": (*NUMBERS, "f16", "w128"),
     "boolean": ("bits",),
-    "cast": tuple(f"{s} {t}" for s, t in itertools.product(NUMBERS, NUMBERS)),
+    "cast": tuple(f"{s} {t}" for s, t in itertools.permutations((*NUMBERS, "f16"), 2))
+    + tuple(f"{t} {t}" for t in NUMBERS),
     "cast_bool": NUMBERS,
     "choose": ("bits",),
-    "compare": NUMBERS,
-    "reduce": NUMBERS,
+    "compare": (*NUMBERS, "f16", "w128"),
+    "reduce": (*NUMBERS, "w128"),
     "reduce_bool": ("bool",),
+    "rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
     "select": ("u8", "u16", "u32", "u64", "w128"),
+    "moment": ("i32", "i64"),
+    "runs": ("i16", "i32", "i64"),
+    "time": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "variable": ("i32", "i64"),
 }
 # as cdevice.compute.elementwise makes them: arguments, result, expression

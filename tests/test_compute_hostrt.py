@@ -13,7 +13,11 @@ import threading
 import types
 
 import pytest
+import test_compute_decimals
+import test_compute_half
+import test_compute_layouts
 import test_compute_table
+import test_compute_types
 from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
 from standin import TYPES
 from waiting import settle, until
@@ -79,7 +83,8 @@ def takes_a_device(f):
     return any(m.name == "parametrize" and "device" in m.args[0] for m in getattr(f, "pytestmark", ()))
 
 
-for _name, _test in vars(test_compute_table).items():
+TABLES = (test_compute_table, test_compute_decimals, test_compute_half, test_compute_layouts, test_compute_types)
+for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)
 

@@ -2,6 +2,7 @@
 
 import gc
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import cdevice.compute as cc
 from cdevice._ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
 AGGREGATES = ("sum", "mean", "min", "max", "min_max", "count")
 
@@ -169,3 +171,18 @@ def test_copies_are_made_chunk_by_chunk():
         until(lambda: lib.cdv_backend_live(5611) == 0)
     finally:
         cdevice.unregister_backend(5611)
+
+
+def test_decimals_and_floats_of_two_bytes_come_as_streams_too(device):
+    """Their states are wider and narrower than their rows."""
+    rows = [Decimal(k * 7919 % 100_003 - 50_000).scaleb(-2) if k % 9 else None for k in range(6000)]
+    decimals = [pa.array(rows[k : k + 50], pa.decimal128(12, 2)) for k in range(0, 6000, 50)]
+    halves = [pa.array(np.arange(k, k + 40, dtype="float16") / 8) for k in range(100)]
+    for chunks in (decimals, halves):
+        whole = pa.chunked_array(chunks)
+        there = [cdevice.asarray(c).to(device) for c in chunks]
+        for name in ("sum", "min_max", "mean", "count"):
+            got, want = getattr(cc, name)(cdevice.asstream(there)), getattr(cc, name)(there)
+            assert got.as_py() == want.as_py(), name
+            if chunks is decimals:
+                assert got.as_py() == getattr(pc, name)(whole).as_py(), name

@@ -68,7 +68,7 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
 # what stands before the text for one type
 NUMBERS = (
     '#include "cpu_compute.h"\n#define CDV_HOST 1\n#include "cdevice/kernels/dialect.h"\n'
-    '#include "cdevice/kernels/bits.h"\n#define T i32\n'
+    '#include "cdevice/kernels/wide.h"\n#include "cdevice/kernels/half.h"\n#include "cdevice/kernels/bits.h"\n#define T i32\n'
 )
 
 
@@ -95,7 +95,11 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     source = tmp_path / "alone.c"
     template = name == "pool.h" or name.startswith("runtime")
     parameters = TEMPLATE if template else ""
-    parameters = {"cpu_kernels.h": "#define CPU_KERNELS kernels\n", "cpu_numbers.h": NUMBERS}.get(name, parameters)
+    parameters = {
+        "cpu_kernels.h": "#define CPU_KERNELS kernels\n",
+        "cpu_numbers.h": NUMBERS,
+        "cpu_offsets.h": NUMBERS,
+    }.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
     flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
     flags.append(f"-I{ROOT}")  # the text of kernels
@@ -104,6 +108,32 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
 
 
 @pytest.mark.nosan
+def test_a_program_of_one_kernel_has_no_other(tmp_path):
+    """Compilers at run time are given one kernel at a time, which takes a tenth of the time of a whole family."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if not shutil.which(compiler[0]):
+        pytest.skip("no C compiler")
+    sys.path.insert(0, str(ROOT))
+    try:
+        import build_ffi
+    finally:
+        sys.path.remove(str(ROOT))
+    texts, source = build_ffi.kernel_texts(), tmp_path / "text.c"
+
+    def kernels(text, *wanted):
+        source.write_text(texts[""] + text)
+        flags = ["-E", "-P", "-w", "-DS=f32", "-DT=i64", *wanted, str(source)]
+        done = subprocess.run([*compiler, *flags], capture_output=True, text=True, check=True)
+        return re.findall(r"__global__ void\s+(\w+)", done.stdout)
+
+    for family, text in texts.items():
+        every = kernels(text)
+        assert len(every) == len(set(every)) and bool(every) == bool(family)
+        for name in every[:: max(1, len(every) // 4)]:
+            assert kernels(text, "-DCDV_ONLY=1", f"-DWANT_{name.removesuffix('_i64')}") == [name]
+        assert not kernels(text, "-DCDV_ONLY=1")
+
+
 @pytest.mark.skipif(not shutil.which("readelf"), reason="apt-get install binutils")
 def test_what_is_built_is_hardened():
     """Tables of functions are read-only after loading, the stack does not run, writes past a buffer are met."""

@@ -8,10 +8,11 @@ from ..schema import Schema
 from .argument import Argument, Chunks
 from .casts import cast_argument
 from .elementwise import schema_of
-from .types import FLOATS, KERNEL_TYPES, SIGNED
+from .types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .._types import DeviceArray
@@ -99,20 +100,74 @@ def means(format: str) -> Any:
 
 
 def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
-    def as_floats(x: DeviceArray) -> DeviceArray:
-        out = cast_argument(call, Argument(x, x._format), "g", False).array
-        assert out is not None
-        return out
+    return _floats(call, _all_as(call, argument, "g"))
 
+
+def _all_as(call: Call, argument: Argument, format: str) -> Argument:
+    """Rows or chunks, as another type."""
     if isinstance(argument.chunks, Chunks):
-        return _floats(call, Argument(format="g", chunks=argument.chunks.mapped(as_floats)))
+        return Argument(format=format, chunks=argument.chunks.mapped(lambda x: _as(call, x, format)))
     chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
-    return _floats(call, Argument(format="g", chunks=[as_floats(x) for x in chunks]))
+    return Argument(format=format, chunks=[_as(call, x, format) for x in chunks])
+
+
+class OfHalves:
+    """``exec`` of an aggregate of float16, as float32; the least and the greatest are float16 again."""
+
+    __slots__ = ("reduce",)
+
+    def __init__(self, reduce: Reduce) -> None:
+        self.reduce = reduce
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        out = self.reduce(call, _all_as(call, argument, "f"))
+        if self.reduce.kernel != "min_max":
+            return out
+        if self.reduce.which < 2:
+            return _as(call, out, HALF)
+        parts = [_as(call, x, HALF) for x in out.children]
+        where = out.device_type_id, out.device_id
+        event = next((x.sync_event for x in reversed(parts) if x.sync_event), None)
+        return _native.build(_extreme_schema(HALF, 2), *where, 1, 0, 0, (None,), tuple(parts), None, parts, event, None)
+
+
+def _as(call: Call, array: DeviceArray, format: str) -> DeviceArray:
+    made = cast_argument(call, Argument(array, array._format), format, False).array
+    assert made is not None
+    return made
+
+
+class PerType:
+    """``exec`` of an aggregate of many types: ``make(format)`` makes that of one."""
+
+    __slots__ = ("made", "make")
+
+    def __init__(self, make: Callable[[str], Reduce]) -> None:
+        self.make = make
+        self.made: dict[str, Reduce] = {}
+
+    def __call__(self, call: Call, argument: Argument) -> DeviceArray:
+        format = argument.format or "n"
+        found = self.made.get(format)
+        if found is None:
+            found = self.made[format] = self.make(format)
+        return found(call, argument)
+
+
+def decimal_sum(format: str) -> Reduce:
+    """The sum of a decimal128, which has as many digits as there are; more than those wrap."""
+    _, scale, _ = decimal_of(format) or (0, 0, 0)
+    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish"), schema_of(f"d:38,{scale}"))
+
+
+def decimal_mean(format: str) -> Reduce:
+    """The mean of a decimal128, of its type; what is in the middle goes away from zero."""
+    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish_mean"), schema_of(format))
 
 
 def extremes(storage: str, out: str, which: int) -> Reduce:
     """0 the least, 1 the greatest, 2 both."""
-    t = KERNEL_TYPES[storage]
+    t = kernel_type(storage)
     return Reduce("reduce", t, "min_max", t, ("reduce", t, "finish"), _extreme_schema(out, which), which)
 
 

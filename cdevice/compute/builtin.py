@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from . import aggregate, casts, select, strings
+from functools import partial
+
+from . import aggregate, convert, decimals, nulls, select, strings
 from .argument import argument
 from .call import execute
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .providers import pyarrow
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from .types import FLOATS, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
+from .types import FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from .call import Call
 
 ANY = Matcher("any", lambda f: True)
+ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
+DECIMAL = Matcher("decimal128", decimals.is_decimal128)
+OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
+FIXED = Matcher("fixed_size_binary", lambda f: f.startswith("w:") and f != "w:0", same=str)
+RUNS = Matcher("run_end_encoded", lambda f: f == "+r")
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
 _UNITS = ("s", "m", "u", "n")
 
@@ -28,6 +35,10 @@ def _add(
     f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any], var_args: bool = False
 ) -> None:
     f.kernels.append(Kernel(Signature(tuple(inputs), out, var_args), exec))
+
+
+def _same(formats: Sequence[str]) -> str:
+    return formats[0]
 
 
 def _timestamps(unit: str) -> Matcher:
@@ -49,24 +60,43 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 2,
                 doc if not checked else doc.replace("wrap", "that wrap are an error"),
             )
-            for n in NUMBERS:
-                sound = n in FLOATS and not (name == "divide" and checked)
-                kernel = name if n in FLOATS and name != "divide" else f.name
+            for n in NUMBERS + HALF:
+                sound = n in FLOATS + HALF and not (name == "divide" and checked)
+                kernel = name if n in FLOATS + HALF and name != "divide" else f.name
                 waits = not sound and (checked or name == "divide")
                 _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, said=f.name))
+            if name in decimals.ARITHMETIC:
+                f.implicit = _or_decimals(decimals.as_wide if name == "multiply" else decimals.of_one_scale)
+                both = DECIMAL if name == "multiply" else OF_ONE_SCALE
+                _add(f, (both, both), None, decimals.arithmetic(name, f.name))
+            _add(f, ("n", "n"), "n", nulls.nothing)
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
             r.add_function(f)
     for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
         for checked in (False, True):
             f = Function(name + "_checked" * checked, "scalar", 1, doc)
-            for n in NUMBERS:
+            for n in NUMBERS + HALF:
                 if name == "negate" and checked and n in "CSIL":
                     continue
-                waits = checked and n not in FLOATS
+                waits = checked and n not in FLOATS + HALF
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
                 _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, said=f.name))
+            _add(f, (DECIMAL,), None, Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, said=f.name))
+            _add(f, ("n",), "n", nulls.nothing)
             r.add_function(f)
+
+
+def _or_decimals(rule: Callable[[Sequence[str]], Sequence[str] | None]) -> Any:
+    """Implicit casts of decimals, or else of numbers."""
+
+    def both(formats: Sequence[str]) -> Sequence[str] | None:
+        if any(f.startswith("d:") for f in formats):
+            return rule(formats)
+        one = common(formats)
+        return None if one is None else (one,) * len(formats)
+
+    return both
 
 
 def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
@@ -93,14 +123,16 @@ def _compare(r: FunctionRegistry) -> None:
             .replace("less to", "less than")
             .replace("greater to", "greater than")
         )
-        for n in NUMBERS:
+        for n in NUMBERS + HALF:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
+        f.implicit = _or_decimals(decimals.of_one_scale)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
-        for t in ("u", "U", "z", "Z"):
+        for t in ("u", "U", "z", "Z", FIXED):
             _add(f, (t, t), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
             _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, said=name))
+        _add(f, (OF_ONE_SCALE, OF_ONE_SCALE), "b", decimals.comparison(kernel, swap, name))
         for u in _UNITS:
             ts = _timestamps(u)
             _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, said=name))
@@ -131,10 +163,12 @@ def _boolean(r: FunctionRegistry) -> None:
     for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
         f = Function(name, "scalar", 1, doc)
         _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
+        _add(f, (RUNS,), "b", select.spelled_out_first(f.kernels[-1].exec))
         r.add_function(f)
     f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
-    for n in FLOATS:
+    for n in HALF + FLOATS:
         _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
+    _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
     r.add_function(f)
 
 
@@ -158,19 +192,22 @@ def _selection(r: FunctionRegistry) -> None:
     )
     choose.implicit, choose.nulls = _common_tail(1), ("b",)
     fill = Function("fill_null", "scalar", 2, "The first argument, and where that is null the second one.")
-    for f in (*NUMBERS, *_TIMES, "e"):
+    for f in (*NUMBERS, HALF, *_TIMES):
         w, s = width_of(f) or "", storage_of(f) or ""
         _add(choose, ("b", f, f), f, Map("select", w, "if_else", "b" + s + s, f, unit=PACK, rule=CHOSEN))
         _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
     _add(choose, ("b", "b", "b"), "b", Map("boolean", "bits", "if_else", "bbb", "b", unit=WORD, rule=CHOSEN))
     _add(fill, ("b", "b"), "b", Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED))
     for width in ("u8", "u16", "u32", "u64", "w128"):  # whatever is that wide and no number: times of a zone, decimals
-        m = Matcher(f"{width} values", _as_wide(width), same=True)
+        m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
-    other = Matcher("values of several sizes", lambda f: f[0] in "uUzZ+" or f.startswith("dict"), same=True)
+    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
     _add(choose, ("b", other, other), None, select.choose_any)
     _add(fill, (other, other), None, select.fill_any)
+    fill.implicit = _common_tail(0)
+    _add(choose, ("b", "n", "n"), "n", nulls.nothing)
+    _add(fill, ("n", "n"), "n", nulls.nothing)
     r.add_function(choose)
     r.add_function(fill)
     f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
@@ -186,7 +223,7 @@ def _selection(r: FunctionRegistry) -> None:
     _add(f, (ANY,), None, select.drop_null)
     r.add_function(f)
     f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
-    f.meta = casts.cast
+    f.meta = convert.cast
     r.add_function(f)
 
 
@@ -217,17 +254,33 @@ def _aggregates(r: FunctionRegistry) -> None:
     for n in NUMBERS:
         _add(total, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.sums(n))
         _add(mean, (n,), "g", aggregate.means(n))
+    _add(total, (HALF,), "g", aggregate.OfHalves(aggregate.sums("f")))
+    _add(mean, (HALF,), "g", aggregate.OfHalves(aggregate.means("f")))
+    _add(total, ("n",), "l", nulls.through("l", aggregate.sums("l")))
+    _add(mean, ("n",), "g", nulls.through("g", aggregate.sums("g")))
+    _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
+    _add(mean, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_mean))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
     _add(mean, ("b",), "g", aggregate.of_bits("finish_mean", "g"))
     for which, (name, doc) in enumerate(extremes.items()):
         f = function(name, doc)
         for t in (*NUMBERS, *_TIMES):
             _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        _add(f, (HALF,), HALF if which < 2 else None, aggregate.OfHalves(aggregate.extremes("f", "f", which)))
+        _add(f, ("n",), None, nulls.extreme if which < 2 else nulls.extremes)
+        _add(f, (ANY_DECIMAL,), None, aggregate.PerType(partial(_extremes, which)))
         _add(f, ("b",), "b" if which < 2 else None, aggregate.bit_extremes(which))
     f = function("count", "How many rows there are; see CountOptions.", CountOptions)
-    _add(f, (ANY,), "l", aggregate.of_bits("finish_count", "l", values=False))
+    counted = aggregate.of_bits("finish_count", "l", values=False)
+    _add(f, (ANY,), "l", counted)
+    _add(f, ("n",), "l", nulls.through("b", counted))
+    _add(f, (RUNS,), "l", select.spelled_out_first(counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
         _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
+
+
+def _extremes(which: int, format: str) -> aggregate.Reduce:
+    return aggregate.extremes(format, format, which)
 
 
 def make() -> FunctionRegistry:

@@ -8,9 +8,11 @@ from .._reaper import need_reaper
 from .aggregate import Reduce
 from .argument import Argument, argument, joined
 from .casts import cast_argument
+from .convert import decoded
 from .copies import copies_wanted, placed, with_copies
 from .elementwise import Map
 from .errors import NoKernel
+from .nulls import as_type
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
 from .types import DICTIONARY
@@ -137,6 +139,9 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     function = call.function
     _name_nulls(function, arguments)
     formats = tuple([a.format or "n" for a in arguments])
+    if DICTIONARY in formats and not _has_own(function, formats, call.device_type):
+        arguments = [decoded(call, joined(a)) for a in arguments]
+        formats = tuple([a.format or "n" for a in arguments])
     first = None
     for kernel, wanted in function._ranked(formats, call.device_type):
         try:
@@ -145,6 +150,16 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
             first = first or e
     assert first is not None
     raise first
+
+
+def _has_own(function: Function, formats: tuple[str, ...], device: int) -> bool:
+    """Is there a kernel for dictionaries as they are, or none but of those that are asked last?"""
+    if function.kind != "scalar" or all(k.priority < 0 for k in function.kernels):
+        return True
+    try:
+        return function._ranked(formats, device)[0][0].priority >= 0
+    except NoKernel:
+        return False
 
 
 def _run_kernel(
@@ -158,7 +173,7 @@ def _run_kernel(
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
             if a.format != to:
-                arguments[i] = implicit(call, a, to)
+                arguments[i] = implicit(call, a, to, arguments)
     call.state = kernel.init(call) if kernel.init else None
     out = kernel.exec(call, *arguments)
     if kernel.finalize:
@@ -186,8 +201,11 @@ def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:
         _native.compute_learn(front, formats, plan, swap, wrap)
 
 
-def implicit(call: Call, a: Argument, to: str) -> Argument:
+def implicit(call: Call, a: Argument, to: str, others: Sequence[Argument] = ()) -> Argument:
     """An argument cast as Arrow does before a kernel.  Nothing is checked, so nothing is waited for."""
+    if a.format == "n":
+        alike = next((x.array for x in others if x.format == to and x.array is not None), None)
+        return as_type(call, a, to, None if alike is None else alike._schema)
     return cast_argument(call, a, to, False)
 
 

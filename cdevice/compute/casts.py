@@ -1,38 +1,41 @@
-"""Casts between types, Arrow's ``cast``."""
+"""Which kernel casts from one type to another."""
 
 from __future__ import annotations
 
 from ..interop.asarray import asarray
-from ..schema import asschema
-from .argument import Argument, joined
-from .elementwise import PACK, Map
+from . import decimals, times
+from .argument import Argument
+from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel
-from .scalar import Scalar
-from .types import KERNEL_TYPES, NUMBERS, storage_of, words_of
+from .types import HALF, KERNEL_TYPES, NUMBERS, storage_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .._types import DeviceArray
+    from .._types import Schema
     from .call import Call
 
-_kernels: dict[tuple[str, str, bool], Map] = {}
+_kernels: dict[tuple[str, str, bool], Map | WithNumbers] = {}
 _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
 
 
 def never_loses(a: str, b: str) -> bool:
     """Is every number of the one type one of the other?"""
+    if b == HALF:
+        return a not in "lL"  # that of others is rounded is not an error in Arrow
     if b in "fg":
-        return a in "fg" or _WIDTHS[a] <= _WIDTHS[b]
-    return a not in "fg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
+        return a in "efg" or _WIDTHS[a] <= _WIDTHS[b]
+    return a not in "efg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
 
 
-def _kernel(a: str, b: str, safe: bool) -> Map | None:
+def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | None:
     """From one type to another; None: there is none."""
+    if a.startswith("d:") or b.startswith("d:"):
+        return decimals.cast(a, b, safe)
+    if a[0] == b[0] == "t":
+        return times.cast(a, b, safe)
     x, y = storage_of(a) or a, storage_of(b) or b
-    if x in NUMBERS and y in NUMBERS and (x == a or y == b or a == b) and (a in NUMBERS or b in NUMBERS or a == b):
+    numbers = NUMBERS + HALF
+    if x in numbers and y in numbers and (x == a or y == b or a == b) and (a in numbers or b in numbers or a == b):
         if x != a and y != b:
             return None
         if (x != a or y != b) and x != y:  # times are as wide as their integers
@@ -49,10 +52,16 @@ def _kernel(a: str, b: str, safe: bool) -> Map | None:
 
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     """An argument as another type.  Raises NoKernel."""
-    if a.array is None:
-        return Argument(value=a.value, format=to)
     if a.format == to:
         return a
+    if a.array is None:
+        if a.value is not None and to.startswith("d:"):
+            a = lone(call, a)
+        else:
+            return Argument(value=a.value, format=to)
+    way = decimals.between(a.format or "", to)
+    if way is not None:
+        a = cast_argument(call, a, way, safe)
     key = (a.format or "", to, safe)
     kernel = _kernels.get(key)
     if kernel is None:
@@ -63,20 +72,9 @@ def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     return Argument(kernel(call, a), to, one=a.one)
 
 
-def cast(call: Call, args: Sequence[Argument]) -> Any:
-    """The meta function ``cast``."""
-    options: Any = call.options
-    target = asschema(options.target_type)
-    a = joined(args[0])
-    if a.array is None:
-        a = Argument(_lone(call, a), a.format, one=True)
-    if target.dictionary is not None or target.format.startswith("+"):
-        raise NoKernel(f"cast: no kernel to {target.type}")
-    out: DeviceArray | None = cast_argument(call, a, target.format, options.safe).array
-    assert out is not None
-    return Scalar(out) if a.one else out
-
-
-def _lone(call: Call, a: Argument) -> DeviceArray:
-    """A number of the host as one row."""
-    return asarray([a.value])
+def lone(call: Call, a: Argument, schema: Schema | None = None) -> Argument:
+    """A number of the host, or a null of a type, as one row where the call is."""
+    array = asarray([a.value], schema=schema)
+    if call.device_type != 1:
+        array = array.to((call.device_type, call.device_id))
+    return Argument(array, a.format, one=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._ext import _native
 from ..schema import Schema
+from .argument import Argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
-    from .argument import Argument
     from .call import Call
 
 # what an item is, and when a row is null: as in core/compute.h
@@ -81,3 +81,16 @@ class Map:
                 values.append(a.array)
                 ones |= a.one << i
         return _native.compute_map(plan, tuple(values), ones, call.stream, call.owner)
+
+
+class WithNumbers:
+    """``exec`` of a kernel of one argument, which is told two numbers more: its numbers 3 and 4."""
+
+    __slots__ = ("map", "numbers")
+
+    def __init__(self, map: Map, first: int, second: int) -> None:
+        self.map = map
+        self.numbers = Argument(value=first, format="l"), Argument(value=second, format="l")
+
+    def __call__(self, call: Call, a: Argument) -> DeviceArray:
+        return self.map(call, a, *self.numbers)

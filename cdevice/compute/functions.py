@@ -366,7 +366,7 @@ def cast(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """x as another type, which :func:`cdevice.asschema` takes.
+    """x as another type, which :func:`cdevice.asschema` takes; of a dictionary array what its rows stand for.
 
     ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
     integers wrap, floats become the nearest integer there is.
@@ -387,7 +387,10 @@ def filter(
     null_selection_behavior: str = "drop",
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch whose mask is true.  Waits for the number of them."""
+    """The rows of an array or a batch whose mask is true.  Waits for the number of them.
+
+    ``null_selection_behavior``: "emit_null" gives a null row where the mask is null.
+    """
     return _run(_filter, (values, mask), options, stream, fallback, null_selection_behavior=null_selection_behavior)
 
 

@@ -85,7 +85,7 @@ class CastOptions(FunctionOptions):
 
 
 class FilterOptions(FunctionOptions):
-    """``null_selection_behavior``: "drop": what is null in the mask chooses nothing."""
+    """``null_selection_behavior``: "drop": what is null in the mask chooses nothing; "emit_null": a null row."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": "drop"}
 

@@ -42,12 +42,12 @@ KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 
 @dataclass(frozen=True)
 class Matcher:
-    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same``: all arguments that it stands
-    for are of one type."""
+    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same(format)``: is equal for all
+    arguments that it stands for."""
 
     name: str
     test: Callable[[str], bool]
-    same: bool = False
+    same: Callable[[str], object] | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -68,12 +68,12 @@ class Signature:
         if len(formats) != n and not (self.var_args and len(formats) >= n):
             return False
         wanted = self.inputs + self.inputs[-1:] * (len(formats) - n)
-        first: dict[Matcher, str] = {}
+        first: dict[Matcher, object] = {}
         for w, f in zip(wanted, formats, strict=True):
             if isinstance(w, str):
                 if w != f:
                     return False
-            elif not w.test(f) or (w.same and first.setdefault(w, f) != f):
+            elif not w.test(f) or (w.same and first.setdefault(w, w.same(f)) != w.same(f)):
                 return False
         return True
 
@@ -224,11 +224,23 @@ class Function:
     def _rank(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
         exact = self._fitting(formats, device)
         out = [(k, formats) for k in exact if k.priority >= 0]
-        if not out:
-            cast = (self.implicit or _numbers)(formats)
+        return (out or self._by_casts(formats, device)) + [(k, formats) for k in exact if k.priority < 0]
+
+    def _by_casts(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
+        """Null is of the other arguments' type; then Arrow's implicit casts."""
+        known = self._named(formats)
+        for rule in (lambda f: f, self.implicit or _numbers):
+            cast = rule(known)
             if cast is not None and tuple(cast) != formats:
                 out = [(k, tuple(cast)) for k in self._fitting(tuple(cast), device) if k.priority >= 0]
-        return out + [(k, formats) for k in exact if k.priority < 0]
+                if out:
+                    return out
+        return []
+
+    def _named(self, formats: tuple[str, ...]) -> tuple[str, ...]:
+        own = (*self.nulls, *(None,) * len(formats))
+        known = next((f for f, o in zip(formats, own, strict=False) if f != "n" and not o), "n")
+        return tuple([(o or known) if f == "n" else f for f, o in zip(formats, own, strict=False)])
 
     def none_fits(self, formats: Sequence[str], device: int, said: str = "") -> NoKernel:
         """The exception; ``said``: by a kernel that was asked, in place of what there is."""

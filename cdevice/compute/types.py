@@ -27,10 +27,11 @@ KERNEL_TYPES = {
     "L": "u64",
     "f": "f32",
 }
-KERNEL_TYPES["g"] = "f64"
+KERNEL_TYPES["g"], KERNEL_TYPES["e"] = "f64", "f16"
 SIGNED, UNSIGNED, FLOATS = "csil", "CSIL", "fg"
 NUMBERS = SIGNED + UNSIGNED + FLOATS
-_WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "f": 4, "g": 8}
+HALF = "e"  # float16: computed with as float32, and added up so
+_WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "e": 2, "f": 4, "g": 8}
 
 
 def format_of(array: DeviceArray) -> str:
@@ -49,12 +50,31 @@ def storage_of(format: str) -> str | None:
     return None
 
 
+def decimal_of(format: str) -> tuple[int, int, int] | None:
+    """Precision, scale and width in bits of a decimal.  None: it is none."""
+    if not format.startswith("d:"):
+        return None
+    precision, scale, *bits = map(int, format[2:].split(","))
+    return precision, scale, bits[0] if bits else 128
+
+
+def kernel_type(format: str) -> str:
+    """The kernels' name of the numbers that a type is stored as."""
+    d = decimal_of(format)
+    if d is not None:
+        return {32: "i32", 64: "i64", 128: "w128"}[d[2]]
+    return KERNEL_TYPES[storage_of(format) or format]
+
+
 def common(formats: Sequence[str]) -> str | None:
-    """The number type that all of these become, as Arrow has it.  None: there is none."""
+    """The number type that all of these become, as Arrow has it; or the decimal.  None: there is none."""
+    if any(f.startswith("d:") for f in formats):
+        return _common_decimal(formats)
     if not all(f in KERNEL_TYPES for f in formats):
         return None
-    if "g" in formats or "f" in formats:
-        return "g" if "g" in formats else "f"
+    for float_ in "gfe":
+        if float_ in formats:
+            return float_
     signed = max((_WIDTHS[f] for f in formats if f in SIGNED), default=0)
     unsigned = max((_WIDTHS[f] for f in formats if f in UNSIGNED), default=0)
     if not signed:
@@ -62,6 +82,32 @@ def common(formats: Sequence[str]) -> str | None:
     if unsigned >= signed:
         signed = min(unsigned * 2, 8)
     return {1: "c", 2: "s", 4: "i", 8: "l"}[signed]
+
+
+# digits that integers have at most
+DIGITS = {"c": 3, "s": 5, "i": 10, "l": 19, "C": 3, "S": 5, "I": 10, "L": 20}
+
+
+def parts_of(formats: Sequence[str]) -> list[tuple[int, int]] | None:
+    """(precision, scale) of decimals, and of integers, which have none behind the point; None: there are others."""
+    out = []
+    for f in formats:
+        d = decimal_of(f)
+        if d is None and f in DIGITS:
+            d = DIGITS[f], 0, 128
+        if d is None or d[2] > 128:
+            return None
+        out.append(d[:2])
+    return out
+
+
+def _common_decimal(formats: Sequence[str]) -> str | None:
+    parts = parts_of(formats)
+    if parts is None:
+        return None
+    scale = max(s for _, s in parts)
+    precision = scale + max(p - s for p, s in parts)
+    return f"d:{precision},{scale}" if precision <= 38 else None
 
 
 def words_of(format: str) -> str:
@@ -78,11 +124,9 @@ def width_of(format: str) -> str | None:
     storage = storage_of(format)
     if storage:
         return {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[_WIDTHS[storage]]
-    if format == "e":
-        return "u16"
-    if format.startswith("d:"):
-        bits = format.split(",")[2:] or ["128"]
-        return {"32": "u32", "64": "u64", "128": "w128"}.get(bits[0])
+    decimal = decimal_of(format)
+    if decimal is not None:
+        return {32: "u32", 64: "u64", 128: "w128"}.get(decimal[2])
     if format.startswith("w:"):
         return {"1": "u8", "2": "u16", "4": "u32", "8": "u64", "16": "w128"}.get(format[2:])
     return {"tiM": "u32", "tiD": "u64", "tin": "w128"}.get(format)
@@ -95,8 +139,8 @@ def bits_of(value: bool | int | float, format: str) -> int:
     """A Python number as the bits of a type.  Raises OverflowError."""
     if format == "b":
         return int(bool(value))
-    if format in FLOATS:
-        code = "<f" if format == "f" else "<d"
+    if format in FLOATS + HALF:
+        code = {"e": "<e", "f": "<f", "g": "<d"}[format]
         return int.from_bytes(struct.pack(code, float(value)), "little")
     try:
         struct.pack("<" + _CODES[format], value)

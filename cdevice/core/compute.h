@@ -108,7 +108,7 @@ enum cdv_rule {                     /* when a row is null */
 };
 struct cdv_map {
   char family[24], type[24], name[32];
-  char said[32]; /* the function, in errors */
+  char said[160]; /* the function, in errors */
   int unit, rule;
   bool checked; /* its kernel complains: the call waits for the device */
   struct cdv_schema *out;
@@ -160,7 +160,7 @@ void cdv_choice_drop(struct cdv_choice *c);
  * array NULL: their numbers, as int64.  Does not wait. */
 int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, const struct cdv_lane *lane,
                        struct cdv_array **out);
-/* Rows by number (int64); as above, and bits.  checked: a number that is none of a row is an error, for which the call waits;
+/* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an error, for which the call waits;
  * else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
                      struct cdv_array **out);
@@ -176,7 +176,17 @@ int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool
  * wait. */
 int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct cdv_array *offsets, int64_t total,
                       const struct cdv_lane *lane, struct cdv_array **out);
-/* Strings of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
+/* The numbers of the items (int64) that the rows taken by number have, of fixed-size lists of `size`.  Does not wait unless it
+ * is checked. */
+int cdv_compute_spread(struct cdv_array *array, struct cdv_array *indices, int64_t size, bool checked,
+                       const struct cdv_lane *lane, struct cdv_array **out);
+/* The runs (int64) that the rows taken by number are in, of a run-end encoded array with these ends. */
+int cdv_compute_runs(struct cdv_array *array, struct cdv_array *ends, struct cdv_array *indices, bool checked,
+                     const struct cdv_lane *lane, struct cdv_array **out);
+/* The numbers (int64) first ... first + n - 1, on the device that has `near`.  Does not wait. */
+int cdv_compute_rows(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_lane *lane,
+                     struct cdv_array **out);
+/* Strings, or values of one width, of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
  * Does not wait. */
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out);

@@ -111,7 +111,8 @@ int cdv_compute_filter(const struct cdv_choice *c, struct cdv_array *array, cons
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked, const struct cdv_lane *lane,
                      struct cdv_array **out) {
   int width = cdv_value_width(array->schema->node);
-  if (width < 0 || (width && !width_name(width))) return CDV_OTHER_LAYOUT;
+  bool bytes = width > 0 && !width_name(width);
+  if (width < 0) return CDV_OTHER_LAYOUT;
   struct cdv_array *inputs[2] = {NULL, indices}, *made = NULL;
   struct cdv_work w;
   int r = cdv_array_aligned(array, &inputs[0]);
@@ -119,17 +120,19 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
   bool nulls = cdv_may_be_null(array) || cdv_may_be_null(indices);
   r = cdv_work_begin(&w, inputs, 2, lane, "take");
   if (!r) r = cdv_work_new(&w, array->schema, indices->length, nulls, &made);
-  struct cdv_step s = {.family = width ? "select" : "choose",
-                       .type = width ? width_name(width) : "bits",
-                       .name = "take",
+  struct cdv_step s = {.family = width && !bytes ? "select" : "choose",
+                       .type = width && !bytes ? width_name(width) : "bits",
+                       .name = bytes ? "take_bytes" : "take",
                        .unit = width ? CDV_BY_ROW : CDV_BY_PACK,
-                       .n = indices->length};
+                       .n = indices->length * (bytes ? width : 1)};
   s.numbers[2] = array->length;
+  s.numbers[3] = width;
   s.places[2] = cdv_place_values(indices);
   s.places[3] = cdv_place_nulls(indices);
   struct cdv_step valid = s;
   if (!r && nulls) {
     valid.family = "choose", valid.type = "bits", valid.name = "take_valid", valid.unit = CDV_BY_PACK;
+    valid.n = indices->length;
     valid.places[0] = buffer_of(made, 0);
     valid.places[1] = cdv_place_nulls(inputs[0]);
     r = cdv_work_run(&w, &valid);
@@ -138,6 +141,7 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
   if (!r) {
     s.places[0] = buffer_of(made, 1);
     s.places[1] = cdv_place_values(inputs[0]);
+    if (bytes) s.places[1].offset *= width;
     r = cdv_work_run(&w, &s);
   }
   if (!r && checked) r = cdv_work_look(&w, "take", s.type);

@@ -139,6 +139,8 @@ int cdv_compute_map(const struct cdv_map *f, const struct cdv_operand *args, int
     if (!r) own[i].array = arrays[m++];
   }
   if (!r) r = find_rows(&c);
+  for (int i = 0; !r && i < n; i++) /* of type null: rows without values */
+    if (own[i].array && own[i].array->schema->node->format[0] == 'n') own[i] = (struct cdv_operand){.null = true};
   if (!r) {
     r = cdv_work_begin(&c.work, arrays, m, lane, f->said);
     if (!r) r = cdv_work_new(&c.work, f->out, c.rows, needs_nulls(&c), &c.out);

@@ -12,19 +12,27 @@ struct call {
   struct cdv_work work;
   bool extremes;
   char letter; /* of the values of states */
+  int letters; /* of one value: what is 16 bytes wide has two */
 };
 
-/* The letter that Arrow has for a number that the kernels call so. */
+/* The letter that Arrow has for a number that the kernels call so; for what is wider that of its half. */
 static char letter_of(const char *type) {
   static const char *const names[] = {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], type)) return "csilCSILfg"[i];
-  return 0;
+  return 'L';
+}
+
+static struct call call_of(const struct cdv_reduce *f) {
+  return (struct call){.f = f,
+                       .extremes = !strcmp(f->tile, "min_max"),
+                       .letter = letter_of(f->join),
+                       .letters = strcmp(f->join, "w128") ? 1 : 2};
 }
 
 static int new_states(struct call *c, int64_t n, cdevice_place out[STATE]) {
-  int r = cdv_work_memory(&c->work, c->letter, n, &out[0]);
-  if (!r && c->extremes) r = cdv_work_memory(&c->work, c->letter, n, &out[1]);
+  int r = cdv_work_memory(&c->work, c->letter, n * c->letters, &out[0]);
+  if (!r && c->extremes) r = cdv_work_memory(&c->work, c->letter, n * c->letters, &out[1]);
   if (!r) r = cdv_work_memory(&c->work, 'l', n, &out[2]);
   return r;
 }
@@ -102,7 +110,7 @@ static int finish(struct call *c, struct cdv_array *out, const cdevice_place sta
 
 int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chunks, int64_t n,
                        const struct cdv_lane *lane, struct cdv_array **out) {
-  struct call c = {.f = f, .extremes = !strcmp(f->tile, "min_max"), .letter = letter_of(f->join)};
+  struct call c = call_of(f);
   struct cdv_array *made = NULL;
   cdevice_place all[STATE] = {{0}}, one[STATE] = {{0}};
   int64_t rows = 0;
@@ -169,7 +177,7 @@ static int furnish(struct call *c, struct level *l) {
   for (int i = 0; !r && i < STATE; i++) {
     if (i == 1 && !c->extremes) continue;
     struct cdv_schema *s = cdv_schema_of_number(i == 2 ? 'l' : c->letter);
-    r = cdv_work_new(&c->work, s, CDV_TILE_ROWS, false, &l->memory[i]);
+    r = cdv_work_new(&c->work, s, CDV_TILE_ROWS * (i == 2 ? 1 : c->letters), false, &l->memory[i]);
     cdv_schema_unref(s);
     if (r)
       l->memory[i] = NULL;
@@ -202,7 +210,7 @@ static int begin(struct call *c, struct cdv_fold *fold, struct cdv_array *chunk)
     for (int i = 0; i < STATE; i++)
       if (fold->levels[k].memory[i]) arrays[n++] = fold->levels[k].memory[i];
   if (chunk) arrays[n++] = chunk;
-  *c = (struct call){.f = fold->f, .extremes = !strcmp(fold->f->tile, "min_max"), .letter = letter_of(fold->f->join)};
+  *c = call_of(fold->f);
   int r = cdv_work_begin(&c->work, arrays, n, &fold->lane, fold->f->end);
   if (!r) fold->lane.stream = c->work.stream; /* the current one may be another by the next chunk */
   return r;

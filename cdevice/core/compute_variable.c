@@ -106,6 +106,83 @@ int cdv_compute_items(struct cdv_array *array, struct cdv_array *indices, struct
   return cdv_work_end(&w, r, made, out);
 }
 
+static const char *end_type(const struct ArrowSchema *s) {
+  switch (s->children[0]->format[0]) {
+    case 's': return "i16";
+    case 'i': return "i32";
+    default: return "i64";
+  }
+}
+
+int cdv_compute_runs(struct cdv_array *array, struct cdv_array *ends, struct cdv_array *indices, bool checked,
+                     const struct cdv_lane *lane, struct cdv_array **out) {
+  struct cdv_array *inputs[3] = {array, ends, indices}, *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('l');
+  struct cdv_work w;
+  int r = cdv_work_begin(&w, inputs, 3, lane, "take");
+  if (!r) r = cdv_work_new(&w, schema, indices->length, cdv_may_be_null(indices), &made);
+  cdv_schema_unref(schema);
+  if (!r && cdv_may_be_null(indices)) {
+    struct cdv_step s = {"boolean", "bits", "valid_all", CDV_BY_WORD, indices->length, {buffer_of(made, 0)}, {0}};
+    s.places[1] = cdv_place_nulls(indices);
+    r = cdv_work_run(&w, &s);
+  }
+  struct cdv_step s = {.family = "runs", .type = end_type(array->schema->node), .name = "run_of", .unit = CDV_BY_ROW};
+  s.n = indices->length;
+  if (!r) r = cdv_work_watch(&w, &s.places[5]);
+  if (!r) {
+    s.places[0] = buffer_of(made, 1);
+    s.places[1] = cdv_place_values(ends);
+    s.places[2] = cdv_place_values(indices);
+    s.places[3] = cdv_place_nulls(indices);
+    s.numbers[2] = array->length;
+    s.numbers[3] = ends->length;
+    s.numbers[4] = array->offset;
+    r = cdv_work_run(&w, &s);
+  }
+  if (!r && checked) r = cdv_work_look(&w, "take", s.type);
+  return cdv_work_end(&w, r, made, out);
+}
+
+int cdv_compute_rows(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_lane *lane,
+                     struct cdv_array **out) {
+  struct cdv_array *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('l');
+  struct cdv_work w;
+  int r = cdv_work_begin(&w, &near, 1, lane, "take");
+  if (!r) r = cdv_work_new(&w, schema, n, false, &made);
+  cdv_schema_unref(schema);
+  if (!r) {
+    struct cdv_step s = {"choose", "bits", "rows", CDV_BY_ROW, n, {buffer_of(made, 1)}, {0, 0, first}};
+    r = cdv_work_run(&w, &s);
+  }
+  return cdv_work_end(&w, r, made, out);
+}
+
+int cdv_compute_spread(struct cdv_array *array, struct cdv_array *indices, int64_t size, bool checked,
+                       const struct cdv_lane *lane, struct cdv_array **out) {
+  struct cdv_array *inputs[2] = {array, indices}, *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('l');
+  struct cdv_work w;
+  int r = cdv_work_begin(&w, inputs, 2, lane, "take");
+  if (!r) r = cdv_work_new(&w, schema, indices->length * size, false, &made);
+  cdv_schema_unref(schema);
+  struct cdv_step s = {.family = "choose", .type = "bits", .name = "spread", .unit = CDV_BY_ROW};
+  s.n = indices->length * size;
+  if (!r) r = cdv_work_watch(&w, &s.places[5]);
+  if (!r) {
+    s.places[0] = buffer_of(made, 1);
+    s.places[2] = cdv_place_values(indices);
+    s.places[3] = cdv_place_nulls(indices);
+    s.numbers[2] = array->length;
+    s.numbers[3] = array->offset;
+    s.numbers[4] = size;
+    r = cdv_work_run(&w, &s);
+  }
+  if (!r && checked) r = cdv_work_look(&w, "take", s.type);
+  return cdv_work_end(&w, r, made, out);
+}
+
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out) {
   struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
@@ -117,18 +194,22 @@ int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_s
   int r = cdv_work_begin(&w, inputs, 2, lane, "compare");
   if (!r) r = cdv_work_new(&w, schema, n, false, &made);
   if (!r && n) {
+    const char *type = offset_type(inputs[0]->schema->node);
+    int width = type ? 0 : cdv_value_width(inputs[0]->schema->node);
     struct cdv_step s = {.family = "variable",
-                         .type = offset_type(inputs[0]->schema->node),
-                         .name = "compare",
+                         .type = type ? type : "i32",
+                         .name = type ? "compare" : "compare_bytes",
                          .unit = CDV_BY_PACK,
                          .n = n};
     s.places[0] = buffer_of(made, 1);
     for (int i = 0; i < 2; i++) {
-      s.places[1 + 2 * i] = offsets_of(inputs[i]);
-      s.places[2 + 2 * i] = buffer_of(inputs[i], 2);
+      if (type) s.places[1 + 2 * i] = offsets_of(inputs[i]);
+      s.places[2 + 2 * i] = type ? buffer_of(inputs[i], 2) : cdv_place_values(inputs[i]);
+      if (!type) s.places[2 + 2 * i].offset *= width;
       s.numbers[1] |= (int64_t)args[i].one << (2 * i);
     }
     s.numbers[2] = says;
+    s.numbers[3] = width;
     r = cdv_work_run(&w, &s);
   }
   return cdv_work_end(&w, r, made, out);

@@ -7,7 +7,7 @@ int cdv_value_width(const struct ArrowSchema *s) {
   struct cdv_layout l;
   const char *why;
   if (s->dictionary || cdv_layout_parse(s->format, &l, &why)) return -1;
-  return l.type == CDV_BOOL ? 0 : l.type == CDV_FIXED ? l.width : -1;
+  return l.type == CDV_BOOL ? 0 : l.type == CDV_FIXED && l.width ? l.width : -1;
 }
 
 /* Kernels read bitmaps by words. */

@@ -5,27 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cdv_module {
-  struct cdv_module *next;
+/* A kernel, alone in its program: compilers take much longer for all that a family can do with a type. */
+struct kernel {
+  struct kernel *next;
   struct cdv_slot *slot; /* never the same again: one that was replaced may still have some here */
   int64_t device;
   void *scope;
   uint32_t flags; /* a device that changes its mind gets other programs */
-  char family[24], type[24];
-  void *module;
-};
-struct kernel {
-  struct kernel *next;
-  const struct cdv_module *module;
-  char name[32];
-  void *handle;
+  char family[24], type[24], name[32];
+  void *module, *handle;
 };
 
 #define PLACES 256
 static struct {
   pthread_mutex_t lock;
   struct kernel *kernels[PLACES];
-  struct cdv_module *modules;
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void before_fork(void) { pthread_mutex_lock(&cache.lock); }
@@ -46,19 +40,19 @@ struct making {
   const cdevice_compute *compute;
   int64_t device;
   void *stream;
-  const char *family, *type;
+  const char *family, *type, *name;
   char *text;
-  char lines[4][40]; /* S=..., T=..., the shape, what is missing */
-  const char *defines[4];
+  char lines[6][48]; /* S=..., T=..., the kernel that is wanted, the shape, what is missing */
+  const char *defines[6];
   int64_t n;
   uint32_t flags;
   bool own; /* the text was added at run time: nobody compiled it before */
   struct cdv_digest digest;
 };
 
-static void define(struct making *m, const char *name, const char *value, size_t n) {
+static void define(struct making *m, const char *name, const char *more, const char *value, size_t n) {
   char *line = m->lines[m->n];
-  snprintf(line, sizeof m->lines[0], "%s=%.*s", name, (int)n, value);
+  snprintf(line, sizeof m->lines[0], "%s%s=%.*s", name, more, (int)n, value);
   m->defines[m->n++] = line;
 }
 
@@ -77,11 +71,13 @@ static int prepare(struct making *m) {
   if (!m->text) return cdv_fail_memory((int64_t)(n + more), "the text of kernels");
   memcpy(m->text, first, n);
   memcpy(m->text + n, text, more);
-  if (space) define(m, "S", m->type, (size_t)(space - m->type));
+  if (space) define(m, "S", "", m->type, (size_t)(space - m->type));
   const char *t = space ? space + 1 : m->type;
-  define(m, "T", t, strlen(t));
-  if (m->flags & CDEVICE_COMPUTE_ITEMS) define(m, "CDV_ITEMS", "1", 1);
-  if (m->flags & CDEVICE_COMPUTE_NO_FP64) define(m, "CDV_NO_F64", "1", 1);
+  define(m, "T", "", t, strlen(t));
+  define(m, "CDV_ONLY", "", "1", 1);
+  define(m, "WANT_", m->name, "1", 1);
+  if (m->flags & CDEVICE_COMPUTE_ITEMS) define(m, "CDV_ITEMS", "", "1", 1);
+  if (m->flags & CDEVICE_COMPUTE_NO_FP64) define(m, "CDV_NO_F64", "", "1", 1);
   cdv_digest_add(&m->digest, identity);
   cdv_digest_add(&m->digest, m->text);
   for (int64_t i = 0; i < m->n; i++) cdv_digest_add(&m->digest, m->defines[i]);
@@ -116,8 +112,8 @@ static int build(struct making *m, void **out) {
   if (!r && !*out) {
     cdevice_program p = {m->family, m->type, m->text, m->defines, m->n};
     r = m->compute->build(m->slot->table.self, m->device, m->stream, &p, out, &err);
-    char doing[96];
-    snprintf(doing, sizeof doing, "building the kernels \"%s\" for %s", m->family, m->type);
+    char doing[128];
+    snprintf(doing, sizeof doing, "building the kernel \"%s\" of \"%s\" for %s", m->name, m->family, m->type);
     if (r == EINVAL && m->own)
       cdv_fail(CDV_ARGUMENT, r, "an expression does not compile for %s: %s", m->slot->table.name, err.message);
     else if (r)
@@ -128,65 +124,50 @@ static int build(struct making *m, void **out) {
   return r;
 }
 
-static int module_of(const struct cdv_module *want, const cdevice_compute *compute, void *stream,
-                     struct cdv_module **out) {
-  for (struct cdv_module *m = cache.modules; m; m = m->next)
-    if (m->slot == want->slot && m->device == want->device && m->scope == want->scope && m->flags == want->flags &&
-        !strcmp(m->family, want->family) && !strcmp(m->type, want->type)) {
-      *out = m;
-      return 0;
-    }
-  struct cdv_module *m = malloc(sizeof *m);
-  if (!m) return cdv_fail_memory(sizeof *m, "a program");
-  *m = *want;
-  struct making making = {
-      .slot = m->slot, .compute = compute, .device = m->device, .stream = stream, .family = m->family, .type = m->type};
-  int r = build(&making, &m->module);
-  if (r) {
-    free(m);
-    return r;
-  }
-  m->next = cache.modules;
-  cache.modules = *out = m;
-  return 0;
-}
-
 /* ---- by name ---- */
-static unsigned place_of(const struct cdv_module *m, const char *name) {
-  uint64_t h = (uintptr_t)m->slot ^ (uint64_t)m->device * 31 ^ (uintptr_t)m->scope ^ m->flags;
-  const char *words[3] = {m->family, m->type, name};
+static unsigned place_of(const struct kernel *k) {
+  uint64_t h = (uintptr_t)k->slot ^ (uint64_t)k->device * 31 ^ (uintptr_t)k->scope ^ k->flags;
+  const char *words[3] = {k->family, k->type, k->name};
   for (int i = 0; i < 3; i++)
     for (const char *c = words[i]; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3;
   return (unsigned)(h >> 24) % PLACES;
 }
 
-static void *known(const struct cdv_module *want, const char *name, unsigned place) {
+static void *known(const struct kernel *want, unsigned place) {
   for (struct kernel *k = cache.kernels[place]; k; k = k->next)
-    if (k->module->slot == want->slot && k->module->device == want->device && k->module->scope == want->scope &&
-        k->module->flags == want->flags && !strcmp(k->name, name) && !strcmp(k->module->type, want->type) &&
-        !strcmp(k->module->family, want->family))
+    if (k->slot == want->slot && k->device == want->device && k->scope == want->scope && k->flags == want->flags &&
+        !strcmp(k->name, want->name) && !strcmp(k->type, want->type) && !strcmp(k->family, want->family))
       return k->handle;
   return NULL;
 }
 
-static int find(const struct cdv_module *want, const cdevice_compute *compute, void *stream, const char *name,
-                unsigned place, void **out) {
-  struct cdv_module *m = NULL;
+static int find(const struct kernel *want, const cdevice_compute *compute, void *stream, unsigned place, void **out) {
   cdevice_error err = {.struct_size = sizeof err};
-  int r = module_of(want, compute, stream, &m);
-  if (r) return r;
+  char full[64];
+  const char *space = strchr(want->type, ' ');
   struct kernel *k = malloc(sizeof *k);
   if (!k) return cdv_fail_memory(sizeof *k, "a kernel");
-  char full[64];
-  const char *space = strchr(m->type, ' ');
-  snprintf(full, sizeof full, "%s_%s", name, space ? space + 1 : m->type);
-  r = compute->kernel(m->slot->table.self, m->device, m->module, full, &k->handle, &err);
+  *k = *want;
+  struct making making = {.slot = k->slot,
+                          .compute = compute,
+                          .device = k->device,
+                          .stream = stream,
+                          .family = k->family,
+                          .type = k->type,
+                          .name = k->name};
+  int r = build(&making, &k->module);
   if (r) {
     free(k);
-    return cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, "finding a kernel");
+    return r;
   }
-  k->module = m;
-  snprintf(k->name, sizeof k->name, "%s", name);
+  snprintf(full, sizeof full, "%s_%s", k->name, space ? space + 1 : k->type);
+  r = compute->kernel(k->slot->table.self, k->device, k->module, full, &k->handle, &err);
+  if (r) {
+    r = cdv_fail_backend(r, &err, k->slot->table.device_type, k->device, "finding a kernel");
+    compute->unload(k->slot->table.self, k->device, k->module);
+    free(k);
+    return r;
+  }
   k->next = cache.kernels[place];
   cache.kernels[place] = k;
   *out = k->handle;
@@ -195,16 +176,17 @@ static int find(const struct cdv_module *want, const cdevice_compute *compute, v
 
 int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_t device, void *stream, uint32_t flags,
                    const char *family, const char *type, const char *name, void **out) {
-  struct cdv_module want = {.slot = slot, .device = device, .flags = flags};
+  struct kernel want = {.slot = slot, .device = device, .flags = flags};
   cdevice_error err = {.struct_size = sizeof err};
   int r = compute->scope ? compute->scope(slot->table.self, device, stream, &want.scope, &err) : 0;
   if (r) return cdv_fail_backend(r, &err, slot->table.device_type, device, "asking for the context of a stream");
   snprintf(want.family, sizeof want.family, "%s", family);
   snprintf(want.type, sizeof want.type, "%s", type);
-  unsigned place = place_of(&want, name);
+  snprintf(want.name, sizeof want.name, "%s", name);
+  unsigned place = place_of(&want);
   pthread_mutex_lock(&cache.lock);
-  *out = known(&want, name, place);
-  if (!*out) r = find(&want, compute, stream, name, place, out);
+  *out = known(&want, place);
+  if (!*out) r = find(&want, compute, stream, place, out);
   pthread_mutex_unlock(&cache.lock);
   return r;
 }
@@ -212,32 +194,24 @@ int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_
 /* ---- of tables that were taken out ---- */
 /* Nothing runs there any more. */
 static void forget(struct cdv_slot *slot) {
-  struct cdv_module *gone = NULL;
+  struct kernel *gone = NULL;
   pthread_mutex_lock(&cache.lock);
   for (int i = 0; i < PLACES; i++)
     for (struct kernel **at = &cache.kernels[i], *k; (k = *at);) {
-      if (k->module->slot != slot) {
+      if (k->slot != slot) {
         at = &k->next;
         continue;
       }
       *at = k->next;
-      free(k);
+      k->next = gone;
+      gone = k;
     }
-  for (struct cdv_module **at = &cache.modules, *m; (m = *at);) {
-    if (m->slot != slot) {
-      at = &m->next;
-      continue;
-    }
-    *at = m->next;
-    m->next = gone;
-    gone = m;
-  }
   pthread_mutex_unlock(&cache.lock);
   const cdevice_compute *compute = gone ? cdv_compute_of(slot) : NULL;
-  for (struct cdv_module *m; (m = gone);) { /* outside the lock: the backend may wait for others */
-    gone = m->next;
-    if (compute) compute->unload(slot->table.self, m->device, m->module);
-    free(m);
+  for (struct kernel *k; (k = gone);) { /* outside the lock: the backend may wait for others */
+    gone = k->next;
+    if (compute) compute->unload(slot->table.self, k->device, k->module);
+    free(k);
   }
 }
 

@@ -37,6 +37,7 @@ static int choose(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n
       two = true; /* memory that neither device's kernels need to reach: the CPU reads both */
     }
   }
+  if (!first && n) first = arrays[0]; /* none has any: the result is where the first says that it is */
   if (first) {
     type = first->root->own.device_type;
     w->device = first->root->own.device_id;
@@ -140,7 +141,8 @@ static void measure(const struct cdv_work *w, const struct cdv_step *s, cdevice_
 /* float64 is told by the program's type, and sums of floats and means are made in it. */
 static bool needs_f64(const struct cdv_step *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
-  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || !strcmp(s->name, "finish_mean");
+  bool mean = !strcmp(s->name, "finish_mean") && strcmp(s->type, "w128");
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean;
 }
 
 int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
@@ -216,6 +218,12 @@ int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int6
 #define SAID_DIVIDE 2
 #define SAID_LOSES 3
 #define SAID_INDEX 4
+#define SAID_DIGITS 5
+#define SAID_CUT 6
+#define SAID_BOUNDS 7
+#define SAID_LOST 8
+#define SAID_BEYOND 9
+#define SAID_CLOCK 10
 
 /* "u8" as Arrow says it. */
 static const char *words_of(const char *type, char *out, size_t size) {
@@ -236,6 +244,14 @@ static int complaint(const int64_t said[2], const char *name, const char *type) 
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
                         to);
       return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1], to);
+    case SAID_DIGITS:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Decimal value does not fit in precision %" PRId64, name, said[1]);
+    case SAID_CUT: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Rescaling Decimal value would cause data loss", name);
+    case SAID_BOUNDS: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Integer value out of bounds", name);
+    case SAID_LOST: return cdv_fail(CDV_ARGUMENT, EDOM, "%s would lose data: %" PRId64, name, said[1]);
+    case SAID_BEYOND:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s would result in out of bounds timestamp: %" PRId64, name, said[1]);
+    case SAID_CLOCK: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Cast would lose data: %" PRId64, name, said[1]);
     default: return cdv_fail(CDV_DEVICE, EIO, "%s: a kernel reports %" PRId64, name, said[0]);
   }
 }

@@ -1,44 +1,47 @@
 /* arith.h - numbers of one type T: 0 result, 1 and 2 arguments; where something is checked 4 the bitmap of the rows that
  * count, 5 the error. */
-#define EACH1(x, action)             \
-  {                                  \
-    ROWS(i, n) {                     \
-      const T x = FORM(0) ? p : a[i]; \
-      (void)x;                       \
-      action;                        \
-    }                                \
+#define V OF(VALUE, T)
+#define LOADED(x) OF(LOAD, T)(x)
+#define STORED(x) OF(STORE, T)(x)
+#define EACH1(x, action)                    \
+  {                                         \
+    ROWS(i, n) {                            \
+      const V x = FORM(0) ? p : LOADED(a[i]); \
+      (void)x;                              \
+      action;                               \
+    }                                       \
   }
-#define EACH2(x, y, action)       \
-  if (!FORM(0) && !FORM(1)) {     \
-    ROWS(i, n) {                  \
-      const T x = a[i], y = b[i]; \
-      (void)x, (void)y;           \
-      action;                     \
-    }                             \
-  } else if (!FORM(0)) {          \
-    const T y = q;                \
-    ROWS(i, n) {                  \
-      const T x = a[i];           \
-      (void)x, (void)y;           \
-      action;                     \
-    }                             \
-  } else {                        \
-    const T x = p;                \
-    ROWS(i, n) {                  \
-      const T y = FORM(1) ? q : b[i]; \
-      (void)x, (void)y;           \
-      action;                     \
-    }                             \
+#define EACH2(x, y, action)                       \
+  if (!FORM(0) && !FORM(1)) {                     \
+    ROWS(i, n) {                                  \
+      const V x = LOADED(a[i]), y = LOADED(b[i]); \
+      (void)x, (void)y;                           \
+      action;                                     \
+    }                                             \
+  } else if (!FORM(0)) {                          \
+    const V y = q;                                \
+    ROWS(i, n) {                                  \
+      const V x = LOADED(a[i]);                   \
+      (void)x, (void)y;                           \
+      action;                                     \
+    }                                             \
+  } else {                                        \
+    const V x = p;                                \
+    ROWS(i, n) {                                  \
+      const V y = FORM(1) ? q : LOADED(b[i]);     \
+      (void)x, (void)y;                           \
+      action;                                     \
+    }                                             \
   }
-#define RESULT                             \
-  GLOBAL T *RESTRICT o = OUT(T, 0);        \
-  GLOBAL const T *RESTRICT a = IN(T, 1);   \
-  const i64 n = NUMBER(0);                 \
-  const T p = FORM(0) ? ONE(T, 0, a) : (T)0; \
+#define RESULT                                       \
+  GLOBAL T *RESTRICT o = OUT(T, 0);                  \
+  GLOBAL const T *RESTRICT a = IN(T, 1);             \
+  const i64 n = NUMBER(0);                           \
+  const V p = LOADED(FORM(0) ? ONE(T, 0, a) : ZERO(T)); \
   (void)n, (void)p
-#define SECOND                             \
-  GLOBAL const T *RESTRICT b = IN(T, 2);   \
-  const T q = FORM(1) ? ONE(T, 1, b) : (T)0
+#define SECOND                                         \
+  GLOBAL const T *RESTRICT b = IN(T, 2);               \
+  const V q = LOADED(FORM(1) ? ONE(T, 1, b) : ZERO(T))
 /* First all rows, then, where any is wrong, which of them count. */
 #define COUNTS(i) bit1(RAW(u32, 4), OFFSET(4), i)
 #define CHECKED(each, code, wrong, value) \
@@ -49,9 +52,15 @@
 #define BY_TWO(action) EACH2(x, y, action)
 
 #define W OF(WRAP, T)
-#define SUM_OF(x, y) ((T)((W)(x) + (W)(y)))
-#define DIFFERENCE_OF(x, y) ((T)((W)(x) - (W)(y)))
-#define PRODUCT_OF(x, y) ((T)((W)(x) * (W)(y)))
+#if OF(IS_WIDE, T)
+#define SUM_OF(x, y) wide_add(x, y)
+#define DIFFERENCE_OF(x, y) wide_subtract(x, y)
+#define PRODUCT_OF(x, y) wide_multiply(x, y)
+#else
+#define SUM_OF(x, y) STORED((V)((W)(x) + (W)(y)))
+#define DIFFERENCE_OF(x, y) STORED((V)((W)(x) - (W)(y)))
+#define PRODUCT_OF(x, y) STORED((V)((W)(x) * (W)(y)))
+#endif
 #define LEAST OF(MIN, T)
 
 KERNEL(add) {
@@ -70,24 +79,33 @@ KERNEL(multiply) {
   EACH2(x, y, o[i] = PRODUCT_OF(x, y))
 }
 
-#if OF(IS_FLOAT, T)
+#if OF(IS_WIDE, T)
 KERNEL(negate) {
   RESULT;
-  EACH1(x, o[i] = -x)
+  EACH1(x, o[i] = wide_negate(x))
 }
 KERNEL(magnitude) {
   RESULT;
-  EACH1(x, o[i] = FABS(x))
+  EACH1(x, o[i] = wide_magnitude(x))
+}
+#elif OF(IS_FLOAT, T)
+KERNEL(negate) {
+  RESULT;
+  EACH1(x, o[i] = STORED(-x))
+}
+KERNEL(magnitude) {
+  RESULT;
+  EACH1(x, o[i] = STORED(FABS(x)))
 }
 KERNEL(divide) {
   RESULT;
   SECOND;
-  EACH2(x, y, o[i] = x / y)
+  EACH2(x, y, o[i] = STORED(x / y))
 }
 KERNEL(divide_checked) {
   RESULT;
   SECOND;
-  CHECKED(BY_TWO, CDV_DIVIDE, y == 0, x / y)
+  CHECKED(BY_TWO, CDV_DIVIDE, y == 0, STORED(x / y))
 }
 #else
 #if OF(IS_SIGNED, T)
@@ -167,6 +185,9 @@ KERNEL(divide_checked) {
 #undef BY_ONE
 #undef BY_TWO
 #undef W
+#undef V
+#undef LOADED
+#undef STORED
 #undef SUM_OF
 #undef DIFFERENCE_OF
 #undef PRODUCT_OF

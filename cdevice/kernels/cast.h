@@ -3,17 +3,19 @@
  *
  * A float that no integer of T is near becomes the nearest one that there is, not a number becomes 0: C leaves that
  * open, and each device would answer another thing. */
+#define VS OF(VALUE, S)
+#define LOADED(x) OF(LOAD, S)(x)
 #if OF(IS_FLOAT, S) && !OF(IS_FLOAT, T)
 #define CONVERTED(x)                        \
   ((x) != (x)                  ? (T)0       \
-   : (x) <= (S)OF(MIN, T)      ? OF(MIN, T) \
-   : (x) >= (S)OF(MAX, T)      ? OF(MAX, T) \
+   : (x) <= (VS)OF(MIN, T)      ? OF(MIN, T) \
+   : (x) >= (VS)OF(MAX, T)      ? OF(MAX, T) \
                                : (T)(x))
-#define LOSES(x, r) ((S)(r) != (x) || BEYOND(x))
+#define LOSES(x, r) ((VS)(r) != (x) || BEYOND(x))
 /* The greatest of 64 bits, and of 32 in an f32, is rounded up to what does not fit. */
-#define BEYOND(x) ((x) >= (S)OF(MAX, T) && (sizeof(T) == 8 || (sizeof(T) == 4 && sizeof(S) == 4)))
+#define BEYOND(x) ((x) >= (VS)OF(MAX, T) && (sizeof(T) == 8 || (sizeof(T) == 4 && sizeof(S) == 4)))
 #else
-#define CONVERTED(x) ((T)(x))
+#define CONVERTED(x) NARROWED(x)
 #if !OF(IS_FLOAT, S) && OF(IS_FLOAT, T)
 /* What the mantissa holds. */
 #define EXACT ((i64)1 << (sizeof(T) == 4 ? 24 : 53))
@@ -28,10 +30,19 @@
 #endif
 #endif
 
+#if OF(IS_HALF, T)
+#define NARROWED(x) (sizeof(VS) == 8 && OF(IS_FLOAT, S) ? half_of_f64((f64)(x)) : half_of((f32)(x)))
+#else
+#define NARROWED(x) ((T)(x))
+#endif
+
 KERNEL(OF(cast, S)) {
   GLOBAL T *RESTRICT o = OUT(T, 0);
   GLOBAL const S *RESTRICT a = IN(S, 1);
-  ROWS(i, NUMBER(0)) { o[i] = CONVERTED(a[i]); }
+  ROWS(i, NUMBER(0)) {
+    const VS x = LOADED(a[i]);
+    o[i] = CONVERTED(x);
+  }
 }
 KERNEL(OF(cast_checked, S)) {
   GLOBAL T *RESTRICT o = OUT(T, 0);
@@ -39,7 +50,7 @@ KERNEL(OF(cast_checked, S)) {
   int bad = 0;
   {
     ROWS(i, NUMBER(0)) {
-      const S x = a[i];
+      const VS x = LOADED(a[i]);
       const T r = CONVERTED(x);
       o[i] = r;
       bad |= LOSES(x, r);
@@ -47,13 +58,16 @@ KERNEL(OF(cast_checked, S)) {
   }
   if (bad) {
     ROWS(i, NUMBER(0)) {
-      const S x = a[i];
+      const VS x = LOADED(a[i]);
       const T r = CONVERTED(x);
       (void)r;
       if (LOSES(x, r) && bit1(RAW(u32, 4), OFFSET(4), i)) complain(OUT(i64, 5), CDV_LOSES, (i64)(x));
     }
   }
 }
+#undef VS
+#undef LOADED
+#undef NARROWED
 #undef CONVERTED
 #undef LOSES
 #undef BEYOND

@@ -97,7 +97,34 @@ KERNEL(take_valid) {
        bit1(RAW(const u32, 3), OFFSET(3), i) &&
            (index[i] < 0 || index[i] >= values || bit1(RAW(const u32, 1), OFFSET(1), index[i])))
 }
-/* The same of values that are bits; 5 the error. */
+/* 0 the numbers of the items (i64) of rows that have number 4 items each; 2 the numbers of the rows and 3 their nulls, 5 the
+ * error.  There are number 2 rows, behind number 3 that do not count. */
+KERNEL(spread) {
+  ROWS(i, NUMBER(0)) {
+    const i64 row = i / NUMBER(4), at = IN(i64, 2)[row];
+    const int known = bit1(RAW(const u32, 3), OFFSET(3), row), there = at >= 0 && at < NUMBER(2);
+    if (known && !there) complain(OUT(i64, 5), CDV_INDEX, at);
+    OUT(i64, 0)[i] = known && there ? (NUMBER(3) + at) * NUMBER(4) + i % NUMBER(4) : 0;
+  }
+}
+/* 0 the numbers (i64) from number 2 on. */
+KERNEL(rows) {
+  ROWS(i, NUMBER(0)) { OUT(i64, 0)[i] = NUMBER(2) + i; }
+}
+/* As select.h's take, of values of number 3 bytes, one by one: an item is a byte, and the offset is in bytes. */
+KERNEL(take_bytes) {
+  const i64 values = NUMBER(2), width = NUMBER(3);
+  ROWS(i, NUMBER(0)) {
+    const i64 row = i / width;
+    i64 at = IN(i64, 2)[row];
+    if (at < 0 || at >= values) {
+      if (bit1(RAW(const u32, 3), OFFSET(3), row)) complain(OUT(i64, 5), CDV_INDEX, at);
+      at = 0;
+    }
+    OUT(u8, 0)[i] = values ? IN(u8, 1)[at * width + i % width] : (u8)0;
+  }
+}
+/* As select.h's take, of values that are bits. */
 FN u32 taken_bit(GLOBAL const u32 *b, i64 offset, i64 values, i64 at, u32 known, GLOBAL i64 *error) {
   if (at >= 0 && at < values) return bit1(b, offset, at);
   if (known) complain(error, CDV_INDEX, at);

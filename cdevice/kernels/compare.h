@@ -1,39 +1,57 @@
 /* compare.h - two arguments of one type T, 1 and 2, become a bitmap, 0.  What is greater has less on its other side. */
+#define LOADED(x) OF(LOAD, T)(x)
 #if defined(CDV_ITEMS)
-#define EACH(op)                      \
-  if (!FORM(0) && !FORM(1)) {         \
-    PACK(o, n, i, a[i] op b[i])       \
-  } else if (!FORM(0)) {              \
-    PACK(o, n, i, a[i] op q)          \
-  } else if (!FORM(1)) {              \
-    PACK(o, n, i, p op b[i])          \
-  } else {                            \
-    PACK(o, n, i, p op q)             \
+#define EACH(TEST)                                  \
+  if (!FORM(0) && !FORM(1)) {                       \
+    PACK(o, n, i, TEST(LOADED(a[i]), LOADED(b[i]))) \
+  } else if (!FORM(0)) {                            \
+    PACK(o, n, i, TEST(LOADED(a[i]), q))            \
+  } else if (!FORM(1)) {                            \
+    PACK(o, n, i, TEST(p, LOADED(b[i])))            \
+  } else {                                          \
+    PACK(o, n, i, TEST(p, q))                       \
   }
 #else /* a block packs together: no branch around that, which PoCL 3.1 makes endless loops of */
-#define EACH(op) PACK(o, n, i, (FORM(0) ? p : a[i]) op(FORM(1) ? q : b[i]))
+#define EACH(TEST) PACK(o, n, i, TEST((FORM(0) ? p : LOADED(a[i])), (FORM(1) ? q : LOADED(b[i]))))
 #endif
-#define COMPARE(name, op)                      \
-  KERNEL(name) {                               \
-    PACK_ROOM;                                 \
-    GLOBAL u32 *RESTRICT o = OUT(u32, 0);      \
-    GLOBAL const T *RESTRICT a = IN(T, 1);     \
-    GLOBAL const T *RESTRICT b = IN(T, 2);     \
-    const i64 n = NUMBER(0);                   \
-    const T p = FORM(0) ? ONE(T, 0, a) : (T)0; \
-    const T q = FORM(1) ? ONE(T, 1, b) : (T)0; \
-    EACH(op)                                   \
+#define COMPARE(name, TEST)                                          \
+  KERNEL(name) {                                                     \
+    PACK_ROOM;                                                       \
+    GLOBAL u32 *RESTRICT o = OUT(u32, 0);                            \
+    GLOBAL const T *RESTRICT a = IN(T, 1);                           \
+    GLOBAL const T *RESTRICT b = IN(T, 2);                           \
+    const i64 n = NUMBER(0);                                         \
+    const OF(VALUE, T) p = LOADED(FORM(0) ? ONE(T, 0, a) : ZERO(T)); \
+    const OF(VALUE, T) q = LOADED(FORM(1) ? ONE(T, 1, b) : ZERO(T)); \
+    EACH(TEST)                                                       \
   }
-COMPARE(equal, ==)
-COMPARE(not_equal, !=)
-COMPARE(less, <)
-COMPARE(less_equal, <=)
+#if OF(IS_WIDE, T)
+#define SAME(x, y) wide_same(x, y)
+#define LESS(x, y) wide_less(x, y)
+#define AT_MOST(x, y) !wide_less(y, x)
+#else
+#define SAME(x, y) ((x) == (y))
+#define LESS(x, y) ((x) < (y))
+#define AT_MOST(x, y) ((x) <= (y))
+#endif
+#define OTHER(x, y) !SAME(x, y)
+COMPARE(equal, SAME)
+COMPARE(not_equal, OTHER)
+COMPARE(less, LESS)
+COMPARE(less_equal, AT_MOST)
 #undef COMPARE
 #undef EACH
+#undef SAME
+#undef LESS
+#undef AT_MOST
+#undef OTHER
 
+#if OF(IS_FLOAT, T)
 KERNEL(is_nan) {
   PACK_ROOM;
   GLOBAL const T *RESTRICT a = IN(T, 1);
   const i64 n = NUMBER(0);
-  PACK(OUT(u32, 0), n, i, a[i] != a[i])
+  PACK(OUT(u32, 0), n, i, LOADED(a[i]) != LOADED(a[i]))
 }
+#endif
+#undef LOADED

@@ -20,6 +20,8 @@
 #define CAT(a, b) CAT_(a, b)
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
+/* A program has one kernel, where CDV_ONLY says so: that whose name is behind WANT_.  The build puts this around each. */
+#define WANT(name) (!CDV_ONLY || GLUE(WANT_, name))
 #define LANES 256 /* items of a block, and lanes of a tile */
 
 #if defined(CDV_HOST)
@@ -49,8 +51,9 @@ typedef double f64;
 #define CTZ(x) __builtin_ctz(x)
 #define OR32(p, v) __atomic_fetch_or(p, v, __ATOMIC_RELAXED) /* several threads may go through the items */
 #define PUT64(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define FABS(x) (sizeof(x) == 4 ? (T)__builtin_fabsf((f32)(x)) : (T)__builtin_fabs((f64)(x)))
+#define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits) (((union { u32 u; f32 f; }){.u = (u32)(bits)}).f)
+#define BITS_OF_F32(x) (((union { f32 f; u32 u; }){.f = (x)}).u)
 #define AS_F64(bits) (((union { u64 u; f64 f; }){.u = (u64)(bits)}).f)
 #else
 #if defined(__OPENCL_VERSION__)
@@ -88,6 +91,7 @@ typedef double f64;
 #define OR32(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
 #define FABS(x) fabs(x)
 #define AS_F32(bits) as_float((u32)(bits))
+#define BITS_OF_F32(x) as_uint(x)
 #else
 typedef signed char i8;
 typedef short i16;
@@ -111,8 +115,9 @@ typedef double f64;
 #define POPC(x) __popc(x)
 #define CTZ(x) (__ffs(x) - 1)
 #define OR32(p, v) atomicOr((p), (v))
-#define FABS(x) (sizeof(x) == 4 ? (T)fabsf((f32)(x)) : (T)fabs((f64)(x)))
+#define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
 #define AS_F32(bits) __int_as_float((int)(bits))
+#define BITS_OF_F32(x) ((u32)__float_as_int(x))
 #define AS_F64(bits) __longlong_as_double((i64)(bits))
 #endif
 #define PUT64(p, v) (*(p) = (v))
@@ -129,9 +134,6 @@ typedef double f64;
   if (i < (n))
 #endif
 
-typedef struct {
-  u64 low, high;
-} w128;
 #define TILE_ROWS 4096           /* of a reduction */
 #define FILTER_ROWS (LANES * 32) /* of a filter */
 #define CDV_BUFFERS 8
@@ -146,6 +148,43 @@ typedef struct {
 
 /* ---- what is known of a type, found by its name ---- */
 #define OF(what, type) CAT(what, type)
+/* What a value is computed with as, and how it gets there from where it is stored and back. */
+#define VALUE_i8 i8
+#define VALUE_i16 i16
+#define VALUE_i32 i32
+#define VALUE_i64 i64
+#define VALUE_u8 u8
+#define VALUE_u16 u16
+#define VALUE_u32 u32
+#define VALUE_u64 u64
+#define VALUE_f32 f32
+#define VALUE_f64 f64
+#define VALUE_w128 w128
+#define VALUE_f16 f32
+#define LOAD_i8(x) (x)
+#define LOAD_i16(x) (x)
+#define LOAD_i32(x) (x)
+#define LOAD_i64(x) (x)
+#define LOAD_u8(x) (x)
+#define LOAD_u16(x) (x)
+#define LOAD_u32(x) (x)
+#define LOAD_u64(x) (x)
+#define LOAD_f32(x) (x)
+#define LOAD_f64(x) (x)
+#define LOAD_w128(x) (x)
+#define LOAD_f16(x) half_value(x)
+#define STORE_i8(x) (x)
+#define STORE_i16(x) (x)
+#define STORE_i32(x) (x)
+#define STORE_i64(x) (x)
+#define STORE_u8(x) (x)
+#define STORE_u16(x) (x)
+#define STORE_u32(x) (x)
+#define STORE_u64(x) (x)
+#define STORE_f32(x) (x)
+#define STORE_f64(x) (x)
+#define STORE_w128(x) (x)
+#define STORE_f16(x) half_of(x)
 /* Integers are added and multiplied in a type that wraps, which C promises of unsigned ones from 32 bits on. */
 #define WRAP_i8 u32
 #define WRAP_i16 u32
@@ -155,6 +194,7 @@ typedef struct {
 #define WRAP_u16 u32
 #define WRAP_u32 u32
 #define WRAP_u64 u64
+#define WRAP_f16 f32
 #define WRAP_f32 f32
 #define WRAP_f64 f64
 #define IS_FLOAT_i8 0
@@ -165,8 +205,10 @@ typedef struct {
 #define IS_FLOAT_u16 0
 #define IS_FLOAT_u32 0
 #define IS_FLOAT_u64 0
+#define IS_FLOAT_f16 1
 #define IS_FLOAT_f32 1
 #define IS_FLOAT_f64 1
+#define IS_FLOAT_w128 0
 #define IS_SIGNED_i8 1
 #define IS_SIGNED_i16 1
 #define IS_SIGNED_i32 1
@@ -175,8 +217,33 @@ typedef struct {
 #define IS_SIGNED_u16 0
 #define IS_SIGNED_u32 0
 #define IS_SIGNED_u64 0
+#define IS_SIGNED_f16 1
 #define IS_SIGNED_f32 1
 #define IS_SIGNED_f64 1
+#define IS_SIGNED_w128 1
+#define IS_HALF_i8 0
+#define IS_HALF_i16 0
+#define IS_HALF_i32 0
+#define IS_HALF_i64 0
+#define IS_HALF_u8 0
+#define IS_HALF_u16 0
+#define IS_HALF_u32 0
+#define IS_HALF_u64 0
+#define IS_HALF_f32 0
+#define IS_HALF_f64 0
+#define IS_HALF_f16 1
+#define IS_WIDE_i8 0
+#define IS_WIDE_i16 0
+#define IS_WIDE_i32 0
+#define IS_WIDE_i64 0
+#define IS_WIDE_u8 0
+#define IS_WIDE_u16 0
+#define IS_WIDE_u32 0
+#define IS_WIDE_u64 0
+#define IS_WIDE_f16 0
+#define IS_WIDE_f32 0
+#define IS_WIDE_f64 0
+#define IS_WIDE_w128 1 /* wide.h: no operators */
 /* What sums are made in. */
 #define SUM_i8 i64
 #define SUM_i16 i64
@@ -188,6 +255,7 @@ typedef struct {
 #define SUM_u64 u64
 #define SUM_f32 f64
 #define SUM_f64 f64
+#define SUM_w128 w128
 #define I64_MIN (-0x7fffffffffffffff - 1)
 #define MIN_i8 (-128)
 #define MIN_i16 (-32768)
@@ -209,6 +277,8 @@ typedef struct {
 #define MAX_u64 (~(u64)0)
 #define MAX_f32 INFINITE_f32
 #define MAX_f64 INFINITE_f64
+#define MIN_w128 wide_make((u64)1 << 63, 0)
+#define MAX_w128 wide_make(~(u64)0 >> 1, ~(u64)0)
 #define INFINITE_f32 AS_F32(0x7f800000u)
 #define INFINITE_f64 AS_F64((u64)0x7ff00000 << 32)
 #define QUIET_f32 AS_F32(0x7fc00000u)
@@ -222,14 +292,11 @@ typedef struct {
 #define FROM_u16(x) ((u16)(x))
 #define FROM_u32(x) ((u32)(x))
 #define FROM_u64(x) ((u64)(x))
+#define FROM_f16(x) ((f16)(x)) /* its bits */
 #define FROM_f32(x) AS_F32(x)
 #define FROM_f64(x) AS_F64(x)
-FN w128 from_w128(i64 x) {
-  w128 w;
-  w.low = (u64)x, w.high = x < 0 ? ~(u64)0 : 0;
-  return w;
-}
-#define FROM_w128(x) from_w128(x)
+#define FROM_w128(x) wide_signed(x)
+#define ZERO(type) OF(FROM, type)(0)
 
 /* How an argument of a call is given, two bits for each in NUMBER(1): a row for each row; one row for all of them; a
  * number, in NUMBER(2) for the first argument and so on. */
@@ -244,6 +311,12 @@ FN w128 from_w128(i64 x) {
 #define CDV_DIVIDE 2
 #define CDV_LOSES 3
 #define CDV_INDEX 4
+#define CDV_DIGITS 5
+#define CDV_CUT 6
+#define CDV_BOUNDS 7
+#define CDV_LOST 8
+#define CDV_BEYOND 9
+#define CDV_CLOCK 10
 FN void complain(GLOBAL i64 *error, i64 code, i64 value) {
   PUT64(error + 1, value);
   PUT64(error, code);

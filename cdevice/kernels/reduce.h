@@ -4,7 +4,6 @@
  *
  * State: a value, and how many rows it is of (i64). */
 #define A OF(SUM, T)
-#define MORE(x, y) ((A)((OF(WRAP, A))(x) + (OF(WRAP, A))(y))) /* integers wrap */
 #define VALID(i) bits32(RAW(const u32, 3), OFFSET(3), i, n)
 
 #if defined(CDV_ITEMS)
@@ -48,16 +47,22 @@
     }                                                              \
   }
 #endif
-#define PLUS(x, y) MORE(x, y)
+#if OF(IS_WIDE, T)
+#define PLUS(x, y) wide_add(x, y)
+#define SUMMAND(x) (x)
+#else
+#define PLUS(x, y) ((A)((OF(WRAP, A))(x) + (OF(WRAP, A))(y))) /* integers wrap */
+#define SUMMAND(x) ((A)(x))
+#endif
 #define PLUS_COUNT(x, y) ((x) + (y))
 
 /* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
-#define ADD(lane, i, m)           \
-  {                               \
-    const T x_ = a[i];            \
-    s[lane] = MORE(s[lane], (m) ? (A)x_ : (A)0); \
+#define ADD(lane, i, m)                                         \
+  {                                                             \
+    const T x_ = a[i];                                          \
+    s[lane] = PLUS(s[lane], (m) ? SUMMAND(x_) : ZERO(A));        \
   }
-#define ADD_STATE(lane, i, m) s[lane] = MORE(s[lane], a[i]), more += counted[i]
+#define ADD_STATE(lane, i, m) s[lane] = PLUS(s[lane], SUMMAND(a[i])), more += counted[i]
 #if defined(CDV_ITEMS)
 KERNEL(sum) {
   GLOBAL const T *RESTRICT a = IN(T, 2);
@@ -66,7 +71,7 @@ KERNEL(sum) {
   TILES(t, n, TILE_ROWS) {
     A s[LANES];
     i64 c = 0, more = 0;
-    for (int l = 0; l < LANES; l++) s[l] = 0;
+    for (int l = 0; l < LANES; l++) s[l] = ZERO(A);
     if (counted) {
       TILE(ADD_STATE, c)
     } else {
@@ -85,7 +90,7 @@ KERNEL(sum) {
   GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
   const i64 n = NUMBER(0);
   i64 c = 0, more = 0;
-  s[LID] = 0;
+  s[LID] = ZERO(A);
   if (counted) {
     TILE(ADD_STATE, c)
   } else {
@@ -102,14 +107,19 @@ KERNEL(sum) {
 
 /* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
  * counts of the tiles before, or NULL.  What is not a number does not count. */
+#if OF(IS_WIDE, T)
+#define LESSER(x, y) (wide_less(y, x) ? (y) : (x))
+#define GREATER(x, y) (wide_less(x, y) ? (y) : (x))
+#else
 #define LESSER(x, y) ((((y) < (x)) | ((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
 #define GREATER(x, y) ((((y) > (x)) | ((x) != (x))) ? (y) : (x))
+#endif
 #define NOTHING_LEAST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MAX, T))
 #define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MIN, T))
 #if OF(IS_FLOAT, T)
 #define NO_NUMBER OF(QUIET, T)
 #else
-#define NO_NUMBER ((T)0)
+#define NO_NUMBER ZERO(T)
 #endif
 #define EXTREMES(lane, i, m)                       \
   {                                                \
@@ -196,9 +206,14 @@ KERNEL(finish) {
 KERNEL(finish_mean) {
   ITEMS(only, 1) {
     const i64 c = IN(i64, 3)[0];
+#if OF(IS_WIDE, T)
+    OUT(T, 0)[only] = wide_mean(IN(T, 2)[0], c ? c : 1);
+    put32(OUT(u32, 1), only, c && IS_VALID, 1); /* no decimal is not a number */
+#else
     const f64 x = (f64)IN(T, 2)[0] / (f64)c;
     OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
     put32(OUT(u32, 1), only, IS_VALID, 1);
+#endif
   }
 }
 #undef IS_VALID
@@ -208,5 +223,5 @@ KERNEL(finish_mean) {
 #undef HALVES
 #undef TILE
 #undef PLUS
-#undef MORE
+#undef SUMMAND
 #undef PLUS_COUNT

@@ -34,7 +34,7 @@ KERNEL(take) {
       if (bit1(RAW(const u32, 3), OFFSET(3), i)) complain(OUT(i64, 5), CDV_INDEX, at);
       at = 0;
     }
-    if (values) o[i] = a[at];
+    o[i] = values ? a[at] : ZERO(T);
   }
 }
 

@@ -122,6 +122,15 @@ FN u32 OF(told, T)(GLOBAL const T *p, GLOBAL const u8 *a, i64 i, GLOBAL const T 
   if (says == 5 && n != m) return 1u;
   return (u32)(says >> OF(compared, T)(a + p[i], n, b + q[j], m)) & 1u;
 }
+/* The same of values that have number 3 bytes each. */
+FN u32 OF(told_bytes, T)(GLOBAL const u8 *a, i64 i, GLOBAL const u8 *b, i64 j, i64 size, i64 says) {
+  return (u32)(says >> OF(compared, T)(a + i * size, size, b + j * size, size)) & 1u;
+}
+KERNEL(compare_bytes) {
+  PACK_ROOM;
+  const i64 n = NUMBER(0), says = NUMBER(2), size = NUMBER(3);
+  PACK(OUT(u32, 0), n, i, OF(told_bytes, T)(IN(u8, 2), FORM(0) ? 0 : i, IN(u8, 4), FORM(1) ? 0 : i, size, says))
+}
 KERNEL(compare) {
   PACK_ROOM;
   const i64 n = NUMBER(0), says = NUMBER(2);

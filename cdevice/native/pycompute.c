@@ -383,6 +383,76 @@ static PyObject *m_compute_items(PyObject *self, PyObject *args) {
   return o;
 }
 
+/* compute_spread(fixed-size lists, indices as int64, their size, checked, stream handle, its owner) */
+static PyObject *m_compute_spread(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *array, *indices, *handle, *owner, *o = NULL;
+  long long size;
+  int checked;
+  struct cdv_lane lane;
+  if (!PyArg_ParseTuple(args, "OOO&pOO", &array, &indices, to_int64, &size, &checked, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
+  if (i) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_spread(a, i, size, checked, &lane, &out);
+    PyEval_RestoreThread(python);
+    o = give(r, out, &lane);
+    let_go(i);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  if (a) let_go(a);
+  return o;
+}
+
+/* compute_runs(run-end encoded array, its ends, indices as int64, checked, stream handle, its owner) */
+static PyObject *m_compute_runs(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *objects[3], *handle, *owner, *o = NULL;
+  struct cdv_lane lane;
+  struct cdv_array *x[3] = {NULL}, *out = NULL;
+  int checked, held = 0;
+  if (!PyArg_ParseTuple(args, "OOOpOO", &objects[0], &objects[1], &objects[2], &checked, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
+  if (held == 3) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_runs(x[0], x[1], x[2], checked, &lane, &out);
+    PyEval_RestoreThread(python);
+    o = give(r, out, &lane);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  while (held) let_go(x[--held]);
+  return o;
+}
+
+/* compute_rows(an array of the device, first, how many, stream handle, its owner) */
+static PyObject *m_compute_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *near, *handle, *owner, *o = NULL;
+  long long first, n;
+  struct cdv_lane lane;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OO&O&OO", &near, to_int64, &first, to_int64, &n, &handle, &owner) ||
+      lane_of(handle, owner, &lane))
+    return NULL;
+  struct cdv_array *a = hold_array(near);
+  if (a) {
+    PyThreadState *python = PyEval_SaveThread();
+    int r = cdv_compute_rows(a, first, n, &lane, &out);
+    PyEval_RestoreThread(python);
+    o = give(r, out, &lane);
+    let_go(a);
+  } else {
+    cdv_shared_unref(lane.queue);
+  }
+  return o;
+}
+
 /* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner) */
 static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;

@@ -145,6 +145,10 @@ def _made(options: FunctionOptions) -> Any:
     return theirs(**values)
 
 
+def _none(call: Call, args: tuple[Argument, ...], said: str) -> NoKernel:
+    return call.function.none_fits([a.format or "n" for a in args], 1, said)
+
+
 class Provided:
     """``exec`` of a kernel of pyarrow's; ``chunks`` are taken as they come."""
 
@@ -155,17 +159,17 @@ class Provided:
 
     def __call__(self, call: Call, *args: Argument) -> Any:
         if plugins.switched_off("pyarrow"):
-            raise NoKernel(f"{self.name}: CDEVICE_BACKENDS switches pyarrow off")
+            raise _none(call, args, "CDEVICE_BACKENDS switches pyarrow off")
         try:
             import pyarrow as pa
 
             pc = _compute()
         except ImportError as e:
-            raise NoKernel(f"{self.name}: pyarrow cannot be used: {e}") from e
+            raise _none(call, args, f"pyarrow cannot be used: {e}") from e
         try:
             made = pc.call_function(self.name, [_taken(a) for a in args], _made(call.options))
         except pa.ArrowNotImplementedError as e:
-            raise call.function.none_fits([a.format or "n" for a in args], 1, f"pyarrow: {e}") from None
+            raise _none(call, args, f"pyarrow: {e}") from None
         except (pa.ArrowIndexError, IndexError) as e:
             raise IndexOutOfBounds(f"{self.name}: {e}") from None
         except pa.ArrowInvalid as e:
