@@ -157,6 +157,9 @@ def test_dictionaries_are_what_they_stand_for(device):  # noqa: F811
         (with_null, pa.string()),
     ):
         check(device, "cast", (a, target))
+    for name in ("is_null", "is_valid", "count"):  # a row whose value is null is null
+        for a in (words, words.slice(3, 30), with_null, with_null.slice(5)):
+            check(device, name, (a,))
     for name in ("equal", "not_equal", "less", "greater_equal"):
         check(device, name, (words, other.dictionary_encode()))
         check(device, name, (words, other))

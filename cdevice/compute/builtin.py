@@ -11,7 +11,7 @@ from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .providers import pyarrow
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from .types import FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
+from .types import DICTIONARY, FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
 FIXED = Matcher("fixed_size_binary", lambda f: f.startswith("w:") and f != "w:0", same=str)
-RUNS = Matcher("run_end_encoded", lambda f: f == "+r")
+BY_VALUES = Matcher("run_end_encoded or dictionary", lambda f: f in ("+r", DICTIONARY))
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
 _UNITS = ("s", "m", "u", "n")
 
@@ -163,7 +163,7 @@ def _boolean(r: FunctionRegistry) -> None:
     for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
         f = Function(name, "scalar", 1, doc)
         _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
-        _add(f, (RUNS,), "b", select.spelled_out_first(f.kernels[-1].exec))
+        _add(f, (BY_VALUES,), "b", convert.by_values(f.kernels[-1].exec))
         r.add_function(f)
     f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
     for n in HALF + FLOATS:
@@ -274,7 +274,7 @@ def _aggregates(r: FunctionRegistry) -> None:
     counted = aggregate.of_bits("finish_count", "l", values=False)
     _add(f, (ANY,), "l", counted)
     _add(f, ("n",), "l", nulls.through("b", counted))
-    _add(f, (RUNS,), "l", select.spelled_out_first(counted))
+    _add(f, (BY_VALUES,), "l", convert.by_values(counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
         _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from ..schema import asschema
-from .argument import Argument, joined
+from .argument import Argument, Chunks, joined
 from .casts import cast_argument, lone
 from .errors import NoKernel
 from .nulls import as_type
 from .scalar import Scalar
-from .taken import indices_of, taken, values_of
+from .taken import indices_of, spelled_out, taken, values_of
 from .types import DICTIONARY, format_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from .._types import DeviceArray
@@ -29,6 +29,30 @@ def decoded(call: Call, a: Argument) -> Argument:
     assert rows is not None
     out = taken(call, values_of(a.array, rows), rows, False)
     return Argument(out, format_of(out), one=a.one)
+
+
+def by_values(exec: Callable[[Call, Argument], DeviceArray]) -> Callable[[Call, Argument], DeviceArray]:
+    """``exec`` for arrays that are null where their values are: run-end encoded ones, and dictionaries."""
+
+    def plain(call: Call, x: DeviceArray) -> DeviceArray:
+        if x._format == "+r":
+            return spelled_out(call, x)
+        if x._child(-1).null_count == 0:
+            return x
+        out = decoded(call, Argument(x, DICTIONARY)).array
+        assert out is not None
+        return out
+
+    def run(call: Call, a: Argument) -> DeviceArray:
+        if isinstance(a.chunks, Chunks):
+            return exec(call, Argument(chunks=a.chunks.mapped(lambda x: plain(call, x)), format=a.format))
+        if a.chunks is not None:
+            return exec(call, Argument(chunks=[plain(call, x) for x in a.chunks], format=a.format))
+        assert a.array is not None
+        made = plain(call, a.array)
+        return exec(call, Argument(made, made._format, one=a.one))
+
+    return run
 
 
 def cast(call: Call, args: Sequence[Argument]) -> Any:

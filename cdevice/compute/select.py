@@ -13,7 +13,6 @@ from .types import NUMBERS, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from .._types import DeviceArray
@@ -98,19 +97,6 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD, said="if_else")
 _number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
 _add = Map("arith", "i64", "add", "ll", "l")
-
-
-def spelled_out_first(exec: Callable[[Call, Argument], DeviceArray]) -> Callable[[Call, Argument], DeviceArray]:
-    """``exec`` for run-end encoded arrays, whose nulls are those of their values."""
-
-    def run(call: Call, a: Argument) -> DeviceArray:
-        if a.chunks is not None:
-            return exec(call, Argument(chunks=[spelled_out(call, x) for x in a.chunks], format="+r"))
-        assert a.array is not None
-        made = spelled_out(call, a.array)
-        return exec(call, Argument(made, made._format, one=a.one))
-
-    return run
 
 
 def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> DeviceArray:

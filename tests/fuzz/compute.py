@@ -102,7 +102,7 @@ def nested(rng, t, n):
         mask = pa.array([rng.random() < 0.2 for _ in range(n)], pa.bool_()) if rng.random() < 0.5 else None
         return pa.StructArray.from_arrays([nested(rng, f.type, n) for f in t], fields=list(t), mask=mask)
     if pa.types.is_dictionary(t):
-        words = pa.array([value(rng, t.value_type) for _ in range(5)], t.value_type)
+        words = sized(rng, t.value_type, 5)
         picks = pa.array([None if rng.random() < 0.1 else rng.randrange(5) for _ in range(n)], t.index_type)
         return pa.DictionaryArray.from_arrays(picks, words)
     return sized(rng, t, n)
