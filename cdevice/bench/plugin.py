@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import statistics
@@ -50,13 +51,13 @@ def _native(folder: Any) -> Any:
     """The device of examples/plugin-native, or why it is not here."""
     import cdevice
 
-    source = os.path.join(os.environ.get("CDEVICE_EXAMPLES", "examples"), "plugin-native/src/pool.c")
+    sources = glob.glob(os.path.join(os.environ.get("CDEVICE_EXAMPLES", "examples"), "plugin-native/src/*.c"))
     compiler = shutil.which(os.environ.get("CC", "cc"))
-    if not compiler or not os.path.exists(source):
+    if not compiler or not sources:
         return None
     path = os.path.join(folder, "pool.so")
     flags = ["-O2", "-shared", "-fPIC", "-std=gnu11", "-fvisibility=hidden", f"-I{cdevice.get_include()}", "-pthread"]
-    subprocess.run([compiler, *flags, "-o", path, source], check=True)
+    subprocess.run([compiler, *flags, "-o", path, *sources, "-ldl"], check=True)
     cdevice.load_backend(path)
     return cdevice.device("pool")
 
