@@ -90,7 +90,7 @@ def show(arrays: list[DeviceArray], chosen: Any, asked: Question, wanted: tuple[
         found.append(out)
         try:
             there = [a.to(device) for a in arrays]
-            _once(there[:1], asked)  # kernels are built where they are first needed; untimed
+            _once(there[:2], asked)  # builds kernels, one of them to join chunks; untimed
             begin = time.perf_counter()
             mean, greatest, count = _once(there, asked)
             seconds = time.perf_counter() - begin
