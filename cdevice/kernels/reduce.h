@@ -111,8 +111,8 @@ KERNEL(sum) {
 #define LESSER(x, y) (wide_less(y, x) ? (y) : (x))
 #define GREATER(x, y) (wide_less(x, y) ? (y) : (x))
 #else
-#define LESSER(x, y) ((((y) < (x)) | ((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
-#define GREATER(x, y) ((((y) > (x)) | ((x) != (x))) ? (y) : (x))
+#define LESSER(x, y) (((int)((y) < (x)) | (int)((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
+#define GREATER(x, y) (((int)((y) > (x)) | (int)((x) != (x))) ? (y) : (x))
 #endif
 #define NOTHING_LEAST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MAX, T))
 #define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NO_NUMBER : OF(MIN, T))

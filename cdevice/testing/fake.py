@@ -91,6 +91,11 @@ class FakeBackend(Backend):
         self._lock = threading.Lock()
 
     # ---- for tests ----
+    def close(self) -> None:
+        """Ends its threads, once all work is done."""
+        for stream in self._streams.values():
+            stream.work.put(None)
+
     def live(self) -> Any:
         """Blocks and events not given back."""
         return len(self._memory) + len(self._event_objects)

@@ -475,6 +475,7 @@ def pass_through(number):
     cdevice.asarray(list(range(number))).to("passing").release()
     cdevice.unregister_backend("passing")
     until(lambda: not passing.live(), lambda: f"{passing.live()} blocks and events of a backend taken out go")
+    passing.close()
 
 
 def soak(world, seed, options, faults):
