@@ -59,30 +59,9 @@
 #include "cdevice/kernels/arith.h"
 #include "cdevice/kernels/compare.h"
 #ifndef CPU_NO_CASTS
-#define S i8
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i16
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i32
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i64
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u8
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u16
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u32
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u64
-#include "cdevice/kernels/cast.h"
-#undef S
+#define TEXT "cdevice/kernels/cast.h"
+#include "cpu_each_integer.h"
+#undef TEXT
 #define S f32
 #include "cdevice/kernels/cast.h"
 #undef S
@@ -97,30 +76,9 @@
 #include "cdevice/kernels/reduce.h"
 #include "cdevice/kernels/select.h"
 #ifndef CPU_NO_CASTS
-#define S i8
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S i16
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S i32
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S i64
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S u8
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S u16
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S u32
-#include "cdevice/kernels/rescale.h"
-#undef S
-#define S u64
-#include "cdevice/kernels/rescale.h"
-#undef S
+#define TEXT "cdevice/kernels/rescale.h"
+#include "cpu_each_integer.h"
+#undef TEXT
 #define S w128
 #include "cdevice/kernels/rescale.h"
 #undef S

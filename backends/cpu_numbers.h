@@ -8,30 +8,9 @@
 #pragma GCC optimize("O3")
 #endif
 #include "cdevice/kernels/cast_bool.h"
-#define S i8
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i16
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i32
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S i64
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u8
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u16
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u32
-#include "cdevice/kernels/cast.h"
-#undef S
-#define S u64
-#include "cdevice/kernels/cast.h"
-#undef S
+#define TEXT "cdevice/kernels/cast.h"
+#include "cpu_each_integer.h"
+#undef TEXT
 #define S f32
 #include "cdevice/kernels/cast.h"
 #undef S

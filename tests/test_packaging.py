@@ -99,6 +99,7 @@ def test_a_header_of_the_backends_stands_alone(name, tmp_path):
         "cpu_kernels.h": "#define CPU_KERNELS kernels\n",
         "cpu_numbers.h": NUMBERS,
         "cpu_offsets.h": NUMBERS,
+        "cpu_each_integer.h": NUMBERS + '#define TEXT "cdevice/kernels/cast.h"\n',
     }.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
     flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
