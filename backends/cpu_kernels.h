@@ -146,7 +146,8 @@
 
 const cpu_kernel CPU_KERNELS[] = {
     INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128) ARITH(f16) COMPARE(f16) IS_NAN(f16) CASTS(f16)
-        REDUCE(w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32) TIME(i32, i64)
+        REDUCE(w128) ROW(reduce, sum_exactly, i64) ROW(reduce, sum_exactly, u64)
+        ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32) TIME(i32, i64)
         TIME(i64, i32) TIME(i64, i64) MOMENT(i32) MOMENT(i64) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
         SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)

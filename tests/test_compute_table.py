@@ -1,5 +1,6 @@
 """Every function on every device, against pyarrow.compute."""
 
+import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -202,6 +203,20 @@ def test_aggregates_are_arrows(device, word):
                     assert got == want, (name, nulls, i, n)
                 else:
                     assert got == pytest.approx(want, rel=1e-12, abs=1e-9), (name, nulls, i, n)
+
+
+@everywhere
+def test_a_mean_of_integers_is_of_their_exact_sum(device):
+    r = np.random.default_rng(3)
+    for kind, low, high in (("int64", -(2**63), 2**63 - 1), ("uint64", 0, 2**64 - 1)):
+        for n in (1, 31, 5000, 9000):
+            several = r.integers(low, high, n, kind, endpoint=True), r.integers(high - 9, high, n, kind)
+            for values in (*several, r.integers(low, low + 9, n, kind)):
+                mask = r.random(n) < 0.2
+                left = [int(x) for x, no in zip(values, mask, strict=True) if not no]
+                chunks = [cdevice.asarray(pa.array(v, mask=m)).to(device) for v, m in
+                          ((values[: n // 3], mask[: n // 3]), (values[n // 3 :], mask[n // 3 :]))]  # fmt: skip
+                assert cc.mean(chunks).as_py() == (float(sum(left)) / len(left) if left else None)
 
 
 @on(*FLOATS)

@@ -91,16 +91,13 @@ def sums(format: str) -> Reduce:
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
 
 
-def means(format: str) -> Any:
-    """The mean of numbers of a type; of integers whose sum might not fit, as floats."""
+def means(format: str) -> Reduce:
+    """The mean of numbers of a type; of 64-bit integers the sum is made in 128 bits."""
     if format in "lL":
-        return _mean_of_floats
+        end = "reduce", "w128", "finish_mean_of_integers"
+        return Reduce("reduce", KERNEL_TYPES[format], "sum_exactly", "w128", end, schema_of("g"))
     t = sum_type(format)
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish_mean"), schema_of("g"))
-
-
-def _mean_of_floats(call: Call, argument: Argument) -> DeviceArray:
-    return _floats(call, _all_as(call, argument, "g"))
 
 
 def _all_as(call: Call, argument: Argument, format: str) -> Argument:
@@ -175,9 +172,6 @@ def _extreme_schema(out: str, which: int) -> Schema:
     if which < 2:
         return schema_of(out)
     return Schema.make("+s", children=[Schema.make(out, "min"), Schema.make(out, "max")])
-
-
-_floats = Reduce("reduce", "f64", "sum", "f64", ("reduce", "f64", "finish_mean"), schema_of("g"))
 
 
 def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) -> Reduce:

@@ -141,7 +141,7 @@ static void measure(const struct cdv_work *w, const struct cdv_step *s, cdevice_
 /* float64 is told by the program's type, and sums of floats and means are made in it. */
 static bool needs_f64(const struct cdv_step *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
-  bool mean = !strcmp(s->name, "finish_mean") && strcmp(s->type, "w128");
+  bool mean = !strcmp(s->name, strcmp(s->type, "w128") ? "finish_mean" : "finish_mean_of_integers");
   return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean;
 }
 

@@ -244,6 +244,18 @@ typedef double f64;
 #define IS_WIDE_f32 0
 #define IS_WIDE_f64 0
 #define IS_WIDE_w128 1 /* wide.h: no operators */
+#define IS_LONG_i8 0
+#define IS_LONG_i16 0
+#define IS_LONG_i32 0
+#define IS_LONG_i64 1 /* its sums do not fit it */
+#define IS_LONG_u8 0
+#define IS_LONG_u16 0
+#define IS_LONG_u32 0
+#define IS_LONG_u64 1
+#define IS_LONG_f16 0
+#define IS_LONG_f32 0
+#define IS_LONG_f64 0
+#define IS_LONG_w128 0
 /* What sums are made in. */
 #define SUM_i8 i64
 #define SUM_i16 i64

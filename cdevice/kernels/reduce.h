@@ -105,6 +105,52 @@ KERNEL(sum) {
 #undef ADD
 #undef ADD_STATE
 
+/* As sum, but no sum wraps: sums of type w128, of the rows' halves apart. */
+#define ADD_HALVES(lane, i, m)                            \
+  {                                                       \
+    const T x_ = (m) ? a[i] : 0;                          \
+    low[lane] += (i64)((u64)x_ & 0xffffffffu);            \
+    high[lane] += (i64)(x_ >> 32);                        \
+  }
+#define OF_HALVES(low, high) \
+  wide_add(wide_make((u64)((high) >> 32), (u64)(high) << 32), wide_make(0, (u64)(low)))
+#if OF(IS_LONG, T)
+#if defined(CDV_ITEMS)
+KERNEL(sum_exactly) {
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  const i64 n = NUMBER(0);
+  TILES(t, n, TILE_ROWS) {
+    i64 low[LANES], high[LANES];
+    i64 c = 0;
+    for (int l = 0; l < LANES; l++) low[l] = 0, high[l] = 0;
+    TILE(ADD_HALVES, c)
+    HALVES(low, PLUS_COUNT);
+    HALVES(high, PLUS_COUNT);
+    OUT(w128, 0)[t] = OF_HALVES(low[0], high[0]);
+    OUT(i64, 1)[t] = c;
+  }
+}
+#else
+KERNEL(sum_exactly) {
+  SHARED(i64, low, LANES);
+  SHARED(i64, high, LANES);
+  SHARED(i64, counts, LANES);
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  const i64 n = NUMBER(0);
+  i64 c = 0;
+  low[LID] = 0, high[LID] = 0;
+  TILE(ADD_HALVES, c)
+  counts[LID] = c;
+  HALVES(low, PLUS_COUNT)
+  HALVES(high, PLUS_COUNT)
+  HALVES(counts, PLUS_COUNT)
+  if (!LID) OUT(w128, 0)[BID] = OF_HALVES(low[0], high[0]), OUT(i64, 1)[BID] = counts[0];
+}
+#endif
+#endif
+#undef ADD_HALVES
+#undef OF_HALVES
+
 /* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
  * counts of the tiles before, or NULL.  What is not a number does not count. */
 #if OF(IS_WIDE, T)
@@ -216,6 +262,24 @@ KERNEL(finish_mean) {
 #endif
   }
 }
+#if OF(IS_WIDE, T)
+KERNEL(finish_mean_of_integers) {
+  ITEMS(only, 1) {
+    const w128 sum = IN(T, 2)[0];
+    const i64 c = IN(i64, 3)[0];
+    w128 m = wide_magnitude(sum);
+    f64 unit = 1;
+    while (m.high) { /* what is cut off stays seen in the last bit, far behind those of a float */
+      m.low = m.low >> 1 | m.high << 63 | (m.low & 1u);
+      m.high >>= 1;
+      unit *= 2;
+    }
+    const f64 x = (f64)m.low * unit / (f64)c;
+    OUT(f64, 0)[only] = c ? (wide_below0(sum) ? -x : x) : QUIET_f64;
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+  }
+}
+#endif
 #undef IS_VALID
 #undef ONE_NAN
 #undef A
