@@ -2,6 +2,7 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from setuptools import find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -39,6 +40,22 @@ class BuildExt(build_ext):
     def get_outputs(self):
         library = [] if build_ffi.can_embed() else [os.path.join(self.build_lib, "cdevice", "lib", "libcdevice.so")]
         return super().get_outputs() + library
+
+    def build_extension(self, ext):
+        """Compiles as many files at a time as there are processors, those that take longest first."""
+        compile_ = self.compiler.compile
+
+        def compile_all(sources, *args, **kwargs):
+            first = sorted(sources, key=lambda name: "kernels" not in name)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = dict(zip(first, pool.map(lambda s: compile_([s], *args, **kwargs), first), strict=True))
+            return [o for s in sources for o in objects[s]]
+
+        self.compiler.compile = compile_all
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler.compile = compile_
 
     def get_output_mapping(self):
         mapping = super().get_output_mapping()

@@ -54,12 +54,13 @@ source_files() {
 digest() { sha256sum | cut -c1-20; }
 
 # prepare NAME EXTRA...: build/venv-NAME with the package, built from a clean copy and installed, and its extras.
-# Sets $py and $pytest. Quick when nothing has changed.
+# Sets $py, $pytest and $wheel, a folder with the wheel and what its build said. Quick when nothing has changed.
 prepare() {
   local name=$1 lock key
   shift
   check_tools
   local venv=$root/build/venv-$name copy=$root/build/src-$name
+  wheel=$root/build/wheel-$name
   py=$venv/bin/python
   pytest=("$venv/bin/pytest")
   exec {lock}>"$root/build/$name.lock"
@@ -82,10 +83,13 @@ prepare() {
     source_files | tar -C "$root" --null -T - -cf - | tar -C "$copy" -xf -
     # Two steps: the second one must not look for newer releases of what the package needs.
     "$py" -m pip install -q --prefer-binary "cffi>=1.16"
-    if ! "$py" -m pip install -q --no-deps --force-reinstall "$copy" >"$root/build/$name.log" 2>&1; then
-      cat "$root/build/$name.log" >&2
+    rm -rf "$wheel"
+    mkdir -p "$wheel"
+    if ! env -u PYTHONDONTWRITEBYTECODE -u PYTHONWARNINGS "$py" -m pip wheel -v --no-deps -w "$wheel" "$copy" >"$wheel/build.log" 2>&1; then
+      cat "$wheel/build.log" >&2
       die "the package does not build"
     fi
+    "$py" -m pip install -q --no-deps --force-reinstall "$wheel"/cdevice-*.whl
     printf '%s' "$key" >"$venv/.source"
   fi
 
@@ -125,8 +129,8 @@ run_pytest() {
     if [[ $a == tests/* && -e $root/${a%%::*} ]]; then a=${a#tests/}; fi
     args+=("$a")
   done
-  (cd "$root/tests" && env -u PYTHONPATH PYTHONSAFEPATH=1 "${pytest[@]}" -c "$root/pyproject.toml" --rootdir "$root" \
-    "${args[@]}")
+  (cd "$root/tests" && env -u PYTHONPATH PYTHONSAFEPATH=1 CDEVICE_TEST_WHEEL="$wheel" "${pytest[@]}" \
+    -c "$root/pyproject.toml" --rootdir "$root" "${args[@]}")
 }
 
 opencl_runtime() {

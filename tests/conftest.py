@@ -1,5 +1,6 @@
 """What tests share."""
 
+import gc
 import signal
 
 import pytest
@@ -15,6 +16,13 @@ def runtimes(tmp_path_factory):
     import standin
 
     return standin.start(tmp_path_factory.mktemp("hostrt"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collections_are_short():
+    """A test that collects garbage looks through what its module made, not through the whole suite and its libraries."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
