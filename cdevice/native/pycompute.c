@@ -3,8 +3,7 @@
 
 #include "compute.h"
 
-static const char N_MAP[] = "cdevice.map", N_CHOICE[] = "cdevice.choice", N_REDUCE[] = "cdevice.reduce",
-                  N_FOLD[] = "cdevice.fold";
+static const char N_MAP[] = "cdevice.map", N_REDUCE[] = "cdevice.reduce", N_FOLD[] = "cdevice.fold";
 
 /* A stream as Python has it: its handle, and what keeps it.  -1 with an exception. */
 static int lane_of(PyObject *handle, PyObject *owner, struct cdv_lane *out) {
@@ -13,10 +12,47 @@ static int lane_of(PyObject *handle, PyObject *owner, struct cdv_lane *out) {
   return share(owner, &out->queue);
 }
 
-/* The result of a call, or the exception; the lane's share goes. */
+/* The result of a call, NotImplemented where this layout is not for it, or the exception; the lane's share goes. */
 static PyObject *give(int r, struct cdv_array *out, struct cdv_lane *lane) {
-  PyObject *o = r ? raise_last() : wrap_array(out);
+  bool other = r == CDV_OTHER_LAYOUT;
+  if (other) Py_INCREF(Py_NotImplemented);
+  PyObject *o = other ? Py_NotImplemented : r ? raise_last() : wrap_array(out);
   cdv_shared_unref(lane->queue);
+  return o;
+}
+
+/* A call on arrays, without the GIL. */
+struct work {
+  struct cdv_lane lane;
+  struct cdv_array *x[3];
+  int held;
+  PyThreadState *python;
+};
+
+/* Holds the arrays (None: none) and the lane and lets the GIL go, until end_work(); -1 with an exception: nothing is held. */
+static int begin_work(struct work *w, PyObject *const *objects, int n, PyObject *handle, PyObject *owner) {
+  *w = (struct work){.held = 0};
+  if (lane_of(handle, owner, &w->lane)) return -1;
+  for (; w->held < n; w->held++) {
+    if (objects[w->held] == Py_None) continue;
+    w->x[w->held] = hold_array(objects[w->held]);
+    if (!w->x[w->held]) break;
+  }
+  if (w->held == n) {
+    w->python = PyEval_SaveThread();
+    return 0;
+  }
+  while (w->held--)
+    if (w->x[w->held]) let_go(w->x[w->held]);
+  cdv_shared_unref(w->lane.queue);
+  return -1;
+}
+
+static PyObject *end_work(struct work *w, int r, struct cdv_array *out) {
+  PyEval_RestoreThread(w->python);
+  PyObject *o = give(r, out, &w->lane);
+  while (w->held--)
+    if (w->x[w->held]) let_go(w->x[w->held]);
   return o;
 }
 
@@ -245,378 +281,4 @@ static PyObject *m_compute_fold_end(PyObject *self, PyObject *capsule) {
   int r = cdv_fold_end(x->fold, &out);
   PyEval_RestoreThread(python);
   return r ? raise_last() : wrap_array(out);
-}
-
-/* ---- rows that are chosen ---- */
-static void free_choice(PyObject *capsule) {
-  struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
-  struct pending p = put_aside();
-  cdv_choice_drop(c);
-  bring_back(p);
-  free(c);
-}
-
-/* compute_choice(mask, stream handle, its owner) -> (choice, how many rows) */
-static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *mask, *handle, *owner, *capsule = NULL;
-  struct cdv_lane lane;
-  if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || lane_of(handle, owner, &lane)) return NULL;
-  struct cdv_array *a = hold_array(mask);
-  struct cdv_choice *c = a ? calloc(1, sizeof *c) : NULL;
-  if (a && !c) PyErr_NoMemory();
-  if (c) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_choice_make(c, a, &lane);
-    PyEval_RestoreThread(python);
-    if (r) {
-      free(c);
-      raise_last();
-    } else {
-      capsule = PyCapsule_New(c, N_CHOICE, free_choice);
-      if (!capsule) cdv_choice_drop(c), free(c);
-    }
-  }
-  if (a) let_go(a);
-  cdv_shared_unref(lane.queue);
-  return capsule ? Py_BuildValue("NL", capsule, (long long)c->chosen) : NULL;
-}
-
-/* The result of a call that may say that this layout is not for it: NotImplemented. */
-static PyObject *give_or_not(int r, struct cdv_array *out, struct cdv_lane *lane) {
-  if (r != CDV_OTHER_LAYOUT) return give(r, out, lane);
-  cdv_shared_unref(lane->queue);
-  Py_INCREF(Py_NotImplemented);
-  return Py_NotImplemented;
-}
-
-/* compute_filter(choice, array or None: the numbers of the rows, stream handle, its owner) */
-static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *capsule, *array, *handle, *owner;
-  struct cdv_lane lane;
-  if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
-  struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
-  if (!c || lane_of(handle, owner, &lane)) return NULL;
-  struct cdv_array *a = array == Py_None ? NULL : hold_array(array), *out = NULL;
-  if (!a && array != Py_None) {
-    cdv_shared_unref(lane.queue);
-    return NULL;
-  }
-  PyThreadState *python = PyEval_SaveThread();
-  int r = cdv_compute_filter(c, a, &lane, &out);
-  PyEval_RestoreThread(python);
-  PyObject *o = give_or_not(r, out, &lane);
-  if (a) let_go(a);
-  return o;
-}
-
-/* compute_take(array, indices as int64, checked, stream handle, its owner) */
-static PyObject *m_compute_take(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *array, *indices, *handle, *owner, *o = NULL;
-  int checked;
-  struct cdv_lane lane;
-  if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
-    return NULL;
-  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
-  if (i) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_take(a, i, checked, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give_or_not(r, out, &lane);
-    let_go(i);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  if (a) let_go(a);
-  return o;
-}
-
-/* ---- strings and lists ---- */
-/* compute_offsets(array, indices as int64, checked, stream handle, its owner) -> (offsets, the last one), or
- * NotImplemented: it has none */
-static PyObject *m_compute_offsets(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *array, *indices, *handle, *owner, *o = NULL;
-  int checked;
-  int64_t total = 0;
-  struct cdv_lane lane;
-  if (!PyArg_ParseTuple(args, "OOpOO", &array, &indices, &checked, &handle, &owner) || lane_of(handle, owner, &lane))
-    return NULL;
-  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
-  if (i) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r =
-        cdv_has_offsets(a->schema->node) ? cdv_compute_offsets(a, i, checked, &lane, &total, &out) : CDV_OTHER_LAYOUT;
-    PyEval_RestoreThread(python);
-    o = give_or_not(r, out, &lane);
-    let_go(i);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  if (a) let_go(a);
-  return o && o != Py_NotImplemented ? Py_BuildValue("NL", o, (long long)total) : o;
-}
-
-/* compute_items(array, indices as int64, offsets, the last one, stream handle, its owner) */
-static PyObject *m_compute_items(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *objects[3], *handle, *owner, *o = NULL;
-  long long total;
-  struct cdv_lane lane;
-  struct cdv_array *x[3] = {NULL}, *out = NULL;
-  int held = 0;
-  if (!PyArg_ParseTuple(args, "OOOO&OO", &objects[0], &objects[1], &objects[2], to_int64, &total, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
-    return NULL;
-  while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
-  if (held == 3) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_items(x[0], x[1], x[2], total, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give(r, out, &lane);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  while (held) let_go(x[--held]);
-  return o;
-}
-
-/* compute_spread(fixed-size lists, indices as int64, their size, checked, stream handle, its owner) */
-static PyObject *m_compute_spread(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *array, *indices, *handle, *owner, *o = NULL;
-  long long size;
-  int checked;
-  struct cdv_lane lane;
-  if (!PyArg_ParseTuple(args, "OOO&pOO", &array, &indices, to_int64, &size, &checked, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
-    return NULL;
-  struct cdv_array *a = hold_array(array), *i = a ? hold_array(indices) : NULL, *out = NULL;
-  if (i) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_spread(a, i, size, checked, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give(r, out, &lane);
-    let_go(i);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  if (a) let_go(a);
-  return o;
-}
-
-/* compute_runs(run-end encoded array, its ends, indices as int64, checked, stream handle, its owner) */
-static PyObject *m_compute_runs(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *objects[3], *handle, *owner, *o = NULL;
-  struct cdv_lane lane;
-  struct cdv_array *x[3] = {NULL}, *out = NULL;
-  int checked, held = 0;
-  if (!PyArg_ParseTuple(args, "OOOpOO", &objects[0], &objects[1], &objects[2], &checked, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
-    return NULL;
-  while (held < 3 && (x[held] = hold_array(objects[held]))) held++;
-  if (held == 3) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_runs(x[0], x[1], x[2], checked, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give(r, out, &lane);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  while (held) let_go(x[--held]);
-  return o;
-}
-
-/* compute_rows(an array of the device, first, how many, stream handle, its owner) */
-static PyObject *m_compute_rows(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *near, *handle, *owner, *o = NULL;
-  long long first, n;
-  struct cdv_lane lane;
-  struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OO&O&OO", &near, to_int64, &first, to_int64, &n, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
-    return NULL;
-  struct cdv_array *a = hold_array(near);
-  if (a) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_rows(a, first, n, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give(r, out, &lane);
-    let_go(a);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  return o;
-}
-
-/* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner) */
-static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *objects[2], *schema, *handle, *owner, *o = NULL;
-  int ones, says, held = 0;
-  struct cdv_lane lane;
-  struct cdv_operand x[2] = {{0}};
-  struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOiiOOO", &objects[0], &objects[1], &ones, &says, &schema, &handle, &owner) ||
-      lane_of(handle, owner, &lane))
-    return NULL;
-  struct cdv_schema *s = hold_schema(schema);
-  for (; s && held < 2; held++) {
-    x[held].one = ones >> held & 1;
-    x[held].array = hold_array(objects[held]);
-    if (!x[held].array) break;
-  }
-  if (held == 2) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_compute_compare(x, says, s, &lane, &out);
-    PyEval_RestoreThread(python);
-    o = give(r, out, &lane);
-  } else {
-    cdv_shared_unref(lane.queue);
-  }
-  while (held) let_go(x[--held].array);
-  if (s) cdv_schema_unref(s);
-  return o;
-}
-
-/* ---- the way in: calls whose types were met before, with arrays on the CPU and nothing else ---- */
-struct known {
-  struct known *next;
-  int n;
-  bool swap; /* the first two arguments change places */
-  char formats[CDV_OPERANDS][16];
-  const struct cdv_map *plan; /* one of the two */
-  const struct cdv_reduce *reduction;
-  PyObject *wrap; /* what the result is handed to, or NULL */
-};
-struct front {
-  PyObject *function; /* in Python: it knows everything */
-  _Atomic(struct known *) known;
-};
-static const char N_FRONT[] = "cdevice.front";
-
-static const struct known *recall(const struct front *f, struct cdv_array *const *arrays, int n) {
-  for (const struct known *k = atomic_load(&f->known); k; k = k->next) {
-    int i = k->n == n ? 0 : n + 1;
-    while (i < n && !strcmp(arrays[i]->schema->node->format, k->formats[i]) && !arrays[i]->schema->node->dictionary &&
-           arrays[i]->root->own.device_type == ARROW_DEVICE_CPU)
-      i++;
-    if (i == n) return k;
-  }
-  return NULL;
-}
-
-static PyObject *call_known(const struct known *k, struct cdv_array *const *arrays) {
-  struct cdv_operand x[CDV_OPERANDS] = {{0}};
-  struct cdv_array *out = NULL;
-  for (int i = 0; i < k->n; i++) x[k->swap && i < 2 ? 1 - i : i].array = arrays[i];
-  PyThreadState *python = PyEval_SaveThread();
-  int r = k->plan ? cdv_compute_map(k->plan, x, k->n, NULL, &out)
-                  : cdv_compute_reduce(k->reduction, arrays, k->n, NULL, &out);
-  PyEval_RestoreThread(python);
-  PyObject *o = r ? raise_last() : wrap_array(out), *wrapped;
-  if (!o || !k->wrap) return o;
-  wrapped = pass_on(k->wrap, &o, 1, NULL);
-  Py_DECREF(o);
-  return wrapped;
-}
-
-/* The arguments, those that could be made arrays in their place; what is left to do is Python's. */
-static PyObject *front(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-  struct front *f = PyCapsule_GetPointer(self, N_FRONT);
-  PyObject *made[CDV_OPERANDS] = {NULL}, *out = NULL;
-  struct cdv_array *arrays[CDV_OPERANDS];
-  Py_ssize_t taken = 0, held = 0;
-  if (!f) return NULL;
-  if (names || n > CDV_OPERANDS || !atomic_load(&f->known)) return pass_on(f->function, args, n, names);
-  while (taken < n && (made[taken] = take(args[taken]))) taken++;
-  bool failed = PyErr_Occurred() != NULL;
-  while (!failed && taken == n && held < n && (arrays[held] = hold_array(made[held]))) held++;
-  if (taken == n && held < n) failed = true;
-  const struct known *k = !failed && taken == n ? recall(f, arrays, (int)n) : NULL;
-  if (k) out = call_known(k, arrays);
-  while (held) let_go(arrays[--held]);
-  if (!k && !failed) {
-    PyObject *all[CDV_OPERANDS];
-    for (Py_ssize_t i = 0; i < n; i++) all[i] = i < taken ? made[i] : args[i];
-    out = pass_on(f->function, all, n, NULL);
-  }
-  while (taken) Py_DECREF(made[--taken]);
-  return out;
-}
-
-static void free_front(PyObject *capsule) { (void)capsule; /* a function of a module stays */ }
-
-/* compute_front(function, "name(x, y, /, *, stream=None)", what it says of itself): the function, tried in C first. */
-static PyObject *m_compute_front(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *function;
-  const char *head, *doc;
-  if (!PyArg_ParseTuple(args, "Oss", &function, &head, &doc)) return NULL;
-  size_t name = strcspn(head, "("), n = strlen(head) + strlen(doc) + 16;
-  PyMethodDef *def = calloc(1, sizeof *def + n + name + 1);
-  struct front *f = calloc(1, sizeof *f);
-  PyObject *module = def && f ? PyObject_GetAttrString(function, "__module__") : NULL;
-  PyObject *capsule = module ? PyCapsule_New(f, N_FRONT, free_front) : NULL, *out = NULL;
-  if (capsule) {
-    char *text = (char *)(def + 1), *word = text + n;
-    snprintf(text, n, "%s\n--\n\n%s", head, doc);
-    memcpy(word, head, name);
-    *def = (PyMethodDef){word, FAST(front), METH_FASTCALL | METH_KEYWORDS, text};
-    Py_INCREF(function);
-    f->function = function;
-    out = PyCFunction_NewEx(def, capsule, module);
-  } else if (!PyErr_Occurred()) {
-    PyErr_NoMemory();
-  }
-  Py_XDECREF(module);
-  Py_XDECREF(capsule);
-  if (!out) free(def), free(f);
-  return out;
-}
-
-/* compute_learn(what compute_front gave, formats or None: forget all, plan or reduction, swap, what the result is handed to
- * or None) */
-static PyObject *m_compute_learn(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *made, *formats, *plan, *wrap;
-  int swap;
-  if (!PyArg_ParseTuple(args, "OOOpO", &made, &formats, &plan, &swap, &wrap)) return NULL;
-  PyObject *capsule = PyObject_GetAttrString(made, "__self__");
-  struct front *f = capsule ? PyCapsule_GetPointer(capsule, N_FRONT) : NULL;
-  Py_XDECREF(capsule); /* the function has it */
-  if (!f) return NULL;
-  if (formats == Py_None) {
-    atomic_store(&f->known, NULL); /* others may be reading: what was known stays where it is */
-    Py_RETURN_NONE;
-  }
-  struct known *k = calloc(1, sizeof *k);
-  if (!k) return PyErr_NoMemory();
-  bool is_map = PyCapsule_IsValid(plan, N_MAP), fits = true;
-  k->plan = is_map ? PyCapsule_GetPointer(plan, N_MAP) : NULL;
-  k->reduction = is_map ? NULL : PyCapsule_GetPointer(plan, N_REDUCE);
-  k->swap = swap;
-  for (; fits && (k->plan || k->reduction) && k->n < CDV_OPERANDS && k->n < PyTuple_Size(formats); k->n++) {
-    PyObject *text = PyUnicode_AsUTF8String(PyTuple_GetItem(formats, k->n));
-    if (text) snprintf(k->formats[k->n], sizeof k->formats[0], "%s", PyBytes_AsString(text));
-    fits = text && PyBytes_Size(text) < (Py_ssize_t)sizeof k->formats[0];
-    Py_XDECREF(text);
-  }
-  if (!fits || !(k->plan || k->reduction)) {
-    free(k);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-  }
-  Py_INCREF(plan);
-  if (wrap != Py_None) {
-    Py_INCREF(wrap);
-    k->wrap = wrap;
-  }
-  k->next = atomic_load(&f->known);
-  atomic_store(&f->known, k);
-  Py_RETURN_NONE;
 }

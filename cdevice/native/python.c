@@ -23,6 +23,8 @@
 #include "pyasync.c"
 #include "pyloop.c"
 #include "pycompute.c"
+#include "pychoose.c"
+#include "pyfront.c"
 #include "capi.c"
 
 static PyObject *m_drain(PyObject *self, PyObject *unused) {
