@@ -157,7 +157,10 @@ def _time(unit: str) -> Any:
 
 
 def _date(value: int) -> datetime.date:
-    return datetime.date.fromordinal(EPOCH_DAY + value)
+    try:
+        return datetime.date.fromordinal(EPOCH_DAY + value)
+    except ValueError as e:
+        raise OverflowError(str(e)) from None
 
 
 def _temporal(f: str) -> Any:
