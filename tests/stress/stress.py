@@ -72,6 +72,7 @@ class World:
 
     def __init__(self, family, streams=3):
         self.family = family
+        self.totals = [0, 0, 0]
         self.devices = [cdevice.device(f"{t}:{i}") for t in TYPES[family] for i in range(2)]
         for d in self.devices:
             if not d.is_available:
@@ -439,6 +440,7 @@ def part(world, seed, seconds, threads, faults):
     totals = [sum(getattr(w, n) for w in workers) for n in ("done", "checked", "refused")]
     name = world.family + (", faults" if faults else "")
     print(f"{name}: {totals[0]} operations, {totals[1]} arrays verified, {totals[2]} refused")
+    world.totals = [a + b for a, b in zip(world.totals, totals, strict=True)]
     del workers, w
     leaks(world, before, faults)
     return True
@@ -496,6 +498,11 @@ def soak(world, seed, options, faults):
         if grown:
             print(f"FAILED: {', '.join(grown)} grew")
             return False
+        span = ", ".join(f"{min(f[n] for f in found)} to {max(f[n] for f in found)} {n}" for n in ROOM)
+        print(
+            f"soaked {world.family}{', faults' if stormy else ''}: {len(found)} rounds of {options.seconds:g} s, {span}"
+        )
+    print(f"soaked {world.family}: {world.totals[0]} operations, {world.totals[1]} arrays verified")
     return True
 
 

@@ -1,0 +1,100 @@
+"""What ci/record does: runs a script of this folder, keeps its closing lines, writes them into docs/reliability.rst."""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KEPT, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.rst"
+BEGIN, END = ".. figures, written by ci/record\n", ".. end of the figures\n"
+# What of a script's output is kept, and over which table.
+TOOLS = {
+    "fuzz": ("Fuzzing", r"\w+: \d+ cases from seed .*"),
+    "faults": ("The n-th failure", r"\w+: \d+ faults.*"),
+    "soak": ("Soak", r"soaked .*"),
+    "cycles": ("Processes", r".*: \d+ cycles.*"),
+    "sanitize": ("Checkers", r"C tests \(.*|\d+ passed.*"),
+    "coverage": ("Line coverage", r"TOTAL .*"),
+    "test": ("The suite", r"C tests \(.*|\d+ passed.*"),
+}
+SPENT = re.compile(r" in \d+\.\d+s( \(.*\))?")
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        found = re.search(r"^model name\s*: (.*)$", f.read(), re.M)
+    return f"{found[1] if found else platform.machine()}, {os.cpu_count()} cores"
+
+
+def run(tool, arguments):
+    """The record of a run; exits where it failed."""
+    begin, said = time.monotonic(), []
+    command = [str(ROOT / "ci" / tool), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child:
+        for line in child.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            if re.fullmatch(TOOLS[tool][1], line.strip()):
+                said.append(" ".join(SPENT.sub("", line).split()))
+    if child.returncode or not said:
+        sys.exit(f"ci/record: not kept: ci/{tool} " + (f"failed ({child.returncode})" if said else "said nothing"))
+    git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return {
+        "tool": tool,
+        "command": " ".join(["ci/" + tool, *arguments]),
+        "date": datetime.date.today().isoformat(),
+        "revision": git.stdout.strip() or "?",
+        "python": platform.python_version(),
+        "processor": processor(),
+        "minutes": round((time.monotonic() - begin) / 60, 1),
+        "said": said,
+    }
+
+
+def figures(records):
+    """Tables, one for each script, the last run of each command."""
+    last = {r["command"]: r for r in records}
+    out = []
+    for tool, (title, _) in TOOLS.items():
+        rows = [r for r in last.values() if r["tool"] == tool]
+        if not rows:
+            continue
+        out += [title, "~" * len(title), "", ".. list-table::", "   :header-rows: 1", ""]
+        for cells in [("Command", "Minutes", "Date, revision", "What it said at its end"), *map(cells_of, rows)]:
+            out += [("   * - " if i == 0 else "     - ") + cell for i, cell in enumerate(cells)]
+        out.append("")
+    hosts = sorted({f"{r['processor']}, Python {r['python']}" for r in last.values()})
+    return "\n".join([*out, f"Measured on: {'; '.join(hosts)}.", "", ""])
+
+
+def cells_of(r):
+    return f"``{r['command']}``", f"{r['minutes']:g}", f"{r['date']}, {r['revision']}", "; ".join(r["said"])
+
+
+def page(records):
+    """The text of the page with these figures."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    return head + BEGIN + "\n" + figures(records) + END + rest.split(END)[1]
+
+
+def main():
+    tool, *arguments = sys.argv[1:] or [None]
+    records = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    if tool:
+        if tool not in TOOLS:
+            sys.exit(f"ci/record: one of {', '.join(TOOLS)}, not {tool!r}")
+        record = run(tool, arguments)
+        records = [r for r in records if r["command"] != record["command"]] + [record]
+        KEPT.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page(records), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
