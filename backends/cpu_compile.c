@@ -41,10 +41,12 @@ struct folder {
 static int folder_make(struct folder *f, cdevice_error *err) {
   static const char *const names[FILES] = {"in.c", "out.so", "log"};
   const char *base = getenv("TMPDIR");
-  int n = snprintf(f->path, sizeof f->path, "%s/cdevice-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (n < 0 || (size_t)n >= sizeof f->path || !mkdtemp(f->path)) /* nobody else may write there */
-    return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: %s cannot be made", f->path);
-  for (int i = 0; i < FILES; i++) snprintf(f->files[i], sizeof f->files[i], "%s/%s", f->path, names[i]);
+  char path[sizeof f->path];
+  int n = snprintf(path, sizeof path, "%s/cdevice-XXXXXX", base && *base == '/' ? base : "/tmp");
+  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* nobody else may write there */
+    return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: %s cannot be made", path);
+  for (int i = 0; i < FILES; i++) snprintf(f->files[i], sizeof f->files[i], "%s/%s", path, names[i]);
+  memcpy(f->path, path, sizeof path);
   return 0;
 }
 
