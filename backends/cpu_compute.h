@@ -4,6 +4,11 @@
 
 #include "cdevice/backend.h"
 
+/* Under a sanitizer the kernels are not optimized: the compiler would take minutes. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CPU_KERNELS_SLOW 1
+#endif
+
 typedef struct cpu_launch { /* items begin ... end - 1 of a kernel */
   int64_t begin, end;
   const cdevice_place *buffers;

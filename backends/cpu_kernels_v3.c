@@ -5,7 +5,11 @@
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,popcnt"))), apply_to = function)
 #else
+#if defined(CPU_KERNELS_SLOW)
+#pragma GCC optimize("O0")
+#else
 #pragma GCC optimize("O3")
+#endif
 #pragma GCC target("arch=x86-64-v3")
 #endif
 #define CPU_KERNELS cpu_kernels_v3

@@ -178,7 +178,7 @@ c_tests() {
     if [[ -n $f ]]; then sources+=("$root/$f"); fi
   done
 
-  key=$( (find "$root/cdevice" "$root/backends" "$root/tests" -name '*.[ch]' -print0 2>/dev/null | LC_ALL=C sort -z |
+  key=$( (find "$root/cdevice" "$root/backends" -name '*.[ch]' -print0 2>/dev/null | LC_ALL=C sort -z |
     xargs -0 sha256sum; echo "${flags[*]} ${sources[*]}"; "$CC" --version) | digest)
   if [[ $(cat "$dir/.key" 2>/dev/null) != "$key" ]]; then
     rm -rf "$dir"
@@ -200,7 +200,7 @@ c_tests() {
   for f in "${tests[@]}"; do
     exe=$dir/$(basename "$f" .c)
     rc=0
-    if [[ ! -x $exe ]]; then
+    if [[ ! -x $exe || $f -nt $exe || $root/tests/c/check.h -nt $exe ]]; then
       "$CC" "${flags[@]}" -I"$root/tests/c" "$f" -o "$exe" "$dir/libcore.a" -lpthread -ldl -lm || rc=$?
     fi
     if ((rc == 0)); then out=$(cd "$dir" && timeout 900 "$@" "$exe" 2>&1) || rc=$?; else out="does not compile"; fi

@@ -1,0 +1,119 @@
+/* test_core_compute.c - functions on the CPU from several threads at once, helped by others, while the number of helpers
+ * changes: for the thread sanitizer, and every value is checked. */
+#include "check.h"
+#include "compute.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 300000
+#define THREADS 4
+#define TURNS 25
+
+static int64_t values[MOST];
+static uint8_t nulls[MOST / 8 + 8]; /* every fifth row is null */
+static struct cdv_schema *of_numbers, *of_bits;
+static const int64_t lengths[] = {1, 1000, 70000, MOST};
+static struct cdv_array *arrays[4];
+
+static void stays(struct ArrowSchema *s) { s->release = NULL; }
+
+static struct cdv_array *column(int64_t n) {
+  const void *buffers[2] = {nulls, values};
+  struct cdv_parts parts = {
+      .device_type = 1, .device_id = -1, .length = n, .null_count = -1, .n_buffers = 2, .buffers = buffers};
+  struct cdv_owner none = {NULL, NULL};
+  struct cdv_array *out = NULL;
+  CHECK(cdv_array_build(of_numbers, &parts, none, 1, &out) == 0);
+  return out;
+}
+
+static const int64_t *numbers_of(const struct cdv_array *a) { return a->node->buffers[1]; }
+
+/* Of rows 0 ... n - 1 that are no nulls, each times k. */
+static int64_t sum_of(int64_t n, int64_t k) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n; i++)
+    if (i % 5) sum += k * values[i];
+  return sum;
+}
+
+static void sum_is(struct cdv_array *a, int64_t want) {
+  struct cdv_reduce f = {.family = "reduce",
+                         .type = "i64",
+                         .tile = "sum",
+                         .join = "i64",
+                         .end_family = "reduce",
+                         .end_type = "i64",
+                         .end = "finish",
+                         .option = {1, 1, 0},
+                         .values = true,
+                         .out = of_numbers};
+  struct cdv_array *out = NULL;
+  CHECK(cdv_compute_reduce(&f, &a, 1, NULL, &out) == 0 && out);
+  if (!out) return;
+  CHECK(numbers_of(out)[0] == want);
+  cdv_array_unref(out);
+}
+
+static void turn(unsigned *seed) {
+  int which = (int)rnd(seed, 4);
+  int64_t n = lengths[which], kept = 0, limit = 500;
+  struct cdv_array *a = arrays[which], *twice = NULL, *mask = NULL, *few = NULL;
+  struct cdv_map add = {.family = "arith", .type = "i64", .name = "add", .unit = CDV_BY_ROW, .out = of_numbers};
+  struct cdv_map less = {.family = "compare", .type = "i64", .name = "less", .unit = CDV_BY_PACK, .out = of_bits};
+  struct cdv_operand both[2] = {{.array = a}, {.array = a}}, limited[2] = {{.array = a}, {.bits = limit}};
+  struct cdv_choice chosen = {0};
+  CHECK(cdv_compute_map(&add, both, 2, NULL, &twice) == 0);
+  CHECK(cdv_compute_map(&less, limited, 2, NULL, &mask) == 0);
+  if (twice && n > 1) sum_is(twice, sum_of(n, 2));
+  for (int64_t i = 0; i < n; i++) kept += i % 5 && values[i] < limit;
+  if (mask && !cdv_choice_make(&chosen, mask, NULL)) {
+    CHECK(chosen.chosen == kept);
+    CHECK(cdv_compute_filter(&chosen, a, NULL, &few) == 0);
+    if (few && few->length) {
+      int64_t k = 0;
+      for (int64_t i = 0; i < n; i++)
+        if (i % 5 && values[i] < limit) CHECK(numbers_of(few)[k++] == values[i]);
+    }
+    cdv_choice_drop(&chosen);
+  }
+  if (few) cdv_array_unref(few);
+  if (mask) cdv_array_unref(mask);
+  if (twice) cdv_array_unref(twice);
+}
+
+static void *work(void *seed) {
+  for (int i = 0; i < TURNS; i++) turn(seed);
+  return NULL;
+}
+
+int main(void) {
+  struct ArrowSchema l = {.format = "l", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
+  struct ArrowSchema b = {.format = "b", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
+  CHECK(cdv_load_builtin("cpu", 0) == 0);
+  CHECK(!cdv_schema_import(&l, &of_numbers) && !cdv_schema_import(&b, &of_bits));
+  for (int64_t i = 0; i < MOST; i++) {
+    values[i] = i * 7919 % 1000 - 100;
+    if (i % 5) nulls[i >> 3] |= (uint8_t)(1 << (i & 7));
+  }
+  for (int i = 0; i < 4; i++) arrays[i] = column(lengths[i]);
+  int before = cdv_threads(CDV_KERNELS, 3);
+  unsigned seeds[THREADS] = {1, 2, 3, 4};
+  pthread_t t[THREADS];
+  for (int i = 0; i < THREADS; i++) CHECK(!pthread_create(&t[i], NULL, work, &seeds[i]));
+  for (int i = 0; i < 200; i++) {
+    cdv_threads(CDV_KERNELS, 1 + i % 4);
+    sum_is(arrays[1 + i % 2], sum_of(lengths[1 + i % 2], 1));
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+  cdv_threads(CDV_KERNELS, before);
+  for (int i = 0; i < 4; i++) cdv_array_unref(arrays[i]);
+  cdv_schema_unref(of_numbers);
+  cdv_schema_unref(of_bits);
+  CHECK(cdv_live_arrays() == 0);
+  if (failures) return 1;
+  puts("compute: passed");
+  return 0;
+}
