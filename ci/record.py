@@ -16,9 +16,9 @@ BEGIN, END = ".. figures, written by ci/record\n", ".. end of the figures\n"
 # What of a script's output is kept, and over which table.
 TOOLS = {
     "fuzz": ("Fuzzing", r"\w+: \d+ cases from seed .*"),
-    "faults": ("The n-th failure", r"\w+: \d+ faults.*"),
+    "faults": ("The n-th failure", r"\w+: .* findings"),
     "soak": ("Soak", r"soaked .*"),
-    "cycles": ("Processes", r".*: \d+ cycles.*"),
+    "cycles": ("Processes", r"cycles: .*"),
     "sanitize": ("Checkers", r"C tests \(.*|\d+ passed.*"),
     "coverage": ("Line coverage", r"TOTAL .*"),
     "test": ("The suite", r"C tests \(.*|\d+ passed.*"),
