@@ -219,10 +219,9 @@ def check_a_sum_is_an_argument(s: BackendSuite) -> None:
 @check()
 def check_a_call_does_not_wait(s: BackendSuite) -> None:
     table_of(s)
-    gate = s.closed_gate()
     there = column("int64").to(s.first)
     want = _bits(cc.add(there, 1))  # its program is built here
-    with gate:
+    with s.closed_gate():
         got = s.promptly(lambda: cc.is_valid(cc.add(there, 1)))
         assert not got.ready, "the result is said to be there before the device has begun"
     expect(len(_bits(got)), len(want), "rows")
@@ -231,10 +230,9 @@ def check_a_call_does_not_wait(s: BackendSuite) -> None:
 @check()
 def check_an_argument_may_go_while_the_device_reads_it(s: BackendSuite) -> None:
     table_of(s)
-    gate = s.closed_gate()
     there = column("int64", 5000).to(s.first)
     want = _bits(cc.add(there, 1))
-    with gate:
+    with s.closed_gate():
         got = s.promptly(lambda: cc.add(there, 1))
         there.release()
     expect(_bits(got), want, "add")
