@@ -39,7 +39,8 @@ class Program(collections.namedtuple("Program", "family type text defines")):
         begin, end; struct {void *data; int64_t offset;} *buffers; int64_t *numbers;}``, which does the items from
         begin to end; several may do some each."""
         defines = "".join("#define {} {}\n".format(*d.split("=", 1)) for d in self.defines)
-        return _C + defines + self.text
+        text: str = self.text
+        return _C + defines + text
 
 
 class Launch(collections.namedtuple("Launch", "items block flags buffers numbers")):
