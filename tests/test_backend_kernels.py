@@ -422,6 +422,41 @@ def test_a_module_or_a_block_may_be_a_tuple(fake):
     assert on_the_host(cc.add(there([1, None]), 1)) == [2, None]
 
 
+def test_memory_of_a_call_is_given_back_before_the_stream_it_was_allocated_for(fake):
+    class Queue:
+        pass
+
+    class Device(FakeBackend):
+        """free() asks the stream, which must be there."""
+
+        queues, made, late = {}, {}, 0
+
+        def as_stream(self, obj):
+            self.queues.setdefault(id(obj), weakref.ref(obj))
+            return id(obj)
+
+        def alloc(self, nbytes, *, device_id, stream=0):
+            block = super().alloc(nbytes, device_id=device_id, stream=stream)
+            self.made[block] = self.queues.get(stream)
+            return block
+
+        def free(self, block):
+            queue = self.made.pop(block, None)
+            Device.late += queue is not None and queue() is None
+            super().free(block)
+
+    backend = fake(device=Device)
+    x, mask = there(list(range(100))), there([True, False] * 50)
+    for _ in range(300):
+        queue = Queue()
+        chosen = cc.filter(x, mask, stream=queue)
+        assert cc.sum(chosen, stream=queue).as_py() == 2450
+        del queue, chosen
+        backend.queues.clear()
+    until(lambda: all(q is None for q in backend.made.values()))
+    assert Device.late == 0
+
+
 # ---- on disk ----
 def test_programs_are_kept_on_disk_and_built_again_where_they_cannot_be_loaded(fake, monkeypatch, tmp_path):
     folder = tmp_path / "kept"
