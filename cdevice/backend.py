@@ -5,6 +5,12 @@ from __future__ import annotations
 import collections
 import enum
 
+from .backend_compute import Compute as Compute
+from .backend_compute import ComputeFlag as ComputeFlag
+from .backend_compute import Launch as Launch
+from .backend_compute import Program as Program
+from .backend_compute import missing, offers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -70,6 +76,8 @@ class Backend:
     capabilities = Capability.ADDRESS
     install_hint = ""
     """What to install, one sentence; ends the message of BackendUnavailable."""
+    compute: Compute | None = None
+    """Its kernels: with it all functions of ``cdevice.compute`` run there."""
 
     def __cdevice_backend__(self) -> Any:
         from ._ext import _native
@@ -77,22 +85,19 @@ class Backend:
         table = self.__dict__.get("_table")  # one for the life of the object, however often it is registered
         if table is None:
             self._check_methods()
-            table = self._table = _native.make_backend(self)
+            table = self._table = _native.make_backend(self, self.compute, *offers(self.compute, self.name))
         return table
 
     def _check_methods(self) -> None:
         """ArgumentError that names the methods which are missing."""
         from .errors import ArgumentError
 
-        def missing(*names: str) -> str:
-            left = [n for n in names if getattr(getattr(self, n), "__func__", None) is getattr(Backend, n)]
-            return ", ".join(f"{n}()" for n in left)
-
         capabilities = Capability(int(self.capabilities))
-        wanted = [missing("device_count", "alloc", "free", "copy")]
-        if capabilities & Capability.EVENTS and (events := missing("event_record", "event_done", "event_wait")):
+        wanted = [missing(self, Backend, "device_count", "alloc", "free", "copy")]
+        events = missing(self, Backend, "event_record", "event_done", "event_wait")
+        if capabilities & Capability.EVENTS and events:
             wanted.append(f"{events} (its capabilities have EVENTS)")
-        if not capabilities & Capability.ADDRESS and (view := missing("view")):
+        if not capabilities & Capability.ADDRESS and (view := missing(self, Backend, "view")):
             wanted.append(f"{view} (its capabilities have no ADDRESS)")
         if any(wanted):
             text = "; ".join(w for w in wanted if w)

@@ -111,7 +111,7 @@ def test_public_headers_stand_alone():
 # ---- Python's floors ----
 FLOORS = (
     ("_async_source", "_ext", "_html", "_later", "_loops", "_reaper", "config", "device_types", "errors", "schema"),
-    ("_devices", "backend", "backends"),
+    ("_devices", "backend", "backend_compute", "backends"),
     ("objects",),
     ("interop",),
     ("_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "stream"),

@@ -27,9 +27,16 @@ void cdv_defer_push(struct cdv_deferred *node) {
 
 bool cdv_defer_pending(void) { return atomic_load_explicit(&head, memory_order_relaxed) != NULL; }
 
+/* The first that was pushed comes first: a block is given back before the stream that it was allocated for. */
 struct cdv_deferred *cdv_defer_take(void) {
   if (!cdv_defer_pending()) return NULL;
-  return atomic_exchange_explicit(&head, NULL, memory_order_acquire);
+  struct cdv_deferred *d = atomic_exchange_explicit(&head, NULL, memory_order_acquire), *out = NULL;
+  for (struct cdv_deferred *next; d; d = next) {
+    next = d->next;
+    d->next = out;
+    out = d;
+  }
+  return out;
 }
 
 /* Blocks the thread that drains; 0 once stopped. */

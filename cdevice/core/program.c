@@ -22,8 +22,24 @@ static struct {
   struct kernel *kernels[PLACES];
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* One builds at a time, outside the cache's lock: a build may run Python code, which may need what another thread has while
+ * it asks for a kernel (the GIL of one that forks), and may give back arrays, compute or fork itself. */
+static pthread_mutex_t building;
+
+static void new_building(void) {
+  pthread_mutexattr_t again;
+  pthread_mutexattr_init(&again);
+  pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&building, &again);
+  pthread_mutexattr_destroy(&again);
+}
+
 static void before_fork(void) { pthread_mutex_lock(&cache.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&cache.lock); }
+static void in_child(void) {
+  after_fork();
+  new_building(); /* whoever builds is in another process */
+}
 
 #define HAS(compute, member) \
   ((compute)->struct_size >= offsetof(cdevice_compute, member) + sizeof(compute)->member && (compute)->member)
@@ -114,10 +130,13 @@ static int build(struct making *m, void **out) {
     r = m->compute->build(m->slot->table.self, m->device, m->stream, &p, out, &err);
     char doing[128];
     snprintf(doing, sizeof doing, "building the kernel \"%s\" of \"%s\" for %s", m->name, m->family, m->type);
-    if (r == EINVAL && m->own)
-      cdv_fail(CDV_ARGUMENT, r, "an expression does not compile for %s: %s", m->slot->table.name, err.message);
-    else if (r)
-      cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
+    if (r) cdv_fail_backend(r, &err, m->slot->table.device_type, m->device, doing);
+    if (r == EINVAL && m->own) { /* it keeps its cause */
+      struct cdv_error *e = cdv_error_last();
+      e->kind = CDV_ARGUMENT;
+      snprintf(e->message, sizeof e->message, "an expression does not compile for %s: %s", m->slot->table.name,
+               err.message);
+    }
     if (!r && keeps(m)) keep(m, *out);
   }
   free(m->text);
@@ -134,11 +153,14 @@ static unsigned place_of(const struct kernel *k) {
 }
 
 static void *known(const struct kernel *want, unsigned place) {
-  for (struct kernel *k = cache.kernels[place]; k; k = k->next)
-    if (k->slot == want->slot && k->device == want->device && k->scope == want->scope && k->flags == want->flags &&
-        !strcmp(k->name, want->name) && !strcmp(k->type, want->type) && !strcmp(k->family, want->family))
-      return k->handle;
-  return NULL;
+  pthread_mutex_lock(&cache.lock);
+  struct kernel *k = cache.kernels[place];
+  while (k &&
+         (k->slot != want->slot || k->device != want->device || k->scope != want->scope || k->flags != want->flags ||
+          strcmp(k->name, want->name) || strcmp(k->type, want->type) || strcmp(k->family, want->family)))
+    k = k->next;
+  pthread_mutex_unlock(&cache.lock);
+  return k ? k->handle : NULL; /* its slot is in use, so it stays */
 }
 
 static int find(const struct kernel *want, const cdevice_compute *compute, void *stream, unsigned place, void **out) {
@@ -168,9 +190,11 @@ static int find(const struct kernel *want, const cdevice_compute *compute, void 
     free(k);
     return r;
   }
+  *out = k->handle;
+  pthread_mutex_lock(&cache.lock);
   k->next = cache.kernels[place];
   cache.kernels[place] = k;
-  *out = k->handle;
+  pthread_mutex_unlock(&cache.lock);
   return 0;
 }
 
@@ -184,10 +208,12 @@ int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_
   snprintf(want.type, sizeof want.type, "%s", type);
   snprintf(want.name, sizeof want.name, "%s", name);
   unsigned place = place_of(&want);
-  pthread_mutex_lock(&cache.lock);
   *out = known(&want, place);
+  if (*out) return 0;
+  pthread_mutex_lock(&building);
+  *out = known(&want, place); /* by now? */
   if (!*out) r = find(&want, compute, stream, place, out);
-  pthread_mutex_unlock(&cache.lock);
+  pthread_mutex_unlock(&building);
   return r;
 }
 
@@ -216,6 +242,7 @@ static void forget(struct cdv_slot *slot) {
 }
 
 __attribute__((constructor)) static void init(void) {
-  pthread_atfork(before_fork, after_fork, after_fork);
+  new_building();
+  pthread_atfork(before_fork, after_fork, in_child);
   cdv_set_forget(forget);
 }

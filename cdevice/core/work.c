@@ -60,7 +60,20 @@ static int choose(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n
 
 static bool is_host(const struct cdv_work *w) { return w->slot->table.device_type == ARROW_DEVICE_CPU; }
 
+/* Memory of one is memory of the other: one table, however often it was registered. */
+static bool same_backend(const struct cdv_slot *a, const struct cdv_slot *b) {
+  return a == b || (a->table.alloc == b->table.alloc && a->table.self == b->table.self);
+}
+
+/* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes on. */
 static int hold(struct cdv_work *w, struct cdv_array *a) {
+  const struct cdv_slot *slot = a->root->slot;
+  if (!is_host(w) && has_memory(a) && slot && !same_backend(slot, w->slot))
+    return cdv_fail(
+        CDV_ARGUMENT, EXDEV,
+        "the backend of %s was replaced since an argument was made; .to(\"%s\", copy=True) brings it to the "
+        "new one",
+        slot->table.name, slot->table.name);
   if (w->n_held == w->room) {
     int64_t room = 2 * w->room + 8;
     struct cdv_array **held = realloc(w->held, (size_t)room * sizeof *held);

@@ -8,7 +8,8 @@
 struct py_backend {
   struct py_backend *next;
   cdevice_backend table;
-  PyObject *object;
+  cdevice_compute kernels; /* pykernels.c */
+  PyObject *object, *compute;
   const char *role; /* in messages */
   struct cdv_deferred dropped;
   char name[64], version[64], family[64];
@@ -38,6 +39,7 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
     code = EIO;
   cdevice_backend_fail(err, code, 0, NULL, "%s() of the %s \"%s\" raised %s", method + (*method == '_'), b->role,
                        b->name, text);
+  if (!err && PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt)) PyErr_SetInterrupt(); /* nobody will tell */
   struct cdv_shared *shared = err ? share_exception(value) : NULL;
   if (shared) cdv_error_lend(err, shared, is_urgent(value));
   Py_XDECREF(value);
@@ -117,22 +119,25 @@ static int py_device_info(void *self, int64_t device, cdevice_device_info *out, 
   return end_call(&c, "device_info", result);
 }
 
+/* method(object), which gives back; GIL held. */
+static void call_last(PyObject *backend, const char *method, PyObject *object) {
+  if (atomic_load(&python_gone)) return; /* the modules behind the method may be gone; it goes with the process */
+  PyObject *result = PyObject_CallMethod(backend, method, "(O)", object); /* it may be a tuple */
+  if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+    PyErr_Clear();
+    PyErr_SetInterrupt(); /* Ctrl-C was meant for the program, not for this */
+  } else if (!result) {
+    PyErr_WriteUnraisable(backend); /* nobody is there to raise it to */
+  }
+  Py_XDECREF(result);
+}
+
 /* Keeps `object` until method(object) is called for it; NULL with an exception. */
 static struct py_held *hold(struct py_backend *b, PyObject *object, const char *method);
 
 static void run_held(void *p) { /* GIL held */
   struct py_held *h = p;
-  if (!atomic_load(
-          &python_gone)) { /* else the modules behind the method may be gone; what it holds goes with the process */
-    PyObject *result = PyObject_CallMethod(h->backend, h->method, "O", h->object);
-    if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-      PyErr_Clear();
-      PyErr_SetInterrupt(); /* Ctrl-C was meant for the program, not for this */
-    } else if (!result) {
-      PyErr_WriteUnraisable(h->backend); /* nobody is there to raise it to */
-    }
-    Py_XDECREF(result);
-  }
+  call_last(h->backend, h->method, h->object);
   Py_DECREF(h->object);
   Py_DECREF(h->backend);
   free(h);
@@ -304,10 +309,16 @@ static int text_attribute(PyObject *object, const char *name, char *out, size_t 
 
 static struct py_backend *made; /* all of them; under the GIL */
 
-/* make_backend(object) -> address of a table that calls its methods.  It lives as long as the process: another thread
- * may be looking at it. */
-static PyObject *m_make_backend(PyObject *self, PyObject *object) {
+/* pykernels.c: the table hands out cdevice.compute/1, whose functions call methods of `compute`. */
+static void offer_kernels(struct py_backend *b, PyObject *compute, int scoped, int keeps);
+
+/* make_backend(object, its compute or None, do modules belong to scopes, are they kept on disk) -> address of a table that
+ * calls its methods.  It lives as long as the process: another thread may be looking at it. */
+static PyObject *m_make_backend(PyObject *self, PyObject *args) {
+  PyObject *object, *compute;
+  int scoped, keeps;
   (void)self;
+  if (!PyArg_ParseTuple(args, "OOpp", &object, &compute, &scoped, &keeps)) return NULL;
   struct py_backend *b = calloc(1, sizeof *b);
   if (!b) return PyErr_NoMemory();
   cdevice_backend *t = &b->table;
@@ -343,6 +354,7 @@ static PyObject *m_make_backend(PyObject *self, PyObject *object) {
     t->event_wait_stream = py_event_wait_stream;
     t->event_destroy = py_event_destroy;
   }
+  if (compute != Py_None) offer_kernels(b, compute, scoped, keeps);
   Py_INCREF(object);
   b->object = object;
   b->next = made;

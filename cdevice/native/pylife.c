@@ -28,16 +28,6 @@ static void bring_back(struct pending p) {
   if (p.type || PyErr_Occurred()) PyErr_Restore(p.type, p.value, p.traceback);
 }
 
-static void drop_or_defer(struct cdv_deferred *d) {
-  if (gil_held()) {
-    struct pending p = put_aside();
-    run_deferred(d);
-    bring_back(p);
-  } else {
-    cdv_defer_push(d);
-  }
-}
-
 static void drain(void) {
   struct cdv_deferred *d, *next;
   if (!cdv_defer_pending()) return;
@@ -48,6 +38,17 @@ static void drain(void) {
       run_deferred(d);
     }
   bring_back(p);
+}
+
+static void drop_or_defer(struct cdv_deferred *d) {
+  if (gil_held()) {
+    drain(); /* what was dropped before goes before: blocks that still ask their stream */
+    struct pending p = put_aside();
+    run_deferred(d);
+    bring_back(p);
+  } else {
+    cdv_defer_push(d);
+  }
 }
 
 static void drop_python(void *owner) { drop_or_defer(owner); }

@@ -18,6 +18,7 @@
 #include "pyexchange.c"
 #include "pyasarray.c"
 #include "pybackend.c"
+#include "pykernels.c"
 #include "pysource.c"
 #include "pystream.c"
 #include "pyasync.c"
@@ -109,7 +110,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},
                                        {"raise_last", m_raise_last, METH_NOARGS, NULL},
-                                       {"make_backend", m_make_backend, METH_O, NULL},
+                                       {"make_backend", m_make_backend, METH_VARARGS, NULL},
                                        {"set_allocator", m_set_allocator, METH_VARARGS, NULL},
                                        {"python_ends", m_python_ends, METH_NOARGS, NULL},
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},

@@ -77,6 +77,7 @@ class FakeBackend(Backend):
         devices: int = 2,
         *,
         events: bool = True,
+        kernels: bool = False,
         fail_after: int | None = None,
     ) -> None:
         self.device_type, self.name, self._devices = device_type, name, devices
@@ -89,6 +90,10 @@ class FakeBackend(Backend):
         self._streams: dict[int, _Stream] = {}
         self._handles = itertools.count(0x1000, 16)
         self._lock = threading.Lock()
+        if kernels:
+            from .fake_compute import FakeCompute
+
+            self.compute = FakeCompute(self)
 
     # ---- for tests ----
     def close(self) -> None:
@@ -110,6 +115,12 @@ class FakeBackend(Backend):
             if handle not in self._streams:
                 self._streams[handle] = _Stream()
             return self._streams[handle]
+
+    def _enqueue(self, stream: int, work: Callable[[], object]) -> None:
+        if self._events:
+            self._stream(stream).work.put(work)
+        else:
+            work()
 
     def _called(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -150,6 +161,11 @@ class FakeBackend(Backend):
             raise ValueError(f"{offset} + {nbytes} bytes in a block of {size}")
         return memoryview(memory)[start + offset : start + offset + nbytes]
 
+    def _memory_at(self, handle: int) -> Any:
+        """Where a block begins, as something of ctypes that keeps it."""
+        memory, start, _ = self._memory[handle]
+        return ctypes.c_char.from_buffer(memory, start)
+
     def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
         self._called("copy")
         jobs = []
@@ -167,10 +183,7 @@ class FakeBackend(Backend):
             for target, source in jobs:
                 target[:] = bytes(source)
 
-        if self._events:
-            self._stream(stream).work.put(work)
-        else:
-            work()
+        self._enqueue(stream, work)
 
     def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         self._called("event_record")

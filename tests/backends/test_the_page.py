@@ -7,8 +7,10 @@ import sys
 import textwrap
 import types
 
+import pytest
+
 import cdevice
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite, runner
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "add-your-device.rst"
 
@@ -38,7 +40,15 @@ class TestThePage(BackendSuite):
         return names_of(0)["Backend"]()
 
 
-ASYNCHRONOUS = names_of(2, 4)
+@pytest.mark.parametrize("check", ["arithmetic__int32", "logic", "a_text_that_does_not_compile_is_told"])
+def test_its_kernels_compute(check):
+    """Some of the suite: it keeps no programs on disk, so each is compiled."""
+    suite = type("Suite", (KernelSuite,), {"backend": staticmethod(names_of(3)["Backend"])})
+    (result,) = runner.run(suite, pattern=check)
+    assert result.outcome == "passed", result.where
+
+
+ASYNCHRONOUS = names_of(2, 5)
 
 
 class TestItsAsynchronousDevice(ASYNCHRONOUS["TestLater"]):

@@ -243,7 +243,7 @@ static void *churn(void *unused) {
   return NULL;
 }
 
-/* ---- the deferred list: every node comes out once ---- */
+/* ---- the deferred list: every node comes out once, those of a thread in their order ---- */
 #define NODES 50000
 static struct cdv_deferred nodes[4][NODES];
 static void *push_all(void *p) {
@@ -254,11 +254,12 @@ static void *push_all(void *p) {
 
 static void test_deferred(void) {
   pthread_t threads[4];
-  int64_t seen = 0;
+  int64_t seen = 0, next[4] = {0};
   for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, push_all, nodes[i]);
   while (seen < 4 * NODES)
     for (struct cdv_deferred *d = cdv_defer_take(); d; d = d->next) {
-      CHECK(d->object == NULL);
+      int64_t at = d - &nodes[0][0];
+      CHECK(d->object == NULL && at % NODES == next[at / NODES]++);
       d->object = d;
       seen++;
     }

@@ -219,22 +219,37 @@ def check_a_sum_is_an_argument(s: BackendSuite) -> None:
 @check()
 def check_a_call_does_not_wait(s: BackendSuite) -> None:
     table_of(s)
-    gate = s.closed_gate()
+    with s.closed_gate():
+        pass  # there is one: a skip holds what was made before it
     there = column("int64").to(s.first)
     want = _bits(cc.add(there, 1))  # its program is built here
-    with gate:
+    with s.closed_gate():
         got = s.promptly(lambda: cc.is_valid(cc.add(there, 1)))
         assert not got.ready, "the result is said to be there before the device has begun"
     expect(len(_bits(got)), len(want), "rows")
 
 
 @check()
+def check_a_kernel_follows_what_its_stream_had_to_do(s: BackendSuite) -> None:
+    table_of(s)
+    with s.closed_gate():
+        pass
+    here = column("int64", 5000)
+    want = _bits(cc.add(here, 1))
+    cc.add(here.to(s.first), 1).synchronize()  # its program is built here
+    with s.closed_gate():
+        got = s.promptly(lambda: cc.add(here.to(s.first), 1))
+    expect(_bits(got), want, "add behind a copy")
+
+
+@check()
 def check_an_argument_may_go_while_the_device_reads_it(s: BackendSuite) -> None:
     table_of(s)
-    gate = s.closed_gate()
+    with s.closed_gate():
+        pass  # there is one: a skip holds what was made before it
     there = column("int64", 5000).to(s.first)
     want = _bits(cc.add(there, 1))
-    with gate:
+    with s.closed_gate():
         got = s.promptly(lambda: cc.add(there, 1))
         there.release()
     expect(_bits(got), want, "add")

@@ -3,6 +3,8 @@
 Objects are dpctl's; what works on bare pointers is the C interface that dpctl ships, called without Python's GIL.  USM
 belongs to a context, which a pointer does not tell: arrays lie in the context of :meth:`Backend.queue`, dpctl's own for
 the device, so queues made by ``dpctl.SyclQueue(device)`` work on them.
+
+Functions of ``cdevice.compute`` run on devices of SYCL's OpenCL backend, whose compiler reads the kernels' text.
 """
 
 import ctypes
@@ -10,8 +12,10 @@ import pathlib
 import threading
 
 import cdevice
+from cdevice.backend import Compute, ComputeFlag
 
 COMPLETE = 3  # DPCTL_COMPLETE
+INT64, POINTER = 6, 10  # DPCTL_INT64_T, DPCTL_VOID_PTR
 ALIGNMENT = 64
 
 _FUNCTIONS = {
@@ -21,15 +25,35 @@ _FUNCTIONS = {
     "DPCTLQueue_IsInOrder": (ctypes.c_bool, ctypes.c_void_p),
     "DPCTLQueue_SubmitBarrier": (ctypes.c_void_p, ctypes.c_void_p),
     "DPCTLQueue_SubmitBarrierForEvents": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+    "DPCTLQueue_Copy": (ctypes.c_void_p, ctypes.c_void_p),
+    "DPCTLQueue_Delete": (None, ctypes.c_void_p),
     "DPCTLQueue_Wait": (None, ctypes.c_void_p),
     "DPCTLEvent_Wait": (None, ctypes.c_void_p),
     "DPCTLEvent_Delete": (None, ctypes.c_void_p),
     "DPCTLEvent_GetCommandExecutionStatus": (ctypes.c_int, ctypes.c_void_p),
+    "DPCTLQueue_GetContext": (ctypes.c_void_p, ctypes.c_void_p),
+    "DPCTLQueue_GetDevice": (ctypes.c_void_p, ctypes.c_void_p),
+    "DPCTLContext_Hash": (ctypes.c_size_t, ctypes.c_void_p),
+    "DPCTLContext_Delete": (None, ctypes.c_void_p),
+    "DPCTLDevice_Delete": (None, ctypes.c_void_p),
+    "DPCTLKernelBundle_CreateFromOCLSource": (ctypes.c_void_p, *[ctypes.c_void_p] * 2, *[ctypes.c_char_p] * 2),
+    "DPCTLKernelBundle_GetKernel": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p),
+    "DPCTLKernelBundle_Delete": (None, ctypes.c_void_p),
+    "DPCTLKernel_Delete": (None, ctypes.c_void_p),
+    "DPCTLQueue_SubmitNDRange": (
+        ctypes.c_void_p,  # the event
+        *[ctypes.c_void_p] * 4,  # kernel, queue, arguments, their types
+        ctypes.c_size_t,
+        *[ctypes.c_void_p] * 2,  # items in all, of a block
+        ctypes.c_size_t,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+    ),
 }
 
 
 class _Block:
-    """One allocation: its address, and the queue it was made for."""
+    """One allocation: its address, and a reference of its own to the queue it was made for; None: the device's own."""
 
     def __init__(self, data, device, stream):
         self.data, self.device, self.stream = data, device, stream
@@ -45,6 +69,81 @@ class _Device:
         self.live = 0
 
 
+class _Kernel:
+    """A kernel of a bundle, by a reference of its own."""
+
+    def __init__(self, c, reference):
+        self.c, self.reference = c, reference
+
+    def __del__(self):
+        self.c.DPCTLKernel_Delete(self.reference)
+
+
+class Kernels(Compute):
+    """OpenCL C in, kernel bundles of SYCL out; USM pointers are arguments."""
+
+    TYPES = (ctypes.c_int * 21)(*[POINTER, INT64] * 8, *[INT64] * 5)
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def _queue(self, device_id, stream):
+        return stream or self.backend._at(device_id).default
+
+    def identity(self, device_id):
+        d = self.backend._at(device_id).sycl
+        if d.backend.name != "opencl":
+            raise NotImplementedError(f"dpctl compiles kernels for its opencl backend; {d.name} is of {d.backend.name}")
+        flags = (ComputeFlag.ITEMS if d.is_cpu else 0) | (0 if d.has_aspect_fp64 else ComputeFlag.NO_FP64)
+        return flags, f"SYCL, OpenCL C, {d.name}, {d.driver_version}"
+
+    def scope(self, *, device_id, stream=0):
+        c = self.backend.c
+        context = c.DPCTLQueue_GetContext(self._queue(device_id, stream))
+        try:
+            return c.DPCTLContext_Hash(context)  # of the object that a bundle keeps
+        finally:
+            c.DPCTLContext_Delete(context)
+
+    def build(self, program, *, device_id, stream=0):
+        c, queue = self.backend.c, self._queue(device_id, stream)
+        if not self.backend._at(device_id).sycl.has_aspect_online_compiler:
+            raise NotImplementedError(f"{self.backend._at(device_id).sycl.name} has no compiler")
+        options = ["-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt", *(f"-D {d}" for d in program.defines)]
+        context, device = c.DPCTLQueue_GetContext(queue), c.DPCTLQueue_GetDevice(queue)
+        bundle = c.DPCTLKernelBundle_CreateFromOCLSource(
+            context, device, program.text.encode(), " ".join(options).encode()
+        )
+        c.DPCTLDevice_Delete(device)
+        c.DPCTLContext_Delete(context)
+        if not bundle:
+            raise ValueError("the runtime's OpenCL compiler refuses it, and dpctl does not hand out what it said")
+        return bundle
+
+    def kernel(self, module, name):
+        found = self.backend.c.DPCTLKernelBundle_GetKernel(module, name.encode())
+        if not found:
+            raise LookupError(f"no kernel {name} in the program")
+        return _Kernel(self.backend.c, found)
+
+    def launch(self, kernel, launch, *, device_id, stream=0):
+        c, queue = self.backend.c, self._queue(device_id, stream)
+        if not c.DPCTLQueue_IsInOrder(queue):
+            self.backend._submitted(c.DPCTLQueue_SubmitBarrier(queue), "a barrier")
+        values = (ctypes.c_int64 * 21)(*launch.arguments)
+        first = ctypes.addressof(values)
+        arguments = (ctypes.c_void_p * 21)(  # pointers as they are, numbers by their addresses
+            *(value if kind == POINTER else first + 8 * i for i, (kind, value) in enumerate(zip(self.TYPES, values)))
+        )
+        items = (ctypes.c_size_t * 3)(-(-launch.items // launch.block) * launch.block, 1, 1)
+        block = (ctypes.c_size_t * 3)(launch.block, 1, 1)
+        event = c.DPCTLQueue_SubmitNDRange(kernel.reference, queue, arguments, self.TYPES, 21, items, block, 1, None, 0)
+        self.backend._submitted(event, "a kernel")
+
+    def unload(self, module):
+        self.backend.c.DPCTLKernelBundle_Delete(module)
+
+
 class Backend(cdevice.Backend):
     name, device_type = "oneapi", cdevice.DeviceType.ONEAPI
     capabilities = cdevice.Capability.ADDRESS | cdevice.Capability.EVENTS | cdevice.Capability.STREAMS
@@ -52,6 +151,9 @@ class Backend(cdevice.Backend):
         "`pip install dpctl`; for a CPU also `pip install intel-opencl-rt intel-cmplr-lib-rt`, with OCL_ICD_FILENAMES "
         "set to its libintelocl.so"
     )
+
+    def __init__(self):
+        self.compute = Kernels(self)
 
     def start(self):
         try:
@@ -107,12 +209,12 @@ class Backend(cdevice.Backend):
             raise MemoryError(f"{nbytes} bytes: {d.sycl.name} has none left")
         with d.lock:
             d.live += 1
-        return _Block(data, d, queue)
+        return _Block(data, d, None if queue == d.default else self.c.DPCTLQueue_Copy(queue))
 
     def free(self, block):
         """SYCL's free waits for nobody, so the block is put aside until the queues we know have passed this point."""
         d = block.device
-        events = [self.c.DPCTLQueue_SubmitBarrier(q) for q in {d.default, block.stream}]
+        events = [self.c.DPCTLQueue_SubmitBarrier(q) for q in (d.default, block.stream) if q]
         with d.lock:
             d.trash.append((events, block))
         self.reap(d)
@@ -126,6 +228,8 @@ class Backend(cdevice.Backend):
             for e in events:
                 self.c.DPCTLEvent_Delete(e)
             self.c.DPCTLfree_with_queue(block.data, d.default)
+            if block.stream:
+                self.c.DPCTLQueue_Delete(block.stream)
 
     def copy(self, kind, copies, *, stream=0):
         if kind == cdevice.backend.CopyKind.PEER:

@@ -6,14 +6,17 @@ import threading
 import pytest
 
 import cdevice
+import cdevice.compute as cc
 from cdevice._devices.registry import backend_object
-from cdevice.testing import BackendSuite
+from cdevice.testing import BackendSuite, KernelSuite
 
 if not cdevice.device("oneapi").is_available:
     pytest.skip("no SYCL device: pip install dpctl intel-opencl-rt intel-cmplr-lib-rt", allow_module_level=True)
 
 import dpctl
 import dpctl.memory as usm
+import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class _Gate:
@@ -43,7 +46,7 @@ def held(queue):
         task.wait()
 
 
-class TestOneapi(BackendSuite):
+class Hooks:
     device = "oneapi"
 
     def open(self):
@@ -62,6 +65,14 @@ class TestOneapi(BackendSuite):
         backend = backend_object(14)
         backend.reap(backend.devices[0])
         return backend.devices[0].live
+
+
+class TestOneapi(Hooks, BackendSuite):
+    pass
+
+
+class TestKernels(Hooks, KernelSuite):
+    pass
 
 
 def test_it_is_found_by_its_entry_point():
@@ -96,14 +107,54 @@ def test_a_users_queue_waits_for_the_data_and_dpctl_reads_it_where_it_lies():
 def test_a_dpctl_allocation_comes_in_without_a_copy():
     queue = backend_object(14).queue()
     mine = usm.MemoryUSMDevice(64, queue=queue)
-    event = queue.memcpy_async(mine, bytes(range(64)), 64)
+    source = bytes(range(64))  # read while the copy is under way
+    event = queue.memcpy_async(mine, source, 64)
     array = cdevice.from_buffers(
         "C",
         64,
         [None, mine._pointer],
         null_count=0,
         device="oneapi",
-        owner=(mine, event),
+        owner=(mine, event, source),
         sync_event=event.addressof_ref(),
     )
     assert array[60:].to("cpu").to_pylist() == [60, 61, 62, 63]
+
+
+ROWS = 100_000
+
+
+@pytest.fixture
+def numbers():
+    return pa.array([None if i % 7 == 3 else i * 37 % 1001 for i in range(ROWS)])
+
+
+@pytest.mark.parametrize("property", ["in_order", None], ids=["in order", "out of order"])
+def test_a_filter_and_its_sum_are_pyarrows_on_a_users_queue(numbers, property):
+    device = backend_object(14).queue().sycl_device
+    queue = dpctl.SyclQueue(device, property=property) if property else dpctl.SyclQueue(device)
+    there = cdevice.asarray(numbers).to("oneapi")
+    much = cc.greater(there, 500, stream=queue)
+    chosen = cc.filter(there, much, stream=queue)
+    want = numbers.filter(pc.greater(numbers, 500))
+    assert chosen.device == there.device and pa.array(chosen.to("cpu")).equals(want)
+    total = cc.sum(cc.multiply(chosen, 2, stream=queue), stream=queue)
+    assert total.as_py() == 2 * pc.sum(want).as_py()
+
+
+def test_a_kernel_waits_for_its_queue_and_the_host_goes_on():
+    there = cdevice.asarray(list(range(1000))).to("oneapi")
+    mine = dpctl.SyclQueue(backend_object(14).queue().sycl_device, property="in_order")
+    assert cc.add(there, 1).to("cpu")[:2].to_pylist() == [1, 2]  # built
+    with held(mine):
+        out = cc.add(there, 5, stream=mine)
+        del there
+        assert not out.ready
+    assert out.to("cpu")[-1:].to_pylist() == [1004]
+
+
+def test_an_expression_that_does_not_compile_is_told():
+    with pytest.raises(cdevice.ArgumentError, match="does not compile for oneapi: .*dpctl does not hand out"):
+        cc.elementwise("wrong", "int64 a -> int64", "a +* 2")(cdevice.asarray([1]).to("oneapi"))
+    square = cc.elementwise("square", "float64 a -> float64", "sqrt(a * a)")
+    assert square(cdevice.asarray([-3.0]).to("oneapi")).to("cpu").to_pylist() == [3.0]
