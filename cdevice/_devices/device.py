@@ -127,6 +127,8 @@ class Device:
         """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
         table, pool = self._pool()
         lib.cdv_retry_loans()
+        if self._type == _CPU:
+            lib.cdv_block_trim()
         pool.trim(table.self, self._id)
 
     def capturing(self) -> AbstractContextManager[None]:

@@ -188,11 +188,12 @@ int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
-/* ---- transfer.c, helpers.c, reclaim.c, allocator.c ---- */
+/* ---- block.c, transfer.c, helpers.c, reclaim.c, allocator.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
 /* Threads, the caller's among them, that share a large copy, a kernel on the CPU; set when n > 0.  The old number. */
 enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
 int cdv_threads(int crew, int n);
+void cdv_block_trim(void);              /* gives small memory back that is kept for the next exports and imports */
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
 void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
