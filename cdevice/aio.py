@@ -377,8 +377,11 @@ class Production:
         self.code = 0
         self._watched: Cdata | None = None  # our consumer, which lives until it is released
         if isinstance(handler, Consumer):
-            handler, self._watched = handler.handler_address, handler._pointer
-        self._capsule, address = _native.production_open(handler)
+            self._watched = handler._live()
+            self._capsule, address = _native.production_open(handler._capsule)
+            handler._given = True
+        else:
+            self._capsule, address = _native.production_open(handler)
         self._pointer = ffi.cast("struct cdv_production *", address)
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()

@@ -570,6 +570,8 @@ bool cdv_is_production(const struct ArrowAsyncProducer *p);
 void cdv_consumer_unref(struct cdv_consumer *c); /* of the owner: closes it */
 void cdv_consumer_hold(struct cdv_consumer *c);  /* keeps its memory alone */
 void cdv_consumer_let_go(struct cdv_consumer *c);
+/* The handler, which is nobody's yet: cdv_consumer_handler gives it away. */
+struct ArrowAsyncDeviceStreamHandler *cdv_consumer_face(struct cdv_consumer *c);
 /* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
  * is none of ours. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);

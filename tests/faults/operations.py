@@ -247,7 +247,7 @@ def emptied(here):
 
     def run():
         for type in types:
-            draft = cdevice.empty(100, type, device=here, validity=True)
+            draft = cdevice.empty(type, 100, device=here, validity=True)
             same(draft.freeze().length, 100)
 
     return run
@@ -463,7 +463,7 @@ def compute_own(here):
 
 
 # ---- devices ----
-@operation("cpu")
+@operation("cpu", grows=True)
 def plugged(here):
     def run():
         b = FakeBackend(96, "plugged")
