@@ -379,12 +379,14 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
 }
 
 int cdv_consumer_bell(struct cdv_consumer *c) {
-  struct bell *b = stranded(c) ? NULL : malloc(sizeof *b);
-  if (!b) return -1;
+  if (stranded(c)) return -ECANCELED;
+  struct bell *b = malloc(sizeof *b);
+  if (!b) return -ENOMEM;
   int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (descriptor < 0) {
+    int r = -errno;
     free(b);
-    return -1;
+    return r;
   }
   pthread_mutex_lock(&c->lock);
   *b = (struct bell){c->bells, descriptor, 0};

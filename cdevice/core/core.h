@@ -137,8 +137,8 @@ int32_t cdv_consumer_device_type(struct cdv_consumer *c); /* 0 before the schema
 /* Blocks up to so many nanoseconds (< 0: without limit) until there is an array, a schema (when schema != 0), an end:
  * 1, or 0. */
 int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds);
-/* A new descriptor for one waiter, which becomes readable after cdv_consumer_arm; closed with the consumer.  -1: none to
- * be had. */
+/* A new descriptor for one waiter, which becomes readable after cdv_consumer_arm; closed with the consumer.  -errno:
+ * none to be had. */
 int cdv_consumer_bell(struct cdv_consumer *c);
 /* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: that descriptor will tell; -1:
  * nothing will ever come, see cdv_consumer_error. */
@@ -194,6 +194,7 @@ int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when
 enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
 int cdv_threads(int crew, int n);
 void cdv_block_trim(void);              /* gives small memory back that is kept for the next exports and imports */
+void cdv_stage_trim(void);              /* the same of host memory that copies pack into */
 int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
 void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
 
@@ -731,6 +732,9 @@ int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out)
 /* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
 int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
 void cdv_event_unref(struct cdv_event *event);
+/* As event_done of the backend, for memory that goes back: that the device is dead is believed when it is said twice, for
+ * one question may fail alone. */
+int cdv_event_over(const struct cdv_event *event, int *done);
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);
 /* The same for a limited time; *done says how it ended. */

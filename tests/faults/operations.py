@@ -368,8 +368,7 @@ def produced_in_a_loop(here):
         await p
         same(got, rows())
 
-    loop = asyncio.new_event_loop()
-    return lambda: loop.run_until_complete(asyncio.wait_for(main(), 20))
+    return lambda: asyncio.run(main())
 
 
 @operation()
@@ -380,8 +379,7 @@ def iterated(here):
             got += a.to("cpu").to_pylist()
         same(got, rows())
 
-    loop = asyncio.new_event_loop()
-    return lambda: loop.run_until_complete(asyncio.wait_for(main(), 20))
+    return lambda: asyncio.run(main())
 
 
 @operation("cpu")
@@ -502,6 +500,7 @@ class Lender:
 @operation("device")
 def allocated(here):
     type_id = cdevice.device(here).type_id
+    there([1], here)
 
     def run():
         lender = Lender(type_id)
@@ -516,9 +515,9 @@ def allocated(here):
     return run
 
 
-@operation("device")
+@operation("device", grows=True)
 def restarted(here):
-    """The backend is taken out and found again."""
+    """The backend is taken out and found again.  A table stays, for what was made with it."""
     built_in = isinstance(here, str)
 
     def run():
@@ -526,7 +525,6 @@ def restarted(here):
             cdevice.unregister_backend(here)
         same(there(["a", None], here).to("cpu").to_pylist(), ["a", None])
         same(len(cdevice.devices(cdevice.device(here).type_id)) > 0, True)
-        same(cdevice.device(here).is_available, True)
         if built_in:
             same(cc.add(there([1, 2], here), 1).to("cpu").to_pylist(), [2, 3])
 

@@ -134,6 +134,7 @@ def child(target, name, most, out):
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     warnings.simplefilter("ignore")  # of productions whose failure nobody asked for
+    sys.unraisablehook = lambda told: None  # what gives back has nobody to raise to
     tried = Tried(target, operations.OPERATIONS[name], most)
     try:
         target.prepare()
