@@ -249,6 +249,8 @@ def emptied(here):
         for type in types:
             draft = cdevice.empty(type, 100, device=here, validity=True)
             same(draft.freeze().length, 100)
+            draft = None
+        cdevice.empty("int8", 1, device=here).freeze().synchronize()
 
     return run
 
@@ -486,9 +488,9 @@ class Lender:
         self.table, self.lent = lib.cdv_backend_for(type_id), {}
 
     def allocate(self, nbytes, stream=None):
-        block = ffi.new("cdevice_block *")
-        if self.table.alloc(self.table.self, 0, nbytes, ffi.NULL, block, ffi.NULL):
-            raise MemoryError("nothing to lend")
+        block, error = ffi.new("cdevice_block *"), ffi.new("cdevice_error *", {"struct_size": ffi.sizeof("cdevice_error")})
+        if self.table.alloc(self.table.self, 0, nbytes, ffi.NULL, block, error):
+            raise MemoryError(f"{ffi.string(error.message).decode()} [{error.vendor_code}]")
         address = int(ffi.cast("uintptr_t", block.data))
         self.lent[address] = block
         return address

@@ -32,6 +32,7 @@ DEVICES = {
     "callbacks": ["fake"],
 }
 HANG = 30  # seconds for one call
+GROWN = {"blocks", "bytes", "program", "kernel"}  # of what grows
 SLOW = 12  # faults of an operation that takes long, when in a hurry
 
 
@@ -79,7 +80,7 @@ class Tried:
             codes = target.codes if not self.most else [target.codes[number % len(target.codes)]]
             for code in codes:
                 self.one(n, code)
-                if len(self.findings) > 40:
+                if len(self.findings) > 12:
                     return
 
     def one(self, n, code):
@@ -122,7 +123,7 @@ class Tried:
             self.before = self.target.state()
 
     def left(self):
-        after, grows = self.target.state(), {"blocks", "bytes"} if self.make.grows else ()
+        after, grows = self.target.state(), GROWN if self.make.grows else ()
         return [f"{after[k] - v:+} {k}" for k, v in self.before.items() if after[k] > v and k not in grows]
 
     def report(self):
