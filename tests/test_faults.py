@@ -36,3 +36,10 @@ def test_what_fails_once_says_so_and_leaves_nothing(target, build):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert done.stdout.splitlines()[-1].endswith(" in all, 0 findings")
+
+
+def test_processes_end_as_they_shall_in_every_state(build):
+    done = subprocess.run(
+        [sys.executable, HERE / "faults/cycles.py", "1", "--build", build], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -193,10 +193,10 @@ int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when
 /* Threads, the caller's among them, that share a large copy, a kernel on the CPU; set when n > 0.  The old number. */
 enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
 int cdv_threads(int crew, int n);
-void cdv_block_trim(void);              /* gives small memory back that is kept for the next exports and imports */
-void cdv_stage_trim(void);              /* the same of host memory that copies pack into */
-int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
-void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
+void cdv_block_trim(void);  /* gives small memory back that is kept for the next exports and imports */
+void cdv_stage_trim(void);  /* the same of host memory that copies pack into */
+int64_t cdv_kept(void);     /* sources and chunks that wait for a device */
+void cdv_retry_loans(void); /* gives back other allocators' memory behind which nothing could be recorded */
 
 /* ---- statistics, for leak checks ---- */
 int64_t cdv_live_arrays(void);

@@ -228,7 +228,16 @@ def joined(here):
     words = pa.array(["a", "b", None, "a"]).dictionary_encode(), pa.array(["b", "c", None, "d"]).dictionary_encode()
     pairs = [[there(w, here) for w in words]]
     want = [[*words[0].to_pylist(), *words[1].to_pylist()]]
-    for name in ("bool", "string_view", "list", "dense_union", "sparse_union", "run_end_encoded", "record", "list_view"):
+    for name in (
+        "bool",
+        "string_view",
+        "list",
+        "dense_union",
+        "sparse_union",
+        "run_end_encoded",
+        "record",
+        "list_view",
+    ):
         one = there(cases.ARRAYS[name], here)
         rows = one.to("cpu").to_pylist()
         pairs.append([one, one[2:5]])
@@ -488,7 +497,10 @@ class Lender:
         self.table, self.lent = lib.cdv_backend_for(type_id), {}
 
     def allocate(self, nbytes, stream=None):
-        block, error = ffi.new("cdevice_block *"), ffi.new("cdevice_error *", {"struct_size": ffi.sizeof("cdevice_error")})
+        block, error = (
+            ffi.new("cdevice_block *"),
+            ffi.new("cdevice_error *", {"struct_size": ffi.sizeof("cdevice_error")}),
+        )
         if self.table.alloc(self.table.self, 0, nbytes, ffi.NULL, block, error):
             raise MemoryError(f"{ffi.string(error.message).decode()} [{error.vendor_code}]")
         address = int(ffi.cast("uintptr_t", block.data))

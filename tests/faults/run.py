@@ -218,7 +218,9 @@ class Runner:
             for i, n in enumerate((1, *numbers, len(r["findings"]))):
                 total[i] += n
             words = "{:>6} places {:>6} faults {:>6} raised {:>6} succeeded".format(*numbers)
-            print(f"{target + ' ' + str(device):<22} {r['operation']:<34} {words}  {r.get('seconds', 0):>5} s", flush=True)
+            print(
+                f"{target + ' ' + str(device):<22} {r['operation']:<34} {words}  {r.get('seconds', 0):>5} s", flush=True
+            )
             for f in r["findings"]:
                 print(f"    FOUND {f}", flush=True)
 
