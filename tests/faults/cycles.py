@@ -295,7 +295,6 @@ def interrupted(name, build):
         begun.set()
         call()
         sent.wait(HANG)
-        time.sleep(0)  # signals are looked at
         return 3
     except KeyboardInterrupt:
         sent.wait(HANG)
@@ -319,7 +318,7 @@ def by_os_exit(build):
 
 def by_sigterm(build):
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(HANG)
+    signal.pause()
 
 
 def by_a_thread(build):
@@ -411,7 +410,7 @@ class Started(BaseException):
 
 def drive(o):
     chosen = [c for c in cases() if not o.only or re.search(o.only, c[0])]
-    rounds = {}
+    rounds, pause = {}, threading.Event()
     for c in chosen:
         rounds.setdefault((c[1], c[2] is None), []).append(c)
     work = [group[i % len(group)] for group in rounds.values() for i in range(max(o.n, len(group)))]
@@ -433,7 +432,7 @@ def drive(o):
             if wrong:
                 findings += 1
                 print(f"FOUND {c.words}: {wrong}", flush=True)
-        time.sleep(0.002)
+        pause.wait(0.002)
     print(f"cycles: {count} in all, {starts} of them starts of Python, {len(counts)} cases, {findings} findings")
     return bool(findings) or not counts
 

@@ -31,7 +31,7 @@ DEVICES = {
     "rocm": ["rocm"],
     "callbacks": ["fake"],
 }
-QUICK = {"malloc": 20, "opencl": 8, "cuda": 8, "rocm": 8, "callbacks": 16}  # faults an operation
+QUICK = {"malloc": 16, "opencl": 6, "cuda": 5, "rocm": 5, "callbacks": 12}  # faults an operation
 IN_A_HURRY = {("malloc", "cpu"), ("malloc", "fake"), ("opencl", "opencl"), ("cuda", "cuda"), ("rocm", "rocm")}
 IN_A_HURRY.add(("callbacks", "fake"))
 HANG = 30  # seconds for one call
