@@ -66,13 +66,15 @@ static int wrap(ocl_slot *slot, cl_program program, void **out, cdevice_error *e
   return 0;
 }
 
-/* What the compiler says, as far as there is room. */
+/* What the compiler says, as far as there is room.  Other failures than that say nothing of the text: EINVAL would. */
 static int fail_build(cl_program program, cl_device_id id, cl_int code, cdevice_error *err) {
   size_t n = 0;
   char *log = NULL;
+  if (code != CL_BUILD_PROGRAM_FAILURE && code != CL_COMPILER_NOT_AVAILABLE)
+    return ocl_fail_as(err, ocl_code_errno(code) == ENOMEM ? ENOMEM : EPROTO, code, "clBuildProgram");
   if (ocl.GetProgramBuildInfo && !ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n))
-    log = malloc(n + 1);
-  if (log && !ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, n, log, NULL)) log[n] = 0;
+    log = calloc(1, n + 1);
+  if (log) ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, n, log, NULL);
   int result = code == CL_COMPILER_NOT_AVAILABLE ? ENOTSUP : EINVAL;
   cdevice_backend_fail(err, result, code, ocl_code_name(code), "clBuildProgram: %s", log ? log : "no log");
   free(log);
