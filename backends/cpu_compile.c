@@ -122,15 +122,17 @@ static int run_compiler(const struct folder *f, int v3) {
   return r ? r : status ? EINVAL : 0;
 }
 
-/* owns: code, also where it fails. */
+/* owns: code, also where it fails; NULL: there was no memory for it. */
 static int open_library(const char *path, char *code, int64_t nbytes, cpu_library *out, cdevice_error *err) {
-  void *handle = code ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!code)
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory: %lld bytes for a program", (long long)nbytes);
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle) {
     *out = (cpu_library){handle, code, nbytes};
     return 0;
   }
   free(code);
-  return cdevice_backend_fail(err, EPROTO, 0, NULL, "a program cannot be loaded: %s", code ? dlerror() : "no memory");
+  return cdevice_backend_fail(err, EPROTO, 0, NULL, "a program cannot be loaded: %s", dlerror());
 }
 
 int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevice_error *err) {
@@ -169,9 +171,11 @@ int cpu_library_load(const void *data, int64_t nbytes, cpu_library *out, cdevice
   if (good) {
     memcpy(code, data, (size_t)nbytes);
     r = open_library(f.files[OUT], code, nbytes, out, err);
-  } else {
+  } else if (code) {
     free(code);
-    r = cdevice_backend_fail(err, EIO, 0, NULL, "a program cannot be written to %s", f.path);
+    r = cdevice_backend_fail(err, EPROTO, 0, NULL, "a program cannot be written to %s", f.path);
+  } else {
+    r = open_library(f.files[OUT], NULL, nbytes, out, err);
   }
   folder_drop(&f);
   return r;

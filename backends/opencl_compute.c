@@ -29,25 +29,20 @@ static int has_programs(void) {
 }
 
 static int wants_items(const ocl_slot *slot) {
-  cl_bits type = 0;
   const char *shape = getenv("CDEVICE_COMPUTE_SHAPE");
   if (shape && !strcmp(shape, "block")) return 0;
   if (shape && !strcmp(shape, "items")) return 1;
-  return !ocl.GetDeviceInfo(slot->id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && (type & CL_DEVICE_TYPE_CPU);
+  return slot->is_host;
 }
 
 static int identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err) {
   ocl_slot *slot;
-  char platform[64] = "";
-  cl_bits doubles = 0;
   int result = ocl_slot_of(device, &slot, err);
   (void)self;
   if (result) return result;
   *flags = wants_items(slot) ? CDEVICE_COMPUTE_ITEMS : 0;
-  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, NULL) || !doubles)
-    *flags |= CDEVICE_COMPUTE_NO_FP64;
-  ocl.GetPlatformInfo(slot->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-  snprintf(text, (size_t)size, "OpenCL, %s, %s, %s", platform, slot->name, slot->driver);
+  if (!slot->has_doubles) *flags |= CDEVICE_COMPUTE_NO_FP64;
+  snprintf(text, (size_t)size, "OpenCL, %s, %s", slot->name, slot->driver);
   return 0;
 }
 
@@ -71,13 +66,15 @@ static int wrap(ocl_slot *slot, cl_program program, void **out, cdevice_error *e
   return 0;
 }
 
-/* What the compiler says, as far as there is room. */
+/* What the compiler says, as far as there is room.  Other failures than that say nothing of the text: EINVAL would. */
 static int fail_build(cl_program program, cl_device_id id, cl_int code, cdevice_error *err) {
   size_t n = 0;
   char *log = NULL;
+  if (code != CL_BUILD_PROGRAM_FAILURE && code != CL_COMPILER_NOT_AVAILABLE)
+    return ocl_fail_as(err, ocl_code_errno(code) == ENOMEM ? ENOMEM : EPROTO, code, "clBuildProgram");
   if (ocl.GetProgramBuildInfo && !ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n))
-    log = malloc(n + 1);
-  if (log && !ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, n, log, NULL)) log[n] = 0;
+    log = calloc(1, n + 1);
+  if (log) ocl.GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, n, log, NULL);
   int result = code == CL_COMPILER_NOT_AVAILABLE ? ENOTSUP : EINVAL;
   cdevice_backend_fail(err, result, code, ocl_code_name(code), "clBuildProgram: %s", log ? log : "no log");
   free(log);
@@ -86,10 +83,7 @@ static int fail_build(cl_program program, cl_device_id id, cl_int code, cdevice_
 
 static cl_int compile(cl_program program, ocl_slot *slot, const cdevice_program *p) {
   char options[512] = "-cl-std=CL1.2";
-  cl_bits single = 0;
-  if (!ocl.GetDeviceInfo(slot->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL) &&
-      (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT))
-    strcat(options, " -cl-fp32-correctly-rounded-divide-sqrt");
+  if (slot->rounds) strcat(options, " -cl-fp32-correctly-rounded-divide-sqrt");
   for (int64_t i = 0; p && i < p->n; i++) {
     size_t n = strlen(options);
     snprintf(options + n, sizeof options - n, " -D %s", p->defines[i]);

@@ -53,9 +53,18 @@ cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, in
   return code;
 }
 
+/* What a device is decides on results and on what is kept for it, so it is asked once for all, and again where the
+ * question itself has failed: one call may fail alone.  0, and *out all zeros, where it says nothing. */
+static int says(ocl_slot *slot, cl_uint what, size_t size, void *out) {
+  for (int i = 0; i < 2; i++)
+    if (!ocl.GetDeviceInfo(slot->id, what, size, out, NULL)) return 1;
+  memset(out, 0, size);
+  return 0;
+}
+
 static int text_info(ocl_slot *slot, cl_uint what, char *out, size_t capacity) {
   char text[1024] = "";
-  if (ocl.GetDeviceInfo(slot->id, what, sizeof text - 1, text, NULL)) text[0] = 0;
+  says(slot, what, sizeof text - 1, text);
   snprintf(out, capacity, "%s", text);
   return text[0] != 0;
 }
@@ -64,26 +73,36 @@ static void describe(ocl_slot *slot, const char *platform) {
   char name[128], version[128];
   cl_uint bits = 0;
   cl_ulong total = 0, svm = 0;
-  cl_bits type = 0;
+  cl_bits type = 0, doubles = 0, single = 0;
   int major = 0, minor = 0;
   text_info(slot, CL_DEVICE_NAME, name, sizeof name);
   snprintf(slot->name, sizeof slot->name, "%.80s (%.40s)", name[0] ? name : "unnamed device", platform);
   text_info(slot, CL_DRIVER_VERSION, slot->driver, sizeof slot->driver);
   text_info(slot, CL_DEVICE_VERSION, version, sizeof version);
   slot->old = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
-  slot->is_host = !ocl.GetDeviceInfo(slot->id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && type & CL_DEVICE_TYPE_CPU;
-  ocl.GetDeviceInfo(slot->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+  slot->is_host = says(slot, CL_DEVICE_TYPE, sizeof type, &type) && type & CL_DEVICE_TYPE_CPU;
+  slot->has_doubles = says(slot, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles) && doubles;
+  slot->rounds =
+      says(slot, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single) && single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+  says(slot, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits);
   slot->alignment = 64;
   while (slot->alignment < bits / 8 && slot->alignment < 1u << 30) slot->alignment *= 2;
-  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total, NULL)) total = 0;
+  says(slot, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total);
   slot->total_bytes = total && total <= INT64_MAX ? (int64_t)total : -1;
-  if (major >= 2 && !ocl.GetDeviceInfo(slot->id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL)) slot->svm = svm;
-  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid, NULL))
-    memset(slot->uuid, 0, sizeof slot->uuid);
+  if (major >= 2 && says(slot, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm)) slot->svm = svm;
+  says(slot, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid);
 }
 
 static void say(int level, const char *text) {
   if (ocl_state.host && ocl_state.host->log) ocl_state.host->log(level, text);
+}
+
+static int no_device(const char *platform, cl_int code) {
+  if (code && code != CL_DEVICE_NOT_FOUND)
+    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": clGetDeviceIDs: %s (%d)", platform, ocl_code_name(code), code);
+  else
+    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device", platform);
+  return 0;
 }
 
 /* Appends the devices of one platform; a platform without any is none. */
@@ -94,10 +113,8 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   ocl_slot *slots;
   if (ocl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL)) name[0] = 0;
   if (strstr(name, "Portable Computing Language")) ocl_state.fragile = 1;
-  if (ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n) || !n) {
-    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device", name);
-    return 0;
-  }
+  cl_int code = ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n);
+  if (code || !n) return no_device(name, code);
   ids = calloc(n, sizeof *ids);
   slots = realloc(ocl_state.slots, ((size_t)ocl_state.n + n) * sizeof *slots);
   if (slots) ocl_state.slots = slots;
@@ -105,7 +122,8 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
     free(ids);
     return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "list of devices");
   }
-  if (ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids, NULL)) n = 0;
+  code = ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, n, ids, NULL);
+  if (code) n = 0, no_device(name, code);
   for (cl_uint i = 0; i < n; i++) {
     ocl_slot *slot = &ocl_state.slots[ocl_state.n++];
     memset(slot, 0, sizeof *slot);

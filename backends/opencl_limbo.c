@@ -11,16 +11,23 @@ static struct {
   size_t n_failed;
 } limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* One question may fail alone. */
+static cl_int status_of(cl_event event) {
+  cl_int status = 0;
+  for (int i = 0; i < 2; i++)
+    if (!ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) return status;
+  return -1;
+}
+
 /* Looks at `most` events, oldest first; what is over is released, what is not goes to the back, and `patience` of
  * those end it: behind a closed gate there may be very many. */
 static void limbo_look(size_t most, int patience) {
   if (most > limbo.n) most = limbo.n;
   while (most-- && patience) {
     cl_event event = limbo.pending[limbo.at];
-    cl_int status = 0;
+    cl_int status = status_of(event);
     limbo.at = (limbo.at + 1) % limbo.capacity;
     limbo.n--;
-    if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
     if (status > 0) {
       patience--;
       limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;

@@ -38,8 +38,9 @@ typedef struct ocl_slot {
   cl_context context;     /* default; of the whole platform where that can be made */
   cl_command_queue queue; /* default, in order; read without the lock */
   ocl_use *use;
-  int is_host; /* a processor: its memory is the host's */
-  int old;     /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
+  int is_host;             /* a processor: its memory is the host's */
+  int has_doubles, rounds; /* float64; divisions and roots of float32 that are rounded as IEEE 754 says */
+  int old;                 /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
   uint32_t alignment;
   uint64_t svm;
   int64_t total_bytes;

@@ -30,7 +30,7 @@ from ._devices.device import device as _as_device
 from ._devices.registry import need_backend
 from ._ext import _native, as_address, check, ffi, lib
 from ._reaper import need_reaper
-from .errors import ArgumentError, DeviceWarning, Released, StreamError
+from .errors import ArgumentError, DeviceWarning, OutOfMemory, Released, StreamError
 from .interop.asarray import asarray
 from .interop.asstream import asstream
 from .interop.frames import stream_method
@@ -270,7 +270,9 @@ class Consumer:
             bell = lib.cdv_consumer_bell(pointer)
             if bell < 0:
                 check(lib.cdv_consumer_error(pointer))
-                raise OSError("no descriptor is free to wait on") from None
+                if bell == -errno.ENOMEM:
+                    raise OutOfMemory("out of memory for a descriptor to wait on") from None
+                raise OSError(-bell, "no descriptor is free to wait on") from None
         try:
             while (armed := lib.cdv_consumer_arm(pointer, bell, schema, released)) > 0:
                 await _loops.readable(bell)
@@ -377,8 +379,11 @@ class Production:
         self.code = 0
         self._watched: Cdata | None = None  # our consumer, which lives until it is released
         if isinstance(handler, Consumer):
-            handler, self._watched = handler.handler_address, handler._pointer
-        self._capsule, address = _native.production_open(handler)
+            self._watched = handler._live()
+            self._capsule, address = _native.production_open(handler._capsule)
+            handler._given = True
+        else:
+            self._capsule, address = _native.production_open(handler)
         self._pointer = ffi.cast("struct cdv_production *", address)
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()

@@ -36,7 +36,9 @@ class _current:
         if self.memory.enter(self.table.self, self.device_id, self.saved, err):
             self.memory = ffi.NULL
             if self.needed:
-                raise DeviceError(ffi.string(err.message).decode())
+                e = DeviceError(ffi.string(err.message).decode())
+                e.vendor_code, e.vendor_name = err.vendor_code, ffi.string(err.vendor_name).decode()
+                raise e
 
     def __exit__(self, *exc: object) -> None:
         if self.memory:

@@ -124,9 +124,13 @@ class Device:
         return _types.MemoryInfo(*(v[0] for v in values))
 
     def trim(self) -> None:
-        """Gives memory that the pool holds for nobody back to the vendor; may wait for the device."""
+        """Gives memory that the pool holds for nobody back to the vendor, of the CPU to the system; may wait for the
+        device."""
         table, pool = self._pool()
         lib.cdv_retry_loans()
+        if self._type == _CPU:
+            lib.cdv_block_trim()
+            lib.cdv_stage_trim()
         pool.trim(table.self, self._id)
 
     def capturing(self) -> AbstractContextManager[None]:

@@ -177,10 +177,12 @@ static void go_on(struct cdv_kept *k) {
 }
 
 static void try_to_end(struct cdv_loan *l) {
-  if (mark(l))
+  if (mark(l)) {
+    cdv_shared_unref(cdv_error_forget()); /* nobody will hear of it, and it holds frames with arrays */
     put_aside(l);
-  else
+  } else {
     go_on(&l->kept);
+  }
 }
 
 void cdv_loan_end(struct cdv_loan *l, struct cdv_shared *queue) {

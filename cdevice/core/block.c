@@ -87,3 +87,22 @@ void cdv_node_free(int kind, void *node) {
 #endif
   free(node);
 }
+
+void cdv_block_trim(void) {
+  for (int c = 0; c < CLASSES; c++) {
+    if (atomic_flag_test_and_set_explicit(&cache[c].busy, memory_order_acquire)) continue;
+    while (cache[c].n) free(cache[c].block[--cache[c].n]);
+    atomic_flag_clear_explicit(&cache[c].busy, memory_order_release);
+  }
+  for (int kind = 0; kind < CDV_NODE_KINDS; kind++) {
+    if (atomic_flag_test_and_set_explicit(&nodes[kind].busy, memory_order_acquire)) continue;
+    struct unused *u = nodes[kind].first;
+    nodes[kind].first = NULL;
+    nodes[kind].n = 0;
+    atomic_flag_clear_explicit(&nodes[kind].busy, memory_order_release);
+    for (struct unused *next; u; u = next) {
+      next = u->next;
+      free(u);
+    }
+  }
+}

@@ -162,6 +162,15 @@ static bool enter(struct cdv_consumer *c, const char *what) {
 }
 static void leave(struct cdv_consumer *c) { atomic_store(&c->inside, 0); }
 
+/* *out: NULL where there is none. */
+static int copy_metadata(const char *metadata, char **out) {
+  int64_t size = cdv_metadata_size(metadata);
+  *out = size ? malloc((size_t)size) : NULL;
+  if (size && !*out) return cdv_fail_memory(size, "metadata");
+  if (size) memcpy(*out, metadata, (size_t)size);
+  return 0;
+}
+
 static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
   int s = atomic_load(&c->state);
   if (s & CDV_HAS_SCHEMA) return broken(c, "on_schema was called twice");
@@ -174,13 +183,13 @@ static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
   /* now, not before: one that gets no producer takes no memory for its tasks */
   size_t room = (size_t)c->queue_size * sizeof *c->ring;
   if (!c->ring) c->ring = malloc(room);
-  int r = c->ring ? cdv_schema_import(schema, &c->schema) : cdv_fail_memory((int64_t)room, "a consumer");
+  int r = c->ring ? 0 : cdv_fail_memory((int64_t)room, "a consumer");
+  if (!r) r = copy_metadata(p->additional_metadata, &c->metadata);
+  if (!r) r = cdv_schema_import(schema, &c->schema);
   if (r) {
     fault(c);
     return r;
   }
-  int64_t size = cdv_metadata_size(p->additional_metadata);
-  if (size && (c->metadata = malloc((size_t)size))) memcpy(c->metadata, p->additional_metadata, (size_t)size);
   c->device_type = p->device_type;
   c->ours = cdv_is_production(p);
   /* closed meanwhile, by one who saw no schema and therefore cancelled nothing: either sees what the other has set */
@@ -217,10 +226,12 @@ static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const 
   long long tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
   if (tail >= atomic_load(&c->asked)) return broken(c, "it sent more than was requested");
   struct item *item = &c->ring[tail % c->queue_size];
-  int64_t size = cdv_metadata_size(metadata);
+  int r = copy_metadata(metadata, &item->metadata);
+  if (r) {
+    fault(c);
+    return r;
+  }
   item->task = *task;
-  item->metadata = size ? malloc((size_t)size) : NULL;
-  if (item->metadata) memcpy(item->metadata, metadata, (size_t)size);
   atomic_store(&c->tail, tail + 1);
   if (atomic_load(&c->state) & CDV_CLOSED)
     drop_all(c); /* closed meanwhile: whoever comes last clears away */
@@ -308,6 +319,8 @@ int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
   return 0;
 }
 
+struct ArrowAsyncDeviceStreamHandler *cdv_consumer_face(struct cdv_consumer *c) { return &c->face; }
+
 struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c) {
   if (!atomic_load(&c->given)) {
     c->forks = cdv_forks(); /* until now it was nobody else's, in this process or in the one before */
@@ -366,12 +379,14 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
 }
 
 int cdv_consumer_bell(struct cdv_consumer *c) {
-  struct bell *b = stranded(c) ? NULL : malloc(sizeof *b);
-  if (!b) return -1;
+  if (stranded(c)) return -ECANCELED;
+  struct bell *b = malloc(sizeof *b);
+  if (!b) return -ENOMEM;
   int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (descriptor < 0) {
+    int r = -errno;
     free(b);
-    return -1;
+    return r;
   }
   pthread_mutex_lock(&c->lock);
   *b = (struct bell){c->bells, descriptor, 0};

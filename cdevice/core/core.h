@@ -137,8 +137,8 @@ int32_t cdv_consumer_device_type(struct cdv_consumer *c); /* 0 before the schema
 /* Blocks up to so many nanoseconds (< 0: without limit) until there is an array, a schema (when schema != 0), an end:
  * 1, or 0. */
 int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds);
-/* A new descriptor for one waiter, which becomes readable after cdv_consumer_arm; closed with the consumer.  -1: none to
- * be had. */
+/* A new descriptor for one waiter, which becomes readable after cdv_consumer_arm; closed with the consumer.  -errno:
+ * none to be had. */
 int cdv_consumer_bell(struct cdv_consumer *c);
 /* 0: there is something already (schema != 0: a schema; released != 0: the release); 1: that descriptor will tell; -1:
  * nothing will ever come, see cdv_consumer_error. */
@@ -188,13 +188,15 @@ int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *allocator);
 
-/* ---- transfer.c, helpers.c, reclaim.c, allocator.c ---- */
+/* ---- block.c, transfer.c, helpers.c, reclaim.c, allocator.c ---- */
 int64_t cdv_copy_chunk(int64_t bytes); /* bytes of a staging chunk; sets it when > 0, gives the old value (tests) */
 /* Threads, the caller's among them, that share a large copy, a kernel on the CPU; set when n > 0.  The old number. */
 enum cdv_crew { CDV_COPIES, CDV_KERNELS, CDV_CREWS };
 int cdv_threads(int crew, int n);
-int64_t cdv_kept(void);                /* sources and chunks that wait for a device */
-void cdv_retry_loans(void);            /* gives back other allocators' memory behind which nothing could be recorded */
+void cdv_block_trim(void);  /* gives small memory back that is kept for the next exports and imports */
+void cdv_stage_trim(void);  /* the same of host memory that copies pack into */
+int64_t cdv_kept(void);     /* sources and chunks that wait for a device */
+void cdv_retry_loans(void); /* gives back other allocators' memory behind which nothing could be recorded */
 
 /* ---- statistics, for leak checks ---- */
 int64_t cdv_live_arrays(void);
@@ -569,6 +571,8 @@ bool cdv_is_production(const struct ArrowAsyncProducer *p);
 void cdv_consumer_unref(struct cdv_consumer *c); /* of the owner: closes it */
 void cdv_consumer_hold(struct cdv_consumer *c);  /* keeps its memory alone */
 void cdv_consumer_let_go(struct cdv_consumer *c);
+/* The handler, which is nobody's yet: cdv_consumer_handler gives it away. */
+struct ArrowAsyncDeviceStreamHandler *cdv_consumer_face(struct cdv_consumer *c);
 /* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
  * is none of ours. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
@@ -728,6 +732,9 @@ int cdv_event_new(struct cdv_slot *slot, int64_t device, struct cdv_event **out)
 /* Recorded behind all work of the stream so far.  *out is NULL where there is nothing to wait for. */
 int cdv_event_record(struct cdv_slot *slot, int64_t device, void *stream, struct cdv_event **out);
 void cdv_event_unref(struct cdv_event *event);
+/* As event_done of the backend, for memory that goes back: that the device is dead is believed when it is said twice, for
+ * one question may fail alone. */
+int cdv_event_over(const struct cdv_event *event, int *done);
 int cdv_event_ready(struct cdv_array *array, int *done);
 int cdv_event_wait_host(struct cdv_array *array);
 /* The same for a limited time; *done says how it ended. */

@@ -40,6 +40,17 @@ void cdv_event_unref(struct cdv_event *e) {
   free(e);
 }
 
+int cdv_event_over(const struct cdv_event *e, int *done) {
+  const cdevice_backend *b = &e->slot->table;
+  int r = 0;
+  for (int i = 0; i < 2; i++) {
+    *done = 0;
+    r = b->event_done(b->self, e->device, e->event.sync_event, done, NULL);
+    if (!cdv_is_dead(r)) break;
+  }
+  return r;
+}
+
 static bool known_done(struct cdv_array *root) {
   return !root->own.sync_event || atomic_load_explicit(&root->event_done, memory_order_acquire);
 }

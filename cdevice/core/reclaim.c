@@ -72,7 +72,7 @@ static struct cdv_kept *ask(struct cdv_kept *list, bool *answered) {
     next = k->next;
     const struct cdv_event *e = k->event;
     int done = 0, r = EAGAIN;
-    if (!is_held(e)) r = e->slot->table.event_done(e->slot->table.self, e->device, e->event.sync_event, &done, NULL);
+    if (!is_held(e)) r = cdv_event_over(e, &done);
     if (!r || cdv_is_dead(r)) *answered = true;
     if ((!r && done) || cdv_is_dead(r)) {
       give_back(k);

@@ -29,6 +29,10 @@ int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct 
   return out->memory ? 0 : cdv_fail_memory(nbytes, "a staging chunk");
 }
 
+void cdv_stage_trim(void) {
+  for (int i = 0; i < 2; i++) free(atomic_exchange(&kept[i], NULL));
+}
+
 void cdv_stage_put(struct cdv_stage *s) {
   void *memory = s->memory, *none = NULL;
   s->memory = NULL;

@@ -134,11 +134,12 @@ static PyObject *m_consumer_stream(PyObject *self, PyObject *capsule) {
 /* ---- productions: opened, then run or failed ---- */
 static struct cdv_production *production_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, N_PRODUCTION); }
 
-/* production_open(handler address) -> (capsule, address) */
-static PyObject *m_production_open(PyObject *self, PyObject *address) {
+/* production_open(handler address or our consumer) -> (capsule, address) */
+static PyObject *m_production_open(PyObject *self, PyObject *to) {
   (void)self;
   struct cdv_production *p;
-  void *handler = PyLong_AsVoidPtr(address);
+  struct cdv_consumer *c = PyCapsule_CheckExact(to) ? consumer_of(to) : NULL;
+  void *handler = c ? cdv_consumer_face(c) : PyCapsule_CheckExact(to) ? NULL : PyLong_AsVoidPtr(to);
   if (!handler && PyErr_Occurred()) return NULL;
   if (cdv_production_open(handler, &p)) return raise_last();
   PyObject *capsule = PyCapsule_New(p, N_PRODUCTION, free_production_capsule);
@@ -146,6 +147,7 @@ static PyObject *m_production_open(PyObject *self, PyObject *address) {
     cdv_production_abandon(p);
     return NULL;
   }
+  if (c) cdv_consumer_handler(c); /* now that a producer has it: else nobody would release it */
   return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(p));
 }
 

@@ -132,9 +132,6 @@ static void call_last(PyObject *backend, const char *method, PyObject *object) {
   Py_XDECREF(result);
 }
 
-/* Keeps `object` until method(object) is called for it; NULL with an exception. */
-static struct py_held *hold(struct py_backend *b, PyObject *object, const char *method);
-
 static void run_held(void *p) { /* GIL held */
   struct py_held *h = p;
   call_last(h->backend, h->method, h->object);
@@ -143,39 +140,48 @@ static void run_held(void *p) { /* GIL held */
   free(h);
 }
 
-static struct py_held *hold(struct py_backend *b, PyObject *object, const char *method) {
+/* Room for what a method is about to give: afterwards it could not be given back. */
+static struct py_held *new_held(void) {
   struct py_held *h = malloc(sizeof *h);
-  if (!h) {
-    PyErr_NoMemory();
-    return NULL;
-  }
-  Py_INCREF(object);
-  Py_INCREF(b->object);
-  *h = (struct py_held){{NULL, run_held, h}, b->object, object, method};
+  if (!h) PyErr_NoMemory();
   return h;
 }
 
-/* alloc returns an address or handle (int), or a Block with `data`. */
-static void take_block(struct py_backend *b, PyObject *result, int64_t device, int64_t nbytes, cdevice_block *out) {
-  PyObject *data = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "data");
-  if (!data) return;
-  void *p = PyLong_AsVoidPtr(data);
-  Py_DECREF(data);
-  if (!p) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() gave address 0");
+/* Keeps `object` until method(object) is called for it. */
+static void hold(struct py_held *h, struct py_backend *b, PyObject *object, const char *method) {
+  Py_INCREF(object);
+  Py_INCREF(b->object);
+  *h = (struct py_held){{NULL, run_held, h}, b->object, object, method};
+}
+
+/* alloc returns an address or handle (int), or a Block with `data`; NULL: it raised.  owns: h, and result is the
+ * caller's. */
+static void take_block(struct py_backend *b, PyObject *result, int64_t device, int64_t nbytes, struct py_held *h,
+                       cdevice_block *out) {
+  PyObject *data = NULL;
+  if (result) data = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "data");
+  void *p = data ? PyLong_AsVoidPtr(data) : NULL;
+  Py_XDECREF(data);
+  if (p) {
+    hold(h, b, result, "free");
+    *out = (cdevice_block){p, nbytes, device, {h, NULL}};
     return;
   }
-  struct py_held *h = hold(b, result, "free");
-  if (h) *out = (cdevice_block){p, nbytes, device, {h, NULL}};
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() gave address 0");
+  free(h);
 }
 
 static int py_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   struct call c;
   int r = begin_call(&c, self, err);
   if (r) return r;
-  PyObject *result = PyObject_CallMethod(c.backend->object, "_alloc", "LLN", (long long)nbytes, (long long)device,
-                                         PyLong_FromVoidPtr(stream));
-  if (result) take_block(c.backend, result, device, nbytes, out);
+  struct py_held *room = new_held();
+  PyObject *result = NULL;
+  if (room) {
+    result = PyObject_CallMethod(c.backend->object, "_alloc", "LLN", (long long)nbytes, (long long)device,
+                                 PyLong_FromVoidPtr(stream));
+    take_block(c.backend, result, device, nbytes, room, out);
+  }
   return end_call(&c, "_alloc", result);
 }
 
@@ -185,10 +191,13 @@ static int py_view(void *self, const cdevice_block *whole, int64_t offset, int64
   struct call c;
   int r = begin_call(&c, self, err);
   if (r) return r;
-  PyObject *block = h ? (Py_INCREF(h->object), h->object) : PyLong_FromVoidPtr(whole->data);
-  PyObject *result =
-      PyObject_CallMethod(c.backend->object, "_view", "NLL", block, (long long)offset, (long long)nbytes);
-  if (result) take_block(c.backend, result, whole->device_id, nbytes, out);
+  struct py_held *room = new_held();
+  PyObject *result = NULL;
+  if (room) {
+    PyObject *block = h ? (Py_INCREF(h->object), h->object) : PyLong_FromVoidPtr(whole->data);
+    result = PyObject_CallMethod(c.backend->object, "_view", "NLL", block, (long long)offset, (long long)nbytes);
+    take_block(c.backend, result, whole->device_id, nbytes, room, out);
+  }
   return end_call(&c, "_view", result);
 }
 
@@ -222,16 +231,18 @@ static int py_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
 }
 
 /* event_record returns None (the data is safe), the address of an event (int), or an object with `sync_event`. */
-static void take_event(struct py_backend *b, PyObject *result, cdevice_event *out) {
+static void take_event(struct py_backend *b, PyObject *result, struct py_held *h, cdevice_event *out) {
+  PyObject *address = NULL;
   memset(out, 0, sizeof *out);
-  if (result == Py_None) return;
-  PyObject *address = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "sync_event");
-  if (!address) return;
-  void *p = PyLong_AsVoidPtr(address);
-  Py_DECREF(address);
-  if (PyErr_Occurred()) return;
-  struct py_held *h = hold(b, result, "event_destroy");
-  if (!h) return;
+  if (result && result != Py_None)
+    address = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "sync_event");
+  void *p = address ? PyLong_AsVoidPtr(address) : NULL;
+  Py_XDECREF(address);
+  if (!address || PyErr_Occurred()) {
+    free(h);
+    return;
+  }
+  hold(h, b, result, "event_destroy");
   out->sync_event = p;
   out->opaque = h;
 }
@@ -240,9 +251,13 @@ static int py_event_record(void *self, int64_t device, void *stream, cdevice_eve
   struct call c;
   int r = begin_call(&c, self, err);
   if (r) return r;
-  PyObject *result =
-      PyObject_CallMethod(c.backend->object, "_event_record", "LN", (long long)device, PyLong_FromVoidPtr(stream));
-  if (result) take_event(c.backend, result, out);
+  struct py_held *room = new_held();
+  PyObject *result = NULL;
+  if (room) {
+    result =
+        PyObject_CallMethod(c.backend->object, "_event_record", "LN", (long long)device, PyLong_FromVoidPtr(stream));
+    take_event(c.backend, result, room, out);
+  }
   return end_call(&c, "_event_record", result);
 }
 

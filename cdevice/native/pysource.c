@@ -17,7 +17,10 @@ static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
   if (item && PyTuple_Check(item)) { /* (array, encoded metadata) */
     const char *text = PyTuple_Size(item) == 2 ? metadata_of(PyTuple_GetItem(item, 1)) : NULL;
     int64_t size = cdv_metadata_size(text);
-    if (size && (s->metadata = malloc((size_t)size))) memcpy(s->metadata, text, (size_t)size);
+    if (size && !(s->metadata = malloc((size_t)size)))
+      PyErr_NoMemory();
+    else if (size)
+      memcpy(s->metadata, text, (size_t)size);
     array = PyTuple_GetItem(item, 0);
   }
   if (item) {

@@ -1,0 +1,577 @@
+"""What is done while something fails: each function makes its arguments on the device and gives the operation, which looks
+at its own result.
+
+``on``: "cpu", where no device takes part; "device", where one must; "both".  ``computes``: needs kernels.
+"""
+
+import asyncio
+import pickle
+import sys
+import threading
+import traceback
+
+import cases
+import numpy as np
+import pyarrow as pa
+
+import cdevice
+import cdevice.compute as cc
+from cdevice import aio
+from cdevice._ext import ffi, lib
+from cdevice.testing.fake import FakeBackend
+
+OPERATIONS = {}
+LAYOUTS = """null bool int64 decimal128 float16 timestamp[us,UTC] fixed_size_binary string large_string string_view list
+large_list list_view fixed_size_list struct map dense_union sparse_union dictionary run_end_encoded list_of_struct
+list_view_of_string_view struct_of_list_of_dictionary record""".split()
+
+
+class Wrong(Exception):
+    """A result that is not the one it must be."""
+
+
+def same(got, want):
+    if got != want:
+        raise Wrong(f"{str(got)[:200]} instead of {str(want)[:200]}")
+
+
+def operation(on="both", computes=False, grows=False, slow=False):
+    """``grows``: more is kept after each call, as it shall be; ``slow``: a call takes long, fewer are made."""
+
+    def take(function):
+        function.on, function.computes, function.grows, function.slow = on, computes, grows, slow
+        OPERATIONS[function.__name__.strip("_")] = function
+        return function
+
+    return take
+
+
+def there(values, here, **more):
+    a = cdevice.asarray(values, **more).to(here, copy=True)
+    a.synchronize()
+    return a
+
+
+# ---- arrays in and out ----
+@operation("cpu")
+def import_pyarrow(here):
+    source = pa.record_batch([cases.ARRAYS[n] for n in LAYOUTS if n != "null"], [n for n in LAYOUTS if n != "null"])
+    want = cdevice.asarray(source).to_pylist()
+    return lambda: same(cdevice.asarray(source, validate="full").to_pylist(), want)
+
+
+@operation("cpu")
+def import_numpy(here):
+    source = np.arange(60).reshape(20, 3)
+    return lambda: same(cdevice.asarray(source)[1:3].to_pylist(), [[3, 4, 5], [6, 7, 8]])
+
+
+@operation("cpu")
+def import_list(here):
+    rows = [{"a": [1, None], "b": "x", "c": None}, None, {"a": [], "b": "ü", "c": 2.5}]
+    return lambda: same(cdevice.asarray(rows).to_pylist(), rows)
+
+
+@operation("cpu")
+def export_pyarrow(here):
+    ours = [cdevice.asarray(cases.ARRAYS[n]) for n in LAYOUTS]
+
+    def run():
+        for array, name in zip(ours, LAYOUTS):
+            same(pa.array(array[1:7]).equals(cases.ARRAYS[name][1:7]), True)
+
+    return run
+
+
+@operation()
+def export_structs(here):
+    ours = there(cases.ARRAYS["record"], here)
+    want = ours.to("cpu").to_pylist()
+
+    def run():
+        d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
+        ours._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
+        try:
+            back = cdevice.import_from_c(d, s)
+        finally:
+            if s.release:
+                s.release(s)
+            if d.array.release:
+                d.array.release(ffi.addressof(d, "array"))
+        same(back[1:].to("cpu").to_pylist(), want[1:])
+
+    return run
+
+
+@operation("cpu")
+def wide(here):
+    batch = pa.record_batch({f"c{i}": [i, None] for i in range(300)})
+
+    def run():
+        same(pa.record_batch(cdevice.asarray(batch)).equals(batch), True)
+
+    return run
+
+
+@operation("cpu")
+def schema(here):
+    source = pa.schema([pa.field(n, cases.ARRAYS[n].type, metadata={"k": "v"}) for n in LAYOUTS], {"a": "b"})
+
+    def run():
+        ours = cdevice.asschema(source)
+        same(pa.schema(ours).equals(source, check_metadata=True), True)
+        same(ours.with_name("x").name, "x")
+        same(cdevice.Schema.make("i", "x", metadata={"q": "r"}).metadata, {b"q": b"r"})
+        same(cdevice.asschema(["string"]) == cdevice.asschema(pa.list_(pa.string())), True)
+
+    return run
+
+
+class OnlyDLPack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **more):
+        return self.array.__dlpack__(**more)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@operation("cpu")
+def dlpack(here):
+    source, ours = np.arange(12.0), cdevice.asarray(np.arange(12.0))
+
+    def run():
+        same(np.from_dlpack(ours)[3:5].tolist(), [3.0, 4.0])
+        same(cdevice.asarray(OnlyDLPack(source))[3:5].to_pylist(), [3.0, 4.0])
+
+    return run
+
+
+@operation("cpu")
+def pickled(here):
+    ours = cdevice.asarray(cases.ARRAYS["record"])[1:6]
+    want = ours.to_pylist()
+
+    def run():
+        buffers = []
+        data = pickle.dumps(ours, protocol=5, buffer_callback=buffers.append)
+        same(pickle.loads(data, buffers=buffers).to_pylist(), want)
+
+    return run
+
+
+@operation("cpu")
+def buffers(here):
+    offsets, bits = np.array([0, 1, 1, 3], "i4"), bytes([0b101])
+    child = cdevice.asarray([1, 2, 3], schema="int8")
+
+    def run():
+        text = cdevice.from_buffers("string", 3, [bits, offsets, b"abc"], validate="full")
+        same(text.to_pylist(), ["a", None, "bc"])
+        lists = cdevice.from_buffers(["int8"], 3, [bits, offsets], children=[child], validate="full")
+        same(lists.to_pylist(), [[1], None, [2, 3]])
+        same(bytes(text.buffers[2].memoryview()), b"abc")
+
+    return run
+
+
+@operation()
+def looks(here):
+    ours = there(cases.ARRAYS["record"], here)
+    other = there(cases.ARRAYS["record"], here)
+
+    def run():
+        same(ours.equals(other), True)
+        same(repr(ours).partition(",")[0], "<cdevice.DeviceArray of 8 rows and 4 columns")  # values need not show
+        same([c.length for c in ours.children], [8] * 4)
+        same(len(ours[2:].field("s")), 6)
+        same(ours.null_count, 0)
+
+    return run
+
+
+# ---- copies ----
+def layout(name):
+    def copied(here):
+        source = cdevice.asarray(cases.ARRAYS[name])
+        want = source.to_pylist()
+
+        def run():
+            a = source[1:7].to(here, copy=True)
+            same(a[1:].to("cpu", copy=True).to_pylist(), want[2:7])
+
+        return run
+
+    copied.__name__ = f"copy {name}"
+    operation()(copied)
+
+
+for one in LAYOUTS:
+    layout(one)
+
+
+@operation()
+def large(here):
+    values = cdevice.asarray({"a": np.arange(400_000), "b": [str(i) for i in range(2000)] * 200})
+
+    def run():
+        a = values.to(here, copy=True)
+        same(a.to("cpu", copy=True).equals(values), True)
+
+    return run
+
+
+@operation()
+def joined(here):
+    words = pa.array(["a", "b", None, "a"]).dictionary_encode(), pa.array(["b", "c", None, "d"]).dictionary_encode()
+    pairs = [[there(w, here) for w in words]]
+    want = [[*words[0].to_pylist(), *words[1].to_pylist()]]
+    for name in (
+        "bool",
+        "string_view",
+        "list",
+        "dense_union",
+        "sparse_union",
+        "run_end_encoded",
+        "record",
+        "list_view",
+    ):
+        one = there(cases.ARRAYS[name], here)
+        rows = one.to("cpu").to_pylist()
+        pairs.append([one, one[2:5]])
+        want.append(rows + rows[2:5])
+
+    def run():
+        for pair, rows in zip(pairs, want):
+            same(cdevice.concat(pair).to("cpu").to_pylist(), rows)
+
+    return run
+
+
+@operation()
+def emptied(here):
+    types = ["int64", cdevice.asschema(pa.struct([("a", "int64"), ("b", "float32")]))]
+
+    def run():
+        for type in types:
+            draft = cdevice.empty(type, 100, device=here, validity=True)
+            same(draft.freeze().length, 100)
+            draft = None
+        cdevice.empty("int8", 1, device=here).freeze().synchronize()
+
+    return run
+
+
+@operation()
+def moved_together(here):
+    arrays = [cdevice.asarray(np.arange(50) + i) for i in range(20)]
+
+    def run():
+        moved = [a.to(here, copy=True) for a in arrays]
+        for i, a in enumerate(moved):
+            a.record_use(None)
+            same(a[:2].to("cpu").to_pylist(), [i, i + 1])
+
+    return run
+
+
+# ---- streams ----
+def batches(n=4):
+    return [cdevice.asarray([{"a": i, "b": "x" * i}]) for i in range(n)]
+
+
+def rows(n=4):
+    return [{"a": i, "b": "x" * i} for i in range(n)]
+
+
+def stream_with(prefetch):
+    def stream(here):
+        def run():
+            with cdevice.asstream(iter(batches()), schema=batches(1)[0].schema) as s:
+                with s.to(here, prefetch=prefetch) as moved:
+                    same([r for a in moved for r in a.to("cpu").to_pylist()], rows())
+
+        return run
+
+    stream.__name__ = f"stream prefetch={prefetch}"
+    operation()(stream)
+
+
+stream_with(0)
+stream_with(2)
+
+
+@operation()
+def stream_threaded(here):
+    """The source is C, so that a thread copies ahead."""
+    table = pa.table({"a": range(40), "b": [str(i) for i in range(40)]})
+    want = table.to_pylist()
+
+    def run():
+        with cdevice.asstream(table.to_reader(max_chunksize=7), device=here, prefetch=2) as s:
+            same(s.read_all("cpu").to_pylist(), want)
+
+    return run
+
+
+@operation("cpu")
+def stream_out(here):
+    def run():
+        s = cdevice.asstream(iter(batches()), schema=batches(1)[0].schema)
+        same(pa.RecordBatchReader.from_stream(s).read_all().to_pylist(), rows())
+
+    return run
+
+
+@operation("cpu")
+def stream_structs(here):
+    def run():
+        out = ffi.new("struct ArrowDeviceArrayStream *")
+        try:
+            cdevice.asstream(batches()).export_to_c(out)
+            same(cdevice.import_stream_from_c(out).to_pylist(), rows())
+        finally:
+            if out.release:
+                out.release(out)
+
+    return run
+
+
+@operation()
+def produced(here):
+    def run():
+        with aio.consume(queue_size=2) as c:
+            p = aio.produce(iter(batches()), c, device=here, metadata={"k": "v"})
+            same([r for a in c for r in a.to("cpu").to_pylist()], rows())
+        p.join(20)
+
+    return run
+
+
+@operation()
+def produced_pairs(here):
+    def run():
+        pairs = [(b, {"n": str(i)}) for i, b in enumerate(batches())]
+        c = aio.consume(queue_size=3)
+        p = aio.produce(iter(pairs), c, device=here)
+        got = [(a.to("cpu").to_pylist()[0]["a"], c.batch_metadata) for a in c]
+        p.join(20)
+        same(got, [(i, {b"n": str(i).encode()}) for i in range(4)])
+
+    return run
+
+
+@operation()
+def produced_in_a_loop(here):
+    async def source():
+        for b in batches():
+            await asyncio.sleep(0)
+            yield b
+
+    async def main():
+        got = []
+        c = aio.consume(queue_size=2)
+        p = aio.produce(source(), c, schema=batches(1)[0].schema, device=here)
+        async for a in c:
+            got += a.to("cpu").to_pylist()
+        await p
+        same(got, rows())
+
+    return lambda: asyncio.run(main())
+
+
+@operation()
+def iterated(here):
+    async def main():
+        got = []
+        async for a in aio.iterate(iter(batches()), device=here):
+            got += a.to("cpu").to_pylist()
+        same(got, rows())
+
+    return lambda: asyncio.run(main())
+
+
+@operation("cpu")
+def consumer_as_stream(here):
+    def run():
+        c = aio.consume()
+        p = aio.produce(cdevice.asstream(batches()), c)
+        same(c.as_stream().to_pylist(), rows())
+        p.join(20)
+
+    return run
+
+
+# ---- functions ----
+def numbers(here):
+    a = there([1, None, 3, 4, 5, None, 7], here, schema="int64")
+    b = there([2, 2, None, 2, 2, 2, 2], here, schema="int64")
+    return a, b
+
+
+def function(name, call, want):
+    def computed(here):
+        given = numbers(here)
+
+        def run():
+            got = call(*given)
+            same(got.as_py() if hasattr(got, "as_py") else got.to("cpu").to_pylist(), want)
+
+        return run
+
+    computed.__name__ = f"compute {name}"
+    operation(computes=True)(computed)
+
+
+function("add", lambda a, b: cc.add(a, b), [3, None, None, 6, 7, None, 9])
+function("add scalar", lambda a, b: cc.add(a, 1), [2, None, 4, 5, 6, None, 8])
+function("checked", lambda a, b: cc.multiply_checked(a, b), [2, None, None, 8, 10, None, 14])
+function("divide", lambda a, b: cc.divide(a, b), [0, None, None, 2, 2, None, 3])
+function("filter", lambda a, b: cc.filter(a, cc.greater(a, 3)), [4, 5, 7])
+function("take", lambda a, b: cc.take(a, b), [3, 3, None, 3, 3, 3, 3])
+function("drop_null", lambda a, b: cc.drop_null(a), [1, 3, 4, 5, 7])
+function("if_else", lambda a, b: cc.if_else(cc.is_null(a), b, a), [1, 2, 3, 4, 5, 2, 7])
+function("fill_null", lambda a, b: cc.fill_null(a, 9), [1, 9, 3, 4, 5, 9, 7])
+function("sum", lambda a, b: cc.sum(a), 20)
+function("mean", lambda a, b: cc.mean(cc.add(a, b)), 6.25)
+function("min_max", lambda a, b: cc.max(a), 7)
+function("cast", lambda a, b: cc.cast(a, "int16"), [1, None, 3, 4, 5, None, 7])
+function("chunks", lambda a, b: cc.sum([a, b, a]), 52)
+function("stream", lambda a, b: cc.sum(cdevice.asstream(iter([a, b]))), 32)
+
+
+@operation(computes=True)
+def compute_texts(here):
+    words = there(["a", None, "longer than a view", "b", ""], here)
+    views = there(cases.ARRAYS["string_view"], here)
+    batch = there(pa.record_batch({"i": [1, 2, None], "s": ["x", None, "zz"]}), here)
+    mask, picks = there([True, None, True, False, True], here), there([2, 0, 0], here, schema="int64")
+
+    def run():
+        same(cc.filter(words, mask).to("cpu").to_pylist(), ["a", "longer than a view", ""])
+        same(cc.take(views, picks).to("cpu").to_pylist(), ["", "a", "a"])
+        same(cc.equal(words, "b").to("cpu").to_pylist(), [False, None, False, True, False])
+        same(cc.take(batch, picks)[1:].to("cpu").to_pylist(), [{"i": 1, "s": "x"}] * 2)
+
+    return run
+
+
+@operation(computes=True, grows=True, slow=True)
+def compute_own(here):
+    """A text that was never compiled before."""
+    a, names = there([1.0, None, 3.0], here), iter(range(10**6))
+
+    def run():
+        n = next(names)
+        f = cc.elementwise(f"faulty{n}", "float64 a -> float64", f"a + {n}.0")
+        same(f(a).to("cpu").to_pylist(), [1.0 + n, None, 3.0 + n])
+
+    return run
+
+
+# ---- devices ----
+@operation("cpu", grows=True)
+def plugged(here):
+    def run():
+        b = FakeBackend(96, "plugged")
+        cdevice.register_backend(b)
+        try:
+            same(there([1, 2], (96, 1)).to("cpu").to_pylist(), [1, 2])
+            same(cdevice.device("plugged:1").is_available, True)
+        except BaseException as e:
+            traceback.clear_frames(e.__traceback__)  # they have arrays
+            raise
+        finally:
+            b.close()
+            cdevice.unregister_backend(96)
+
+    return run
+
+
+class Lender:
+    """The backend's own memory through the door for allocators."""
+
+    def __init__(self, type_id):
+        self.table, self.lent = lib.cdv_backend_for(type_id), {}
+
+    def allocate(self, nbytes, stream=None):
+        block, error = (
+            ffi.new("cdevice_block *"),
+            ffi.new("cdevice_error *", {"struct_size": ffi.sizeof("cdevice_error")}),
+        )
+        if self.table.alloc(self.table.self, 0, nbytes, ffi.NULL, block, error):
+            raise MemoryError(f"{ffi.string(error.message).decode()} [{error.vendor_code}]")
+        address = int(ffi.cast("uintptr_t", block.data))
+        self.lent[address] = block
+        return address
+
+    def deallocate(self, address, nbytes, stream=None):
+        self.table.free(self.table.self, self.lent.pop(address))
+
+
+@operation("device")
+def allocated(here):
+    type_id = cdevice.device(here).type_id
+    there([1], here)
+
+    def run():
+        lender = Lender(type_id)
+        cdevice.set_allocator(type_id, lender)
+        try:
+            a = there([1, None, 3], here)
+            same(a.to("cpu").to_pylist(), [1, None, 3])
+            del a
+        finally:
+            cdevice.set_allocator(type_id, None)
+
+    return run
+
+
+@operation("device", grows=True)
+def restarted(here):
+    """The backend is taken out and found again.  A table stays, for what was made with it."""
+    built_in = isinstance(here, str)
+
+    def run():
+        if built_in and lib.cdv_backend_for(cdevice.device(here).type_id):
+            cdevice.unregister_backend(here)
+        same(there(["a", None], here).to("cpu").to_pylist(), ["a", None])
+        same(len(cdevice.devices(cdevice.device(here).type_id)) > 0, True)
+        if built_in:
+            same(cc.add(there([1, 2], here), 1).to("cpu").to_pylist(), [2, 3])
+
+    return run
+
+
+@operation()
+def released_elsewhere(here):
+    def run():
+        out = ffi.new("struct ArrowDeviceArray *")
+        try:
+            a = there(cases.ARRAYS["record"], here)
+            a._export_structs(int(ffi.cast("uintptr_t", out)), 0)
+        finally:
+            if out.array.release:
+                error = threading.Thread(target=out.array.release, args=(ffi.addressof(out, "array"),))
+                error.start()
+                error.join()
+
+    return run
+
+
+def chosen(device, pattern=None):
+    import re
+
+    standin = isinstance(device, str) and device.startswith(("cuda", "rocm"))
+    for name, function in OPERATIONS.items():
+        if pattern and not re.search(pattern, name):
+            continue
+        if function.on == ("device" if device == "cpu" else "cpu"):
+            continue
+        if function.computes and not isinstance(device, str):
+            continue
+        if standin and sys.platform != "linux":
+            continue
+        yield name
