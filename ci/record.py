@@ -69,6 +69,8 @@ def figures(records):
         for cells in [("Command", "Minutes", "Date, revision", "What it said at its end"), *map(cells_of, rows)]:
             out += [("   * - " if i == 0 else "     - ") + cell for i, cell in enumerate(cells)]
         out.append("")
+    if not last:
+        return "None yet.\n\n"
     hosts = sorted({f"{r['processor']}, Python {r['python']}" for r in last.values()})
     return "\n".join([*out, f"Measured on: {'; '.join(hosts)}.", "", ""])
 
@@ -86,11 +88,15 @@ def page(records):
 
 def main():
     tool, *arguments = sys.argv[1:] or [None]
-    records = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    record = None
     if tool:
         if tool not in TOOLS:
             sys.exit(f"ci/record: one of {', '.join(TOOLS)}, not {tool!r}")
         record = run(tool, arguments)
+    records = (
+        json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    )  # now: another may have ended meanwhile
+    if record:
         records = [r for r in records if r["command"] != record["command"]] + [record]
         KEPT.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(page(records), encoding="utf-8")
