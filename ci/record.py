@@ -93,9 +93,8 @@ def main():
         if tool not in TOOLS:
             sys.exit(f"ci/record: one of {', '.join(TOOLS)}, not {tool!r}")
         record = run(tool, arguments)
-    records = (
-        json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
-    )  # now: another may have ended meanwhile
+    # now: another one may have ended meanwhile
+    records = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
     if record:
         records = [r for r in records if r["command"] != record["command"]] + [record]
         KEPT.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
