@@ -12,6 +12,12 @@
 #endif
 #pragma GCC target("arch=x86-64-v3")
 #endif
+/* see compare.h */
+#define QUAD_i64 1
+#define QUAD_u64 1
+#define QUAD_f64 1
+typedef double quad_of_doubles __attribute__((vector_size(32)));
+#define QUAD_MASK(v) ((u32)__builtin_ia32_movmskpd256((quad_of_doubles)(v)))
 #define CPU_KERNELS cpu_kernels_v3
 #define CPU_NO_CASTS /* no faster than the others */
 #include "cpu_kernels.h"

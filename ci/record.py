@@ -32,6 +32,16 @@ def processor():
     return f"{found[1] if found else platform.machine()}, {os.cpu_count()} cores"
 
 
+def revision():
+    """The last commit of what is run; the pages, this one among them, are not."""
+
+    def git(*arguments):
+        command = ["git", *arguments, "--", ".", ":!docs"]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    return (git("log", "-1", "--format=%h") or "?") + ("-dirty" if git("status", "--porcelain") else "")
+
+
 def run(tool, arguments):
     """The record of a run; exits where it failed."""
     begin, said = time.monotonic(), []
@@ -44,12 +54,11 @@ def run(tool, arguments):
                 said.append(" ".join(SPENT.sub("", line).split()))
     if child.returncode or not said:
         sys.exit(f"ci/record: not kept: ci/{tool} " + (f"failed ({child.returncode})" if said else "said nothing"))
-    git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     return {
         "tool": tool,
         "command": " ".join(["ci/" + tool, *arguments]),
         "date": datetime.date.today().isoformat(),
-        "revision": git.stdout.strip() or "?",
+        "revision": revision(),
         "python": platform.python_version(),
         "processor": processor(),
         "minutes": round((time.monotonic() - begin) / 60, 1),
