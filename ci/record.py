@@ -15,7 +15,7 @@ KEPT, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.rs
 BEGIN, END = ".. figures, written by ci/record\n", ".. end of the figures\n"
 # What of a script's output is kept, and over which table.
 TOOLS = {
-    "fuzz": ("Fuzzing", r"\w+: \d+ cases from seed .*"),
+    "fuzz": ("Fuzzing", r"\w+: (\d+ cases from seed|\d+ rounds, the last of seed) .*"),
     "faults": ("The n-th failure", r"\w+: .* findings"),
     "soak": ("Soak", r"soaked .*"),
     "cycles": ("Processes", r"cycles: .*"),
