@@ -202,3 +202,23 @@ def test_a_program_is_kept_in_a_folder_of_ones_own_and_built_again_where_it_is_b
     environment = {**os.environ, "CDEVICE_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120)
     assert done.stdout == "[2, None]\n" and not list(folder.iterdir())
+
+
+def test_what_is_no_array_is_refused_before_it_is_looked_at():
+    from cdevice._ext import _native
+
+    a, where = cdevice.asarray([1, 2]), (0, None)
+    for call in (
+        lambda x: _native.compute_take(x, a, True, *where),
+        lambda x: _native.compute_take(a, x, True, *where),
+        lambda x: _native.compute_offsets(a, x, True, *where),
+        lambda x: _native.compute_items(a, a, x, 0, *where),
+        lambda x: _native.compute_spread(x, a, 2, True, *where),
+        lambda x: _native.compute_runs(a, x, a, True, *where),
+        lambda x: _native.compute_rows(x, 0, 2, *where),
+        lambda x: _native.compute_compare(a, x, 0, 1, cdevice.asschema("bool"), *where),
+        lambda x: _native.compute_choice(x, *where),
+    ):
+        for other in (None, [1, 2], 7):
+            with pytest.raises(TypeError):
+                call(other)

@@ -47,7 +47,7 @@ static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
   struct cdv_array *out = NULL;
   if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
   struct cdv_choice *c = PyCapsule_GetPointer(capsule, N_CHOICE);
-  if (!c || begin_work(&w, &array, 1, handle, owner)) return NULL;
+  if (!c || begin_work(&w, &array, array != Py_None, handle, owner)) return NULL;
   int r = cdv_compute_filter(c, w.x[0], &w.lane, &out);
   return end_work(&w, r, out);
 }

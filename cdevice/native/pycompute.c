@@ -29,21 +29,16 @@ struct work {
   PyThreadState *python;
 };
 
-/* Holds the arrays (None: none) and the lane and lets the GIL go, until end_work(); -1 with an exception: nothing is held. */
+/* Holds the arrays and the lane and lets the GIL go, until end_work(); -1 with an exception: nothing is held. */
 static int begin_work(struct work *w, PyObject *const *objects, int n, PyObject *handle, PyObject *owner) {
   *w = (struct work){.held = 0};
   if (lane_of(handle, owner, &w->lane)) return -1;
-  for (; w->held < n; w->held++) {
-    if (objects[w->held] == Py_None) continue;
-    w->x[w->held] = hold_array(objects[w->held]);
-    if (!w->x[w->held]) break;
-  }
+  while (w->held < n && (w->x[w->held] = hold_array(objects[w->held]))) w->held++;
   if (w->held == n) {
     w->python = PyEval_SaveThread();
     return 0;
   }
-  while (w->held--)
-    if (w->x[w->held]) let_go(w->x[w->held]);
+  while (w->held) let_go(w->x[--w->held]);
   cdv_shared_unref(w->lane.queue);
   return -1;
 }
@@ -51,8 +46,7 @@ static int begin_work(struct work *w, PyObject *const *objects, int n, PyObject 
 static PyObject *end_work(struct work *w, int r, struct cdv_array *out) {
   PyEval_RestoreThread(w->python);
   PyObject *o = give(r, out, &w->lane);
-  while (w->held--)
-    if (w->x[w->held]) let_go(w->x[w->held]);
+  while (w->held) let_go(w->x[--w->held]);
   return o;
 }
 
