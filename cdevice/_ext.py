@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from . import _later
+
 try:
     from . import _native
 except ImportError as e:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _native.check_interpreter()
 if lib.cdv_install(id(_native), sys.hexversion) != 0:
     raise ImportError("cdevice: the extension module could not be completed")
+_later.at_fork(_native.fork_begins, _native.fork_ended)
 
 
 def check(code: int) -> None:

@@ -14,11 +14,13 @@ from time import monotonic, sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _gate = allocate_lock()  # held by who forks, and for a moment by who begins to import
 _forks: list[bool] = []  # of those under way: is the gate theirs?
 _inside: set[int] = set()  # threads that import
+_native: list[tuple[Callable[[], None], Callable[[bool], None]]] = []  # what the extension module does
 
 
 def _load(module: str, name: str) -> Any:
@@ -55,20 +57,29 @@ def _before_fork() -> None:
     _forks.append(_gate.acquire(timeout=1))  # a handler of signals may fork where its own thread has it
     while _inside - {get_ident()} and monotonic() < end:
         sleep(0.0002)
+    for begins, _ in _native:  # last: until the fork is over no thread enters Python for the first time
+        begins()
 
 
-def _in_parent() -> None:
+def _after_fork(child: bool) -> None:
+    for _, ended in _native:
+        ended(child)
     if _forks.pop():
         _gate.release()
 
 
 def _in_child() -> None:
     _inside.intersection_update({get_ident()})
-    _in_parent()
+    _after_fork(True)
+
+
+def at_fork(begins: Callable[[], None], ended: Callable[[bool], None]) -> None:
+    """Has ``begins()`` called before every fork and ``ended(in the child?)`` behind it."""
+    _native.append((begins, ended))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False), after_in_child=_in_child)
 
 
 class Later:

@@ -37,11 +37,13 @@ class _Reaper:
             _native.drain()
 
     def stop(self) -> None:
-        if self.thread is not None:
-            lib.cdv_defer_stop()
-            self.thread.join()
-        _native.drain()
-        _native.python_ends()
+        try:
+            if self.thread is not None:
+                lib.cdv_defer_stop()
+                self.thread.join()
+            _native.drain()
+        finally:  # Ctrl-C at the exit too
+            _native.python_ends()
 
 
 _reaper = _Reaper()

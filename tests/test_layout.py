@@ -211,7 +211,8 @@ def test_tests_do_not_sleep():
     sleep = re.compile(r"\btime\.sleep\(|\b(?:u|nano)?sleep\((?!0\))")
     found = []
     for p in [*sources("tests", "*.py"), *sources("tests", "*.[ch]")]:
-        if p == Path(__file__).resolve() or "hostrt" in p.parts:  # a stand-in runtime may be slow on purpose
+        slow_on_purpose = "hostrt" in p.parts or p.name == "slow_unlock.c"  # stand-ins, and what widens a race
+        if p == Path(__file__).resolve() or slow_on_purpose:
             continue
         found += [f"{rel(p)}:{n}" for n, line in enumerate(p.read_text().splitlines(), 1) if sleep.search(line)]
     assert found == []

@@ -623,3 +623,17 @@ def test_an_object_says_what_it_is():
     stream.close()
     assert "closed" in repr(stream)
     assert ctypes.sizeof(ctypes.c_void_p) * 6 >= ffi.sizeof("struct ArrowDeviceArrayStream")
+
+
+def test_schemas_that_were_found_equal_stay_equal_and_others_do_not():
+    ab = [cdevice.asarray({"a": [i], "b": ["x"]}) for i in range(3)]
+    ac = [cdevice.asarray({"a": [i], "c": ["x"]}) for i in range(3)]
+    for _ in range(3):  # the first round compares, the others remember
+        for group in (ab, ac, ab[1:], ac[::-1]):
+            assert [x.to_pylist() for x in cdevice.asstream(group)] == [x.to_pylist() for x in group]
+            assert cdevice.concat(group).length == len(group)
+        for mixed in ([ab[0], ac[0]], [ac[1], ab[2]]):
+            with pytest.raises(cdevice.StreamError, match="another schema"):
+                list(cdevice.asstream(mixed))
+            with pytest.raises(cdevice.ArgumentError, match="array 1 is"):
+                cdevice.concat(mixed)

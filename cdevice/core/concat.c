@@ -99,7 +99,7 @@ static int same_types(struct cdv_array *const *arrays, int64_t n) {
   const struct ArrowSchema *s = arrays[0]->schema->node;
   for (int64_t i = 1; i < n; i++) {
     const struct ArrowSchema *t = arrays[i]->schema->node;
-    if (t != s && !(cdv_schema_equal(s, t, false, false) && same_extension(s, t)))
+    if (t != s && !(cdv_schema_same_type(arrays[0]->schema, arrays[i]->schema) && same_extension(s, t)))
       return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld has another type than the first: \"%.100s\", \"%.100s\"",
                       (long long)i, t->format, s->format);
   }

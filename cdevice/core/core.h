@@ -357,6 +357,7 @@ struct cdv_schema {
   const struct ArrowSchema *node;
   struct ArrowSchema own;
   _Atomic(struct cdv_template *) template;
+  _Atomic uint64_t type; /* two that have the same number here are of one type; 0: not compared yet */
 };
 /* owns: moves *schema in; on error it is untouched. */
 int cdv_schema_import(struct ArrowSchema *schema, struct cdv_schema **out);
@@ -372,9 +373,11 @@ void cdv_schema_unref(struct cdv_schema *schema);
 /* Deep copy into malloc'ed nodes. */
 int cdv_schema_copy(const struct ArrowSchema *from, struct ArrowSchema *out);
 /* top: the name and the nullability of the top count as well; they say nothing of the type. */
+bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top);
+/* cdv_schema_equal() without metadata and top; what was found equal once is not compared again. */
+bool cdv_schema_same_type(struct cdv_schema *a, struct cdv_schema *b);
 /* How the first is not as the second, in words. */
 void cdv_schema_difference(const struct ArrowSchema *a, const struct ArrowSchema *b, char *out, size_t room);
-bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top);
 /* Same types in the same shape; names, nullability and metadata may differ. */
 bool cdv_schema_castable(const struct ArrowSchema *a, const struct ArrowSchema *b);
 /* Bytes of an encoded metadata block; 0 for NULL. */

@@ -171,7 +171,7 @@ int cdv_array_equal(struct cdv_array *a, struct cdv_array *b, bool nans_equal, i
   if (!r) r = cdv_array_readable(b, "comparing");
   if (r) return r;
   *equal = 0;
-  if (a->length != b->length || !cdv_schema_equal(a->schema->node, b->schema->node, false, false)) return 0;
+  if (a->length != b->length || !cdv_schema_same_type(a->schema, b->schema)) return 0;
   struct ArrowArray x = *a->node, y = *b->node;
   x.offset = a->offset;
   y.offset = b->offset;

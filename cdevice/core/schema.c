@@ -41,6 +41,7 @@ static struct cdv_schema *new_schema(struct cdv_schema *owner, const struct Arro
   }
   atomic_init(&s->refs, 1);
   atomic_init(&s->template, NULL);
+  atomic_init(&s->type, 0);
   s->owner = owner;
   s->node = node;
   atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
@@ -259,6 +260,28 @@ static bool equal(const struct ArrowSchema *a, const struct ArrowSchema *b, stru
 
 bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, bool metadata, bool top_name) {
   return equal(a, b, (struct labels){top_name, top_name, true, metadata, true});
+}
+
+/* A number is given out once and never again, and only ever carried to a schema of the same type: whatever threads do at
+ * once, one number is one type.  The smaller one wins, so that those of one type come to have the same. */
+static uint64_t number_of(struct cdv_schema *s) {
+  static _Atomic uint64_t last;
+  uint64_t none = 0, n = atomic_load_explicit(&s->type, memory_order_relaxed);
+  if (n) return n;
+  n = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+  return atomic_compare_exchange_strong_explicit(&s->type, &none, n, memory_order_relaxed, memory_order_relaxed) ? n
+                                                                                                                 : none;
+}
+
+bool cdv_schema_same_type(struct cdv_schema *a, struct cdv_schema *b) {
+  if (a == b) return true;
+  uint64_t x = atomic_load_explicit(&a->type, memory_order_relaxed);
+  if (x && x == atomic_load_explicit(&b->type, memory_order_relaxed)) return true;
+  if (!cdv_schema_equal(a->node, b->node, false, false)) return false;
+  x = number_of(a);
+  uint64_t y = number_of(b);
+  atomic_store_explicit(x < y ? &b->type : &a->type, x < y ? x : y, memory_order_relaxed);
+  return true;
 }
 
 /* Of the node where the first difference lies. */

@@ -39,7 +39,7 @@ static int fits(struct cdv_stream *s, struct cdv_array *a) {
   else if (!cdv_may_be_elsewhere(own->device_type, a->node))
     return cdv_fail(CDV_STREAM, EINVAL, "an array on %s in a stream on %s", cdv_device_type_name(own->device_type),
                     cdv_device_type_name(s->device_type));
-  if (a->schema == s->schema || cdv_schema_equal(a->schema->node, s->schema->node, false, false)) return 0;
+  if (cdv_schema_same_type(a->schema, s->schema)) return 0;
   char how[320];
   cdv_schema_difference(a->schema->node, s->schema->node, how, sizeof how);
   return cdv_fail(CDV_STREAM, EINVAL, "an array has another schema than the stream announced: %s", how);

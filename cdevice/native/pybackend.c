@@ -425,12 +425,6 @@ static PyObject *m_set_allocator(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyObject *m_python_ends(PyObject *self, PyObject *unused) { /* at exit */
-  (void)self, (void)unused;
-  atomic_store(&python_gone, 1);
-  Py_RETURN_NONE;
-}
-
 /* ---- backends that nobody has asked for yet ---- */
 static PyObject *load_backend; /* need_backend of cdevice._devices.registry, behind a late import */
 

@@ -1,6 +1,8 @@
 /* pylife.c - the GIL, and what is given back where something dies: on whatever thread, whatever is on its way there. */
 #include "py.h"
 
+#include <pthread.h>
+
 /* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always says yes once there was
  * a sub-interpreter.  Unknown means no: the release is deferred, which is always correct. ---- */
 static int gil_held(void) {
@@ -92,13 +94,66 @@ static void come_back(struct away a) {
   bring_back(a.pending);
 }
 
-/* ---- into Python ---- */
+/* ---- into Python ----
+ * Python keeps a list of its threads' states behind a lock.  A fork in the middle of a change leaves the child that lock taken,
+ * and CPython (3.11, for one) takes it there before it makes it anew: the child stops for ever.  With the GIL held there is
+ * no change under way but by a thread that Python does not know yet, so these make their states one at a time, and not
+ * during a fork.  Whoever holds `making` waits for nobody. */
+static pthread_mutex_t making;
+static PyInterpreterState *interpreter; /* the main one */
+
+static void new_making(void) {
+  pthread_mutexattr_t again; /* a handler of signals may fork inside a fork */
+  pthread_mutexattr_init(&again);
+  pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&making, &again);
+  pthread_mutexattr_destroy(&again);
+}
+
+/* fork_begins(), fork_ended(in the child?): Python's handlers and not pthread_atfork's, which run once Python has its lock */
+static PyObject *m_fork_begins(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  pthread_mutex_lock(&making);
+  Py_RETURN_NONE;
+}
+static PyObject *m_fork_ended(PyObject *self, PyObject *child) {
+  (void)self;
+  if (PyObject_IsTrue(child) == 1)
+    new_making();
+  else
+    pthread_mutex_unlock(&making);
+  Py_RETURN_NONE;
+}
+
+/* python_ends(): nobody enters any more */
+static PyObject *m_python_ends(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  pthread_mutex_lock(&making);
+  atomic_store(&python_gone, 1);
+  pthread_mutex_unlock(&making);
+  Py_RETURN_NONE;
+}
+
+/* For a thread that Python does not know; 0: *state lets the GIL go and forgets the thread again. */
+static int enter_as_new(PyGILState_STATE *state, cdevice_error *err) {
+  pthread_mutex_lock(&making);
+  PyThreadState *t = atomic_load(&python_gone) ? NULL : PyThreadState_New(interpreter);
+  pthread_mutex_unlock(&making);
+  if (!t && atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
+  if (!t)
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory to enter Python from a thread of another library");
+  PyEval_RestoreThread(t);
+  *state = PyGILState_UNLOCKED;
+  return 0;
+}
 
 static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
   if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
   PyThreadState *t = tstate_is_thread_local && current_tstate ? current_tstate() : NULL;
-  if (t && t != PyGILState_GetThisThreadState()) /* it would wait for itself */
+  PyThreadState *own = PyGILState_GetThisThreadState();
+  if (t && t != own) /* it would wait for itself */
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "called with the GIL of a sub-interpreter");
+  if (!own) return enter_as_new(state, err);
   *state = PyGILState_Ensure();
   return 0;
 }

@@ -113,6 +113,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"make_backend", m_make_backend, METH_VARARGS, NULL},
                                        {"set_allocator", m_set_allocator, METH_VARARGS, NULL},
                                        {"python_ends", m_python_ends, METH_NOARGS, NULL},
+                                       {"fork_begins", m_fork_begins, METH_NOARGS, NULL},
+                                       {"fork_ended", m_fork_ended, METH_O, NULL},
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},
                                        {NULL, NULL, 0, NULL}};
 
@@ -147,6 +149,8 @@ static int cdv_install(uintptr_t module, int hexversion) {
   *(void **)&current_tstate = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
   if (!current_tstate) *(void **)&current_tstate = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
   tstate_is_thread_local = hexversion >= 0x030C0000;
+  interpreter = PyInterpreterState_Get();
+  new_making();
   PyObject *m = (PyObject *)module;
   int r = PyModule_AddFunctions(m, module_methods) || find_calls();
   if (!r) {

@@ -3,7 +3,7 @@
     python cycles.py [N] [--only PATTERN] [--starts K] --build FOLDER
 
 N cycles of each state (default 7: each way once).  Most are forks of a process that has imported everything and
-used nothing; every K-th is a start of Python.  A finding is an exit status that is not the way's, a minute without an end,
+used nothing; every K-th is a start of Python, half of those with slow_unlock.c before everything.  A finding is an exit status that is not the way's, a minute without an end,
 and a word on stderr.
 """
 
@@ -85,7 +85,7 @@ def streams(build):
 @state
 def prefetching(build):
     for source in (Foreign(), endless()):
-        s = cdevice.asstream(source, device="cpu", prefetch=4)
+        s = cdevice.asstream(source, device="cpu", prefetch=40)
         alive.extend([s, next(s)])
 
 
@@ -261,8 +261,7 @@ def held_device(build):
     cdevice.register_backend(b)
     gate = b.gate()
     a = cdevice.asarray([1, 2]).to("fake")
-    waiting.set()
-    threading.Thread(target=lambda: (sent.wait(HANG), gate.open()), daemon=True).start()
+    goes_on_behind_the_signal(gate.open)
     return lambda: a.synchronize()
 
 
@@ -272,6 +271,57 @@ def held_device_with_a_limit(build):
     cdevice.register_backend(b)
     alive.append(b.gate())
     a = cdevice.asarray([1, 2]).to("fake")
+    waiting.set()
+    return lambda: a.synchronize(timeout=HANG)
+
+
+def goes_on_behind_the_signal(go_on):
+    waiting.set()
+    threading.Thread(target=lambda: (sent.wait(HANG), go_on()), daemon=True).start()
+
+
+@wait
+def held_opencl_queue(build):
+    """Ctrl-C comes out once the queue goes on."""
+    if not cdevice.device("opencl").is_available:
+        waiting.set()
+        return lambda: hold.wait(HANG)
+    queue, go_on = held_queue()
+    a = cdevice.asarray([1, 2]).to("opencl", stream=queue)
+    goes_on_behind_the_signal(go_on)
+    return lambda: a.synchronize()
+
+
+@wait
+def held_opencl_queue_with_a_limit(build):
+    if not cdevice.device("opencl").is_available:
+        waiting.set()
+        return lambda: hold.wait(HANG)
+    queue, _ = held_queue()
+    a = cdevice.asarray([1, 2]).to("opencl", stream=queue)
+    waiting.set()
+    return lambda: a.synchronize(timeout=HANG)
+
+
+@wait
+def held_cuda_stream(build):
+    """Ctrl-C comes out once the stream goes on."""
+    import standin
+
+    runtime = standin.start(build)["cuda"]
+    runtime.gate()
+    a = cdevice.asarray([1, 2]).to("cuda")
+    goes_on_behind_the_signal(runtime.open)
+    return lambda: a.synchronize()
+
+
+@wait
+def held_cuda_stream_with_a_limit(build):
+    import standin
+
+    runtime = standin.start(build)["cuda"]
+    runtime.gate()
+    a = cdevice.asarray([1, 2]).to("cuda")
     waiting.set()
     return lambda: a.synchronize(timeout=HANG)
 
@@ -371,14 +421,15 @@ def run(name, end, build):
 
 # ---- the process that starts them ----
 class Cycle:
-    def __init__(self, words, name, end, status, build, start):
+    def __init__(self, words, name, end, status, build, start, slow):
         self.words, self.status = words, status
         self.errors = tempfile.TemporaryFile()
         self.begun = time.monotonic()
         sys.stdout.flush()
         if start:
             command = [sys.executable, __file__, "--one", words, "--build", str(build)]
-            self.pid = subprocess.Popen(command, stderr=self.errors).pid
+            slowly = {"LD_PRELOAD": str(build / "slow_unlock.so")} if slow else {}
+            self.pid = subprocess.Popen(command, stderr=self.errors, env={**os.environ, **slowly}).pid
             return
         self.pid = os.fork()
         if not self.pid:
@@ -421,7 +472,7 @@ def drive(o):
             count += 1
             start = count % o.starts == 0
             starts += start
-            running.append(Cycle(words, name, end, status, o.build, start))
+            running.append(Cycle(words, name, end, status, o.build, start, starts % 2))
         for c in list(running):
             wrong = c.over()
             if wrong is None:

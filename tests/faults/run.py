@@ -4,8 +4,9 @@
 
 TARGET: malloc (the extension's requests to the system), opencl, cuda, rocm (the vendor's calls; the last two on the stand-in),
 callbacks (a Python backend's methods, allocators, sources, handlers).  Each operation runs in a process of its own: undisturbed, to
-see how often it could fail, then with its n-th fault.  It must give the right result or raise what the target says; the
-next call must work, and nothing may be left.  Exit status 1: a finding.
+see how often it could fail, then with its n-th fault.  With ``--cold`` each fault has a process of its own, whose first use of
+the package it is.  The operation must give the right result or raise what the target says; the next call must work, and
+nothing may be left.  Exit status 1: a finding.
 """
 
 import argparse
@@ -133,27 +134,95 @@ class Tried:
         return {k: getattr(self, k) for k in ("places", "injected", "raised", "succeeded", "missed", "findings")}
 
 
-def child(target, name, most, out):
-    import operations
+class Cold(Tried):
+    """One operation, its arguments and the start of its device with it, each time in a process that has done nothing yet."""
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    warnings.simplefilter("ignore")  # of productions whose failure nobody asked for
-    sys.unraisablehook = lambda told: None  # what gives back has nobody to raise to
-    tried = Tried(target, operations.OPERATIONS[name], most)
-    try:
-        target.prepare()
+    def operation(self):
+        self.make(self.target.device)()
+
+    def undisturbed(self):
+        """What is there at the end, for the others to compare with."""
+        self.target.arm(-1)
+        self.alone()
+        places = self.target.disarm()[0]
+        self.alone()
+        return {"places": places, "state": self.target.state()}
+
+    def fault(self, n, code, state):
+        self.before = state
+        self.one(n, code)
+        return {k: getattr(self, k) for k in ("injected", "raised", "succeeded", "missed", "findings")}
+
+    def run(self):
+        """In the process that has imported everything, and forks one for each fault."""
+        first = forked(self.target, lambda: Cold(self.target, self.make, 0).undisturbed())
+        if "state" not in first:
+            self.findings += first["findings"]
+            return
+        self.places = first["places"]
+        for number, n in enumerate(spread(self.places, self.most)):
+            code = self.target.codes[number % len(self.target.codes)]
+            told = forked(
+                self.target, lambda n=n, code=code: Cold(self.target, self.make, 0).fault(n, code, first["state"])
+            )
+            for k, v in told.items():
+                setattr(
+                    self,
+                    k,
+                    getattr(self, k) + ([f"n={n} {x}" for x in v] if k == "findings" and "raised" not in told else v),
+                )
+            if len(self.findings) > 12:
+                return
+
+
+def forked(target, work):
+    """What work() gives in a child."""
+    there, back = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(there)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        warnings.simplefilter("ignore")  # of productions whose failure nobody asked for
+        sys.unraisablehook = lambda told: None  # what gives back has nobody to raise to
+        try:
+            target.prepare()
+            report = work()
+        except BaseException as e:
+            report = {"findings": [f"{type(e).__name__}: {e}"]}
+            traceback.print_exc()
+        with os.fdopen(back, "w") as f:
+            json.dump(report, f)
+        sys.stderr.flush()
+        os._exit(0)
+    os.close(back)
+    with os.fdopen(there) as f:
+        text = f.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    report = json.loads(text) if text else {}
+    if status or not text:
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        report.setdefault("findings", []).append(f"the process ended with {how}")
+    return report
+
+
+def warm(target, make, most):
+    tried = Tried(target, make, most)
+
+    def work():
         tried.run()
-    except BaseException as e:
-        tried.findings.append(f"{type(e).__name__}: {e}")
-        traceback.print_exc()
-    with os.fdopen(out, "w") as f:
-        json.dump(tried.report(), f)
-    sys.stderr.flush()
-    os._exit(0)
+        return tried.report()
+
+    return {**tried.report(), **forked(target, work)}
 
 
-def zygote(target_name, device, most, pattern, build):
-    """Has imported everything and touched no device; one child an operation, one line each."""
+def cold(target, make, most):
+    tried = Cold(target, make, most)
+    tried.run()
+    return tried.report()
+
+
+def zygote(target_name, device, most, pattern, build, how):
+    """Has imported everything and touched no device; one line for each operation."""
     import operations
     import targets
 
@@ -161,19 +230,8 @@ def zygote(target_name, device, most, pattern, build):
         import callbacks  # noqa: F401 - more operations
     target = targets.target(target_name, device, build)
     for name in operations.chosen(target.device, pattern):
-        begun, (there, back) = time.monotonic(), os.pipe()
-        pid = os.fork()
-        if not pid:
-            os.close(there)
-            child(target, name, most, back)
-        os.close(back)
-        with os.fdopen(there) as f:
-            text = f.read()
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        report = json.loads(text) if text else {"places": 0, "injected": 0, "raised": 0, "succeeded": 0, "missed": 0}
-        if status or not text:
-            how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-            report.setdefault("findings", []).append(f"the process ended with {how}")
+        begun = time.monotonic()
+        report = how(target, operations.OPERATIONS[name], most)
         report.update(operation=name, seconds=round(time.monotonic() - begun, 1))
         print(json.dumps(report), flush=True)
 
@@ -202,8 +260,8 @@ class Runner:
         most = o.most or (QUICK[target] if o.quick else 0)
         command = [sys.executable, __file__, "--zygote", target, "--device", device, "--build", o.build]
         command += ["--most", str(most)]
-        if o.only:
-            command += ["--only", o.only]
+        command += ["--only", o.only] if o.only else []
+        command += ["--cold"] if o.cold else []
         p = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self.environment(target))
         for line in p.stdout:
             if line.startswith("{"):
@@ -252,13 +310,16 @@ def main():
     p.add_argument("--zygote", choices=[*DEVICES])
     p.add_argument("--quick", action="store_true", help="some faults of each operation, one code each")
     p.add_argument("--most", type=int, default=0, help="so many faults an operation, one code each")
+    p.add_argument(
+        "--cold", action="store_true", help="each fault in a process that has done nothing yet, one code each"
+    )
     p.add_argument("--only", help="operations whose name has this pattern")
     p.add_argument("--device")
     p.add_argument("--build", required=True)
     p.add_argument("--jobs", type=int, default=2)
     o = p.parse_args()
     if o.zygote:
-        return zygote(o.zygote, o.device, o.most, o.only, pathlib.Path(o.build))
+        return zygote(o.zygote, o.device, o.most, o.only, pathlib.Path(o.build), cold if o.cold else warm)
     return Runner(o).run()
 
 
