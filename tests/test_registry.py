@@ -1,9 +1,13 @@
 """Devices, backends, and what happens without one."""
 
 import gc
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import traceback
+import warnings
 
 import pytest
 from waiting import settle, until
@@ -280,22 +284,59 @@ def test_a_backend_that_is_unavailable_says_so_and_is_asked_again():
     cdevice.unregister_backend("moody")
 
 
-def test_started_before_a_fork_it_is_an_error_in_the_child(fake):
-    import os
-    import warnings
-
-    cdevice.asarray([1]).to("testdev")
+def forked(work):
+    """What work() gives in a child, 99 for an exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pid = os.fork()
     if pid == 0:
+        signal.alarm(60)
         try:
+            os._exit(work())
+        except BaseException:
+            traceback.print_exc()
+        os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_started_before_a_fork_it_is_an_error_in_the_child(fake):
+    def child():
+        with pytest.raises(cdevice.DeviceError, match="fork"):
             cdevice.asarray([1]).to("testdev")
-            os._exit(3)
-        except cdevice.DeviceError as e:
-            os._exit(0 if "fork" in str(e) else 4)
-        os._exit(5)
-    assert os.waitpid(pid, 0)[1] == 0
+        return 0
+
+    cdevice.asarray([1]).to("testdev")
+    assert forked(child) == 0
+
+
+def test_a_fork_while_a_backend_starts_leaves_a_child_that_gets_an_error():
+    import threading
+
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeBackend):
+        def start(self):
+            inside.set()
+            go_on.wait()
+
+    cdevice.register_backend(Slow(4005, "slowly"))
+    copies = []
+    first = threading.Thread(target=lambda: copies.append(cdevice.asarray([1]).to("slowly")))
+    first.start()
+    inside.wait()
+
+    def child():
+        go_on.set()  # were it to start here, too
+        with pytest.raises(cdevice.DeviceError, match="fork"):
+            cdevice.asarray([1]).to("slowly")
+        return 0
+
+    assert forked(child) == 0
+    go_on.set()
+    first.join()
+    assert copies.pop().to("cpu").to_pylist() == [1]
+    until(lambda: lib.cdv_backend_live(4005) == 0)
+    cdevice.unregister_backend("slowly")
 
 
 # ---- imports ----

@@ -104,6 +104,19 @@ def test_a_value_that_no_row_refers_to_is_not_looked_at(what):
     assert "datetime.datetime(1970, 1, 1, 0, 0)" in repr(UNUSED[what]().to_pylist())
 
 
+def test_a_type_that_python_cannot_hold_is_no_matter_where_no_row_has_a_value():
+    pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    nowhere = pa.array([1, None, None], pa.timestamp("us", "No/Where"))
+    twins = pa.StructArray.from_arrays([pa.array([1, 2, 3])] * 2, names=["a", "a"], mask=pa.array([False, True, True]))
+    for values, words in ((nowhere, "unknown time zone"), (twins, "two fields of one name")):
+        for none in (values[:0], values[1:], pa.ListArray.from_arrays([0, 0, 2], values[1:])):
+            same = [[], [None, None]] if pa.types.is_list(none.type) else [None] * len(none)
+            assert cdevice.asarray(none).to_pylist() == same
+        for some in (values, values[:1], pa.ListArray.from_arrays([0, 1], values)):
+            with pytest.raises(ValueError, match=words):
+                cdevice.asarray(some).to_pylist()
+
+
 def test_a_row_of_a_large_child_costs_that_row():
     """Two rows at the ends of a child of 2^31 values, one value of a large dictionary."""
     null = build("null", 2**31 - 1, [], null_count=2**31 - 1)

@@ -11,7 +11,34 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one b
 static struct cdv_slot *retired; /* removed or replaced: other threads may still be looking at them */
 static atomic_int forks;         /* counted in children: a runtime started before is not usable there */
 
+/* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its locks are as
+ * some thread left them.  Tables that share a runtime share start(); those of Python backends share only the way in. */
+static struct cdv_slot *being_started; /* under `starting` */
+static int (*lost[16])(void *, const cdevice_host *, cdevice_error *);
+
+static bool is_lost(const struct cdv_slot *slot) {
+  for (int i = 0; i < (int)(sizeof lost / sizeof *lost) && lost[i]; i++)
+    if (lost[i] == slot->table.start) return true;
+  return false;
+}
+
+static void lose(struct cdv_slot *slot) {
+  if (!slot || slot->table.capabilities & CDEVICE_CAP_FORK_SAFE) return;
+  if (slot == being_started && atomic_exchange(&slot->state, CDV_SLOT_STARTED) != CDV_SLOT_STARTED)
+    slot->generation = atomic_load(&forks);
+  if (atomic_load(&slot->state) != CDV_SLOT_STARTED || slot->table.capabilities & CDEVICE_CAP_NEEDS_PYTHON) return;
+  for (int i = 0; i < (int)(sizeof lost / sizeof *lost) && !is_lost(slot); i++)
+    if (!lost[i]) lost[i] = slot->table.start;
+}
+
 static void in_child(void) {
+  int64_t n = cdv_backend_count();
+  for (int64_t i = 0; i < n; i++) {
+    const cdevice_backend *b = cdv_backend_at(i);
+    if (b) lose(cdv_slot_for(b->device_type));
+  }
+  for (struct cdv_slot *slot = retired; slot; slot = slot->next) lose(slot);
+  being_started = NULL;
   atomic_fetch_add(&forks, 1);
   pthread_mutex_init(&lock, NULL);
   pthread_mutex_init(&starting, NULL);
@@ -248,7 +275,8 @@ int cdv_unregister(int32_t t) {
   else if (used)
     r = cdv_fail(CDV_BUSY, EBUSY, "backend \"%s\" is in use by %lld arrays", slot->table.name, used);
   if (!r) forget_unused();
-  if (!r && atomic_load(&slot->state) == CDV_SLOT_STARTED) slot->table.stop(slot->table.self);
+  if (!r && atomic_load(&slot->state) == CDV_SLOT_STARTED && cdv_slot_callable(slot))
+    slot->table.stop(slot->table.self);
   return r;
 }
 
@@ -357,18 +385,19 @@ bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {
 int cdv_slot_start(struct cdv_slot *slot) {
   int32_t t = slot->table.device_type;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
-  if (state == CDV_SLOT_STARTED) {
-    if (cdv_slot_callable(slot)) return 0;
+  if (state == CDV_SLOT_STARTED && cdv_slot_callable(slot)) return 0;
+  if (state == CDV_SLOT_STARTED || is_lost(slot))
     return cdv_fail(
         CDV_DEVICE, EPERM,
         "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",
         slot->table.name);
-  }
   int r = 0;
   cdevice_error err = {.struct_size = sizeof err};
   pthread_mutex_lock(&starting);
   if (atomic_load(&slot->state) != CDV_SLOT_STARTED) {
+    being_started = slot;
     r = slot->table.start(slot->table.self, &host, &err);
+    being_started = NULL;
     if (!r) {
       slot->generation = atomic_load(&forks);
       atomic_store_explicit(&slot->state, CDV_SLOT_STARTED, memory_order_release);

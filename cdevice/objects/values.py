@@ -199,7 +199,7 @@ def _fixed(a: DeviceArray, f: str, need: Need) -> Any:
     there = present(a, need)
     if f == "e":  # memoryviews know no half floats
         raw = _raw(a, 1)
-        return _masked(list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)) if a.length else [], there)
+        return _masked(list(struct.unpack_from(f"={a.length}e", raw, a.offset * 2)), there)
     if f in CODES:
         return _masked(_numbers(a, 1, CODES[f]), there)
     if f.startswith("d:"):
@@ -211,6 +211,8 @@ def _fixed(a: DeviceArray, f: str, need: Need) -> Any:
         return _masked(_tuples(a, "=ii", 8, DayTime), there)
     if f == "tin":
         return _masked(_tuples(a, "=iiq", 16, MonthDayNano), there)
+    if there is not None and not any(there):
+        return [None] * a.length
     code, make = _temporal(f)
     values = _numbers(a, 1, code)
     return _masked(values, there) if make is None else _lazily(a.length, there, lambda k: make(values[k]))
@@ -300,8 +302,6 @@ def _pairs(entries: DeviceArray, need: Need) -> Any:
 
 
 def _lists(a: DeviceArray, f: str, need: Need) -> Any:
-    if not a.length:
-        return []
     there, o = present(a, need), _offsets(a, "q" if "L" in f else "i").tolist()
     convert = _pairs if f == "+m" else _values
     first = o[0]
@@ -334,9 +334,9 @@ def _list_views(a: DeviceArray, f: str, need: Need) -> Any:
 
 def _structs(a: DeviceArray, f: str, need: Need) -> Any:
     names = a._schema.names
-    if len(set(names)) != len(names):
-        raise ValueError("a struct with two fields of one name cannot become a dict")
     there = present(a, need)
+    if len(set(names)) != len(names) and (there is None or any(there)):
+        raise ValueError("a struct with two fields of one name cannot become a dict")
     columns = [_values(a._child(i), there) for i in range(a._n_children)]
     rows = [dict(zip(names, row)) for row in zip(*columns)] if columns else [{} for _ in range(a.length)]
     return _masked(rows, there)
@@ -417,6 +417,8 @@ def _decoder(a: DeviceArray, f: str) -> Any:
 
 
 def _values(a: DeviceArray, need: Need) -> list[Any]:
+    if not a.length:
+        return []
     f = a._format
     out = _decoder(a, f)(a, f, need)
     make = _extension(a)

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -30,6 +31,9 @@ import cdevice.compute as cc  # noqa: E402
 from cdevice import aio  # noqa: E402
 from cdevice.testing.fake import FakeBackend  # noqa: E402
 
+warnings.filterwarnings(
+    "ignore", "This process .* is multi-threaded", DeprecationWarning
+)  # Python 3.12's, of each fork here
 HANG = 60
 STATES, WAITS = {}, {}
 alive = []  # what is there when the process ends
@@ -429,7 +433,10 @@ class Cycle:
         if start:
             command = [sys.executable, __file__, "--one", words, "--build", str(build)]
             slowly = {"LD_PRELOAD": str(build / "slow_unlock.so")} if slow else {}
-            self.pid = subprocess.Popen(command, stderr=self.errors, env={**os.environ, **slowly}).pid
+            self.process = subprocess.Popen(
+                command, stderr=self.errors, env={**os.environ, **slowly}
+            )  # dropped, it is reaped
+            self.pid = self.process.pid
             return
         self.pid = os.fork()
         if not self.pid:
