@@ -35,6 +35,7 @@ warnings.filterwarnings(
     "ignore", "This process .* is multi-threaded", DeprecationWarning
 )  # Python 3.12's, of each fork here
 HANG = 60
+LATE = sys.version_info[:2] != (3, 12)  # that one starts no thread any more once the main thread is through
 STATES, WAITS = {}, {}
 alive = []  # what is there when the process ends
 
@@ -62,14 +63,15 @@ class Foreign:
         return cdevice.asstream(endless()).__arrow_c_stream__()
 
 
-def use():
+def use(production=True):
     """The package works."""
     a = cdevice.asarray([1, None, 3])
     assert a.to("cpu", copy=True).to_pylist() == [1, None, 3]
     assert cc.sum(cc.add(a, 1)).as_py() == 6
     with cdevice.asstream(Foreign(), device="cpu", prefetch=2) as s:
         assert next(s).length == 100
-    assert [x.length for x, _ in zip(aio.iterate(endless()), range(3))] == [100] * 3
+    if production:
+        assert [x.length for x, _ in zip(aio.iterate(endless()), range(3))] == [100] * 3
 
 
 # ---- states ----
@@ -135,7 +137,7 @@ def daemon_threads(build):
 
     def work(i):
         while True:
-            use()
+            use(LATE)
             begun[i].set()
 
     for i in range(3):
@@ -377,7 +379,7 @@ def by_sigterm(build):
 
 def by_a_thread(build):
     """The main thread is through; another one that is no daemon still works."""
-    threading.Thread(target=use).start()
+    threading.Thread(target=use, args=(LATE,)).start()
     return 0
 
 
