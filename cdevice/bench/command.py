@@ -12,7 +12,7 @@ import sys
 
 from .. import __version__
 from ..cli.show import OK, USAGE, positive, program
-from . import compute, dlpack, embed, floors, gpu, growth, operations, plugin, startup, stream, transfer
+from . import compute, dlpack, embed, first, floors, gpu, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -33,6 +33,7 @@ SECTIONS = {
     "plugin": plugin,
     "transfer": transfer,
     "compute": compute,
+    "first": first,
     "gpu": gpu,
 }
 

@@ -39,7 +39,8 @@ def bounds(title: str, found: Any, left_out: Any = (), width: int = 60) -> None:
     print(f"{title:{width}}{'':>10}" + ("  bound" if shown["targets"] else ""))
     print("-" * (width + 24))
     for name, value, unit, bound, reached in found:
-        print(f"{name:{width}}{value:>10.2f} {unit:3}{aim(f'{bound:g} {unit}', reached)}".rstrip())
+        end = "" if bound is None else aim(f"{bound:g} {unit}", reached)
+        print(f"{name:{width}}{value:>10.2f} {unit:3}{end}".rstrip())
     for text in left_out:
         print(f"left out: {text}")
     print()
