@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import os
 import sys
 import threading
@@ -524,9 +525,13 @@ class Production:
         if not self.done and os.getpid() != self._process:
             raise StreamError("the producer was made before a fork: its thread is in the other process")
 
-    def _wait_over(self, timeout: float | None) -> None:
-        if os.getpid() == self._process:
-            self._done.wait(timeout)
+    def _wait_over(self, timeout: float | None) -> bool:
+        """In slices: Python does not see a Ctrl-C that comes just before it begins to wait until the wait is over."""
+        end = math.inf if timeout is None else monotonic() + timeout
+        while os.getpid() == self._process and not self._done.wait(max(0, min(_SLICE, end - monotonic()))):
+            if monotonic() >= end:
+                return False
+        return True
 
     def join(self, timeout: float | None = None) -> Any:
         """Waits until the handler was released, and returns :attr:`ended`; raises what the source raised, StreamError
@@ -534,7 +539,7 @@ class Production:
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
             raise RuntimeError("the source runs in this event loop, which would wait for itself: await the production")
-        if not self._done.wait(timeout):
+        if not self._wait_over(timeout):
             raise TimeoutError(f"the producer had not ended after {timeout} s")
         return self._result()
 

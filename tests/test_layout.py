@@ -218,6 +218,22 @@ def test_tests_do_not_sleep():
     assert found == []
 
 
+def test_python_waits_for_nothing_without_a_limit():
+    """A Ctrl-C that comes just before such a wait is noticed behind it."""
+    endless = re.compile(r"(?<!await )\b\w+\.(wait|join|acquire)\((timeout(=timeout)?)?\)")
+    found = []
+    for p in sources("cdevice", "*.py"):
+        if {"testing", "bench", "cli"} & set(p.parts):
+            continue
+        for n, line in enumerate(p.read_text().splitlines(), 1):
+            if endless.search(line) and line.strip() not in (
+                "self.thread.join()",
+                "wait = event.wait()",
+            ):  # ends; trio's
+                found.append(f"{rel(p)}:{n}")
+    assert found == []
+
+
 def test_commands_are_executable():
     scripts = [p for p in sources("ci", "*") if p.is_file() and p.suffix == ""] + [ROOT / ".ci" / "run"]
     assert {"test", "demo", "bench", "sanitize"} <= {p.name for p in scripts}

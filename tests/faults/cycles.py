@@ -350,7 +350,7 @@ def interrupted(name, build):
     try:
         begun.set()
         call()
-        sent.wait(HANG)
+        hold.wait(5)  # the signal may be on its way yet
         return 3
     except KeyboardInterrupt:
         sent.wait(HANG)
