@@ -3,8 +3,8 @@
     python cycles.py [N] [--only PATTERN] [--starts K] --build FOLDER
 
 N cycles of each state (default 7: each way once).  Most are forks of a process that has imported everything and
-used nothing; every K-th is a start of Python, half of those with slow_unlock.c before everything.  A finding is an exit status that is not the way's, a minute without an end,
-and a word on stderr.
+used nothing; every K-th is a start of Python, half of those with slow_unlock.c before everything.  A finding is an exit
+status that is not the way's, a minute without an end, and a word on stderr.
 """
 
 import argparse
@@ -31,9 +31,8 @@ import cdevice.compute as cc  # noqa: E402
 from cdevice import aio  # noqa: E402
 from cdevice.testing.fake import FakeBackend  # noqa: E402
 
-warnings.filterwarnings(
-    "ignore", "This process .* is multi-threaded", DeprecationWarning
-)  # Python 3.12's, of each fork here
+# Python 3.12 and later say it of each fork here.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 HANG = 60
 LATE = sys.version_info[:2] != (3, 12)  # that one starts no thread any more once the main thread is through
 STATES, WAITS = {}, {}
@@ -286,27 +285,30 @@ def goes_on_behind_the_signal(go_on):
     threading.Thread(target=lambda: (sent.wait(HANG), go_on()), daemon=True).start()
 
 
+def behind_a_held_opencl_queue():
+    """(an array, what lets the queue go on), or None without a runtime."""
+    if not cdevice.device("opencl").is_available:
+        waiting.set()
+        return None
+    queue, go_on = held_queue()
+    return cdevice.asarray([1, 2]).to("opencl", stream=queue), go_on
+
+
 @wait
 def held_opencl_queue(build):
     """Ctrl-C comes out once the queue goes on."""
-    if not cdevice.device("opencl").is_available:
-        waiting.set()
+    if not (held := behind_a_held_opencl_queue()):
         return lambda: hold.wait(HANG)
-    queue, go_on = held_queue()
-    a = cdevice.asarray([1, 2]).to("opencl", stream=queue)
-    goes_on_behind_the_signal(go_on)
-    return lambda: a.synchronize()
+    goes_on_behind_the_signal(held[1])
+    return lambda: held[0].synchronize()
 
 
 @wait
 def held_opencl_queue_with_a_limit(build):
-    if not cdevice.device("opencl").is_available:
-        waiting.set()
+    if not (held := behind_a_held_opencl_queue()):
         return lambda: hold.wait(HANG)
-    queue, _ = held_queue()
-    a = cdevice.asarray([1, 2]).to("opencl", stream=queue)
     waiting.set()
-    return lambda: a.synchronize(timeout=HANG)
+    return lambda: held[0].synchronize(timeout=HANG)
 
 
 @wait
