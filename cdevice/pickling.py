@@ -8,95 +8,33 @@ inside ``with pickling.arriving_on("cpu")``, on another.
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import pickle
 
-from .objects.views import view
+from .objects.parts import elsewhere, put_together, taken_apart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from ._types import DeviceArray, DeviceLike, Schema
 
 
 def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
-    home = str(a.device)
-    whole = home == "cpu" and _bytes_of(a) == a.nbytes
-    cpu = a if whole else a.to("cpu", copy=True)  # the rows alone, children aligned with their parents
-    if protocol >= 5:
-        parts = _whole(cpu, lambda m: pickle.PickleBuffer(m))
-    else:
-        parts = _whole(cpu, bytes)
-    return _load, (cpu.schema, parts, home)
+    return _load, taken_apart(a, pickle.PickleBuffer if protocol >= 5 else bytes)
 
 
-# how much of their children a slice of these needs, only a copy finds out
-_SCATTERED = ("+r", "+vl", "+vL", "vu", "vz")
-
-
-def _bytes_of(a: DeviceArray) -> float:
-    """What the buffers of an array have from their beginning on: more than its rows where it is a part."""
-    if a._format.startswith(_SCATTERED):
-        return float("inf")
-    children = (a._raw_child(i) for i in range(-(a._schema.dictionary is not None), a._n_children))
-    return sum(max(a._buffer(i)[1], 0) for i in range(a._n_buffers)) + sum(map(_bytes_of, children))
-
-
-def _whole(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Any, ...]:
-    """The parts of an array whose children are not cut."""
-    buffers = []
-    for i in range(a._n_buffers):
-        buffers.append(None if a._buffer(i)[0] is None else put(view(a, i)))
-    children = [_whole(a._raw_child(i), put) for i in range(a._n_children)]
-    dictionary = None if a._schema.dictionary is None else _whole(a._raw_child(-1), put)
-    return a.length, a.offset, a.null_count, buffers, children, dictionary
-
-
-_elsewhere: contextvars.ContextVar[DeviceLike | None] = contextvars.ContextVar("cdevice.pickling", default=None)
+def _load(schema: Schema, parts: Any, home: str) -> DeviceArray:
+    """Named in pickles."""
+    return put_together(schema, parts, home)
 
 
 @contextlib.contextmanager
 def arriving_on(device: DeviceLike) -> Iterator[None]:
     """Arrays that are unpickled in this context come to ``device``, wherever they were: for data of a device that is
     not here."""
-    before = _elsewhere.set(device)
+    before = elsewhere.set(device)
     try:
         yield
     finally:
-        _elsewhere.reset(before)
-
-
-def _load(schema: Schema, parts: Any, home: str) -> DeviceArray:
-    out = _build(schema, parts)
-    target = _elsewhere.get()
-    target = home if target is None else target
-    if target == "cpu":
-        return out
-    from ._devices.device import device
-    from .errors import BackendUnavailable
-
-    try:
-        device(target)
-    except ValueError as e:  # not even its name is known
-        raise BackendUnavailable(
-            f"the pickled array was on {target}, which is not here ({e}); "
-            'with cdevice.pickling.arriving_on("cpu"): ... loads it elsewhere'
-        ) from e
-    return out.to(target)
-
-
-def _build(schema: Schema, parts: Any) -> DeviceArray:
-    from .objects.buffers import from_buffers
-
-    length, offset, null_count, buffers, children, dictionary = parts
-    return from_buffers(
-        schema,
-        length,
-        buffers,
-        offset=offset,
-        null_count=null_count,
-        children=[_build(s, p) for s, p in zip(schema.children, children)],
-        dictionary=None if schema.dictionary is None else _build(schema.dictionary, dictionary),
-    )
+        elsewhere.reset(before)

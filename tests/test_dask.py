@@ -1,6 +1,8 @@
 """Dask: how large arrays are, and what goes from worker to worker."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +37,24 @@ def batch():
     )
 
 
+@pytest.fixture(params=["dask", "pickle"])
+def family(request):
+    """Dask's word for how an array is sent: by our hooks, or as the same frames by pickle."""
+    protocol.serialize(cdevice.asarray([1]))
+    cdevice.DeviceArray  # noqa: B018
+    return request.param
+
+
+def sent(array, family):
+    """(header, the frames of the buffers, function from such frames to an array)."""
+    header, frames = protocol.serialize(array, serializers=[family])
+    assert header["serializer"] == family
+    if family == "dask":
+        return header, frames, lambda f: protocol.deserialize(header, f)
+    assert not any(header["writeable"]) and len(frames[0]) < 1000  # the pickle
+    return header, frames[1:], lambda f: protocol.deserialize(header, [frames[0], *f])
+
+
 def address(frame):
     return np.frombuffer(frame, "u1").__array_interface__["data"][0]
 
@@ -52,33 +72,36 @@ def test_dask_knows_the_size_of_an_array_wherever_it_is(fake):
         assert sizeof(array[:10]) < 1000
 
 
-def test_frames_are_the_buffers_where_they_lie_and_are_used_where_they_arrive():
+def test_arrays_go_by_our_hooks_where_nothing_else_is_asked_for():
+    header, _ = protocol.serialize(cdevice.asarray([1]))
+    assert header["serializer"] == "dask"
+
+
+def test_frames_are_the_buffers_where_they_lie_and_are_used_where_they_arrive(family):
     source = batch()
     array = cdevice.asarray(source)
-    header, frames = protocol.serialize(array)
-    assert header["serializer"] == "pickle" and not any(header["writeable"])
-    assert len(frames) == 1 + 6 and len(frames[0]) < 1000  # the pickle and a frame a buffer that is there
-    assert [address(f) for f in frames[1:]] == addresses(array)
-    arrived = [frames[0], *(memoryview(bytearray(f)) for f in frames[1:])]
-    again = protocol.deserialize(header, arrived)
-    assert addresses(again) == [address(f) for f in arrived[1:]]
+    _, frames, arrive = sent(array, family)
+    assert [address(f) for f in frames] == addresses(array) and len(frames) == 6  # one for a buffer that is there
+    arrived = [memoryview(bytearray(f)) for f in frames]
+    again = arrive(arrived)
+    assert addresses(again) == [address(f) for f in arrived]
     assert pa.record_batch(again).equals(source)
 
 
-def test_frames_outlive_the_array_they_came_from():
+def test_frames_outlive_the_array_they_came_from(family):
     array = cdevice.asarray(batch())
-    header, frames = protocol.serialize(array)
+    _, frames, arrive = sent(array, family)
     array.release()
     del array
-    assert pa.record_batch(protocol.deserialize(header, frames)).equals(batch())
+    assert pa.record_batch(arrive(frames)).equals(batch())
 
 
-def test_a_part_of_an_array_travels_without_the_rest():
+def test_a_part_of_an_array_travels_without_the_rest(family):
     array = cdevice.asarray(batch())
     for part in (array[:10], array[5:15], array[N - 10 :], array.field("word")[100:110]):
-        header, frames = protocol.serialize(part)
-        assert sum(len(f) for f in frames) < 2000
-        assert protocol.deserialize(header, frames).equals(part)
+        _, frames, arrive = sent(part, family)
+        assert sum(len(f) for f in frames) < 1000
+        assert arrive(frames).equals(part)
 
 
 SCATTERED = {
@@ -89,37 +112,109 @@ SCATTERED = {
 
 
 @pytest.mark.parametrize("name", SCATTERED)
-def test_a_part_travels_without_the_rest_where_rows_may_lie_anywhere(name):
+def test_a_part_travels_without_the_rest_where_rows_may_lie_anywhere(name, family):
     array = cdevice.asarray(SCATTERED[name]())
-    header, frames = protocol.serialize(array[:10])
-    assert sum(len(f) for f in frames) < 2000
-    assert protocol.deserialize(header, frames).to_pylist() == array[:10].to_pylist()
+    _, frames, arrive = sent(array[:10], family)
+    assert sum(len(f) for f in frames) < 1000
+    assert arrive(frames).to_pylist() == array[:10].to_pylist()
 
 
-def test_a_device_array_is_read_in_one_transfer_and_arrives_in_one_allocation(fake):
+def test_a_device_array_is_read_in_one_transfer_and_arrives_in_one_allocation(fake, family):
     there = cdevice.asarray(batch()).to("workshop:1")
     there.synchronize()
     fake.calls.clear()
-    header, frames = protocol.serialize(there)
-    assert fake.calls["copy"] == 1 and "alloc" not in fake.calls
-    assert header["serializer"] == "pickle" and len(frames) == 1 + 6
+    _, frames, arrive = sent(there, family)
+    assert fake.calls["copy"] == 1 and "alloc" not in fake.calls and len(frames) == 6
     fake.calls.clear()
-    again = protocol.deserialize(header, frames)
+    again = arrive(frames)
     assert again.device == cdevice.device("workshop:1")
     again.synchronize()
     assert fake.calls["alloc"] == 1
     assert pa.record_batch(again.to("cpu")).equals(batch())
+    with cdevice.pickling.arriving_on("cpu"):
+        assert arrive(frames).device == cdevice.device("cpu")
     del there, again
     until(lambda: not fake.live())
 
 
+def through_a_wire(what, **options):
+    message = {"op": "data", "data": protocol.to_serialize(what)}
+    return protocol.loads([bytes(f) for f in protocol.dumps(message, **options)])["data"]
+
+
+@pytest.mark.parametrize("serializers", [["dask"], ["pickle"]])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pa.array([], pa.string()),
+        lambda: pa.array([None, None]),
+        lambda: pa.array(["a", None, "b", "a"]).dictionary_encode(),
+        lambda: pa.array([[{"x": 1, "y": "a"}], None, []]),
+        lambda: pa.array([bytes(16)], pa.uuid()),
+        lambda: pa.record_batch({}),
+        lambda: pa.record_batch(
+            [[1, 2]], schema=pa.schema([pa.field("x", pa.int32(), False, {"unit": "m"})], {b"\x00\xff": b"\xfe"})
+        ),
+        lambda: pa.UnionArray.from_dense(
+            pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["a"])]
+        ),
+        *SCATTERED.values(),
+    ],
+)
+def test_every_layout_and_its_schema_come_back_from_a_wire(make, serializers):
+    array = cdevice.asarray(make())
+    again = through_a_wire(array, serializers=serializers)
+    assert again.schema.equals(array.schema, check_metadata=True) and again.to_pylist() == array.to_pylist()
+    assert again.equals(array)
+
+
 def test_what_arrives_split_and_joined_is_the_array():
-    """Messages of arrays among other things, cut into frames of a size that Dask chooses."""
+    """Arrays among other things, cut into frames of a size that Dask chooses."""
     array = cdevice.asarray(batch())
-    message = {"op": "data", "data": protocol.to_serialize({"x": array, "y": [array[:5], 3]})}
-    frames = [bytes(f) for f in protocol.dumps(message, frame_split_size=10_000)]
-    got = protocol.loads(frames)["data"]
+    got = through_a_wire({"x": array, "y": [array[:5], 3]}, frame_split_size=10_000)
     assert got["x"].equals(array) and got["y"][0].equals(array[:5]) and got["y"][1] == 3
+
+
+LATE = """
+import sys
+import cdevice
+assert cdevice.asarray([1, 2]).to_pylist() == [1, 2] and cdevice.DeviceArray and "distributed" not in sys.modules
+import pickle
+from distributed import protocol
+got = protocol.loads(pickle.load(sys.stdin.buffer))["data"]
+print(got.to_pylist())
+header, _ = protocol.serialize(got)
+print(header["serializer"])
+"""
+
+
+@pytest.mark.parametrize("family", ["dask", "pickle"])
+def test_a_process_that_met_us_before_distributed_and_only_gathers_takes_what_comes(family):
+    message = {"data": protocol.to_serialize(cdevice.asarray(["a", None]))}
+    frames = [bytes(f) for f in protocol.dumps(message, serializers=[family])]
+    done = subprocess.run([sys.executable, "-c", LATE], input=pickle.dumps(frames), capture_output=True, timeout=120)
+    said = done.stdout.decode().splitlines()
+    # by pickle the class is not looked up, and it goes on by pickle
+    assert said == ["['a', None]", family], done.stderr.decode()
+
+
+def test_who_measures_an_array_sends_it_by_our_hooks():
+    """As workers do with every result, whichever came first, Dask or this package."""
+    code = (
+        "import cdevice; array = cdevice.asarray([1]); from distributed import protocol; import dask.sizeof\n"
+        "print(protocol.serialize(array)[0]['serializer'], end=' '); dask.sizeof.sizeof(array)\n"
+        "print(protocol.serialize(array)[0]['serializer'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["pickle", "dask"], done.stderr
+
+
+def test_a_released_array_is_refused_before_anything_is_sent():
+    array = cdevice.asarray([1])
+    array.release()
+    with pytest.raises(TypeError) as refused:
+        protocol.serialize(array, serializers=["dask"], on_error="raise")
+    assert isinstance(refused.value.__cause__, cdevice.Released)
 
 
 def test_the_same_rows_have_the_same_token():

@@ -20,8 +20,9 @@ import cdevice
 
 try:
     from dask.base import tokenize
+    from distributed import protocol
 except ImportError:
-    tokenize = None
+    tokenize = protocol = None
 
 OPENCL = cdevice.device("opencl").is_available
 REFUSED = (cdevice.Error, ValueError, TypeError, OverflowError, NotImplementedError, pickle.UnpicklingError)
@@ -89,16 +90,29 @@ def changed(rng, frames):
     return frames
 
 
+def by_pickle(array):
+    frames = []
+    data = pickle.dumps(array, protocol=5, buffer_callback=frames.append)
+    return [f.raw() for f in frames], lambda frames: pickle.loads(data, buffers=frames)
+
+
+def by_dask(array):
+    header, frames = protocol.serialize(array)
+    if header["serializer"] != "dask":
+        raise AssertionError(f"{array!r} was sent by {header['serializer']}")
+    return frames, lambda frames: protocol.deserialize(header, frames)
+
+
 def sent(rng):
     a = column(rng, any_type(rng), rng.choice(LENGTHS))
-    array, frames = cdevice.asarray(a).to(somewhere(rng)), []
-    data = pickle.dumps(array, protocol=5, buffer_callback=frames.append)
-    whole = pickle.loads(data, buffers=frames)
+    array = cdevice.asarray(a).to(somewhere(rng))
+    frames, arrive = (by_dask if protocol and rng.random() < 0.5 else by_pickle)(array)
+    whole = arrive(frames)
     if whole.device != array.device or repr(values_of(whole)) != repr(values_of(array)):
         raise AssertionError(f"sent {array!r}, came {whole!r}")
     with cdevice.pickling.arriving_on("cpu"):
         try:
-            return read(pickle.loads(data, buffers=changed(rng, [f.raw() for f in frames])))
+            return read(arrive(changed(rng, frames)))
         except REFUSED:
             return "frames refused"
 
