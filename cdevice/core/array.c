@@ -28,8 +28,7 @@ static struct {
 } live_exports[PLACES];
 
 static inline void count_export(int by) {
-  char here;
-  atomic_fetch_add_explicit(&live_exports[((uintptr_t)&here >> 23) % PLACES].n, by, memory_order_relaxed);
+  atomic_fetch_add_explicit(&live_exports[(cdv_thread_hint() >> 3) % PLACES].n, by, memory_order_relaxed);
 }
 
 int64_t cdv_live_exports(void) {
@@ -374,7 +373,8 @@ static void leaf_release(struct ArrowArray *array) {
   export_unref(a);
 }
 
-int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
+/* As cdv_array_export, but takes the reference over. */
+static int export_whole(struct cdv_array *a, struct ArrowDeviceArray *out) {
   static const void *no_validity[1];
   const struct ArrowArray *node = a->node;
   const struct ArrowDeviceArray *own = &a->root->own;
@@ -409,7 +409,6 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
       o->buffers = no_validity;
     }
   }
-  cdv_array_ref(a);
   count_export(1);
   out->device_id = own->device_id;
   out->device_type = own->device_type;
@@ -418,15 +417,26 @@ int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
   return 0;
 }
 
+int cdv_array_export(struct cdv_array *a, struct ArrowDeviceArray *out) {
+  int r = export_whole(a, out);
+  if (!r) cdv_array_ref(a);
+  return r;
+}
+
+void cdv_array_expect(struct cdv_array *a, int step) {
+  const struct cdv_template *t = step ? atomic_load_explicit(&a->template, memory_order_acquire) : NULL;
+  size_t lines = t && step > 1 ? (t->n < 8 ? t->n : 8) : 0;
+  if (!step) cdv_fetch_ahead(a, offsetof(struct cdv_array, owner));
+  if (t && step == 1) cdv_fetch_ahead(t, sizeof *t + 4 * sizeof *t->lines);
+  for (size_t i = 0; i < lines; i++) __builtin_prefetch(t->lines[i].buffers);
+}
+
 int cdv_array_hand_over(struct cdv_array *a, struct ArrowDeviceArray *out) {
   const struct ArrowArray *n = a->node;
   bool whole = a->root == a && a->own.array.release && !a->event && !a->owner.drop && !a->n_blocks &&
                a->length == n->length && a->offset == n->offset;
-  if (!whole || atomic_load_explicit(&a->refs, memory_order_acquire) != 1 || (n->n_children && n->offset)) {
-    int r = cdv_array_export(a, out);
-    if (!r) cdv_array_unref(a);
-    return r;
-  }
+  if (!whole || atomic_load_explicit(&a->refs, memory_order_acquire) != 1 || (n->n_children && n->offset))
+    return export_whole(a, out);
   *out = a->own;
   out->array.null_count = atomic_load_explicit(&a->null_count, memory_order_relaxed);
   out->reserved[0] = out->reserved[1] = out->reserved[2] = 0;

@@ -19,8 +19,51 @@ static const unsigned char limit[CLASSES] = {16, 16, 16, PER_CLASS, 4, 4, 4, 2, 
 
 static int class_of(size_t size) { return size <= 4096 ? 0 : 64 - __builtin_clzll(size - 1) - 12; }
 
+/* Small blocks that other threads gave back than had made them.  glibc has each thread allocate from a heap of its own,
+ * with a lock: a consumer's thread that frees what a producer's makes would make it wait, again and again. */
+#define GIVEN_BACK 256
+struct given {
+  struct given *next;
+};
+static struct {
+  char apart[CDV_LINE];
+  _Atomic(struct given *) first;
+  atomic_int n; /* about */
+  char also_apart[CDV_LINE];
+} given_back;
+
+static void take_back(void) {
+  struct given *g = atomic_exchange_explicit(&given_back.first, NULL, memory_order_acquire);
+  atomic_store_explicit(&given_back.n, 0, memory_order_relaxed);
+  for (struct given *next; g; g = next) {
+    next = g->next;
+    free(g);
+  }
+}
+
+void *cdv_small_alloc(size_t size) {
+  if (atomic_load_explicit(&given_back.first, memory_order_relaxed)) take_back();
+  return malloc(size < sizeof(struct given) ? sizeof(struct given) : size);
+}
+
+void cdv_small_free(void *block, uintptr_t by) {
+#ifndef __SANITIZE_ADDRESS__ /* which wants to see every free */
+  if (by != cdv_thread_hint() && atomic_fetch_add_explicit(&given_back.n, 1, memory_order_relaxed) < GIVEN_BACK) {
+    struct given *g = block;
+    g->next = atomic_load_explicit(&given_back.first, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&given_back.first, &g->next, g, memory_order_release,
+                                                  memory_order_relaxed)) {}
+    return;
+  }
+#else
+  (void)by;
+#endif
+  free(block);
+}
+
 void *cdv_block_alloc(size_t size) {
-  if (size < SMALLEST || class_of(size) >= CLASSES) return malloc(size);
+  if (size < SMALLEST) return cdv_small_alloc(size);
+  if (class_of(size) >= CLASSES) return malloc(size);
   int c = class_of(size);
   void *block = NULL;
   if (!atomic_flag_test_and_set_explicit(&cache[c].busy, memory_order_acquire)) { /* never waited for */
@@ -30,8 +73,12 @@ void *cdv_block_alloc(size_t size) {
   return block ? block : malloc((size_t)4096 << c);
 }
 
-void cdv_block_free(void *block, size_t size) {
-  if (block && size >= SMALLEST && class_of(size) < CLASSES) {
+void cdv_block_free(void *block, size_t size, uintptr_t by) {
+  if (size < SMALLEST) {
+    cdv_small_free(block, by);
+    return;
+  }
+  if (class_of(size) < CLASSES) {
     int c = class_of(size);
     if (!atomic_flag_test_and_set_explicit(&cache[c].busy, memory_order_acquire)) {
       if (cache[c].n < limit[c]) {
@@ -89,6 +136,7 @@ void cdv_node_free(int kind, void *node) {
 }
 
 void cdv_block_trim(void) {
+  take_back();
   for (int c = 0; c < CLASSES; c++) {
     if (atomic_flag_test_and_set_explicit(&cache[c].busy, memory_order_acquire)) continue;
     while (cache[c].n) free(cache[c].block[--cache[c].n]);

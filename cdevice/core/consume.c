@@ -31,18 +31,12 @@ struct cdv_consumer {
   int level;
   int64_t queue_size;
   struct item *ring;
-  atomic_llong head, tail; /* of items taken out and put in since the beginning */
-  atomic_llong asked;      /* requested since the beginning; asked - head <= queue_size */
-  atomic_int state;        /* CDV_HAS_SCHEMA ... */
-  atomic_int cancel_due;   /* 1 until it was sent; meant once the state is CDV_CLOSED */
-  atomic_int inside;       /* callbacks running */
-  atomic_int calls;        /* calls into the producer, running */
-  pthread_mutex_t taking;  /* guards the taking end, against close */
+  atomic_llong asked;    /* requested since the beginning; asked - head <= queue_size */
+  atomic_int state;      /* CDV_HAS_SCHEMA ... */
+  atomic_int cancel_due; /* 1 until it was sent; meant once the state is CDV_CLOSED */
   struct cdv_schema *schema;
   int32_t device_type;
-  bool ours;      /* the producer is */
-  atomic_int fed; /* it had more at hand when it sent the last one */
-  bool hushed;    /* its thread's: for the next task nobody is to be woken */
+  bool ours; /* the producer is */
   char *metadata;
   atomic_int faulty; /* error is being or was written, by whoever came first */
   struct cdv_kept_error error;
@@ -51,6 +45,17 @@ struct cdv_consumer {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct bell *bells; /* guarded by lock */
+  /* What each side writes at every task: in cache lines of its own, which would otherwise go to and fro. */
+  char of_the_sender[CDV_LINE];
+  atomic_llong tail; /* of items put in since the beginning */
+  atomic_int inside; /* callbacks running */
+  atomic_int fed;    /* it had more at hand when it sent the last one */
+  bool hushed;       /* its thread's: for the next task nobody is to be woken */
+  char of_the_taker[CDV_LINE];
+  atomic_llong head;      /* of items taken out */
+  atomic_int calls;       /* calls into the producer, running */
+  pthread_mutex_t taking; /* guards the taking end, against close */
+  char of_nobody[CDV_LINE];
 };
 
 static _Thread_local struct cdv_consumer *calling; /* this thread is inside a call to that consumer's producer */
@@ -364,7 +369,10 @@ int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
   for (int spins = 0; spins < 200; spins++) {
     if (there_is(c, schema, 0)) return 1;
     if (!nanoseconds) return 0;
-    if (spins > 50) sched_yield();
+    if (spins > 50)
+      sched_yield();
+    else
+      cdv_look_away();
   }
   if (stranded(c)) return 1; /* who looks gets the error */
   struct timespec end = cdv_deadline(nanoseconds);

@@ -268,8 +268,17 @@ void cdv_buffer_range(const struct cdv_layout *layout, int role, int64_t offset,
                       int64_t *to);
 
 /* ---- block.c: memory for exports, from a small cache ---- */
+#define CDV_LINE 64 /* of a cache */
+/* Tells threads apart, mostly: by where their stacks are. */
+static inline uintptr_t cdv_thread_hint(void) {
+  char here;
+  return (uintptr_t)&here >> 20;
+}
+/* by: the hint of the thread that made it. */
 void *cdv_block_alloc(size_t size);
-void cdv_block_free(void *block, size_t size);
+void cdv_block_free(void *block, size_t size, uintptr_t by);
+void *cdv_small_alloc(size_t size); /* below 2 KiB, the same */
+void cdv_small_free(void *block, uintptr_t by);
 #define CDV_NODE_ROOT 0 /* kinds of nodes, each of one size */
 #define CDV_NODE_VIEW 1
 #define CDV_NODE_SCHEMA 2
@@ -467,6 +476,9 @@ int cdv_array_child(struct cdv_array *array, int64_t i, bool cut, struct cdv_arr
 /* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
  * is.  On an error the reference is still the caller's. */
 int cdv_array_hand_over(struct cdv_array *array, struct ArrowDeviceArray *out);
+/* Asks the caches for what an export of the array reads.  In three steps, as each is found through the one before: 0 its
+ * structs, 1 its template, 2 its lists of buffers; changes nothing. */
+void cdv_array_expect(struct cdv_array *array, int step);
 
 /* ---- stream.c ---- */
 /* A source of arrays.  Kinds put this first in a struct of their own. */

@@ -24,20 +24,26 @@
 struct X(_export) {
   atomic_long refs;
   struct OWNER *owner;
-  size_t size, n_nodes;
+  uintptr_t by; /* the thread that made it */
+  size_t n_nodes;
   struct NODE **nodes;  /* [n_nodes], node i of the template */
   struct NODE **blocks; /* NULL: the nodes follow in this allocation */
 };
 
+static size_t X(_export_size)(size_t n, size_t n_blocks) {
+  return sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) + (n_blocks ? 0 : n * sizeof(struct NODE));
+}
+
 static void X(_export_unref)(struct X(_export) * e, long n) {
   if (atomic_fetch_sub_explicit(&e->refs, n, memory_order_acq_rel) != n) return;
   struct OWNER *owner = e->owner;
+  size_t n_blocks = 0;
   if (e->blocks)
-    for (size_t i = 0, k = 0; i < e->n_nodes; i += NODES_PER_BLOCK, k++) {
+    for (size_t i = 0; i < e->n_nodes; i += NODES_PER_BLOCK, n_blocks++) {
       size_t m = e->n_nodes - i < NODES_PER_BLOCK ? e->n_nodes - i : NODES_PER_BLOCK;
-      cdv_block_free(e->blocks[k], m * sizeof(struct NODE));
+      cdv_block_free(e->blocks[n_blocks], m * sizeof(struct NODE), e->by);
     }
-  cdv_block_free(e, e->size);
+  cdv_block_free(e, X(_export_size)(e->n_nodes, n_blocks), e->by);
   OWNER_UNREF(owner);
 }
 
@@ -86,13 +92,12 @@ static void X(_leaf_release)(struct NODE *node) { X(_node_release)(node); }
 static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t n, bool dictionaries,
                            struct NODE *root) {
   size_t n_blocks = n <= INLINE_NODES ? 0 : (n + NODES_PER_BLOCK - 1) / NODES_PER_BLOCK;
-  size_t size =
-      sizeof(struct X(_export)) + (n + n_blocks) * sizeof(struct NODE *) + (n_blocks ? 0 : n * sizeof(struct NODE));
+  size_t size = X(_export_size)(n, n_blocks);
   struct X(_export) *e = cdv_block_alloc(size);
   if (!e) return cdv_fail_memory((int64_t)size, "an export");
   e->owner = owner;
-  e->size = size;
   e->n_nodes = n;
+  e->by = cdv_thread_hint();
   e->nodes = (struct NODE **)(e + 1);
   e->blocks = n_blocks ? e->nodes + n : NULL;
   atomic_init(&e->refs, (long)n + 1);
@@ -108,8 +113,8 @@ static int X(_export_tree)(struct OWNER *owner, const struct LINE *lines, size_t
       if (m > NODES_PER_BLOCK) m = NODES_PER_BLOCK;
       block = cdv_block_alloc(m * sizeof(struct NODE));
       if (!block) {
-        while (k--) cdv_block_free(e->blocks[k], NODES_PER_BLOCK * sizeof(struct NODE));
-        cdv_block_free(e, size);
+        while (k--) cdv_block_free(e->blocks[k], NODES_PER_BLOCK * sizeof(struct NODE), e->by);
+        cdv_block_free(e, size, e->by);
         return cdv_fail_memory((int64_t)(m * sizeof(struct NODE)), "an export");
       }
       e->blocks[k] = block;

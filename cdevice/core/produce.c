@@ -26,15 +26,16 @@ struct task {
   struct ArrowDeviceArray array;
   atomic_int refs;    /* the consumer's, and the sender's while on_next_task runs */
   atomic_int claimed; /* by the extraction or, after a refusal, by the sender */
+  uintptr_t by;       /* the sender's thread */
 };
 
 static void task_unref(struct task *t) {
   if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
   if (t->array.array.release) t->array.array.release(&t->array.array);
   struct cdv_production *p = t->owner;
-  free(t);
-  atomic_fetch_sub_explicit(&p->unextracted, 1, memory_order_relaxed);
-  cdv_production_unref(p);
+  cdv_small_free(t, t->by);
+  atomic_fetch_add_explicit(&p->extracted, 1, memory_order_release);
+  if (atomic_fetch_sub_explicit(&p->balance, 1, memory_order_acq_rel) == 1) cdv_production_unref(p);
 }
 
 static int extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out) {
@@ -59,7 +60,10 @@ static bool wait_for_demand(struct cdv_production *p) {
     if (cdv_is_interrupted(p)) return false;
     if (atomic_load(&p->asked) > sent) return true;
     if (spins < 200) { /* a consumer that keeps up asks within microseconds; sleeping costs more */
-      if (spins > 50) sched_yield();
+      if (spins > 50)
+        sched_yield();
+      else
+        cdv_look_away();
       continue;
     }
     pthread_mutex_lock(&p->lock);
@@ -86,7 +90,7 @@ static int send_schema(struct cdv_production *p) {
 
 /* Takes the array over. */
 static int send_array(struct cdv_production *p, struct cdv_array *a) {
-  struct task *t = malloc(sizeof *t);
+  struct task *t = cdv_small_alloc(sizeof *t);
   int r = t ? cdv_stream_hand_over(p->source, a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
   if (r) {
     failed(p, r);
@@ -94,13 +98,13 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
     cdv_array_unref(a);
     return CDV_FAILED;
   }
-  t->owner = cdv_production_ref(p);
+  t->by = cdv_thread_hint();
+  t->owner = p;
   atomic_init(&t->claimed, 0);
   atomic_init(&t->refs, 2);
-  atomic_fetch_add_explicit(&p->unextracted, 1, memory_order_relaxed);
-  atomic_fetch_add_explicit(&p->sent, 1, memory_order_relaxed);
   struct ArrowAsyncTask task = {extract, t};
-  long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
+  long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed) + 1;
+  atomic_store_explicit(&p->sent, sent, memory_order_relaxed);
   bool quick = p->source->quick && !p->source->ordered;
   cdv_handler_hush(p->handler, quick && sent % GROUP && sent < atomic_load(&p->asked), quick);
   r = p->handler->on_next_task(p->handler, &task, p->source->metadata);
@@ -174,8 +178,12 @@ static void end(struct cdv_production *p, int ending) {
 
 void cdv_production_run(struct cdv_production *p) {
   cdv_production_ref(p);
+  cdv_production_ref(p); /* the tasks' */
   p->handler->producer = &p->face;
-  end(p, run(p));
+  int ending = run(p);
+  long long sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&p->balance, sent, memory_order_acq_rel) == -sent) cdv_production_unref(p);
+  end(p, ending);
   cdv_production_unref(p);
 }
 

@@ -122,6 +122,7 @@ int cdv_production_ending(struct cdv_production *p, int *code) {
 }
 
 int64_t cdv_production_sent(struct cdv_production *p, int64_t *unextracted) {
-  *unextracted = atomic_load(&p->unextracted);
-  return atomic_load(&p->sent);
+  int64_t extracted = atomic_load(&p->extracted), sent = atomic_load(&p->sent);
+  *unextracted = sent - extracted;
+  return sent;
 }

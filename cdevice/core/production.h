@@ -9,14 +9,13 @@ struct cdv_production {
   /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
   struct ArrowAsyncProducer face;
   void *spare;
-  atomic_int refs; /* the maker, the run, every task that was not extracted, every call under way */
+  atomic_int refs; /* the maker, the run, all tasks that were not extracted together, every call under way */
   struct cdv_stream *source;
   pthread_mutex_t source_lock; /* held while the source is interrupted; it is closed behind that */
   struct ArrowAsyncDeviceStreamHandler *handler;
   char *metadata;
   int forks; /* when it was made */
-  atomic_llong asked, unextracted;
-  atomic_llong sent;
+  atomic_llong asked;
   atomic_llong nonsense; /* what request was given instead of a number */
   atomic_int cancelled, stopped, confused;
   atomic_int ending;
@@ -25,6 +24,13 @@ struct cdv_production {
   atomic_int sleepers;
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  /* What each side writes at every task: in cache lines of its own, which would otherwise go to and fro. */
+  char of_the_sender[CDV_LINE];
+  atomic_llong sent;
+  char of_the_taker[CDV_LINE];
+  atomic_llong extracted;
+  atomic_llong balance; /* tasks sent, added when the run ends, less those extracted: at 0 their reference goes */
+  char of_nobody[CDV_LINE];
 };
 
 static inline bool cdv_is_interrupted(struct cdv_production *p) {

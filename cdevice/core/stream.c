@@ -117,6 +117,8 @@ struct ready {
 static int ready_next(struct cdv_stream *s, struct cdv_array **out) {
   struct ready *r = (struct ready *)s;
   if (r->at < r->n) *out = r->arrays[r->at++];
+  for (int64_t i = r->at, step = 2; step >= 0 && i < r->n; i++, step--) /* they lie scattered, and in no cache */
+    if (r->arrays[i] != *out) cdv_array_expect(r->arrays[i], (int)step);
   return 0;
 }
 

@@ -10,6 +10,18 @@
 /* How often a thread of this process went to sleep for a stream, or rang for an event loop. */
 extern atomic_llong cdv_sleeps;
 
+/* Between two looks at what another thread writes: about a tenth of a microsecond, in which it is left alone. */
+static inline void cdv_look_away(void) {
+  for (int i = 0; i < 4; i++)
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
 void cdv_cond_init(pthread_cond_t *cond);
 /* So many nanoseconds from now; < 0: never, which cdv_cond_until takes as such. */
 struct timespec cdv_deadline(int64_t nanoseconds);

@@ -81,8 +81,10 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
     if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
         obj = [obj]
     if isinstance(obj, (list, tuple)):
-        if want is None:  # what is an array already needs no call
-            made: list[Any] = [x if isinstance(x, _Array) else asarray(x, validate=validate) for x in obj]
+        if want is None and _native.all_arrays(obj):
+            made: list[Any] = obj  # type: ignore[assignment]
+        elif want is None:
+            made = [x if isinstance(x, _Array) else asarray(x, validate=validate) for x in obj]
         else:
             made = [asarray(x, schema=want, validate=validate) for x in obj]
         first, schema = _first(made, want)

@@ -62,6 +62,26 @@ static PyObject *m_stream_of_iterator(PyObject *self, PyObject *args) {
   return wrap_stream(&i->s);
 }
 
+/* Arrays of a long list lie scattered: item i's object is asked for here, the struct of one before it as well. */
+#define AHEAD 8
+static void expect_item(PyObject *list, Py_ssize_t i) {
+  Py_ssize_t n = PyList_Size(list);
+  if (i + 2 * AHEAD < n) __builtin_prefetch(PyList_GetItem(list, i + 2 * AHEAD));
+  PyObject *o = i + AHEAD < n ? PyList_GetItem(list, i + AHEAD) : NULL;
+  if (o && Py_TYPE(o) == array_class) __builtin_prefetch(((ArrayObject *)o)->array);
+}
+
+/* all_arrays(list): is each of its items a DeviceArray? */
+static PyObject *m_all_arrays(PyObject *self, PyObject *list) {
+  (void)self;
+  bool all = PyList_Check(list);
+  for (Py_ssize_t i = 0, n = all ? PyList_Size(list) : 0; all && i < n; i++) {
+    expect_item(list, i);
+    all = PyObject_TypeCheck(PyList_GetItem(list, i), ArrayBase);
+  }
+  return PyBool_FromLong(all);
+}
+
 /* stream_of_arrays(schema, device type, list of DeviceArrays) */
 static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
   (void)self;
@@ -81,7 +101,9 @@ static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
     result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
   else if (!PyErr_Occurred())
     PyErr_SetString(PyExc_ValueError, "the list became shorter");
-  while (held) let_go(arrays[--held]);
+  struct pending pending = put_aside();
+  while (held) cdv_array_unref(arrays[--held]);
+  bring_back(pending);
   free(arrays);
   cdv_schema_unref(s);
   return result;

@@ -83,6 +83,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"production_run", m_production_run, METH_O, NULL},
                                        {"production_fail", m_production_fail, METH_VARARGS, NULL},
                                        {"set_stream_class", m_set_stream_class, METH_VARARGS, NULL},
+                                       {"all_arrays", m_all_arrays, METH_O, NULL},
                                        {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
                                        {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},
                                        {"concat", m_concat, METH_VARARGS, NULL},

@@ -231,15 +231,16 @@ static void *churn(void *unused) {
     int k = (seed >> 16) & 31;
     if (held[k]) {
       CHECK(((unsigned char *)held[k])[sizes[k] - 1] == (unsigned char)k);
-      cdv_block_free(held[k], sizes[k]);
+      cdv_block_free(held[k], sizes[k], cdv_thread_hint() + (seed >> 24 & 1)); /* its own, or another thread's */
       held[k] = NULL;
     } else {
-      sizes[k] = 1 + ((seed >> 8) & 0xFFFF);
+      sizes[k] = 1 + ((seed >> 8) & (seed >> 25 & 1 ? 0xFFFF : 0x7FF));
       held[k] = cdv_block_alloc(sizes[k]);
       memset(held[k], k, sizes[k]);
     }
   }
-  for (int k = 0; k < 32; k++) cdv_block_free(held[k], sizes[k]);
+  for (int k = 0; k < 32; k++)
+    if (held[k]) cdv_block_free(held[k], sizes[k], cdv_thread_hint());
   return NULL;
 }
 
