@@ -21,14 +21,12 @@
         for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u); \
       }                                                                      \
   } else {                                                                   \
-    for (int r = 0; r < TILE_ROWS; r += LANES)                               \
-      for (int l = 0; l < LANES; l++) {                                      \
-        const i64 i = from + r + l;                                          \
-        if (i >= n) continue;                                                \
-        const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                 \
-        c += m;                                                              \
-        add(l, i, m);                                                        \
-      }                                                                      \
+    for (i64 i = from; i < n; i++) {                                         \
+      const int l = (int)((u64)(i - from) % LANES);                          \
+      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                   \
+      c += m;                                                                \
+      add(l, i, m);                                                          \
+    }                                                                        \
   }
 #else
 #define HALVES(s, join)                                  \

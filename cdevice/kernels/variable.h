@@ -24,8 +24,7 @@ KERNEL(tile_sizes) {
 #if defined(CDV_ITEMS)
   TILES(t, n, FILTER_ROWS) {
     i64 sum = 0;
-    for (int r = 0; r < FILTER_ROWS; r++)
-      if (t * FILTER_ROWS + r < n) sum += IN(i64, 1)[t * FILTER_ROWS + r];
+    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i++) sum += IN(i64, 1)[i];
     OUT(i64, 0)[t] = sum;
   }
 #else
@@ -49,9 +48,7 @@ KERNEL(offsets) {
 #if defined(CDV_ITEMS)
   TILES(t, n, FILTER_ROWS) {
     i64 sum = IN(i64, 2)[t];
-    for (int r = 0; r < FILTER_ROWS; r++) {
-      const i64 i = t * FILTER_ROWS + r;
-      if (i >= n) continue;
+    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i++) {
       OUT(T, 0)[i] = (T)sum;
       sum += IN(i64, 1)[i];
       if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
