@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from _operator import index as _index  # operator's own import costs a tenth of the package's
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .interop import compare as _compare
     from .interop import cuda as _cuda
     from .interop import cupy as _cupy
+    from .interop import dask as _dask
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
     from .interop import tensor as _tensor
@@ -43,6 +45,7 @@ else:
     _compare = Later("cdevice.interop.compare")
     _cupy = Later("cdevice.interop.cupy")
     _cuda = Later("cdevice.interop.cuda")
+    _dask = Later("cdevice.interop.dask")
     _show = Later("cdevice.objects.show")
     _events = Later("cdevice.objects.events")
 
@@ -138,7 +141,7 @@ class DeviceArray(_native.Array):
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
-                raise ValueError("only slices with step 1 can be taken without a copy")
+                raise ValueError("only slices with step 1 can be taken without a copy; cdevice.compute.take() copies")
             return self._slice(start, max(stop - start, 0))
         if isinstance(key, str):
             return self.field(key)
@@ -148,7 +151,8 @@ class DeviceArray(_native.Array):
             index = _index(key)
         except TypeError:
             raise TypeError(
-                f"rows are chosen by a number or a slice, columns by a name or names, not by {type(key).__name__}"
+                f"rows are chosen by a number or a slice, columns by a name or names, not by {type(key).__name__}; "
+                "by a mask: cdevice.compute.filter(), by many numbers: cdevice.compute.take()"
             ) from None
         n = self.length
         if not -n <= index < n:
@@ -402,3 +406,16 @@ class DeviceArray(_native.Array):
 
     def _repr_html_(self) -> str:
         return _show.array_html(self)
+
+
+if not TYPE_CHECKING:
+    _class = DeviceArray
+    del DeviceArray
+
+    def __getattr__(name):
+        """The class is looked up by who imports it and by who unpickles it, which Dask does before an array comes."""
+        if name != "DeviceArray":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if "distributed" in sys.modules:
+            _dask.register_frames()
+        return _class

@@ -262,6 +262,15 @@ def test_an_unknown_word_names_the_near_ones(word, near):
         cdevice.asschema(word)
 
 
+def test_rows_by_a_mask_or_by_numbers_are_functions():
+    array = cdevice.asarray([1, 2, 3])
+    with pytest.raises(TypeError, match=r"not by ndarray; by a mask: cdevice.compute.filter\(\)"):
+        array[np.array([True, False, True])]
+    with pytest.raises(ValueError, match=r"step 1 .*cdevice.compute.take\(\)"):
+        array[::2]
+    assert cdevice.compute.filter(array, np.array([True, False, True])).to_pylist() == [1, 3]
+
+
 # ---- sizes ----
 def test_the_size_of_an_array_has_its_buffers(place):
     import sys

@@ -42,6 +42,13 @@ def test_arguments_on_two_devices_name_both():
         cc.add(on("opencl", [1, 2]), [3, 4])
 
 
+def test_a_function_without_a_name_here_is_told_where_to_find_it():
+    with pytest.raises(AttributeError, match=r"'sort_indices'; call_function\('sort_indices', \[...\]\)"):
+        cc.sort_indices([3, 1, 2])
+    assert cc.call_function("sort_indices", [[3, 1, 2]]).to_pylist() == [1, 2, 0]
+    assert not hasattr(cc, "__wrapped__")
+
+
 def test_an_unknown_function_is_told_with_near_names():
     with pytest.raises(KeyError, match="did you mean multiply"):
         cc.call_function("multipli", [[1], [2]])

@@ -140,3 +140,10 @@ __all__ = [
 ]
 
 globals()["and"], globals()["or"] = and_, or_  # Arrow's names, for getattr()
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        hint = "" if name[:1] == "_" else f"; call_function({name!r}, [...]) finds those of pyarrow and of plug-ins too"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
