@@ -51,7 +51,7 @@ def main():
         n, ok = len(lines[name]), sum(c > 0 for c in lines[name].values())
         total, hit = total + n, hit + ok
         print(f"{name:{width}}  {n:5}  {n - ok:6}  {100 * ok / max(n, 1):4.0f}%")
-    print(f"{'TOTAL':{width}}  {total:5}  {total - hit:6}  {100 * hit / max(total, 1):4.0f}%")
+    print(f"{'C: TOTAL':{width}}  {total:5}  {total - hit:6}  {100 * hit / max(total, 1):4.0f}%")
 
 
 main()

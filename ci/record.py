@@ -20,7 +20,7 @@ TOOLS = {
     "soak": ("Soak", r"soaked .*"),
     "cycles": ("Processes", r"cycles: .*"),
     "sanitize": ("Checkers", r"C tests \(.*|\d+ passed.*"),
-    "coverage": ("Line coverage", r"TOTAL .*"),
+    "coverage": ("Line coverage", r"(C: )?TOTAL .*"),
     "test": ("The suite", r"C tests \(.*|\d+ passed.*"),
 }
 SPENT = re.compile(r" in \d+\.\d+s( \(.*\))?")

@@ -50,6 +50,7 @@ def cycles(build, *args):
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
+@pytest.mark.notrace  # what was counted is written while Python ends
 def test_processes_end_as_they_shall_in_every_state(build):
     cycles(build, "1")
 

@@ -280,6 +280,7 @@ def test_memory_stays_flat_over_many_exports_and_imports():
 
 
 @pytest.mark.slow
+@pytest.mark.notrace
 def test_ten_million_exports_imports_and_releases_leave_memory_flat():
     import resource
 

@@ -140,6 +140,7 @@ def test_a_program_of_one_kernel_has_no_other(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="apt-get install binutils")
+@pytest.mark.notrace
 def test_what_is_built_is_hardened():
     """Tables of functions are read-only after loading, the stack does not run, writes past a buffer are met."""
     import cdevice._native

@@ -340,6 +340,7 @@ def test_a_fork_while_a_backend_starts_leaves_a_child_that_gets_an_error():
 
 
 # ---- imports ----
+@pytest.mark.notrace
 def test_importing_loads_no_numpy_no_driver_and_no_metadata():
     code = (
         "import sys, cdevice; cdevice.asarray([1,2]).to('cpu', copy=True); "
