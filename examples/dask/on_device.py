@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from distributed import WorkerPlugin
+from distributed import WorkerPlugin, get_worker
 
 import cdevice
 
@@ -83,5 +83,5 @@ def read_and_sum(path, group):
 
 
 def sums_here(table):
-    """The same of another worker's array, and where it is now."""
-    return str(table.device), sums(table)
+    """The same of another worker's array, which worker has it now, and on which device."""
+    return get_worker().address, str(table.device), sums(table)
