@@ -82,7 +82,7 @@ def write_builtin_list():
 
 
 KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "rescale", "select")
-KERNELS += ("moment", "runs", "time", "variable")
+KERNELS += ("binary", "moment", "runs", "time", "variable")
 
 
 def kernel_texts():

@@ -85,6 +85,7 @@
 #endif
 #undef T
 #define T bits
+#include "cdevice/kernels/binary.h"
 #include "cdevice/kernels/boolean.h"
 #include "cdevice/kernels/choose.h"
 #undef T
@@ -126,7 +127,8 @@
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
 #define VARIABLE(t)                                                                                            \
   ROW(variable, sizes, t) ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t)      \
-  ROW(variable, expand, t) ROW(variable, compare, t) ROW(variable, compare_bytes, t)
+  ROW(variable, expand, t)
+#define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define CHOOSE(name) ROW(choose, name, bits)
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
@@ -149,7 +151,7 @@ const cpu_kernel CPU_KERNELS[] = {
         REDUCE(w128) ROW(reduce, sum_exactly, i64) ROW(reduce, sum_exactly, u64)
         ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32) TIME(i32, i64)
         TIME(i64, i32) TIME(i64, i64) MOMENT(i32) MOMENT(i64) SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64)
-        SELECT(w128) VARIABLE(i32) VARIABLE(i64) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
+        SELECT(w128) VARIABLE(i32) VARIABLE(i64) BINARY(compare) BINARY(view_sizes) BINARY(join) BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
             BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal)
                 BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene)
                     BOOLEAN(or_kleene) CHOOSE(filter_count) CHOOSE(spread) CHOOSE(take_bytes) CHOOSE(rows) ROW(runs, run_of, i16) ROW(runs, run_of, i32)

@@ -24,6 +24,7 @@ NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 WHOLE = NUMBERS[:8]
 TYPES = {
     "arith": (*NUMBERS, "f16", "w128"),
+    "binary": ("bits",),
     "boolean": ("bits",),
     "cast": tuple(f"{s} {t}" for s, t in itertools.permutations((*NUMBERS, "f16"), 2))
     + tuple(f"{t} {t}" for t in NUMBERS),

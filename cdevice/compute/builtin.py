@@ -11,7 +11,7 @@ from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .providers import pyarrow
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from .types import DICTIONARY, FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, storage_of, width_of
+from .types import DICTIONARY, FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, is_binary, storage_of, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ANY = Matcher("any", lambda f: True)
 ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
-FIXED = Matcher("fixed_size_binary", lambda f: f.startswith("w:") and f != "w:0", same=str)
+BINARY = Matcher("strings or bytes", is_binary)
 BY_VALUES = Matcher("run_end_encoded or dictionary", lambda f: f in ("+r", DICTIONARY))
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
 _UNITS = ("s", "m", "u", "n")
@@ -127,8 +127,7 @@ def _compare(r: FunctionRegistry) -> None:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
         f.implicit = _or_decimals(decimals.of_one_scale)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
-        for t in ("u", "U", "z", "Z", FIXED):
-            _add(f, (t, t), "b", strings.Compare(name))
+        _add(f, (BINARY, BINARY), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
             _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, said=name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..interop.asarray import asarray
-from . import decimals, times
+from . import decimals, strings, times
 from .argument import Argument
 from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .._types import Schema
     from .call import Call
 
-_kernels: dict[tuple[str, str, bool], Map | WithNumbers] = {}
+_kernels: dict[tuple[str, str, bool], Map | WithNumbers | strings.Cast] = {}
 _WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
 
 
@@ -27,7 +27,7 @@ def never_loses(a: str, b: str) -> bool:
     return a not in "efg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
 
 
-def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | None:
+def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | None:
     """From one type to another; None: there is none."""
     if a.startswith("d:") or b.startswith("d:"):
         return decimals.cast(a, b, safe)
@@ -47,7 +47,7 @@ def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | None:
         return Map("cast_bool", KERNEL_TYPES[b], "cast_bool", "b", b, unit=PACK)
     if a in NUMBERS and b == "b":
         return Map("cast_bool", KERNEL_TYPES[a], "to_bool", a, b, unit=PACK)
-    return None
+    return strings.cast(a, b)
 
 
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:

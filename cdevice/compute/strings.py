@@ -1,10 +1,13 @@
-"""Kernels of the text for strings."""
+"""Strings and bytes of any layout: how they are compared, and cast to each other."""
 
 from __future__ import annotations
 
 from .._ext import _native
+from ..interop.asarray import asarray
 from .argument import Argument
 from .elementwise import WORD, Map, schema_of
+from .taken import is_valid, relabelled
+from .types import VIEWS, is_binary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +17,13 @@ if TYPE_CHECKING:
 # bits for less, equal, greater
 SAYS = {"equal": 2, "not_equal": 5, "less": 1, "less_equal": 3, "greater": 4, "greater_equal": 6}
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD)  # null where any argument is
+_times = Map("arith", "i64", "multiply", "ll", "l")
+_wide = Map("cast", "i32 i64", "cast_i32", "i", "l")
+_narrow = Map("cast", "i64 i32", "cast_checked_i64", "l", "i", checked=True, said="cast")
 
 
 class Compare:
-    """``exec`` of a comparison of strings, byte by byte."""
+    """``exec`` of a comparison of strings or bytes, byte by byte."""
 
     __slots__ = ("says",)
 
@@ -27,6 +33,102 @@ class Compare:
     def __call__(self, call: Call, a: Argument, b: Argument) -> DeviceArray:
         if a.array is None or b.array is None:  # null
             return _first(call, Argument(value=False, format="b"), a, b)
-        ones = a.one | b.one << 1
-        made = _native.compute_compare(a.array, b.array, ones, self.says, schema_of("b"), call.stream, call.owner)
+        rest = a.one | b.one << 1, self.says, schema_of("b"), call.stream, call.owner
+        made = _native.compute_compare(a.array, b.array, *rest)
+        if made is NotImplemented:
+            made = _native.compute_compare(*(_plain(call, x) for x in (a.array, b.array)), *rest)
         return _first(call, Argument(made, "b", one=a.one and b.one), a, b)
+
+
+def _plain(call: Call, array: DeviceArray) -> DeviceArray:
+    return spelled(call, array, "U" if array._format == "vu" else "Z") if array._format in VIEWS else array
+
+
+class Cast:
+    """``exec`` of a cast to strings or bytes that have offsets."""
+
+    __slots__ = ("to",)
+
+    def __init__(self, to: str) -> None:
+        self.to = to
+
+    def __call__(self, call: Call, a: Argument) -> DeviceArray:
+        assert a.array is not None
+        return spelled(call, a.array, self.to)
+
+
+def cast(a: str, b: str) -> Cast | None:
+    """From one type to another.  None: there is none here; bytes become strings only where somebody looks at them."""
+    if b not in ("u", "U", "z", "Z") or not is_binary(a):
+        return None
+    return Cast(b) if b in "zZ" or a in ("u", "U", "vu") else None
+
+
+def spelled(call: Call, array: DeviceArray, to: str) -> DeviceArray:
+    """The rows as strings or bytes with offsets of 32 ("u", "z") or 64 bits.  Waits where the device has to say how
+    many bytes views look at, or whether offsets fit."""
+    source, n, short = array._format, array.length, to in "uz"
+    if source in ("u", "z") if short else source in ("U", "Z"):
+        return relabelled(array, schema_of(to))
+    if not n:
+        return _none_of(array, to)
+    made = []
+    if source in VIEWS:
+        offsets, total = _native.compute_view_offsets(array, call.stream, call.owner)
+        made.append(_native.compute_view_bytes(array, offsets, total, call.stream, call.owner))
+        content = made[0]._buffer(1)[0]
+    elif source[0] == "w":
+        rows = _native.compute_rows(array, array.offset, n + 1, call.stream, call.owner)
+        offsets = _times(call, Argument(rows, "l"), Argument(value=int(source[2:]), format="l"))
+    else:
+        offsets = _offsets(array, "i" if source in "uz" else "l")
+    if offsets._format == "l" and short:
+        offsets = _narrow(call, Argument(offsets, "l"))
+    elif offsets._format == "i":
+        offsets = _wide(call, Argument(offsets, "i"))
+    if source not in VIEWS:
+        if offsets.device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
+            array = array.to("cpu")
+        content = array._buffer(array._n_buffers - 1)[0]
+    made.append(offsets)
+    known = None
+    if array.null_count != 0:
+        known = is_valid(call, Argument(array, source))
+        made.append(known)
+    return _native.build(
+        schema_of(to),
+        offsets.device_type_id,
+        offsets.device_id,
+        n,
+        0,
+        0 if known is None else -1,
+        (None if known is None else known._buffer(1)[0], offsets._buffer(1)[0], content),
+        (),
+        None,
+        (array, *made),
+        next((x.sync_event for x in reversed(made) if x.sync_event), None),
+        None,
+    )
+
+
+def _none_of(array: DeviceArray, to: str) -> DeviceArray:
+    made = asarray([], schema=schema_of(to))
+    return made if array.device_type_id == 1 else made.to((array.device_type_id, array.device_id))
+
+
+def _offsets(array: DeviceArray, format: str) -> DeviceArray:
+    """Of strings: an array of its own, one longer."""
+    return _native.build(
+        schema_of(format),
+        array.device_type_id,
+        array.device_id,
+        array.length + 1,
+        array.offset,
+        0,
+        (None, array._buffer(1)[0]),
+        (),
+        None,
+        array,
+        array.sync_event or None,
+        None,
+    )

@@ -7,6 +7,7 @@ from ..schema import Schema
 from .argument import Argument
 from .elementwise import FILLED, NEVER, WORD, Map, schema_of
 from .errors import NoKernel
+from .types import VIEWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def taken(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -
         return batch_of(array, columns, indices.length, known)
     if schema.format.startswith("+w:"):
         return _of_one_size(call, array, indices, checked)
-    if schema.format in ("vu", "vz", "+vl", "+vL"):
+    if schema.format in (*VIEWS, "+vl", "+vL"):
         return _views(call, array, indices, checked)
     if schema.format.startswith("+u"):
         return _union(call, array, indices, checked)
@@ -226,14 +227,19 @@ def _runs(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -
 
 def indices_of(array: DeviceArray) -> DeviceArray:
     """The numbers of a dictionary array."""
+    return relabelled(array, Schema.make(array._format))
+
+
+def relabelled(array: DeviceArray, schema: Schema) -> DeviceArray:
+    """The same buffers as another type without children."""
     return _native.build(
-        Schema.make(array._format),
+        schema,
         array.device_type_id,
         array.device_id,
         array.length,
         array.offset,
         array.null_count,
-        tuple(array._buffer(i)[0] for i in range(2)),
+        tuple(array._buffer(i)[0] for i in range(array._n_buffers)),
         (),
         None,
         array,

@@ -31,6 +31,7 @@ KERNEL_TYPES["g"], KERNEL_TYPES["e"] = "f64", "f16"
 SIGNED, UNSIGNED, FLOATS = "csil", "CSIL", "fg"
 NUMBERS = SIGNED + UNSIGNED + FLOATS
 HALF = "e"  # float16: computed with as float32, and added up so
+VIEWS = "vu", "vz"
 _WIDTHS = {"c": 1, "s": 2, "i": 4, "l": 8, "C": 1, "S": 2, "I": 4, "L": 8, "e": 2, "f": 4, "g": 8}
 
 
@@ -66,10 +67,24 @@ def kernel_type(format: str) -> str:
     return KERNEL_TYPES[storage_of(format) or format]
 
 
+def is_binary(format: str) -> bool:
+    """Is it a type of strings or bytes, of whatever layout?"""
+    return format in ("u", "U", "z", "Z", *VIEWS) or format.startswith("w:")
+
+
+def _common_binary(formats: Sequence[str]) -> str:
+    """Strings and bytes are bytes; what may be long is."""
+    letter = "u" if all(f in ("u", "U", "vu") for f in formats) else "z"
+    return letter if all(f in ("u", "z") or f[0] == "w" for f in formats) else letter.upper()
+
+
 def common(formats: Sequence[str]) -> str | None:
-    """The number type that all of these become, as Arrow has it; or the decimal.  None: there is none."""
+    """The type that all of these numbers become, as Arrow has it; or decimals, or strings and bytes.  None: there is
+    none."""
     if any(f.startswith("d:") for f in formats):
         return _common_decimal(formats)
+    if all(map(is_binary, formats)):
+        return _common_binary(formats)
     if not all(f in KERNEL_TYPES for f in formats):
         return None
     for float_ in "gfe":

@@ -70,6 +70,8 @@ struct cdv_step {
  * the CPU.  Whatever it says, cdv_work_end must follow. */
 int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n, const struct cdv_lane *lane,
                    const char *doing);
+/* Is it the CPU that computes? */
+bool cdv_work_is_host(const struct cdv_work *w);
 /* Rows that nobody has written, held until the work is done; borrowed. */
 int cdv_work_new(struct cdv_work *w, struct cdv_schema *schema, int64_t length, bool validity, struct cdv_array **out);
 /* The same of one-letter formats: memory between two kernels. */
@@ -186,9 +188,22 @@ int cdv_compute_runs(struct cdv_array *array, struct cdv_array *ends, struct cdv
 /* The numbers (int64) first ... first + n - 1, on the device that has `near`.  Does not wait. */
 int cdv_compute_rows(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_lane *lane,
                      struct cdv_array **out);
-/* Strings, or values of one width, of one type, row by row, as a column of that type, bool, without nulls; says: bits for less, equal, greater.
- * Does not wait. */
+/* Sizes (int64) become the offsets, of "i32" or "i64", that `out` has memory for, one more than n > 0; *total: the last one.
+ * Blocks: it reads that.  EOVERFLOW: more than the offsets can count. */
+int cdv_add_up(struct cdv_work *w, const char *type, int64_t n, const cdevice_place *sizes, struct cdv_array *out,
+               int64_t *total);
+
+/* ---- compute_binary.c: strings and bytes, of one size too ---- */
+/* Of any two layouts, row by row, bool, without nulls; says: bits for less, equal, greater.  CDV_OTHER_LAYOUT: other types, or
+ * views of more than one buffer.  Does not wait. */
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out);
+/* The offsets (int64) that rows of views have as strings one behind the other; *total: the last one.  Blocks: it reads
+ * that. */
+int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_lane *lane, int64_t *total,
+                             struct cdv_array **out);
+/* Their bytes (as uint8).  Does not wait. */
+int cdv_compute_view_bytes(struct cdv_array *views, struct cdv_array *offsets, int64_t total,
+                           const struct cdv_lane *lane, struct cdv_array **out);
 
 #endif

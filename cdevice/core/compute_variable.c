@@ -39,10 +39,9 @@ static struct cdv_step step_of(const char *name, int unit, const struct cdv_arra
   return s;
 }
 
-/* Sizes become offsets: tiles are summed, the sums are added up, the tiles begin where they say. */
-static int add_up(struct cdv_work *w, const struct cdv_array *a, int64_t n, const cdevice_place *sizes,
-                  struct cdv_array *out, int64_t *total) {
-  const char *type = offset_type(a->schema->node);
+/* Tiles are summed, the sums are added up, the tiles begin where they say. */
+int cdv_add_up(struct cdv_work *w, const char *type, int64_t n, const cdevice_place *sizes, struct cdv_array *out,
+               int64_t *total) {
   int64_t tiles = n / CDV_FILTER_ROWS + (n % CDV_FILTER_ROWS != 0);
   cdevice_place sums;
   int r = cdv_work_memory(w, 'l', tiles + 1, &sums);
@@ -79,7 +78,7 @@ int cdv_compute_offsets(struct cdv_array *array, struct cdv_array *indices, bool
     s.places[0] = sizes;
     r = cdv_work_run(&w, &s);
     if (!r && checked) r = cdv_work_look(&w, "take", s.type);
-    if (!r) r = add_up(&w, array, n, &sizes, made, total);
+    if (!r) r = cdv_add_up(&w, s.type, n, &sizes, made, total);
   } else if (!r) { /* its one offset */
     struct cdv_step zero = {"boolean", "bits", "valid_all", CDV_BY_WORD, wide ? 64 : 32, {buffer_of(made, 1)}, {0, 2}};
     r = cdv_work_run(&w, &zero);
@@ -180,37 +179,5 @@ int cdv_compute_spread(struct cdv_array *array, struct cdv_array *indices, int64
     r = cdv_work_run(&w, &s);
   }
   if (!r && checked) r = cdv_work_look(&w, "take", s.type);
-  return cdv_work_end(&w, r, made, out);
-}
-
-int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
-                        const struct cdv_lane *lane, struct cdv_array **out) {
-  struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
-  struct cdv_work w;
-  int64_t n = args[0].one ? inputs[1]->length : inputs[0]->length;
-  if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
-                    (long long)inputs[0]->length, (long long)inputs[1]->length);
-  int r = cdv_work_begin(&w, inputs, 2, lane, "compare");
-  if (!r) r = cdv_work_new(&w, schema, n, false, &made);
-  if (!r && n) {
-    const char *type = offset_type(inputs[0]->schema->node);
-    int width = type ? 0 : cdv_value_width(inputs[0]->schema->node);
-    struct cdv_step s = {.family = "variable",
-                         .type = type ? type : "i32",
-                         .name = type ? "compare" : "compare_bytes",
-                         .unit = CDV_BY_PACK,
-                         .n = n};
-    s.places[0] = buffer_of(made, 1);
-    for (int i = 0; i < 2; i++) {
-      if (type) s.places[1 + 2 * i] = offsets_of(inputs[i]);
-      s.places[2 + 2 * i] = type ? buffer_of(inputs[i], 2) : cdv_place_values(inputs[i]);
-      if (!type) s.places[2 + 2 * i].offset *= width;
-      s.numbers[1] |= (int64_t)args[i].one << (2 * i);
-    }
-    s.numbers[2] = says;
-    s.numbers[3] = width;
-    r = cdv_work_run(&w, &s);
-  }
   return cdv_work_end(&w, r, made, out);
 }

@@ -58,7 +58,7 @@ static int choose(struct cdv_work *w, struct cdv_array *const *arrays, int64_t n
   return r;
 }
 
-static bool is_host(const struct cdv_work *w) { return w->slot->table.device_type == ARROW_DEVICE_CPU; }
+bool cdv_work_is_host(const struct cdv_work *w) { return w->slot->table.device_type == ARROW_DEVICE_CPU; }
 
 /* Memory of one is memory of the other: one table, however often it was registered. */
 static bool same_backend(const struct cdv_slot *a, const struct cdv_slot *b) {
@@ -68,7 +68,7 @@ static bool same_backend(const struct cdv_slot *a, const struct cdv_slot *b) {
 /* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes on. */
 static int hold(struct cdv_work *w, struct cdv_array *a) {
   const struct cdv_slot *slot = a->root->slot;
-  if (!is_host(w) && has_memory(a) && slot && !same_backend(slot, w->slot))
+  if (!cdv_work_is_host(w) && has_memory(a) && slot && !same_backend(slot, w->slot))
     return cdv_fail(
         CDV_ARGUMENT, EXDEV,
         "the backend of %s was replaced since an argument was made; .to(\"%s\", copy=True) brings it to the "
@@ -95,7 +95,7 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
   if (!r) cdv_slot_use(w->slot, 1);
   if (r) w->slot = NULL;
   int32_t type = r ? 0 : w->slot->table.device_type;
-  if (!r && !is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
+  if (!r && !cdv_work_is_host(w)) r = cdv_work_stream(type, w->device, lane ? lane->stream : NULL, &w->stream);
   if (!r) {
     r = w->compute->identity(w->slot->table.self, w->device, &w->flags, text, sizeof text, &err);
     if (r) cdv_fail_backend(r, &err, type, w->device, "asking what compiles kernels");
@@ -103,7 +103,8 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
   for (int64_t i = 0; !r && i < n; i++) {
     r = hold(w, arrays[i]);
     if (!r)
-      r = is_host(w) ? cdv_event_wait_host(arrays[i]) : cdv_event_wait_stream(arrays[i], type, w->device, w->stream);
+      r = cdv_work_is_host(w) ? cdv_event_wait_host(arrays[i])
+                              : cdv_event_wait_stream(arrays[i], type, w->device, w->stream);
   }
   return r;
 }
@@ -179,7 +180,7 @@ int cdv_work_watch(struct cdv_work *w, cdevice_place *out) {
   int r = cdv_work_memory(w, 'l', 2, out);
   w->error = r ? NULL : out->data;
   if (r) return r;
-  if (is_host(w)) {
+  if (cdv_work_is_host(w)) {
     memset(out->data, 0, 2 * sizeof(int64_t));
     return 0;
   }
@@ -190,7 +191,7 @@ int cdv_work_watch(struct cdv_work *w, cdevice_place *out) {
 int cdv_work_read(struct cdv_work *w, const cdevice_place *from, int width, int64_t nbytes, void *to) {
   const cdevice_backend *b = &w->slot->table;
   cdevice_error err = {.struct_size = sizeof err};
-  if (is_host(w)) {
+  if (cdv_work_is_host(w)) {
     memcpy(to, (char *)from->data + from->offset * width, (size_t)nbytes);
     return 0;
   }
@@ -280,7 +281,7 @@ int cdv_work_look(struct cdv_work *w, const char *name, const char *type) {
 static void let_go(struct cdv_work *w, struct cdv_event *event, int failed) {
   struct cdv_stage none[2] = {{0}, {0}};
   struct cdv_user users[2] = {{w->slot, w->device, w->stream}, {NULL, 0, NULL}};
-  bool host = !w->slot || is_host(w);
+  bool host = !w->slot || cdv_work_is_host(w);
   for (int64_t i = 0; i < w->n_held; i++) {
     struct cdv_array *a = w->held[i];
     /* what the backend itself lets go behind the device's work needs no keeper */
@@ -322,6 +323,6 @@ int cdv_work_end(struct cdv_work *w, int r, struct cdv_array *written, struct cd
 
 int cdv_work_leave(struct cdv_work *w, int r, struct cdv_event **event) {
   *event = NULL;
-  if (!r && w->given && !is_host(w)) r = cdv_event_record(w->slot, w->device, w->stream, event);
+  if (!r && w->given && !cdv_work_is_host(w)) r = cdv_event_record(w->slot, w->device, w->stream, event);
   return leave(w, r, *event);
 }

@@ -104,33 +104,3 @@ KERNEL(expand) {
     }
   }
 }
-
-/* Strings row by row: 0 result; 1 offsets and 2 bytes of the first, 3 and 4 of the second one.  Number 2: what is said of
- * less, equal, greater, a bit each. */
-FN i64 OF(compared, T)(GLOBAL const u8 *a, i64 n, GLOBAL const u8 *b, i64 m) {
-  const i64 least = n < m ? n : m;
-  for (i64 k = 0; k < least; k++)
-    if (a[k] != b[k]) return a[k] < b[k] ? 0 : 2;
-  return n < m ? 0 : n == m ? 1 : 2;
-}
-FN u32 OF(told, T)(GLOBAL const T *p, GLOBAL const u8 *a, i64 i, GLOBAL const T *q, GLOBAL const u8 *b, i64 j, i64 says) {
-  const i64 n = (i64)p[i + 1] - (i64)p[i], m = (i64)q[j + 1] - (i64)q[j];
-  if (says == 2 && n != m) return 0u;
-  if (says == 5 && n != m) return 1u;
-  return (u32)(says >> OF(compared, T)(a + p[i], n, b + q[j], m)) & 1u;
-}
-/* The same of values that have number 3 bytes each. */
-FN u32 OF(told_bytes, T)(GLOBAL const u8 *a, i64 i, GLOBAL const u8 *b, i64 j, i64 size, i64 says) {
-  return (u32)(says >> OF(compared, T)(a + i * size, size, b + j * size, size)) & 1u;
-}
-KERNEL(compare_bytes) {
-  PACK_ROOM;
-  const i64 n = NUMBER(0), says = NUMBER(2), size = NUMBER(3);
-  PACK(OUT(u32, 0), n, i, OF(told_bytes, T)(IN(u8, 2), FORM(0) ? 0 : i, IN(u8, 4), FORM(1) ? 0 : i, size, says))
-}
-KERNEL(compare) {
-  PACK_ROOM;
-  const i64 n = NUMBER(0), says = NUMBER(2);
-  PACK(OUT(u32, 0), n, i,
-       OF(told, T)(IN(T, 1), IN(u8, 2), FORM(0) ? 0 : i, IN(T, 3), IN(u8, 4), FORM(1) ? 0 : i, says))
-}

@@ -139,7 +139,35 @@ static PyObject *m_compute_rows(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
-/* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner) */
+/* compute_view_offsets(views, stream handle, its owner) -> (offsets, the last one) */
+static PyObject *m_compute_view_offsets(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x, *handle, *owner;
+  int64_t total = 0;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOO", &x, &handle, &owner) || begin_work(&w, &x, 1, handle, owner)) return NULL;
+  int r = cdv_compute_view_offsets(w.x[0], &w.lane, &total, &out);
+  PyObject *o = end_work(&w, r, out);
+  return o ? Py_BuildValue("NL", o, (long long)total) : NULL;
+}
+
+/* compute_view_bytes(views, offsets, the last one, stream handle, its owner) */
+static PyObject *m_compute_view_bytes(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x[2], *handle, *owner;
+  long long total;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOO&OO", &x[0], &x[1], to_int64, &total, &handle, &owner) ||
+      begin_work(&w, x, 2, handle, owner))
+    return NULL;
+  int r = cdv_compute_view_bytes(w.x[0], w.x[1], total, &w.lane, &out);
+  return end_work(&w, r, out);
+}
+
+/* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner), or
+ * NotImplemented: views of several buffers */
 static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *x[2], *schema, *handle, *owner;

@@ -109,6 +109,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
+                                       {"compute_view_offsets", m_compute_view_offsets, METH_VARARGS, NULL},
+                                       {"compute_view_bytes", m_compute_view_bytes, METH_VARARGS, NULL},
                                        {"drain", m_drain, METH_NOARGS, NULL},
                                        {"raise_last", m_raise_last, METH_NOARGS, NULL},
                                        {"make_backend", m_make_backend, METH_VARARGS, NULL},

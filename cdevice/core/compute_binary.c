@@ -1,0 +1,158 @@
+/* compute_binary.c - strings and bytes of any layout, row by row. */
+#include "compute.h"
+
+#include <string.h>
+
+/* as in kernels/binary.h */
+enum {
+  BY_OFFSETS = -1,
+  BY_LONG_OFFSETS = -2,
+  BY_VIEWS = -3,
+  BY_TABLE = -4,
+  NOT_BINARY = -5,
+  BY_NAME = 0,
+  BY_JOINED = 1
+};
+
+static int64_t layout_of(const struct ArrowSchema *s) {
+  struct cdv_layout l;
+  const char *why;
+  if (s->dictionary || cdv_layout_parse(s->format, &l, &why)) return NOT_BINARY;
+  switch (l.type) {
+    case CDV_BINARY: return BY_OFFSETS;
+    case CDV_LARGE_BINARY: return BY_LONG_OFFSETS;
+    case CDV_BINARY_VIEW: return BY_VIEWS;
+    case CDV_FIXED: return s->format[0] == 'w' ? l.width : NOT_BINARY;
+    default: return NOT_BINARY;
+  }
+}
+
+static cdevice_place buffer_of(const struct cdv_array *a, int64_t i) {
+  return (cdevice_place){(void *)a->node->buffers[i], 0};
+}
+static cdevice_place rows_of(const struct cdv_array *a) {
+  return a->length ? (cdevice_place){(void *)a->node->buffers[1], a->offset} : (cdevice_place){NULL, 0};
+}
+static int64_t looked_at(const struct cdv_array *a) { return a->node->n_buffers - 3; } /* buffers of bytes of views */
+
+/* Their addresses, one after the other. */
+static cdevice_place table_of(const struct cdv_array *a) { return (cdevice_place){(void *)(a->node->buffers + 2), 0}; }
+
+/* One side of a comparison. */
+static int pass_rows(const struct cdv_work *w, struct cdv_step *s, const struct cdv_operand *x, int side) {
+  const struct cdv_array *a = x->array;
+  int64_t layout = layout_of(a->schema->node);
+  bool views = layout == BY_VIEWS;
+  if (views && cdv_work_is_host(w)) layout = BY_TABLE;
+  if (layout == NOT_BINARY || (layout == BY_VIEWS && looked_at(a) > 1)) return CDV_OTHER_LAYOUT;
+  s->places[1 + 3 * side] = rows_of(a);
+  if (layout == BY_TABLE)
+    s->places[2 + 3 * side] = table_of(a);
+  else if (layout < 0 && a->node->n_buffers > (views ? 3 : 2))
+    s->places[2 + 3 * side] = buffer_of(a, 2);
+  if (views) s->places[3 + 3 * side] = cdv_place_nulls(a);
+  s->numbers[1] |= (int64_t)x->one << (2 * side);
+  s->numbers[3 + side] = layout;
+  return 0;
+}
+
+int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
+                        const struct cdv_lane *lane, struct cdv_array **out) {
+  struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
+  struct cdv_work w;
+  int64_t n = args[0].one ? inputs[1]->length : inputs[0]->length;
+  if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
+                    (long long)inputs[0]->length, (long long)inputs[1]->length);
+  struct cdv_step s = {.family = "binary", .type = "bits", .name = "compare", .unit = CDV_BY_PACK, .n = n};
+  int r = cdv_work_begin(&w, inputs, 2, lane, "compare");
+  for (int i = 0; !r && i < 2; i++) r = pass_rows(&w, &s, &args[i], i);
+  if (!r) r = cdv_work_new(&w, schema, n, false, &made);
+  if (!r && n) {
+    s.places[0] = buffer_of(made, 1);
+    s.numbers[2] = says;
+    r = cdv_work_run(&w, &s);
+  }
+  return cdv_work_end(&w, r, made, out);
+}
+
+int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_lane *lane, int64_t *total,
+                             struct cdv_array **out) {
+  struct cdv_array *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('l');
+  struct cdv_work w;
+  cdevice_place sizes;
+  int64_t n = views->length;
+  *total = 0;
+  int r = cdv_work_begin(&w, &views, 1, lane, "cast");
+  if (!r) r = cdv_work_new(&w, schema, n + 1, false, &made);
+  if (!r) r = cdv_work_memory(&w, 'l', n + 1, &sizes);
+  cdv_schema_unref(schema);
+  if (!r && n) {
+    struct cdv_step s = {"binary", "bits", "view_sizes", CDV_BY_ROW, n, {sizes, rows_of(views)}, {0}};
+    s.places[4] = cdv_place_nulls(views);
+    r = cdv_work_run(&w, &s);
+    if (!r) r = cdv_add_up(&w, "i64", n, &sizes, made, total);
+  } else if (!r) { /* its one offset */
+    struct cdv_step zero = {"boolean", "bits", "valid_all", CDV_BY_WORD, 64, {buffer_of(made, 1)}, {0, 2}};
+    r = cdv_work_run(&w, &zero);
+  }
+  return cdv_work_end(&w, r, made, out);
+}
+
+/* What views look at, in one buffer, and where each begins. */
+static int join(struct cdv_work *w, const struct cdv_array *views, int64_t nbytes, cdevice_place *bytes,
+                cdevice_place *begins) {
+  const int64_t *sizes = views->node->buffers[views->node->n_buffers - 1];
+  int64_t n = looked_at(views);
+  int r = cdv_work_memory(w, 'C', nbytes, bytes);
+  if (!r) r = cdv_work_memory(w, 'l', n, begins);
+  cdevice_place to = *bytes;
+  for (int64_t k = 0; !r && k < n; to.offset += sizes[k++]) {
+    struct cdv_step s = {"binary", "bits", "join", CDV_BY_ROW, sizes[k], {to, buffer_of(views, 2 + k)}, {0}};
+    s.places[3] = *begins;
+    s.numbers[2] = k;
+    if (sizes[k]) r = cdv_work_run(w, &s);
+  }
+  return r;
+}
+
+/* Four buffers at a time, or joined where that is less work. */
+static int put_bytes(struct cdv_work *w, const struct cdv_array *views, struct cdv_step *s) {
+  static const int places[4] = {2, 3, 5, 6};
+  const int64_t *sizes = views->node->buffers[views->node->n_buffers - 1];
+  int64_t n = looked_at(views), nbytes = 0;
+  for (int64_t k = 0; k < n; k++) nbytes += sizes[k];
+  s->numbers[3] = cdv_work_is_host(w) ? BY_TABLE : n > 4 && n / 4 > nbytes / 16 / s->n ? BY_JOINED : BY_NAME;
+  s->places[2] = table_of(views);
+  if (s->numbers[3] == BY_JOINED) {
+    int r = join(w, views, nbytes, &s->places[2], &s->places[3]);
+    if (r) return r;
+  }
+  if (s->numbers[3] != BY_NAME) return cdv_work_run(w, s);
+  for (int64_t first = 0; first == 0 || first < n; first += 4) {
+    for (int64_t k = 0; k < 4; k++)
+      s->places[places[k]] = first + k < n ? buffer_of(views, 2 + first + k) : (cdevice_place){NULL, 0};
+    s->numbers[2] = first;
+    int r = cdv_work_run(w, s);
+    if (r) return r;
+  }
+  return 0;
+}
+
+int cdv_compute_view_bytes(struct cdv_array *views, struct cdv_array *offsets, int64_t total,
+                           const struct cdv_lane *lane, struct cdv_array **out) {
+  struct cdv_array *inputs[2] = {views, offsets}, *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('C');
+  struct cdv_work w;
+  int r = cdv_work_begin(&w, inputs, 2, lane, "cast");
+  if (!r) r = cdv_work_new(&w, schema, total, false, &made);
+  cdv_schema_unref(schema);
+  if (!r && total) {
+    struct cdv_step s = {"binary", "bits", "view_bytes", CDV_BY_ROW, views->length, {buffer_of(made, 1)}, {0}};
+    s.places[1] = rows_of(views);
+    s.places[7] = cdv_place_values(offsets);
+    r = put_bytes(&w, views, &s);
+  }
+  return cdv_work_end(&w, r, made, out);
+}
