@@ -33,14 +33,15 @@ class Compare:
     def __call__(self, call: Call, a: Argument, b: Argument) -> DeviceArray:
         if a.array is None or b.array is None:  # null
             return _first(call, Argument(value=False, format="b"), a, b)
-        rest = a.one | b.one << 1, self.says, schema_of("b"), call.stream, call.owner
-        made = _native.compute_compare(a.array, b.array, *rest)
+        x, y, ones = a.array, b.array, a.one | b.one << 1
+        made = _native.compute_compare(x, y, ones, self.says, schema_of("b"), call.stream, call.owner)
         if made is NotImplemented:
-            made = _native.compute_compare(*(_plain(call, x) for x in (a.array, b.array)), *rest)
+            x, y = _with_offsets(call, x), _with_offsets(call, y)
+            made = _native.compute_compare(x, y, ones, self.says, schema_of("b"), call.stream, call.owner)
         return _first(call, Argument(made, "b", one=a.one and b.one), a, b)
 
 
-def _plain(call: Call, array: DeviceArray) -> DeviceArray:
+def _with_offsets(call: Call, array: DeviceArray) -> DeviceArray:
     return spelled(call, array, "U" if array._format == "vu" else "Z") if array._format in VIEWS else array
 
 
