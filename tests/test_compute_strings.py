@@ -105,8 +105,9 @@ def test_views_of_many_buffers_are_compared_and_cast(device, buffers):  # noqa: 
         assert back(getattr(cc, name)(a, "ccc")).to_pylist() == told(name, left[3:], ["ccc"] * 77)
     for to in ("string", "large_string", "binary", "large_binary"):
         want = [w if w is None or "string" in to else w.encode() for w in left[3:]]
-        got = back(cc.cast(a, to))
-        assert str(got.type) == to and got.to_pylist() == want
+        for few in (77, 14):  # which is few beside the bytes: four buffers at a time, not joined
+            got = back(cc.cast(a[:few], to))
+            assert str(got.type) == to and got.to_pylist() == want[:few]
 
 
 @everywhere
