@@ -32,6 +32,7 @@ CPU = {
     "take int64": 1.5,
     "if_else int64": 2.5,
     "cast int64 to float64": 1.8,
+    "equal string, a word": 1.0,
     "add, one row": 0.67,
     "sum, one row": 0.67,
 }
@@ -57,13 +58,14 @@ def columns(rows: int) -> dict[str, Any]:
         "g": made(rng.normal(size=rows)),
         "mask": made(rng.random(rows) < 0.5),
         "rows": made(rng.integers(0, rows, rows)),
+        "words": pa.array(["UA", "AA", "DL", "B6", "EV", "United"]).take(made(rng.integers(0, 6, rows))),
         "one": pa.array([1]),
     }
 
 
 def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
     """The rows of the table, for a library with Arrow's names."""
-    i, j, f, g, mask, rows, one = (x[k] for k in ("i", "j", "f", "g", "mask", "rows", "one"))
+    i, j, f, g, mask, rows, words, one = (x[k] for k in ("i", "j", "f", "g", "mask", "rows", "words", "one"))
     return {
         "add int64": lambda: lib.add(i, j),
         "add float64": lambda: lib.add(f, g),
@@ -77,6 +79,7 @@ def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
         "take int64": lambda: lib.take(i, rows),
         "if_else int64": lambda: lib.if_else(mask, i, j),
         "cast int64 to float64": lambda: lib.cast(i, float64),
+        "equal string, a word": lambda: lib.equal(words, "UA"),
         "add, one row": lambda: [lib.add(one, one) for _ in range(1000)],
         "sum, one row": lambda: [lib.sum(one) for _ in range(1000)],
     }

@@ -58,10 +58,14 @@ static int pass_rows(const struct cdv_work *w, struct cdv_step *s, const struct 
 
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out) {
+  if (args[0].one && !args[1].one) { /* kernels want the one row second */
+    struct cdv_operand turned[2] = {args[1], args[0]};
+    return cdv_compute_compare(turned, (says & 2) | (says & 1) << 2 | (says >> 2 & 1), schema, lane, out);
+  }
   struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
   struct cdv_work w;
-  int64_t n = args[0].one ? inputs[1]->length : inputs[0]->length;
-  if (!args[0].one && !args[1].one && inputs[0]->length != inputs[1]->length)
+  int64_t n = inputs[0]->length;
+  if (!args[1].one && inputs[0]->length != inputs[1]->length)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
                     (long long)inputs[0]->length, (long long)inputs[1]->length);
   struct cdv_step s = {.family = "binary", .type = "bits", .name = "compare", .unit = CDV_BY_PACK, .n = n};

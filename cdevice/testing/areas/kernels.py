@@ -7,6 +7,7 @@ import errno
 from ... import compute as cc
 from ...errors import ArgumentError, Unsupported
 from ...interop.asarray import asarray
+from ...interop.concat import concat
 from .area import Area, expect
 
 TYPE_CHECKING = False
@@ -39,7 +40,7 @@ def _drawn(seed: int) -> Iterator[int]:
 def _value(word: str, x: int) -> Any:
     if word == "bool":
         return bool(x >> 40 & 1)
-    if word == "string":
+    if "string" in word:
         return ("", "a", "ab", "b", "longer than twelve bytes", "ü")[(x >> 40) % 6]
     if word in FLOATS:
         return ODD[(x >> 41) % len(ODD)] if x >> 40 & 7 == 0 else ((x >> 30) % 20001 - 10000) / 8
@@ -185,6 +186,20 @@ def check_strings(s: BackendSuite) -> None:
         everywhere(s, name, getattr(cc, name), x, y)
     everywhere(s, "filter", cc.filter, x, mask)
     everywhere(s, "take", lambda a, i: cc.take(a, cc.cast(i, "int64")), x, column("bool", seed=3))
+
+
+@check()
+def check_strings_of_any_layout(s: BackendSuite) -> None:
+    table_of(s)
+    layouts = {word: column(word, seed=1) for word in ("string", "large_string", "string_view")}
+    many = concat([column("string_view", 40, seed) for seed in range(6)])  # they look at as many buffers
+    for word, other in layouts.items():
+        for name in ("equal", "less"):
+            everywhere(s, f"{name} of views and {word}", getattr(cc, name), many, other)
+        everywhere(s, f"{word} equal to a word", lambda a: cc.equal(a, "ab"), other)
+        everywhere(s, f"cast of {word}", lambda a: cc.cast(a, "large_binary"), other)
+    for to in ("string", "large_string"):
+        everywhere(s, f"cast of views to {to}", lambda a, to=to: cc.cast(a, to), many)
 
 
 @check(*NUMBERS)
