@@ -334,9 +334,11 @@ def _parse(text: str, name: str = "") -> Schema:
         return Schema.make(known, name)
     head, _, rest = word.partition("[")
     if rest.endswith("]"):
-        first, _, zone = (p.strip() for p in rest[:-1].partition(","))
-        if head == "timestamp" and first in UNIT_LETTERS:
-            return Schema.make(f"ts{UNIT_LETTERS[first]}:{zone.removeprefix('tz=').strip()}", name)
+        first, _, zone = rest[:-1].partition(",")
+        first, zone = first.strip(), zone.lstrip()
+        if head == "timestamp" and first in UNIT_LETTERS:  # what stands behind tz= is the zone, blanks and all
+            zone = zone[3:] if zone.startswith("tz=") else zone.strip()
+            return Schema.make(f"ts{UNIT_LETTERS[first]}:{zone}", name)
         if head == "fixed_size_binary" and first.isdecimal() and not zone:
             return Schema.make(f"w:{int(first)}", name)
     head, _, rest = word.partition("(")

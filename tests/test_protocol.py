@@ -364,6 +364,15 @@ def test_types_can_be_said_in_words_formats_mappings_and_foreign_objects():
         cdevice.asschema("no such type")
 
 
+@pytest.mark.parametrize("zone", ["UTC", " b-ool", "b ", " ", "tz=b", " tz= b", "a, b"])
+def test_a_zone_is_understood_as_it_is_printed(zone):
+    for words in (cdevice.asschema(f"tsu:{zone}x").type, f"list<item: timestamp[us, tz={zone}]>"):
+        again = cdevice.asschema(words)
+        assert again.type == words
+        assert (again if again.format[0] == "t" else again.children[0]).format.startswith(f"tsu:{zone}")
+    assert cdevice.asschema("timestamp[us,  UTC ]").type == "timestamp[us, tz=UTC]"
+
+
 def test_a_list_request_retypes_numbers_of_the_same_width():
     array = cdevice.asarray(np.arange(3), schema="timestamp[s]")
     assert pa.array(array).type == pa.timestamp("s")
