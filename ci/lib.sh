@@ -207,6 +207,7 @@ c_tests() {
     case $rc in
       0) passed=$((passed + 1)) ;;
       77) skipped=$((skipped + 1)); printf 'SKIPPED C test %s: %s\n' "$(basename "$f" .c)" "${out:-no reason given}" ;;
+      124) failed=$((failed + 1)); printf 'FAILED C test %s (no end in 900 s)\n%s\n' "$(basename "$f" .c)" "$out" ;;
       *) failed=$((failed + 1)); printf 'FAILED C test %s (exit status %d)\n%s\n' "$(basename "$f" .c)" "$rc" "$out" ;;
     esac
   done
