@@ -198,8 +198,8 @@ int cdv_add_up(struct cdv_work *w, const char *type, int64_t n, const cdevice_pl
  * views of more than one buffer.  Does not wait. */
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out);
-/* The offsets (int64) that rows of views have as strings one behind the other; *total: the last one.  Blocks: it reads
- * that. */
+/* The offsets (int64) that rows of views, one or more, have as strings one behind the other; *total: the last one.
+ * Blocks: it reads that. */
 int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_lane *lane, int64_t *total,
                              struct cdv_array **out);
 /* Their bytes (as uint8).  Does not wait. */

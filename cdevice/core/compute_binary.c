@@ -92,15 +92,12 @@ int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_lane *lan
   if (!r) r = cdv_work_new(&w, schema, n + 1, false, &made);
   if (!r) r = cdv_work_memory(&w, 'l', n + 1, &sizes);
   cdv_schema_unref(schema);
-  if (!r && n) {
+  if (!r) {
     struct cdv_step s = {"binary", "bits", "view_sizes", CDV_BY_ROW, n, {sizes, rows_of(views)}, {0}};
     s.places[4] = cdv_place_nulls(views);
     r = cdv_work_run(&w, &s);
-    if (!r) r = cdv_add_up(&w, "i64", n, &sizes, made, total);
-  } else if (!r) { /* its one offset */
-    struct cdv_step zero = {"boolean", "bits", "valid_all", CDV_BY_WORD, 64, {buffer_of(made, 1)}, {0, 2}};
-    r = cdv_work_run(&w, &zero);
   }
+  if (!r) r = cdv_add_up(&w, "i64", n, &sizes, made, total);
   return cdv_work_end(&w, r, made, out);
 }
 

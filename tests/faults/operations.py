@@ -458,6 +458,24 @@ def compute_texts(here):
     return run
 
 
+@operation(computes=True)
+def compute_strings(here):
+    """Of two layouts: views of two buffers beside offsets of 64 bits."""
+    rows = ["a", None, "longer than a view is wide", "", "another one of many bytes"]
+    far = there(pa.chunked_array([pa.array(part, pa.string_view()) for part in (rows[:3], rows[3:])]), here)
+    words, few = there(pa.array(rows[::-1], pa.large_string()), here), there(rows[:2], here)
+    assert len(far.buffers) == 5  # validity, views, two of bytes, their sizes
+
+    def run():
+        same(cc.equal(far, words).to("cpu").to_pylist(), [False, None, True, None, False])
+        same(cc.less(few, "b").to("cpu").to_pylist(), [True, None])
+        same(cc.cast(far, "string").to("cpu").to_pylist(), rows)
+        same(cc.cast(words[1:], "binary").to("cpu").to_pylist(), [None if w is None else w.encode() for w in rows[3::-1]])
+        same(cc.coalesce(far, words).to("cpu").to_pylist(), [rows[0], "", *rows[2:]])
+
+    return run
+
+
 @operation(computes=True, grows=True, slow=True)
 def compute_own(here):
     """A text that was never compiled before."""
