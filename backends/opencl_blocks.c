@@ -128,9 +128,14 @@ static void discard(void *self, cdevice_block *block) {
   host_pool_put(block->data, (size_t)block->opaque[1]);
 }
 
+static int unfinished(void *self) {
+  (void)self;
+  return ocl_kernels_wait();
+}
+
 const void *opencl_memory(void) {
   static const cdevice_memory memory = {
-      .struct_size = sizeof memory, .prepare = prepare, .commit = commit, .discard = discard};
+      .struct_size = sizeof memory, .prepare = prepare, .commit = commit, .discard = discard, .unfinished = unfinished};
   return &memory;
 }
 

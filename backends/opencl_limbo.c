@@ -1,4 +1,5 @@
-/* opencl_limbo.c - events that nobody must release yet; used when ocl_state.fragile only. */
+/* opencl_limbo.c - events that nobody must release yet; used when ocl_state.fragile only.  The commands
+ * that are not over are among them, so they tell as well whether kernels still wait. */
 #include "opencl_parts.h"
 
 #define LIMBO_FAILED 64
@@ -72,4 +73,17 @@ void ocl_sweep(void) {
   pthread_mutex_lock(&limbo.lock);
   limbo_look(limbo.n, 32);
   pthread_mutex_unlock(&limbo.lock);
+}
+
+int ocl_kernels_wait(void) {
+  int found = 0;
+  pthread_mutex_lock(&limbo.lock);
+  for (size_t i = 0; i < limbo.n && !found; i++) {
+    cl_event event = limbo.pending[(limbo.at + i) % limbo.capacity];
+    cl_uint type = 0;
+    found = status_of(event) > 0 && !ocl.GetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL) &&
+            type == CL_COMMAND_NDRANGE_KERNEL;
+  }
+  pthread_mutex_unlock(&limbo.lock);
+  return found;
 }

@@ -110,6 +110,8 @@ int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_er
 void ocl_hold(cl_event event);
 /* After a wait much may be over. */
 void ocl_sweep(void);
+/* Is a kernel among what is held that is not over? */
+int ocl_kernels_wait(void);
 
 /* The last argument of an enqueueing call, then what is done with it: ocl_hold(). */
 static inline cl_event *ocl_held(cl_event *event) {

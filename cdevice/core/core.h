@@ -183,6 +183,8 @@ int cdv_kernel_own(const char *family, const char *text);
 int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
+/* 1 while a started backend has work that the end of the process must not cut off.  Does not block. */
+int cdv_unfinished(void);
 int cdv_load_builtin(const char *name, int replace);
 int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */

@@ -187,6 +187,14 @@ def opencl_busy(build):
 
 
 @state
+def opencl_compiling(build):
+    """A kernel that no run before this one has compiled."""
+    if cdevice.device("opencl").is_available:
+        f = cc.elementwise("fresh", "float64 a -> float64", f"a * {os.getpid()}.0 + {time.time_ns()}.0")
+        alive.append(f(cdevice.asarray(np.arange(1000.0)).to("opencl")))
+
+
+@state
 def cuda_busy(build):
     import standin
 

@@ -214,6 +214,9 @@ typedef struct cdevice_memory {
   int (*prepare)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   int (*commit)(void *self, void *stream, cdevice_block *block, cdevice_error *err);
   void (*discard)(void *self, cdevice_block *block);
+  /* 1 while work is under way that the end of the process must not cut off (PoCL compiles a kernel when its turn comes, and
+   * exit() takes the compiler away under it).  Asked before Python ends, again and again for some seconds.  Never blocks. */
+  int (*unfinished)(void *self);
 } cdevice_memory;
 
 /* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of

@@ -227,6 +227,13 @@ def check_what_is_written_before_commit_is_what_the_block_holds(s: BackendSuite,
 
 
 @check()
+def check_nothing_is_unfinished_once_the_device_is_idle(s: BackendSuite) -> None:
+    memory = _memory(s, "unfinished")
+    s.settle()
+    assert s.until(lambda: not memory.unfinished(s.table.self)), "work is unfinished on a device that has none"
+
+
+@check()
 def check_a_mark_passes_after_what_is_queued(s: BackendSuite) -> None:
     memory = _memory(s, "mark")
     events = s.ffi.new("cdevice_event[2]")
