@@ -206,6 +206,19 @@ def test_aggregates_are_arrows(device, word):
 
 
 @everywhere
+def test_extremes_of_dates_and_times_are_arrows_in_every_unit_and_zone(device):
+    values = np.random.default_rng(5).integers(0, 80_000, 700)
+    whole = [pa.timestamp(u, zone) for u in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Asia/Tokyo", "+02:00")]
+    whole += [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"), pa.date32(), pa.date64()]
+    for t in whole:
+        stored = (values * 86_400_000 if t == pa.date64() else values).astype("i4" if t.bit_width == 32 else "i8")
+        a = pa.array(stored, mask=values % 3 == 0).cast(t)
+        for part in (a, a.slice(13, 600), a.slice(5, 0)):
+            for name in ("min", "max", "min_max"):
+                check(device, name, (part,))
+
+
+@everywhere
 def test_a_mean_of_integers_is_of_their_exact_sum(device):
     r = np.random.default_rng(3)
     for kind, low, high in (("int64", -(2**63), 2**63 - 1), ("uint64", 0, 2**64 - 1)):

@@ -147,7 +147,9 @@ class PerType:
         format = argument.format or "n"
         found = self.made.get(format)
         if found is None:
-            found = self.made[format] = self.make(format)
+            found = self.make(format)
+            if len(self.made) < 100:  # of zones there may be many
+                self.made[format] = found
         return found(call, argument)
 
 

@@ -265,6 +265,8 @@ def _aggregates(r: FunctionRegistry) -> None:
         f = function(name, doc)
         for t in (*NUMBERS, *_TIMES):
             _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        for u in _UNITS:
+            _add(f, (_timestamps(u),), None, aggregate.PerType(partial(aggregate.extremes, "l", which=which)))
         _add(f, (HALF,), HALF if which < 2 else None, aggregate.OfHalves(aggregate.extremes("f", "f", which)))
         _add(f, ("n",), None, nulls.extreme if which < 2 else nulls.extremes)
         _add(f, (ANY_DECIMAL,), None, aggregate.PerType(partial(_extremes, which)))
