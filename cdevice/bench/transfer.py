@@ -129,7 +129,8 @@ class Held:
     """A queue whose commands wait until it is let go."""
 
     def __init__(self, queue: Any) -> None:
-        self.queue, self.kept = queue, []
+        self.queue = queue
+        self.kept: list[Any] = []
         self.hold()
 
     def hold(self) -> None:
