@@ -11,12 +11,15 @@ threads and arrays do not grow from the earlier rounds to the later ones.
 """
 
 import argparse
+import contextlib
 import ctypes
 import faulthandler
 import gc
 import os
 import pathlib
 import random
+import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -498,15 +501,34 @@ def pass_through(number):
     passing.close()
 
 
+@contextlib.contextmanager
+def patience(seconds):
+    """Of a round: after so many seconds the stacks of C where there is gdb, as those of Python end at the call that waits;
+    thirty later Python's, and the end."""
+
+    def show():
+        if gdb := shutil.which("gdb"):
+            subprocess.run([gdb, "-q", "-batch", "-p", str(os.getpid()), "-ex", "thread apply all bt 20"], check=False)
+
+    timer = threading.Timer(seconds, show)
+    timer.daemon = True
+    timer.start()
+    faulthandler.dump_traceback_later(seconds + 30, exit=True)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def soak(world, seed, options, faults):
     """Rounds of work, the later half of them with faults, if there are any."""
     world.forks = True
     for stormy in (False, True)[: 1 + faults]:
         found = []
         for k in range(max(4, options.soak // (1 + faults))):
-            faulthandler.dump_traceback_later(options.seconds + 120, exit=True)
-            if not part(world, seed + k, options.seconds, options.threads, stormy):
-                return False
+            with patience(options.seconds + 120):
+                if not part(world, seed + k, options.seconds, options.threads, stormy):
+                    return False
             pass_through(k)
             for d in world.devices:
                 d.trim()
@@ -544,8 +566,9 @@ def main():
         if options.soak:
             good = soak(world, seed, options, faults)
         else:
-            good = part(world, seed, options.seconds / (2 if faults else 1), options.threads, False)
-            good = good and (not faults or part(world, seed + 1, options.seconds / 2, options.threads, True))
+            with patience(options.seconds + 90):
+                good = part(world, seed, options.seconds / (2 if faults else 1), options.threads, False)
+                good = good and (not faults or part(world, seed + 1, options.seconds / 2, options.threads, True))
     except Exception:
         traceback.print_exc()
         good = False
