@@ -38,6 +38,7 @@ from cdevice.testing.fake import FakeBackend  # noqa: E402
 
 TYPES = {"cuda": ("cuda", "cuda_managed", "cuda_host"), "rocm": ("rocm", "rocm_host"), "opencl": ("opencl",)}
 MOST = 8  # arrays that a thread has at a time
+MOST_ROWS = 600_000  # of an array joined from others: a stand-in's kernel takes microseconds for a row
 WORDS = ("", "a", "of fourteen b.", "rather longer than a view holds inline", "Ü")
 
 
@@ -353,9 +354,12 @@ class Worker(threading.Thread):
 
     def joined(self):
         array, values = self.pick()
-        more = [i for i in self.items if i[1].type == values.type and i[0].device == array.device]
-        joined = cdevice.concat([array, *(a for a, _ in more[:2])])
-        self.items.append((joined, cdevice.concat([values, *(v for _, v in more[:2])])))
+        parts = [(array, values)]
+        for a, v in self.items:
+            fits = sum(p.length for _, p in parts) + v.length <= MOST_ROWS
+            if fits and len(parts) < 3 and v.type == values.type and a.device == array.device:
+                parts.append((a, v))
+        self.items.append(tuple(cdevice.concat(of) for of in zip(*parts, strict=True)))
 
     def flow(self):
         """Through a stream that copies ahead, left early at times."""
