@@ -153,6 +153,17 @@ def test_null_is_null_at_every_depth():
     assert table.splitlines()[-1].split() == ["null"]
 
 
+def test_times_and_decimals_print_as_people_write_them():
+    when, price = dt.datetime(2026, 1, 2, 3, 4, 5), decimal.Decimal("1.25")
+    stamps = pa.array([when], pa.timestamp("us", "UTC")), pa.array([when], pa.timestamp("ns"))
+    columns = [pa.array([price]), pa.array([when.date()]), pa.array([dt.timedelta(hours=1)]), *stamps]
+    table = repr(cdevice.asarray(pa.table(columns, list("abcde"))))
+    shown = ["1.25", "2026-01-02", "1:00:00", "2026-01-02 03:04:05+00:00", "2026-01-02 03:04:05"]
+    assert table.splitlines()[-1].split() == " ".join(shown).split()
+    assert repr(cdevice.asarray([price, None])).endswith("[1.25, null]")
+    assert repr(cdevice.asarray([[when]])).endswith("[[2026-01-02 03:04:05]]")
+
+
 def test_what_cannot_be_shown_does_not_raise():
     far = cdevice.from_buffers("timestamp[s]", 1, [None, np.array([2**62])])
     assert "cannot be shown" in repr(far)

@@ -7,6 +7,7 @@ from . import decimals, strings, times
 from .argument import Argument
 from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel
+from .registry import device_word
 from .types import HALF, KERNEL_TYPES, NUMBERS, storage_of, words_of
 
 TYPE_CHECKING = False
@@ -50,6 +51,12 @@ def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | No
     return strings.cast(a, b)
 
 
+def no_cast(call: Call, source: str, target: str) -> NoKernel:
+    """The exception, with what may be tried."""
+    elsewhere = '; fallback="copy" asks the CPU and copies both ways' if call.device_type != 1 else ""
+    return NoKernel(f"cast: no kernel on {device_word(call.device_type)} from {source} to {target}{elsewhere}")
+
+
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     """An argument as another type.  Raises NoKernel."""
     if a.format == to:
@@ -67,7 +74,7 @@ def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
     if kernel is None:
         made = _kernel(*key)
         if made is None:
-            raise NoKernel(f"cast: no kernel from {words_of(key[0])} to {words_of(to)}")
+            raise no_cast(call, words_of(key[0]), words_of(to))
         kernel = _kernels[key] = made
     return Argument(kernel(call, a), to, one=a.one)
 

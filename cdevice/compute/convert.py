@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..schema import asschema
 from .argument import Argument, Chunks, joined
-from .casts import cast_argument, lone
-from .errors import NoKernel
+from .casts import cast_argument, lone, no_cast
 from .nulls import as_type
 from .scalar import Scalar
 from .taken import indices_of, spelled_out, taken, values_of
@@ -68,7 +67,7 @@ def cast(call: Call, args: Sequence[Argument]) -> Any:
     if a.format == "n":
         a = as_type(call, a, target.format, target)
     elif nested:
-        raise NoKernel(f"cast: no kernel from {words_of(a.format or 'n')} to {target.type}")
+        raise no_cast(call, words_of(a.format or "n"), target.type)
     else:
         a = cast_argument(call, a, target.format, options.safe)
     if a.array is None:

@@ -77,10 +77,18 @@ class Signature:
                 return False
         return True
 
+    def _words(self) -> list[str]:
+        return [str(w) if isinstance(w, Matcher) else words_of(w) for w in self.inputs]
+
     def __str__(self) -> str:
-        said = ", ".join(str(w) if isinstance(w, Matcher) else words_of(w) for w in self.inputs)
         out = words_of(self.out) if isinstance(self.out, str) else "..."
-        return f"({said}{'...' if self.var_args else ''}) -> {out}"
+        return f"({', '.join(self._words())}{'...' if self.var_args else ''}) -> {out}"
+
+    @property
+    def taken(self) -> str:
+        """The inputs in short: one word where all are the same."""
+        words = self._words()
+        return words[0] if len(set(words)) == 1 else f"({', '.join(words)})"
 
 
 @dataclass(frozen=True)
@@ -245,15 +253,22 @@ class Function:
     def none_fits(self, formats: Sequence[str], device: int, said: str = "") -> NoKernel:
         """The exception; ``said``: by a kernel that was asked, in place of what there is."""
         asked = ", ".join(map(words_of, formats))
-        there = [str(k) for k in self.kernels]
-        told = "; ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
-        told = f"there is {told or 'none'}" + (f"; {said}" if said else "")
+        others = [k for k in self.kernels if not k.signature.matches(formats)]  # those that match were asked
+        here = [k.signature.taken for k in others if k.device in (None, device)]
+        there = here or [str(k) for k in self.kernels]
+        told = f"there is {'one for ' * bool(here)}{_some(there, 30 if here else 4)}" + (f"; {said}" if said else "")
         if device != 1 and self._rank(tuple(formats), 1):
             told += '; fallback="copy" computes it on the CPU and copies both ways'
         return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; {told}")
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind} function, {len(self.kernels)} kernels"
+
+
+def _some(words: Sequence[str], most: int) -> str:
+    """The first of them, without repeats."""
+    known = list(dict.fromkeys(words))
+    return (", ".join(known[:most]) or "none") + (f" and {len(known) - most} more" if len(known) > most else "")
 
 
 def _numbers(formats: Sequence[str]) -> Sequence[str] | None:

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 _EDGE = 5  # rows at each end of what is longer than twice that
 _CELL = 32  # letters of one value in a table
+_PLAIN = ("datetime", "decimal", "pandas")  # modules whose types say in str() what repr() wraps in a call
 
 
 # ---- values ----
 def _literal(value: Any) -> str:
-    """As repr, with null for what Arrow calls so at every depth."""
+    """As repr, with null for what Arrow calls so at every depth, and times and decimals as people write them."""
     if value is None:
         return "null"
     if type(value) is list:
@@ -31,7 +32,7 @@ def _literal(value: Any) -> str:
         return f"({', '.join(map(_literal, value))})"
     if type(value) is dict:
         return f"{{{', '.join(f'{k!r}: {_literal(v)}' for k, v in value.items())}}}"
-    return repr(value)
+    return str(value) if type(value).__module__.partition(".")[0] in _PLAIN else repr(value)
 
 
 def _cut(text: str, width: int) -> str:

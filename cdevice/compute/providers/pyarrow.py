@@ -80,8 +80,12 @@ def _type(format: str) -> Any:
     return pa.field(Schema.make(format)).type
 
 
-def _taken(a: Argument) -> Any:
-    """An argument as pyarrow has it."""
+def _is_batch(a: Argument) -> bool:
+    return a.array is not None and not a.one and a.array._format == "+s" and not a.array._schema.nullable
+
+
+def _taken(a: Argument, columns: bool) -> Any:
+    """An argument as pyarrow has it; a batch as a column of structs where it is to be one."""
     import pyarrow as pa
 
     if a.chunks is not None:
@@ -91,9 +95,7 @@ def _taken(a: Argument) -> Any:
         return pa.scalar(a.value, None if plain else _type(a.format or "n"))
     if a.one:
         return pa.array(a.array)[0]
-    if a.array._format == "+s" and not a.array._schema.nullable:
-        return pa.record_batch(a.array)
-    return pa.array(a.array)
+    return pa.record_batch(a.array) if _is_batch(a) and not columns else pa.array(a.array)
 
 
 def _given(x: Any) -> Any:
@@ -167,7 +169,12 @@ class Provided:
         except ImportError as e:
             raise _none(call, args, f"pyarrow cannot be used: {e}") from e
         try:
-            made = pc.call_function(self.name, [_taken(a) for a in args], _made(call.options))
+            try:
+                made = pc.call_function(self.name, [_taken(a, False) for a in args], _made(call.options))
+            except pa.ArrowTypeError:  # few functions take batches; what they say otherwise has all of the data in it
+                if not any(map(_is_batch, args)):
+                    raise
+                made = pc.call_function(self.name, [_taken(a, True) for a in args], _made(call.options))
         except pa.ArrowNotImplementedError as e:
             raise _none(call, args, f"pyarrow: {e}") from None
         except (pa.ArrowIndexError, IndexError) as e:
