@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
-from time import monotonic, process_time, sleep
 
 from ._ext import _native, lib
 
@@ -57,16 +56,9 @@ def need_reaper() -> None:
 
 
 def _let_finish() -> None:
-    """Waits for what the end of the process would cut off in the middle, ten seconds at most; not where nothing has
-    worked for a second, as behind a queue that is held."""
-    begun = moved = monotonic()
-    used = process_time()
-    while lib.cdv_unfinished() and (now := monotonic()) < begun + 10:
-        if process_time() > used + 0.05:
-            moved, used = now, process_time()
-        elif now > moved + 1:
-            break
-        sleep(0.002)
+    """Waits for what the end of the process would cut off in the middle; Ctrl-C ends that."""
+    while lib.cdv_let_finish():
+        pass
 
 
 atexit.register(lambda: _reaper.stop())

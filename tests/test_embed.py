@@ -104,6 +104,46 @@ def test_python_fills_a_struct_and_reads_a_stream(built):
 
 
 @installed
+def test_a_kernel_that_is_being_compiled_ends_before_a_program_that_leaves_main(tmp_path):
+    if not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    pytest.importorskip("numpy")
+    (tmp_path / "side.py").write_text(
+        "import numpy as np, cdevice, cdevice.compute as cc\n"
+        "def begin(_):\n"
+        "    global made\n"
+        '    f = cc.elementwise("never_compiled", "float64 a -> float64", "a * 3.25 + 19.0")\n'
+        '    made = f(cdevice.asarray(np.arange(1000.0)).to("opencl"))\n'
+        "def is_ready(_):\n"
+        "    return int(made.ready)\n"
+    )
+    program = build(
+        tmp_path,
+        """
+#include <cdevice/cdevice.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void look(void) { /* registered first: exit() calls it last */
+  int64_t ready = -1;
+  cdevice_call_python("side", "is_ready", NULL, &ready);
+  printf("%d\\n", (int)ready);
+  fflush(stdout);
+}
+int main(void) {
+  atexit(look);
+  if (!cdevice_call_python("side", "begin", NULL, NULL)) return 0;
+  fputs(cdevice_error_text(), stderr);
+  return 1;
+}
+""",
+    )
+    folders = {"POCL_CACHE_DIR": str(tmp_path / "pocl"), "XDG_CACHE_HOME": str(tmp_path / "ours")}
+    env = {**child_env(), **folders}
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    assert run(program, env=env).stdout == "1\n"
+
+
+@installed
 def test_the_devices_are_those_of_the_command_line(built):
     lines = run(built["devices"]).stdout.splitlines()
     found = {line.split()[0].rstrip(":") for line in lines if not line.startswith("-")}

@@ -169,6 +169,11 @@ int cdv_defer_wait(void);
 void cdv_defer_stop(void);
 int64_t cdv_defer_count(void);
 
+/* ---- finish.c ---- */
+/* At the end of the process: 1 while a started backend has work that this must not cut off, after a pause of 2 ms; 0 once
+ * there is none, after ten seconds, or after one in which nothing of the process has worked.  One thread. */
+int cdv_let_finish(void);
+
 /* ---- slots.c, registry.c ---- */
 int cdv_register(const cdevice_backend *backend, int replace);
 int cdv_unregister(int32_t device_type);
@@ -183,8 +188,6 @@ int cdv_kernel_own(const char *family, const char *text);
 int cdv_is_host_accessible(int32_t device_type);
 int cdv_device_count(int32_t device_type, int64_t *out);
 int cdv_device_info(int32_t device_type, int64_t device_id, cdevice_device_info *out);
-/* 1 while a started backend has work that the end of the process must not cut off.  Does not block. */
-int cdv_unfinished(void);
 int cdv_load_builtin(const char *name, int replace);
 int cdv_load_plugin(const char *path, int replace);
 /* Arrays of this type are allocated by `allocator` from now on, NULL: by the backend again.  The table is copied. */
@@ -693,6 +696,11 @@ int cdv_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_b
 /* Any thread; never blocks.  owns: the reference on what keeps the stream it was allocated for (or NULL), dropped when the
  * memory is the allocator's again. */
 void cdv_loan_end(struct cdv_loan *loan, struct cdv_shared *queue);
+
+/* ---- finish.c ---- */
+/* exit() does as much where Python has not done it (a C program that embeds).  To be called whenever a backend has built
+ * something that it may still work on.  Any thread. */
+void cdv_finish_before_exit(void);
 
 /* ---- reclaim.c ---- */
 /* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?

@@ -191,6 +191,7 @@ static int find(const struct kernel *want, const cdevice_compute *compute, void 
     return r;
   }
   *out = k->handle;
+  cdv_finish_before_exit();
   pthread_mutex_lock(&cache.lock);
   k->next = cache.kernels[place];
   cache.kernels[place] = k;

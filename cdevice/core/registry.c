@@ -376,20 +376,6 @@ const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
   return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
 }
 
-static bool is_unfinished(struct cdv_slot *slot) {
-  if (!slot || atomic_load(&slot->state) != CDV_SLOT_STARTED || !cdv_slot_callable(slot)) return false;
-  const cdevice_memory *m = cdv_memory_of(slot);
-  return CDV_HAS(m, unfinished) && m->unfinished(slot->table.self);
-}
-
-int cdv_unfinished(void) {
-  for (int64_t i = 0, n = cdv_backend_count(); i < n; i++) {
-    const cdevice_backend *b = cdv_backend_at(i);
-    if (b && is_unfinished(cdv_slot_for(b->device_type))) return 1;
-  }
-  return 0;
-}
-
 bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {
   if (a == b) return true;
   return !strcmp(a->table.family, b->table.family) && cdv_slot_for(a->table.device_type) == a &&

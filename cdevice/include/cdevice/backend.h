@@ -215,7 +215,8 @@ typedef struct cdevice_memory {
   int (*commit)(void *self, void *stream, cdevice_block *block, cdevice_error *err);
   void (*discard)(void *self, cdevice_block *block);
   /* 1 while work is under way that the end of the process must not cut off (PoCL compiles a kernel when its turn comes, and
-   * exit() takes the compiler away under it).  Asked before Python ends, again and again for some seconds.  Never blocks. */
+   * exit() takes the compiler away under it).  Asked at the end of Python or of a C program, again and again for some seconds.
+   * Never blocks. */
   int (*unfinished)(void *self);
 } cdevice_memory;
 
