@@ -6,8 +6,7 @@ from ..interop.asarray import asarray
 from . import decimals, strings, times
 from .argument import Argument
 from .elementwise import PACK, Map, WithNumbers
-from .errors import NoKernel
-from .registry import device_word
+from .errors import NoKernel, device_word
 from .types import HALF, KERNEL_TYPES, NUMBERS, storage_of, words_of
 
 TYPE_CHECKING = False

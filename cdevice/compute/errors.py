@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from .._later import Later
 from ..errors import ArgumentError, Unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._devices import device as _device
+else:
+    _device = Later("cdevice._devices.device")
 
 
 class NoKernel(Unsupported, TypeError):
@@ -18,3 +25,8 @@ class UnknownFunction(ArgumentError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+def device_word(type_id: int) -> str:
+    """A device type in one word, for messages."""
+    return str(_device.Device(type_id, 0)).partition(":")[0]

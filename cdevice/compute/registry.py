@@ -10,7 +10,7 @@ from .._ext import _native
 from .._later import Later
 from ..schema import asschema
 from . import entries
-from .errors import NoKernel, UnknownFunction
+from .errors import NoKernel, UnknownFunction, device_word
 from .options import FunctionOptions, NoOptions
 from .types import DICTIONARY, common, words_of
 
@@ -116,11 +116,6 @@ class Kernel:
     def __str__(self) -> str:
         where = "any device" if self.device is None else device_word(self.device)
         return f"{self.signature} on {where} by {self.library}"
-
-
-def device_word(type_id: int) -> str:
-    """A device type in one word."""
-    return str(_device.Device(type_id, 0)).partition(":")[0]
 
 
 @dataclass
