@@ -99,6 +99,7 @@ def main():
     tool, *arguments = sys.argv[1:] or [None]
     record = None
     if tool:
+        tool = tool.removeprefix("ci/")  # as the page names it
         if tool not in TOOLS:
             sys.exit(f"ci/record: one of {', '.join(TOOLS)}, not {tool!r}")
         record = run(tool, arguments)
