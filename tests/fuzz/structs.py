@@ -146,19 +146,19 @@ class Structs:
         if node.dictionary is not None:
             s.dictionary, a.dictionary = self.new("struct ArrowSchema *"), self.new("struct ArrowArray *")
             self.fill(node.dictionary, s.dictionary, a.dictionary)
-        self.nodes.append((s, a, len(pointers), n))
+        self.nodes.append((s, a, len(pointers), n, node.offset))
 
 
 def mutate_structs(x, rng):
     """What a checker can see: counts, NULLs, formats; nothing that makes a true buffer too short."""
-    s, a, n_buffers, n_children = rng.choice(x.nodes)
+    s, a, n_buffers, n_children, first = rng.choice(x.nodes)
     what = rng.randrange(13)
     if what == 0:
         a.length = rng.choice((-1, -(2**63), max(a.length - 1, 0)))
     elif what == 1:
-        # not to the rows before the window: what is there points anywhere, and nothing says how many bytes there are
-        text = s.format and ffi.string(s.format) in (b"u", b"z", b"U", b"Z")
-        a.offset = rng.choice((-1, -(2**63), 2**63 - 1, 2**63 - 1 if text else max(a.offset - 1, 0)))
+        # offsets before the first row are garbage, and of text nothing says how many bytes there are: the last one is true
+        text, back = s.format and ffi.string(s.format) in (b"u", b"z", b"U", b"Z"), max(a.offset - 1, 0)
+        a.offset = rng.choice((-1, -(2**63), 2**63 - 1, back if not text or back + a.length >= first else -1))
     elif what == 2:
         a.null_count = rng.choice((-2, a.length + 1, 2**63 - 1, -(2**63), -1))
     elif what == 3:
