@@ -67,7 +67,7 @@ def empty(
         raise ArgumentError(
             f"the sizes of {odd.type} follow from its values: cdevice.from_buffers() takes buffers that are filled"
         ) from error
-    return MutableArray._of(array, None, None)
+    return MutableArray._of(array, None, None, (0, None) if stream is None else (handle, owner))
 
 
 def _stream_of(type_id: int, stream: StreamLike) -> tuple[int, object]:
@@ -95,20 +95,23 @@ class MutableArray:
     stream that it was made for; what other streams still do with it must be over.
     """
 
-    __slots__ = ("__weakref__", "_array", "_frozen", "_name", "_root")
+    __slots__ = ("__weakref__", "_array", "_frozen", "_name", "_root", "_stream")
 
     _array: DeviceArray
     _root: MutableArray | None  # None: this one; it would keep itself
     _name: str | None
     _frozen: bool
+    _stream: tuple[int, object]  # handle and what keeps it; 0: the current one when it is frozen
 
     def __init__(self) -> None:
         raise TypeError("MutableArray objects come from cdevice.empty()")
 
     @classmethod
-    def _of(cls, array: DeviceArray, root: MutableArray | None, name: str | None) -> MutableArray:
+    def _of(
+        cls, array: DeviceArray, root: MutableArray | None, name: str | None, stream: tuple[int, object] = (0, None)
+    ) -> MutableArray:
         self = object.__new__(cls)
-        self._array, self._root, self._name, self._frozen = array, root, name, False
+        self._array, self._root, self._name, self._frozen, self._stream = array, root, name, False, stream
         return self
 
     def _open(self) -> DeviceArray:
@@ -176,8 +179,8 @@ class MutableArray:
         """The :class:`DeviceArray` of what was written, on the same memory; once.
 
         ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
-        (None: what :func:`cdevice.set_default_stream` named, else the current stream of the vendor's library, else the
-        device's default).  ``null_count``: of the top, where it is known; -1: counted when needed.  Does not wait.
+        (None: the stream that :func:`empty` was given, else what :func:`cdevice.set_default_stream` named, else the
+        current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is known; -1: counted when needed.  Does not wait.
 
         What was handed out before can still be written to by who holds it; nobody may.  Raises Released the second
         time, ArgumentError for more nulls than rows.
@@ -186,7 +189,7 @@ class MutableArray:
             raise ArgumentError(f"{self._name!r} is part of another array: freeze that")
         array = self._open()
         kind = array.device_type_id
-        handle, _ = _stream_of(kind, stream)
+        handle, _ = self._stream if stream is None and self._stream[0] else _stream_of(kind, stream)
         out = _native.freeze(array, handle, null_count)
         self._frozen = True
         return out

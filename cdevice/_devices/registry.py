@@ -226,6 +226,14 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     return handle, None if isinstance(stream, int) else stream
 
 
+def current_stream(type_id: int, device_id: int) -> int:
+    """The handle of the stream that work of this thread goes to where nobody names one; 0: the backend does not say."""
+    table, out = lib.cdv_backend_for(type_id), ffi.new("void **")
+    if not table or table.current_stream(table.self, device_id, out, ffi.NULL):
+        return 0
+    return int(ffi.cast("uintptr_t", out[0]))
+
+
 def stream_near(array: DeviceArray) -> Any:
     """The stream for work with an array on its own device where nobody names one: memory of a context of the user's
     stays in that.  None: as ever."""
@@ -234,10 +242,8 @@ def stream_near(array: DeviceArray) -> Any:
     handle = _first_buffer(array) if near else 0
     if near is None or not handle:
         return None
-    table, default = lib.cdv_backend_for(type_id), ffi.new("void **")
-    if table.current_stream(table.self, array.device_id, default, ffi.NULL):
-        return None
-    return near(handle, int(ffi.cast("uintptr_t", default[0])), array.device_id)
+    default = current_stream(type_id, array.device_id)
+    return near(handle, default, array.device_id) if default else None
 
 
 def _first_buffer(array: DeviceArray) -> int:

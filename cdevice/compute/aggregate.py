@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .._ext import _native
-from ..interop.asarray import asarray
+from ..objects.assemble import assemble
 from ..schema import Schema
 from .argument import Argument, Chunks
+from .bounded import Bounded
 from .casts import cast_argument
 from .elementwise import schema_of
 from .types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
@@ -30,7 +31,7 @@ def sum_type(format: str) -> str:
 class Reduce:
     """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
 
-    __slots__ = ("end", "family", "join", "kernel", "least", "out", "plans", "type", "values", "which")
+    __slots__ = ("end", "family", "join", "kernel", "least", "out", "plans", "said", "type", "values", "which")
 
     def __init__(
         self,
@@ -45,29 +46,29 @@ class Reduce:
     ) -> None:
         self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
         self.out, self.which, self.values = out, which, values
-        self.plans: dict[tuple[int, int], Any] = {}
-        self.least = int(kernel == "min_max" or end[2] == "finish_extreme")  # nothing has no least
+        self.plans: Bounded[tuple[int, int], Any] = Bounded(100)
+        extreme = kernel == "min_max" or end[2] == "finish_extreme"
+        self.least = int(extreme)  # nothing has no least
+        ends = {"finish_mean": "mean", "finish_mean_of_integers": "mean", "finish_count": "count"}
+        ends |= {"finish_any": "any", "finish_all": "all"}
+        self.said = ("min", "max", "min_max")[which] if extreme else ends.get(end[2], "sum")
 
     def plan(self, options: Any) -> Any:
         """What C knows of it, with these options."""
         if self.end[2] == "finish_count":
-            if options.mode not in _MODES:
-                raise ValueError(f"count: mode is one of {', '.join(_MODES)}, not {options.mode!r}")
             first, second = _MODES[options.mode], 0
         else:
-            first, second = max(int(options.min_count), self.least), int(bool(options.skip_nulls))
+            first, second = max(options.min_count, self.least), int(options.skip_nulls)
         plan = self.plans.get((first, second))
         if plan is None:
-            words = (self.family, self.type, self.kernel, self.join, *self.end, self.values)
-            plan = _native.compute_reduction(words, (first, second, self.which), self.out)
-            if len(self.plans) < 100:
-                self.plans[first, second] = plan
+            words = (self.family, self.type, self.kernel, self.join, *self.end, self.said, self.values)
+            plan = self.plans.put((first, second), _native.compute_reduction(words, (first, second, self.which), self.out))
         return plan
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
         if isinstance(argument.chunks, Chunks):
             return self.fold(call, argument.chunks)
-        chunks = tuple(argument.chunks) if argument.chunks is not None else (_rows(argument),)
+        chunks = tuple(argument.chunks) if argument.chunks is not None else (argument.array,)
         return _native.compute_reduce(self.plan(call.options), chunks, call.stream, call.owner)
 
     def fold(self, call: Call, chunks: Chunks) -> DeviceArray:
@@ -77,12 +78,6 @@ class Reduce:
             _native.compute_fold_add(fold, chunk)
             del chunk  # the next one is fetched before the name is used again
         return _native.compute_fold_end(fold)
-
-
-def _rows(a: Argument) -> DeviceArray:
-    if a.array is not None:
-        return a.array
-    return asarray([a.value])
 
 
 def sums(format: str) -> Reduce:
@@ -100,14 +95,6 @@ def means(format: str) -> Reduce:
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish_mean"), schema_of("g"))
 
 
-def _all_as(call: Call, argument: Argument, format: str) -> Argument:
-    """Rows or chunks, as another type."""
-    if isinstance(argument.chunks, Chunks):
-        return Argument(format=format, chunks=argument.chunks.mapped(lambda x: _as(call, x, format)))
-    chunks = [_rows(argument)] if argument.chunks is None else argument.chunks
-    return Argument(format=format, chunks=[_as(call, x, format) for x in chunks])
-
-
 class OfHalves:
     """``exec`` of an aggregate of float16, as float32; the least and the greatest are float16 again."""
 
@@ -117,15 +104,13 @@ class OfHalves:
         self.reduce = reduce
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
-        out = self.reduce(call, _all_as(call, argument, "f"))
+        out = self.reduce(call, cast_argument(call, argument, "f", True))
         if self.reduce.kernel != "min_max":
             return out
         if self.reduce.which < 2:
             return _as(call, out, HALF)
         parts = [_as(call, x, HALF) for x in out.children]
-        where = out.device_type_id, out.device_id
-        event = next((x.sync_event for x in reversed(parts) if x.sync_event), None)
-        return _native.build(_extreme_schema(HALF, 2), *where, 1, 0, 0, (None,), tuple(parts), None, parts, event, None)
+        return assemble(_extreme_schema(HALF, 2), 1, [None], parts, null_count=0, made=parts)
 
 
 def _as(call: Call, array: DeviceArray, format: str) -> DeviceArray:
@@ -141,15 +126,13 @@ class PerType:
 
     def __init__(self, make: Callable[[str], Reduce]) -> None:
         self.make = make
-        self.made: dict[str, Reduce] = {}
+        self.made: Bounded[str, Reduce] = Bounded(100)  # of zones there may be many
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
         format = argument.format or "n"
         found = self.made.get(format)
         if found is None:
-            found = self.make(format)
-            if len(self.made) < 100:  # of zones there may be many
-                self.made[format] = found
+            found = self.made.put(format, self.make(format))
         return found(call, argument)
 
 

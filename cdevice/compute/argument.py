@@ -9,8 +9,9 @@ from .._ext import _native
 from ..interop.asarray import asarray
 from ..interop.asstream import asstream
 from ..interop.concat import concat
+from ..schema import Schema
 from .scalar import Scalar
-from .types import bits_of, format_of
+from .types import DICTIONARY, bits_of, format_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray, DeviceArrayStream
+    from .call import Call
 
 _Array = _native.Array
 _VALUES = (str, bytes, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal)
@@ -61,11 +63,14 @@ class Argument:
     """An argument as kernels get it.
 
     ``array``: a row for each row, or with ``one`` a row for all of them; ``chunks``: several arrays, a list or
-    :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: its type; None
-    where nothing says what null it is.
+    :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
+    its type, "dictionary" for a dictionary array; None where nothing says of which type a null is.
+
+    ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks are
+    of several types; no kernel gets such a one.
     """
 
-    __slots__ = ("array", "chunks", "format", "one", "value")
+    __slots__ = ("array", "chunks", "follows", "format", "mixed", "one", "value")
 
     def __init__(
         self,
@@ -75,9 +80,11 @@ class Argument:
         one: bool = False,
         value: bool | int | float | None = None,
         chunks: list[DeviceArray] | Chunks | None = None,
+        follows: bool = False,
+        mixed: bool = False,
     ) -> None:
         self.array, self.one, self.value, self.chunks = array, one, value, chunks
-        self.format = format
+        self.format, self.follows, self.mixed = format, follows, mixed
 
     def sample(self) -> DeviceArray | None:
         """An array of it."""
@@ -116,11 +123,41 @@ def _chunked(arrays: list[DeviceArray], what: Any) -> Argument:
         arrays = [empty if where == 1 else empty.to((where, 0))]
     if len(arrays) == 1:
         return Argument(arrays[0], format_of(arrays[0]))
-    return Argument(chunks=arrays, format=format_of(arrays[0]))
+    formats = {format_of(x) for x in arrays}
+    return Argument(chunks=arrays, format=format_of(arrays[0]), mixed=len(formats) > 1)
 
 
 def _one(array: DeviceArray) -> Argument:
     return Argument(array, format_of(array), one=True)
+
+
+def _scalar(x: Any) -> Argument | None:
+    """A single value of Python, numpy or pyarrow; None: it is none."""
+    if x is None or isinstance(x, (bool, int)) or type(x) is float:
+        if isinstance(x, int) and not isinstance(x, bool):
+            return Argument(value=int(x), format="l" if x < 1 << 63 else "L")
+        return Argument(value=x, format={bool: "b", float: "g"}.get(type(x)))
+    if isinstance(x, Scalar):
+        return _one(x.array)
+    if isinstance(x, _VALUES):
+        return _one(asarray([x]))
+    if hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "reshape"):  # numpy's
+        return _one(asarray(x.reshape(1)))
+    if hasattr(x, "as_py") and hasattr(x, "type") and not hasattr(x, "__len__"):  # pyarrow's: as_py() rounds
+        return _one(asarray(_rows_of_scalar(x)))
+    return None
+
+
+def _rows_of_scalar(x: Any) -> Any:
+    """A scalar of pyarrow as an array of it, of its type."""
+    import pyarrow
+
+    if not isinstance(x, pyarrow.Scalar):
+        return [x.as_py()]
+    try:
+        return pyarrow.repeat(x, 1)
+    except pyarrow.ArrowException:  # not of every type
+        return pyarrow.array([x.as_py()], x.type)
 
 
 def argument(x: Any, whole: bool = True) -> Argument:
@@ -128,30 +165,34 @@ def argument(x: Any, whole: bool = True) -> Argument:
     if isinstance(x, _Array):
         array: DeviceArray = x  # type: ignore[assignment]
         return Argument(array, format_of(array))
-    if x is None or type(x) in (bool, int, float):
-        if type(x) is int:
-            return Argument(value=x, format="l" if x < 1 << 63 else "L")
-        return Argument(value=x, format={bool: "b", float: "g"}.get(type(x)))
-    if isinstance(x, Scalar):
-        return _one(x.array)
-    if isinstance(x, _VALUES):
-        return _one(asarray([x]))
-    if isinstance(x, (list, tuple)) and x and _is_array(x[0]):
-        return _chunked([asarray(a) for a in x], x[0])
+    scalar = _scalar(x)
+    if scalar is not None:
+        return scalar
+    if isinstance(x, (list, tuple)):
+        if any(map(_is_array, x)):
+            return _chunked([asarray(a) for a in x], x[0])
+        array = asarray(x)
+        return Argument(array, format_of(array), follows=True)
     if _is_array(x):
         array = asarray(x)
         return Argument(array, format_of(array))
     if isinstance(x, _native.Stream) or hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_device_stream__"):
         stream = asstream(x)
         return _chunked(list(stream), stream) if whole else _stream(stream)
-    if hasattr(x, "as_py") and hasattr(x, "type"):  # a scalar of pyarrow
-        return _one(asarray([x.as_py()], schema=x.type))
-    if hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item"):  # numpy's
-        return _one(asarray([x]))
     array = asarray(x)
-    return Argument(array, format_of(array))
+    return Argument(array, format_of(array), follows=isinstance(x, range))
+
+
+def lone(call: Call, a: Argument, schema: Schema | None = None) -> Argument:
+    """A number of the host, or a null of a type, as one row where the call is."""
+    if schema is None and a.format is not None and a.format[:1] != "+" and a.format != DICTIONARY:
+        schema = Schema.make(a.format)
+    array = asarray([a.value], schema=schema)
+    if call.device_type != 1:
+        array = array.to((call.device_type, call.device_id))
+    return Argument(array, a.format, one=True)
 
 
 def joined(a: Argument) -> Argument:
     """An argument of several chunks as one array."""
-    return a if a.chunks is None else Argument(concat(list(a.chunks)), a.format)
+    return a if a.chunks is None else Argument(concat(list(a.chunks)), a.format, follows=a.follows)

@@ -5,13 +5,27 @@ from __future__ import annotations
 from functools import partial
 
 from . import aggregate, convert, decimals, nulls, select, strings
-from .argument import argument
-from .call import execute
+from .argument import argument, joined, lone
+from .call import execute, of_one_type, without_loss
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .providers import pyarrow
 from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from .types import DICTIONARY, FLOATS, HALF, KERNEL_TYPES, NUMBERS, common, is_binary, storage_of, width_of
+from .scalar import Scalar
+from .types import (
+    DICTIONARY,
+    FLOATS,
+    HALF,
+    KERNEL_TYPES,
+    NUMBERS,
+    common,
+    comparable_times,
+    finest,
+    is_binary,
+    kind_of_time,
+    storage_of,
+    width_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +36,12 @@ if TYPE_CHECKING:
     from .call import Call
 
 ANY = Matcher("any", lambda f: True)
+ROWS = Matcher("any but run_end_encoded", lambda f: f != "+r")
 ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
 BINARY = Matcher("strings or bytes", is_binary)
-BY_VALUES = Matcher("run_end_encoded or dictionary", lambda f: f in ("+r", DICTIONARY))
+BY_VALUES = Matcher("run_end_encoded, union or dictionary", lambda f: f in ("+r", DICTIONARY) or f[:2] == "+u")
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
 _UNITS = ("s", "m", "u", "n")
 
@@ -34,7 +49,7 @@ _UNITS = ("s", "m", "u", "n")
 def _add(
     f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any], var_args: bool = False
 ) -> None:
-    f.kernels.append(Kernel(Signature(tuple(inputs), out, var_args), exec))
+    f._add(Kernel(Signature(tuple(inputs), out, var_args), exec))
 
 
 def _same(formats: Sequence[str]) -> str:
@@ -42,7 +57,12 @@ def _same(formats: Sequence[str]) -> str:
 
 
 def _timestamps(unit: str) -> Matcher:
-    return Matcher(f"timestamp[{unit.removesuffix('s')}s]", lambda f: f.startswith(f"ts{unit}:"))
+    """With a zone or without, but not one of each."""
+    return Matcher(f"timestamp[{unit.removesuffix('s')}s]", lambda f: f.startswith(f"ts{unit}:"), same=_has_zone)
+
+
+def _has_zone(format: str) -> bool:
+    return bool(format[4:])
 
 
 def _arithmetic(r: FunctionRegistry) -> None:
@@ -72,6 +92,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
             _add(f, ("n", "n"), "n", nulls.nothing)
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
+                f.implicit = _or_times(name, f.implicit)
             r.add_function(f)
     for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
         for checked in (False, True):
@@ -97,6 +118,34 @@ def _or_decimals(rule: Callable[[Sequence[str]], Sequence[str] | None]) -> Any:
         return None if one is None else (one,) * len(formats)
 
     return both
+
+
+def _in_unit(format: str, kind: str | None, unit: str) -> str:
+    """A duration, or a timestamp, of that unit."""
+    return f"tD{unit}" if kind == "duration" else f"ts{unit}:{format[4:] if kind == 'timestamp' else ''}"
+
+
+def _or_times(name: str, rule: Any) -> Any:
+    """Implicit casts of times to one unit, or else what ``rule`` says."""
+
+    def casts(formats: Sequence[str]) -> Sequence[str] | None:
+        kinds = [kind_of_time(x) for x in formats]
+        if kinds == ["duration", "duration"]:
+            return comparable_times(formats)
+        unit = finest(formats) if None not in kinds else ""
+        moved = kinds[1] == "duration" and kinds[0] in ("timestamp", "date")
+        if moved or (name == "add" and kinds[0] == "duration" and kinds[1] in ("timestamp", "date")):
+            return [_in_unit(x, k, unit) for x, k in zip(formats, kinds, strict=True)]
+        if name == "subtract" and set(kinds) <= {"timestamp", "date"}:
+            made = comparable_times(formats)
+            return made if made is None or made[0][:2] == "ts" else [f"ts{unit}:"] * 2
+        made = rule(formats) if rule else None
+        if made is None and not rule:
+            one = common(formats)
+            made = None if one is None or one[0] == "t" else (one,) * len(formats)
+        return made
+
+    return casts
 
 
 def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
@@ -125,7 +174,7 @@ def _compare(r: FunctionRegistry) -> None:
         )
         for n in NUMBERS + HALF:
             _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, said=name))
-        f.implicit = _or_decimals(decimals.of_one_scale)
+        f.implicit, f.compares = _comparable, True
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
         _add(f, (BINARY, BINARY), "b", strings.Compare(name))
         for t in _TIMES:
@@ -136,6 +185,15 @@ def _compare(r: FunctionRegistry) -> None:
             ts = _timestamps(u)
             _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, said=name))
         r.add_function(f)
+
+
+def _comparable(formats: Sequence[str]) -> Sequence[str] | None:
+    if any(f.startswith("d:") for f in formats):
+        return decimals.of_one_scale(formats)
+    if all(f[0] == "t" for f in formats):
+        return comparable_times(formats)
+    one = common(formats)
+    return None if one is None else (one,) * len(formats)
 
 
 def _boolean(r: FunctionRegistry) -> None:
@@ -181,6 +239,11 @@ def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
     return rule
 
 
+def _filled(formats: Sequence[str]) -> Sequence[str] | None:
+    """fill_null: the result has the type of the rows."""
+    return (formats[0], formats[0]) if common(formats) is not None else None
+
+
 def _as_wide(width: str) -> Callable[[str], bool]:
     return lambda f: width_of(f) == width and f not in NUMBERS
 
@@ -201,10 +264,10 @@ def _selection(r: FunctionRegistry) -> None:
         m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
-    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
+    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f not in ("n", "+r"), same=str)
     _add(choose, ("b", other, other), None, select.choose_any)
     _add(fill, (other, other), None, select.fill_any)
-    fill.implicit = _common_tail(0)
+    fill.implicit = _filled
     _add(choose, ("b", "n", "n"), "n", nulls.nothing)
     _add(fill, ("n", "n"), "n", nulls.nothing)
     r.add_function(choose)
@@ -227,14 +290,21 @@ def _selection(r: FunctionRegistry) -> None:
 
 
 def _coalesce(call: Call, fill: Function, args: Sequence[Argument]) -> Any:
-    if len(args) == 1:
-        return args[0].array if args[0].array is not None else args[0].value
-    call.function = fill
-    out = args[-1]
-    for x in reversed(args[:-1]):
-        made = execute(call, [x, out])
-        out = argument(made)
-    return made
+    """Of one type first: the first argument's is not always that of all."""
+    args = [convert.decoded(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
+    formats = [a.format for a in args if a.format not in (None, "n")]
+    one = formats[0] if len(set(formats)) == 1 else common(formats) if formats else None  # type: ignore[arg-type]
+    if one is not None:
+        like = next((a.array for a in args if a.format == one and a.array is not None), None)
+        args = [without_loss(call, a, one, like) for a in args]
+    args = [a for a in args if a.array is not None or a.value is not None] or list(args[:1])
+    call.function, out = fill, args[0]
+    for x in args[1:]:
+        out = argument(execute(call, [out, x]))
+    if out.array is None:
+        out = lone(call, out)
+    rows = any(a.array is not None and not a.one for a in args)
+    return out.array if rows or out.array is None else Scalar(out.array)
 
 
 def _aggregates(r: FunctionRegistry) -> None:
@@ -255,8 +325,8 @@ def _aggregates(r: FunctionRegistry) -> None:
         _add(mean, (n,), "g", aggregate.means(n))
     _add(total, (HALF,), "g", aggregate.OfHalves(aggregate.sums("f")))
     _add(mean, (HALF,), "g", aggregate.OfHalves(aggregate.means("f")))
-    _add(total, ("n",), "l", nulls.through("l", aggregate.sums("l")))
-    _add(mean, ("n",), "g", nulls.through("g", aggregate.sums("g")))
+    _add(total, ("n",), "l", aggregate.sums("l"))
+    _add(mean, ("n",), "g", aggregate.means("g"))
     _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
     _add(mean, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_mean))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
@@ -274,7 +344,7 @@ def _aggregates(r: FunctionRegistry) -> None:
     f = function("count", "How many rows there are; see CountOptions.", CountOptions)
     counted = aggregate.of_bits("finish_count", "l", values=False)
     _add(f, (ANY,), "l", counted)
-    _add(f, ("n",), "l", nulls.through("b", counted))
+    _add(f, ("n",), "l", counted)
     _add(f, (BY_VALUES,), "l", convert.by_values(counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
         _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
@@ -297,6 +367,6 @@ def make() -> FunctionRegistry:
     if pyarrow.here():
         for name in r.get_function_names():
             f = r.get_function(name)
-            f.kernels.append(pyarrow.kernel(name, f.arity))
+            f._add(pyarrow.kernel(name, f.arity))
     r.provided = pyarrow
     return r

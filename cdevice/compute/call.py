@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from .._devices.registry import need_backend, stream_and_owner, stream_near
+from collections.abc import Mapping
+
+from .._devices.registry import current_stream, need_backend, stream_and_owner, stream_near
 from .._ext import _native
 from .._reaper import need_reaper
+from ..errors import ArgumentError
+from .adapt import adapted
 from .aggregate import Reduce
-from .argument import Argument, argument, joined
+from .argument import Argument, argument, joined, lone
+from .bounded import Bounded
 from .casts import cast_argument
 from .convert import decoded
-from .copies import copies_wanted, placed, with_copies
+from .copies import copies_wanted, follows, placed, with_copies
 from .elementwise import Map
 from .errors import NoKernel
 from .nulls import as_type
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
-from .types import DICTIONARY
+from .types import DICTIONARY, common, format_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +32,13 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """What a kernel knows of the call: ``function``, ``options``, ``stream`` (a handle), ``state`` (what ``init``
-    made), ``device_type``."""
+    """What a kernel knows of the call.
+
+    ``function``: the :class:`Function`; ``options``: an object of its class of options; ``state``: what ``init`` made;
+    ``device_type``, ``device_id``: where it computes (1, -1: the CPU); ``stream``: the handle of the stream that its
+    work goes to, 0 where the caller named none: the device's own; ``owner``: the object that the stream came from, or
+    None.  :meth:`queue` is the handle of that stream in either case.
+    """
 
     __slots__ = ("device_id", "device_type", "function", "options", "owner", "state", "stream")
 
@@ -48,10 +58,19 @@ class Call:
         _bring(arguments, first, self.stream)
 
 
+    def queue(self) -> int:
+        """The handle of the stream that work must be put on: cl_command_queue, cudaStream_t, hipStream_t; 0 on the CPU.
+
+        Arguments may be read by later work of this stream, and by nothing else, without a wait."""
+        if self.device_type == 1 or self.stream:
+            return self.stream
+        return current_stream(self.device_type, self.device_id)
+
+
 def _bring(arguments: Sequence[Argument], first: DeviceArray, stream: int) -> None:
-    """Single values of the host go where the arrays are."""
+    """Values of the host go where the arrays are."""
     for a in arguments:
-        if a.one and a.array is not None and a.array.device_type_id == 1:
+        if a.array is not None and follows(a):
             a.array = a.array.to((first.device_type_id, first.device_id))
 
 
@@ -60,32 +79,31 @@ def _options(function: Function, options: Any, given: dict[str, Any]) -> Functio
     if isinstance(options, wanted):
         if given:
             raise TypeError(f"{function.name}: options= and options by name at once")
+        options.check()
         return options
     if options is None:
         return _made(wanted, given)
-    if isinstance(options, dict):
+    if isinstance(options, Mapping):
         return wanted(**options, **given)
     if isinstance(options, FunctionOptions):
         if type(options).__name__ == wanted.__name__:  # of a function of the same options elsewhere
             return wanted(**vars(options), **given)
         raise TypeError(f"{function.name} takes {wanted.__name__}, not {type(options).__name__}")
+    if type(options).__module__.partition(".")[0] == "pyarrow":
+        return wanted.from_pyarrow(options, given, function.name)
     return wanted(options, **given)
 
 
-_known: dict[tuple[Any, ...], FunctionOptions] = {}  # options are values: the same again and again
+_PLAIN = bool, int, str, float, type(None)
+# options are values: the same again and again
+_known: Bounded[tuple[Any, ...], FunctionOptions] = Bounded(1000)
 
 
 def _made(wanted: type[FunctionOptions], given: dict[str, Any]) -> FunctionOptions:
-    try:
-        key = (wanted, *given.items())
-        found = _known.get(key)
-    except TypeError:  # what cannot be hashed
+    if any(type(v) not in _PLAIN for v in given.values()):  # 1 and True are one key
         return wanted(**given)
-    if found is None:
-        found = wanted(**given)
-        if len(_known) < 1000:
-            _known[key] = found
-    return found
+    key = (wanted, *[(k, type(v), v) for k, v in given.items()])
+    return _known.get(key) or _known.put(key, wanted(**given))
 
 
 def run(
@@ -102,6 +120,8 @@ def run(
     function._check_arity(len(args))
     need_reaper()
     arguments = [argument(x, function.kind != "scalar_aggregate") for x in args]
+    if function.compares:
+        arguments = adapted(arguments)
     if copies_wanted(fallback):
         return with_copies(function.name, arguments, stream, lambda a, s: _start(function, chosen, a, s))
     return _start(function, chosen, arguments, stream)
@@ -135,21 +155,59 @@ def _name_nulls(function: Function, arguments: Sequence[Argument]) -> None:
 
 
 def execute(call: Call, arguments: list[Argument]) -> Any:
-    """Dispatches on the types and runs the kernel, or where that does not want to, the next."""
+    """Dispatches on the types and runs the kernel, or where that does not want to, the next.
+
+    This is the one place where arguments become what a kernel's signature says."""
     function = call.function
+    arguments = [of_one_type(call, a) if a.mixed else a for a in arguments]
     _name_nulls(function, arguments)
     formats = tuple([a.format or "n" for a in arguments])
-    if DICTIONARY in formats and not _has_own(function, formats, call.device_type):
+    if not _ENCODED.isdisjoint(formats) and not _has_own(function, formats, call.device_type):
         arguments = [decoded(call, joined(a)) for a in arguments]
         formats = tuple([a.format or "n" for a in arguments])
-    first = None
+    generation, first = function._generation, None
     for kernel, wanted in function._ranked(formats, call.device_type):
         try:
-            return _run_kernel(call, kernel, wanted, formats, arguments)
+            return _run_kernel(call, kernel, wanted, formats, arguments, None if first else generation)
         except NoKernel as e:
             first = first or e
     assert first is not None
     raise first
+
+
+_ENCODED = {DICTIONARY, "+r"}
+
+
+def of_one_type(call: Call, a: Argument) -> Argument:
+    """Chunks of several types as those of one, by casts that lose nothing.  Raises ArgumentError, with two of them, where
+    there is none."""
+    chunks = list(a.chunks or ())
+    parts = [decoded(call, Argument(x, format_of(x))) for x in chunks]
+    formats = [p.format or "n" for p in parts]
+    known = [f for f in formats if f != "n"]
+    one = known[0] if len(set(known)) == 1 else common(known)
+    if one is None or one == DICTIONARY:
+        other = next((f for f in known if f != known[0]), known[0])
+        raise ArgumentError(
+            f"{call.function.name}: chunks of {words_of(known[0])} and {words_of(other)} have no common type; cast() one"
+        )
+    like = next((p.array for p in parts if p.format == one and p.array is not None), None)
+    out = [without_loss(call, p, one, like) for p in parts]
+    return Argument(chunks=[p.array for p in out if p.array is not None], format=one)
+
+
+def without_loss(call: Call, a: Argument, to: str, like: DeviceArray | None = None) -> Argument:
+    """An argument as another type: every value stays what it is, or ArgumentError tells both types.  ``like``: an array of
+    that type, for what a format does not say of it."""
+    if a.format == to:
+        return a
+    if a.format == "n":
+        return as_type(call, a, to, None if like is None else like._schema)
+    try:
+        return cast_argument(call, a, to, True)
+    except ArgumentError as e:
+        name, source = call.function.name, words_of(a.format or "n")
+        raise type(e)(f"{name}: {source} cannot become {words_of(to)} without loss: {e}") from None
 
 
 def _has_own(function: Function, formats: tuple[str, ...], device: int) -> bool:
@@ -163,32 +221,60 @@ def _has_own(function: Function, formats: tuple[str, ...], device: int) -> bool:
 
 
 def _run_kernel(
-    call: Call, kernel: Kernel, wanted: tuple[str, ...], formats: tuple[str, ...], given: Sequence[Argument]
+    call: Call,
+    kernel: Kernel,
+    wanted: tuple[str, ...],
+    formats: tuple[str, ...],
+    given: Sequence[Argument],
+    generation: int | None,
 ) -> Any:
+    """``generation``: of the function's kernels, of which this is the first that was asked; None: another was before."""
     function = call.function
-    if function.kind == "scalar_aggregate" or kernel.chunks:
-        arguments = list(given)
-    else:
-        arguments = [joined(a) for a in given]
+    aggregate = function.kind == "scalar_aggregate"
+    arguments = list(given) if aggregate or kernel.chunks else [joined(a) for a in given]
     if wanted != formats:
         for i, (a, to) in enumerate(zip(arguments, wanted, strict=True)):
             if a.format != to:
-                arguments[i] = implicit(call, a, to, arguments)
+                like = next((x.array for x in arguments if x.format == to and x.array is not None), None)
+                arguments[i] = without_loss(call, a, to, like)
+    if aggregate and kernel.library == "cdevice":
+        arguments = [lone(call, a) if a.array is None and a.chunks is None else a for a in arguments]
     call.state = kernel.init(call) if kernel.init else None
     out = kernel.exec(call, *arguments)
     if kernel.finalize:
         out = kernel.finalize(call, out)
-    rows = any((a.array is not None and not a.one) or a.chunks for a in arguments)
-    if rows and function._fronts and wanted == formats and call.device_type == 1:
-        _learn(call, kernel, formats)
-    lone = not isinstance(out, Scalar) and (function.kind == "scalar_aggregate" or not rows)
-    return Scalar(out) if lone else out
+    rows = any((a.array is not None and not a.one) or a.chunks is not None for a in arguments)
+    if generation is not None and rows and function._fronts and wanted == formats and call.device_type == 1:
+        _learn(call, kernel, formats, generation)
+    if kernel.library != "cdevice":
+        _require_result(function, kernel, wanted, arguments, out)
+    alone = not isinstance(out, Scalar) and (aggregate or not rows)
+    return Scalar(out) if alone else out
 
 
-def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:
+def _require_result(
+    function: Function, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Argument], out: Any
+) -> None:
+    """Holds what somebody's kernel gave against what it was declared to give.  Raises TypeError, ValueError."""
+    who = f"{function.name}: the kernel {kernel}"
+    array = out.array if isinstance(out, Scalar) else out
+    if not isinstance(array, _native.Array):
+        raise TypeError(f"{who} gave {type(out).__name__}: a kernel gives a DeviceArray or a Scalar")
+    declared = kernel.signature.out
+    declared = declared if declared is None or isinstance(declared, str) else declared(formats)
+    found = format_of(array)  # type: ignore[arg-type]
+    if declared is not None and found != declared:
+        raise TypeError(f"{who} gave {words_of(found)}, it was declared to give {words_of(declared)}")
+    lengths = [a.array.length for a in arguments if a.array is not None and not a.one]
+    wanted = 1 if function.kind == "scalar_aggregate" else lengths[0] if lengths and function.kind == "scalar" else None
+    if wanted is not None and array.length != wanted and not isinstance(out, Scalar):
+        raise ValueError(f"{who} gave {array.length} rows, there must be {wanted}")
+
+
+def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...], generation: int) -> None:
     """The next call with such arrays on the CPU, and no options, need not come here."""
     function, exec = call.function, kernel.exec
-    if formats in function._learned or DICTIONARY in formats or kernel.init or kernel.finalize:
+    if DICTIONARY in formats or kernel.init or kernel.finalize:
         return
     if isinstance(exec, Map):
         plan, swap, wrap = exec.plan(formats), exec.swap, None
@@ -196,17 +282,8 @@ def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...]) -> None:
         plan, swap, wrap = exec.plan(call.options), False, Scalar
     else:
         return
-    function._learned.add(formats)
     for front in function._fronts:
-        _native.compute_learn(front, formats, plan, swap, wrap)
-
-
-def implicit(call: Call, a: Argument, to: str, others: Sequence[Argument] = ()) -> Argument:
-    """An argument cast as Arrow does before a kernel.  Nothing is checked, so nothing is waited for."""
-    if a.format == "n":
-        alike = next((x.array for x in others if x.format == to and x.array is not None), None)
-        return as_type(call, a, to, None if alike is None else alike._schema)
-    return cast_argument(call, a, to, False)
+        _native.compute_learn(front, generation, formats, plan, swap, wrap)
 
 
 NO_OPTIONS: FunctionOptions = NoOptions()

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from ..interop.asarray import asarray
 from . import decimals, strings, times
-from .argument import Argument
+from .argument import Argument, Chunks, lone
+from .bounded import Bounded
 from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel, device_word
-from .types import HALF, KERNEL_TYPES, NUMBERS, storage_of, words_of
+from .types import HALF, KERNEL_TYPES, NUMBERS, bits_of, is_wider, storage_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._types import Schema
+    from .._types import DeviceArray
     from .call import Call
 
-_kernels: dict[tuple[str, str, bool], Map | WithNumbers | strings.Cast] = {}
-_WIDTHS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "f": 24, "g": 53}  # bits of a value
-
-
-def never_loses(a: str, b: str) -> bool:
-    """Is every number of the one type one of the other?"""
-    if b == HALF:
-        return a not in "lL"  # that of others is rounded is not an error in Arrow
-    if b in "fg":
-        return a in "efg" or _WIDTHS[a] <= _WIDTHS[b]
-    return a not in "efg" and _WIDTHS[a] <= _WIDTHS[b] and (a in "CSIL" or b not in "CSIL")
-
+_kernels: Bounded[tuple[str, str, bool], Map | WithNumbers | strings.Cast] = Bounded(1000)
 
 def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | None:
     """From one type to another; None: there is none."""
@@ -41,7 +30,7 @@ def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | No
         if (x != a or y != b) and x != y:  # times are as wide as their integers
             return None
         s, t = KERNEL_TYPES[x], KERNEL_TYPES[y]
-        checked = safe and not never_loses(x, y)
+        checked = safe and not is_wider(y, x)
         return Map("cast", f"{s} {t}", f"cast_{'checked_' * checked}{s}", x, b, checked=checked, said="cast")
     if a == "b" and b in NUMBERS:
         return Map("cast_bool", KERNEL_TYPES[b], "cast_bool", "b", b, unit=PACK)
@@ -57,30 +46,40 @@ def no_cast(call: Call, source: str, target: str) -> NoKernel:
 
 
 def cast_argument(call: Call, a: Argument, to: str, safe: bool) -> Argument:
-    """An argument as another type.  Raises NoKernel."""
+    """An argument as another type, chunk by chunk where it has chunks.  Raises NoKernel, and ArgumentError for a value
+    that the type has not, where it is ``safe``."""
     if a.format == to:
         return a
+    if isinstance(a.chunks, Chunks):
+        return Argument(chunks=a.chunks.mapped(lambda x: _cast(call, x, a.format or "", to, safe)), format=to)
+    if a.chunks is not None:
+        return Argument(chunks=[_cast(call, x, a.format or "", to, safe) for x in a.chunks], format=to)
     if a.array is None:
-        if a.value is not None and to.startswith("d:"):
-            a = lone(call, a)
-        else:
-            return Argument(value=a.value, format=to)
-    way = decimals.between(a.format or "", to)
+        return _value_as(call, a, to)
+    return Argument(_cast(call, a.array, a.format or "", to, safe), to, one=a.one)
+
+
+def _value_as(call: Call, a: Argument, to: str) -> Argument:
+    """A number of the host, or null."""
+    if a.value is None:
+        return Argument(value=None, format=to)
+    if to in NUMBERS + HALF:
+        bits_of(a.value, to)  # or an error
+        return Argument(value=a.value, format=to)
+    return lone(call, Argument(value=a.value, format=to))
+
+
+def _cast(call: Call, array: DeviceArray, source: str, to: str, safe: bool) -> DeviceArray:
+    way = decimals.between(source, to)
     if way is not None:
-        a = cast_argument(call, a, way, safe)
-    key = (a.format or "", to, safe)
+        array, source = _cast(call, array, source, way, safe), way
+    if source == to:
+        return array
+    key = (source, to, safe)
     kernel = _kernels.get(key)
     if kernel is None:
-        made = _kernel(*key)
-        if made is None:
-            raise no_cast(call, words_of(key[0]), words_of(to))
-        kernel = _kernels[key] = made
-    return Argument(kernel(call, a), to, one=a.one)
-
-
-def lone(call: Call, a: Argument, schema: Schema | None = None) -> Argument:
-    """A number of the host, or a null of a type, as one row where the call is."""
-    array = asarray([a.value], schema=schema)
-    if call.device_type != 1:
-        array = array.to((call.device_type, call.device_id))
-    return Argument(array, a.format, one=True)
+        kernel = _kernel(*key)
+        if kernel is None:
+            raise no_cast(call, words_of(source), words_of(to))
+        _kernels.put(key, kernel)
+    return kernel(call, Argument(array, source))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..schema import asschema
-from .argument import Argument, Chunks, joined
-from .casts import cast_argument, lone, no_cast
+from .argument import Argument, Chunks, joined, lone
+from .casts import cast_argument, no_cast
 from .nulls import as_type
 from .scalar import Scalar
-from .taken import indices_of, spelled_out, taken, values_of
+from .elementwise import CHOSEN, PACK, WORD, Map
+from .taken import indices_of, is_valid, part_of, spelled_out, taken, values_of, with_bitmap
 from .types import DICTIONARY, format_of, words_of
 
 TYPE_CHECKING = False
@@ -18,29 +19,84 @@ if TYPE_CHECKING:
     from .._types import DeviceArray
     from .call import Call
 
+_equal = Map("compare", "i8", "equal", "cc", "b", unit=PACK)
+_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
+_or = Map("boolean", "bits", "or", "bb", "b", unit=WORD)
+_choose = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
+
 
 def decoded(call: Call, a: Argument) -> Argument:
-    """A dictionary array as the values that its rows have."""
-    if a.array is None or a.format != DICTIONARY:
+    """A dictionary or run-end encoded array as the values that its rows have."""
+    if a.array is None or a.format not in (DICTIONARY, "+r"):
         return a
+    if a.format == "+r":
+        plain = spelled_out(call, a.array)
+        return decoded(call, Argument(plain, format_of(plain), one=a.one, follows=a.follows))
     indices = indices_of(a.array)
     rows = cast_argument(call, Argument(indices, indices._format), "l", False).array
     assert rows is not None
     out = taken(call, values_of(a.array, rows), rows, False)
-    return Argument(out, format_of(out), one=a.one)
+    return Argument(out, format_of(out), one=a.one, follows=a.follows)
 
 
-def by_values(exec: Callable[[Call, Argument], DeviceArray]) -> Callable[[Call, Argument], DeviceArray]:
-    """``exec`` for arrays that are null where their values are: run-end encoded ones, and dictionaries."""
+def known_rows(call: Call, array: DeviceArray) -> DeviceArray:
+    """Which rows have a value, as bits: of what has no bitmap of its own, where the value that a row stands for is none.
 
-    def plain(call: Call, x: DeviceArray) -> DeviceArray:
-        if x._format == "+r":
-            return spelled_out(call, x)
-        if x._child(-1).null_count == 0:
+    This is Arrow's logical null, as ``to_pylist()`` shows it; ``null_count`` counts the bitmap."""
+    if array._format[:2] == "+u":
+        return _known_of_union(call, array)
+    plain = _plain(call, array)
+    if plain._format[:2] == "+u":
+        return _known_of_union(call, plain)
+    return is_valid(call, Argument(plain, plain._format))
+
+
+def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
+    """Of each row what its child says."""
+    kinds = part_of(array, 0, "c")
+    dense = array._format[2] == "d"
+    codes = [int(x) for x in array._format[4:].split(",")] if array._format[4:] else []
+    out = _equal(call, Argument(kinds, "c"), Argument(value=0, format="c")) if not codes else None
+    for i, code in enumerate(codes):
+        here = Argument(_equal(call, Argument(kinds, "c"), Argument(value=code, format="c")), "b")
+        child = array._raw_child(i) if dense else array._child(i)
+        if dense:
+            if not child.length:
+                continue
+            rows = cast_argument(call, Argument(part_of(array, 1, "i"), "i"), "l", False)
+            rows = Argument(_choose(call, here, rows, Argument(value=0, format="l")), "l")  # of others any row
+            assert rows.array is not None
+            known = taken(call, known_rows(call, child), rows.array, False)
+        else:
+            known = known_rows(call, child)
+        both = _and(call, here, Argument(known, "b"))
+        out = both if out is None else _or(call, Argument(out, "b"), Argument(both, "b"))
+    return out if out is not None else _equal(call, Argument(kinds, "c"), Argument(kinds, "c"))
+
+
+def _plain(call: Call, x: DeviceArray) -> DeviceArray:
+    """An array whose bitmap says which rows have a value."""
+    if x._format == "+r":
+        return _plain(call, spelled_out(call, x))
+    if x._schema.dictionary is not None:
+        values = x._child(-1)
+        if values.null_count == 0 and values._schema.dictionary is None and values._format[:2] not in ("+u", "+r"):
             return x
         out = decoded(call, Argument(x, DICTIONARY)).array
         assert out is not None
-        return out
+        return _plain(call, out)
+    return x
+
+
+def by_values(exec: Callable[[Call, Argument], DeviceArray]) -> Callable[[Call, Argument], DeviceArray]:
+    """``exec`` for arrays that are null where their values are: run-end encoded ones, unions and dictionaries."""
+
+    def plain(call: Call, x: DeviceArray) -> DeviceArray:
+        x = _plain(call, x)
+        if x._format[:2] != "+u":
+            return x
+        known = known_rows(call, x)
+        return with_bitmap(known, known)
 
     def run(call: Call, a: Argument) -> DeviceArray:
         if isinstance(a.chunks, Chunks):

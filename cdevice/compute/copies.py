@@ -60,7 +60,7 @@ def placed(arguments: Sequence[Argument]) -> DeviceArray | None:
     for a in arguments:
         array = a.sample()
         if array is not None:
-            if not a.one:
+            if not a.one and not a.follows:
                 return array
             if found is None or found.device_type_id == 1:
                 found = array
@@ -91,7 +91,7 @@ class _Mover:
         if isinstance(a.chunks, Chunks):
             return Argument(format=a.format, chunks=a.chunks.mapped(lambda x: self.array(x, to)))
         if a.chunks is not None:
-            return Argument(format=a.format, chunks=[self.array(x, to) for x in a.chunks])
+            return Argument(format=a.format, chunks=[self.array(x, to) for x in a.chunks], mixed=a.mixed)
         if a.array is None:
             return a
         return Argument(self.array(a.array, to), a.format, one=a.one)
@@ -100,9 +100,9 @@ class _Mover:
         return Scalar(self.array(x.array, to, stream)) if isinstance(x, Scalar) else self.array(x, to, stream)
 
 
-def _follows(a: Argument) -> bool:
-    """A single value of the host goes where the arrays are, asked or not."""
-    return a.one and a.array is not None and a.array.device_type_id == 1
+def follows(a: Argument) -> bool:
+    """A value of the host, and what was made of Python's lists, goes where the arrays are, asked or not."""
+    return (a.one or a.follows) and a.array is not None and a.array.device_type_id == 1
 
 
 def with_copies(
@@ -113,7 +113,7 @@ def with_copies(
     if first is None:
         return start(arguments, stream)
     home = first.device
-    here = [a if _follows(a) else mover.argument(a, home) for a in arguments]
+    here = [a if follows(a) else mover.argument(a, home) for a in arguments]
     try:
         out = start(here, stream)
         if mover.nbytes:

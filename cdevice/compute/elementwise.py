@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .._ext import _native
 from ..schema import Schema
-from .argument import Argument
+from .argument import Argument, lone
+from .bounded import Bounded
+from .types import KERNEL_TYPES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +20,32 @@ if TYPE_CHECKING:
 ROW, WORD, PACK, TILE, CHUNK, BLOCK, ONE = range(7)
 WHERE_ANY, NEVER, CHOSEN, FILLED, KLEENE = range(5)
 
-_schemas: dict[str, Schema] = {}
+_schemas: Bounded[str, Schema] = Bounded(1000)
+_LETTERS = {**{v: k for k, v in KERNEL_TYPES.items()}, "u8": "C", "w128": "w", "bits": "b"}
+# kernels that look at FORM of each argument; others read rows
+_FORMS = ("arith", "compare", "boolean", "select")
 
 
 def schema_of(format: str) -> Schema:
     """Of a type that its format says all of."""
     made = _schemas.get(format)
     if made is None:
-        made = _schemas[format] = Schema.make(format)
+        made = _schemas.put(format, Schema.make(format))
     return made
+
+
+def _read_by(family: str, type: str, kernel: str, storage: str) -> str:
+    """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "-" whatever is there."""
+    if family == "boolean":  # of first, the others tell where nulls are
+        return "b--" if kernel == "first" else "-" if kernel in ("is_valid", "is_null") else "b" * len(storage)
+    if family.startswith("own_"):
+        return storage
+    if kernel == "cast_bool":
+        return "b"
+    if family == "moment":
+        return "l"
+    letter = _LETTERS[type.split()[0]]
+    return ("b" if family == "select" and len(storage) == 3 else letter) + letter * (len(storage) - 1)
 
 
 class Map:
@@ -37,7 +56,7 @@ class Map:
     change places; ``said``: the function, in errors.
     """
 
-    __slots__ = ("checked", "family", "kernel", "out", "plans", "rule", "said", "storage", "swap", "type", "unit")
+    __slots__ = ("checked", "family", "kernel", "letters", "out", "plans", "rule", "said", "storage", "swap", "type", "unit")
 
     def __init__(
         self,
@@ -55,23 +74,25 @@ class Map:
     ) -> None:
         self.family, self.type, self.kernel, self.storage, self.out = family, type, kernel, storage, out
         self.unit, self.rule, self.checked, self.swap = unit, rule, checked, swap
-        self.said = said or kernel
-        self.plans: dict[str, Any] = {}
+        self.said = said or ("cast" if family.startswith("cast") else kernel)
+        self.letters = _read_by(family, type, kernel, storage)
+        self.plans: Bounded[str, Any] = Bounded(100)  # of zones there may be many
 
     def plan(self, formats: Sequence[str]) -> Any:
         """What C knows of it, for arguments of these types."""
         out = self.out if isinstance(self.out, str) else self.out(formats)
         plan = self.plans.get(out)
         if plan is None:
-            plan = self.plans[out] = _native.compute_plan(
-                self.family, self.type, self.kernel, self.said, self.unit, self.rule, self.checked, schema_of(out)
-            )
+            words = self.family, self.type, self.kernel, self.said, self.unit, self.rule, self.checked
+            plan = self.plans.put(out, _native.compute_plan(*words, schema_of(out), self.letters))
         return plan
 
     def __call__(self, call: Call, *args: Argument) -> DeviceArray:
         plan = self.plan([a.format or "" for a in args])
         if self.swap:
             args = (args[1], args[0])
+        if args[0].array is None and self.family not in _FORMS and self.family[:4] != "own_":
+            args = (lone(call, args[0]), *args[1:])
         ones = 0
         values: list[Any] = []
         for i, a in enumerate(args):

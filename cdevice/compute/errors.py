@@ -20,6 +20,10 @@ class IndexOutOfBounds(ArgumentError, IndexError):
     """An index is that of no row."""
 
 
+class ValueOutOfRange(ArgumentError, OverflowError):
+    """A number is none of the type that it should become."""
+
+
 class UnknownFunction(ArgumentError, KeyError):
     """No function has this name: the message says which are near."""
 

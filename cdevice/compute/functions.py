@@ -35,7 +35,7 @@ def _front(function: Function, signature: str) -> Callable[[F], F]:
 
     def made(f: F) -> F:
         front: F = _native.compute_front(f, signature, f.__doc__ or "")
-        function._fronts.append(front)
+        function._has_front(front)
         return front
 
     return made

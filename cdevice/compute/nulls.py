@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .._ext import _native
 from ..interop.asarray import asarray
+from ..objects.assemble import assemble
 from ..schema import Schema
-from .argument import Argument
+from .argument import Argument, Chunks
 from .elementwise import Map, schema_of
 from .taken import rows_of_null, taken
 
@@ -43,6 +43,8 @@ def nothing(call: Call, *args: Argument) -> DeviceArray:
 def as_type(call: Call, a: Argument, format: str, schema: Schema | None = None) -> Argument:
     """An argument of type null as one of another type."""
     wanted = schema_of(format) if schema is None else schema
+    if isinstance(a.chunks, Chunks):
+        return Argument(chunks=a.chunks.mapped(lambda x: typed(call, x, wanted)), format=format)
     if a.chunks is not None:
         return Argument(chunks=[typed(call, x, wanted) for x in a.chunks], format=format)
     if a.array is None:
@@ -64,5 +66,4 @@ def extremes(call: Call, a: Argument) -> DeviceArray:
     """``exec`` of min_max."""
     schema = Schema.make("+s", children=[Schema.make("n", "min"), Schema.make("n", "max")])
     both = _rows(call, 1), _rows(call, 1)
-    where = call.device_type, call.device_id
-    return _native.build(schema, *where, 1, 0, 0, (None,), both, None, both, None, None)
+    return assemble(schema, 1, [None], both, null_count=0, made=both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from _operator import index as _integer  # operator's own import costs a tenth of the package's
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,14 +11,24 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
 
+def _plain(word: str) -> Any:
+    """A bool, an int or a word, as pyarrow prints it."""
+    if word in ("true", "false"):
+        return word == "true"
+    return int(word) if word.lstrip("-").isdigit() else {"NON_NULL": "only_valid", "NULLS": "only_null"}.get(word, word.lower())
+
+
 class FunctionOptions:
     """Base of all options: what a function needs to know beside its arguments.
 
     A subclass names its fields and their defaults in ``defaults``; a field without a default has ``...``.  Options are
     compared by value.  ``FunctionOptions.of(name)`` is the class of that name.
+
+    ``allowed`` says for a field what it may be: a type, or a tuple of values.  Others are a TypeError or a ValueError.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {}
+    allowed: ClassVar[Mapping[str, Any]] = {}
     known: ClassVar[dict[str, type[FunctionOptions]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -41,6 +52,47 @@ class FunctionOptions:
             if value is ...:
                 raise TypeError(f"{type(self).__name__} needs {name}=")
             setattr(self, name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Holds the fields against ``allowed``.  Raises TypeError, ValueError."""
+        for name, allowed in self.allowed.items():
+            value = getattr(self, name)
+            if isinstance(allowed, tuple):
+                if not isinstance(value, str) or value not in allowed:
+                    words = ", ".join(map(repr, allowed))
+                    error = ValueError if isinstance(value, str) else TypeError
+                    raise error(f"{type(self).__name__}: {name} is one of {words}, not {value!r}")
+            elif allowed is bool and type(value) is not bool:
+                if type(value).__name__ not in ("bool", "bool_"):  # numpy's
+                    raise TypeError(f"{type(self).__name__}: {name} is True or False, not {value!r}")
+                setattr(self, name, bool(value))
+            elif allowed is int and type(value) is not int:
+                try:
+                    setattr(self, name, _integer(value))
+                except TypeError:
+                    raise TypeError(f"{type(self).__name__}: {name} is an int, not {value!r}") from None
+            if allowed is int and not 0 <= getattr(self, name) < 1 << 32:
+                raise ValueError(f"{type(self).__name__}: {name} is 0 or more and below 2**32, not {value}")
+
+    @classmethod
+    def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
+        """The options that an object of pyarrow's says, by its fields.  Raises TypeError for those of another class."""
+        name = type(options).__name__
+        if name != cls.__name__:
+            raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {name}")
+        if given:
+            raise TypeError(f"{function}: options= and options by name at once")
+        return cls(**cls._fields_of(options))
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        """The fields of an object of pyarrow's, which shows them only as text: ``Name(a=1, b="c")``."""
+        text = str(options)
+        inside = text[text.index("(") + 1 : text.rindex(")")]
+        pairs = (part.split("=", 1) for part in inside.split(", ") if "=" in part)
+        words = {k.strip(): v.strip().strip('"') for k, v in pairs}
+        return {k: _plain(words[k]) for k in cls.defaults if k in words}
 
     @staticmethod
     def of(name: str) -> type[FunctionOptions]:
@@ -70,30 +122,44 @@ class ScalarAggregateOptions(FunctionOptions):
     null."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"skip_nulls": True, "min_count": 1}
+    allowed: ClassVar[Mapping[str, Any]] = {"skip_nulls": bool, "min_count": int}
 
 
 class CountOptions(FunctionOptions):
     """``mode``: "only_valid", "only_null" or "all"."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"mode": "only_valid"}
+    allowed: ClassVar[Mapping[str, Any]] = {"mode": ("only_valid", "only_null", "all")}
 
 
 class CastOptions(FunctionOptions):
     """``target_type``: what :func:`cdevice.asschema` takes.  ``safe``: False lets values change that do not fit."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"target_type": ..., "safe": True}
+    allowed: ClassVar[Mapping[str, Any]] = {"safe": bool}
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        text = str(options)
+        flags = {part for part in text.rstrip(")").split(", ") if part.startswith("allow_")}
+        allowed = {part.endswith("=true") for part in flags}
+        if len(allowed) != 1:
+            raise TypeError("cast: options of pyarrow that allow one kind of loss and not another; pass safe= here")
+        return {"target_type": text[text.index("=") + 1 : text.index(", allow_")], "safe": allowed == {False}}
 
 
 class FilterOptions(FunctionOptions):
     """``null_selection_behavior``: "drop": what is null in the mask chooses nothing; "emit_null": a null row."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": "drop"}
+    allowed: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": ("drop", "emit_null")}
 
 
 class TakeOptions(FunctionOptions):
     """``boundscheck``: False promises that every index is that of a row; then nothing is waited for."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"boundscheck": True}
+    allowed: ClassVar[Mapping[str, Any]] = {"boundscheck": bool}
 
 
 class NoOptions(FunctionOptions):

@@ -6,11 +6,10 @@ import re
 
 from .._ext import check, lib
 from ..schema import asschema
-from .casts import never_loses
 from .elementwise import PACK, ROW, Map
 from .expression import program
 from .registry import Function, FunctionRegistry, Kernel, Signature
-from .types import FLOATS, KERNEL_TYPES, NUMBERS, words_of
+from .types import FLOATS, KERNEL_TYPES, NUMBERS, is_wider, words_of
 
 MOST = 3  # arguments of a kernel
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -78,7 +77,7 @@ def elementwise(
     exec = Map(family, wide + last, "apply", "".join(inputs), out, unit=PACK if out == "b" else ROW, said=name)
     said = ", ".join(f"{words_of(f)} {n}" for f, n in arguments)
     f = Function(name, "scalar", len(arguments), doc or f"({said}) -> {words_of(out)}: {expression.strip()}")
-    f.kernels.append(Kernel(Signature(inputs, out), exec, library="elementwise"))
+    f._add(Kernel(Signature(inputs, out), exec, library="elementwise"))
     f.implicit = lambda formats: inputs if all(map(_fits, formats, inputs)) else None
     if registry is not None:
         registry.add_function(f)
@@ -88,4 +87,4 @@ def elementwise(
 def _fits(given: str, wanted: str) -> bool:
     if given == wanted:
         return True
-    return given in NUMBERS and wanted in NUMBERS and (wanted in FLOATS or never_loses(given, wanted))
+    return given in NUMBERS and wanted in NUMBERS and (wanted in FLOATS or is_wider(wanted, given))

@@ -4,15 +4,18 @@ devices."""
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+import os
+import threading
+from dataclasses import dataclass
 
 from .._ext import _native
 from .._later import Later
 from ..schema import asschema
 from . import entries
+from .bounded import Bounded
 from .errors import NoKernel, UnknownFunction, device_word
 from .options import FunctionOptions, NoOptions
-from .types import DICTIONARY, common, words_of
+from .types import DICTIONARY, common, is_wider, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +39,17 @@ if TYPE_CHECKING:
 else:
     _call = Later("cdevice.compute.call")
     _device = Later("cdevice._devices.device")
+
+_changes = threading.Lock()  # of any function's kernels
+
+
+def _new_lock() -> None:
+    global _changes
+    _changes = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 
@@ -118,36 +132,60 @@ class Kernel:
         return f"{self.signature} on {where} by {self.library}"
 
 
-@dataclass
 class Function:
     """A name with kernels.
 
     ``kind``: one of :data:`KINDS`; ``arity``: how many arguments, or a negative number: at least -1 - arity of them.
-    ``options``: their class; ``doc``: what it does.
+    ``options``: their class; ``doc``: what it does.  ``kernels``: those to begin with; :meth:`add_kernel` adds others.
+    ``implicit``: from the formats of the arguments to those that they are cast to; ``meta``: computes by calling other
+    functions; ``nulls``: the type of None where it is not that of the other arguments; ``compares``: its result is a
+    bool, so that a value of the host may become the type of the rows that it is compared with.
+
+    Raises TypeError and ValueError for a name, a kind, an arity or options that are none.
     """
 
-    name: str
-    kind: str
-    arity: int
-    doc: str = ""
-    options: type[FunctionOptions] = NoOptions
-    kernels: list[Kernel] = field(default_factory=list)
-    implicit: Callable[[Sequence[str]], Sequence[str] | None] | None = None
-    meta: Callable[[Call, Sequence[Any]], Any] | None = None
-    nulls: tuple[str | None, ...] = ()  # the type of None where it is not that of the other arguments
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        arity: int,
+        doc: str = "",
+        options: type[FunctionOptions] = NoOptions,
+        kernels: Iterable[Kernel] = (),
+        implicit: Callable[[Sequence[str]], Sequence[str] | None] | None = None,
+        meta: Callable[[Call, Sequence[Any]], Any] | None = None,
+        nulls: tuple[str | None, ...] = (),
+        compares: bool = False,
+    ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"Function(): name is a str, not {type(name).__name__}")
+        if not name:
+            raise ValueError("Function(): name is empty")
+        if kind not in KINDS:
+            raise ValueError(f"Function(): kind is one of {', '.join(KINDS)}, not {kind!r}")
+        if type(arity) is not int:
+            raise TypeError(f"Function(): arity is an int, not {type(arity).__name__}")
+        if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
+            raise TypeError(f"Function(): options is a subclass of FunctionOptions, not {options!r}")
+        self.name, self.kind, self.arity, self.doc, self.options = name, kind, arity, doc, options
+        self.implicit, self.meta, self.nulls, self.compares = implicit, meta, nulls, compares
+        self._kernels: tuple[Kernel, ...] = ()
+        self._generation = 0  # of the kernels: what was remembered of an earlier one is not used
+        self._best: Bounded[tuple[Any, ...], tuple[int, list[tuple[Kernel, tuple[str, ...]]]]] = Bounded(256)
+        self._fronts: list[Any] = []  # functions in C that remember what was dispatched
+        for kernel in kernels:
+            self._add(kernel)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Its kernels, in the order in which they were added."""
+        return self._kernels
 
     def __call__(
         self, *args: Any, options: Any = None, stream: StreamLike = None, fallback: str | None = None, **named: Any
     ) -> Any:
         """Calls it, as :func:`cdevice.compute.call_function` does; options may be named."""
         return _call.run(self, args, options, stream, named, fallback)
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"a kind is one of {', '.join(KINDS)}, not {self.kind!r}")
-        self._best: dict[tuple[Any, ...], list[tuple[Kernel, tuple[str, ...]]]] = {}
-        self._fronts: list[Any] = []  # functions in C that remember what was dispatched
-        self._learned: set[tuple[str, ...]] = set()
 
     def add_kernel(
         self,
@@ -166,24 +204,49 @@ class Function:
         a function of formats; ``device``: a name, or None for all.  A meta function has none."""
         if self.kind == "meta":
             raise ValueError(f"{self.name} is a meta function: it has no kernels")
+        for word, f in (("exec", exec), ("init", init), ("finalize", finalize)):
+            if not callable(f) and (f is not None or word == "exec"):
+                raise TypeError(f"{self.name}.add_kernel(): {word} is a function, not {type(f).__name__}")
         types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
+        self._check_arity(len(types), "add_kernel(): inputs has")
         result = out if out is None or callable(out) else asschema(out).format
         number = None if device is None else _device.device(device).type_id
         library = library or exec.__module__
         signature = Signature(types, result, self.arity < 0)
-        kernel = Kernel(signature, exec, number, library, priority, init, finalize, chunks)
-        self.kernels.append(kernel)
-        self._best.clear()
-        self._learned.clear()
-        for front in self._fronts:
-            _native.compute_learn(front, None, None, False, None)
+        return self._add(Kernel(signature, exec, number, library, priority, init, finalize, chunks))
+
+    def remove_kernel(self, kernel: Kernel) -> None:
+        """Takes out what :meth:`add_kernel` gave.  Raises ValueError where it is not here."""
+        with _changes:
+            if all(k is not kernel for k in self._kernels):
+                raise ValueError(f"{self.name}.remove_kernel(): the function has no kernel {kernel}")
+            self._change(tuple(k for k in self._kernels if k is not kernel))
+
+    def _add(self, kernel: Kernel) -> Kernel:
+        """The one way in for a kernel."""
+        with _changes:
+            self._change((*self._kernels, kernel))
         return kernel
 
-    def _check_arity(self, n: int) -> None:
-        if (n != self.arity) if self.arity >= 0 else (n < -1 - self.arity):
+    def _change(self, kernels: tuple[Kernel, ...]) -> None:
+        self._kernels = kernels
+        self._generation += 1  # after the kernels: who reads the number first sees kernels at least as new
+        self._best.clear()
+        for front in self._fronts:
+            _native.compute_learn(front, self._generation, None, None, False, None)
+
+    def _has_front(self, front: Any) -> None:
+        """A function in C that asks here for what it does not know."""
+        _native.compute_learn(front, self._generation, None, None, False, None)
+        self._fronts.append(front)
+
+    def _check_arity(self, n: int, where: str = "") -> None:
+        """``where``: whose number it is, in the error.  A kernel of a function of many arguments names the first ones."""
+        least = self.arity if self.arity >= 0 else -1 - self.arity
+        if (n != self.arity) if self.arity >= 0 else n < (1 if where else least):
             more = "at least " if self.arity < 0 else ""
-            wanted = self.arity if self.arity >= 0 else -1 - self.arity
-            raise TypeError(f"{self.name} takes {more}{wanted} argument{'s' * (wanted != 1)}, not {n}")
+            said = f"; {where} {n}" if where else f", not {n}"
+            raise TypeError(f"{self.name} takes {more}{least} argument{'s' * (least != 1)}{said}")
 
     def dispatch_exact(self, types: Sequence[Any], device: int = 1) -> Kernel:
         """The kernel for exactly these types on a device type.  Raises NoKernel."""
@@ -203,25 +266,26 @@ class Function:
     def _fitting(self, formats: tuple[str, ...], device: int) -> list[Kernel]:
         """The kernels for exactly these types, the best one first."""
         self._check_arity(len(formats))
-        found = [k for k in self.kernels if k.device in (None, device) and k.signature.matches(formats)]
+        found = [k for k in self._kernels if k.device in (None, device) and k.signature.matches(formats)]
         found.reverse()
         return sorted(found, key=lambda k: (-k.priority, k.device is None))
 
     def _ranked(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
         """The kernels to be asked, in order, with what the arguments are cast to.  Raises NoKernel."""
         key = (*formats, device)
-        try:
-            return self._best[key]
-        except KeyError:
-            pass
+        known = self._best.get(key)
+        if known is not None and known[0] == self._generation:
+            return known[1]
         entries.load(device)
+        generation = self._generation
         out = self._rank(formats, device)
         if not out:
             entries.load(None)
+            generation = self._generation
             out = self._rank(formats, device)
         if not out:
             raise self.none_fits(formats, device)
-        self._best[key] = out
+        self._best.put(key, (generation, out))
         return out
 
     def _rank(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
@@ -238,7 +302,19 @@ class Function:
                 out = [(k, tuple(cast)) for k in self._fitting(tuple(cast), device) if k.priority >= 0]
                 if out:
                     return out
-        return []
+        return [] if self.implicit else self._by_widening(known, device)
+
+    def _by_widening(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
+        """Kernels for wider numbers, which was added to a function that says nothing of casts."""
+        out = []
+        for k in self._kernels:
+            wanted = k.signature.inputs + k.signature.inputs[-1:] * (len(formats) - len(k.signature.inputs))
+            texts = tuple(w for w in wanted if isinstance(w, str))
+            if k.priority < 0 or k.device not in (None, device) or not len(wanted) == len(texts) == len(formats):
+                continue
+            if all(a == b or is_wider(b, a) for a, b in zip(formats, texts, strict=True)):
+                out.append((k, texts))
+        return sorted(out[::-1], key=lambda x: (-x[0].priority, x[0].device is None))
 
     def _named(self, formats: tuple[str, ...]) -> tuple[str, ...]:
         own = (*self.nulls, *(None,) * len(formats))
@@ -248,16 +324,19 @@ class Function:
     def none_fits(self, formats: Sequence[str], device: int, said: str = "") -> NoKernel:
         """The exception; ``said``: by a kernel that was asked, in place of what there is."""
         asked = ", ".join(map(words_of, formats))
-        others = [k for k in self.kernels if not k.signature.matches(formats)]  # those that match were asked
+        others = [k for k in self._kernels if not k.signature.matches(formats)]  # those that match were asked
         here = [k.signature.taken for k in others if k.device in (None, device)]
-        there = here or [str(k) for k in self.kernels]
+        there = here or [str(k) for k in self._kernels]
         told = f"there is {'one for ' * bool(here)}{_some(there, 30 if here else 4)}" + (f"; {said}" if said else "")
         if device != 1 and self._rank(tuple(formats), 1):
             told += '; fallback="copy" computes it on the CPU and copies both ways'
         return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; {told}")
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.kind} function, {len(self.kernels)} kernels"
+        return f"{self.name}: {self.kind} function, {len(self._kernels)} kernels"
+
+    def __repr__(self) -> str:
+        return f"<cdevice.compute.Function {self}>"
 
 
 def _some(words: Sequence[str], most: int) -> str:
@@ -299,7 +378,9 @@ class FunctionRegistry:
         return name in self._functions or (self.parent is not None and self.parent._has(name))
 
     def can_add_function(self, function: Function, allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken."""
+        """Raises KeyError where the name is taken, TypeError for what is not a Function."""
+        if not isinstance(function, Function):
+            raise TypeError(f"function is a Function, not {type(function).__name__}")
         if not allow_overwrite and self._has(function.name):
             raise KeyError(f"there is a function {function.name!r} already")
 
@@ -309,7 +390,10 @@ class FunctionRegistry:
         self._functions[function.name] = function
 
     def can_add_alias(self, target: str, source: str) -> None:
-        """Raises KeyError where ``target`` is taken or there is no ``source``."""
+        """Raises KeyError where ``target`` is taken or there is no ``source``, TypeError for names that are not str."""
+        for word, name in (("target", target), ("source", source)):
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"{word} is the name of a function, not {name!r}")
         self.get_function(source)
         if self._has(target):
             raise KeyError(f"there is a function {target!r} already")
@@ -320,7 +404,9 @@ class FunctionRegistry:
         self._functions[target] = self.get_function(source)
 
     def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken."""
+        """Raises KeyError where the name is taken, TypeError for what is not a class of options."""
+        if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
+            raise TypeError(f"options is a subclass of FunctionOptions, not {options!r}")
         if not allow_overwrite and options.__name__ in self._options:
             raise KeyError(f"there are options {options.__name__!r} already")
 

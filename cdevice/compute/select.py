@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+
 from .._ext import _native
+from ..errors import ArgumentError
 from ..interop.concat import concat
-from .argument import Argument
+from .argument import Argument, lone
 from .casts import cast_argument
+from .convert import known_rows
 from .elementwise import CHOSEN, PACK, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
-from .taken import batch_of, chosen, filled, is_batch, is_valid, rows_of, spelled_out, taken
+from .taken import batch_of, chosen, filled, is_batch, is_valid, rows_of, taken
 from .types import NUMBERS, words_of
 
 TYPE_CHECKING = False
@@ -22,10 +26,6 @@ if TYPE_CHECKING:
 def filter_rows(call: Call, values: Argument, mask: Argument) -> DeviceArray:
     """``exec`` of filter."""
     options: Any = call.options
-    if options.null_selection_behavior not in ("drop", "emit_null"):
-        raise ValueError(
-            f'filter: null_selection_behavior is "drop" or "emit_null", not {options.null_selection_behavior!r}'
-        )
     if values.array is None or values.one or mask.array is None or mask.one:
         raise TypeError("filter takes an array or a batch, and a mask")
     if mask.array.length != values.array.length:
@@ -60,8 +60,7 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
     columns = array.children if is_batch(array) else [array]
-    columns = [spelled_out(call, c) if c._format == "+r" else c for c in columns]
-    masks = [is_valid(call, Argument(c, c._format)) for c in columns if c.null_count != 0]
+    masks = [known_rows(call, c) for c in columns if c.null_count != 0 or c._format[:2] in ("+r", "+u") or c._schema.dictionary]
     if not masks:
         return array
     mask = masks[0]
@@ -81,15 +80,13 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
     if indices.format is None or indices.format not in NUMBERS or indices.format in "fg":
         raise NoKernel(f"take: indices are integers, not {words_of(indices.format or 'n')}")
     if indices.array is None:
-        from ..interop.asarray import asarray
-
-        indices = Argument(asarray([indices.value]), indices.format)
-    rows = cast_argument(call, indices, "l", False).array
+        indices = lone(call, indices)
+    rows = cast_argument(call, indices, "l", True).array
     assert rows is not None
     try:
-        return taken(call, values.array, rows, bool(options.boundscheck))
-    except ValueError as e:
-        if "out of bounds" in str(e):
+        return taken(call, values.array, rows, options.boundscheck)
+    except ArgumentError as e:
+        if e.code == errno.ERANGE:
             raise IndexOutOfBounds(str(e)) from None
         raise
 
@@ -104,14 +101,13 @@ def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> Dev
 
     Waits where what is chosen has offsets.
     """
-    if condition.array is None or a.array is None or b.array is None:
-        raise NoKernel(f"{call.function.name}: no kernel for a lone null, or one for all rows, of {a.format}")
-    if condition.one:
-        raise NoKernel(f"{call.function.name}: no kernel for a single condition of {a.format}")
+    name = call.function.name
+    if condition.array is None or a.array is None or b.array is None or condition.one:
+        raise NoKernel(f"{name}: no kernel for one null, or one condition, for all rows of {words_of(a.format or 'n')}")
     n = condition.array.length
     for x in (a, b):
         if x.array is not None and not x.one and x.array.length != n:
-            raise ValueError(f"if_else: arguments of {n} and {x.array.length} rows; arrays must have the same length")
+            raise ValueError(f"{name}: arguments of {n} and {x.array.length} rows; arrays must have the same length")
     rows = Argument(rows_of(call, condition.array), "l")
     first = Argument(value=0, format="l") if a.one else rows
     base = Argument(value=a.array.length, format="l")
@@ -125,7 +121,18 @@ def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> Dev
 
 
 def fill_any(call: Call, a: Argument, b: Argument) -> DeviceArray:
-    """``exec`` of fill_null for values of several sizes."""
-    if a.array is None or a.one:
-        raise NoKernel(f"fill_null: no kernel for a single value of {a.format}")
-    return choose_any(call, Argument(is_valid(call, a), "b"), a, b)
+    """``exec`` of fill_null for values of several sizes.  Waits where the first argument is one row for all."""
+    if a.array is None:
+        raise NoKernel(f"fill_null: no kernel for one null of {words_of(a.format or 'n')}")
+    known = known_rows(call, a.array)
+    if not a.one:
+        return choose_any(call, Argument(known, "b"), a, b)
+    if b.array is None or b.one:
+        return choose_any(call, Argument(known, "b"), Argument(a.array, a.format), Argument(b.array, b.format))
+    if not known.to("cpu").to_pylist()[0]:
+        return b.array
+    zeros = _times(call, Argument(rows_of(call, b.array), "l"), Argument(value=0, format="l"))
+    return taken(call, a.array, zeros, False)
+
+
+_times = Map("arith", "i64", "multiply", "ll", "l", said="fill_null")

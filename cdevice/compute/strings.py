@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._ext import _native
 from ..interop.asarray import asarray
+from ..objects.assemble import assemble
 from .argument import Argument
 from .elementwise import WORD, Map, schema_of
 from .taken import is_valid, relabelled
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 # bits for less, equal, greater
 SAYS = {"equal": 2, "not_equal": 5, "less": 1, "less_equal": 3, "greater": 4, "greater_equal": 6}
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD)  # null where any argument is
-_times = Map("arith", "i64", "multiply", "ll", "l")
-_wide = Map("cast", "i32 i64", "cast_i32", "i", "l")
+_times = Map("arith", "i64", "multiply", "ll", "l", said="cast")
+_wide = Map("cast", "i32 i64", "cast_i32", "i", "l", said="cast")
 _narrow = Map("cast", "i64 i32", "cast_checked_i64", "l", "i", checked=True, said="cast")
 
 
@@ -77,7 +78,7 @@ def spelled(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     if source in VIEWS:
         offsets, total = _native.compute_view_offsets(array, call.stream, call.owner)
         made.append(_native.compute_view_bytes(array, offsets, total, call.stream, call.owner))
-        content = made[0]._buffer(1)[0]
+        content = made[0], 1
     elif source[0] == "w":
         rows = _native.compute_rows(array, array.offset, n + 1, call.stream, call.owner)
         offsets = _times(call, Argument(rows, "l"), Argument(value=int(source[2:]), format="l"))
@@ -90,26 +91,15 @@ def spelled(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     if source not in VIEWS:
         if offsets.device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
             array = array.to("cpu")
-        content = array._buffer(array._n_buffers - 1)[0]
+        content = array, array._n_buffers - 1
     made.append(offsets)
     known = None
     if array.null_count != 0:
         known = is_valid(call, Argument(array, source))
         made.append(known)
-    return _native.build(
-        schema_of(to),
-        offsets.device_type_id,
-        offsets.device_id,
-        n,
-        0,
-        0 if known is None else -1,
-        (None if known is None else known._buffer(1)[0], offsets._buffer(1)[0], content),
-        (),
-        None,
-        (array, *made),
-        next((x.sync_event for x in reversed(made) if x.sync_event), None),
-        None,
-    )
+    bitmap = None if known is None else (known, 1)
+    count = 0 if known is None else -1
+    return assemble(schema_of(to), n, [bitmap, (offsets, 1), content], null_count=count, near=offsets, made=made)
 
 
 def _none_of(array: DeviceArray, to: str) -> DeviceArray:
@@ -119,17 +109,6 @@ def _none_of(array: DeviceArray, to: str) -> DeviceArray:
 
 def _offsets(array: DeviceArray, format: str) -> DeviceArray:
     """Of strings: an array of its own, one longer."""
-    return _native.build(
-        schema_of(format),
-        array.device_type_id,
-        array.device_id,
-        array.length + 1,
-        array.offset,
-        0,
-        (None, array._buffer(1)[0]),
-        (),
-        None,
-        array,
-        array.sync_event or None,
-        None,
+    return assemble(
+        schema_of(format), array.length + 1, [None, (array, 1)], offset=array.offset, null_count=0, made=(array,)
     )

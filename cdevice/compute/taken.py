@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .._ext import _native
+from ..objects.assemble import assemble, children_of, parts_of
 from ..schema import Schema
 from .argument import Argument
-from .elementwise import FILLED, NEVER, WORD, Map, schema_of
+from .elementwise import CHOSEN, FILLED, NEVER, PACK, WORD, Map, schema_of
 from .errors import NoKernel
 from .types import VIEWS
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
+    from ..objects.assemble import Part
     from .call import Call
 
 is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
@@ -23,7 +25,7 @@ filled = Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED)
 
 def rows_of_null(where: tuple[int, int], length: int) -> DeviceArray:
     """Rows of type null on a device."""
-    return _native.build(schema_of("n"), *where, length, 0, length, (), (), None, None, None, None)
+    return _native.build(schema_of("n"), *where, length, 0, length, (), (), None, None, None, None)  # of no memory
 
 
 def null_rows(near: DeviceArray, length: int) -> DeviceArray:
@@ -83,84 +85,93 @@ def _validity(call: Call, array: DeviceArray, indices: DeviceArray) -> DeviceArr
 
 def _variable(call: Call, array: DeviceArray, indices: DeviceArray, offsets: DeviceArray, total: int) -> DeviceArray:
     """Strings or lists of these offsets."""
-    items = _native.compute_items(array, indices, offsets, total, call.stream, call.owner)
-    children: tuple[DeviceArray, ...] = ()
-    if array._format[0] == "+":
-        children = (taken(call, array._raw_child(0), items, False),)
+    lists = array._format[0] == "+"
+    made = [offsets]
+    children: list[DeviceArray] = []
+    if lists and _has_no_memory(array._raw_child(0)):
+        children = [_without_memory(array._raw_child(0), near=offsets, length=total)]
+    else:
+        items = _native.compute_items(array, indices, offsets, total, call.stream, call.owner)
+        made.append(items)
+        if lists:
+            children = [taken(call, array._raw_child(0), items, False)]
+            made += children
     known = _validity(call, array, indices)  # the last on the stream: its event is that of all
-    buffers = [None if known is None else known._buffer(1)[0], offsets._buffer(1)[0]]
-    if not children:
-        buffers.append(items._buffer(1)[0])
-    made = [x for x in (items, *children, known) if x is not None]  # the last one was put on the stream last
-    return _native.build(
-        array._schema,
-        offsets.device_type_id,
-        offsets.device_id,
-        indices.length,
-        0,
-        0 if known is None else -1,
-        tuple(buffers),
-        children,
-        None,
-        (offsets, *made),
-        next((x.sync_event for x in (known, *children, items) if x is not None and x.sync_event), None),
-        None,
-    )
+    made += [] if known is None else [known]
+    bitmap = None if known is None else (known, 1)
+    rows = [bitmap, (offsets, 1)] if lists else [bitmap, (offsets, 1), (made[1], 1)]
+    return _made(array, indices, rows, children, made, known is not None)
+
+
+def _has_no_memory(array: DeviceArray) -> bool:
+    """Is there nothing in it but a number of rows?"""
+    return array._format == "n"
+
+
+def _without_memory(array: DeviceArray, near: DeviceArray, length: int) -> DeviceArray:
+    return null_rows(near, length)
 
 
 def _made(
     array: DeviceArray,
     indices: DeviceArray,
-    buffers: Sequence[int | None],
+    buffers: Sequence[Part],
     children: Sequence[DeviceArray],
     made: Sequence[DeviceArray],
     known: bool,
 ) -> DeviceArray:
     """An array of these parts, which were put on the stream one after the other."""
-    first = made[0] if made else indices
-    return _native.build(
+    near = made[0] if made else indices
+    return assemble(
         array._schema,
-        first.device_type_id,
-        first.device_id,
         indices.length,
-        0,
-        -1 if known else 0,
-        tuple(buffers),
-        tuple(children),
-        None,
-        (array, *made),
-        next((x.sync_event for x in reversed(made) if x.sync_event), None),
-        None,
+        buffers,
+        children,
+        null_count=-1 if known else 0,
+        near=near,
+        made=made or (indices, array),
     )
 
 
 def _of_one_size(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
     """Fixed-size lists: null ones have items too."""
-    size = int(array._format[3:])
-    rows = _native.compute_spread(array, indices, size, checked, call.stream, call.owner)
-    items = taken(call, array._raw_child(0), rows, False)
+    size, child = int(array._format[3:]), array._raw_child(0)
+    if _has_no_memory(child) or not size:  # there are no items whose numbers could be wrong
+        if checked:
+            _check_rows(call, array, indices)
+        items = _without_memory(child, indices, indices.length * size) if size else child._slice(0, 0)
+        made = []
+    else:
+        rows = _native.compute_spread(array, indices, size, checked, call.stream, call.owner)
+        items = taken(call, child, rows, False)
+        made = [rows, items]
     known = _validity(call, array, indices)
-    made = [rows, items, *([] if known is None else [known])]
-    return _made(array, indices, [None if known is None else known._buffer(1)[0]], [items], made, known is not None)
+    made += [] if known is None else [known]
+    return _made(array, indices, [None if known is None else (known, 1)], [items], made, known is not None)
 
 
-def _part(array: DeviceArray, index: int, format: str) -> DeviceArray:
+def _check_rows(call: Call, array: DeviceArray, indices: DeviceArray) -> None:
+    """Raises IndexOutOfBounds for numbers of no row, of what has no values to be read."""
+    rows = null_rows(array, array.length)
+    _native.compute_take(is_valid(call, Argument(rows, "n")), indices, True, call.stream, call.owner)
+
+
+def part_of(array: DeviceArray, index: int, format: str) -> DeviceArray:
     """A buffer of an array as an array of its own; unions have no nulls."""
     nulls = array._format[:2] != "+u"
-    return _native.build(
+    return assemble(
         schema_of(format),
-        array.device_type_id,
-        array.device_id,
         array.length,
-        array.offset,
-        array.null_count if nulls else 0,
-        (array._buffer(0)[0] if nulls else None, array._buffer(index)[0]),
-        (),
-        None,
-        array,
-        array.sync_event or None,
-        None,
+        [(array, 0) if nulls else None, (array, index)],
+        offset=array.offset,
+        null_count=array.null_count if nulls else 0,
+        made=(array,),
     )
+
+
+def with_bitmap(values: DeviceArray, known: DeviceArray) -> DeviceArray:
+    """Values without a bitmap, with these bits as theirs."""
+    return assemble(values._schema, values.length, [(known, 1), (values, 1)], made=(values, known))
 
 
 def _views(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
@@ -170,33 +181,48 @@ def _views(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
         parts = [(1, number), (2, number)]
     else:
         parts = [(1, "w:16")]
-    moved = [_native.compute_take(_part(array, i, f), indices, checked, call.stream, call.owner) for i, f in parts]
+    moved = [
+        _native.compute_take(part_of(array, i, f), indices, checked, call.stream, call.owner) for i, f in parts
+    ]
     if moved[0].device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
         array = array.to("cpu")
-    valid = moved[0]._buffer(0)[0]
-    rest = [array._buffer(i)[0] for i in range(len(parts) + 1, array._n_buffers)]
-    children = [array._raw_child(i) for i in range(array._n_children)]
-    buffers = [valid, *(x._buffer(1)[0] for x in moved), *rest]
-    return _made(array, indices, buffers, children, moved, valid is not None)
+    valid = moved[0]._buffer(0)[0] is not None
+    buffers = [(moved[0], 0) if valid else None, *((x, 1) for x in moved), *parts_of(array, len(parts) + 1)]
+    return _made(array, indices, buffers, children_of(array), moved, valid)
+
+
+_fill_kind = Map("select", "u8", "if_else", "cc", "c", unit=PACK, rule=FILLED, said="take")
+_same_kind = Map("compare", "i8", "equal", "cc", "b", unit=PACK, said="take")
+_number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN, said="take")
+_wide = Map("cast", "i32 i64", "cast_i32", "i", "l", said="take")
+_narrow = Map("cast", "i64 i32", "cast_i64", "l", "i", said="take")
 
 
 def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
-    """Sparse unions: all children; dense ones: where their rows are, unless some have no child to be in."""
-    dense = array._format[2] == "d"
-    if dense and indices.null_count != 0:
-        raise NoKernel(f"{call.function.name}: no kernel for nulls among the rows of {array._schema.type}")
-    kinds = _native.compute_take(_part(array, 0, "c"), indices, checked, call.stream, call.owner)
-    if not dense:
+    """Each child gets a row for each row of the result, in a dense union too: so its offsets do not decrease.  A row
+    without an index is a null of the first child."""
+    codes = [int(x) for x in array._format[4:].split(",")] if array._format[4:] else []
+    kinds = _native.compute_take(part_of(array, 0, "c"), indices, checked, call.stream, call.owner)
+    if indices.null_count != 0 and codes:
+        kinds = _fill_kind(call, Argument(kinds, "c"), Argument(value=codes[0], format="c"))
+    if array._format[2] != "d":
         columns = [taken(call, array._child(i), indices, False) for i in range(array._n_children)]
-        return _made(array, indices, [kinds._buffer(1)[0]], columns, [kinds, *columns], False)
-    rows = _native.compute_take(_part(array, 1, "i"), indices, False, call.stream, call.owner)
-    if rows.device_type_id != array.device_type_id:
-        array = array.to("cpu")
-    children = [array._raw_child(i) for i in range(array._n_children)]
-    return _made(array, indices, [kinds._buffer(1)[0], rows._buffer(1)[0]], children, [kinds, rows], False)
+        return _made(array, indices, [(kinds, 1)], columns, [kinds, *columns], False)
+    if indices.length >= 1 << 31:
+        raise NoKernel(f"{call.function.name}: {indices.length} rows are more than offsets of a dense union count")
+    places = _native.compute_take(part_of(array, 1, "i"), indices, False, call.stream, call.owner)
+    rows = Argument(_wide(call, Argument(places, "i")), "l")
+    columns, made = [], [kinds, places]
+    for i, code in enumerate(codes):
+        child = array._raw_child(i)
+        here = Argument(_same_kind(call, Argument(kinds, "c"), Argument(value=code, format="c")), "b")
+        other = Argument(value=0 if child.length else None, format="l")  # rows that nobody looks at
+        columns.append(taken(call, child, _number(call, here, rows, other), False))
+    own = _narrow(call, Argument(rows_of(call, kinds), "l"))
+    return _made(array, indices, [(kinds, 1), (own, 1)], columns, [*made, *columns, own], False)
 
 
-_ENDS = {f: Map("cast", f"i64 {t}", "cast_i64", "l", f) for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))}
+_ENDS = {f: Map("cast", f"i64 {t}", "cast_i64", "l", f, said="take") for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))}
 
 
 def _in_runs(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
@@ -232,19 +258,14 @@ def indices_of(array: DeviceArray) -> DeviceArray:
 
 def relabelled(array: DeviceArray, schema: Schema) -> DeviceArray:
     """The same buffers as another type without children."""
-    return _native.build(
+    return assemble(
         schema,
-        array.device_type_id,
-        array.device_id,
         array.length,
-        array.offset,
-        array.null_count,
-        tuple(array._buffer(i)[0] for i in range(array._n_buffers)),
-        (),
-        None,
-        array,
-        array.sync_event or None,
-        None,
+        parts_of(array),
+        offset=array.offset,
+        null_count=array.null_count,
+        near=array,
+        made=(array,),
     )
 
 
@@ -259,19 +280,8 @@ def _indices_taken(call: Call, array: DeviceArray, indices: DeviceArray, checked
     schema = array._schema
     out = _native.compute_take(indices_of(array), indices, checked, call.stream, call.owner)
     values = values_of(array, out)
-    return _native.build(
-        schema,
-        out.device_type_id,
-        out.device_id,
-        out.length,
-        out.offset,
-        out.null_count,
-        tuple(out._buffer(i)[0] for i in range(2)),
-        (),
-        values,
-        (out, values),
-        out.sync_event or None,
-        None,
+    return assemble(
+        schema, out.length, parts_of(out), (), values, offset=out.offset, null_count=out.null_count, made=(array, out)
     )
 
 
@@ -289,17 +299,12 @@ def batch_of(
     last = next((c for c in reversed(columns) if c._format != "n"), columns[-1])
     columns = [c if c._format != "n" else null_rows(last, c.length) for c in columns]  # of which there is no memory
     made = [*columns, *([] if known is None else [known])]
-    return _native.build(
+    return assemble(
         array._schema,
-        last.device_type_id,
-        last.device_id,
         last.length if length is None else length,
-        0,
-        0 if known is None else -1,
-        (None if known is None else known._buffer(1)[0],),
-        tuple(columns),
-        None,
-        made,
-        next((c.sync_event for c in reversed(made) if c.sync_event), None),
-        None,
+        [None if known is None else (known, 1)],
+        columns,
+        null_count=0 if known is None else -1,
+        near=last,
+        made=made,
     )

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from .elementwise import Map, WithNumbers
 from .errors import NoKernel
-from .types import kernel_type, words_of
+from .types import kernel_type, kind_of_time, words_of
 
 _SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
 _DAY = 86400
 _TO_ZONE = ("", "UTC", "Etc/UTC")  # whose clocks are those of the stored numbers
-
-
-def _kind(format: str) -> str | None:
-    """ "date", "time", "timestamp" or "duration"."""
-    if format in ("tdD", "tdm"):
-        return "date"
-    if format.startswith("tt"):
-        return "time"
-    return {"ts": "timestamp", "tD": "duration"}.get(format[:2])
 
 
 def _per_day(format: str) -> int:
@@ -29,7 +20,7 @@ def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
 
     Raises NoKernel where it takes the rules of a time zone.
     """
-    kinds = _kind(a), _kind(b)
+    kinds = kind_of_time(a), kind_of_time(b)
     if kinds in (("timestamp", "date"), ("timestamp", "time")):
         if a[4:] not in _TO_ZONE:
             raise NoKernel(f"cast: no kernel knows time zones, so none is from {words_of(a)} to {words_of(b)}")

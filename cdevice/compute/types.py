@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 
 from ..schema import Schema
+from .errors import ValueOutOfRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +79,51 @@ def _common_binary(formats: Sequence[str]) -> str:
     return letter if all(f in ("u", "z") or f[0] == "w" for f in formats) else letter.upper()
 
 
+_FINER = "smun"  # units, the finest last
+
+
+def kind_of_time(format: str) -> str | None:
+    """"date", "time", "timestamp" or "duration"; None: not a time."""
+    if format in ("tdD", "tdm"):
+        return "date"
+    if format.startswith("tt"):
+        return "time"
+    return {"ts": "timestamp", "tD": "duration"}.get(format[:2])
+
+
+def finest(formats: Sequence[str]) -> str:
+    """The letter of the finest unit among times; of dates seconds and milliseconds."""
+    return max(("s" if f == "tdD" else f[2] for f in formats), key=_FINER.index)
+
+
+def comparable_times(formats: Sequence[str]) -> tuple[str, ...] | None:
+    """What times become before they are compared: one unit, each in its own zone.  None: they cannot be, as where some
+    have a zone and some have none."""
+    kinds = {kind_of_time(f) for f in formats}
+    zoned = {bool(f[4:]) for f in formats if f.startswith("ts")}
+    if None in kinds or len(zoned) > 1:
+        return None
+    if kinds == {"date"}:
+        return (("tdD" if set(formats) == {"tdD"} else "tdm"),) * len(formats)
+    unit = finest(formats)
+    if kinds in ({"timestamp"}, {"timestamp", "date"}) and (zoned == {False} or "date" not in kinds):
+        return tuple(f"ts{unit}:{f[4:] if f[1] == 's' else ''}" for f in formats)
+    if kinds in ({"time"}, {"duration"}):
+        return (f"{formats[0][:2]}{unit}",) * len(formats)
+    return None
+
+
+def _common_time(formats: Sequence[str]) -> str | None:
+    """One type of them all: as comparable_times(), in one zone."""
+    made = comparable_times(formats)
+    return made[0] if made is not None and len(set(made)) == 1 else None
+
+
 def common(formats: Sequence[str]) -> str | None:
-    """The type that all of these numbers become, as Arrow has it; or decimals, or strings and bytes.  None: there is
+    """The type that all of these become, as Arrow has it: numbers, decimals, times, strings and bytes.  None: there is
     none."""
+    if all(f[0] == "t" and kind_of_time(f) for f in formats):
+        return _common_time(formats)
     if any(f.startswith("d:") for f in formats):
         return _common_decimal(formats)
     if all(map(is_binary, formats)):
@@ -97,6 +140,19 @@ def common(formats: Sequence[str]) -> str | None:
     if unsigned >= signed:
         signed = min(unsigned * 2, 8)
     return {1: "c", 2: "s", 4: "i", 8: "l"}[signed]
+
+
+# bits of an integer without its sign; a float holds the integers of as many bits
+_BITS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "e": 11, "f": 24, "g": 53}
+
+
+def is_wider(b: str, a: str) -> bool:
+    """Are all numbers of type ``a`` numbers of type ``b``?  Between floats: is that a rounding that Arrow calls safe?"""
+    if a not in _BITS or b not in _BITS:
+        return False
+    if b in "efg":
+        return a in "efg" or _BITS[a] <= _BITS[b]
+    return a not in "efg" and _BITS[a] <= _BITS[b] and (a in "CSIL" or b not in "CSIL")
 
 
 # digits that integers have at most
@@ -125,11 +181,25 @@ def _common_decimal(formats: Sequence[str]) -> str | None:
     return f"d:{precision},{scale}" if precision <= 38 else None
 
 
+_NESTED = {
+    "+s": "struct",
+    "+l": "list",
+    "+L": "large_list",
+    "+m": "map",
+    "+r": "run_end_encoded",
+    "+vl": "list_view",
+    "+vL": "large_list_view",
+    DICTIONARY: DICTIONARY,
+}
+
+
 def words_of(format: str) -> str:
-    """A type in words."""
-    if format.startswith("+") or format == DICTIONARY:
-        return {"+s": "struct", "+l": "list", "+L": "large_list", DICTIONARY: DICTIONARY}.get(format, format)
-    return Schema.make(format).type
+    """A type in words, without those below it."""
+    if format.startswith("+w:"):
+        return f"fixed_size_list[{format[3:]}]"
+    if format.startswith("+u"):
+        return "sparse_union" if format[2] == "s" else "dense_union"
+    return _NESTED[format] if format in _NESTED else Schema.make(format).type
 
 
 def width_of(format: str) -> str | None:
@@ -147,18 +217,22 @@ def width_of(format: str) -> str | None:
     return {"tiM": "u32", "tiD": "u64", "tin": "w128"}.get(format)
 
 
-_CODES = {"c": "b", "s": "h", "i": "i", "l": "q", "C": "B", "S": "H", "I": "I", "L": "Q"}
+_CODES = {"c": "b", "s": "h", "i": "i", "l": "q", "C": "B", "S": "H", "I": "I", "L": "Q", "e": "e", "f": "f", "g": "d"}
 
 
 def bits_of(value: bool | int | float, format: str) -> int:
-    """A Python number as the bits of a type.  Raises OverflowError."""
+    """A Python number as the bits of a type.  Raises ValueOutOfRange where the type has no such number; floats are
+    rounded."""
     if format == "b":
         return int(bool(value))
-    if format in FLOATS + HALF:
-        code = {"e": "<e", "f": "<f", "g": "<d"}[format]
-        return int.from_bytes(struct.pack(code, float(value)), "little")
     try:
+        if format in FLOATS + HALF:
+            if isinstance(value, int) and int(float(value)) != value:
+                raise OverflowError
+            return int.from_bytes(struct.pack("<" + _CODES[format], float(value)), "little")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         struct.pack("<" + _CODES[format], value)
-    except struct.error:
-        raise OverflowError(f"{value} does not fit into {words_of(format)}") from None
+    except (struct.error, OverflowError):
+        raise ValueOutOfRange(f"{value} does not fit into {words_of(format)}") from None
     return int(value) & 0xFFFFFFFFFFFFFFFF

@@ -53,7 +53,8 @@ struct cdv_work {
   void *stream;
   struct cdv_shared *queue; /* borrowed */
   uint32_t flags;
-  bool given; /* the device was given something to do */
+  bool given;        /* the device was given something to do */
+  const char *doing; /* the function, in errors; borrowed */
   int64_t n_held, room;
   struct cdv_array **held; /* what the device may use until it is done: references */
   int64_t *error;          /* two words on the device, or NULL */
@@ -108,14 +109,15 @@ enum cdv_rule {                     /* when a row is null */
                 CDV_NULL_FILLED,    /* fill_null: where both are */
                 CDV_NULL_KLEENE     /* where the values that are known do not decide */
 };
+#define CDV_OPERANDS 3
 struct cdv_map {
   char family[24], type[24], name[32];
   char said[160]; /* the function, in errors */
   int unit, rule;
   bool checked; /* its kernel complains: the call waits for the device */
+  int8_t widths[CDV_OPERANDS]; /* bytes of a value of each argument, 0: bits, -1: any; for who checks */
   struct cdv_schema *out;
 };
-#define CDV_OPERANDS 3
 struct cdv_operand {
   struct cdv_array *array; /* or NULL: a number */
   bool one;                /* its only row stands for all */
@@ -131,6 +133,7 @@ struct cdv_reduce {
   char family[24], type[24], tile[32]; /* the kernel that goes through the rows */
   char join[24];                       /* the type of its states, which "reduce" joins */
   char end_family[24], end_type[24], end[32];
+  char said[32];     /* the function, in errors */
   int64_t option[3]; /* of the last kernel: its numbers 3 and 4; and which value of the state, 2: both in a struct */
   bool values;       /* the rows are read, not their nulls alone */
   struct cdv_schema *out;

@@ -56,6 +56,12 @@ static int pass_rows(const struct cdv_work *w, struct cdv_step *s, const struct 
   return 0;
 }
 
+/* The function, in errors, by its bits for less, equal, greater. */
+static const char *name_of(int says) {
+  static const char *const names[8] = {"", "less", "equal", "less_equal", "greater", "not_equal", "greater_equal", ""};
+  return names[says & 7];
+}
+
 int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_schema *schema,
                         const struct cdv_lane *lane, struct cdv_array **out) {
   if (args[0].one && !args[1].one) { /* kernels want the one row second */
@@ -66,10 +72,10 @@ int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_s
   struct cdv_work w;
   int64_t n = inputs[0]->length;
   if (!args[1].one && inputs[0]->length != inputs[1]->length)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "arguments of %lld and %lld rows; arrays must have the same length",
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length", name_of(says),
                     (long long)inputs[0]->length, (long long)inputs[1]->length);
   struct cdv_step s = {.family = "binary", .type = "bits", .name = "compare", .unit = CDV_BY_PACK, .n = n};
-  int r = cdv_work_begin(&w, inputs, 2, lane, "compare");
+  int r = cdv_work_begin(&w, inputs, 2, lane, name_of(says));
   for (int i = 0; !r && i < 2; i++) r = pass_rows(&w, &s, &args[i], i);
   if (!r) r = cdv_work_new(&w, schema, n, false, &made);
   if (!r && n) {

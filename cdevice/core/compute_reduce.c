@@ -68,21 +68,50 @@ static int join(struct call *c, cdevice_place from[STATE], int64_t m, const cdev
   return r;
 }
 
+/* The bytes of a value that the kernels call so; 0: bits. */
+static int width_of(const char *type) {
+  static const char *const names[] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "i64", "u64", "f64", "w128"};
+  static const int widths[] = {0, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 16};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], type)) return widths[i];
+  return -1;
+}
+
+/* A chunk of a type of another width would be read past its end. */
+static int require_width(const struct cdv_reduce *f, const struct cdv_array *a) {
+  const struct ArrowSchema *s = a->schema->node;
+  if (!f->values || s->format[0] == 'n' || cdv_value_width(s) == width_of(f->type)) return 0;
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a chunk of type \"%.60s\" for a kernel of %s", f->said, s->format, f->type);
+}
+
+/* The state of rows of which none is null, without going through them. */
+static int count_all(struct call *c, int64_t rows, const cdevice_place to[STATE]) {
+  int r = 0;
+  for (int i = 0; !r && i < STATE; i += 2) {
+    struct cdv_step s = {"choose", "bits", "rows", CDV_BY_ROW, 1, {to[i]}, {0, 0, rows}};
+    r = cdv_work_run(&c->work, &s);
+  }
+  return r;
+}
+
 static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_place to[STATE]) {
   const struct cdv_reduce *f = c->f;
   int unit = !strcmp(f->family, "reduce") ? CDV_BY_TILE : CDV_BY_CHUNK;
   int64_t rows = unit == CDV_BY_TILE ? CDV_TILE_ROWS : CDV_FILTER_ROWS;
-  int64_t tiles = a->length / rows + (a->length % rows != 0);
+  int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
+  int64_t tiles = length / rows + (length % rows != 0);
   cdevice_place parts[STATE] = {{0}};
-  struct cdv_step s = {f->family, f->type, f->tile, unit, a->length, {{0}}, {0}};
-  int r = tiles > 1 ? new_states(c, tiles, parts) : 0;
+  struct cdv_step s = {f->family, f->type, f->tile, unit, length, {{0}}, {0}};
+  int r = require_width(f, a);
+  if (!r && !f->values && length && !cdv_may_be_null(a)) return count_all(c, length, to);
+  if (!r && tiles > 1) r = new_states(c, tiles, parts);
   if (r) return r;
   write_to(c, &s, tiles > 1 ? parts : to);
-  if (f->values && a->length) {
+  if (f->values && length) {
     s.places[c->extremes ? 4 : 2] = cdv_place_values(a);
     if (c->extremes) s.places[5] = s.places[4];
   }
-  s.places[3] = cdv_place_nulls(a);
+  if (length) s.places[3] = cdv_place_nulls(a);
   r = cdv_work_run(&c->work, &s);
   return r || tiles <= 1 ? r : join(c, parts, tiles, to);
 }
@@ -114,7 +143,7 @@ int cdv_compute_reduce(const struct cdv_reduce *f, struct cdv_array *const *chun
   struct cdv_array *made = NULL;
   cdevice_place all[STATE] = {{0}}, one[STATE] = {{0}};
   int64_t rows = 0;
-  int r = cdv_work_begin(&c.work, chunks, n, lane, f->end);
+  int r = cdv_work_begin(&c.work, chunks, n, lane, f->said);
   if (!r && n > 1) r = new_states(&c, n, all);
   if (!r) r = new_states(&c, 1, one);
   for (int64_t i = 0; !r && i < n; i++) {
@@ -211,7 +240,7 @@ static int begin(struct call *c, struct cdv_fold *fold, struct cdv_array *chunk)
       if (fold->levels[k].memory[i]) arrays[n++] = fold->levels[k].memory[i];
   if (chunk) arrays[n++] = chunk;
   *c = call_of(fold->f);
-  int r = cdv_work_begin(&c->work, arrays, n, &fold->lane, fold->f->end);
+  int r = cdv_work_begin(&c->work, arrays, n, &fold->lane, fold->f->said);
   if (!r) fold->lane.stream = c->work.stream; /* the current one may be another by the next chunk */
   return r;
 }

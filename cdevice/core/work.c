@@ -91,6 +91,7 @@ int cdv_work_begin(struct cdv_work *w, struct cdv_array *const *arrays, int64_t 
   cdevice_error err = {.struct_size = sizeof err};
   memset(w, 0, sizeof *w);
   w->queue = lane ? lane->queue : NULL;
+  w->doing = doing;
   int r = choose(w, arrays, n, doing);
   if (!r) cdv_slot_use(w->slot, 1);
   if (r) w->slot = NULL;
@@ -165,7 +166,7 @@ int cdv_work_run(struct cdv_work *w, struct cdv_step *s) {
   cdevice_launch l = {.buffers = s->places, .numbers = s->numbers};
   if (!s->n && s->unit <= CDV_BY_PACK) return 0;
   if (w->flags & CDEVICE_COMPUTE_NO_FP64 && needs_f64(s))
-    return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", s->name,
+    return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", w->doing,
                     cdv_device_type_name(w->slot->table.device_type), (long long)w->device);
   s->numbers[0] = s->n;
   measure(w, s, &l);

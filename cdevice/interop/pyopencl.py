@@ -8,6 +8,7 @@ import sys
 from .._devices.registry import backend_object, default_stream
 from ..errors import ArgumentError, CannotExport
 from ..objects.buffers import from_buffers
+from ..objects.events import marker_of
 from ..objects.formats import DTYPES
 from ..objects.retyped import retyped
 from ..schema import Schema
@@ -44,7 +45,6 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
     process's OpenCL loader does not list.
     """
     import numpy
-    import pyopencl
 
     from .numpy import format_of
 
@@ -57,14 +57,7 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
         raise ArgumentError("the buffer's OpenCL device is none of those that cdevice lists")
     if memory.offset % dtype.itemsize:
         raise ValueError(f"the array begins at byte {memory.offset}, no multiple of {dtype.itemsize}")
-    marker = None
-    queue = getattr(obj, "queue", None)
-    events = list(getattr(obj, "events", ()))
-    if queue is not None:
-        marker = _marker(queue, events)
-    elif events:
-        pyopencl.wait_for_events(events)
-    owner = _Owner(obj, marker)
+    owner = _Owner(obj, marker_of(obj))
     out = from_buffers(
         Schema.make(format),
         count(memory.shape),
@@ -77,30 +70,6 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
     )
     out = nested(out, memory.shape)
     return out if schema is None else retyped(out, schema)
-
-
-def _marker(queue: StreamLike, events: list[Any]) -> Any:
-    """An event behind these and all that was enqueued: a marker with a list waits for that alone on a queue out of
-    order."""
-    import pyopencl
-
-    if events:
-        for event in events:
-            _flush(event)
-        pyopencl.enqueue_barrier(queue, wait_for=events)
-    marker = pyopencl.enqueue_marker(queue)
-    queue.flush()
-    return marker
-
-
-def _flush(event: Any) -> None:
-    """Another queue may only wait for what was flushed."""
-    import pyopencl
-
-    try:
-        event.command_queue.flush()
-    except (AttributeError, pyopencl.Error):  # a user's event has none; or its queue is gone, and was flushed then
-        pass
 
 
 def _order(array: DeviceArray, queue: StreamLike) -> None:

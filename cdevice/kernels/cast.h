@@ -18,9 +18,10 @@
 #define CONVERTED(x) NARROWED(x)
 #if !OF(IS_FLOAT, S) && OF(IS_FLOAT, T)
 /* What the mantissa holds. */
-#define EXACT ((i64)1 << (sizeof(T) == 4 ? 24 : 53))
+#define DIGITS (sizeof(T) == 2 ? 11 : sizeof(T) == 4 ? 24 : 53)
+#define EXACT ((i64)1 << DIGITS)
 #define LOSES(x, r)                                                                     \
-  (sizeof(S) > 2 && (sizeof(S) > 4 || sizeof(T) == 4) &&                                \
+  (8 * (int)sizeof(S) - OF(IS_SIGNED, S) > DIGITS &&                                    \
    (OF(IS_SIGNED, S) ? (i64)(x) > EXACT || (i64)(x) < -EXACT : (u64)(x) > (u64)EXACT))
 #elif !OF(IS_FLOAT, S)
 #define NEGATIVE(kind, x) (OF(IS_SIGNED, kind) && (i64)(x) < 0)
@@ -72,4 +73,5 @@ KERNEL(OF(cast_checked, S)) {
 #undef LOSES
 #undef BEYOND
 #undef EXACT
+#undef DIGITS
 #undef NEGATIVE

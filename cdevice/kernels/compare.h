@@ -83,7 +83,8 @@ KERNEL(is_nan) {
   PACK_ROOM;
   GLOBAL const T *RESTRICT a = IN(T, 1);
   const i64 n = NUMBER(0);
-  PACK(OUT(u32, 0), n, i, LOADED(a[i]) != LOADED(a[i]))
+  const OF(VALUE, T) p = LOADED(FORM(0) ? ONE(T, 0, a) : ZERO(T));
+  PACK(OUT(u32, 0), n, i, (FORM(0) ? p : LOADED(a[i])) != (FORM(0) ? p : LOADED(a[i])))
 }
 #endif
 #undef LOADED

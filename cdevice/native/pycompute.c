@@ -61,13 +61,32 @@ static void free_map(PyObject *capsule) {
   free(f);
 }
 
-/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result) */
+/* The bytes of a number of a letter of Arrow's; 0: bits; -1: it is not held against the arguments. */
+static int8_t width_of_letter(char letter) {
+  static const char letters[] = "bcCsSeiIflLgw";
+  static const int8_t widths[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 16};
+  const char *found = letter ? strchr(letters, letter) : NULL;
+  return found ? widths[found - letters] : -1;
+}
+
+/* An argument of another width than the kernel's would be read past its end: 0, or -1 with an exception. */
+static int require_width(const struct cdv_map *f, const struct cdv_operand *x, int i) {
+  const struct ArrowSchema *s = x->array->schema->node;
+  if (f->widths[i] < 0 || s->format[0] == 'n' || cdv_value_width(s) == f->widths[i]) return 0;
+  PyErr_Format(PyExc_TypeError, "%s: argument %d is of type \"%.60s\", its kernel %s takes %s", f->said, i + 1, s->format,
+               f->name, f->type);
+  return -1;
+}
+
+/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result, a letter for each
+ * argument: the numbers that the kernel reads, "-" for any) */
 static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   (void)self;
-  const char *family, *type, *name, *said;
+  const char *family, *type, *name, *said, *letters;
   int unit, rule, checked;
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "ssssiipO", &family, &type, &name, &said, &unit, &rule, &checked, &schema)) return NULL;
+  if (!PyArg_ParseTuple(args, "ssssiipOs", &family, &type, &name, &said, &unit, &rule, &checked, &schema,
+                        &letters)) return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_map *f = out ? calloc(1, sizeof *f) : NULL;
   if (!f) {
@@ -75,6 +94,8 @@ static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
     return NULL;
   }
   *f = (struct cdv_map){.unit = unit, .rule = rule, .checked = checked, .out = out};
+  size_t n_letters = strlen(letters);
+  for (size_t i = 0; i < CDV_OPERANDS; i++) f->widths[i] = i < n_letters ? width_of_letter(letters[i]) : -1;
   copy_word(f->family, sizeof f->family, family);
   copy_word(f->type, sizeof f->type, type);
   copy_word(f->name, sizeof f->name, name);
@@ -117,8 +138,12 @@ static PyObject *m_compute_map(PyObject *self, PyObject *args) {
     x[held].one = ones >> held & 1;
     x[held].array = hold_array(o);
     if (!x[held].array) break;
+    if (require_width(f, &x[held], (int)held)) {
+      held++;
+      break;
+    }
   }
-  if (held == n) {
+  if (held == n && !PyErr_Occurred()) {
     PyThreadState *python = PyEval_SaveThread();
     r = cdv_compute_map(f, x, (int)n, &lane, &out);
     PyEval_RestoreThread(python);
@@ -153,15 +178,15 @@ static void free_reduce(PyObject *capsule) {
   free(f);
 }
 
-/* compute_reduction((family, type, kernel, type of the states, family, type and kernel of the end, are the rows read),
- * (three options), schema) */
+/* compute_reduction((family, type, kernel, type of the states, family, type and kernel of the end, the function in
+ * errors, are the rows read), (three options), schema) */
 static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   (void)self;
-  const char *w[7];
+  const char *w[8];
   int values;
   long long option[3];
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "(sssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &values, to_int64,
+  if (!PyArg_ParseTuple(args, "(ssssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &w[7], &values, to_int64,
                         &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
     return NULL;
   struct cdv_schema *out = hold_schema(schema);
@@ -170,10 +195,11 @@ static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
     if (out) cdv_schema_unref(out), PyErr_NoMemory();
     return NULL;
   }
-  char *to[7] = {f->family, f->type, f->tile, f->join, f->end_family, f->end_type, f->end};
-  const size_t sizes[7] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->join,
-                           sizeof f->end_family, sizeof f->end_type, sizeof f->end};
-  for (int i = 0; i < 7; i++) copy_word(to[i], sizes[i], w[i]);
+  char *to[8] = {f->family, f->type, f->tile, f->join, f->end_family, f->end_type, f->end, f->said};
+  const size_t sizes[8] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->join,
+                           sizeof f->end_family, sizeof f->end_type, sizeof f->end,
+                           sizeof f->said};
+  for (int i = 0; i < 8; i++) copy_word(to[i], sizes[i], w[i]);
   for (int i = 0; i < 3; i++) f->option[i] = option[i];
   f->values = values;
   f->out = out;

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from operator import index
 
 from .._ext import _native, ffi
-from .._reaper import need_reaper
 from ..errors import ArgumentError, CannotExport
 from ..schema import NULLABLE, Schema
-from .events import behind
+from .assemble import assemble, children_of, dictionary_of, parts_of
+from .buffers import from_buffers
 from .views import share
 
 TYPE_CHECKING = False
@@ -41,20 +41,16 @@ def _with_fields(array: DeviceArray, numbers: Iterable[int], names: dict[int, st
     s = array.schema
     fields = [s[i] if i not in names else s[i].with_name(names[i]) for i in numbers]
     schema = Schema.make("+s", s.name, children=fields, flags=s.flags, metadata=s._metadata)
-    need_reaper()
-    return _native.build(
+    return assemble(
         schema,
-        array.device_type_id,
-        array.device_id,
         array.length,
-        array.offset,
-        array.null_count,
-        (array._buffer(0)[0],),
-        tuple(array._raw_child(i) for i in numbers),
-        None,
-        array,
-        array.sync_event or None,
-        "structure",
+        [(array, 0)],
+        [array._raw_child(i) for i in numbers],
+        offset=array.offset,
+        null_count=array.null_count,
+        near=array,
+        made=(array,),
+        validate="structure",
     )
 
 
@@ -114,22 +110,8 @@ def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike)
     schema = Schema.make("+s", children=fields, nullable=False)
     if not columns:
         return _native.build(schema, 1, -1, 0, 0, 0, (None,), (), None, None, None, "structure")
-    event, kept = behind(columns, stream)
-    need_reaper()
-    first = columns[0]
-    return _native.build(
-        schema,
-        first.device_type_id,
-        first.device_id,
-        first.length,
-        0,
-        0,
-        (None,),
-        tuple(columns),
-        None,
-        kept,
-        event,
-        "structure",
+    return assemble(
+        schema, columns[0].length, [None], columns, null_count=0, near=columns[0], stream=stream, validate="structure"
     )
 
 
@@ -165,14 +147,17 @@ def _masked(child: DeviceArray, mask: int) -> DeviceArray:
         raise CannotExport(f"field {child.schema.name!r}: a {child.type} has no bitmap that could take nulls")
     valid = _bits(child, offset, length) & mask
     bitmap = (valid << offset).to_bytes((offset + length + 7) >> 3, "little")
-    held = ffi.from_buffer(bitmap)
-    address = int(ffi.cast("uintptr_t", held))
-    rest = [child._buffer(i)[0] for i in range(1, child._n_buffers)]
-    children = tuple(child._raw_child(i) for i in range(child._n_children))
-    dictionary = None if schema.dictionary is None else child._raw_child(-1)
-    nulls = length - valid.bit_count()
-    return _native.build(
-        schema, 1, -1, length, offset, nulls, (address, *rest), children, dictionary, (child, held), None, "structure"
+    valid_bits = from_buffers("bool", offset + length, [None, bitmap], null_count=0)
+    return assemble(
+        schema,
+        length,
+        [(valid_bits, 1), *parts_of(child, 1)],
+        children_of(child),
+        dictionary_of(child),
+        offset=offset,
+        null_count=length - valid.bit_count(),
+        near=valid_bits,
+        validate="structure",
     )
 
 
@@ -186,9 +171,8 @@ def to_batch(array: DeviceArray) -> DeviceArray:
     array = array.to("cpu")
     if array.null_count == 0:  # not known before
         return array
-    need_reaper()
     mask = _bits(array, array.offset, array.length)
     fields = [_masked(array._child(i), mask) for i in range(array._n_children)]
     s = array.schema
     schema = Schema.make("+s", s.name, children=[f.schema for f in fields], flags=s.flags, metadata=s._metadata)
-    return _native.build(schema, 1, -1, array.length, 0, 0, (None,), tuple(fields), None, None, None, "structure")
+    return assemble(schema, array.length, [None], fields, null_count=0, near=array, validate="structure")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from math import prod
 
 from .._ext import _native, as_address, ffi, lib
@@ -30,6 +31,7 @@ else:
 
 
 _CPU, _OPENCL = 1, 4
+_LEGACY = 1  # the legacy default stream in the CUDA array interface
 
 _zeros = ffi.new("char[64]")
 _empty = int(ffi.cast("uintptr_t", _zeros))
@@ -55,67 +57,86 @@ def _of_interface(d: Any) -> tuple[int, int]:
     return int(d["data"][0]) if d["data"] else 0, prod(shape) * size
 
 
-def _of_device(obj: Any, type_id: int) -> tuple[int, int]:
-    """(address or handle, bytes or -1) of another library's memory on a device."""
-    if type_id == _OPENCL:
-        backend = _registry.backend_object(_OPENCL)
-        if backend.owns(obj):
-            memory = backend.from_object(obj)
-            if memory.offset:
-                raise ValueError(
-                    f"the OpenCL array begins at byte {memory.offset} of its buffer: pass the buffer, offset="
-                )
-            return memory.data, memory.nbytes
+class _Memory(collections.namedtuple("_Memory", "address size owner events", defaults=((),))):
+    """What one buffer is made of: address or handle (None: there is no buffer), bytes (-1: not known), what keeps it,
+    and the events (``Pending``) that it waits for.  Memory never goes without them."""
+
+    __slots__ = ()
+
+
+def _of_pyopencl(obj: Any) -> _Memory:
+    backend = _registry.backend_object(_OPENCL)
+    memory = backend.from_object(obj)
+    if memory.offset:
+        raise ValueError(f"the OpenCL array begins at byte {memory.offset} of its buffer: pass the buffer, offset=")
+    marker = _events.marker_of(obj)
+    events = () if marker is None else (_events.Pending(*_events.cell_of(_OPENCL, marker)),)
+    return _Memory(memory.data or None, memory.nbytes, obj, events)
+
+
+def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
+    """Another library's memory on a device, with an event behind what its stream does."""
+    if type_id == _OPENCL and _registry.backend_object(_OPENCL).owns(obj):
+        return _of_pyopencl(obj)
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
-        return _of_interface(interface)
+        address, size = _of_interface(interface)
+        stream = interface.get("stream")
+        if stream is None:
+            return _Memory(address or None, size, obj)
+        table = lib.cdv_backend_for(type_id)
+        recorded = _events.Recorded(obj, table, max(number, 0), 0 if stream == _LEGACY else int(stream))
+        return _Memory(address or None, size, recorded, (_events.Pending(recorded.address, recorded),) if recorded.address else ())
     address = as_address(_allocators.address_of(obj))
     whole: Any = getattr(obj, "mem", None)  # cupy's pointers point into it
     size = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
-        return address, size - (address - whole.ptr)
+        return _Memory(address or None, size - (address - whole.ptr), obj)
     size = getattr(obj, "nbytes", None)
-    return address, size if isinstance(size, int) and not isinstance(size, bool) else -1
+    known = isinstance(size, int) and not isinstance(size, bool)
+    return _Memory(address or None, size if known else -1, obj)
 
 
-def _part(obj: Any, type_id: int) -> tuple[int | None, int, Any]:
-    """(address, bytes or -1, what keeps it) for one buffer on a device type; None: no buffer.
+def _part(obj: Any, type_id: int, number: int) -> _Memory:
+    """One buffer on a device.
 
     Raises TypeError for what is no memory there, ValueError for memory with gaps.
     """
     if obj is None:
-        return None, 0, None
+        return _Memory(None, 0, None)
     if isinstance(obj, (int, ffi.CData)):
-        return as_address(obj) or None, -1, obj
+        return _Memory(as_address(obj) or None, -1, obj)
     if isinstance(obj, BufferBase):
         if obj.device.type_id != type_id and not (type_id == _CPU and lib.cdv_is_host_accessible(obj.device.type_id)):
             raise TypeError(f"a buffer on {obj.device} in an array of another device")
+        if obj.device.type_id != type_id:
+            obj._owner.synchronize()  # the CPU has no events
         size = obj.size
-        return obj.address or (_empty if size == 0 and type_id == _CPU else None), size, obj
+        address = obj.address or (_empty if size == 0 and type_id == _CPU else None)
+        return _Memory(address, size, obj, tuple(_events.pending_of([obj._owner])))
     if type_id == _CPU or lib.cdv_is_host_accessible(type_id):
         try:
             memory, address = address_of_buffer(obj)
         except TypeError:
             pass
         else:
-            return address, len(memory), memory
+            return _Memory(address, len(memory), memory)
         interface = getattr(obj, "__array_interface__", None)
         if interface is not None:
             address, size = _of_interface(interface)
-            return address or _empty, size, obj
+            return _Memory(address or _empty, size, obj)
         pointer = getattr(obj, "data_ptr", None)  # torch
         if callable(pointer) and str(getattr(obj, "device", "")) == "cpu":
             if not obj.is_contiguous():
                 raise ValueError("a buffer must be contiguous")
-            return pointer() or _empty, obj.numel() * obj.element_size(), obj
+            return _Memory(pointer() or _empty, obj.numel() * obj.element_size(), obj)
         if type_id == _CPU:
             where = ": it lies on a device, pass device=" if hasattr(obj, "__cuda_array_interface__") else ""
             raise TypeError(
                 f"{type(obj).__name__} is no buffer on the CPU"
                 + (where or ": bytes, numpy arrays and what has an array interface are")
             )
-    address, size = _of_device(obj, type_id)
-    return address or None, size, obj
+    return _of_device(obj, type_id, number)
 
 
 def _place_of_parts(
@@ -166,7 +187,10 @@ def from_buffers(
     ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU
     tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
-    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``:
+    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  The result
+    waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``; where
+    there are several events, they are joined on the device's current stream.  Memory that is told by its address alone
+    has no event: pass one, or wait before.  ``device``:
     default that of the parts which say where they are (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
     recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
     address of a variable that holds an event's handle and that ``owner`` keeps.
@@ -185,19 +209,27 @@ def from_buffers(
     place = _place_of_parts(buffers, children, dictionary) if device is None else _device.device(device)
     if place is not None:
         type_id, number = place.type_id, place.id
-    keep, addresses = [] if owner is None else [owner], []
+    keep, addresses, events = [] if owner is None else [owner], [], []
     for b in buffers:
-        address, size, held = _part(b, type_id)
+        memory = _part(b, type_id, number)
+        address, size = memory.address, memory.size
         addresses.append(address if size < 0 else (address, size) if address is not None else None)
-        if held is not None:
-            keep.append(held)
+        events += memory.events
+        if memory.owner is not None:
+            keep.append(memory.owner)
     if event is not None:
         if sync_event is not None:
             raise TypeError("event= and sync_event= both name the event: pass one")
-        sync_event, held = _events.cell_of(type_id, event)
-        keep.append(held)
+        events.append(_events.Pending(*_events.cell_of(type_id, event)))
     elif sync_event is not None:
-        sync_event = as_address(sync_event) or None
+        address = as_address(sync_event)
+        events += [_events.Pending(address, owner)] if address else []
+    events += _events.pending_of([a for a in (*children, *([] if dictionary is None else [dictionary])) if a.device_type_id == type_id])
+    joined = _events.joined_events(type_id, max(number, 0), list({e.address: e for e in events}.values()))
+    sync_event = None
+    if joined is not None:
+        sync_event = joined.address
+        keep.append(joined.owner)
     if keep:
         need_reaper()
     return _native.build(

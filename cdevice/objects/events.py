@@ -6,6 +6,8 @@ hipEvent_t); people have the object or the handle.
 
 from __future__ import annotations
 
+import collections
+
 from .._devices.registry import backend_object, stream_and_owner
 from .._ext import ffi, lib
 from .._later import need
@@ -14,6 +16,7 @@ from .views import share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from .._types import Cdata, DeviceArray, StreamLike
@@ -64,6 +67,34 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     return int(ffi.cast("uintptr_t", cell)), (cell, event)
 
 
+def marker_of(obj: Any) -> Any:
+    """A pyopencl.Event behind the events of a pyopencl array and all that was enqueued on its queue; None: it has no queue.
+
+    Waits for the events of an array without a queue."""
+    queue, events = getattr(obj, "queue", None), list(getattr(obj, "events", ()))
+    if queue is None and not events:
+        return None
+    cl = need("pyopencl", "pyopencl")
+    if queue is None:
+        cl.wait_for_events(events)
+        return None
+    if events:  # a marker with a list waits for that alone on a queue out of order
+        for event in events:
+            _flush(cl, event)
+        cl.enqueue_barrier(queue, wait_for=events)
+    marker = cl.enqueue_marker(queue)
+    queue.flush()
+    return marker
+
+
+def _flush(cl: Any, event: Any) -> None:
+    """Another queue may only wait for what was flushed."""
+    try:
+        event.command_queue.flush()
+    except (AttributeError, cl.Error):  # a user's event has none; or its queue is gone, and was flushed then
+        pass
+
+
 class Recorded:
     """What an array keeps that waits for work of others: the object behind its memory, and an event recorded on a
     stream (its raw handle, 0 the default; None: no event)."""
@@ -87,19 +118,51 @@ class Recorded:
             self.table.event_destroy(self.table.self, self.device, self.event)
 
 
-def behind(arrays: list[DeviceArray], stream: StreamLike) -> tuple[int | None, object]:
+class Pending(collections.namedtuple("Pending", "address owner array", defaults=(None,))):
+    """An event that somebody's memory waits for: the address of the variable that holds its handle, what keeps it, and the
+    array that it is of, or None."""
+
+    __slots__ = ()
+
+
+def pending_of(arrays: Iterable[DeviceArray]) -> list[Pending]:
+    """What arrays still wait for, each event once.  Does not wait."""
+    waiting = {a.sync_event: a for a in arrays if a.sync_event and not a.ready}
+    return [Pending(address, share(a), a) for address, a in waiting.items()]
+
+
+def joined_events(type_id: int, device_id: int, events: Sequence[Pending], stream: StreamLike = None) -> Pending | None:
+    """One event behind several of a device, recorded on ``stream`` after that waits for them; None: there are none.
+
+    The host does not wait, unless the device cannot.  Raises DeviceError."""
+    if len(events) < 2:
+        return events[0] if events else None
+    handle, kept = stream_and_owner(type_id, stream)
+    table, err = lib.cdv_backend_for(type_id), ffi.new("cdevice_error *")
+    place = ffi.cast("void *", handle)
+    for e in events:
+        event = ffi.cast("void *", e.address)
+        if e.array is not None:
+            e.array._wait_stream(type_id, handle)
+        elif table.event_wait_stream(table.self, device_id, event, place, err) and table.event_wait_host(
+            table.self, device_id, event, err
+        ):
+            text = ffi.string(err.message).decode("utf-8", "replace")
+            raise DeviceError(f"{ffi.string(table.name).decode()}: waiting for what a part of an array waits for: {text}")
+    event = Recorded((kept, events), table, device_id, handle)
+    return None if event.address is None else Pending(event.address, event)
+
+
+def behind(arrays: Sequence[DeviceArray], stream: StreamLike) -> tuple[int | None, object]:
     """(address for ``sync_event``, what keeps it) of an event behind those of several arrays on one device.
 
     The host does not wait: ``stream`` waits for them, and one is recorded there."""
-    waiting = {a.sync_event: a for a in arrays if a.sync_event and not a.ready}
-    if len(waiting) < 2:
-        return next(((address, share(a)) for address, a in waiting.items()), (None, None))
-    first = arrays[0]
-    handle, kept = stream_and_owner(first.device_type_id, stream)
-    for a in waiting.values():
-        a._wait_stream(first.device_type_id, handle)
-    event = Recorded(kept, lib.cdv_backend_for(first.device_type_id), first.device_id, handle)
-    return event.address, event
+    waiting = pending_of(arrays)
+    if not waiting:
+        return None, None
+    first = next(a for a in arrays if a.sync_event)
+    one = joined_events(first.device_type_id, first.device_id, waiting, stream)
+    return (None, None) if one is None else (one.address, one.owner)
 
 
 def event_of(array: DeviceArray) -> Any:

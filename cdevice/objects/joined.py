@@ -7,6 +7,7 @@ from .._later import Later
 from .._reaper import need_reaper
 from ..errors import ArgumentError
 from ..schema import NULLABLE, Schema
+from .assemble import under
 from .views import share
 
 TYPE_CHECKING = False
@@ -51,21 +52,7 @@ def _nullable(a: DeviceArray) -> DeviceArray:
         flags=s.flags | NULLABLE,
         metadata=s._metadata,
     )
-    a = share(a)
-    return _native.build(
-        schema,
-        a.device_type_id,
-        a.device_id,
-        a.length,
-        a.offset,
-        a.null_count,
-        tuple(a._buffer(i)[0] for i in range(a._n_buffers)),
-        tuple(a._raw_child(i) for i in range(a._n_children)),
-        None if s.dictionary is None else a._raw_child(-1),
-        a,
-        a.sync_event or None,
-        "structure",
-    )
+    return under(share(a), schema, validate="structure")
 
 
 def joined(arrays: Sequence[DeviceArray], device: DeviceLike | None, stream: StreamLike) -> DeviceArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._ext import _native
 from ..errors import ArgumentError
+from .assemble import under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,17 +41,4 @@ def retyped(out: DeviceArray, want: Schema) -> DeviceArray:
     if not plain or not _same_values(out._format, want.format):
         require(out, want)
         return out
-    return _native.build(
-        want,
-        out.device_type_id,
-        out.device_id,
-        out.length,
-        out.offset,
-        out.null_count,
-        (out._buffer(0)[0], out._buffer(1)[0]),
-        (),
-        None,
-        out,
-        out.sync_event or None,
-        "structure",
-    )
+    return under(out, want, validate="structure")

@@ -21,8 +21,7 @@ def kernel(name, inputs, out, exec):
     try:
         yield
     finally:
-        f.kernels.remove(k)
-        f._best.clear()
+        f.remove_kernel(k)
 
 
 def given(x):
