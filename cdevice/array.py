@@ -13,14 +13,16 @@ from ._reaper import need_reaper
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from builtins import slice as Slice
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, SupportsIndex
 
     from . import buffer as _buffer
     from . import pickling as _pickling
+    from .compute import functions as _functions
     from ._devices import device as _device
     from ._devices import registry as _registry
     from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda as _cuda
     from .interop import cupy as _cupy
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
 else:
     _batch = Later("cdevice.objects.batch")
     _buffer = Later("cdevice.buffer")
+    _functions = Later("cdevice.compute.functions")
     _pickling = Later("cdevice.pickling")
     _device = Later("cdevice._devices.device")
     _registry = Later("cdevice._devices.registry")
     _values = Later("cdevice.objects.values")
+    _asarray = Later("cdevice.interop.asarray")
     _numpy = Later("cdevice.interop.numpy")
     _pyopencl = Later("cdevice.interop.pyopencl")
     _tensor = Later("cdevice.interop.tensor")
@@ -51,6 +55,7 @@ else:
 
 
 _OPENCL = 4
+_LISTS = (list, tuple, range)
 _SLICE = 0.02  # seconds between two looks at pending signals
 
 
@@ -137,7 +142,11 @@ class DeviceArray(_native.Array):
         """Rows [offset, offset + length) without a copy; length None: to the end.  Raises ArgumentError outside."""
         return self._slice(offset, self.length - offset if length is None else length)
 
-    def __getitem__(self, key: SupportsIndex | str | list[str] | Slice) -> Any:
+    def __getitem__(self, key: Any) -> Any:
+        """A row by number, rows by a slice, a mask or an array of numbers, a column by name, columns by a list of names.
+
+        Slices and columns share the memory; a mask (bools) and numbers copy on the device, as :meth:`filter` and
+        :meth:`take` do.  In a batch a list of ints names columns, an array of ints rows."""
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
@@ -146,18 +155,48 @@ class DeviceArray(_native.Array):
         if isinstance(key, str):
             return self.field(key)
         if isinstance(key, list):
-            return _batch.select(self, key)
+            if _batch.names_columns(self, key):
+                return _batch.select(self, key)
+            return self._chosen(key)
         try:
             index = _index(key)
         except TypeError:
-            raise TypeError(
-                f"rows are chosen by a number or a slice, columns by a name or names, not by {type(key).__name__}; "
-                "by a mask: cdevice.compute.filter(), by many numbers: cdevice.compute.take()"
-            ) from None
+            return self._chosen(key)
         n = self.length
         if not -n <= index < n:
             raise IndexError(f"row {index} of {n}")
         return self._slice(index % n, 1)._rows("reading a row")[0]
+
+    def _chosen(self, key: Any) -> DeviceArray:
+        """Rows by a mask or by numbers."""
+        kind = _batch.kind_of_key(key)
+        if kind == "mask":
+            return self.filter(key)
+        if kind == "numbers":
+            return self.take(key)
+        raise TypeError(
+            f"rows are chosen by a number, a slice, a mask or an array of ints, columns by a name or names, not by "
+            f"{type(key).__name__}"
+        )
+
+    def filter(self, mask: Any) -> DeviceArray:
+        """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them.  Waits."""
+        out: DeviceArray = _functions.filter(self, mask)
+        return out
+
+    def take(self, indices: Any) -> DeviceArray:
+        """The rows with these numbers, as :func:`cdevice.compute.take` does it.  Raises IndexOutOfBounds.  Waits."""
+        out: DeviceArray = _functions.take(self, indices)
+        return out
+
+    def head(self, n: int = 5) -> DeviceArray:
+        """The first ``n`` rows, or all but the last ``-n``, without a copy."""
+        return self[: _index(n)]
+
+    def tail(self, n: int = 5) -> DeviceArray:
+        """The last ``n`` rows, or all but the first ``-n``, without a copy."""
+        n = _index(n)
+        return self[max(self.length - n, 0) if n >= 0 else -n :]
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, self.length, 4096):
@@ -274,6 +313,22 @@ class DeviceArray(_native.Array):
     def drop(self, columns: Iterable[str | int]) -> DeviceArray:
         """The record batch without these columns; as :meth:`select`."""
         return _batch.drop(self, columns)
+
+    @property
+    def keys(self) -> Callable[[], list[str]]:
+        """``keys()``: the names of a record batch's columns, so that ``dict(batch)`` is the columns by name; other arrays
+        have no such attribute, or libraries would take them for mappings."""
+        names = _batch.columns_of(self)
+        return lambda: names
+
+    def with_columns(self, columns: Mapping[str, Any] | None = None, /, **named: Any) -> DeviceArray:
+        """The record batch with these columns, each what :func:`asarray` takes: one of a name that there is takes its
+        place, others come last.  Lists of Python go to the batch's device.  Nothing else is copied.
+
+        Raises ArgumentError for arrays without columns and for another length or device."""
+        given = {**(columns or {}), **named}
+        made = {k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else _asarray.asarray(v) for k, v in given.items()}
+        return _batch.with_columns(self, made)
 
     def rename(self, columns: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
         """The record batch with other names: a mapping of old (or numbers) to new, or a name for each column."""

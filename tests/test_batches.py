@@ -97,7 +97,9 @@ def test_columns_of_two_devices_are_no_batch(place):
     if place.type_id == 1:
         pytest.skip("the CPU is this test's other device: nothing to install")
     with pytest.raises(cdevice.ArgumentError, match=r"'a' on cpu and 'b' on opencl:0: pass device="):
-        cdevice.record_batch({"a": [1], "b": cdevice.asarray([1]).to(place)})
+        cdevice.record_batch({"a": cdevice.asarray([1]), "b": cdevice.asarray([1]).to(place)})
+    made = cdevice.record_batch({"a": [1], "b": cdevice.asarray([2]).to(place)})  # a list goes where the others are
+    assert made.device == place and made.to("cpu").to_pylist() == [{"a": 1, "b": 2}]
 
 
 def test_names_are_asked_for_by_in_and_completed():
@@ -273,13 +275,45 @@ def test_an_unknown_word_names_the_near_ones(word, near):
         cdevice.asschema(word)
 
 
-def test_rows_by_a_mask_or_by_numbers_are_functions():
-    array = cdevice.asarray([1, 2, 3])
-    with pytest.raises(TypeError, match=r"not by ndarray; by a mask: cdevice.compute.filter\(\)"):
-        array[np.array([True, False, True])]
+def test_rows_are_chosen_by_a_mask_or_by_numbers(place):
+    array = cdevice.asarray([1, 2, 3]).to(place)
+    mask = [True, False, True]
+    for key in (mask, np.array(mask), cdevice.asarray(mask), cdevice.asarray(mask).to(place)):
+        if place.type_id == 1 or isinstance(key, list) or getattr(key, "device", None) == place:
+            assert array[key].to("cpu").to_pylist() == [1, 3]
+    for key in ([2, 0], cdevice.asarray([2, 0]).to(place), cdevice.asarray([2, 0], schema="uint8").to(place)):
+        assert array[key].to("cpu").to_pylist() == [3, 1]
+    assert array.filter(mask).to("cpu").to_pylist() == [1, 3] and array.take([1]).to("cpu").to_pylist() == [2]
     with pytest.raises(ValueError, match=r"step 1 .*cdevice.compute.take\(\)"):
         array[::2]
-    assert cdevice.compute.filter(array, np.array([True, False, True])).to_pylist() == [1, 3]
+    with pytest.raises(IndexError):
+        array[[7]]
+    for key in (np.array([1.5]), [1.5], ["a"], [True, 1]):
+        with pytest.raises((TypeError, cdevice.ArgumentError)):
+            array[key]
+    rows = cdevice.record_batch({"x": array, "y": ["a", "b", "c"]})
+    assert rows[mask].to("cpu").to_pylist() == [{"x": 1, "y": "a"}, {"x": 3, "y": "c"}]
+    assert rows[[1]].column_names == ["y"]  # ints in a list name columns of a batch
+    assert rows[cdevice.asarray([1]).to(place)].to("cpu").to_pylist() == [{"x": 2, "y": "b"}]
+
+
+def test_a_batch_is_a_mapping_of_its_columns(place):
+    rows = cdevice.record_batch({"x": [1, 2, 3], "y": ["a", "b", "c"]}, device=place)
+    assert rows.keys() == ["x", "y"] and {k: v.to("cpu").to_pylist() for k, v in dict(rows).items()} == {
+        "x": [1, 2, 3],
+        "y": ["a", "b", "c"],
+    }
+    assert not hasattr(cdevice.asarray([1]), "keys")
+    assert rows.head(2).num_rows == 2 and rows.head(-1).num_rows == 2 and rows.head(9).num_rows == 3
+    assert rows["x"].tail(2).to("cpu").to_pylist() == [2, 3] and rows["x"].tail(0).to("cpu").to_pylist() == []
+    assert rows["x"].tail(-1).to("cpu").to_pylist() == [2, 3] and rows["x"].tail(9).length == 3
+    more = rows.with_columns({"x": rows["y"]}, z=[1.5, None, 2.5])
+    assert more.device == place and more.column_names == ["x", "y", "z"]
+    assert more.to("cpu").to_pylist()[1] == {"x": "b", "y": "b", "z": None}
+    with pytest.raises(cdevice.ArgumentError, match="one length"):
+        rows.with_columns(z=[1])
+    with pytest.raises(cdevice.ArgumentError, match="has no columns"):
+        rows["x"].with_columns(z=[1, 2, 3])
 
 
 # ---- sizes ----

@@ -39,7 +39,7 @@ def test_arguments_on_two_devices_name_both():
     if not cdevice.device("opencl").is_available:
         pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
     with pytest.raises(cdevice.ArgumentError, match=r"add: arguments on opencl:0 and cpu; move one with \.to\(\)"):
-        cc.add(on("opencl", [1, 2]), [3, 4])
+        cc.add(on("opencl", [1, 2]), cdevice.asarray([3, 4]))
 
 
 def test_a_function_without_a_name_here_is_told_where_to_find_it():

@@ -122,8 +122,23 @@ def test_it_is_a_function_and_in_a_registry_when_asked():
         ("int8 a, int8 b, int8 c, int8 d -> int8", "a", "up to 3"),
         ("string a -> int64", "1", "is no number"),
         ("int64 a -> string", "1", "is no number"),
-        ("int64 a -> int64", " ", "is no expression"),
-        ("int64 a -> int64", "1; } int x", "is no expression"),
+        ("int64 a -> int64", " ", "is empty"),
+        ("int64 a -> int64", "1; } int x", "';' is no part of an expression, at column 2"),
+        ("int64 a -> int64", '"x"', "is no part of an expression"),
+        ("int64 a -> int64", "a, a", "',' is too much"),
+        ("int64 a -> int64", "a)*(a", "'\\)' is too much"),
+        ("int64 a -> int64", "a + no_such_thing", "'no_such_thing' is not known; the arguments are a, at column 5"),
+        ("int64 a -> int64", "system(a)", "system\\(\\) is not known; there are"),
+        ("int64 a -> int64", "a ? 1", "':' is missing"),
+        ("int64 a -> int64", "a++", "a value is missing"),
+        ("int64 a -> int64", "a = 1", "'=' is no part"),
+        ("int64 a -> int64", "&a", "'&' stands where a value belongs"),
+        ("float64 a -> float64", "a % 2", "'%' takes integers; fmod"),
+        ("int64 a -> int64", "pow(a)", "pow\\(\\) takes 2 arguments, not 1"),
+        ("int64 a -> int64", "010", "octal"),
+        ("int64 a -> int64", "99999999999999999999", "more than 64 bits"),
+        ("int64 a -> int64", "(" * 100 + "a" + ")" * 100, "nested too deeply"),
+        ("float64 sqrt -> float64", "sqrt", "is no argument"),
     ],
 )
 def test_what_is_no_kernel_is_told_at_once(signature, expression, said):
@@ -131,12 +146,49 @@ def test_what_is_no_kernel_is_told_at_once(signature, expression, said):
         cc.elementwise("f", signature, expression)
 
 
-def test_what_does_not_compile_is_told_with_the_compilers_words(device):
-    f = cc.elementwise("f", "int64 a -> int64", "a + no_such_thing")
-    with pytest.raises(
-        cdevice.ArgumentError, match=f"(?s)an expression does not compile for {device}: .*no_such_thing"
-    ):
-        f(there([1], device))
+WIDE = [0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63)]
+SPREAD = [0.0, -0.0, 0.5, -1.5, 2.5, 3.9, -3.9, 1e10, -1e10, 1e300, -1e300, float("nan"), float("inf"), float("-inf"), None]
+
+
+@pytest.mark.parametrize(
+    ("signature", "expression", "rows", "want"),
+    [
+        ("int64 a, int64 b -> int64", "a / b", ([7, -7, 7, -(2**63), 5], [2, 2, -2, -1, 0]), [3, -3, -3, -(2**63), 0]),
+        ("int64 a, int64 b -> int64", "a % b", ([7, -7, 7, -(2**63), 5], [2, 2, -2, -1, 0]), [1, -1, 1, 0, 0]),
+        ("int64 a -> int64", "a << 65", ([1, -1],), [2, -2]),
+        ("int64 a -> int64", "a >> 1", ([5, -5],), [2, -3]),
+        ("int64 a -> int64", "-a", ([-(2**63), 3],), [-(2**63), -3]),
+        ("int64 a -> int64", "a * a", ([2**40],), [0]),
+        ("int32 a, uint16 b -> int64", "a + b", ([2**31 - 1], [9]), [2**31 + 8]),
+        ("int32 a, int32 b -> int32", "a + b", ([2**31 - 1], [1]), [-(2**31)]),
+        ("float64 a -> int32", "a", ([1e300, -1e300, 2.9, float("nan")],), [2**31 - 1, -(2**31), 2, 0]),
+        ("float64 a -> uint8", "a", ([-1.0, 300.0, 7.5],), [0, 255, 7]),
+        ("float64 a -> bool", "a", ([0.0, -0.0, 0.5, float("nan")],), [False, False, True, True]),
+        ("int64 a -> bool", "a", ([0, 256],), [False, True]),
+        ("float32 a -> float32", "round(a) + fmod(a, 2)", ([2.5, -2.5],), [3.5, -3.5]),
+        ("float64 a, float64 b -> float64", "fmin(a, b)", ([1.0, float("nan"), 3.0], [2.0, 2.0, None]), [1.0, 2.0, None]),
+        ("int64 a -> int8", "isnan(a) + isinf(1e308 * 10 * a) * 2 + isfinite((float64) a) * 4", ([1],), [6]),
+        ("int64 a, int64 b -> int64", "max(min(a, b), -3) + abs(b)", ([1, -9], [5, -4]), [6, 1]),
+        ("bool a, bool b -> bool", "a && !b || a ^ b", ([True, True, False], [False, True, False]), [True, False, False]),
+        ("uint32 a -> uint32", "~a", ([0, 5],), [2**32 - 1, 2**32 - 6]),
+        ("int64 a -> float64", "(float32) a / 3", ([1],), [float(np.float32(1) / np.float32(3))]),
+        ("int64 a -> int64", "a ? 0x10 : 1u", ([0, 2],), [1, 16]),
+    ],
+)
+def test_what_c_leaves_open_is_the_same_everywhere(device, signature, expression, rows, want):
+    f = cc.elementwise("f", signature, expression)
+    types = [part.split()[0] for part in signature.partition("->")[0].split(",")]
+    args = [cdevice.asarray(r, schema=t) for r, t in zip(rows, types, strict=True)]
+    assert repr(f(*args).to_pylist()) == repr(want)
+    assert repr(f(*[there(x, device) for x in args]).to("cpu").to_pylist()) == repr(want)
+
+
+@pytest.mark.parametrize("word", ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64", "bool"])
+def test_every_conversion_is_the_same_everywhere(device, word):
+    for source, rows in (("int64", WIDE), ("float64", SPREAD)):
+        f = cc.elementwise("f", f"{source} a -> {word}", "a")
+        x = cdevice.asarray(rows, schema=source)
+        assert repr(f(x).to_pylist()) == repr(f(there(x, device)).to("cpu").to_pylist())
 
 
 PROGRAM = """

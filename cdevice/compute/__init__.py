@@ -7,7 +7,6 @@ result's size depends on the values, wait for one word.
 
 from __future__ import annotations
 
-from .. import _core as _core  # arrays have their class before one is made
 from .copies import fallback
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
 from .functions import (
@@ -143,6 +142,9 @@ globals()["and"], globals()["or"] = and_, or_  # Arrow's names, for getattr()
 
 TYPE_CHECKING = False
 if not TYPE_CHECKING:
+
+    def __dir__():
+        return __all__
 
     def __getattr__(name):
         hint = "" if name[:1] == "_" else f"; call_function({name!r}, [...]) finds those of pyarrow and of plug-ins too"

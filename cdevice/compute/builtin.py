@@ -7,6 +7,7 @@ from functools import partial
 from . import aggregate, convert, decimals, nulls, select, strings
 from .argument import argument, joined, lone
 from .call import execute, of_one_type, without_loss
+from .casts import has_cast
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
 from .providers import pyarrow
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from .call import Call
 
 ANY = Matcher("any", lambda f: True)
-ROWS = Matcher("any but run_end_encoded", lambda f: f != "+r")
 ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
@@ -205,6 +205,7 @@ def _boolean(r: FunctionRegistry) -> None:
     for name, doc in docs.items():
         f = Function(name, "scalar", 2, doc)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        _add(f, ("n", "n"), "n", nulls.nothing)
         r.add_function(f)
     kleene = {
         "and_kleene": "Both, row by row; false where either is, whatever the other.",
@@ -213,9 +214,11 @@ def _boolean(r: FunctionRegistry) -> None:
     for name, doc in kleene.items():
         f = Function(name, "scalar", 2, doc)
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD, rule=KLEENE))
+        _add(f, ("n", "n"), "n", nulls.nothing)
         r.add_function(f)
     f = Function("invert", "scalar", 1, "The opposite of each row.")
     _add(f, ("b",), "b", Map("boolean", "bits", "invert", "b", "b", unit=WORD))
+    _add(f, ("n",), "n", nulls.nothing)
     r.add_function(f)
     for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
         f = Function(name, "scalar", 1, doc)
@@ -240,8 +243,11 @@ def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
 
 
 def _filled(formats: Sequence[str]) -> Sequence[str] | None:
-    """fill_null: the result has the type of the rows."""
-    return (formats[0], formats[0]) if common(formats) is not None else None
+    """fill_null: the result has the type of the rows, where there is a cast to it."""
+    one = common(formats)
+    if one is None or has_cast(formats[1], formats[0]):
+        return None if one is None else (formats[0], formats[0])
+    return one, one
 
 
 def _as_wide(width: str) -> Callable[[str], bool]:
@@ -264,7 +270,7 @@ def _selection(r: FunctionRegistry) -> None:
         m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
-    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f not in ("n", "+r"), same=str)
+    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
     _add(choose, ("b", other, other), None, select.choose_any)
     _add(fill, (other, other), None, select.fill_any)
     fill.implicit = _filled
@@ -326,7 +332,7 @@ def _aggregates(r: FunctionRegistry) -> None:
     _add(total, (HALF,), "g", aggregate.OfHalves(aggregate.sums("f")))
     _add(mean, (HALF,), "g", aggregate.OfHalves(aggregate.means("f")))
     _add(total, ("n",), "l", aggregate.sums("l"))
-    _add(mean, ("n",), "g", aggregate.means("g"))
+    _add(mean, ("n",), "g", aggregate.sums("g"))
     _add(total, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_sum))
     _add(mean, (DECIMAL,), None, aggregate.PerType(aggregate.decimal_mean))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))

@@ -8,18 +8,20 @@ from .._devices.registry import current_stream, need_backend, stream_and_owner, 
 from .._ext import _native
 from .._reaper import need_reaper
 from ..errors import ArgumentError
+from ..objects.assemble import assemble, children_of, dictionary_of, parts_of
 from .adapt import adapted
 from .aggregate import Reduce
 from .argument import Argument, argument, joined, lone
 from .bounded import Bounded
 from .casts import cast_argument
-from .convert import decoded
+from .convert import decoded, known_rows
 from .copies import copies_wanted, follows, placed, with_copies
-from .elementwise import Map
+from .elementwise import WORD, Map
 from .errors import NoKernel
 from .nulls import as_type
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
+from .taken import is_valid, rows_of
 from .types import DICTIONARY, common, format_of, words_of
 
 TYPE_CHECKING = False
@@ -248,6 +250,8 @@ def _run_kernel(
         _learn(call, kernel, formats, generation)
     if kernel.library != "cdevice":
         _require_result(function, kernel, wanted, arguments, out)
+    if kernel.null_handling == "intersection":
+        out = _intersected(call, out, arguments)
     alone = not isinstance(out, Scalar) and (aggregate or not rows)
     return Scalar(out) if alone else out
 
@@ -269,6 +273,41 @@ def _require_result(
     wanted = 1 if function.kind == "scalar_aggregate" else lengths[0] if lengths and function.kind == "scalar" else None
     if wanted is not None and array.length != wanted and not isinstance(out, Scalar):
         raise ValueError(f"{who} gave {array.length} rows, there must be {wanted}")
+
+
+def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
+    """A result whose rows are null where one of an argument is."""
+    array = out.array if isinstance(out, Scalar) else out
+    nullable = [a for a in arguments if (a.value is None if a.array is None else a.format == "n" or _may_be_null(a.array))]
+    if not nullable or array._format[:2] in ("n", "+u", "+r"):
+        return out
+    bits = [Argument(known_rows(call, a.array), "b", one=a.one) if a.array is not None else _NEVER for a in nullable]
+    if array._n_buffers and array._buffer(0)[0] is not None:
+        bits.append(Argument(known_rows(call, array), "b"))
+    if all(b.array is None or b.one for b in bits):
+        bits.append(Argument(_all_known(call, array), "b"))
+    known = bits[0]
+    for other in bits[1:]:
+        known = Argument(_and(call, known, other), "b", one=known.one and other.one)
+    if array.offset:
+        array = array.to(array.device, copy=True, stream=call.owner if call.owner is not None else None)
+    assert known.array is not None
+    made = assemble(
+        array._schema, array.length, [(known.array, 1), *parts_of(array, 1)], children_of(array), dictionary_of(array)
+    )
+    return Scalar(made) if isinstance(out, Scalar) else made
+
+
+_NEVER = Argument(value=False, format="b")
+_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
+
+
+def _all_known(call: Call, array: DeviceArray) -> DeviceArray:
+    return is_valid(call, Argument(rows_of(call, array), "l"))
+
+
+def _may_be_null(array: DeviceArray) -> bool:
+    return array._format[:2] in ("+r", "+u") or array._schema.dictionary is not None or array.null_count != 0
 
 
 def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...], generation: int) -> None:

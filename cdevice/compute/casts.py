@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import ArgumentError
 from . import decimals, strings, times
 from .argument import Argument, Chunks, lone
 from .bounded import Bounded
@@ -37,6 +38,14 @@ def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | No
     if a in NUMBERS and b == "b":
         return Map("cast_bool", KERNEL_TYPES[a], "to_bool", a, b, unit=PACK)
     return strings.cast(a, b)
+
+
+def has_cast(a: str, b: str) -> bool:
+    """Is there a kernel, for values that fit?"""
+    try:
+        return a == b or decimals.between(a, b) is not None or _kernel(a, b, True) is not None
+    except (NoKernel, ArgumentError):
+        return bool(decimals.decimal_of(b))
 
 
 def no_cast(call: Call, source: str, target: str) -> NoKernel:

@@ -7,7 +7,7 @@ import re
 from .._ext import check, lib
 from ..schema import asschema
 from .elementwise import PACK, ROW, Map
-from .expression import program
+from .expression import FUNCTIONS, ExpressionError, parsed, program
 from .registry import Function, FunctionRegistry, Kernel, Signature
 from .types import FLOATS, KERNEL_TYPES, NUMBERS, is_wider, words_of
 
@@ -20,6 +20,7 @@ _TAKEN = {
     *"static struct switch template this typedef uchar uint ulong union unsigned ushort using void volatile".split(),
     *"while".split(),
     *KERNEL_TYPES.values(),
+    *FUNCTIONS,
 }
 
 
@@ -53,27 +54,35 @@ def elementwise(
     """A :class:`Function` that gives a row for each row, from one expression, on every device.
 
     ``signature``: up to three arguments and the result, numbers or bools: ``"float64 a, float64 b -> float64"``.
-    ``expression``: of C, in the arguments' names, with the functions that every compiler knows (sqrt, fabs, floor, exp,
-    pow, sin ...); bools are 0 and 1.  A row is null where an argument is; the expression is computed there too, of
-    whatever lies there, so it must not divide an integer by 0.  Integers of other types are cast where nothing is lost,
+    ``expression``: of C, in the arguments' names, with numbers, ``+ - * / % << >> & | ^ ~ ! && || ?:``, comparisons, casts
+    such as ``(float32) a`` or ``int64(a)``, and the functions of floats sqrt, fabs, floor, ceil, trunc, rint, round, fmod,
+    copysign, fmin, fmax, isnan, isinf, isfinite, abs, min, max, which give the same everywhere, and exp, log, pow, sin ...,
+    of which the last bits are the device's.  Types are converted as C does, and integers are computed with at least as
+    many bits as the result has; bools are 0 and 1.  What C leaves open is defined: integers wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer
+    that there is, NaN 0.  A row is null where an argument is.  Integers of other types are cast where nothing is lost,
     any number to a float.  ``registry``: where the function is added under its name; None: nowhere.
 
     The program is compiled when the function is first called on a device, by the device's compiler, on the CPU by
-    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported says what compiler is missing, ArgumentError what does
-    not compile.  Here ValueError is raised for a signature that is none, KeyError for a name that is taken.
+    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported says what compiler is missing.  Here ValueError is
+    raised for a signature or an expression that is none, with the place, KeyError for a name that is taken.
     """
-    if not expression.strip() or re.search(r"[;{}#\\]", expression):
-        raise ValueError(f"{expression!r} is no expression")
+    for word, given in (("name", name), ("signature", signature), ("expression", expression)):
+        if not isinstance(given, str):
+            raise TypeError(f"elementwise(): {word} is a str, not {type(given).__name__}")
     arguments, out = _parsed(signature)
     words = [(KERNEL_TYPES.get(f, "bits"), n) for f, n in arguments]
     last = KERNEL_TYPES.get(out, "bits")
-    text = program(words, last, " ".join(expression.split()))
+    plain = " ".join(expression.split())
+    try:
+        text, doubles = program(words, last, plain), parsed(words, last, plain)[2]
+    except ExpressionError as e:
+        raise ExpressionError(f"elementwise({name!r}): {e}") from None
     import hashlib
 
     family = "own_" + hashlib.sha256(text.encode()).hexdigest()[:18]
     check(lib.cdv_kernel_own(family.encode(), text.encode()))
     inputs = tuple([f for f, _ in arguments])
-    wide = "f64 " if "g" in (*inputs, out) else ""  # says so to devices without
+    wide = "f64 " if "g" in (*inputs, out) or doubles else ""  # says so to devices without
     exec = Map(family, wide + last, "apply", "".join(inputs), out, unit=PACK if out == "b" else ROW, said=name)
     said = ", ".join(f"{words_of(f)} {n}" for f, n in arguments)
     f = Function(name, "scalar", len(arguments), doc or f"({said}) -> {words_of(out)}: {expression.strip()}")

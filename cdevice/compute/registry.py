@@ -112,6 +112,8 @@ class Kernel:
     ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
     *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
     may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
+    ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is, and
+    the kernel need not look at nulls; "computed": the kernel says which rows are null.
     ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
 
     Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
@@ -126,6 +128,7 @@ class Kernel:
     init: Callable[[Call], Any] | None = None
     finalize: Callable[[Call, Any], Any] | None = None
     chunks: bool = False
+    null_handling: str = "computed"
 
     def __str__(self) -> str:
         where = "any device" if self.device is None else device_word(self.device)
@@ -199,9 +202,17 @@ class Function:
         init: Callable[[Call], Any] | None = None,
         finalize: Callable[[Call, Any], Any] | None = None,
         chunks: bool = False,
+        null_handling: str = "",
     ) -> Kernel:
-        """A new :class:`Kernel`.  ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, or
-        a function of formats; ``device``: a name, or None for all.  A meta function has none."""
+        """A new :class:`Kernel`.
+
+        ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, a function of formats, or None for
+        whatever the kernel gives; ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for each
+        argument, gives a DeviceArray; ``device``: a name, or None for all; ``null_handling``: by default "intersection"
+        for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.  The rest is as in
+        :class:`Kernel`.
+
+        Raises ValueError for a meta function, which has no kernels, and for a word that is none; TypeError."""
         if self.kind == "meta":
             raise ValueError(f"{self.name} is a meta function: it has no kernels")
         for word, f in (("exec", exec), ("init", init), ("finalize", finalize)):
@@ -209,11 +220,16 @@ class Function:
                 raise TypeError(f"{self.name}.add_kernel(): {word} is a function, not {type(f).__name__}")
         types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
         self._check_arity(len(types), "add_kernel(): inputs has")
+        null_handling = null_handling or ("intersection" if self.kind == "scalar" else "computed")
+        if null_handling not in ("intersection", "computed"):
+            raise ValueError(
+                f'{self.name}.add_kernel(): null_handling is "intersection" or "computed", not {null_handling!r}'
+            )
         result = out if out is None or callable(out) else asschema(out).format
         number = None if device is None else _device.device(device).type_id
         library = library or exec.__module__
         signature = Signature(types, result, self.arity < 0)
-        return self._add(Kernel(signature, exec, number, library, priority, init, finalize, chunks))
+        return self._add(Kernel(signature, exec, number, library, priority, init, finalize, chunks, null_handling))
 
     def remove_kernel(self, kernel: Kernel) -> None:
         """Takes out what :meth:`add_kernel` gave.  Raises ValueError where it is not here."""

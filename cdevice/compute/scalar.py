@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .._ext import _native
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,8 +20,10 @@ class Scalar:
     __slots__ = ("array",)
 
     def __init__(self, array: DeviceArray) -> None:
+        if not isinstance(array, _native.Array):
+            raise TypeError(f"Scalar(): array is a DeviceArray of one row, not {type(array).__name__}")
         if array.length != 1:
-            raise ValueError(f"a scalar is one row, not {array.length}")
+            raise ValueError(f"Scalar(): array has {array.length} rows, a scalar has one")
         self.array = array
 
     @property
@@ -51,5 +55,7 @@ class Scalar:
         return Scalar(self.array.field(name))
 
     def __repr__(self) -> str:
+        if self.array.released:
+            return "<cdevice.compute.Scalar, released>"
         value = repr(self.as_py()) if self.ready else "not ready"
         return f"<cdevice.compute.Scalar {self.type} on {self.device}: {value}>"

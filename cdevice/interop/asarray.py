@@ -179,6 +179,15 @@ def _from_memory(obj: Any, data: Any, want: Schema | None, copy: bool | None) ->
     return out if want is None else _retyped.retyped(out, want)
 
 
+_PYTHON = (list, tuple, range)
+
+
+def near(values: Any, home: _device.Device, stream: StreamLike = None) -> DeviceArray:
+    """What :func:`asarray` takes as an array; Python's lists on a device, where others are."""
+    out = asarray(values)
+    return out.to(home, stream=stream) if home.type_id != 1 and out.device_type_id == 1 else out
+
+
 def record_batch(
     columns: Mapping[str, Any] | Iterable[Any],
     names: Iterable[str] | None = None,
@@ -191,7 +200,7 @@ def record_batch(
 
     ``columns``: a mapping of names to what :func:`asarray` takes, or a sequence of such with ``names`` (default: the
     names that the arrays have).  ``schema``: a struct of the columns' types.  ``device``, ``stream``: where the batch
-    shall be; without ``device`` the columns are on one device already, those that are none yet on the CPU.  The batch
+    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.  The batch
     waits for what its columns wait for; the host does not.
 
     Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for a column
@@ -221,4 +230,7 @@ def record_batch(
     else:
         types, words = want.children, want.names
     made = [asarray(v, schema=t, device=device, stream=stream) for v, t in zip(values, types)]
+    home = next((m.device for m, v in zip(made, values) if not isinstance(v, _PYTHON)), None)
+    if device is None and home is not None:
+        made = [near(m, home, stream) if isinstance(v, _PYTHON) else m for m, v in zip(made, values)]
     return _batch.of_columns(made, words or [c.schema.name for c in made], stream)

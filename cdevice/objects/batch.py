@@ -15,6 +15,7 @@ from .views import share
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from .._types import DeviceArray, StreamLike
 
@@ -94,6 +95,38 @@ def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -
         if len(new) != n:
             raise ArgumentError(f"{len(new)} names for {n} columns; a mapping renames some of them")
     return _with_fields(array, range(n), new)
+
+
+def with_columns(array: DeviceArray, columns: Mapping[str, DeviceArray]) -> DeviceArray:
+    """The record batch with columns, which are arrays, put in their places or at the end."""
+    _require_columns(array)
+    s = array._schema
+    made = dict(zip(s.names, array.children, strict=True))
+    if len(made) < len(s.names):
+        raise ArgumentError("columns are replaced by name: two columns of the batch have one name")
+    made |= columns
+    return of_columns(list(made.values()), list(made), None)
+
+
+def names_columns(array: DeviceArray, key: list[Any]) -> bool:
+    """Is a list the names or numbers of columns, not a mask or numbers of rows?"""
+    if array._format != "+s":
+        return all(isinstance(k, str) for k in key) and bool(key)
+    return not any(isinstance(k, bool) for k in key)
+
+
+def kind_of_key(key: Any) -> str:
+    """"mask", "numbers", or "" for what chooses no rows."""
+    if isinstance(key, list):
+        if all(isinstance(k, bool) or k is None for k in key) and key:
+            return "mask"
+        return "numbers" if all(type(k) is int or k is None for k in key) else ""
+    if not any(hasattr(key, m) for m in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__", "dtype")):
+        return ""
+    word = str(key.type if hasattr(key, "type") and isinstance(key, _native.Array) else getattr(key, "dtype", getattr(key, "type", "")))
+    if word.lower() in ("bool", "boolean"):
+        return "mask"
+    return "numbers" if word.lower().removeprefix("u").startswith("int") else ""
 
 
 def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike) -> DeviceArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..._devices import plugins
 from ..._later import need
-from ...errors import ArgumentError
+from ...errors import ArgumentError, OutOfMemory
 from ...interop.asarray import asarray
 from ...schema import Schema, asschema
 from ..errors import IndexOutOfBounds, NoKernel
@@ -52,6 +52,15 @@ class PyarrowOptions(FunctionOptions):
             self.given = args[0]
         else:
             super().__init__(*args, **options)
+
+    @classmethod
+    def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
+        """pyarrow's own object, as it is."""
+        if given:
+            raise TypeError(f"{function}: options= and options by name at once")
+        if type(options).__name__ != cls.__name__:
+            raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {type(options).__name__}")
+        return cls(options)
 
 
 _options: dict[str, type[FunctionOptions]] = {}
@@ -169,19 +178,42 @@ class Provided:
         except ImportError as e:
             raise _none(call, args, f"pyarrow cannot be used: {e}") from e
         try:
-            try:
-                made = pc.call_function(self.name, [_taken(a, False) for a in args], _made(call.options))
-            except pa.ArrowTypeError:  # few functions take batches; what they say otherwise has all of the data in it
-                if not any(map(_is_batch, args)):
-                    raise
-                made = pc.call_function(self.name, [_taken(a, True) for a in args], _made(call.options))
-        except pa.ArrowNotImplementedError as e:
+            return _given(self._call(pc, call, args))
+        except (pa.ArrowNotImplementedError, pa.ArrowKeyError) as e:  # of a function that theirs calls, too
             raise _none(call, args, f"pyarrow: {e}") from None
         except (pa.ArrowIndexError, IndexError) as e:
             raise IndexOutOfBounds(f"{self.name}: {e}") from None
-        except pa.ArrowInvalid as e:
-            raise ArgumentError(f"{self.name}: {e}") from None
-        return _given(made)
+        except (pa.ArrowMemoryError, MemoryError) as e:
+            raise OutOfMemory(f"{self.name}: pyarrow: {e}") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as e:
+            raise ArgumentError(f"{self.name}: pyarrow: {e}") from None
+
+    def _call(self, pc: Any, call: Call, args: tuple[Argument, ...]) -> Any:
+        import pyarrow as pa
+
+        options = _made(call.options)
+        try:
+            return pc.call_function(self.name, [_taken(a, False) for a in args], options)
+        except pa.ArrowTypeError:  # few functions take batches; what they say otherwise has all of the data in it
+            if not any(map(_is_batch, args)):
+                raise
+            return pc.call_function(self.name, [_taken(a, True) for a in args], options)
+        except (pa.ArrowNotImplementedError, pa.ArrowKeyError):  # few functions take views, as polars gives them
+            spelled = [_without_views(_taken(a, False)) for a in args]
+            if all(a is b for a, b in spelled):
+                raise
+            return pc.call_function(self.name, [b for _, b in spelled], options)
+
+
+_LAYOUTS = {"string_view": "string", "binary_view": "binary"}
+
+
+def _without_views(x: Any) -> tuple[Any, Any]:
+    """(an argument, the same as strings or bytes with offsets where it has views)"""
+    import pyarrow as pa
+
+    plain = _LAYOUTS.get(str(getattr(x, "type", "")))
+    return x, x if plain is None else x.cast(getattr(pa, plain)())
 
 
 # ---- what there is ----
