@@ -251,7 +251,7 @@ def _filled(formats: Sequence[str]) -> Sequence[str] | None:
 
 
 def _as_wide(width: str) -> Callable[[str], bool]:
-    return lambda f: width_of(f) == width and f not in NUMBERS
+    return lambda f: width_of(f) == width and f not in NUMBERS + HALF
 
 
 def _selection(r: FunctionRegistry) -> None:
