@@ -2,6 +2,7 @@
 
 import collections
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -212,7 +213,11 @@ def test_an_exception_is_told_with_its_method_and_is_the_cause(fake, method, rai
 
 def test_an_expression_that_does_not_compile_is_the_users_and_has_its_cause(fake):
     fake()
-    wrong = cc.elementwise("wrong", "int64 a -> int64", "a +* 2")
+    # expressions are parsed before: only a text of ours can still be wrong
+    assert lib.cdv_kernel_own(b"own_wrong", b"KERNEL(apply) { no_such_thing; }") == 0
+    wrong = cc.Function("wrong", "scalar", 1)
+    exec = importlib.import_module("cdevice.compute.elementwise").Map("own_wrong", "i64", "apply", "l", "l", said="wrong")
+    wrong.add_kernel(["int64"], "int64", exec, library="mine")
     with pytest.raises(cdevice.ArgumentError, match="does not compile for kernelled: .*cc: ") as e:
         wrong(there([1]))
     assert isinstance(e.value.__cause__, ValueError) and "error:" in str(e.value.__cause__)

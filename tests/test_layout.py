@@ -188,6 +188,39 @@ def test_modules_that_c_imports_are_there():
     assert asked and asked <= known.keys()
 
 
+# who may ask for the address of a buffer, and why it needs no event
+BUFFERS = {
+    "cdevice/objects/assemble.py": "takes the event with it",
+    "cdevice/objects/views.py": "Buffer: keeps the array, which has the event; view() is called behind _readable()",
+    "cdevice/objects/parts.py": "sizes, and whether there is a buffer",
+    "cdevice/objects/batch.py": "_bits() is called behind _readable()",
+    "cdevice/_devices/registry.py": "asks which context a handle is of",
+    "cdevice/mutable.py": "uninitialized memory: waits, or orders the stream, before it hands it out",
+    "cdevice/interop/pyopencl.py": "orders the queue behind the event",
+    "cdevice/interop/cuda.py": "orders the stream that it names behind the event",
+    "cdevice/interop/cupy.py": "orders the stream behind the event",
+    "cdevice/compute/call.py": "whether there is a bitmap",
+    "cdevice/compute/taken.py": "whether there is a bitmap",
+}
+BUILDERS = {
+    "cdevice/objects/assemble.py": "arrays of parts of others",
+    "cdevice/objects/buffers.py": "from_buffers() joins the events of all parts",
+    "cdevice/objects/batch.py": "a batch without columns",
+    "cdevice/compute/taken.py": "rows of type null",
+}
+
+
+@pytest.mark.parametrize(("call", "allowed"), [("._buffer(", BUFFERS), ("_native.build(", BUILDERS)])
+def test_memory_is_taken_out_of_arrays_in_one_place(call, allowed):
+    """An address that is handed on without its event is memory that is still being written."""
+    found = {
+        str(p.relative_to(ROOT))
+        for p in sources("cdevice", "*.py")
+        if call in p.read_text(encoding="utf-8") and p.parent.name not in ("bench", "testing", "areas")
+    }
+    assert found == allowed.keys()
+
+
 def test_top_level():
     extra = {
         p.name for p in ROOT.iterdir() if p.name not in LEFT_BEHIND and not LEFT_BEHIND_RE.match(p.name)

@@ -245,9 +245,10 @@ def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
 def _filled(formats: Sequence[str]) -> Sequence[str] | None:
     """fill_null: the result has the type of the rows, where there is a cast to it."""
     one = common(formats)
-    if one is None or has_cast(formats[1], formats[0]):
-        return None if one is None else (formats[0], formats[0])
-    return one, one
+    if one is None:
+        return None
+    kinds = {kind_of_time(f) for f in formats}  # a cast of a timestamp to a date loses its time of day
+    return (formats[0], formats[0]) if len(kinds) == 1 and has_cast(formats[1], formats[0]) else (one, one)
 
 
 def _as_wide(width: str) -> Callable[[str], bool]:

@@ -14,7 +14,7 @@ from .aggregate import Reduce
 from .argument import Argument, argument, joined, lone
 from .bounded import Bounded
 from .casts import cast_argument
-from .convert import decoded, known_rows
+from .convert import decoded, known_rows, may_be_null
 from .copies import copies_wanted, follows, placed, with_copies
 from .elementwise import WORD, Map
 from .errors import NoKernel
@@ -278,7 +278,7 @@ def _require_result(
 def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
     """A result whose rows are null where one of an argument is."""
     array = out.array if isinstance(out, Scalar) else out
-    nullable = [a for a in arguments if (a.value is None if a.array is None else a.format == "n" or _may_be_null(a.array))]
+    nullable = [a for a in arguments if (a.value is None if a.array is None else a.format == "n" or may_be_null(a.array))]
     if not nullable or array._format[:2] in ("n", "+u", "+r"):
         return out
     bits = [Argument(known_rows(call, a.array), "b", one=a.one) if a.array is not None else _NEVER for a in nullable]
@@ -304,10 +304,6 @@ _and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 
 def _all_known(call: Call, array: DeviceArray) -> DeviceArray:
     return is_valid(call, Argument(rows_of(call, array), "l"))
-
-
-def _may_be_null(array: DeviceArray) -> bool:
-    return array._format[:2] in ("+r", "+u") or array._schema.dictionary is not None or array.null_count != 0
 
 
 def _learn(call: Call, kernel: Kernel, formats: tuple[str, ...], generation: int) -> None:

@@ -51,6 +51,11 @@ def known_rows(call: Call, array: DeviceArray) -> DeviceArray:
     return is_valid(call, Argument(plain, plain._format))
 
 
+def may_be_null(array: DeviceArray) -> bool:
+    """May a row be null, for :func:`known_rows`?"""
+    return array._format[:2] in ("+r", "+u") or array._schema.dictionary is not None or array.null_count != 0
+
+
 def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
     """Of each row what its child says."""
     kinds = part_of(array, 0, "c")

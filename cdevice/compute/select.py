@@ -9,7 +9,7 @@ from ..errors import ArgumentError
 from ..interop.concat import concat
 from .argument import Argument, lone
 from .casts import cast_argument
-from .convert import known_rows
+from .convert import known_rows, may_be_null
 from .elementwise import CHOSEN, PACK, WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
 from .taken import batch_of, chosen, filled, is_batch, is_valid, rows_of, taken
@@ -60,7 +60,7 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
     if array is None or values.one:
         raise TypeError("drop_null takes an array or a batch")
     columns = array.children if is_batch(array) else [array]
-    masks = [known_rows(call, c) for c in columns if c.null_count != 0 or c._format[:2] in ("+r", "+u") or c._schema.dictionary]
+    masks = [known_rows(call, c) for c in columns if may_be_null(c)]
     if not masks:
         return array
     mask = masks[0]

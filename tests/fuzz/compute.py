@@ -1,9 +1,11 @@
-"""Functions of arguments that chance draws, on the CPU and on OpenCL, against pyarrow.compute.
+"""Functions of arguments that chance draws, on the CPU and on OpenCL, against pyarrow.compute and a model of our own.
 
     python tests/fuzz/compute.py SECONDS [SEED]
 
-What pyarrow gives must come out, or NoKernel; what it refuses for its values must be refused; the devices must agree to
-the bit, but for which bits a row that is no number has.  A finding ends the process.
+What the model gives (model.py, written from the specification) must come out; where it says nothing, what pyarrow gives.  A
+result that the model agrees with ends no run because pyarrow has another: that is counted.  What is refused for its values
+must be refused.  Arguments come whole, in chunks, and as single values of every origin; the devices must agree to the bit,
+but for which bits a NaN has.  A finding ends the process.
 """
 
 import math
@@ -14,9 +16,12 @@ import sys
 os.environ["CDEVICE_BACKENDS"] = "-pyarrow"  # or it would be held against itself
 
 import driver
+import model
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, any_type, column
+from model import rows
 
 import cdevice
 import cdevice.compute as cc
@@ -47,10 +52,46 @@ def scalar_of(rng, array):
     return array[rng.randrange(len(array))] if len(array) else pa.scalar(None, array.type)
 
 
+PAIRED = [*NUMBERS, pa.float16(), pa.bool_(), *TIMES, pa.timestamp("s"), pa.duration("s"), *TEXTS, pa.null()]
+
+
+def of_two_types(rng, n):
+    """Any two types: what becomes of them, or that they are refused."""
+    a, b = rng.choice(PAIRED), rng.choice(PAIRED)
+    if rng.random() < 0.5:
+        a, b = rng.choice((NUMBERS, TIMES)), None
+        a, b = rng.choice(a), rng.choice(a)
+    name = rng.choice((*ARITHMETIC, *COMPARES, *COMPARES, "if_else", "fill_null", "coalesce", *LOGIC))
+    args = [column(rng, a, n), column(rng, b, n)]
+    if rng.random() < 0.3:
+        k = rng.randrange(2)
+        args[k] = scalar_of(rng, args[k])
+    return name, [*([column(rng, pa.bool_(), n)] if name == "if_else" else []), *args], {}
+
+
+def in_chunks(rng, x):
+    """An array in a few pieces, empty ones among them."""
+    cuts = sorted(rng.randrange(len(x) + 1) for _ in range(rng.choice((1, 2, 3))))
+    return pa.chunked_array([x[i:j] for i, j in zip([0, *cuts], [*cuts, len(x)], strict=True)], x.type)
+
+
+def of_origin(rng, x):
+    """A single value as somebody else has it; of the same type, or of none that says so."""
+    word, value = rng.choice(("pyarrow", "numpy", "array", "ours")), None
+    if word == "ours":
+        return cc.Scalar(cdevice.asarray(pa.repeat(x, 1)))
+    if word != "pyarrow" and x.is_valid and (x.type in NUMBERS or x.type == pa.bool_()):
+        value = np.array(x.as_py(), x.type.to_pandas_dtype())
+        return value[()] if word == "numpy" else value
+    return x
+
+
 def drawn(rng):
     """(name, arguments, options)"""
     n = rng.choice((0, 1, 5, 31, 32, 64, 100, 100, 300, 9000 if rng.random() < 0.1 else 40))
-    kind = rng.randrange(11)
+    kind = rng.randrange(12)
+    if kind == 11:
+        return of_two_types(rng, n)
     if kind <= 1:
         t = rng.choice([*NUMBERS, *DECIMALS])
         other = t if rng.random() < 0.7 else rng.choice([*INTEGERS, *DECIMALS] if t in DECIMALS else NUMBERS)
@@ -134,17 +175,18 @@ def same(a, b, near):
     return repr(a) == repr(b)
 
 
-def rows(a):
-    """What Python has of it; of times their numbers, which dates may be too small for."""
-    if pa.types.is_temporal(a.type) and not pa.types.is_interval(a.type):
-        a = a.view(pa.int32() if a.type.bit_width == 32 else pa.int64())
-    return a.to_pylist()
-
-
-def ours(name, args, options, device):
-    """The result on the CPU as pyarrow has it, and the array that it was."""
-    at = [a if isinstance(a, pa.Scalar) else cdevice.asarray(a).to(device) if isinstance(a, pa.Array)
-          else [cdevice.asarray(c).to(device) for c in a.chunks] for a in args]  # fmt: skip
+def ours(name, args, options, device, rng=None):
+    """The result as pyarrow has it, and the array that it was.  ``rng``: arguments come in other forms."""
+    at = []
+    for a in args:
+        if rng is not None and isinstance(a, pa.Array) and rng.random() < 0.3:
+            a = in_chunks(rng, a)
+        if isinstance(a, pa.Scalar):
+            at.append(a if rng is None else of_origin(rng, a))
+        elif isinstance(a, pa.Array):
+            at.append(cdevice.asarray(a).to(device))
+        else:
+            at.append([cdevice.asarray(c).to(device) for c in a.chunks])
     out = getattr(cc, name)(*at, **options)
     array = (out.array if isinstance(out, cc.Scalar) else out).to("cpu")
     array.validate("full")
@@ -162,56 +204,89 @@ def small(args):
     return all(t in THERE for t in types)
 
 
+def of_model(name, args, options):
+    """(type, values), an exception that must come, or None where the model says nothing."""
+    try:
+        return model.model(name, args, options)
+    except model.Unknown:
+        return None
+    except model.Refused as e:
+        return e
+
+
+def of_pyarrow(name, args, options):
+    """The result, or the exception."""
+    try:
+        known = [as_known(a) if name in COMPARES else a for a in args]
+        out = getattr(pc, name)(*known, **options)
+    except (pa.ArrowException, ValueError, TypeError, AttributeError, OverflowError) as e:
+        return e
+    return out.combine_chunks() if isinstance(out, pa.ChunkedArray) else out
+
+
+def equals(have, want, near):
+    """Does a result have these (type, values)?"""
+    t, values = want
+    if have.type != t:
+        return False
+    got = rows(have)
+    values = values if isinstance(values, list) else [values]
+    return len(got) == len(values) and all(same(x, y, near) for x, y in zip(got, values, strict=True))
+
+
+# what these give follows from the rows as they are shown, whatever encodes them
+ROWS = ("drop_null", "is_null", "is_valid", "count", "filter", "take")
+
+
+def is_encoded(t):
+    return pa.types.is_dictionary(t) or pa.types.is_union(t) or pa.types.is_run_end_encoded(t)
+
+
+def judged(name, args, options, have):
+    """A word for the result, or AssertionError."""
+    near = name in ("sum", "mean")
+    plain, theirs = of_model(name, args, options), of_pyarrow(name, args, options)
+    agrees = not isinstance(theirs, Exception) and equals(have, (theirs.type, rows(theirs)), near)
+    if isinstance(plain, model.Refused):
+        assert not isinstance(theirs, Exception) and agrees, f"{name}: {have}, the model refuses: {plain}"
+        return "pyarrow alone"
+    if plain is not None and (name in ROWS or not any(is_encoded(a.type) for a in args)):
+        assert equals(have, plain, near), f"{name}: {have}, the model has {plain[0]} {str(plain[1])[:500]}"
+        return "equal" if agrees else "pyarrow has another"
+    if isinstance(theirs, (pa.ArrowNotImplementedError, AttributeError)):  # its fill_null takes scalars alone
+        return "ours alone"
+    if agrees:
+        return "equal"
+    assert not isinstance(theirs, Exception), f"{name}: {theirs!r}, here {have}"
+    raise AssertionError(f"{name}: {have!r}, pyarrow has {theirs!r}")
+
+
 def case(seed):
     rng = random.Random(seed)
     name, args, options = drawn(rng)
     os.environ["CDEVICE_CPU_KERNELS"] = rng.choice(("base", "best"))
     cc.set_cpu_count(rng.choice((1, 2, 5)))
+    forms = random.Random(seed) if rng.random() < 0.4 else None
     try:
-        known = [as_known(a) if name in COMPARES else a for a in args]
-        want = getattr(pc, name)(*known, **options)
-    except (pa.ArrowException, ValueError) as e:
-        want = e
-    if isinstance(want, pa.ChunkedArray):
-        want = want.combine_chunks()
-    try:
-        have, array = ours(name, args, options, "cpu")
-    except cc.NoKernel:
-        return "no kernel"
-    except REFUSED as e:
-        if isinstance(want, Exception) or (
-            "Precision" in str(e) and not len(args[0])
-        ):  # types are looked at without rows
-            return "refused"
-        told(name, args, options)
-        raise AssertionError(f"{name}: refused ({e!r}), where pyarrow gives {want}") from e
-    if isinstance(want, pa.ArrowNotImplementedError):
-        return "ours alone"
-    if "Integer value" in str(want) and name != "cast":
-        return "cast unchecked"  # documented: casts before a kernel are not checked
-    if name == "mean" and args[0].type in (pa.int64(), pa.uint64()) and isinstance(want, pa.Scalar) and want.is_valid:
-        counted = [
-            x for x in rows(args[0]) if x is not None
-        ]  # documented: ours is of the exact sum, pyarrow's of floats
-        want = pa.scalar(float(sum(counted)) / len(counted)) if counted else want
-    try:
-        assert not isinstance(want, Exception), f"{name}: {want!r}, here {have}"
-        assert have.type == want.type, f"{name}: {have.type}, not {want.type}"
-        near = name in ("sum", "mean")
-        if isinstance(want, pa.Scalar):
-            assert same(have.as_py(), want.as_py(), near), f"{name}: {have!r}, not {want!r}"
-        else:
-            assert len(have) == len(want), f"{name}: {len(have)} rows, not {len(want)}"
-            for i, (x, y) in enumerate(zip(rows(have), rows(want), strict=True)):
-                assert same(x, y, False), f"{name}: row {i} is {x!r}, not {y!r}"
+        try:
+            have, array = ours(name, args, options, "cpu", forms)
+        except cc.NoKernel:
+            return "no kernel"
+        except REFUSED as e:
+            plain, theirs = of_model(name, args, options), of_pyarrow(name, args, options)
+            typed = "Precision" in str(e) and not len(args[0])  # types are looked at without rows
+            if isinstance(plain, model.Refused) or typed or (plain is None and isinstance(theirs, Exception)):
+                return "refused"
+            raise AssertionError(f"{name}: refused ({e!r}), where the model has {plain}, pyarrow {theirs}") from e
+        word = judged(name, args, options, have)
         if OPENCL and small(args) and options.get("target_type", pa.int32()) in THERE:
             _, there = ours(name, args, options, "opencl")
             assert repr(there.to_pylist()) == repr(array.to_pylist()), f"{name}: another result on OpenCL"
-            return "equal on both"
+            return f"{word} on both"
+        return word
     except AssertionError:
         told(name, args, options)
         raise
-    return "equal"
 
 
 def told(name, args, options):
