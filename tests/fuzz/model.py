@@ -243,7 +243,11 @@ def chosen(name, args, options):
 
 def picked(name, args):
     if name == "fill_null":
-        t, parts = args[0].type, args
+        t = args[1].type if pa.types.is_null(args[0].type) else args[0].type
+        if args[1].type != t and not pa.types.is_null(args[1].type):
+            common([t, args[1].type])  # or nothing is known
+            if pa.types.is_temporal(t) and type(t) is not type(args[1].type) and not pa.types.is_time(t):
+                raise Unknown
         both = [spread(args)[0], [exactly(v, args[1].type, t) for v in spread(args)[1]]]
         return t, [y if x is None else x for x, y in zip(*both, strict=True)]
     parts = args[1:] if name == "if_else" else args
