@@ -406,3 +406,46 @@ def test_views_are_cast_for_pyarrows_functions():
     text = pa.array(["a", None], pa.string_view())
     assert cc.call_function("utf8_upper", [text]).to_pylist() == ["A", None]
     assert cc.call_function("binary_length", [text.cast(pa.binary_view())]).to_pylist() == [1, None]
+
+
+def test_nested_scalars_fill_rows(device):
+    for a, one in (
+        (pa.array([[1], None]), pa.scalar([5, 6])),
+        (pa.array([{"a": 1}, None]), pa.scalar({"a": 5})),
+        (pa.array(["x", None]).dictionary_encode(), pa.array(["y"]).dictionary_encode()[0]),
+    ):
+        assert rows(cc.fill_null(there(a, device), one)) == [a[0].as_py(), one.as_py()]
+    name = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16], pa.binary(16)))[0]
+    assert cc.is_null(name).as_py() is False
+
+
+def test_units_of_numpy_that_arrow_has_not_are_days_and_seconds(device):
+    x = there(pa.array([datetime.datetime(2023, 1, 1)], pa.timestamp("ns")), device)
+    for word in ("2023", "2023-01", "2022-12-31T23"):
+        assert rows(cc.greater_equal(x, np.datetime64(word))) == [True]
+    assert rows(cc.add(x, np.timedelta64(1, "D"))) == [pa.scalar(datetime.datetime(2023, 1, 2), pa.timestamp("ns")).as_py()]
+    with pytest.raises(REFUSED):
+        cc.add(x, np.timedelta64(1, "M"))
+
+
+def test_na_of_pandas_is_null(device):
+    pandas = pytest.importorskip("pandas", reason="pip install pandas")
+    assert rows(cc.add(there(pa.array([1]), device), pandas.NA)) == [None]
+
+
+def test_encoded_arrays_are_added_up_as_their_values(device):
+    words = pa.array([1, 1, None, 5]).dictionary_encode()
+    runs = pc.run_end_encode(pa.array([1, 1, None, 5]))
+    for a in (words, runs):
+        x = there(a, device)
+        for name, want in (("sum", 7), ("min", 1), ("max", 5), ("count", 3)):
+            assert getattr(cc, name)(x).as_py() == want and getattr(cc, name)([x, x[1:]]).as_py() is not None
+        assert cc.sum([x, x]).as_py() == 14 and cc.mean(x).as_py() == pytest.approx(7 / 3)
+    other = there(pa.array([10, 20]).dictionary_encode(), device)
+    assert cc.sum([there(words, device), other]).as_py() == 37
+    assert cc.sum(pa.chunked_array([words, words])).as_py() == 14
+
+
+def test_nothing_is_neither_any_nor_all():
+    assert cc.any(None).as_py() is None and cc.all([]).as_py() is None
+    assert cc.any([], min_count=0).as_py() is False and cc.all(pa.nulls(3), min_count=0).as_py() is True

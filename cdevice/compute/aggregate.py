@@ -68,7 +68,8 @@ class Reduce:
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:
         if isinstance(argument.chunks, Chunks):
             return self.fold(call, argument.chunks)
-        chunks = tuple(argument.chunks) if argument.chunks is not None else (argument.array,)
+        one = argument.array
+        chunks = tuple(argument.chunks or ()) if one is None else (one,)
         return _native.compute_reduce(self.plan(call.options), chunks, call.stream, call.owner)
 
     def fold(self, call: Call, chunks: Chunks) -> DeviceArray:

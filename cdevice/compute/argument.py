@@ -136,16 +136,30 @@ def _scalar(x: Any) -> Argument | None:
     if x is None or isinstance(x, (bool, int)) or type(x) is float:
         if isinstance(x, int) and not isinstance(x, bool):
             return Argument(value=int(x), format="l" if x < 1 << 63 else "L")
-        return Argument(value=x, format={bool: "b", float: "g"}.get(type(x)))
+        return Argument(value=x, format="b" if isinstance(x, bool) else None if x is None else "g")
     if isinstance(x, Scalar):
         return _one(x.array)
     if isinstance(x, _VALUES):
         return _one(asarray([x]))
     if hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "reshape"):  # numpy's
-        return _one(asarray(x.reshape(1)))
-    if hasattr(x, "as_py") and hasattr(x, "type") and not hasattr(x, "__len__"):  # pyarrow's: as_py() rounds
+        return _one(asarray(_in_arrows_unit(x.reshape(1))))
+    if hasattr(x, "as_py") and hasattr(x, "type"):  # pyarrow's: as_py() rounds
         return _one(asarray(_rows_of_scalar(x)))
+    if type(x).__name__ == "NAType":  # pandas'
+        return Argument(value=None)
     return None
+
+
+# numpy's units that Arrow has not, and those that have the same moments
+_UNITS = {"M": {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}, "m": {"W": "s", "D": "s", "h": "s", "m": "s"}}
+
+
+def _in_arrows_unit(x: Any) -> Any:
+    """A numpy array of times in a unit that Arrow has."""
+    kind = x.dtype.kind
+    unit = x.dtype.str.partition("[")[2].rstrip("]")
+    to = _UNITS.get(kind, {}).get(unit)
+    return x if to is None else x.astype(f"{kind}8[{to}]")
 
 
 def _rows_of_scalar(x: Any) -> Any:
@@ -154,6 +168,9 @@ def _rows_of_scalar(x: Any) -> Any:
 
     if not isinstance(x, pyarrow.Scalar):
         return [x.as_py()]
+    if isinstance(x, pyarrow.ExtensionScalar):
+        storage = pyarrow.repeat(x.value, 1) if x.is_valid else pyarrow.nulls(1, x.type.storage_type)
+        return pyarrow.ExtensionArray.from_storage(x.type, storage)
     try:
         return pyarrow.repeat(x, 1)
     except pyarrow.ArrowException:  # not of every type

@@ -300,7 +300,7 @@ def _coalesce(call: Call, fill: Function, args: Sequence[Argument]) -> Any:
     """Of one type first: the first argument's is not always that of all."""
     args = [convert.decoded(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
     formats = [a.format for a in args if a.format not in (None, "n")]
-    one = formats[0] if len(set(formats)) == 1 else common(formats) if formats else None  # type: ignore[arg-type]
+    one = formats[0] if len(set(formats)) == 1 else common(formats) if formats else None
     if one is not None:
         like = next((a.array for a in args if a.format == one and a.array is not None), None)
         args = [without_loss(call, a, one, like) for a in args]
@@ -354,7 +354,9 @@ def _aggregates(r: FunctionRegistry) -> None:
     _add(f, ("n",), "l", counted)
     _add(f, (BY_VALUES,), "l", convert.by_values(counted))
     for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
-        _add(function(name, doc), ("b",), "b", aggregate.of_bits(f"finish_{name}", "b"))
+        f, found = function(name, doc), aggregate.of_bits(f"finish_{name}", "b")
+        _add(f, ("b",), "b", found)
+        _add(f, ("n",), "b", found)
 
 
 def _extremes(which: int, format: str) -> aggregate.Reduce:

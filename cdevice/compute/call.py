@@ -165,7 +165,7 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
     _name_nulls(function, arguments)
     formats = tuple([a.format or "n" for a in arguments])
     if not _ENCODED.isdisjoint(formats) and not _has_own(function, formats, call.device_type):
-        arguments = [decoded(call, joined(a)) for a in arguments]
+        arguments = [_decoded(call, a) for a in arguments]
         formats = tuple([a.format or "n" for a in arguments])
     generation, first = function._generation, None
     for kernel, wanted in function._ranked(formats, call.device_type):
@@ -178,6 +178,17 @@ def execute(call: Call, arguments: list[Argument]) -> Any:
 
 
 _ENCODED = {DICTIONARY, "+r"}
+
+
+def _decoded(call: Call, a: Argument) -> Argument:
+    """Dictionaries and run-end encoded arrays as their values, chunk by chunk for an aggregate."""
+    if a.format not in _ENCODED or a.chunks is None:
+        return decoded(call, a)
+    if call.function.kind != "scalar_aggregate":
+        return decoded(call, joined(a))
+    parts = [decoded(call, Argument(x, format_of(x))) for x in a.chunks]
+    made = [p.array for p in parts if p.array is not None]
+    return of_one_type(call, Argument(chunks=made, format=parts[0].format))
 
 
 def of_one_type(call: Call, a: Argument) -> Argument:
@@ -214,7 +225,7 @@ def without_loss(call: Call, a: Argument, to: str, like: DeviceArray | None = No
 
 def _has_own(function: Function, formats: tuple[str, ...], device: int) -> bool:
     """Is there a kernel for dictionaries as they are, or none but of those that are asked last?"""
-    if function.kind != "scalar" or all(k.priority < 0 for k in function.kernels):
+    if function.kind not in ("scalar", "scalar_aggregate") or all(k.priority < 0 for k in function.kernels):
         return True
     try:
         return function._ranked(formats, device)[0][0].priority >= 0

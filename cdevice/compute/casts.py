@@ -8,7 +8,7 @@ from .argument import Argument, Chunks, lone
 from .bounded import Bounded
 from .elementwise import PACK, Map, WithNumbers
 from .errors import NoKernel, device_word
-from .types import HALF, KERNEL_TYPES, NUMBERS, bits_of, is_wider, storage_of, words_of
+from .types import HALF, KERNEL_TYPES, NUMBERS, bits_of, decimal_of, is_wider, storage_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def has_cast(a: str, b: str) -> bool:
     try:
         return a == b or decimals.between(a, b) is not None or _kernel(a, b, True) is not None
     except (NoKernel, ArgumentError):
-        return bool(decimals.decimal_of(b))
+        return decimal_of(b) is not None
 
 
 def no_cast(call: Call, source: str, target: str) -> NoKernel:

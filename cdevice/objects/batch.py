@@ -123,7 +123,8 @@ def kind_of_key(key: Any) -> str:
         return "numbers" if all(type(k) is int or k is None for k in key) else ""
     if not any(hasattr(key, m) for m in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__", "dtype")):
         return ""
-    word = str(key.type if hasattr(key, "type") and isinstance(key, _native.Array) else getattr(key, "dtype", getattr(key, "type", "")))
+    own = isinstance(key, _native.Array)
+    word = str(key._schema.type if own else getattr(key, "dtype", getattr(key, "type", "")))
     if word.lower() in ("bool", "boolean"):
         return "mask"
     return "numbers" if word.lower().removeprefix("u").startswith("int") else ""

@@ -80,21 +80,22 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
         return _of_pyopencl(obj)
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
-        address, size = _of_interface(interface)
+        address, nbytes = _of_interface(interface)
         stream = interface.get("stream")
         if stream is None:
-            return _Memory(address or None, size, obj)
+            return _Memory(address or None, nbytes, obj)
         table = lib.cdv_backend_for(type_id)
         recorded = _events.Recorded(obj, table, max(number, 0), 0 if stream == _LEGACY else int(stream))
-        return _Memory(address or None, size, recorded, (_events.Pending(recorded.address, recorded),) if recorded.address else ())
-    address = as_address(_allocators.address_of(obj))
+        events = (_events.Pending(recorded.address, recorded),) if recorded.address else ()
+        return _Memory(address or None, nbytes, recorded, events)
+    where = as_address(_allocators.address_of(obj))
     whole: Any = getattr(obj, "mem", None)  # cupy's pointers point into it
-    size = getattr(whole, "size", None)
+    size: Any = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
-        return _Memory(address or None, size - (address - whole.ptr), obj)
+        return _Memory(where or None, size - (where - whole.ptr), obj)
     size = getattr(obj, "nbytes", None)
     known = isinstance(size, int) and not isinstance(size, bool)
-    return _Memory(address or None, size if known else -1, obj)
+    return _Memory(where or None, size if known else -1, obj)
 
 
 def _part(obj: Any, type_id: int, number: int) -> _Memory:
