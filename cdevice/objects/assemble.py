@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Part = tuple[DeviceArray, int] | None
 
+_CPU = 1  # has no events
+
 
 def parts_of(array: DeviceArray, first: int = 0) -> list[Part]:
     """All buffers of an array, from a number on, for :func:`assemble`."""
@@ -56,16 +58,28 @@ def assemble(
     the last.  Else it waits for all that any of its parts still waits for, ``stream`` being where their events are
     joined.  The host does not wait.
     """
-    given = list(buffers)
-    sources = [b[0] for b in given if b is not None] + [*children]
+    sources = [*children]
     if dictionary is not None:
         sources.append(dictionary)
-    first = near if near is not None else sources[0]
+    addresses: list[int | None] = []
+    for b in buffers:
+        if b is None:
+            addresses.append(None)
+        else:
+            array, index = b
+            addresses.append(array._buffer(index)[0])
+            sources.append(array)
+    first = sources[0] if near is None else near
+    event: int | None = None
+    kept: object = None
     if made is None:
-        event, kept = behind(sources, stream) if sources else (None, None)
-    else:
-        last = next((x for x in (*reversed(made), *sources) if x.sync_event), None)
-        event, kept = (None, None) if last is None else (last.sync_event, last)
+        event, kept = behind(sources, stream)
+    elif first.device_type_id != _CPU:
+        for x in (*reversed(made), *sources):
+            event = x.sync_event
+            if event:
+                kept = x
+                break
     need_reaper()
     return _native.build(
         schema,
@@ -74,11 +88,11 @@ def assemble(
         length,
         offset,
         null_count,
-        tuple([None if b is None else b[0]._buffer(b[1])[0] for b in given]),
+        tuple(addresses),
         tuple(children),
         dictionary,
-        (*sources, kept) if sources else None,
-        event,
+        (*sources, kept),
+        event or None,
         validate,
     )
 
