@@ -114,7 +114,7 @@ def _part(obj: Any, type_id: int, number: int) -> _Memory:
             obj._owner.synchronize()  # the CPU has no events
         size = obj.size
         address = obj.address or (_empty if size == 0 and type_id == _CPU else None)
-        return _Memory(address, size, obj, tuple(_events.pending_of([obj._owner])))
+        return _Memory(address, size, obj, () if type_id == _CPU else tuple(_events.pending_of([obj._owner])))
     if type_id == _CPU or lib.cdv_is_host_accessible(type_id):
         try:
             memory, address = address_of_buffer(obj)
@@ -225,12 +225,15 @@ def from_buffers(
     elif sync_event is not None:
         address = as_address(sync_event)
         events += [_events.Pending(address, owner)] if address else []
-    events += _events.pending_of([a for a in (*children, *([] if dictionary is None else [dictionary])) if a.device_type_id == type_id])
-    joined = _events.joined_events(type_id, max(number, 0), list({e.address: e for e in events}.values()))
+    if type_id != _CPU:  # which has no events
+        parts = [*children] if dictionary is None else [*children, dictionary]
+        events += _events.pending_of([a for a in parts if a.device_type_id == type_id])
     sync_event = None
-    if joined is not None:
-        sync_event = joined.address
-        keep.append(joined.owner)
+    if events:
+        joined = _events.joined_events(type_id, max(number, 0), list({e.address: e for e in events}.values()))
+        if joined is not None:
+            sync_event = joined.address
+            keep.append(joined.owner)
     if keep:
         need_reaper()
     return _native.build(
