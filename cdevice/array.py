@@ -12,16 +12,15 @@ from ._reaper import need_reaper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from builtins import slice as Slice
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, SupportsIndex
 
     from . import buffer as _buffer
     from . import pickling as _pickling
-    from .compute import functions as _functions
     from ._devices import device as _device
     from ._devices import registry as _registry
     from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from .compute import functions as _functions
     from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda as _cuda
@@ -143,7 +142,8 @@ class DeviceArray(_native.Array):
         return self._slice(offset, self.length - offset if length is None else length)
 
     def __getitem__(self, key: Any) -> Any:
-        """A row by number, rows by a slice, a mask or an array of numbers, a column by name, columns by a list of names.
+        """A row by number, rows by a slice, a mask or an array of numbers, a column by name, columns by a list of
+        names.
 
         Slices and columns share the memory; a mask (bools) and numbers copy on the device, as :meth:`filter` and
         :meth:`take` do.  In a batch a list of ints names columns, an array of ints rows."""
@@ -189,12 +189,14 @@ class DeviceArray(_native.Array):
 
     def head(self, n: int = 5) -> DeviceArray:
         """The first ``n`` rows, or all but the last ``-n``, without a copy."""
-        return self[: _index(n)]
+        n = _index(n)
+        return self._slice(0, min(n, self.length) if n >= 0 else max(self.length + n, 0))
 
     def tail(self, n: int = 5) -> DeviceArray:
         """The last ``n`` rows, or all but the first ``-n``, without a copy."""
         n = _index(n)
-        return self[max(self.length - n, 0) if n >= 0 else -n :]
+        start = max(self.length - n, 0) if n >= 0 else min(-n, self.length)
+        return self._slice(start, self.length - start)
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, self.length, 4096):
@@ -314,8 +316,8 @@ class DeviceArray(_native.Array):
 
     @property
     def keys(self) -> Callable[[], list[str]]:
-        """``keys()``: the names of a record batch's columns, so that ``dict(batch)`` is the columns by name; other arrays
-        have no such attribute, or libraries would take them for mappings."""
+        """``keys()``: the names of a record batch's columns, so that ``dict(batch)`` is the columns by name; other
+        arrays have no such attribute, or libraries would take them for mappings."""
         names = _batch.columns_of(self)
         return lambda: names
 
@@ -325,7 +327,9 @@ class DeviceArray(_native.Array):
 
         Raises ArgumentError for arrays without columns and for another length or device."""
         given = {**(columns or {}), **named}
-        made = {k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else _asarray.asarray(v) for k, v in given.items()}
+        made = {
+            k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else _asarray.asarray(v) for k, v in given.items()
+        }
         return _batch.with_columns(self, made)
 
     def rename(self, columns: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:

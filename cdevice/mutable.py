@@ -180,7 +180,8 @@ class MutableArray:
 
         ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
         (None: the stream that :func:`empty` was given, else what :func:`cdevice.set_default_stream` named, else the
-        current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is known; -1: counted when needed.  Does not wait.
+        current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is
+        known; -1: counted when needed.  Does not wait.
 
         What was handed out before can still be written to by who holds it; nobody may.  Raises Released the second
         time, ArgumentError for more nulls than rows.

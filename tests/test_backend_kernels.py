@@ -32,7 +32,8 @@ def nothing_is_kept_on_disk(monkeypatch, tmp_path):
 
 @pytest.fixture
 def fake():
-    """fake(**members of its compute) registers a device with kernels; its memory and modules are looked for afterwards."""
+    """fake(**members of its compute) registers a device with kernels; its memory and modules are looked for
+    afterwards."""
     made = []
 
     def register(base=FakeCompute, device=FakeBackend, **members):
@@ -216,7 +217,9 @@ def test_an_expression_that_does_not_compile_is_the_users_and_has_its_cause(fake
     # expressions are parsed before: only a text of ours can still be wrong
     assert lib.cdv_kernel_own(b"own_wrong", b"KERNEL(apply) { no_such_thing; }") == 0
     wrong = cc.Function("wrong", "scalar", 1)
-    exec = importlib.import_module("cdevice.compute.elementwise").Map("own_wrong", "i64", "apply", "l", "l", said="wrong")
+    exec = importlib.import_module("cdevice.compute.elementwise").Map(
+        "own_wrong", "i64", "apply", "l", "l", said="wrong"
+    )
     wrong.add_kernel(["int64"], "int64", exec, library="mine")
     with pytest.raises(cdevice.ArgumentError, match="does not compile for kernelled: .*cc: ") as e:
         wrong(there([1]))

@@ -1,4 +1,5 @@
-"""Every argument is of the type that its kernel reads: scalars of every origin, chunks of several types, encoded arrays."""
+"""Every argument is of the type that its kernel reads: scalars of every origin, chunks of several types, encoded
+arrays."""
 
 import datetime
 import decimal
@@ -65,9 +66,10 @@ def test_a_number_is_compared_as_the_rows_type_where_it_is_one(device):
     assert rows(cc.less(1, there(pa.array([BIG], pa.uint64()), device))) == [True]
     for word in ("int8", "int32", "float32"):
         assert rows(cc.greater(there(pa.array([1, 100], word), device), 7)) == [False, True]
-    assert rows(cc.equal(there(pa.array([1.1], "float32"), device), 1.1)) == pc.equal(
-        pa.array([1.1], "float32"), 1.1
-    ).to_pylist()
+    assert (
+        rows(cc.equal(there(pa.array([1.1], "float32"), device), 1.1))
+        == pc.equal(pa.array([1.1], "float32"), 1.1).to_pylist()
+    )
     assert rows(cc.less(there(pa.array([1], "int8"), device), 1000)) == [True]
     assert rows(cc.less(there(pa.array([1], "int8"), device), 1.5)) == [True]
 
@@ -85,7 +87,9 @@ def test_fill_null_keeps_the_type_of_the_rows(device):
 
 
 # ---- scalars ----
-@pytest.mark.parametrize("type", [pa.time64("ns"), pa.timestamp("ns"), pa.duration("ns"), pa.timestamp("ns", "UTC")], ids=str)
+@pytest.mark.parametrize(
+    "type", [pa.time64("ns"), pa.timestamp("ns"), pa.duration("ns"), pa.timestamp("ns", "UTC")], ids=str
+)
 def test_scalars_of_pyarrow_keep_nanoseconds(device, type):
     a = pa.array([5, None, 7], pa.int64()).cast(type)
     x, one = there(a, device), a[0]
@@ -93,7 +97,10 @@ def test_scalars_of_pyarrow_keep_nanoseconds(device, type):
     for out, want in (
         (cc.fill_null(x, one), pc.fill_null(a, one)),
         (cc.coalesce(x, one), pc.coalesce(a, one)),
-        (cc.if_else(there(pa.array([True, False, True]), device), x, one), pc.if_else(pa.array([True, False, True]), a, one)),
+        (
+            cc.if_else(there(pa.array([True, False, True]), device), x, one),
+            pc.if_else(pa.array([True, False, True]), a, one),
+        ),
     ):
         assert pa.array(out.to("cpu")).equals(want)
 
@@ -198,9 +205,10 @@ def test_chunks_of_several_types_are_added_up_as_values(device, chunks, want):
 
 def test_times_of_several_units_are_compared_as_moments(device):
     seconds, nanos = pa.array([5], pa.timestamp("s")), pa.array([4 * 10**9, 6 * 10**9], pa.timestamp("ns"))
-    assert cc.max([there(seconds, device), there(nanos, device)]).as_py() == pc.max(
-        pa.concat_arrays([seconds.cast(nanos.type), nanos])
-    ).as_py()
+    assert (
+        cc.max([there(seconds, device), there(nanos, device)]).as_py()
+        == pc.max(pa.concat_arrays([seconds.cast(nanos.type), nanos])).as_py()
+    )
     assert rows(cc.less(there(seconds, device), there(nanos[1:], device))) == [True]
     with pytest.raises(cdevice.ArgumentError, match="without loss"):
         cc.max([there(pa.array([2**62], pa.timestamp("s")), device), there(nanos, device)])
@@ -237,7 +245,13 @@ def test_a_stream_of_chunks_is_what_one_array_is(device):
 # ---- options ----
 def test_options_are_checked_by_type_and_value():
     x = pa.array([1, None])
-    for options in ({"skip_nulls": "false"}, {"skip_nulls": 1}, {"skip_nulls": None}, {"min_count": 1.5}, {"min_count": "1"}):
+    for options in (
+        {"skip_nulls": "false"},
+        {"skip_nulls": 1},
+        {"skip_nulls": None},
+        {"min_count": 1.5},
+        {"min_count": "1"},
+    ):
         with pytest.raises(TypeError, match=next(iter(options))):
             cc.sum(x, **options)
     with pytest.raises(ValueError, match="min_count is 0 or more"):
@@ -306,7 +320,9 @@ def test_times_with_a_zone_and_without_are_not_compared(device):
 # ---- layouts ----
 def test_rows_of_a_dense_union_are_taken_into_a_valid_one(device):
     u = pa.UnionArray.from_dense(
-        pa.array([0, 1, 0, 1, 0], pa.int8()), pa.array([0, 0, 1, 1, 2], pa.int32()), [pa.array([1, 2, 3]), pa.array(["a", "b"])]
+        pa.array([0, 1, 0, 1, 0], pa.int8()),
+        pa.array([0, 0, 1, 1, 2], pa.int32()),
+        [pa.array([1, 2, 3]), pa.array(["a", "b"])],
     )
     for picks in ([4, 1, 0, 3], [3, 3, 1], [], [0, 0, 0, 4, 2]):
         out = cc.take(there(u, device), there(pa.array(picks, pa.int64()), device)).to("cpu")
@@ -331,13 +347,27 @@ def test_indices_of_fixed_size_lists_are_checked(device, size, child):
 
 
 def test_one_truth_about_nulls_is_what_the_rows_show(device):
-    sparse = pa.UnionArray.from_sparse(pa.array([0, 0, 1], pa.int8()), [pa.array([1, None, 3]), pa.array(["a", "b", None])])
+    sparse = pa.UnionArray.from_sparse(
+        pa.array([0, 0, 1], pa.int8()), [pa.array([1, None, 3]), pa.array(["a", "b", None])]
+    )
     dense = pa.UnionArray.from_dense(
-        pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32()), [pa.array([1, None]), pa.array([None], pa.string())]
+        pa.array([0, 1, 0], pa.int8()),
+        pa.array([0, 0, 1], pa.int32()),
+        [pa.array([1, None]), pa.array([None], pa.string())],
     )
     runs = pc.run_end_encode(pa.array([1, 1, None, 2]))
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
-    for a in (sparse, sparse.slice(1), dense, dense.slice(1, 2), runs, runs.slice(1, 2), words, pa.nulls(3), pa.array([1, None])):
+    for a in (
+        sparse,
+        sparse.slice(1),
+        dense,
+        dense.slice(1, 2),
+        runs,
+        runs.slice(1, 2),
+        words,
+        pa.nulls(3),
+        pa.array([1, None]),
+    ):
         x, shown = there(a, device), a.to_pylist()
         assert rows(cc.is_null(x)) == [v is None for v in shown]
         assert rows(cc.is_valid(x)) == [v is not None for v in shown]
@@ -347,7 +377,10 @@ def test_one_truth_about_nulls_is_what_the_rows_show(device):
         assert rows(cc.drop_null(x)) == [v for v in shown if v is not None]
     for a, b in ((runs, pa.scalar(9)), (runs, pc.run_end_encode(pa.array([7, 8, 9, 9]))), (words, pa.scalar("z"))):
         other = a.to_pylist() if isinstance(b, pa.Scalar) else b.to_pylist()
-        want = [v if v is not None else (b.as_py() if isinstance(b, pa.Scalar) else w) for v, w in zip(a.to_pylist(), other, strict=True)]
+        want = [
+            v if v is not None else (b.as_py() if isinstance(b, pa.Scalar) else w)
+            for v, w in zip(a.to_pylist(), other, strict=True)
+        ]
         y = b if isinstance(b, pa.Scalar) else there(b, device)
         assert rows(cc.fill_null(there(a, device), y)) == want and rows(cc.coalesce(there(a, device), y)) == want
 
@@ -423,7 +456,9 @@ def test_units_of_numpy_that_arrow_has_not_are_days_and_seconds(device):
     x = there(pa.array([datetime.datetime(2023, 1, 1)], pa.timestamp("ns")), device)
     for word in ("2023", "2023-01", "2022-12-31T23"):
         assert rows(cc.greater_equal(x, np.datetime64(word))) == [True]
-    assert rows(cc.add(x, np.timedelta64(1, "D"))) == [pa.scalar(datetime.datetime(2023, 1, 2), pa.timestamp("ns")).as_py()]
+    assert rows(cc.add(x, np.timedelta64(1, "D"))) == [
+        pa.scalar(datetime.datetime(2023, 1, 2), pa.timestamp("ns")).as_py()
+    ]
     with pytest.raises(REFUSED):
         cc.add(x, np.timedelta64(1, "M"))
 

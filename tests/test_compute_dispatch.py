@@ -169,11 +169,15 @@ def test_what_a_kernel_gives_is_held_against_what_it_declared(out, result, error
         f([1, 2, 3])
 
 
-@pytest.mark.parametrize("bad", [{"exec": None}, {"exec": 5}, {"init": 5}, {"null_handling": "drop"}, {"inputs": ["int64"] * 2}])
+@pytest.mark.parametrize(
+    "bad", [{"exec": None}, {"exec": 5}, {"init": 5}, {"null_handling": "drop"}, {"inputs": ["int64"] * 2}]
+)
 def test_a_kernel_that_is_none_is_refused(bad):
     f = cc.Function("odd", "scalar", 1)
     given = {"inputs": ["int64"], "out": "int64", "exec": lambda call, x: x.array, **bad}
-    with pytest.raises((TypeError, ValueError), match=next(iter(bad)) if "inputs" not in bad else "odd takes 1 argument"):
+    with pytest.raises(
+        (TypeError, ValueError), match=next(iter(bad)) if "inputs" not in bad else "odd takes 1 argument"
+    ):
         f.add_kernel(given.pop("inputs"), given.pop("out"), given.pop("exec"), **given)
     assert f.kernels == ()
 
@@ -188,7 +192,9 @@ def test_a_kernel_of_somebody_else_gets_casts_and_nulls_done(device):
     with pytest.raises(cc.NoKernel):
         f(cdevice.asarray([1, 2]).to(device))  # int64: what does not fit float64 would be lost
     g = cc.Function("known", "scalar", 1)
-    g.add_kernel(["float64"], "float64", lambda call, x: cc.fill_null(x.array, 8.0), library="mine", null_handling="computed")
+    g.add_kernel(
+        ["float64"], "float64", lambda call, x: cc.fill_null(x.array, 8.0), library="mine", null_handling="computed"
+    )
     assert g(cdevice.asarray([2.0, None]).to(device)).to("cpu").to_pylist() == [2.0, 8.0]
 
 
@@ -209,7 +215,9 @@ def test_a_kernel_for_opencl_gets_the_queue_that_its_work_belongs_to():
         program = cl.Program(queue.context, "kernel void f(global const long *a, global long *b) "
                              "{ b[get_global_id(0)] = 2 * a[get_global_id(0)]; }").build()  # fmt: skip
         draft = cdevice.empty("int64", len(x.array), device=queue)
-        program.f(queue, (len(x.array),), None, x.array.buffers[1].to_pyopencl(queue), draft.buffers[1].to_pyopencl(queue))
+        program.f(
+            queue, (len(x.array),), None, x.array.buffers[1].to_pyopencl(queue), draft.buffers[1].to_pyopencl(queue)
+        )
         return draft.freeze()
 
     f = cc.Function("twice", "scalar", 1)
@@ -250,7 +258,20 @@ def _forms(array):
         yield value
 
 
-VALUES = {"b": [True], "c": [3], "s": [3], "i": [3], "l": [3], "C": [3], "S": [3], "I": [3], "L": [3], "e": [2.5], "f": [2.5], "g": [2.5]}
+VALUES = {
+    "b": [True],
+    "c": [3],
+    "s": [3],
+    "i": [3],
+    "l": [3],
+    "C": [3],
+    "S": [3],
+    "I": [3],
+    "L": [3],
+    "e": [2.5],
+    "f": [2.5],
+    "g": [2.5],
+}
 
 
 def _cases():
@@ -290,4 +311,6 @@ def test_every_kernel_gives_the_same_for_every_form_of_its_arguments(name, forma
         for i in range(len(formats)):
             plain = f(*rows[:i], nulls[i], *rows[i + 1 :]).to("cpu").to_pylist()
             lone = f(*args[:i], None, *args[i + 1 :])
-            assert repr(lone.as_py() if isinstance(lone, cc.Scalar) else lone.to("cpu").to_pylist()[0]) == repr(plain[0]), (given, i)
+            assert repr(lone.as_py() if isinstance(lone, cc.Scalar) else lone.to("cpu").to_pylist()[0]) == repr(
+                plain[0]
+            ), (given, i)

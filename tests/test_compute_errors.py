@@ -59,7 +59,9 @@ def test_an_unknown_function_is_told_with_near_names():
 def test_a_missing_kernel_is_told_with_those_that_there_are():
     with pytest.raises(cc.NoKernel, match=r"add\(string, string\): no kernel on cpu; there is one for int8, .*"):
         cc.add(["a"], ["b"])
-    with pytest.raises(cc.NoKernel, match=r"there is one for .* float64, .*\(timestamp\[s\], duration\[s\]\).*; pyarrow: "):
+    with pytest.raises(
+        cc.NoKernel, match=r"there is one for .* float64, .*\(timestamp\[s\], duration\[s\]\).*; pyarrow: "
+    ):
         cc.add(["a"], ["b"])
     with pytest.raises(NotImplementedError):
         cc.sum(["a"])

@@ -1,4 +1,5 @@
-"""Rows of every layout chosen, taken and compared on every device, against pyarrow.compute, or Python where it has none."""
+"""Rows of every layout chosen, taken and compared on every device, against pyarrow.compute, or Python where it has
+none."""
 
 import decimal
 
@@ -132,4 +133,7 @@ def test_more_rows_than_ends_count_are_told(device):  # noqa: F811
     with pytest.raises(cc.NoKernel, match="40000 rows are more than ends"):
         cc.take(a, there(pa.array([1] * 40000), device))
     dense = there(arrays()["dense-union"], device)
-    assert back(cc.take(dense, there(pa.array([1, None]), device))).to_pylist() == [arrays()["dense-union"][1].as_py(), None]
+    assert back(cc.take(dense, there(pa.array([1, None]), device))).to_pylist() == [
+        arrays()["dense-union"][1].as_py(),
+        None,
+    ]

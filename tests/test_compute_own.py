@@ -147,7 +147,23 @@ def test_what_is_no_kernel_is_told_at_once(signature, expression, said):
 
 
 WIDE = [0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63)]
-SPREAD = [0.0, -0.0, 0.5, -1.5, 2.5, 3.9, -3.9, 1e10, -1e10, 1e300, -1e300, float("nan"), float("inf"), float("-inf"), None]
+SPREAD = [
+    0.0,
+    -0.0,
+    0.5,
+    -1.5,
+    2.5,
+    3.9,
+    -3.9,
+    1e10,
+    -1e10,
+    1e300,
+    -1e300,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    None,
+]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +182,20 @@ SPREAD = [0.0, -0.0, 0.5, -1.5, 2.5, 3.9, -3.9, 1e10, -1e10, 1e300, -1e300, floa
         ("float64 a -> bool", "a", ([0.0, -0.0, 0.5, float("nan")],), [False, False, True, True]),
         ("int64 a -> bool", "a", ([0, 256],), [False, True]),
         ("float32 a -> float32", "round(a) + fmod(a, 2)", ([2.5, -2.5],), [3.5, -3.5]),
-        ("float64 a, float64 b -> float64", "fmin(a, b)", ([1.0, float("nan"), 3.0], [2.0, 2.0, None]), [1.0, 2.0, None]),
+        (
+            "float64 a, float64 b -> float64",
+            "fmin(a, b)",
+            ([1.0, float("nan"), 3.0], [2.0, 2.0, None]),
+            [1.0, 2.0, None],
+        ),
         ("int64 a -> int8", "isnan(a) + isinf(1e308 * 10 * a) * 2 + isfinite((float64) a) * 4", ([1],), [6]),
         ("int64 a, int64 b -> int64", "max(min(a, b), -3) + abs(b)", ([1, -9], [5, -4]), [6, 1]),
-        ("bool a, bool b -> bool", "a && !b || a ^ b", ([True, True, False], [False, True, False]), [True, False, False]),
+        (
+            "bool a, bool b -> bool",
+            "a && !b || a ^ b",
+            ([True, True, False], [False, True, False]),
+            [True, False, False],
+        ),
         ("uint32 a -> uint32", "~a", ([0, 5],), [2**32 - 1, 2**32 - 6]),
         ("int64 a -> float64", "(float32) a / 3", ([1],), [float(np.float32(1) / np.float32(3))]),
         ("int64 a -> int64", "a ? 0x10 : 1u", ([0, 2],), [1, 16]),

@@ -1,4 +1,5 @@
-"""Memory never travels without its event: what is made of memory that is still being written waits for it, or has waited."""
+"""Memory never travels without its event: what is made of memory that is still being written waits for it, or has
+waited."""
 
 import threading
 

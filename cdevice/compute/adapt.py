@@ -27,7 +27,13 @@ def adapted(arguments: list[Argument]) -> list[Argument]:
     out = list(arguments)
     for i, (one, rows) in enumerate((arguments, arguments[::-1])):
         to = rows.format
-        if rows.one or (rows.array is None and rows.chunks is None) or rows.mixed or to is None or one.format in (None, "n", to):
+        if (
+            rows.one
+            or (rows.array is None and rows.chunks is None)
+            or rows.mixed
+            or to is None
+            or one.format in (None, "n", to)
+        ):
             continue
         if one.array is None and one.chunks is None:
             if to in NUMBERS and _is_exact(one.value, to):

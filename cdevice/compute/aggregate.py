@@ -62,7 +62,9 @@ class Reduce:
         plan = self.plans.get((first, second))
         if plan is None:
             words = (self.family, self.type, self.kernel, self.join, *self.end, self.said, self.values)
-            plan = self.plans.put((first, second), _native.compute_reduction(words, (first, second, self.which), self.out))
+            plan = self.plans.put(
+                (first, second), _native.compute_reduction(words, (first, second, self.which), self.out)
+            )
         return plan
 
     def __call__(self, call: Call, argument: Argument) -> DeviceArray:

@@ -66,8 +66,8 @@ class Argument:
     :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
     its type, "dictionary" for a dictionary array; None where nothing says of which type a null is.
 
-    ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks are
-    of several types; no kernel gets such a one.
+    ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks
+    are of several types; no kernel gets such a one.
     """
 
     __slots__ = ("array", "chunks", "follows", "format", "mixed", "one", "value")

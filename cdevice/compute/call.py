@@ -59,7 +59,6 @@ class Call:
         self.stream, self.owner = stream_and_owner(self.device_type, stream)
         _bring(arguments, first, self.stream)
 
-
     def queue(self) -> int:
         """The handle of the stream that work must be put on: cl_command_queue, cudaStream_t, hipStream_t; 0 on the CPU.
 
@@ -192,8 +191,8 @@ def _decoded(call: Call, a: Argument) -> Argument:
 
 
 def of_one_type(call: Call, a: Argument) -> Argument:
-    """Chunks of several types as those of one, by casts that lose nothing.  Raises ArgumentError, with two of them, where
-    there is none."""
+    """Chunks of several types as those of one, by casts that lose nothing.  Raises ArgumentError, with two of them,
+    where there is none."""
     chunks = list(a.chunks or ())
     parts = [decoded(call, Argument(x, format_of(x))) for x in chunks]
     formats = [p.format or "n" for p in parts]
@@ -202,7 +201,7 @@ def of_one_type(call: Call, a: Argument) -> Argument:
     if one is None or one == DICTIONARY:
         other = next((f for f in known if f != known[0]), known[0])
         raise ArgumentError(
-            f"{call.function.name}: chunks of {words_of(known[0])} and {words_of(other)} have no common type; cast() one"
+            f"{call.function.name}: chunks of {words_of(known[0])} and {words_of(other)} have no common type: cast one"
         )
     like = next((p.array for p in parts if p.format == one and p.array is not None), None)
     out = [without_loss(call, p, one, like) for p in parts]
@@ -210,8 +209,8 @@ def of_one_type(call: Call, a: Argument) -> Argument:
 
 
 def without_loss(call: Call, a: Argument, to: str, like: DeviceArray | None = None) -> Argument:
-    """An argument as another type: every value stays what it is, or ArgumentError tells both types.  ``like``: an array of
-    that type, for what a format does not say of it."""
+    """An argument as another type: every value stays what it is, or ArgumentError tells both types.  ``like``: an array
+    of that type, for what a format does not say of it."""
     if a.format == to:
         return a
     if a.format == "n":
@@ -241,7 +240,8 @@ def _run_kernel(
     given: Sequence[Argument],
     generation: int | None,
 ) -> Any:
-    """``generation``: of the function's kernels, of which this is the first that was asked; None: another was before."""
+    """``generation``: of the function's kernels, of which this is the first that was asked; None: another was
+    before."""
     function = call.function
     aggregate = function.kind == "scalar_aggregate"
     arguments = list(given) if aggregate or kernel.chunks else [joined(a) for a in given]
@@ -289,7 +289,9 @@ def _require_result(
 def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
     """A result whose rows are null where one of an argument is."""
     array = out.array if isinstance(out, Scalar) else out
-    nullable = [a for a in arguments if (a.value is None if a.array is None else a.format == "n" or may_be_null(a.array))]
+    nullable = [
+        a for a in arguments if (a.value is None if a.array is None else a.format == "n" or may_be_null(a.array))
+    ]
     if not nullable or array._format[:2] in ("n", "+u", "+r"):
         return out
     bits = [Argument(known_rows(call, a.array), "b", one=a.one) if a.array is not None else _NEVER for a in nullable]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _kernels: Bounded[tuple[str, str, bool], Map | WithNumbers | strings.Cast] = Bounded(1000)
 
+
 def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | None:
     """From one type to another; None: there is none."""
     if a.startswith("d:") or b.startswith("d:"):

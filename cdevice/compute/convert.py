@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..schema import asschema
 from .argument import Argument, Chunks, joined, lone
 from .casts import cast_argument, no_cast
+from .elementwise import CHOSEN, PACK, WORD, Map
 from .nulls import as_type
 from .scalar import Scalar
-from .elementwise import CHOSEN, PACK, WORD, Map
 from .taken import indices_of, is_valid, part_of, spelled_out, taken, values_of, with_bitmap
 from .types import DICTIONARY, format_of, words_of
 
@@ -40,7 +40,8 @@ def decoded(call: Call, a: Argument) -> Argument:
 
 
 def known_rows(call: Call, array: DeviceArray) -> DeviceArray:
-    """Which rows have a value, as bits: of what has no bitmap of its own, where the value that a row stands for is none.
+    """Which rows have a value, as bits: of what has no bitmap of its own, where the value that a row stands for is
+    none.
 
     This is Arrow's logical null, as ``to_pylist()`` shows it; ``null_count`` counts the bitmap."""
     if array._format[:2] == "+u":

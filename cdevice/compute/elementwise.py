@@ -56,7 +56,20 @@ class Map:
     change places; ``said``: the function, in errors.
     """
 
-    __slots__ = ("checked", "family", "kernel", "letters", "out", "plans", "rule", "said", "storage", "swap", "type", "unit")
+    __slots__ = (
+        "checked",
+        "family",
+        "kernel",
+        "letters",
+        "out",
+        "plans",
+        "rule",
+        "said",
+        "storage",
+        "swap",
+        "type",
+        "unit",
+    )
 
     def __init__(
         self,

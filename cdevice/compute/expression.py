@@ -39,7 +39,18 @@ _TOKEN = re.compile(
     r"|(?P<op>\|\||&&|==|!=|<=|>=|<<|>>|[-+*/%&|^~!<>?:(),]))"
 )
 # binary operators, those that bind least first
-_LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
+_LEVELS = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
 _DEEPEST = 60  # of parentheses and the like; a compiler has an end, too
 
 
@@ -88,7 +99,9 @@ class _Parser:
             m = _TOKEN.match(text, at)
             if m is None:
                 at += len(text[at:]) - len(text[at:].lstrip())
-                raise ExpressionError(f"{text[at]!r} is no part of an expression, at column {at + 1}:\n  {text}\n  {' ' * at}^")
+                raise ExpressionError(
+                    f"{text[at]!r} is no part of an expression, at column {at + 1}:\n  {text}\n  {' ' * at}^"
+                )
             kind = m.lastgroup if m.lastgroup != "suffix" else "int"
             begin = m.start(kind or 0)
             word = m.group(kind or 0) + (m.group("suffix") or "" if kind == "int" else "")

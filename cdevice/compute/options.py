@@ -15,7 +15,11 @@ def _plain(word: str) -> Any:
     """A bool, an int or a word, as pyarrow prints it."""
     if word in ("true", "false"):
         return word == "true"
-    return int(word) if word.lstrip("-").isdigit() else {"NON_NULL": "only_valid", "NULLS": "only_null"}.get(word, word.lower())
+    return (
+        int(word)
+        if word.lstrip("-").isdigit()
+        else {"NON_NULL": "only_valid", "NULLS": "only_null"}.get(word, word.lower())
+    )
 
 
 class FunctionOptions:

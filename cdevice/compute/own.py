@@ -54,13 +54,14 @@ def elementwise(
     """A :class:`Function` that gives a row for each row, from one expression, on every device.
 
     ``signature``: up to three arguments and the result, numbers or bools: ``"float64 a, float64 b -> float64"``.
-    ``expression``: of C, in the arguments' names, with numbers, ``+ - * / % << >> & | ^ ~ ! && || ?:``, comparisons, casts
-    such as ``(float32) a`` or ``int64(a)``, and the functions of floats sqrt, fabs, floor, ceil, trunc, rint, round, fmod,
-    copysign, fmin, fmax, isnan, isinf, isfinite, abs, min, max, which give the same everywhere, and exp, log, pow, sin ...,
-    of which the last bits are the device's.  Types are converted as C does, and integers are computed with at least as
-    many bits as the result has; bools are 0 and 1.  What C leaves open is defined: integers wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer
-    that there is, NaN 0.  A row is null where an argument is.  Integers of other types are cast where nothing is lost,
-    any number to a float.  ``registry``: where the function is added under its name; None: nowhere.
+    ``expression``: of C, in the arguments' names, with numbers, ``+ - * / % << >> & | ^ ~ ! && || ?:``, comparisons,
+    casts such as ``(float32) a`` or ``int64(a)``, and the functions of floats sqrt, fabs, floor, ceil, trunc, rint,
+    round, fmod, copysign, fmin, fmax, isnan, isinf, isfinite, abs, min, max, which give the same everywhere, and exp,
+    log, pow, sin ..., of which the last bits are the device's.  Types are converted as C does, and integers are
+    computed with at least as many bits as the result has; bools are 0 and 1.  What C leaves open is defined: integers
+    wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer that there is, NaN
+    0.  A row is null where an argument is.  Integers of other types are cast where nothing is lost, any number to a
+    float.  ``registry``: where the function is added under its name; None: nowhere.
 
     The program is compiled when the function is first called on a device, by the device's compiler, on the CPU by
     ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported says what compiler is missing.  Here ValueError is

@@ -112,8 +112,8 @@ class Kernel:
     ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
     *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
     may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
-    ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is, and
-    the kernel need not look at nulls; "computed": the kernel says which rows are null.
+    ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is,
+    and the kernel need not look at nulls; "computed": the kernel says which rows are null.
     ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
 
     Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
@@ -206,8 +206,8 @@ class Function:
     ) -> Kernel:
         """A new :class:`Kernel`.
 
-        ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, a function of formats, or None for
-        whatever the kernel gives; ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for each
+        ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, a function of formats, or None
+        for whatever the kernel gives; ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for each
         argument, gives a DeviceArray; ``device``: a name, or None for all; ``null_handling``: by default "intersection"
         for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.  The rest is as in
         :class:`Kernel`.
@@ -257,7 +257,8 @@ class Function:
         self._fronts.append(front)
 
     def _check_arity(self, n: int, where: str = "") -> None:
-        """``where``: whose number it is, in the error.  A kernel of a function of many arguments names the first ones."""
+        """``where``: whose number it is, in the error.  A kernel of a function of many arguments names the first
+        ones."""
         least = self.arity if self.arity >= 0 else -1 - self.arity
         if (n != self.arity) if self.arity >= 0 else n < (1 if where else least):
             more = "at least " if self.arity < 0 else ""
@@ -330,7 +331,8 @@ class Function:
                 continue
             if all(a == b or is_wider(b, a) for a, b in zip(formats, texts, strict=True)):
                 out.append((k, texts))
-        return sorted(out[::-1], key=lambda x: (-x[0].priority, x[0].device is None))
+        out.reverse()  # of equals the one that was added last
+        return sorted(out, key=lambda x: (-x[0].priority, x[0].device is None))
 
     def _named(self, formats: tuple[str, ...]) -> tuple[str, ...]:
         own = (*self.nulls, *(None,) * len(formats))

@@ -181,9 +181,7 @@ def _views(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
         parts = [(1, number), (2, number)]
     else:
         parts = [(1, "w:16")]
-    moved = [
-        _native.compute_take(part_of(array, i, f), indices, checked, call.stream, call.owner) for i, f in parts
-    ]
+    moved = [_native.compute_take(part_of(array, i, f), indices, checked, call.stream, call.owner) for i, f in parts]
     if moved[0].device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
         array = array.to("cpu")
     valid = moved[0]._buffer(0)[0] is not None
@@ -222,7 +220,9 @@ def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
     return _made(array, indices, [(kinds, 1), (own, 1)], columns, [*made, *columns, own], False)
 
 
-_ENDS = {f: Map("cast", f"i64 {t}", "cast_i64", "l", f, said="take") for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))}
+_ENDS = {
+    f: Map("cast", f"i64 {t}", "cast_i64", "l", f, said="take") for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))
+}
 
 
 def _in_runs(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:

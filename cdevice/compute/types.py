@@ -83,7 +83,7 @@ _FINER = "smun"  # units, the finest last
 
 
 def kind_of_time(format: str) -> str | None:
-    """"date", "time", "timestamp" or "duration"; None: not a time."""
+    """ "date", "time", "timestamp" or "duration"; None: not a time."""
     if format in ("tdD", "tdm"):
         return "date"
     if format.startswith("tt"):
@@ -147,7 +147,8 @@ _BITS = {"c": 7, "s": 15, "i": 31, "l": 63, "C": 8, "S": 16, "I": 32, "L": 64, "
 
 
 def is_wider(b: str, a: str) -> bool:
-    """Are all numbers of type ``a`` numbers of type ``b``?  Between floats: is that a rounding that Arrow calls safe?"""
+    """Are all numbers of type ``a`` numbers of type ``b``?  Between floats: is that a rounding that Arrow calls
+    safe?"""
     if a not in _BITS or b not in _BITS:
         return False
     if b in "efg":

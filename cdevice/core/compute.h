@@ -114,7 +114,7 @@ struct cdv_map {
   char family[24], type[24], name[32];
   char said[160]; /* the function, in errors */
   int unit, rule;
-  bool checked; /* its kernel complains: the call waits for the device */
+  bool checked;                /* its kernel complains: the call waits for the device */
   int8_t widths[CDV_OPERANDS]; /* bytes of a value of each argument, 0: bits, -1: any; for who checks */
   struct cdv_schema *out;
 };

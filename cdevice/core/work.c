@@ -259,7 +259,8 @@ static int complaint(const int64_t said[2], const char *name, const char *type) 
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
                         to);
       if (type[0] == 'u')
-        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRIu64 " not in the range of %s", (uint64_t)said[1], to);
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRIu64 " not in the range of %s", (uint64_t)said[1],
+                        to);
       return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRId64 " not in the range of %s", said[1], to);
     case SAID_DIGITS:
       return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Decimal value does not fit in precision %" PRId64, name, said[1]);

@@ -200,8 +200,8 @@ def record_batch(
 
     ``columns``: a mapping of names to what :func:`asarray` takes, or a sequence of such with ``names`` (default: the
     names that the arrays have).  ``schema``: a struct of the columns' types.  ``device``, ``stream``: where the batch
-    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.  The batch
-    waits for what its columns wait for; the host does not.
+    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.  The
+    batch waits for what its columns wait for; the host does not.
 
     Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for a column
     that ``schema`` has not.

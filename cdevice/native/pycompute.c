@@ -73,8 +73,8 @@ static int8_t width_of_letter(char letter) {
 static int require_width(const struct cdv_map *f, const struct cdv_operand *x, int i) {
   const struct ArrowSchema *s = x->array->schema->node;
   if (f->widths[i] < 0 || s->format[0] == 'n' || cdv_value_width(s) == f->widths[i]) return 0;
-  PyErr_Format(PyExc_TypeError, "%s: argument %d is of type \"%.60s\", its kernel %s takes %s", f->said, i + 1, s->format,
-               f->name, f->type);
+  PyErr_Format(PyExc_TypeError, "%s: argument %d is of type \"%.60s\", its kernel %s takes %s", f->said, i + 1,
+               s->format, f->name, f->type);
   return -1;
 }
 
@@ -85,8 +85,8 @@ static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   const char *family, *type, *name, *said, *letters;
   int unit, rule, checked;
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "ssssiipOs", &family, &type, &name, &said, &unit, &rule, &checked, &schema,
-                        &letters)) return NULL;
+  if (!PyArg_ParseTuple(args, "ssssiipOs", &family, &type, &name, &said, &unit, &rule, &checked, &schema, &letters))
+    return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_map *f = out ? calloc(1, sizeof *f) : NULL;
   if (!f) {
@@ -186,8 +186,8 @@ static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   int values;
   long long option[3];
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "(ssssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &w[7], &values, to_int64,
-                        &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
+  if (!PyArg_ParseTuple(args, "(ssssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &w[7], &values,
+                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
     return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_reduce *f = out ? calloc(1, sizeof *f) : NULL;
@@ -197,8 +197,7 @@ static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   }
   char *to[8] = {f->family, f->type, f->tile, f->join, f->end_family, f->end_type, f->end, f->said};
   const size_t sizes[8] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->join,
-                           sizeof f->end_family, sizeof f->end_type, sizeof f->end,
-                           sizeof f->said};
+                           sizeof f->end_family, sizeof f->end_type, sizeof f->end,  sizeof f->said};
   for (int i = 0; i < 8; i++) copy_word(to[i], sizes[i], w[i]);
   for (int i = 0; i < 3; i++) f->option[i] = option[i];
   f->values = values;

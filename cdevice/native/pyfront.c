@@ -15,14 +15,14 @@ struct known {
 };
 /* The state of a module of its own, which is what the function in C has for its self: so help() shows a function. */
 struct front {
-  PyObject *function; /* in Python: it knows everything */
+  PyObject *function;   /* in Python: it knows everything */
   long long generation; /* of its kernels: what was learned of others is refused */
   int n, next;
   struct known known[KNOWN]; /* read and written with the GIL */
 };
 
-static PyModuleDef front_module = {PyModuleDef_HEAD_INIT, "cdevice.compute", NULL, sizeof(struct front), NULL, NULL,
-                                   NULL,                  NULL,              NULL};
+static PyModuleDef front_module = {
+    PyModuleDef_HEAD_INIT, "cdevice.compute", NULL, sizeof(struct front), NULL, NULL, NULL, NULL, NULL};
 
 static void forget(struct known *k) {
   PyObject *plan = k->plan, *wrap = k->wrap;
@@ -124,7 +124,8 @@ static PyObject *m_compute_front(PyObject *self, PyObject *args) {
 /* What a front knows of types, for those of `formats` if there is such a place, else the next one. */
 static struct known *place_for(struct front *f, const struct known *like) {
   for (int i = 0; i < f->n; i++)
-    if (f->known[i].n == like->n && !memcmp(f->known[i].formats, like->formats, sizeof like->formats)) return &f->known[i];
+    if (f->known[i].n == like->n && !memcmp(f->known[i].formats, like->formats, sizeof like->formats))
+      return &f->known[i];
   if (f->n < KNOWN) return &f->known[f->n++];
   f->next = (f->next + 1) % KNOWN;
   return &f->known[f->next];

@@ -116,12 +116,14 @@ def names_columns(array: DeviceArray, key: list[Any]) -> bool:
 
 
 def kind_of_key(key: Any) -> str:
-    """"mask", "numbers", or "" for what chooses no rows."""
+    """ "mask", "numbers", or "" for what chooses no rows."""
     if isinstance(key, list):
         if all(isinstance(k, bool) or k is None for k in key) and key:
             return "mask"
         return "numbers" if all(type(k) is int or k is None for k in key) else ""
-    if not any(hasattr(key, m) for m in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__", "dtype")):
+    if not any(
+        hasattr(key, m) for m in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__", "dtype")
+    ):
         return ""
     own = isinstance(key, _native.Array)
     word = str(key._schema.type if own else getattr(key, "dtype", getattr(key, "type", "")))

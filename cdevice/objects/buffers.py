@@ -189,9 +189,9 @@ def from_buffers(
     tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  The result
-    waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``; where
-    there are several events, they are joined on the device's current stream.  Memory that is told by its address alone
-    has no event: pass one, or wait before.  ``device``:
+    waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``;
+    where there are several events, they are joined on the device's current stream.  Memory that is told by its address
+    alone has no event: pass one, or wait before.  ``device``:
     default that of the parts which say where they are (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
     recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
     address of a variable that holds an event's handle and that ``owner`` keeps.

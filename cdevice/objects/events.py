@@ -68,7 +68,8 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
 
 
 def marker_of(obj: Any) -> Any:
-    """A pyopencl.Event behind the events of a pyopencl array and all that was enqueued on its queue; None: it has no queue.
+    """A pyopencl.Event behind the events of a pyopencl array and all that was enqueued on its queue; None: it has no
+    queue.
 
     Waits for the events of an array without a queue."""
     queue, events = getattr(obj, "queue", None), list(getattr(obj, "events", ()))
@@ -119,8 +120,8 @@ class Recorded:
 
 
 class Pending(collections.namedtuple("Pending", "address owner array", defaults=(None,))):
-    """An event that somebody's memory waits for: the address of the variable that holds its handle, what keeps it, and the
-    array that it is of, or None."""
+    """An event that somebody's memory waits for: the address of the variable that holds its handle, what keeps it, and
+    the array that it is of, or None."""
 
     __slots__ = ()
 
@@ -148,7 +149,9 @@ def joined_events(type_id: int, device_id: int, events: Sequence[Pending], strea
             table.self, device_id, event, err
         ):
             text = ffi.string(err.message).decode("utf-8", "replace")
-            raise DeviceError(f"{ffi.string(table.name).decode()}: waiting for what a part of an array waits for: {text}")
+            raise DeviceError(
+                f"{ffi.string(table.name).decode()}: waiting for what a part of an array waits for: {text}"
+            )
     event = Recorded((kept, events), table, device_id, handle)
     return None if event.address is None else Pending(event.address, event)
 

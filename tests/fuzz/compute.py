@@ -2,9 +2,9 @@
 
     python tests/fuzz/compute.py SECONDS [SEED]
 
-What the model gives (model.py, written from the specification) must come out; where it says nothing, what pyarrow gives.  A
-result that the model agrees with ends no run because pyarrow has another: that is counted.  What is refused for its values
-must be refused.  Arguments come whole, in chunks, and as single values of every origin; the devices must agree to the bit,
+What the model gives (model.py, written from the specification) must come out; where it says nothing, what pyarrow
+gives.  A result that the model agrees with ends no run because pyarrow has another: that is counted.  What is refused
+for its values must be refused.  Arguments come whole, in chunks, and as single values of every origin; the devices must agree to the bit,
 but for which bits a NaN has.  A finding ends the process.
 """
 

@@ -113,7 +113,10 @@ def spread(args):
 
 
 def converted(args, t):
-    return [[exactly(v, a.type, t) if not pa.types.is_null(a.type) else None for v in c] for a, c in zip(args, spread(args), strict=True)]
+    return [
+        [exactly(v, a.type, t) if not pa.types.is_null(a.type) else None for v in c]
+        for a, c in zip(args, spread(args), strict=True)
+    ]
 
 
 def arithmetic(name, args):
@@ -170,7 +173,9 @@ def compare(name, args):
     types = [a.type for a in args]
     if all(t in TEXT or pa.types.is_fixed_size_binary(t) for t in types):
         both = [[v.encode() if isinstance(v, str) else v for v in c] for c in spread(args)]
-    elif types[0] == types[1] and (types[0] == pa.bool_() or pa.types.is_temporal(types[0]) and not pa.types.is_interval(types[0])):
+    elif types[0] == types[1] and (
+        types[0] == pa.bool_() or pa.types.is_temporal(types[0]) and not pa.types.is_interval(types[0])
+    ):
         both = spread(args)
     else:
         t = common(types)
@@ -253,7 +258,10 @@ def picked(name, args):
     parts = args[1:] if name == "if_else" else args
     t = common([a.type for a in parts])
     columns = spread(args)
-    values = [[exactly(v, a.type, t) if not pa.types.is_null(a.type) else None for v in c] for a, c in zip(parts, columns[-len(parts) :], strict=True)]
+    values = [
+        [exactly(v, a.type, t) if not pa.types.is_null(a.type) else None for v in c]
+        for a, c in zip(parts, columns[-len(parts) :], strict=True)
+    ]
     if name == "if_else":
         return t, [None if c is None else x if c else y for c, x, y in zip(columns[0], *values, strict=True)]
     return t, [next((v for v in row if v is not None), None) for row in zip(*values, strict=True)]
@@ -312,7 +320,10 @@ def cast(args, options):
     low, high = bounds(to)
     if t in INTEGERS:
         return to, [None if v is None else wrapped(v, to) for v in values]
-    return to, [None if v is None else 0 if v != v else int(max(low, min(high, v))) if abs(v) < 1e30 else high if v > 0 else low for v in values]
+    return to, [
+        None if v is None else 0 if v != v else int(max(low, min(high, v))) if abs(v) < 1e30 else high if v > 0 else low
+        for v in values
+    ]
 
 
 def model(name, args, options):
