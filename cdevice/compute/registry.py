@@ -206,11 +206,11 @@ class Function:
     ) -> Kernel:
         """A new :class:`Kernel`.
 
-        ``inputs``: what :func:`cdevice.asschema` takes, or matchers; ``out``: the same, a function of formats, or None
-        for whatever the kernel gives; ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for each
-        argument, gives a DeviceArray; ``device``: a name, or None for all; ``null_handling``: by default "intersection"
-        for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.  The rest is as in
-        :class:`Kernel`.
+        ``inputs``: what :func:`cdevice.asschema` takes, or matchers.  ``out``: the same, a function of formats, or None
+        for whatever the kernel gives.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
+        each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``null_handling``: by default
+        "intersection" for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.
+        The rest is as in :class:`Kernel`.
 
         Raises ValueError for a meta function, which has no kernels, and for a word that is none; TypeError."""
         if self.kind == "meta":
