@@ -55,12 +55,13 @@ class DeviceArrayStream(_native.Stream):
         """The :class:`DeviceType` of every array, or an int for a type without a name there."""
         return _device.Device(self.device_type_id).type
 
-    def to(self, device: DeviceLike, *, stream: StreamLike = None, prefetch: int = 2) -> DeviceArrayStream:
+    def to(self, device: DeviceLike, *, stream: StreamLike = None, prefetch: int | None = None) -> DeviceArrayStream:
         """The same arrays on another device: a new stream; this one is used up.
 
-        ``prefetch``: so many arrays are copied before they are asked for, in a thread of their own, or, where the
-        source is a Python iterator, when the one before is taken.  At most ``prefetch + 1`` copies exist that were not
-        handed out.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
+        ``prefetch``: so many arrays are copied before they are asked for, by a thread that runs the source, a Python
+        iterator too, while the consumer works; 0: none.  None: two, and a Python iterator is run in the consumer's
+        thread, when the array before is taken.  At most ``prefetch + 1`` copies exist that were not handed out.
+        ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
         """
         target = _device.device(device)
         stream = _registry.stream_with(device, stream)
@@ -69,11 +70,12 @@ class DeviceArrayStream(_native.Stream):
             _registry.need_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
         need_reaper()  # threads of ours release what Python may own
+        ahead = (2, False) if prefetch is None else (prefetch, True)
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
         if here == _OPENCL == target.type_id and _pyopencl.is_queue(stream):  # arrays may be of another context
-            schema, own = self.schema, self._copied(target.type_id, target.id, *queue, prefetch)
+            schema, own = self.schema, self._copied(target.type_id, target.id, *queue, *ahead)
             return _native.stream_of_iterator(schema, here, (a.to(target, stream=stream) for a in own))
-        return self._copied(target.type_id, target.id, *queue, prefetch)
+        return self._copied(target.type_id, target.id, *queue, *ahead)
 
     def iterate(self, stream: StreamLike = None) -> DeviceArrayStream:
         """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host

@@ -515,7 +515,7 @@ def test_threads_may_take_turns_and_a_foreign_thread_may_release():
 
 # ---- to a device ----
 def test_batches_are_copied_ahead_of_the_consumer_but_no_further(fake):
-    for prefetch in (0, 1, 3):
+    for prefetch in (0, None):  # in the consumer's thread
         asked = 0
 
         def source():
@@ -528,8 +528,73 @@ def test_batches_are_copied_ahead_of_the_consumer_but_no_further(fake):
         assert asked == 1
         for taken in range(1, 11):
             assert next(stream).device_type == fake.device_type
-            assert asked == min(10, taken + prefetch)
+            assert asked == min(10, taken + (prefetch if prefetch is not None else 2))
         assert next(stream, None) is None
+
+
+def test_a_python_iterator_runs_while_the_consumer_works(fake):
+    """Each waits for the other: only where they overlap do both go on."""
+    for prefetch in (1, 3):
+        working, made = threading.Semaphore(0), threading.Semaphore(0)
+        asked = 0
+
+        def source(working=working, made=made):
+            nonlocal asked
+            for i in range(10):
+                asked += 1
+                if i > 0:
+                    assert working.acquire(timeout=30), "asked before the consumer had anything to work on"
+                made.release()
+                yield batch()
+
+        stream = cdevice.asstream(source()).to("streamed", prefetch=prefetch)
+        for taken in range(1, 11):
+            assert next(stream).device_type == fake.device_type
+            assert asked <= taken + prefetch + 1
+            made.acquire()
+            if taken < 10:
+                working.release()  # the next one is made while this one is worked on
+                assert made.acquire(timeout=30)
+                made.release()
+        assert next(stream, None) is None
+
+
+def test_what_a_python_iterator_raises_in_a_thread_comes_out_as_itself(fake):
+    class Odd(Exception):
+        pass
+
+    for error in (Odd("mine"), KeyboardInterrupt(), SystemExit(3)):
+
+        def source(error=error):
+            yield batch()
+            raise error
+
+        stream = cdevice.asstream(source()).to("streamed", prefetch=2)
+        with pytest.raises(type(error)) as caught:
+            for _ in stream:
+                pass
+        assert caught.value is error
+
+
+def test_a_stream_that_is_dropped_ends_the_iterator_that_a_thread_runs(fake):
+    inside, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def source():
+        try:
+            yield batch()
+            inside.set()
+            go_on.wait(30)
+            yield batch()
+        finally:
+            ended.set()
+
+    stream = cdevice.asstream(source()).to("streamed", prefetch=2)
+    next(stream)
+    assert inside.wait(30)
+    stream.close() if hasattr(stream, "close") else None
+    del stream
+    go_on.set()
+    until(ended.is_set)
 
 
 def test_a_source_in_c_is_copied_ahead_by_a_thread_but_no_further(fake):

@@ -216,7 +216,7 @@ def test_an_exception_that_nobody_asks_for_is_kept_by_nothing_and_attached_to_no
         yield cdevice.asarray([1])
         raise Mine()
 
-    stream = cdevice.asstream(source(), device="cpu", prefetch=3)
+    stream = cdevice.asstream(source(), device="cpu")
     next(stream)
     del stream
     gc.collect()
@@ -682,7 +682,7 @@ def test_ctrl_c_reaches_every_wait_and_loses_no_array(kind):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_what_ends_programs_comes_at_once_out_of_a_source_that_is_fetched_ahead(error):
     error = error(3)
-    stream = cdevice.asstream(raising(error, 3), device="cpu", prefetch=5)
+    stream = cdevice.asstream(raising(error, 2)).to("cpu")  # two ahead, in this thread
     with pytest.raises(type(error)) as e:
         next(stream)
     assert e.value is error

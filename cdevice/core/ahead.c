@@ -231,7 +231,7 @@ static void copied_close(struct cdv_stream *s) {
 static struct cdv_stream *copied_below(struct cdv_stream *s) { return ((struct copied *)s)->from; }
 
 int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
-                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out) {
+                    struct cdv_shared *queue, int64_t ahead, bool any_thread, struct cdv_stream **out) {
   if (ahead < 0 || ahead > 1 << 20)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "prefetch is 0 to 1048576 batches, not %lld", (long long)ahead);
   size_t room = (size_t)ahead + 1, size = sizeof(struct copied) + room * sizeof(struct slice);
@@ -244,14 +244,15 @@ int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id
   c->stream = stream;
   c->queue = cdv_shared_ref(queue);
   c->room = (int64_t)room;
-  c->s.python = s->python;
-  c->threaded = ahead > 0 && !s->python;
+  c->threaded = ahead > 0 && (any_thread || !s->python);
+  c->s.python = s->python && !c->threaded;
+  s->keeps |= c->threaded && any_thread;
   c->s.interrupt = s->interrupt || c->threaded ? copied_interrupt : NULL;
   c->forks = cdv_forks();
   pthread_mutex_init(&c->lock, NULL);
   cdv_cond_init(&c->changed);
   int r = c->threaded ? pthread_create(&c->thread, NULL, copy_ahead, c) : 0;
-  if (r) c->threaded = false; /* without the thread it is only slower */
+  if (r) c->threaded = false, c->s.python = s->python; /* without the thread it is only slower */
   *out = &c->s;
   return 0;
 }

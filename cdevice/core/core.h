@@ -502,6 +502,7 @@ struct cdv_stream {
   char *metadata; /* of the array that came last, malloc'ed, or NULL */
   bool quick;     /* next neither blocks nor enters Python */
   bool python;    /* next enters Python */
+  bool keeps;     /* what Python raises there is kept for a consumer in Python, on another thread */
   bool ordered;   /* `order`, a stream of this device type, waits for each array's event */
   void *order;
   int state;     /* open, ended, failed */
@@ -545,10 +546,9 @@ int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct Ar
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
 /* ---- ahead.c ---- */
 /* Each array copied to a device (as cdv_array_copy), `ahead` of them before they are asked for; queue: see
- * cdv_array_keep, or NULL.  A thread does it,
- * except where the source enters Python.  owns: takes s over; on an error it stays the caller's. */
+ * cdv_array_keep, or NULL.  A thread does it, except where the source enters Python; any_thread: there too.  owns: takes s over; on an error it stays the caller's. */
 int cdv_stream_copy(struct cdv_stream *s, int32_t device_type, int64_t device_id, void *stream,
-                    struct cdv_shared *queue, int64_t ahead, struct cdv_stream **out);
+                    struct cdv_shared *queue, int64_t ahead, bool any_thread, struct cdv_stream **out);
 
 /* ---- dlpack.c ---- */
 /* owns: (*out)->deleter is the caller's to call; it keeps the array.  flags: DLPACK_FLAG_*. */

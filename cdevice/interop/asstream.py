@@ -38,7 +38,7 @@ def asstream(
     schema: SchemaLike | None = None,
     device: DeviceLike | None = None,
     stream: StreamLike = None,
-    prefetch: int = 2,
+    prefetch: int | None = None,
     validate: Validate = "structure",
 ) -> DeviceArrayStream:
     """A :class:`DeviceArrayStream` of ``obj``.

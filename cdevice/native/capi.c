@@ -69,7 +69,7 @@ static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_e
 static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t ahead,
                             struct cdv_stream **out) {
   if (no_such_device(type, id)) return cdv_error_last()->code;
-  return cdv_stream_copy(s, type, id, queue, NULL, ahead, out);
+  return cdv_stream_copy(s, type, id, queue, NULL, ahead, false, out);
 }
 static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStream *out) {
   return cdv_stream_export(s, NULL, out);

@@ -27,7 +27,11 @@ static int iterator_next(struct cdv_stream *s, struct cdv_array **out) {
     if (!PyErr_Occurred()) *out = hold_array(array);
     Py_DECREF(item);
   }
-  if (PyErr_Occurred()) r = source_raised();
+  if (PyErr_Occurred()) {
+    asking += s->keeps;
+    r = source_raised();
+    asking -= s->keeps;
+  }
   PyGILState_Release(state);
   return r;
 }

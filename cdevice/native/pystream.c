@@ -188,13 +188,16 @@ static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* _copied(device type, device id, stream handle, its owner or None, ahead) -> another stream; this one is used up */
+/* _copied(device type, device id, stream handle, its owner or None, ahead, may a thread of ours run Python's iterators?) ->
+ * another stream; this one is used up */
 static PyObject *t_copied(PyObject *self, PyObject *args) {
   StreamObject *o = (StreamObject *)self;
   int type;
   long long device, ahead;
+  int any_thread;
   PyObject *handle, *object;
-  if (!PyArg_ParseTuple(args, "O&O&OOO&", to_int, &type, to_int64, &device, &handle, &object, to_int64, &ahead))
+  if (!PyArg_ParseTuple(args, "O&O&OOO&p", to_int, &type, to_int64, &device, &handle, &object, to_int64, &ahead,
+                        &any_thread))
     return NULL;
   void *stream = PyLong_AsVoidPtr(handle);
   struct cdv_shared *queue;
@@ -204,7 +207,8 @@ static PyObject *t_copied(PyObject *self, PyObject *args) {
     cdv_shared_unref(queue);
     return NULL;
   }
-  int r = no_such_device(type, device) ? EINVAL : cdv_stream_copy(s, type, device, stream, queue, ahead, &out);
+  int r =
+      no_such_device(type, device) ? EINVAL : cdv_stream_copy(s, type, device, stream, queue, ahead, any_thread, &out);
   cdv_shared_unref(queue);
   if (!r) o->stream = NULL;
   give_back(o);

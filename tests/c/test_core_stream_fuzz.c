@@ -104,7 +104,7 @@ static void link_on(struct chain *c) {
   switch (rnd(&c->seed, 4)) {
     case 0: to_consumer(c); break;
     case 1:
-      CHECK(cdv_stream_copy(c->stream, 1, -1, NULL, NULL, rnd(&c->seed, 4), &s) == 0);
+      CHECK(cdv_stream_copy(c->stream, 1, -1, NULL, NULL, rnd(&c->seed, 4), false, &s) == 0);
       c->stream = s;
       break;
     case 2:
