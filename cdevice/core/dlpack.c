@@ -234,6 +234,9 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   struct cdv_slot *slot = cdv_slot_for(type);
   char *data = t->data;
   if (slot && (slot->table.capabilities & CDEVICE_CAP_ADDRESS)) {
+    if (t->byte_offset > INT64_MAX || (uintptr_t)data > UINTPTR_MAX - t->byte_offset)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor begins %llu bytes into its memory, beyond all addresses",
+                      (unsigned long long)t->byte_offset);
     if (data) data += t->byte_offset;
   } else if (t->byte_offset % (uint64_t)width) {
     return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor begins %llu bytes into its memory, no multiple of %lld",
