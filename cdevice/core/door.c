@@ -6,8 +6,8 @@
 
 /* Is it memory, and as much as was asked for?  owns: on an error the block has gone back through `give_back`. */
 static int look_at(const cdevice_block *block, int64_t nbytes, const char *who, cdevice_error *err) {
-  if (!block->data) return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s() reported success and gave no memory", who);
-  return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s() gave %lld bytes for %lld", who, (long long)block->nbytes,
+  if (!block->data) return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s reported success and gave no memory", who);
+  return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s gave %lld bytes for %lld", who, (long long)block->nbytes,
                               (long long)nbytes);
 }
 
@@ -20,7 +20,7 @@ int cdv_door_alloc(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *
   int r = b->alloc(b->self, device, nbytes, stream, out, err);
   if (r || is_good(out, nbytes)) return r;
   if (out->data) b->free(b->self, out);
-  return look_at(out, nbytes, "alloc", err);
+  return look_at(out, nbytes, "alloc()", err);
 }
 
 int cdv_door_borrow(const cdevice_allocator *from, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
@@ -29,7 +29,7 @@ int cdv_door_borrow(const cdevice_allocator *from, int64_t device, int64_t nbyte
   int r = from->alloc(from->self, device, nbytes, stream, out, err);
   if (r || is_good(out, nbytes)) return r;
   if (out->data) from->free(from->self, out);
-  return look_at(out, nbytes, "alloc of the allocator", err);
+  return look_at(out, nbytes, "alloc() of the allocator", err);
 }
 
 int cdv_door_view(struct cdv_slot *slot, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
@@ -39,7 +39,7 @@ int cdv_door_view(struct cdv_slot *slot, const cdevice_block *whole, int64_t off
   int r = b->view(b->self, whole, offset, nbytes, out, err);
   if (r || is_good(out, nbytes)) return r;
   if (out->data) b->free(b->self, out);
-  return look_at(out, nbytes, "view", err);
+  return look_at(out, nbytes, "view()", err);
 }
 
 int cdv_door_stage(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out) {
@@ -57,7 +57,7 @@ int cdv_door_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdev
   int r = m->prepare(slot->table.self, device, nbytes, out, err);
   if (r || is_good(out, nbytes)) return r;
   if (out->data) m->discard(slot->table.self, out);
-  return look_at(out, nbytes, "prepare", err);
+  return look_at(out, nbytes, "prepare()", err);
 }
 
 int cdv_door_count(struct cdv_slot *slot, int64_t *out, cdevice_error *err) {
@@ -86,8 +86,8 @@ int cdv_door_info(struct cdv_slot *slot, int64_t device, cdevice_device_info *ou
 int cdv_door_done(struct cdv_slot *slot, int64_t device, void *event, int *done, cdevice_error *err) {
   *done = 0;
   int r = slot->table.event_done(slot->table.self, device, event, done, err);
-  if (r || *done == 0 || *done == 1) return r;
-  r = cdevice_backend_fail(err, EPROTO, 0, NULL, "event_done() answered %d, neither 0 nor 1", *done);
+  if (!r && (*done == 0 || *done == 1)) return 0;
+  if (!r) r = cdevice_backend_fail(err, EPROTO, 0, NULL, "event_done() answered %d, neither 0 nor 1", *done);
   *done = 0; /* what it means nobody knows: not passed is the safe half */
   return r;
 }
