@@ -386,8 +386,8 @@ class Production:
         else:
             self._capsule, address = _native.production_open(handler)
         self._pointer = ffi.cast("struct cdv_production *", address)
-        # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the production,
-        # whichever claims it; dropping the capsule does where nobody could.
+        # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the
+        # production, the one that claims it; dropping the capsule does where nobody could.
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()
         except BaseException as e:
