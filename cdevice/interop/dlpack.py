@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import ERANGE
+
 from .._devices.registry import need_backend
 from .._ext import _native, check, ffi, lib
 from .._reaper import need_reaper
@@ -127,7 +129,9 @@ def from_dlpack(
     """
     try:
         out = _native.take_dlpack(obj, validate)
-    except ArgumentError:
+    except ArgumentError as error:
+        if error.code == ERANGE:  # numpy would multiply these numbers too
+            raise
         copied = _through_numpy(obj, schema) if copy is not False else None
         if copied is None:
             raise
