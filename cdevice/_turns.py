@@ -35,7 +35,7 @@ def _imports() -> bool:
 
 
 def take(key: Hashable) -> bool:
-    """True: the caller does it now and calls :func:`done`.  False: it is done, or under way and not to be waited for."""
+    """True: the caller does it now and calls :func:`done`.  False: it is done, or under way and not waited for."""
     me = get_ident()
     with _lock:
         there = _owners.get(key)

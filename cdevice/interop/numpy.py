@@ -53,6 +53,8 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         array = array.data
         if array.ndim != 1:
             raise TypeError("masked arrays of more than one dimension cannot be taken")
+    if type(array) is not numpy.ndarray:  # a matrix has two dimensions whatever becomes of it
+        array = array.view(numpy.ndarray)
     if array.ndim > 1:
         if not array.flags.c_contiguous:
             array = _copied(array, copy, "its memory is not contiguous")
