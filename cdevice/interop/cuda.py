@@ -84,12 +84,12 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     table = lib.cdv_backend_for(vendor)
     kind, device, behind = vendor, 0, 0
     if values:
-        where, number, nbytes = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
+        where, number, found = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         err = ffi.new("cdevice_error *")
-        if table.locate(table.self, ffi.cast("void *", address), where, number, nbytes, err):
+        if table.locate(table.self, ffi.cast("void *", address), where, number, found, err):
             name = "CUDA" if vendor == _CUDA else "HIP"
             raise InvalidArray(f"{name} does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
-        kind, device, behind = where[0], number[0], nbytes[0]
+        kind, device, behind = where[0], number[0], found[0]
         if 0 <= behind < nbytes:
             raise InvalidArray(f"{values} values need {nbytes} bytes, there are {behind} at {address:#x}")
     named = d.get("stream")
