@@ -436,3 +436,29 @@ def test_a_tensor_extension_of_negative_dimensions_is_a_list():
     schema = cdevice.Schema.make("+w:6", children=[values.schema.with_name("item")], metadata=metadata)
     array = cdevice.from_buffers(schema, 2, [None], children=[values])
     assert array.shape == (2, 6) and array.to_numpy().tolist() == np.arange(12).reshape(2, 6).tolist()
+
+
+def test_a_copy_that_was_asked_for_is_its_consumers_to_write_to():
+    a = cdevice.asarray(np.arange(5))
+    copied, shown = np.from_dlpack(a, copy=True), np.from_dlpack(a)
+    copied[0] = 99
+    assert copied.flags.writeable and not shown.flags.writeable and a.to_pylist() == [0, 1, 2, 3, 4]
+    assert np.from_dlpack(a, device="cpu", copy=True).flags.writeable
+
+
+def test_to_numpy_copies_where_it_is_told_to_and_refuses_where_it_must_not():
+    numbers, bools = cdevice.asarray(np.arange(6)), cdevice.asarray([True, False])
+    lists, words = cdevice.asarray(np.arange(6).reshape(2, 3)), cdevice.asarray(["a", None])
+    for array in (numbers, bools, lists, words, cdevice.asarray([1.5, None]), numbers[2:4]):
+        copied = array.to_numpy(copy=True)
+        assert copied.flags.writeable and str(copied.tolist()) == str(array.to_numpy().tolist())
+        before = array.to_pylist()
+        copied.reshape(-1)[0] = copied.reshape(-1)[-1]
+        assert array.to_pylist() == before
+    assert np.shares_memory(numbers.to_numpy(copy=False), numbers.to_numpy())
+    assert not lists.to_numpy(copy=False).flags.writeable
+    for array in (bools, words, cdevice.asarray([1, None])):
+        with pytest.raises(ValueError, match="copy=False"):
+            array.to_numpy(copy=False)
+    with pytest.raises(ValueError, match="copy is"):
+        numbers.to_numpy(copy="no")

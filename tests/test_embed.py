@@ -1170,3 +1170,31 @@ def begin(_):
 
     out = run(program, env=side_env(tmp_path, side=side)).stdout.split()
     assert [int(x) for x in out] == [errno.ENOMEM, errno.EMFILE, errno.EIO, errno.EINVAL, errno.EINVAL]
+
+
+def test_a_plug_in_without_device_info_has_a_name_and_an_alignment(tmp_path):
+    program = build(tmp_path, HEAD + PLUGIN + """
+    int main(void) {
+      cdevice_device_info info; cdevice_backend bare;
+      if (plug(CDEVICE_CAP_ADDRESS)) return 1;
+      bare = table;
+      bare.device_type = 6200; bare.name = "bare"; bare.device_info = NULL;
+      if (cdevice_register_backend(&bare, 0) || cdevice_get_device_info(6200, 0, &info)) return 2;
+      return strcmp(info.name, "bare") || info.alignment != 64 || info.total_bytes != -1;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_installed_examples_find_the_library(tmp_path):
+    cmake = shutil.which("cmake") or pytest.skip("apt-get install cmake")
+    where, prefix = tmp_path / "b", tmp_path / "installed"
+    for command in (
+        [cmake, "-S", str(EXAMPLES), "-B", str(where), f"-Dcdevice_DIR={config.OPTIONS['cmakedir'][1]()}"],
+        [cmake, "--build", str(where)],
+        [cmake, "--install", str(where), "--prefix", str(prefix)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    env = child_env()
+    env.pop("LD_LIBRARY_PATH", None)
+    assert "cpu:0" in run(prefix / "bin" / "devices", env=env).stdout

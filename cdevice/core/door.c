@@ -75,6 +75,7 @@ int cdv_door_info(struct cdv_slot *slot, int64_t device, cdevice_device_info *ou
   out->total_bytes = out->free_bytes = -1;
   int r = slot->table.device_info(slot->table.self, device, out, err);
   out->name[sizeof out->name - 1] = out->driver[sizeof out->driver - 1] = 0;
+  if (!out->name[0]) snprintf(out->name, sizeof out->name, "%s", slot->table.name); /* it need not say so */
   cdv_make_utf8(out->name);
   cdv_make_utf8(out->driver);
   if (!out->alignment) out->alignment = 64; /* not said */
