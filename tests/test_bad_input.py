@@ -451,3 +451,21 @@ def test_whatever_is_inside_itself_or_has_dimensions_that_stay_ends_in_a_value_o
 
     Stays.__module__ = "numpy"
     assert cdevice.asarray(np.arange(4).reshape(2, 2).view(Stays)).to_pylist() == [[0, 1], [2, 3]]
+
+
+def test_texts_of_c_that_are_not_utf8_are_told_or_go_back_as_they_came():
+    schema, name = ffi.new("struct ArrowSchema *"), ffi.new("char[]", b"\xff\xfe\x80")
+    pa.struct([("abc", pa.timestamp("us", "UTC"))])._export_to_c(int(ffi.cast("uintptr_t", schema)))
+    zone = ffi.new("char[]", b"tsu:\xff\xfe")
+    child, was = schema.children[0], (schema.children[0].name, schema.children[0].format)
+    array = ffi.new("struct ArrowDeviceArray *")
+    cdevice.asarray(pa.array([{"abc": None}], pa.struct([("abc", pa.timestamp("us", "UTC"))])))._export_structs(
+        int(ffi.cast("uintptr_t", array)), 0
+    )
+    child.format = zone
+    with pytest.raises(cdevice.InvalidArray, match="UTF-8"):
+        cdevice.import_from_c(array, schema)
+    child.format, child.name = was[1], name
+    got = cdevice.import_from_c(array, schema)
+    assert got.schema.names == [b"\xff\xfe\x80".decode("utf-8", "surrogateescape")] and repr(got) and got.to_pylist()
+    del got, was

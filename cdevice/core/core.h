@@ -246,6 +246,7 @@ int cdv_fail(int kind, int code, const char *format, ...);
 /* Both give the code that the slot has, which is always one of errno's: what somebody's C calls -5 or 0 is EIO there, of a
  * backend EREMOTEIO, and texts become UTF-8. */
 void cdv_make_utf8(char *text); /* bytes that are none become "?" */
+bool cdv_is_utf8(const char *text);
 /* Turns what a backend reported into the slot: "doing: message". */
 int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, int64_t device_id, const char *doing);
 int cdv_fail_memory(int64_t nbytes, const char *what);

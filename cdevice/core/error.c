@@ -119,6 +119,13 @@ static size_t letter(const unsigned char *p) {
   return strange ? 0 : n;
 }
 
+bool cdv_is_utf8(const char *text) {
+  size_t n = 0;
+  for (const unsigned char *p = (const unsigned char *)text; *p; p += n)
+    if (!(n = letter(p))) return false;
+  return true;
+}
+
 void cdv_make_utf8(char *text) {
   for (unsigned char *p = (unsigned char *)text; *p;) {
     size_t n = letter(p);
