@@ -21,7 +21,7 @@ _SLICE = 0.05  # seconds between two looks at Ctrl-C
 _LONGEST = 30.0
 
 _lock = allocate_lock()
-_owners: dict[Hashable, tuple[int, Event]] = {}
+_owners: dict[Hashable, tuple[int, Event, object]] = {}
 
 
 def _imports() -> bool:
@@ -34,15 +34,18 @@ def _imports() -> bool:
     return False
 
 
-def take(key: Hashable) -> bool:
-    """True: the caller does it now and calls :func:`done`.  False: it is done, or under way and not waited for."""
+def take(key: Hashable, turn: object) -> bool:
+    """True: the caller does it now.  False: it is done, or under way and not waited for.
+
+    ``turn``: a new object.  The call stands inside ``try``, with ``done(key, turn)`` in ``finally``, whatever it gives:
+    a Ctrl-C may come behind it."""
     me = get_ident()
     with _lock:
         there = _owners.get(key)
         if there is None:
-            _owners[key] = me, Event()
+            _owners[key] = me, Event(), turn
             return True
-        waits = all(owner != me for owner, _ in _owners.values())
+        waits = all(x[0] != me for x in _owners.values())
     if waits and not _imports():
         end = monotonic() + _LONGEST
         while not there[1].wait(_SLICE) and monotonic() < end:
@@ -50,19 +53,21 @@ def take(key: Hashable) -> bool:
     return False
 
 
-def done(key: Hashable) -> None:
-    """Ends a turn.  What it was for is there by now, or has failed."""
+def done(key: Hashable, turn: object) -> None:
+    """Ends a turn, if there is one.  What it was for is there by now, or has failed."""
     with _lock:
-        there = _owners.pop(key, None)
-    if there is not None:
-        there[1].set()
+        there = _owners.get(key)
+        if there is None or there[2] is not turn:
+            return
+        del _owners[key]
+    there[1].set()
 
 
 def _in_child() -> None:
     """The turns of other threads are in the other process."""
     global _lock
     _lock = allocate_lock()
-    for key, (owner, _) in list(_owners.items()):
+    for key, (owner, *_) in list(_owners.items()):
         if owner != get_ident():
             del _owners[key]
 

@@ -642,3 +642,32 @@ def Backend():
         print(json.dumps([seen, sys.made]))
         """
         assert installed.run(code, CDEVICE_BACKENDS="") == [[[1]] * 4, 1]
+
+
+def test_ctrl_c_in_the_load_of_a_plug_in_leaves_it_to_be_loaded_again(installed):
+    module = """
+import sys
+from cdevice.testing.fake import FakeBackend
+def Backend():
+    sys.made = getattr(sys, "made", 0) + 1
+    if sys.made == 1:
+        raise KeyboardInterrupt
+    return FakeBackend(120, "acme")
+"""
+    installed.install("acme", {"acme.120": "acme_plugin:Backend"}, {"acme_plugin": module})
+    code = """
+    import threading
+    try:
+        cdevice.asarray([1]).to((120, 0))
+        first = "no interrupt"
+    except KeyboardInterrupt:
+        first = "interrupted"
+    seen = []
+    ask = lambda: seen.append(cdevice.asarray([1]).to((120, 0)).to("cpu").to_pylist())
+    ask()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join(30)
+    print(json.dumps([first, seen, sys.made]))
+    """
+    assert installed.run(code) == ["interrupted", [[1], [1]], 2]

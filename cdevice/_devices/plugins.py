@@ -161,11 +161,12 @@ def _open(plugin: Plugin) -> None:
 
     Another thread that does it is waited for, see :mod:`cdevice._turns`."""
     key = GROUP, plugin.where, plugin.name
-    if not _turns.take(key):
-        if plugin.name in _errors:
-            raise BackendUnavailable(_errors[plugin.name][1])
-        return
+    turn = object()
     try:
+        if not _turns.take(key, turn):
+            if plugin.name in _errors:
+                raise BackendUnavailable(_errors[plugin.name][1])
+            return
         if plugin.type_id is None:
             if key not in _opened:
                 _opened.add(key)
@@ -173,7 +174,7 @@ def _open(plugin: Plugin) -> None:
         elif not lib.cdv_backend_for(plugin.type_id):
             _register(plugin)
     finally:
-        _turns.done(key)
+        _turns.done(key, turn)
 
 
 def _register(plugin: Plugin) -> None:

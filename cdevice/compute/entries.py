@@ -79,9 +79,10 @@ def _load(one: tuple[int | None, EntryPoint]) -> None:
     global _left
     entry = one[1]
     key = GROUP, plugins.where(entry), entry.name, entry.value
-    if not _turns.take(key):
-        return
+    turn = object()
     try:
+        if not _turns.take(key, turn):
+            return
         if one not in (_left or ()):
             return  # another thread has loaded it
         try:
@@ -92,7 +93,7 @@ def _load(one: tuple[int | None, EntryPoint]) -> None:
             _warn(entry, f"{type(e).__name__}: {e}")
         _left = [x for x in _left or [] if x != one]
     finally:
-        _turns.done(key)
+        _turns.done(key, turn)
 
 
 def _is_being_imported(entry: EntryPoint) -> bool:
