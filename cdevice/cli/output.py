@@ -80,7 +80,7 @@ class streams:
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure is not None and getattr(stream, "errors", "") == "strict":
                 reconfigure(errors="replace")
-        sys.stdout = _Told(sys.stdout)  # type: ignore[assignment]
+        sys.stdout = _Told(sys.stdout)
 
     def __exit__(self, *exc: object) -> None:
         try:
