@@ -2,8 +2,8 @@
 
 ``make_native()`` gives the FFI of ``cdevice._native`` (out-of-line API mode), ``build_embedding()`` compiles
 ``libcdevice.so``, which is C alone.  The cdefs are read from the headers that C users include; nothing is declared a
-second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are added to the compiler's and the linker's flags,
-``CDEVICE_LIMITED_API=0`` builds for one Python version only.
+second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are added to the compiler's and the linker's
+flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only.
 
     python build_ffi.py      builds the extension beside the sources
 """

@@ -110,7 +110,19 @@ def test_public_headers_stand_alone():
 
 # ---- Python's floors ----
 FLOORS = (
-    ("_async_source", "_ext", "_html", "_later", "_loops", "_reaper", "_turns", "config", "device_types", "errors", "schema"),
+    (
+        "_async_source",
+        "_ext",
+        "_html",
+        "_later",
+        "_loops",
+        "_reaper",
+        "_turns",
+        "config",
+        "device_types",
+        "errors",
+        "schema",
+    ),
     ("_devices", "backend", "backend_compute", "backends"),
     ("objects",),
     ("interop",),
