@@ -1,9 +1,9 @@
 """The whole cffi build.  Importing it has no side effects.
 
-``make_native()`` gives the FFI of ``cdevice._native`` (out-of-line API mode), ``make_embedding()`` that of
-``libcdevice.so`` (embedding mode), ``build_embedding()`` compiles it.  The cdefs are read from the headers
-that C users include; nothing is declared a second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are
-added to the compiler's and the linker's flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only.
+``make_native()`` gives the FFI of ``cdevice._native`` (out-of-line API mode), ``build_embedding()`` compiles
+``libcdevice.so``, which is C alone.  The cdefs are read from the headers that C users include; nothing is declared a
+second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are added to the compiler's and the linker's
+flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only.
 
     python build_ffi.py      builds the extension beside the sources
 """
@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() els
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 LIMITED_API = not FREE_THREADED and os.environ.get("CDEVICE_LIMITED_API", "1") != "0"
 HEADERS = ("cdevice/include/cdevice/arrow_abi.h", "cdevice/include/cdevice/backend.h", "cdevice/core/core.h")
-PYTHON_SIDE = "int cdv_install(uintptr_t module, int hexversion);\nconst void *cdv_api(void);\n"
+PYTHON_SIDE = "int cdv_install(uintptr_t module, int hexversion);\n"
 
 
 def read_cdef(path):
@@ -180,42 +180,6 @@ def make_native():
     return ffi
 
 
-# What libcdevice.so runs at the first call, once Python runs: everything else is C.
-EMBEDDING_INIT = """
-from _cdevice_embed import ffi
-
-
-@ffi.def_extern(error=-1)
-def cdevice_boot(api, error, size):
-    import sys
-
-    try:
-        from cdevice import _core
-
-        _core.need_reaper()  # threads of the host release what Python owns
-        api[0] = ffi.cast("void *", int(_core.ffi.cast("uintptr_t", _core.lib.cdv_api())))
-        return 0
-    except BaseException as e:
-        for name in [m for m in sys.modules if m.split(".")[0] == "cdevice"]:
-            del sys.modules[name]  # for the next try
-        text = f"{type(e).__name__}: {e}".encode()[: size - 1]
-        ffi.memmove(error, text + bytes(1), len(text) + 1)
-        return -1
-"""
-
-
-def make_embedding():
-    """The FFI of libcdevice.so.  Its functions are written in C (native/embed.c) and forward to the one core."""
-    from cffi import FFI
-
-    ffi = FFI()
-    ffi.cdef('extern "Python" int cdevice_boot(void **api, char *error, int error_size);')
-    ffi.embedding_api("")
-    ffi.embedding_init_code(EMBEDDING_INIT)
-    ffi.set_source("_cdevice_embed", '#include "native/embed.c"\n')
-    return ffi
-
-
 def can_embed():
     """None, or why this Python cannot be embedded by linking."""
     if os.environ.get("CDEVICE_EMBED", "1") == "0":
@@ -231,8 +195,7 @@ def build_embedding(output, python=None):
     var = sysconfig.get_config_var
     os.makedirs(output, exist_ok=True)
     os.makedirs(os.path.join(HERE, "build"), exist_ok=True)
-    source, library = os.path.join(HERE, "build", "embed.c"), os.path.join(output, "libcdevice.so")
-    make_embedding().emit_c_code(source)
+    source, library = os.path.join(HERE, "cdevice", "native", "embed.c"), os.path.join(output, "libcdevice.so")
     command = shlex.split(os.environ.get("CC", "cc")) + ["-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden"]
     command += ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-missing-field-initializers"]
     command += hardening()[0] + shlex.split(os.environ.get("CDEVICE_CFLAGS", ""))

@@ -20,6 +20,8 @@
   X(1, int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
   X(1, int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *))
 #define RT_MOST_ITEMS INT64_MAX
+#define RT_GONE 0 /* 709 is the context's */
+#define RT_EVENTS_ALONE 1
 #include "runtime.h"
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
@@ -198,6 +200,10 @@ static int rt_stream_wait(void *stream, void *event) { return cu.StreamWaitEvent
 static int rt_stream_new(void **out) { return cu.StreamCreate(out, CU_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return cu.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return cu.StreamSynchronize(stream); }
+static int rt_stream_ask(void *stream) { /* events stand alone: there are no streams of ours behind others */
+  (void)stream;
+  return RT_NOT_SUPPORTED;
+}
 static int rt_device_sync(void) { return cu.CtxSynchronize(); }
 static void rt_see(int device, int other) {
   int here, there, can = 0;

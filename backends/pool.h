@@ -9,7 +9,8 @@
  * event is recorded when the pool has nothing ready, for all that was given back until then.  So a release is legal
  * wherever it happens to come, in somebody's capture of a graph too, which such a record would end.  Elsewhere two are
  * recorded at once, on the legacy default stream (which follows all blocking streams) and on the stream of the
- * allocation, whose handle may be gone later.  Blocks behind which nothing can be recorded wait until something can, or
+ * allocation, whose handle may be gone later; by way of a stream of ours where the runtime wants the streams of events
+ * that are asked to be there (rt_event_rec_kept).  Blocks behind which nothing can be recorded wait until something can, or
  * until memory is short: then for the device.  Only what the device has passed, or a dead device, makes a block free:
  * where the question fails, or may not be put (hold), it is put again later.
  */
@@ -118,13 +119,9 @@ static void rt_keep_locked(int device, rt_chunk *c) {
   s->last = &c->next;
 }
 
-/* The legacy and the per-thread default stream: the latter is another one on the thread that gives a block back, and
- * both are covered by the legacy stream. */
-static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
-
 static int rt_mark_one(int device, void **event, void *stream, int all) {
   int code = rt_event_get(device, event);
-  if (!code) code = all ? rt_event_rec_all(device, *event) : rt_event_rec(*event, stream);
+  if (!code) code = all ? rt_event_rec_all(device, *event) : rt_event_rec_kept(device, *event, stream);
   if (code && *event) {
     rt_event_put(device, *event);
     *event = NULL;

@@ -14,6 +14,8 @@
   X(1, int, GetCodeSize, "hiprtcGetCodeSize", (void *, size_t *)) \
   X(1, int, GetCode, "hiprtcGetCode", (void *, char *))
 #define RT_MOST_ITEMS UINT32_MAX /* of one direction */
+#define RT_GONE 709              /* what HIP calls a context that is destroyed is a stream that is no more */
+#define RT_EVENTS_ALONE 0        /* ROCm 6.4 asks the stream behind the event */
 #include "runtime.h"
 
 #define HIP_FUNCTIONS(X)                                                                \
@@ -36,6 +38,7 @@
   X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
   X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
   X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
+  X(0, int, StreamQuery, "hipStreamQuery", (void *))                                    \
   X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                 \
   X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))         \
   X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))           \
@@ -106,16 +109,24 @@ static int rt_load(cdevice_error *err) {
   return 0;
 }
 
-/* HIP 7 keeps a thread's last error until it is asked for; what failed in here would be reported by somebody else's
- * check of a kernel launch, long after it was dealt with. */
+/* A thread's last error is the application's: what failed in here would be reported by its check of a kernel launch, long
+ * after it was dealt with; and up to HIP 6 what goes well in here forgets an error of its own that it has not asked for yet.
+ * So it is put back: by a call that fails in the same way, where there is a harmless one, else in another, for an error must
+ * not become none. */
 static int last_error(void) { return hip.PeekAtLastError && hip.GetLastError ? hip.PeekAtLastError() : 0; }
-static void forget_error(int before) {
-  if (last_error() != before) hip.GetLastError();
+static void restore_error(int before) {
+  int now = last_error();
+  if (now == before) return;
+  if (now) hip.GetLastError();
+  if (!before || before == RT_NOT_READY) return;
+  if (before == RT_BAD_DEVICE) hip.SetDevice(-1);
+  if (before == RT_BAD_HANDLE) hip.EventDestroy(NULL);
+  if (last_error() != before) hip.GetDevice(NULL);
 }
 
 static int rt_count(int *n) {
   int before = last_error(), code = hip.GetDeviceCount(n);
-  forget_error(before);
+  restore_error(before);
   return code;
 }
 
@@ -136,7 +147,7 @@ static int rt_enter(int device, rt_saved *saved) {
   /* else asking an event ends the captures of other threads */
   if (code || !hip.ExchangeCaptureMode || hip.ExchangeCaptureMode(&mode)) mode = AS_IT_WAS;
   *saved = (long)error << 16 | before << 2 | mode;
-  if (code) forget_error(error);
+  if (code) restore_error(error);
   return code;
 }
 static void rt_leave(rt_saved *saved) {
@@ -146,7 +157,7 @@ static void rt_leave(rt_saved *saved) {
     hip.ExchangeCaptureMode(&mode);
   }
   if ((hip.GetDevice(&now) || now != before) && hip.SetDevice(before)) hip.SetDevice(before);
-  forget_error((int)(*saved >> 16));
+  restore_error((int)(*saved >> 16));
 }
 
 static int rt_malloc(int kind, size_t n, void **out) {
@@ -179,6 +190,7 @@ static int rt_stream_wait(void *stream, void *event) { return hip.StreamWaitEven
 static int rt_stream_new(void **out) { return hip.StreamCreate(out, HIP_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return hip.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return hip.StreamSynchronize(stream); }
+static int rt_stream_ask(void *stream) { return hip.StreamQuery ? hip.StreamQuery(stream) : RT_NOT_SUPPORTED; }
 static int rt_device_sync(void) { return hip.DeviceSynchronize(); }
 static void rt_see(int device, int other) {
   int can = 0;

@@ -12,6 +12,7 @@
 #define RT_DEVICES 32
 #define RT_EVENTS 256
 #define RT_WATCHES 8
+#define RT_SHADOWS 64
 
 /* A stream of our own that waits for an event and then calls.  One at a time: those behind it would wait for it too. */
 typedef struct rt_watch {
@@ -22,11 +23,19 @@ typedef struct rt_watch {
 } rt_watch;
 enum { RT_IDLE, RT_TAKEN, RT_ARMED, RT_DEAD };
 
+/* A stream of our own behind one of somebody's: events are recorded there once it waits for his, where they may not be
+ * asked after his is gone.  For one of his alone, or his streams would wait for each other. */
+typedef struct rt_shadow {
+  _Atomic(uintptr_t) of;  /* his handle; 0: free */
+  _Atomic(void *) stream; /* NULL: being made */
+} rt_shadow;
+
 static struct rt_state {
   pthread_mutex_t lock; /* of the events */
   void *events[RT_EVENTS];
   int n_events;
   rt_watch watches[RT_WATCHES];
+  rt_shadow shadows[RT_SHADOWS];
 } rt_state[RT_DEVICES];
 static char rt_library[512]; /* what was loaded */
 static int rt_devices;
@@ -35,6 +44,7 @@ static atomic_int rt_holds; /* how many say, of any device, that a capture may b
 /* After these the device does nothing for this process any more, whatever it is asked: ECC, NVLink and contained
  * errors, faults of kernels, a context that was destroyed, an MPS server that has gone or ended this client. */
 static int rt_is_sticky(int code) {
+  if (RT_GONE && code == RT_GONE) return 0;
   switch (code) {
     case 214:
     case 220:
@@ -53,6 +63,7 @@ static int rt_is_sticky(int code) {
 
 /* EIO is for a dead device alone: memory goes back on it.  EPROTO: a code that says nothing of the device. */
 static int rt_errno(int code) {
+  if (RT_GONE && code == RT_GONE) return EINVAL;
   switch (code) {
     case RT_OOM: return ENOMEM;
     case RT_STUB:
@@ -111,6 +122,51 @@ static int rt_event_over(void *event) {
 
 static void rt_event_put(int device, void *event) {
   if (event && !rt_event_keep(device, event)) rt_event_del(event);
+}
+
+/* The legacy and the per-thread default stream: the latter is another one on the thread that gives a block back, and
+ * both are covered by the legacy stream. */
+static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
+
+/* The stream of ours behind one of somebody's; NULL: there is none, and no room for it. */
+static void *rt_shadow_of(int device, void *stream) {
+  uintptr_t of =
+      (uintptr_t)stream == 2 ? (uintptr_t)pthread_self() : (uintptr_t)stream; /* 2 is another on each thread */
+  for (int i = 0; i < RT_SHADOWS; i++) {
+    rt_shadow *s = &rt_state[device].shadows[(of / 64 + (uintptr_t)i) % RT_SHADOWS];
+    uintptr_t there = 0;
+    if (atomic_compare_exchange_strong(&s->of, &there, of)) {
+      void *made = NULL;
+      if (rt_stream_new(&made)) {
+        atomic_store(&s->of, 0);
+        return NULL;
+      }
+      atomic_store(&s->stream, made);
+      return made;
+    }
+    if (there == of) return atomic_load(&s->stream);
+  }
+  for (int i = 0; i < RT_SHADOWS && !atomic_load(&rt_holds);
+       i++) { /* one that nothing waits for takes another's place */
+    rt_shadow *s = &rt_state[device].shadows[(of / 64 + (uintptr_t)i) % RT_SHADOWS];
+    uintptr_t before = atomic_load(&s->of);
+    void *stream = atomic_load(&s->stream);
+    if (stream && !rt_stream_ask(stream) && atomic_compare_exchange_strong(&s->of, &before, of)) return stream;
+  }
+  return NULL;
+}
+
+/* Records behind the work of a stream so that the event may be asked whatever becomes of the stream. */
+static int rt_event_rec_kept(int device, void *event, void *stream) {
+  void *shadow = NULL, *first = NULL;
+  if (!RT_EVENTS_ALONE && stream && stream != (void *)1) shadow = rt_shadow_of(device, stream);
+  if (!shadow) return rt_event_rec(event, stream);
+  int code = rt_event_get(device, &first);
+  if (!code) code = rt_event_rec(first, stream);
+  if (!code) code = rt_stream_wait(shadow, first);
+  if (!code) code = rt_event_rec(event, shadow);
+  rt_event_put(device, first); /* the wait has its record already */
+  return code;
 }
 
 /* A failed device calls nobody back, so those who wait are called here.  A second failure confirms the first: one call

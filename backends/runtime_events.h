@@ -14,7 +14,7 @@ static int rt_record(void *self, int64_t device, void *stream, cdevice_event *ou
   if (r) return r;
   int code = rt_event_get((int)device, &out->slot);
   if (!code) {
-    code = rt_event_rec(out->slot, stream);
+    code = rt_event_rec_kept((int)device, out->slot, stream);
     if (code) {
       rt_event_put((int)device, out->slot);
       out->slot = NULL;

@@ -3,7 +3,9 @@
  * Before it is included: RT_FAMILY ("cuda"), RT_N_KINDS (how many tables), RT_SAVED (the type of what rt_enter keeps
  * for rt_leave); of the compiler RT_COMPILER (what its functions' names begin with), RT_COMPILER_NAME, RT_COMPILER_HINT
  * (what to install), RT_COMPILER_OPTIONS (strings, a comma behind each), RT_COMPILER_FUNCTIONS(X) (its own ones, as in dl.h)
- * and RT_MOST_ITEMS (that a launch may have).  After it, in any order: the small functions below, with the vendor's calls.
+ * and RT_MOST_ITEMS (that a launch may have); RT_GONE (the code that says of a stream or an event that it is gone, where
+ * another vendor's says so of the device; 0: there is none) and RT_EVENTS_ALONE (may an event be asked when the stream
+ * that it was recorded on has been destroyed?).  After it, in any order: the small functions below, with the vendor's calls.
  *
  *   rt_load(err)                       loads the library, notes its path in rt_library; ENODEV where there is none
  *   rt_enter(device, &saved)           makes the device current and the thread's capture mode relaxed, returns the
@@ -14,6 +16,7 @@
  *   rt_has_all() rt_event_rec_all(device, e)   records after the work of all streams of the device, if it can
  *   rt_capture(s, &status)             is the stream, or for the legacy one any that it follows, being captured?
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_call(s, fn, arg)
+ *   rt_stream_ask(s)                   is it idle?  Of streams of ours
  *   rt_device_sync()                   waits for the current device
  *   rt_see(device, other)              lets the current device reach the other's memory itself, if it can
  *   rt_where(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
@@ -32,6 +35,9 @@
 
 #if !defined RT_FAMILY || !defined RT_N_KINDS || !defined RT_SAVED || !defined RT_COMPILER
 #error "RT_FAMILY, RT_N_KINDS, RT_SAVED and the compiler's RT_COMPILER... are to be defined first: see above"
+#endif
+#if !defined RT_GONE || !defined RT_EVENTS_ALONE
+#error "RT_GONE and RT_EVENTS_ALONE are to be defined first: see above"
 #endif
 
 #include "dl.h"
@@ -103,6 +109,7 @@ static int rt_stream_wait(void *stream, void *event);
 static int rt_stream_new(void **out);
 static int rt_stream_del(void *stream);
 static int rt_stream_sync(void *stream);
+static int rt_stream_ask(void *stream);
 static int rt_device_sync(void);
 static void rt_see(int device, int other);
 static int rt_can_call(void);

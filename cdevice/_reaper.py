@@ -24,15 +24,21 @@ class _Reaper:
         self.lock = _thread.allocate_lock()
 
     def start(self) -> None:
+        from threading import Thread
+
         with self.lock:
             if self.thread is None:
-                from threading import Thread
+                thread = Thread(target=self._run, name="cdevice-release", daemon=True)
+                thread.start()  # may fail, and Ctrl-C may come out of it: then the thread, if there is one, says so
+                self.thread = thread
 
-                self.thread = thread = Thread(target=self._run, name="cdevice-release", daemon=True)
-                thread.start()
+    def _run(self) -> None:
+        from threading import current_thread
 
-    @staticmethod
-    def _run() -> None:
+        with self.lock:
+            if self.thread not in (None, current_thread()):
+                return
+            self.thread = current_thread()
         while lib.cdv_defer_wait():
             _native.drain()
 

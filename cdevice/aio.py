@@ -386,14 +386,21 @@ class Production:
         else:
             self._capsule, address = _native.production_open(handler)
         self._pointer = ffi.cast("struct cdv_production *", address)
+        # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the
+        # production, the one that claims it; dropping the capsule does where nobody could.
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()
         except BaseException as e:
-            self._finish(*_native.production_fail(self._capsule, e, False))
+            if lib.cdv_production_claim(self._pointer):
+                self._finish(*_native.production_fail(self._capsule, e, False))
+            else:
+                self.cancel()
             raise
 
     # ---- on the producing thread ----
     def _run(self) -> None:
+        if not lib.cdv_production_claim(self._pointer):
+            return
         ending: tuple[int, int, BaseException | None] = (_FAILED, 5, None)
         try:
             ending = self._send()

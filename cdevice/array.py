@@ -230,15 +230,16 @@ class DeviceArray(_native.Array):
         """The numpy dtype of the values, below fixed-size lists too; object where numpy has none."""
         return _numpy.dtype_of(self)
 
-    def to_numpy(self, *, nulls: str | None = None) -> Any:
+    def to_numpy(self, *, nulls: str | None = None, copy: bool | None = None) -> Any:
         """A numpy array: a read-only view for numbers and for times without a zone, fixed-size lists of them having
         more dimensions, bools and dates as a copy; else an object array of one dimension.
 
         ``nulls``: "object" gives None in an object array; "nan" a copy with NaN, integers as float64, and NaT in times;
-        default: NaN and NaT where numpy's type has them, objects elsewhere.  Waits for the event.  Raises CannotExport
-        for memory that the CPU cannot read, ValueError for integers that NaN beside them would change.
+        default: NaN and NaT where numpy's type has them, objects elsewhere.  ``copy``: True gives an array of its own,
+        writable; False a view or ValueError.  Waits for the event.  Raises CannotExport for memory that the CPU cannot
+        read, ValueError for integers that NaN beside them would change.
         """
-        return _numpy.to_numpy(self, nulls)
+        return _numpy.to_numpy(self, nulls, copy)
 
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.

@@ -95,11 +95,12 @@ class MutableArray:
     stream that it was made for; what other streams still do with it must be over.
     """
 
-    __slots__ = ("__weakref__", "_array", "_frozen", "_name", "_root", "_stream")
+    __slots__ = ("__weakref__", "_array", "_drafts", "_frozen", "_name", "_root", "_stream")
 
     _array: DeviceArray
     _root: MutableArray | None  # None: this one; it would keep itself
     _name: str | None
+    _drafts: list[bool]
     _frozen: bool
     _stream: tuple[int, object]  # handle and what keeps it; 0: the current one when it is frozen
 
@@ -112,6 +113,7 @@ class MutableArray:
     ) -> MutableArray:
         self = object.__new__(cls)
         self._array, self._root, self._name, self._frozen, self._stream = array, root, name, False, stream
+        self._drafts = [True]  # taken out by who freezes: pop() is one step
         return self
 
     def _open(self) -> DeviceArray:
@@ -191,7 +193,15 @@ class MutableArray:
         array = self._open()
         kind = array.device_type_id
         handle, _ = self._stream if stream is None and self._stream[0] else _stream_of(kind, stream)
-        out = _native.freeze(array, handle, null_count)
+        try:
+            self._drafts.pop()  # of several threads one gets it
+        except IndexError:
+            raise Released("the array is being frozen by another thread") from None
+        try:
+            out = _native.freeze(array, handle, null_count)
+        except BaseException:
+            self._drafts.append(True)
+            raise
         self._frozen = True
         return out
 

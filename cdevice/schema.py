@@ -531,8 +531,17 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
     children, see :meth:`Schema.make`), a mapping of names to types or a list of (name, type) pairs (a struct), a
     one-element list (a list), numpy's dtypes and scalar types, and Python's bool, int, float, str, bytes, date,
     datetime, time and timedelta.
-    Raises InvalidArray for an unknown word, with what may have been meant, TypeError for another kind of object.
+    Raises InvalidArray for an unknown word, with what may have been meant, and for types nested deeper than 64 levels,
+    TypeError for another kind of object.
     """
+    try:
+        out = _of_object(obj)
+    except RecursionError:
+        raise InvalidArray("a type nested deeper than Python's stack, or inside itself") from None
+    return out if name is None or out.name == name else out.with_name(name)
+
+
+def _of_object(obj: Any) -> Schema:
     if isinstance(obj, Schema):
         out = obj
     elif hasattr(obj, "__arrow_c_schema__"):
@@ -555,4 +564,4 @@ def asschema(obj: Any, name: str | None = None) -> Schema:
         if meant[0] == ";" or not isinstance(obj, type) and not type(obj).__name__.endswith("Dtype"):
             meant = ': a word such as "int64", a numpy dtype or a pyarrow type is one'
         raise TypeError(f"no type can be made of {what}{meant}")
-    return out if name is None or out.name == name else out.with_name(name)
+    return out

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import gc
+import signal
 import subprocess
 import sys
 import threading
@@ -783,3 +784,128 @@ def test_aio_is_there_after_import_cdevice():
     code = "import cdevice; print(cdevice.aio.consume().closed, 'aio' in dir(cdevice))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+# ---- an interrupt can come out of any wait: one side ends what was started ----
+@pytest.mark.filterwarnings("ignore:a production failed")
+@pytest.mark.parametrize("started", ["and runs", "and has not begun", "not at all"])
+def test_ctrl_c_out_of_the_start_of_a_production_leaves_one_end_of_it(monkeypatch, started):
+    """start() waits for the thread's first steps: KeyboardInterrupt comes out of it whether the thread runs or not."""
+    begun, late = threading.Event(), []
+
+    def source():
+        begun.set()
+        yield from numbers(3)
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            if self.name != "cdevice-produce":
+                super().start()
+                return
+            if started == "and runs":
+                super().start()
+                assert begun.wait(30)
+            elif started == "and has not begun":
+                late.append(super().start)
+            raise KeyboardInterrupt
+
+    ends = []
+    real = _native.production_fail
+    monkeypatch.setattr(aio.threading, "Thread", Interrupted)
+    monkeypatch.setattr(_native, "production_fail", lambda *a: (ends.append("here"), real(*a))[1])
+    for _ in range(20):
+        begun.clear()
+        consumer = aio.consume()
+        with pytest.raises(KeyboardInterrupt):
+            aio.produce(source(), consumer)
+        for start in late:
+            start()  # now it comes, and finds the production ended
+        late.clear()
+        try:
+            assert [b.to_pylist() for b in consumer] == [b.to_pylist() for b in numbers(3)]
+        except cdevice.StreamError:
+            pass  # it was stopped
+        consumer.close()
+    assert len(ends) == (0 if started == "and runs" else 20)
+
+
+def test_a_production_that_nobody_started_ends_when_it_goes(monkeypatch):
+    """As where Ctrl-C comes between taking the handler and starting the thread."""
+    consumer = aio.consume()
+    capsule, _ = _native.production_open(consumer._capsule)
+    consumer._given = True
+    del capsule
+    with pytest.raises(cdevice.StreamError, match="never started"):
+        next(iter(consumer))
+
+
+def test_a_storm_of_ctrl_c_ends_no_process():
+    code = """
+import source_tree, os, signal, sys, threading, time
+import cdevice, pyarrow as pa
+from cdevice import aio
+main = threading.main_thread().ident
+def source(k):
+    if k % 3:
+        signal.pthread_kill(main, signal.SIGINT)  # as a user's Ctrl-C would come
+    for i in range(50): yield pa.record_batch({"x": [i]})
+for k in range(300):
+    try:
+        c = aio.consume(queue_size=4)
+        try:
+            aio.produce(source(k), c)
+            for b in c: pass
+        finally:
+            c.close()
+    except KeyboardInterrupt:
+        pass
+    except cdevice.StreamError:
+        pass
+while True:
+    try:
+        sys.stdout.write("survived\\n")
+        break
+    except KeyboardInterrupt:
+        pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=child_env())
+    assert done.returncode in (0, 1, -signal.SIGINT), done.stderr  # the last one may come at the exit
+    assert "survived" in done.stdout, done.stderr
+
+
+def test_after_a_thread_that_could_not_be_started_owners_are_dropped_again():
+    code = """
+import source_tree, gc, threading, _thread
+import cdevice
+real, there = threading._start_new_thread, hasattr(threading, "_start_joinable_thread")
+name = "_start_joinable_thread" if there else "_start_new_thread"
+real = getattr(threading, name)
+def fails(*a, **k): raise RuntimeError("can't start new thread")
+setattr(threading, name, fails)
+memory = bytearray(b"12345678")
+try:
+    cdevice.asarray(memoryview(memory).cast("q"))
+except RuntimeError as e:
+    print("first:", e)
+setattr(threading, name, real)
+from cdevice._ext import ffi, lib
+from cdevice import _reaper
+a = cdevice.asarray(memoryview(memory).cast("q"))
+assert _reaper._reaper.thread.is_alive()
+out = ffi.new("struct ArrowDeviceArray *")
+a._export_structs(int(ffi.cast("uintptr_t", out)), 0)
+del a
+lib.cdv_release_in_thread(out, 1)
+pause = threading.Event()
+for _ in range(30000):
+    try:
+        memory.append(1)  # nobody holds it any more
+        break
+    except BufferError:
+        pause.wait(0.001)
+else:
+    raise SystemExit("still held")
+print("ok")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.returncode == 0 and done.stdout == "first: can't start new thread\nok\n", done.stdout + done.stderr

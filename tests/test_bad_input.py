@@ -411,3 +411,61 @@ except ModuleNotFoundError as e:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.startswith(f"{module} | {module} is needed for this: pip install ")
+
+
+def test_whatever_is_inside_itself_or_has_dimensions_that_stay_ends_in_a_value_or_a_sentence():
+    inside, named, deep = [], {}, []
+    inside.append(inside)
+    named["a"] = named
+    for _ in range(3000):
+        deep = [deep]
+    for make in (
+        lambda: cdevice.asarray(inside),
+        lambda: cdevice.asarray(named),
+        lambda: cdevice.asarray([named]),
+        lambda: cdevice.asarray(deep),
+        lambda: cdevice.asarray({"a": [1], "b": named}),
+        lambda: cdevice.record_batch({"a": inside}),
+        lambda: cdevice.record_batch(named),
+        lambda: cdevice.asschema(inside),
+        lambda: cdevice.asschema(named),
+        lambda: cdevice.asschema("list<" * 3000 + "int64" + ">" * 3000),
+        lambda: cdevice.asschema("list<" * 65 + "int64" + ">" * 65),
+        lambda: cdevice.asschema("struct<a: " * 500 + "no type" + ">" * 500),
+        lambda: list(cdevice.asstream(inside)),
+        lambda: cdevice.concat(inside),
+    ):
+        with pytest.raises((cdevice.Error, ValueError, TypeError)) as error:
+            make()
+        assert str(error.value).strip()
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix([[1, 2], [3, 4]])
+    assert cdevice.asarray(matrix).to_pylist() == [[1, 2], [3, 4]]
+    assert cdevice.asarray(matrix.T).to_pylist() == [[1, 3], [2, 4]]
+    records = np.rec.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
+    assert cdevice.asarray(records).to_pylist() == [{"a": 1, "b": 2.5}, {"a": 3, "b": 4.5}]
+
+    class Stays(np.ndarray):
+        def reshape(self, *_):
+            return self
+
+    Stays.__module__ = "numpy"
+    assert cdevice.asarray(np.arange(4).reshape(2, 2).view(Stays)).to_pylist() == [[0, 1], [2, 3]]
+
+
+def test_texts_of_c_that_are_not_utf8_are_told_or_go_back_as_they_came():
+    schema, name = ffi.new("struct ArrowSchema *"), ffi.new("char[]", b"\xff\xfe\x80")
+    pa.struct([("abc", pa.timestamp("us", "UTC"))])._export_to_c(int(ffi.cast("uintptr_t", schema)))
+    zone = ffi.new("char[]", b"tsu:\xff\xfe")
+    child, was = schema.children[0], (schema.children[0].name, schema.children[0].format)
+    array = ffi.new("struct ArrowDeviceArray *")
+    cdevice.asarray(pa.array([{"abc": None}], pa.struct([("abc", pa.timestamp("us", "UTC"))])))._export_structs(
+        int(ffi.cast("uintptr_t", array)), 0
+    )
+    child.format = zone
+    with pytest.raises(cdevice.InvalidArray, match="UTF-8"):
+        cdevice.import_from_c(array, schema)
+    child.format, child.name = was[1], name
+    got = cdevice.import_from_c(array, schema)
+    assert got.schema.names == [b"\xff\xfe\x80".decode("utf-8", "surrogateescape")] and repr(got) and got.to_pylist()
+    del got, was

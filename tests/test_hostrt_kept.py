@@ -3,6 +3,7 @@ by this."""
 
 import contextlib
 import ctypes
+import errno
 import gc
 import os
 import threading
@@ -468,3 +469,78 @@ def runtime_fails_where_devices_are_made_current(runtime, device, resource):
         yield
     finally:
         memory._current.__enter__ = enter
+
+
+# ---- nothing is asked of a handle that may be gone ----
+@vendors
+def test_hostrt_events_are_asked_and_memory_comes_back_when_their_streams_are_gone(device, runtime):
+    """The stand-in for HIP counts questions about events whose stream was destroyed, which ROCm 6.4 does not survive."""
+    table, d = lib.cdv_backend_for(TYPES[device]), cdevice.device(device)
+    rows = np.arange(3000)
+    for i in range(200):
+        out = ffi.new("void **")
+        assert not table.stream_create(table.self, 0, out, ffi.NULL)
+        stream = int(ffi.cast("uintptr_t", out[0]))
+        if i % 10 == 0:
+            runtime.open()
+            runtime.gate(stream)  # its work is not over when it goes
+        there = cdevice.asarray(rows).to(device, stream=stream)
+        del there  # its memory goes back behind the stream's work
+        table.stream_destroy(table.self, 0, out[0])
+    runtime.open()
+    settle()
+    until(lambda: (d.trim(), d.memory().pending == 0)[1])
+    assert runtime.stats().misuse == 0
+
+
+@vendors
+def test_hostrt_streams_do_not_wait_for_each_other_by_way_of_their_events(device, runtime, streams):
+    held, free = streams(0), streams(0)
+    runtime.gate(held)
+    late = cdevice.asarray(np.arange(1000)).to(device, stream=held)
+    early = cdevice.asarray(np.arange(1000)).to(device, stream=free)
+    early.synchronize()  # it would wait for ever
+    assert early.ready and not late.ready
+    runtime.open()
+    late.synchronize()
+
+
+@vendors
+def test_hostrt_a_handle_that_is_gone_is_a_bad_argument_and_no_dead_device(device, runtime):
+    table = lib.cdv_backend_for(TYPES[device])
+    err = ffi.new("cdevice_error *")
+    runtime.fail("cuStreamSynchronize" if device == "cuda" else "hipStreamSynchronize", -1, 709)
+    code = table.stream_wait_host(table.self, 0, ffi.NULL, err)
+    assert (code, err.vendor_code) == (errno.EIO if device == "cuda" else errno.EINVAL, 709)
+    runtime.mend()
+    assert cdevice.asarray([1, 2]).to(device).to("cpu").to_pylist() == [1, 2]
+
+
+@rocm
+def test_hostrt_an_error_of_the_applications_is_still_its_threads_last_error(device, runtime):
+    """Up to HIP 6 a call that goes well forgets it: a check behind a kernel launch would find nothing."""
+    hip = runtime.library
+    hip.hipSetDevice.argtypes, hip.hipEventDestroy.argtypes = [ctypes.c_int], [ctypes.c_void_p]
+    hip.hipGetDevice.argtypes, hip.hipMalloc.argtypes = [ctypes.c_void_p], [ctypes.c_void_p, ctypes.c_size_t]
+    pending = {
+        101: lambda: hip.hipSetDevice(-1),
+        400: lambda: hip.hipEventDestroy(None),
+        1: lambda: hip.hipGetDevice(None),
+        2: lambda: runtime.fail("hipMalloc", 0, 2) or hip.hipMalloc(ctypes.byref(ctypes.c_void_p()), 64),
+    }
+    for forgetful in (1, 0):
+        hip.hostrt_forgetful(forgetful)
+        try:
+            for code, cause in pending.items():
+                assert cause() == code and hip.hipPeekAtLastError() == code
+                there = cdevice.asarray(np.arange(3000)).to(device)
+                there.synchronize()
+                assert there.to("cpu").to_numpy()[-1] == 2999
+                del there
+                found = hip.hipGetLastError()
+                assert found == code or (forgetful and code == 2 and found), (code, found)
+                there = cdevice.asarray([1]).to(device)
+                there.synchronize()
+                assert hip.hipGetLastError() == 0
+        finally:
+            hip.hostrt_forgetful(0)

@@ -110,7 +110,19 @@ def test_public_headers_stand_alone():
 
 # ---- Python's floors ----
 FLOORS = (
-    ("_async_source", "_ext", "_html", "_later", "_loops", "_reaper", "config", "device_types", "errors", "schema"),
+    (
+        "_async_source",
+        "_ext",
+        "_html",
+        "_later",
+        "_loops",
+        "_reaper",
+        "_turns",
+        "config",
+        "device_types",
+        "errors",
+        "schema",
+    ),
     ("_devices", "backend", "backend_compute", "backends"),
     ("objects",),
     ("interop",),
@@ -446,3 +458,122 @@ def test_every_header_is_whole(tmp_path):
         if result.returncode and not ASKS_FOR_PARAMETERS.search(p.read_text(encoding="utf-8")):
             found.append(f"{rel(p)}: {result.stderr}")
     assert found == [] and seen > 5
+
+
+# ---- locks: see "Threads, locks and forks" in cdevice/DESIGN.rst ----
+LOCKED = re.compile(r"pthread_mutex_lock\(&([^;]*?)\);(.*?)pthread_mutex_unlock\(&\1\);", re.S)
+UNLOCKED = re.compile(r"pthread_mutex_unlock\(&([^;]*?)\);(.*?)pthread_mutex_lock\(&\1\);", re.S)
+# What may be called under a lock: it runs nobody else's code and waits for nothing but the lock's own condition.
+HARMLESS = re.compile(
+    r"if|for|while|switch|return|sizeof|_Atomic|atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
+    r"|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
+    r"|cdv_error_(last|keep|back|drop|forget|because)|cdv_shared_(ref|unref)|cdv_slot_(for|place)|cdv_backend_(at|count)"
+    r"|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
+)  # an exception that the core drops waits for a thread with the GIL (drop_later); a new thread state is only memory
+
+
+def called_under(text, bodies, seen):
+    """Names of what a piece of C calls, through the functions of its own file, that is not harmless."""
+    for dot, name in re.findall(r"(->|\.)?\b([A-Za-z_]\w*)\(", text):
+        if dot:
+            yield dot + name  # through a pointer: somebody else's
+        elif name in bodies:
+            if name not in seen:
+                seen.add(name)
+                yield from called_under(UNLOCKED.sub("", bodies[name]), bodies, seen)
+        elif not HARMLESS.fullmatch(name):
+            yield name
+
+
+def test_no_lock_is_held_while_foreign_code_is_called():
+    found, seen = [], 0
+    for p in [*sources("cdevice/core", "*.c"), *sources("cdevice/native", "*.c")]:
+        whole = {m[1] or m[2]: m[0] for m in C_BODY.finditer(re.sub(r" +$", "", code(p), flags=re.M))}
+        bodies = {name: text.split("{\n", 1)[1] for name, text in whole.items()}
+        for name, text in bodies.items():
+            for m in LOCKED.finditer(text):
+                seen += 1
+                found += [f"{rel(p)}: {name} calls {c} under {m[1]}" for c in called_under(m[2], bodies, set())]
+    assert found == [] and seen > 30
+
+
+PYTHONS_LOCK = re.compile(r"(?:^|[_.])(lock|gate|mutex)$", re.I)
+QUICK = {"append", "remove", "discard", "add", "pop", "clear", "get", "set", "is_set", "values", "items", "list", "all", "any",
+         "Event", "Thread", "start", "current_thread", "get_ident"}  # fmt: skip
+
+
+def test_no_lock_of_python_is_held_while_something_is_imported_or_called():
+    found, seen = [], 0
+    for p in sources("cdevice", "*.py"):
+        if {"testing", "bench", "cli"} & set(p.parts):
+            continue
+        for node in ast.walk(ast.parse(p.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.With) or not PYTHONS_LOCK.search(ast.unparse(node.items[0].context_expr)):
+                continue
+            seen += 1
+            for inner in (x for statement in node.body for x in ast.walk(statement)):
+                if isinstance(inner, (ast.Import, ast.ImportFrom, ast.Await, ast.Yield, ast.YieldFrom)):
+                    found.append(f"{rel(p)}:{inner.lineno}: {ast.unparse(inner)}")
+                if isinstance(inner, ast.Call):
+                    name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "?")
+                    if name not in QUICK:
+                        found.append(f"{rel(p)}:{inner.lineno}: {ast.unparse(inner)}")
+    assert found == [] and seen >= 6
+
+
+# Their locks are a vendor's runtime's company: of what the parent started nothing is called in a child (cdv_slot_callable).
+LOST_IN_A_CHILD = re.compile(r"(cuda|rocm|opencl\w*|runtime\w*|pool)\.[ch]")
+
+
+def test_every_lock_knows_forks():
+    found, seen = [], 0
+    for p in [*sources("cdevice/core", "*.c"), *sources("cdevice/native", "*.c"), *sources("backends", "*.[ch]")]:
+        text = code(p)
+        if "pthread_mutex_lock(" not in text or LOST_IN_A_CHILD.fullmatch(p.name):
+            continue
+        seen += 1
+        made_anew = "pthread_atfork(" in text  # one for the process
+        refused = "cdv_forks()" in text or p.name == "produce.c"  # one for each object; production.c looks for both
+        if not (made_anew or refused):
+            found.append(rel(p))
+    for p in sources("cdevice", "*.py"):
+        text = p.read_text(encoding="utf-8")
+        if re.search(r"^\w*(lock|gate)\w* = .*(Lock|allocate_lock)\(\)", text, re.M) and "register_at_fork" not in text:
+            found.append(rel(p))
+    assert found == [] and seen > 8
+
+
+def test_threads_are_started_only_where_an_interrupt_out_of_the_start_is_expected():
+    """threading's start() waits: one that is interrupted may have started the thread or not."""
+    found = set()
+    for p in sources("cdevice", "*.py"):
+        if not {"testing", "bench", "cli"} & set(p.parts) and re.search(
+            r"\bThread\(|start_new_thread", p.read_text(encoding="utf-8")
+        ):
+            found.add(rel(p))
+    assert found == {"cdevice/aio.py", "cdevice/_reaper.py"}
+
+
+ANSWERS = "alloc|view|device_count|device_info|event_done|stage_alloc|prepare"
+
+
+def test_answers_of_backends_are_looked_at_in_one_place():
+    call = re.compile(rf"(?:->|\.)({ANSWERS})\(")
+    found = {
+        f"{rel(p)}: {m[1]}"
+        for p in [*sources("cdevice/core", "*.c"), *sources("cdevice/native", "*.c")]
+        for m in call.finditer(code(p))
+        if p.name != "door.c"
+    }
+    assert found == set()
+
+
+def test_memory_of_the_small_cache_goes_back_to_it():
+    found, seen = [], 0
+    for p in sources("cdevice/core", "*.c"):
+        for m in C_BODY.finditer(code(p)):
+            for taken in re.finditer(r"(\w+) = (?:\w+ \? )?cdv_(?:small|block|node)_alloc\(", m[0]):
+                seen += 1
+                if re.search(rf"(?<!_)\bfree\({taken[1]}\)", m[0]):
+                    found.append(f"{rel(p)}: {m[1]}: free({taken[1]})")
+    assert found == [] and seen > 1

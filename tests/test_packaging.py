@@ -86,6 +86,8 @@ TEMPLATE = """
 #define RT_COMPILER_OPTIONS ""
 #define RT_COMPILER_FUNCTIONS(X)
 #define RT_MOST_ITEMS 1
+#define RT_GONE 0
+#define RT_EVENTS_ALONE 0
 """
 
 

@@ -26,12 +26,12 @@ def installed(tmp_path):
     """install(distribution, {entry point: value}, {module: text}) and run(code) -> what it prints as JSON"""
 
     class Site:
-        def install(self, distribution, entries, modules):
+        def install(self, distribution, entries, modules, group="cdevice.backends"):
             info = tmp_path / f"{distribution}-1.0.dist-info"
             info.mkdir()
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
             lines = [f"{name} = {value}" for name, value in entries.items()]
-            (info / "entry_points.txt").write_text("[cdevice.backends]\n" + "\n".join(lines) + "\n")
+            (info / "entry_points.txt").write_text(f"[{group}]\n" + "\n".join(lines) + "\n")
             for name, text in modules.items():
                 (tmp_path / f"{name}.py").write_text(text)
 
@@ -532,3 +532,142 @@ except cdevice.BackendUnavailable as e:
     found, error = json.loads(installed.stderr.splitlines()[-1])
     assert "CDEVICE_BACKENDS chooses 'foo'" in error
     assert all("CDEVICE_BACKENDS chooses 'foo'" in text for _, text in found.values())
+
+
+# ---- imports and locks ----
+def test_a_plug_in_that_computes_while_it_is_imported_and_a_thread_that_needs_it_do_not_wait_for_each_other(installed):
+    """One thread loads the entry point and waits for the module, which another thread is importing; that one computes."""
+    module = """
+import sys, threading
+import cdevice.compute as cc
+def waits(thread):  # for a module that somebody else imports
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_name == "acquire" and "importlib" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+main = threading.main_thread().ident
+sys.begun.set()
+pause = threading.Event()
+while not waits(main):
+    pause.wait(0.001)
+try:
+    cc.call_function("a_name_that_nobody_has", [[1]])
+except KeyError:
+    sys.computed = True
+def register(registry):
+    sys.registered = getattr(sys, "registered", 0) + 1
+"""
+    installed.install("kernels", {"acme": "acme_kernels:register"}, {"acme_kernels": module}, "cdevice.compute")
+    code = """
+    import faulthandler, threading
+    import cdevice.compute as cc
+    faulthandler.dump_traceback_later(40, exit=True)
+    sys.begun, sys.computed = threading.Event(), False
+    thread = threading.Thread(target=__import__, args=("acme_kernels",))
+    thread.start()
+    sys.begun.wait(30)
+    try:
+        cc.call_function("another_name_that_nobody_has", [[1]])
+    except KeyError:
+        pass
+    thread.join(30)
+    print(json.dumps([sys.computed, sys.registered]))
+    """
+    assert installed.run(code) == [True, 1]
+    assert "cannot be used" not in installed.stderr
+
+
+def test_kernels_that_one_thread_registers_are_waited_for_by_others(installed):
+    module = """
+import sys
+import cdevice.compute as cc
+def register(registry):
+    sys.inside.set()
+    cc.add([1], [2])  # what is registered may compute
+    sys.go.wait(30)
+    sys.registered = getattr(sys, "registered", 0) + 1
+"""
+    installed.install("kernels", {"acme": "acme_kernels:register"}, {"acme_kernels": module}, "cdevice.compute")
+    code = """
+    import threading
+    import cdevice.compute as cc
+    sys.inside, sys.go = threading.Event(), threading.Event()
+    seen = []
+    def ask():
+        try:
+            cc.call_function("a_name_that_nobody_has", [[1]])
+        except KeyError:
+            seen.append(getattr(sys, "registered", 0))
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads[0].start()
+    sys.inside.wait(30)
+    [t.start() for t in threads[1:]]
+    early = list(seen)
+    sys.go.set()
+    [t.join(30) for t in threads]
+    print(json.dumps([early, seen]))
+    """
+    assert installed.run(code) == [[], [1, 1, 1, 1]]
+
+
+def test_two_threads_that_need_one_plug_in_load_it_once(installed):
+    module = """
+import sys
+from cdevice.testing.fake import FakeBackend
+def Backend():
+    sys.made = getattr(sys, "made", 0) + 1
+    sys.inside.set()
+    sys.go.wait(30)
+    return FakeBackend(120, "acme")
+"""
+    for entry in ("acme.120", "acme"):
+        installed.install(f"acme{len(entry)}", {entry: "acme_plugin:Backend"}, {"acme_plugin": module})
+        code = """
+        import threading
+        sys.inside, sys.go = threading.Event(), threading.Event()
+        seen = []
+        def ask():
+            try:
+                seen.append(cdevice.asarray([1]).to((120, 0)).to("cpu").to_pylist())
+            except cdevice.Error as e:
+                seen.append(str(e))
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        threads[0].start()
+        sys.inside.wait(30)
+        [t.start() for t in threads[1:]]
+        sys.go.set()
+        [t.join(30) for t in threads]
+        print(json.dumps([seen, sys.made]))
+        """
+        assert installed.run(code, CDEVICE_BACKENDS="") == [[[1]] * 4, 1]
+
+
+def test_ctrl_c_in_the_load_of_a_plug_in_leaves_it_to_be_loaded_again(installed):
+    module = """
+import sys
+from cdevice.testing.fake import FakeBackend
+def Backend():
+    sys.made = getattr(sys, "made", 0) + 1
+    if sys.made == 1:
+        raise KeyboardInterrupt
+    return FakeBackend(120, "acme")
+"""
+    installed.install("acme", {"acme.120": "acme_plugin:Backend"}, {"acme_plugin": module})
+    code = """
+    import threading
+    try:
+        cdevice.asarray([1]).to((120, 0))
+        first = "no interrupt"
+    except KeyboardInterrupt:
+        first = "interrupted"
+    seen = []
+    ask = lambda: seen.append(cdevice.asarray([1]).to((120, 0)).to("cpu").to_pylist())
+    ask()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join(30)
+    print(json.dumps([first, seen, sys.made]))
+    """
+    assert installed.run(code) == ["interrupted", [[1], [1]], 2]

@@ -702,3 +702,35 @@ def test_schemas_that_were_found_equal_stay_equal_and_others_do_not():
                 list(cdevice.asstream(mixed))
             with pytest.raises(cdevice.ArgumentError, match="array 1 is"):
                 cdevice.concat(mixed)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("missing", ["get_schema", "get_next", "get_last_error"])
+def test_a_stream_that_lacks_a_function_is_refused_or_does_without_its_text(missing, plain):
+    p = Producer([(batch(), 1, -1)], end_code=errno.EIO)
+    struct, kind = p.struct, "struct ArrowDeviceArrayStream"
+    if plain:
+        kind = "struct ArrowArrayStream"
+        struct = ffi.new(kind + " *")
+        for name in ("get_schema", "get_next", "get_last_error", "release"):
+            setattr(struct, name, ffi.cast(ffi.typeof(getattr(struct, name)), getattr(p.struct, name)))
+        # of a device array the first part is the array: the producer's call may write it whole
+        keep = ffi.new("struct ArrowDeviceArray *")
+        p.get = ffi.callback(
+            f"int({kind} *, struct ArrowArray *)",
+            lambda s, out: (p._get_next(s, keep), ffi.memmove(out, keep, ffi.sizeof("struct ArrowArray")), p.end_code * (not keep.array.release))[2],
+        )  # fmt: skip
+        struct.get_next = p.get
+    setattr(struct, missing, ffi.NULL)
+    address = int(ffi.cast("uintptr_t", struct))
+    take = lambda: _native.import_stream_struct(address, plain, "structure")
+    if missing == "get_last_error":
+        got = take()
+        assert next(got).to_pylist() == batch().to_pylist()
+        with pytest.raises(cdevice.StreamError, match="gave no reason"):
+            next(got)
+        got.close()
+    else:
+        with pytest.raises(cdevice.StreamError, match=f"no function {missing}"):
+            take()
+    assert p.released == 1

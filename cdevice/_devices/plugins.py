@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import os
 
+from .. import _turns
 from .._ext import lib
 from ..device_types import DeviceType
 from ..errors import BackendUnavailable, DeviceWarning
@@ -34,6 +35,7 @@ _FORM = 'as in "acme.12", or the name of one of the specification, as "vulkan"'
 _found: dict[int | None, list[Plugin]] | None = None
 _errors: dict[str, tuple[str, str]] = {}  # entry point's name -> (distribution, text)
 _loaded: dict[int, tuple[str, str]] = {}  # device type -> (name, distribution)
+_opened: set[tuple[str, str, str]] = set()  # those whose name does not tell their type
 
 
 _read: str | None = None  # the value of CDEVICE_BACKENDS whose words were looked at
@@ -151,10 +153,31 @@ def refresh() -> None:
     global _found
     _found = None
     _errors.clear()
+    _opened.clear()
 
 
 def _open(plugin: Plugin) -> None:
-    """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it."""
+    """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it.
+
+    Another thread that does it is waited for, see :mod:`cdevice._turns`."""
+    key = GROUP, plugin.where, plugin.name
+    turn = object()
+    try:
+        if not _turns.take(key, turn):
+            if plugin.name in _errors:
+                raise BackendUnavailable(_errors[plugin.name][1])
+            return
+        if plugin.type_id is None:
+            if key not in _opened:
+                _opened.add(key)
+                _register(plugin)
+        elif not lib.cdv_backend_for(plugin.type_id):
+            _register(plugin)
+    finally:
+        _turns.done(key, turn)
+
+
+def _register(plugin: Plugin) -> None:
     try:
         made = plugin.entry.load()
         if callable(made) and not hasattr(made, "__fspath__"):
@@ -207,11 +230,12 @@ def load_type(type_id: int) -> None:
     if found.get(type_id):
         _open(_pick(type_id, found[type_id]))
         return
-    for plugin in found.pop(None, []):  # those that do not tell: once, and last
+    for plugin in found.get(None, ()):  # those that do not tell: once, and last
         try:
             _open(plugin)
         except BackendUnavailable:
-            continue  # it is listed with its error
+            pass  # it is listed with its error
+    found.pop(None, None)
     if chosen(type_id) is not None and not lib.cdv_backend_for(type_id):
         raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {chosen(type_id)!r} for device type {type_id}: not found")
 

@@ -1,17 +1,18 @@
 """Command line: ``cdevice devices | check | config | demo | bench``, also as ``python -m cdevice``.
 
-Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, 3 a device or backend that was asked for by name
-is not available.
+Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, or output that cannot be written, 3 a device or
+backend that was asked for by name is not available.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from .. import __version__
+from ..errors import Error
 from . import check, devices
+from .output import OutputError, complain, drop, streams
 from .show import OK, UNAVAILABLE, USAGE, positive, program
 
 TYPE_CHECKING = False
@@ -172,22 +173,26 @@ def main(argv: list[str] | None = None) -> Any:
     if argv[:1] == ["help"]:  # what people type first
         argv = [*argv[1:2], "--help"]
     try:
-        if argv[:1] == ["bench"]:
-            status = bench(argv[1:])
-        else:
+        with streams():
+            if argv[:1] == ["bench"]:
+                return bench(argv[1:])
             args = parsed(argv)
-            status = args.run(args)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # `... | head` is no error; Python's own flush at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return args.run(args)
+    except BrokenPipeError:  # `... | head` is no error
+        drop()
         return OK
+    except OutputError as e:
+        drop()
+        complain(f"cdevice: standard output cannot be written to: {e}")
+        return USAGE
+    except (OSError, MemoryError, Error) as e:
+        complain(f"cdevice: {type(e).__name__}: {e}")
+        return USAGE
     except ImportError as e:
         if e.name != "cdevice._native":
             raise
-        print(f"cdevice: {e}", file=sys.stderr)  # in a source tree, where newcomers are
+        complain(f"cdevice: {e}")  # in a source tree, where newcomers are
         return USAGE
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130

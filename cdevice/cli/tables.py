@@ -61,6 +61,19 @@ def read_csv(pa: Any, path: str) -> Any:
 
 def read_file(pa: Any, path: str) -> Any:
     """Parquet, Arrow IPC file or stream by their first bytes; anything else is CSV."""
+    out = _read(pa, path)
+    try:
+        for _ in names_inside(out[0].schema):
+            pass
+    except UnicodeDecodeError as exc:
+        raise InputError(
+            f"cannot read {path}: the name of a column is not UTF-8 ({exc.object[:40]!r})\n"
+            "  convert the file first, for example:  iconv -f latin1 -t utf-8"
+        ) from None
+    return out
+
+
+def _read(pa: Any, path: str) -> Any:
     try:
         with open(path, "rb") as f:
             magic = f.read(6)

@@ -10,9 +10,9 @@ there.
 
 from __future__ import annotations
 
-import os
-import threading
+import sys
 
+from .. import _turns
 from .._devices import plugins
 from ..errors import DeviceWarning
 from .said import outside
@@ -26,19 +26,7 @@ if TYPE_CHECKING:
 GROUP = "cdevice.compute"
 
 _left: list[tuple[int | None, EntryPoint]] | None = None  # None: nobody has looked yet
-_under_way: list[tuple[int | None, EntryPoint]] = []  # what is registered may ask for others, not for itself
 _into: FunctionRegistry | None = None
-_lock = threading.RLock()  # who needs a kernel waits until it is there
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-    _under_way.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
 
 
 def serve(registry: FunctionRegistry) -> None:
@@ -73,25 +61,44 @@ def _warn(entry: EntryPoint, why: str) -> None:
 def load(device: int | None) -> None:
     """Loads what was installed for a device type, or (None) all that is left.
 
-    Returns when it is there, whoever loads it.  What fails is a DeviceWarning that names it.
+    Returns when it is there, whoever loads it; what is registered may ask for others, not for itself, and modules that
+    are being imported do not wait for others (see :mod:`cdevice._turns`).  What fails is a DeviceWarning that names it.
     """
     global _left
     if _left == [] or _into is None:
         return
-    with _lock:
-        if _left is None:
-            _left = _scan()
-        mine = [x for x in _left if (device is None or x[0] == device) and x not in _under_way]
-        _under_way.extend(mine)
+    if _left is None:
+        found = _scan()
+        _left = found if _left is None else _left
+    for one in _left:
+        if device is None or one[0] == device:
+            _load(one)
+
+
+def _load(one: tuple[int | None, EntryPoint]) -> None:
+    global _left
+    entry = one[1]
+    key = GROUP, plugins.where(entry), entry.name, entry.value
+    turn = object()
+    try:
+        if not _turns.take(key, turn):
+            return
+        if one not in (_left or ()):
+            return  # another thread has loaded it
         try:
-            for _, entry in mine:
-                try:
-                    entry.load()(_into)
-                except (Exception, SystemExit) as e:
-                    _warn(entry, f"{type(e).__name__}: {e}")
-        finally:
-            _left = [x for x in _left or [] if x not in mine]
-            _under_way[:] = [x for x in _under_way if x not in mine]
+            entry.load()(_into)
+        except (Exception, SystemExit) as e:
+            if _is_being_imported(entry):  # by this thread: it asks while it is not whole yet
+                return
+            _warn(entry, f"{type(e).__name__}: {e}")
+        _left = [x for x in _left or [] if x != one]
+    finally:
+        _turns.done(key, turn)
+
+
+def _is_being_imported(entry: EntryPoint) -> bool:
+    module = sys.modules.get(entry.value.partition(":")[0].strip())
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def refresh() -> None:

@@ -214,8 +214,12 @@ static void copied_close(struct cdv_stream *s) {
     pthread_mutex_lock(&c->lock);
     c->stop = true;
     pthread_t thread = c->thread;
-    if (c->inside) { /* perhaps for long: it cleans up itself */
+    if (c->inside) {
+      pthread_mutex_unlock(&c->lock); /* it stays until it is told or joined */
       cdv_stream_interrupt(c->from);
+      pthread_mutex_lock(&c->lock);
+    }
+    if (c->inside) { /* perhaps for long: it cleans up itself */
       c->threaded = false;
       pthread_detach(thread);
       pthread_mutex_unlock(&c->lock);

@@ -72,9 +72,8 @@ static int misplaced(struct cdv_slot *slot, int64_t device, int64_t nbytes, cons
   const cdevice_backend *b = &slot->table;
   int32_t type = b->device_type;
   int64_t where = device, size = -1;
-  int r = block->data ? b->locate(b->self, block->data, &type, &where, &size, err) : EINVAL;
+  int r = b->locate(b->self, block->data, &type, &where, &size, err);
   if (r == ENOTSUP) return 0;
-  if (!block->data) return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave no address");
   if (r) return r;
   if (!is_shared(b, type) && (type != b->device_type || where != device))
     return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave memory of %s:%lld for %s:%lld",
@@ -91,7 +90,7 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   *loan = NULL;
   cdv_retry_loans();
   if (!atomic_load_explicit(&slot->supply, memory_order_relaxed))
-    return b->alloc(b->self, device, nbytes, stream, out, err);
+    return cdv_door_alloc(slot, device, nbytes, stream, out, err);
   const cdevice_memory *m = cdv_memory_of(slot);
   int r = CDV_HAS(m, usable) ? m->usable(b->self, device, stream, err) : 0;
   if (r) return r;
@@ -99,9 +98,9 @@ int cdv_lend(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream
   struct cdv_supply *s = atomic_load(&slot->supply);
   if (s) atomic_fetch_add(&s->refs, 1);
   pthread_mutex_unlock(&lock);
-  if (!s) return b->alloc(b->self, device, nbytes, stream, out, err);
+  if (!s) return cdv_door_alloc(slot, device, nbytes, stream, out, err);
   struct cdv_loan *l = calloc(1, sizeof *l);
-  r = l ? s->table.alloc(s->table.self, device, nbytes, stream, out, err)
+  r = l ? cdv_door_borrow(&s->table, device, nbytes, stream, out, err)
         : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
   if (!r && (r = misplaced(slot, device, nbytes, out, err))) s->table.free(s->table.self, out);
   if (r) {
@@ -123,7 +122,7 @@ int cdv_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_b
   const cdevice_memory *m = cdv_memory_of(slot);
   if (!CDV_HAS(m, discard) || !m->prepare || !m->commit) return ENOTSUP;
   if (atomic_load_explicit(&slot->supply, memory_order_relaxed)) return ENOTSUP;
-  return m->prepare(slot->table.self, device, nbytes, out, err);
+  return cdv_door_prepare(slot, device, nbytes, out, err);
 }
 
 /* Records behind all that may use the block. */

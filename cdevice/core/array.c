@@ -274,6 +274,9 @@ static int64_t known_nulls(const struct ArrowSchema *s, const struct cdv_parts *
 int cdv_array_build(struct cdv_schema *schema, const struct cdv_parts *p, struct cdv_owner owner, int level,
                     struct cdv_array **out) {
   const struct ArrowSchema *s = schema->node;
+  if (p->n_buffers < 0 || p->n_buffers > INT32_MAX || p->n_children < 0 || p->n_children > INT32_MAX)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "an array of %lld buffers and %lld children", (long long)p->n_buffers,
+                    (long long)p->n_children);
   size_t nb = (size_t)p->n_buffers, nc = (size_t)p->n_children, nd = p->dictionary ? 1 : 0;
   size_t size = nb * sizeof(void *) + nc * sizeof(void *) + (nc + nd) * sizeof(struct ArrowArray);
   char *memory = malloc(size ? size : 1);

@@ -61,6 +61,7 @@ static int schema_node(const struct cdv_frame *f, const struct ArrowSchema *s, s
   if (!s->release) return cdv_bad(f, -1, CDV_RELEASED, "the schema has been released");
   int r = cdv_check_format(f, s, l);
   if (r) return r;
+  if (s->format[0] == 't' && !cdv_is_utf8(s->format)) return cdv_bad(f, -1, INVALID, "the time zone is not UTF-8");
   if (f->depth > CDV_MAX_DEPTH) return cdv_bad(f, -1, INVALID, "nested deeper than %d levels", CDV_MAX_DEPTH);
   int64_t want = l->n_children;
   if (l->type == CDV_DENSE_UNION || l->type == CDV_SPARSE_UNION) want = l->n_type_ids;

@@ -72,8 +72,8 @@ int cdv_compute_compare(const struct cdv_operand args[2], int says, struct cdv_s
   struct cdv_work w;
   int64_t n = inputs[0]->length;
   if (!args[1].one && inputs[0]->length != inputs[1]->length)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length",
-                    name_of(says), (long long)inputs[0]->length, (long long)inputs[1]->length);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length", name_of(says),
+                    (long long)inputs[0]->length, (long long)inputs[1]->length);
   struct cdv_step s = {.family = "binary", .type = "bits", .name = "compare", .unit = CDV_BY_PACK, .n = n};
   int r = cdv_work_begin(&w, inputs, 2, lane, name_of(says));
   for (int i = 0; !r && i < 2; i++) r = pass_rows(&w, &s, &args[i], i);

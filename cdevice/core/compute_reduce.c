@@ -70,8 +70,7 @@ static int join(struct call *c, cdevice_place from[STATE], int64_t m, const cdev
 
 /* The bytes of a value that the kernels call so; 0: bits. */
 static int width_of(const char *type) {
-  static const char *const names[] = {"bool", "i8",  "u8",  "i16", "u16", "i32",
-                                      "u32",  "f32", "i64", "u64", "f64", "w128"};
+  static const char *const names[] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "i64", "u64", "f64", "w128"};
   static const int widths[] = {0, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 16};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], type)) return widths[i];
@@ -82,8 +81,7 @@ static int width_of(const char *type) {
 static int require_width(const struct cdv_reduce *f, const struct cdv_array *a) {
   const struct ArrowSchema *s = a->schema->node;
   if (!f->values || s->format[0] == 'n' || cdv_value_width(s) == width_of(f->type)) return 0;
-  return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a chunk of type \"%.60s\" for a kernel of %s", f->said, s->format,
-                  f->type);
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a chunk of type \"%.60s\" for a kernel of %s", f->said, s->format, f->type);
 }
 
 /* The state of rows of which none is null, without going through them. */

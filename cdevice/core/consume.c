@@ -58,7 +58,12 @@ struct cdv_consumer {
   char of_nobody[CDV_LINE];
 };
 
-static _Thread_local struct cdv_consumer *calling; /* this thread is inside a call to that consumer's producer */
+/* This thread is inside calls to these consumers' producers, the last one first: one call may lead to another. */
+struct caller {
+  struct caller *outer;
+  struct cdv_consumer *of;
+};
+static _Thread_local struct caller *calling;
 
 /* A lock may be held, and what is waited for done, by a thread that is on the other side of the fork. */
 static bool stranded(struct cdv_consumer *c) { return atomic_load(&c->given) && c->forks != cdv_forks(); }
@@ -119,44 +124,51 @@ static int broken(struct cdv_consumer *c, const char *what) {
 /* ---- calling the producer ---- */
 /* n > 0: request(n); 0: cancel.  Only where the producer is known to live. */
 static void call(struct cdv_consumer *c, int64_t n) {
-  struct cdv_consumer *outer = calling;
-  atomic_fetch_add(&c->calls, 1);
-  calling = c;
+  struct caller me = {calling, c};
+  atomic_fetch_add(&c->calls, 1); /* holds the end back while we look */
+  calling = &me;
   if (!(atomic_load(&c->state) & (CDV_ENDED | CDV_LET_GO))) {
     if (n > 0)
       c->face.producer->request(c->face.producer, n);
     else
       c->face.producer->cancel(c->face.producer);
   }
-  calling = outer;
+  calling = me.outer;
   atomic_fetch_sub(&c->calls, 1);
+}
+
+static void cancel_once(struct cdv_consumer *c) {
+  if (atomic_exchange(&c->cancel_due, 0)) call(c, 0);
 }
 
 /* From here on the producer is not called; waits until nobody else is inside it. */
 static void producer_ends(struct cdv_consumer *c, int bits) {
   mark(c, bits);
-  int own = calling == c ? 1 : 0;
+  int own = 0;
+  for (const struct caller *k = calling; k; k = k->outer) own += k->of == c;
   while (atomic_load(&c->calls) > own) sched_yield();
 }
 
 /* ---- the queue ---- */
-static bool pop(struct cdv_consumer *c, struct item *out) { /* taking is held */
+static bool pop(struct cdv_consumer *c, struct item *out) {
+  pthread_mutex_lock(&c->taking);
   long long head = atomic_load_explicit(&c->head, memory_order_relaxed);
-  if (head == atomic_load(&c->tail)) return false;
-  *out = c->ring[head % c->queue_size];
-  atomic_store(&c->head, head + 1);
-  return true;
+  bool there = head != atomic_load(&c->tail);
+  if (there) {
+    *out = c->ring[head % c->queue_size];
+    atomic_store(&c->head, head + 1);
+  }
+  pthread_mutex_unlock(&c->taking);
+  return there;
 }
 
 static void drop_all(struct cdv_consumer *c) {
   struct item item;
-  pthread_mutex_lock(&c->taking);
   while (pop(c, &item)) {
-    if (atomic_exchange(&c->cancel_due, 0)) call(c, 0); /* while a task is held */
+    cancel_once(c); /* while a task is held */
     item.task.extract_data(&item.task, NULL);
     free(item.metadata);
   }
-  pthread_mutex_unlock(&c->taking);
 }
 
 /* ---- what the producer calls ---- */
@@ -224,7 +236,7 @@ static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const 
   if (!(s & CDV_HAS_SCHEMA)) return broken(c, "on_next_task was called before on_schema");
   if (!task->extract_data) return broken(c, "a task has no extract_data");
   if (s & (CDV_CLOSED | CDV_FAULT)) {
-    if ((s & CDV_CLOSED) && atomic_exchange(&c->cancel_due, 0)) call(c, 0);
+    if (s & CDV_CLOSED) cancel_once(c);
     task->extract_data(task, NULL);
     return 0;
   }
@@ -500,10 +512,7 @@ int cdv_consumer_take(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_ar
     int s = atomic_load(&c->state); /* before the look into the queue: what came before the end is seen */
     if ((s & CDV_CLOSED) && c->told) return 0;
     if (s & CDV_CLOSED) return cdv_fail(CDV_RELEASED, EINVAL, "the consumer is closed");
-    pthread_mutex_lock(&c->taking);
-    bool got = pop(c, &item);
-    pthread_mutex_unlock(&c->taking);
-    if (got) break;
+    if (pop(c, &item)) break;
     if (atomic_load(&c->state) & CDV_CLOSED) continue; /* meanwhile: what was dropped then is missing, that is no end */
     if ((s & CDV_FAULT) && !atomic_exchange(&c->told, 1)) return tell(c, cdv_consumer_error(c));
     if (s & (CDV_ENDED | CDV_LET_GO | CDV_FAULT)) return 0;
@@ -537,12 +546,7 @@ void cdv_consumer_close(struct cdv_consumer *c) {
   drop_all(c);
   /* one of ours is alive as long as it has not released us, and its cancel may come at any time; before the schema is
    * there on_schema refuses it */
-  if ((atomic_load(&c->state) & (CDV_HAS_SCHEMA | CDV_ENDED)) == CDV_HAS_SCHEMA) {
-    atomic_fetch_add(&c->calls, 1); /* holds the end back while we look */
-    if (!(atomic_load(&c->state) & (CDV_ENDED | CDV_LET_GO)) && c->ours && atomic_exchange(&c->cancel_due, 0))
-      c->face.producer->cancel(c->face.producer);
-    atomic_fetch_sub(&c->calls, 1);
-  }
+  if ((atomic_load(&c->state) & CDV_HAS_SCHEMA) && c->ours) cancel_once(c);
   wake(c);
 }
 

@@ -109,8 +109,8 @@ static int learn_alignment(struct cdv_plan *p) {
   long long known = atomic_load_explicit(&p->to->aligned, memory_order_relaxed);
   if (known >> 32 != p->to_device + 2) {
     cdevice_error err = {.struct_size = sizeof err};
-    cdevice_device_info info = {.struct_size = sizeof info};
-    int r = p->to->table.device_info(p->to->table.self, p->to_device, &info, &err);
+    cdevice_device_info info;
+    int r = cdv_door_info(p->to, p->to_device, &info, &err);
     if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
     known = (long long)(p->to_device + 2) << 32 | info.alignment;
     atomic_store_explicit(&p->to->aligned, known, memory_order_relaxed);
@@ -123,7 +123,7 @@ static int learn_alignment(struct cdv_plan *p) {
 int cdv_plan_target(struct cdv_plan *p) {
   cdevice_error err = {.struct_size = sizeof err};
   int64_t count = 0;
-  int r = p->to->table.device_count(p->to->table.self, &count, &err);
+  int r = cdv_door_count(p->to, &count, &err);
   if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
   if (p->to->table.device_type != ARROW_DEVICE_CPU && (p->to_device < 0 || p->to_device >= count))
     return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p->to->table.name,

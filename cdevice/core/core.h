@@ -100,6 +100,8 @@ struct cdv_production; /* counted */
 #define CDV_REFUSED 3   /* a handler's callback returned an error */
 #define CDV_FAILED 4    /* the source failed, or the consumer asked for nonsense: on_error was called */
 #define CDV_STOPPED 5   /* by cdv_production_stop: on_error was called with ECANCELED */
+/* 1 for the first who asks: run, start, fail or abandon, one of which it must call, is its.  0: another's.  Any thread. */
+int cdv_production_claim(struct cdv_production *p);
 /* Sends everything from this thread and returns when the handler was released.  Once.  Blocks. */
 void cdv_production_run(struct cdv_production *p);
 /* The same on a thread of its own. */
@@ -219,11 +221,12 @@ int64_t cdv_drain_in_thread(struct ArrowDeviceArrayStream *stream);
 int64_t cdv_consumer_drain(struct cdv_consumer *c);
 
 /* cffi: skip */
+#include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <errno.h>
 
 /* ---- shared.c ---- */
 /* An owner that several keep.  owns: on success *out has it, counted once.  ENOMEM sets no error. */
@@ -234,10 +237,16 @@ void cdv_shared_unref(struct cdv_shared *shared);
 
 /* ---- error.c ---- */
 struct cdv_error *cdv_error_last(void);
+/* What somebody's C returned as one of errno's; 0 stays. */
+static inline int cdv_code(int code) { return code < 0 ? EIO : code; }
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int cdv_fail(int kind, int code, const char *format, ...);
+/* Both give the code that the slot has, which is always one of errno's: what somebody's C calls -5 or 0 is EIO there, of a
+ * backend EREMOTEIO, and texts become UTF-8. */
+void cdv_make_utf8(char *text); /* bytes that are none become "?" */
+bool cdv_is_utf8(const char *text);
 /* Turns what a backend reported into the slot: "doing: message". */
 int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, int64_t device_id, const char *doing);
 int cdv_fail_memory(int64_t nbytes, const char *what);
@@ -309,11 +318,13 @@ struct cdv_slot {
   atomic_int state;                    /* CDV_SLOT_* */
   struct cdv_slot *next;               /* of those removed */
   int generation;                      /* forks counted when it was started */
+  uintptr_t starter;                   /* see CDV_SLOT_STARTING */
   _Atomic(struct cdv_supply *) supply; /* an allocator that was set, or NULL */
   atomic_llong aligned;                /* of the device asked last: its number + 2, above 32 bits of alignment */
 };
 #define CDV_SLOT_NEW 0
 #define CDV_SLOT_STARTED 1
+#define CDV_SLOT_STARTING 2 /* by the thread `starter` */
 extern _Atomic(struct cdv_slot *) cdv_slots[64];
 struct cdv_slot *cdv_slot_other(int32_t device_type);
 /* NULL: nobody serves that type.  A few nanoseconds; does not start the backend. */
@@ -326,9 +337,36 @@ static inline void cdv_slot_use(struct cdv_slot *slot, long long n) {
 }
 /* The place of a type's slot, made when missing; NULL: no memory for it.  Under the registry's lock. */
 _Atomic(struct cdv_slot *) *cdv_slot_place(int32_t device_type);
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
 const char *cdv_device_type_name(int32_t device_type);
 /* "name:0", or the name alone without a number; good until this thread has asked twice more. */
 const char *cdv_place_name(int32_t device_type, int64_t device_id);
+
+/* ---- turn.c ---- */
+/* Foreign code that one thread runs for all, without a lock: others wait for their turn with the same key. */
+struct cdv_turn {
+  struct cdv_turn *next;
+  uint64_t key, awaited;
+  pthread_t thread;
+  bool waits; /* its thread does, for `awaited` */
+};
+/* Blocks while another thread has the turn.  0: it is this thread's, and what was to be done is looked at again; *me must
+ * live until cdv_turn_end.  EDEADLK (no error is set): that thread waits for this one, or is this one. */
+int cdv_turn_begin(struct cdv_turn *me, uint64_t key);
+void cdv_turn_end(struct cdv_turn *me);
+
+/* ---- door.c: functions of a table whose answers are looked at, as the table's otherwise ---- */
+int cdv_door_alloc(struct cdv_slot *slot, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
+                   cdevice_error *err);
+int cdv_door_borrow(const cdevice_allocator *from, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
+                    cdevice_error *err);
+int cdv_door_view(struct cdv_slot *slot, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
+                  cdevice_error *err);
+int cdv_door_stage(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out);
+int cdv_door_prepare(struct cdv_slot *slot, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
+int cdv_door_count(struct cdv_slot *slot, int64_t *out, cdevice_error *err);
+int cdv_door_info(struct cdv_slot *slot, int64_t device, cdevice_device_info *out, cdevice_error *err);
+int cdv_door_done(struct cdv_slot *slot, int64_t device, void *event, int *done, cdevice_error *err);
 
 /* ---- registry.c ---- */
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
@@ -353,7 +391,6 @@ void cdv_log(int level, const char *text);
 bool cdv_slot_callable(const struct cdv_slot *slot);
 /* Registers every table an init function hands out whose type is free; EEXIST when none was.  who: for messages. */
 int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
-const cdevice_memory *cdv_memory_of(struct cdv_slot *slot); /* or NULL */
 /* Is the struct of a backend, which may be older, long enough to have this member, and is it set? */
 #define CDV_HAS(m, member) \
   ((m) && (m)->struct_size >= offsetof(cdevice_memory, member) + sizeof(m)->member && (m)->member)

@@ -192,8 +192,40 @@ static int schema_of(char letter, const int64_t *shape, int ndim, struct cdv_sch
   return r;
 }
 
+/* Beyond this no memory ends: sums of such numbers stay within 64 bits. */
+#define FARTHEST ((int64_t)1 << 57)
+
+/* Does every value lie where memory can be?  Whoever reads the tensor, with gaps or without, multiplies these numbers.
+ * ERANGE: no. */
+static int check_extent(const DLTensor *t, int64_t width) {
+  int64_t low = 0, high = 0, values = 1;
+  for (int i = 0; i < t->ndim; i++) {
+    if (t->shape[i] == 0) return 0;
+    if (__builtin_mul_overflow(values, t->shape[i], &values) || values > FARTHEST)
+      return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor has more values than 64 bits can count");
+    int64_t step = 0;
+    bool far = t->strides && t->shape[i] > 1 &&
+               (__builtin_mul_overflow(t->strides[i], t->shape[i] - 1, &step) ||
+                __builtin_mul_overflow(step, width, &step) || step > FARTHEST || step < -FARTHEST);
+    if (step < 0)
+      low += step;
+    else
+      high += step;
+    if (far || high > FARTHEST || low < -FARTHEST)
+      return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor reaches beyond all memory: stride %lld of dimension %d",
+                      (long long)t->strides[i], i);
+  }
+  if (t->byte_offset > (uint64_t)FARTHEST)
+    return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor begins %llu bytes into its memory, beyond all addresses",
+                    (unsigned long long)t->byte_offset);
+  int64_t first = (int64_t)t->byte_offset + low;
+  if (t->device.device_type == ARROW_DEVICE_CPU && first < 0 && (uint64_t)-first > (uintptr_t)t->data)
+    return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor reaches %lld bytes before its memory", (long long)-first);
+  return 0;
+}
+
 /* Numbers of the device without gaps, or says why not; *n is how many there are. */
-static int check_tensor(const DLTensor *t, int64_t *n) {
+static int check_tensor(const DLTensor *t, int64_t width, int64_t *n) {
   if (t->ndim < 1 || t->ndim > CDV_MAX_DEPTH)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "from one dimension to %d are taken, not %d", CDV_MAX_DEPTH, t->ndim);
   if (!t->shape) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has no shape");
@@ -204,12 +236,13 @@ static int check_tensor(const DLTensor *t, int64_t *n) {
       return cdv_fail(CDV_ARGUMENT, EINVAL, "dimension %d: a fixed-size list has at most 2147483647 values", i);
     if (t->shape[i] == 0) *n = 0;
   }
+  int r = check_extent(t, width);
+  if (r) return r;
   for (int i = t->ndim; *n && i-- > 0;) {
     if (t->strides && t->strides[i] != *n && t->shape[i] > 1)
       return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is not contiguous: stride %lld of dimension %d",
                       (long long)t->strides[i], i);
-    if (__builtin_mul_overflow(*n, t->shape[i], n))
-      return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has more values than 64 bits can count");
+    *n *= t->shape[i];
   }
   return 0;
 }
@@ -227,7 +260,7 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   while (i < sizeof types / sizeof *types && (types[i].code != t->dtype.code || types[i].bits != t->dtype.bits)) i++;
   if (i == sizeof types / sizeof *types || t->dtype.lanes != 1) return no_type(t->dtype);
   int64_t n = 0, width = t->dtype.bits / 8, offset = 0;
-  int r = check_tensor(t, &n);
+  int r = check_tensor(t, width, &n);
   if (r) return r;
   int32_t type = t->device.device_type;
   if (type <= 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor is on device type %d", type);

@@ -105,6 +105,35 @@ void cdv_error_drop(struct cdv_kept_error *kept) {
   kept->cause = NULL;
 }
 
+/* Length of the letter that begins here, 0: there is none. */
+static size_t letter(const unsigned char *p) {
+  size_t n = *p < 0x80                 ? 1
+             : *p >= 0xC2 && *p < 0xE0 ? 2
+             : *p >= 0xE0 && *p < 0xF0 ? 3
+             : *p >= 0xF0 && *p < 0xF5 ? 4
+                                       : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((p[i] & 0xC0) != 0x80) return 0;
+  bool strange = (*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] >= 0xA0) || (*p == 0xF0 && p[1] < 0x90) ||
+                 (*p == 0xF4 && p[1] >= 0x90);
+  return strange ? 0 : n;
+}
+
+bool cdv_is_utf8(const char *text) {
+  size_t n = 0;
+  for (const unsigned char *p = (const unsigned char *)text; *p; p += n)
+    if (!(n = letter(p))) return false;
+  return true;
+}
+
+void cdv_make_utf8(char *text) {
+  for (unsigned char *p = (unsigned char *)text; *p;) {
+    size_t n = letter(p);
+    if (!n) *p = '?';
+    p += n ? n : 1;
+  }
+}
+
 static void clear(int kind, int code) {
   slot.kind = kind;
   slot.code = code;
@@ -125,8 +154,10 @@ int cdv_fail(int kind, int code, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  code = code > 0 ? code : EIO;
   clear(kind, code);
   memcpy(slot.message, text, sizeof text);
+  cdv_make_utf8(slot.message);
   return code;
 }
 
@@ -135,6 +166,8 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
              : code == ENOMEM  ? CDV_MEMORY
              : code == ENOTSUP ? CDV_UNSUPPORTED
                                : CDV_DEVICE;
+  int said = code;
+  code = code > 0 ? code : EREMOTEIO;
   clear(kind, code);
   take_lent(err);
   slot.device_type = device_type;
@@ -143,7 +176,9 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
   memcpy(slot.vendor_name, err->vendor_name, sizeof slot.vendor_name);
   slot.vendor_name[sizeof slot.vendor_name - 1] = 0;
   const char *where = cdv_place_name(device_type, device_id);
-  const char *text = err->message[0] ? err->message : strerror(code);
+  char number[64];
+  snprintf(number, sizeof number, "its code is %d, which is no errno", said);
+  const char *text = err->message[0] ? err->message : said > 0 ? strerror(said) : number;
   size_t n = strlen(doing);
   if (!strncmp(text, doing, n) && text[n] == ':')
     text += n + 1 + (text[n + 1] == ' '); /* both say what was being done */
@@ -152,6 +187,8 @@ int cdv_fail_backend(int code, const cdevice_error *err, int32_t device_type, in
              slot.vendor_code);
   else
     snprintf(slot.message, sizeof slot.message, "%s: %s: %s", where, doing, text);
+  cdv_make_utf8(slot.message);
+  cdv_make_utf8(slot.vendor_name);
   return code;
 }
 

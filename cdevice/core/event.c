@@ -41,11 +41,9 @@ void cdv_event_unref(struct cdv_event *e) {
 }
 
 int cdv_event_over(const struct cdv_event *e, int *done) {
-  const cdevice_backend *b = &e->slot->table;
   int r = 0;
   for (int i = 0; i < 2; i++) {
-    *done = 0;
-    r = b->event_done(b->self, e->device, e->event.sync_event, done, NULL);
+    r = cdv_door_done(e->slot, e->device, e->event.sync_event, done, NULL);
     if (!cdv_is_dead(r)) break;
   }
   return r;
@@ -63,7 +61,7 @@ int cdv_event_ready(struct cdv_array *a, int *done) {
   int r = cdv_array_slot(root, &slot);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
-  r = slot->table.event_done(slot->table.self, root->own.device_id, root->own.sync_event, done, &err);
+  r = cdv_door_done(slot, root->own.device_id, root->own.sync_event, done, &err);
   if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "asking an event");
   if (*done) atomic_store_explicit(&root->event_done, 1, memory_order_release);
   return 0;

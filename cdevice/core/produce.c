@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void close_source(struct cdv_production *p) {
-  pthread_mutex_lock(&p->source_lock);
-  struct cdv_stream *source = p->source;
-  p->source = NULL;
-  pthread_mutex_unlock(&p->source_lock);
-  if (source) cdv_stream_close(source);
-}
-
 /* This thread's last error is how it ends. */
 static void failed(struct cdv_production *p, int code) {
   p->code = code;
@@ -84,7 +76,7 @@ static int send_schema(struct cdv_production *p) {
   }
   r = p->handler->on_schema(p->handler, &schema);
   if (schema.release) schema.release(&schema);
-  p->code = r;
+  p->code = cdv_code(r);
   return r ? CDV_REFUSED : CDV_RUNNING;
 }
 
@@ -94,7 +86,7 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
   int r = t ? cdv_stream_hand_over(p->source, a, &t->array) : cdv_fail_memory(sizeof *t, "a task");
   if (r) {
     failed(p, r);
-    free(t);
+    if (t) cdv_small_free(t, cdv_thread_hint());
     cdv_array_unref(a);
     return CDV_FAILED;
   }
@@ -110,7 +102,7 @@ static int send_array(struct cdv_production *p, struct cdv_array *a) {
   r = p->handler->on_next_task(p->handler, &task, p->source->metadata);
   if (r) {
     if (!atomic_exchange(&t->claimed, 1)) task_unref(t); /* the consumer's share, which it did not want */
-    p->code = r;
+    p->code = cdv_code(r);
   }
   task_unref(t);
   return r ? CDV_REFUSED : CDV_RUNNING;
@@ -160,7 +152,7 @@ static void end(struct cdv_production *p, int ending) {
     int r = h->on_next_task(h, NULL, NULL);
     if (r && ending == CDV_FINISHED) {
       ending = CDV_REFUSED;
-      p->code = r;
+      p->code = cdv_code(r);
     }
   } else if (ending != CDV_REFUSED) {
     cdv_error_back(&p->error); /* a consumer of ours finds the cause there */
@@ -168,7 +160,7 @@ static void end(struct cdv_production *p, int ending) {
   }
   if (ending == CDV_CANCELLED) p->code = 0;
   if (ending != CDV_FAILED) cdv_error_drop(&p->error); /* what a source raised when it was interrupted */
-  close_source(p); /* before release: who waits for that finds everything given back */
+  cdv_production_close_source(p); /* before release: who waits for that finds everything given back */
   h->release(h);
   pthread_mutex_lock(&p->lock);
   atomic_store(&p->ending, ending);

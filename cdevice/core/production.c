@@ -40,8 +40,30 @@ static void wake(struct cdv_production *p) {
 static void interrupt(struct cdv_production *p) {
   wake(p);
   pthread_mutex_lock(&p->source_lock);
-  if (p->source) cdv_stream_interrupt(p->source);
+  struct cdv_stream *source = p->source, *leaving = NULL;
+  p->source_users += source != NULL;
   pthread_mutex_unlock(&p->source_lock);
+  if (!source) return;
+  cdv_stream_interrupt(source);
+  pthread_mutex_lock(&p->source_lock);
+  if (!--p->source_users) {
+    leaving = p->leaving;
+    p->leaving = NULL;
+  }
+  pthread_mutex_unlock(&p->source_lock);
+  if (leaving) cdv_stream_close(leaving);
+}
+
+void cdv_production_close_source(struct cdv_production *p) {
+  pthread_mutex_lock(&p->source_lock);
+  struct cdv_stream *source = p->source;
+  p->source = NULL;
+  if (p->source_users) {
+    p->leaving = source;
+    source = NULL;
+  }
+  pthread_mutex_unlock(&p->source_lock);
+  if (source) cdv_stream_close(source);
 }
 
 /* ---- what the consumer calls: any thread, also from inside a callback ---- */
@@ -88,6 +110,8 @@ void cdv_production_init(struct cdv_production *p, struct ArrowAsyncDeviceStream
 }
 
 /* ---- what its maker calls ---- */
+int cdv_production_claim(struct cdv_production *p) { return !atomic_exchange(&p->claimed, 1); }
+
 int cdv_production_interrupted(struct cdv_production *p) { return cdv_is_interrupted(p); }
 
 void cdv_production_stop(struct cdv_production *p) {

@@ -9,9 +9,12 @@ struct cdv_production {
   /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
   struct ArrowAsyncProducer face;
   void *spare;
-  atomic_int refs; /* the maker, the run, all tasks that were not extracted together, every call under way */
+  atomic_int claimed; /* by whoever ends it, see cdv_production_claim */
+  atomic_int refs;    /* the maker, the run, all tasks that were not extracted together, every call under way */
   struct cdv_stream *source;
-  pthread_mutex_t source_lock; /* held while the source is interrupted; it is closed behind that */
+  pthread_mutex_t source_lock; /* of the next three; nothing is called under it */
+  int source_users;            /* inside an interrupt of the source */
+  struct cdv_stream *leaving;  /* the source, to be closed by the last of them */
   struct ArrowAsyncDeviceStreamHandler *handler;
   char *metadata;
   int forks; /* when it was made */
@@ -36,6 +39,10 @@ struct cdv_production {
 static inline bool cdv_is_interrupted(struct cdv_production *p) {
   return atomic_load(&p->cancelled) || atomic_load(&p->stopped) || atomic_load(&p->confused);
 }
+
+/* Takes the source away and closes it: now, or where others are interrupting it, by the last of these.  A source waits for
+ * no thread of others then, so this does not. */
+void cdv_production_close_source(struct cdv_production *p);
 
 /* Fills zeroed memory: of one owner, with the functions that a consumer calls. */
 void cdv_production_init(struct cdv_production *p, struct ArrowAsyncDeviceStreamHandler *handler);

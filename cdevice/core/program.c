@@ -22,24 +22,8 @@ static struct {
   struct kernel *kernels[PLACES];
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* One builds at a time, outside the cache's lock: a build may run Python code, which may need what another thread has while
- * it asks for a kernel (the GIL of one that forks), and may give back arrays, compute or fork itself. */
-static pthread_mutex_t building;
-
-static void new_building(void) {
-  pthread_mutexattr_t again;
-  pthread_mutexattr_init(&again);
-  pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
-  pthread_mutex_init(&building, &again);
-  pthread_mutexattr_destroy(&again);
-}
-
 static void before_fork(void) { pthread_mutex_lock(&cache.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&cache.lock); }
-static void in_child(void) {
-  after_fork();
-  new_building(); /* whoever builds is in another process */
-}
 
 #define HAS(compute, member) \
   ((compute)->struct_size >= offsetof(cdevice_compute, member) + sizeof(compute)->member && (compute)->member)
@@ -144,13 +128,15 @@ static int build(struct making *m, void **out) {
 }
 
 /* ---- by name ---- */
-static unsigned place_of(const struct kernel *k) {
+static uint64_t hash_of(const struct kernel *k) {
   uint64_t h = (uintptr_t)k->slot ^ (uint64_t)k->device * 31 ^ (uintptr_t)k->scope ^ k->flags;
   const char *words[3] = {k->family, k->type, k->name};
   for (int i = 0; i < 3; i++)
     for (const char *c = words[i]; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3;
-  return (unsigned)(h >> 24) % PLACES;
+  return h;
 }
+
+static unsigned place_of(uint64_t hash) { return (unsigned)(hash >> 24) % PLACES; }
 
 static void *known(const struct kernel *want, unsigned place) {
   pthread_mutex_lock(&cache.lock);
@@ -208,13 +194,18 @@ int cdv_kernel_get(struct cdv_slot *slot, const cdevice_compute *compute, int64_
   memccpy(want.family, family, 0, sizeof want.family - 1); /* no printf: every call comes by here */
   memccpy(want.type, type, 0, sizeof want.type - 1);
   memccpy(want.name, name, 0, sizeof want.name - 1);
-  unsigned place = place_of(&want);
+  uint64_t hash = hash_of(&want);
+  unsigned place = place_of(hash);
   *out = known(&want, place);
   if (*out) return 0;
-  pthread_mutex_lock(&building);
+  /* a build may run Python code, wait for other threads, give back arrays, compute or fork */
+  struct cdv_turn turn;
+  if (cdv_turn_begin(&turn, hash | 1)) /* odd: no address of a slot */
+    return cdv_fail(CDV_DEVICE, EDEADLK, "%s: the build of the kernel \"%s\" for %s waits for itself: it asks for it",
+                    slot->table.name, name, type);
   *out = known(&want, place); /* by now? */
   if (!*out) r = find(&want, compute, stream, place, out);
-  pthread_mutex_unlock(&building);
+  cdv_turn_end(&turn);
   return r;
 }
 
@@ -243,7 +234,6 @@ static void forget(struct cdv_slot *slot) {
 }
 
 __attribute__((constructor)) static void init(void) {
-  new_building();
-  pthread_atfork(before_fork, after_fork, in_child);
+  pthread_atfork(before_fork, after_fork, after_fork);
   cdv_set_forget(forget);
 }

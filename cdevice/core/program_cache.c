@@ -3,6 +3,7 @@
  * CDEVICE_CACHE_DIR names the folder ("0": none); else it is cdevice in XDG_CACHE_HOME or ~/.cache. */
 #include "compute.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,70 +32,117 @@ void cdv_digest_add(struct cdv_digest *d, const char *text) {
   d->words[1] = add(d->words[1] ^ d->words[0] >> 32, text, n);
 }
 
-/* The folder, made where it is missing and nobody else's; false: nothing is kept. */
-static bool folder(char *out, size_t size) {
+/* The folder as a descriptor, made where it is missing; -1: nothing is kept.  It is looked at once it is open, and files are
+ * named from there: what is put in its place meanwhile is not used. */
+static int folder(void) {
+  char path[4000];
   const char *named = getenv("CDEVICE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   struct stat s;
-  if (named && !strcmp(named, "0")) return false;
-  int n = named && *named        ? snprintf(out, size, "%s", named)
-          : base && *base == '/' ? snprintf(out, size, "%s/cdevice", base)
-          : home && *home == '/' ? snprintf(out, size, "%s/.cache", home)
+  if (named && !strcmp(named, "0")) return -1;
+  int n = named && *named        ? snprintf(path, sizeof path, "%s", named)
+          : base && *base == '/' ? snprintf(path, sizeof path, "%s/cdevice", base)
+          : home && *home == '/' ? snprintf(path, sizeof path, "%s/.cache", home)
                                  : -1;
-  if (n < 0 || (size_t)n + 16 > size) return false;
+  if (n < 0 || (size_t)n + 16 > sizeof path) return -1;
   if (!(named && *named) && !(base && *base == '/')) {
-    mkdir(out, 0700);
-    strcat(out, "/cdevice");
+    mkdir(path, 0700);
+    strcat(path, "/cdevice");
   }
-  mkdir(out, 0700);
-  return !lstat(out, &s) && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 077);
+  mkdir(path, 0700);
+  int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir >= 0 && !fstat(dir, &s) && s.st_uid == geteuid() && !(s.st_mode & 077)) return dir;
+  if (dir >= 0) close(dir);
+  return -1; /* another's, or one that others may write to */
 }
 
-static bool file_of(const struct cdv_digest *d, char *out, size_t size) {
-  char where[3900];
-  if (!folder(where, sizeof where)) return false;
-  int n =
-      snprintf(out, size, "%s/%016llx%016llx", where, (unsigned long long)d->words[0], (unsigned long long)d->words[1]);
-  return n > 0 && (size_t)n < size;
+static void name_of(const struct cdv_digest *d, char out[40]) {
+  snprintf(out, 40, "%016llx%016llx", (unsigned long long)d->words[0], (unsigned long long)d->words[1]);
 }
 
 static bool read_all(int fd, void *to, size_t n) {
-  for (ssize_t got; n; to = (char *)to + got, n -= (size_t)got)
-    if ((got = read(fd, to, n)) <= 0) return false;
+  while (n) {
+    ssize_t got = read(fd, to, n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to = (char *)to + got;
+    n -= (size_t)got;
+  }
   return true;
 }
 static bool write_all(int fd, const void *from, size_t n) {
-  for (ssize_t put; n; from = (const char *)from + put, n -= (size_t)put)
-    if ((put = write(fd, from, n)) <= 0) return false;
+  while (n) {
+    ssize_t put = write(fd, from, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    from = (const char *)from + put;
+    n -= (size_t)put;
+  }
   return true;
 }
 
-void *cdv_cache_read(const struct cdv_digest *d, int64_t *nbytes) {
-  char path[4000];
+/* A regular file of the user's own, that nobody else may write to: fifos, devices, links and folders are told before they
+ * are opened, and what came in between, without waiting, once it is open.  -1: there is none. */
+static int open_file(int dir, const char *name, struct stat *s) {
+  if (fstatat(dir, name, s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s->st_mode)) return -1;
+  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return -1;
+  if (!fstat(fd, s) && S_ISREG(s->st_mode) && s->st_uid == geteuid() && !(s->st_mode & 022)) return fd;
+  close(fd);
+  return -1;
+}
+
+/* What lies there, if it is whole and what it should be; else NULL. */
+static void *contents(int fd, const struct stat *s, const struct cdv_digest *d, int64_t *nbytes) {
   struct head h;
+  if (s->st_size <= (off_t)sizeof h || s->st_size > MOST || !read_all(fd, &h, sizeof h)) return NULL;
+  if (h.magic != MAGIC || memcmp(h.digest, d->words, sizeof h.digest)) return NULL;
+  if (h.nbytes != (int64_t)s->st_size - (int64_t)sizeof h) return NULL;
+  void *data = malloc((size_t)h.nbytes);
+  *nbytes = h.nbytes;
+  if (data && read_all(fd, data, (size_t)h.nbytes) && add(0, data, (size_t)h.nbytes) == h.sum) return data;
+  free(data); /* cut off, or written to meanwhile */
+  return NULL;
+}
+
+void *cdv_cache_read(const struct cdv_digest *d, int64_t *nbytes) {
+  char name[40];
   struct stat s;
   void *data = NULL;
-  int fd = file_of(d, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-  if (fd < 0) return NULL;
-  bool good = !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_uid == geteuid() && read_all(fd, &h, sizeof h) &&
-              h.magic == MAGIC && !memcmp(h.digest, d->words, sizeof h.digest) && h.nbytes > 0 && h.nbytes < MOST;
-  if (good) data = malloc((size_t)h.nbytes);
-  if (data && (!read_all(fd, data, (size_t)h.nbytes) || add(0, data, (size_t)h.nbytes) != h.sum)) {
-    free(data);
-    data = NULL;
+  *nbytes = 0;
+  int dir = folder();
+  if (dir < 0) return NULL;
+  name_of(d, name);
+  int fd = open_file(dir, name, &s);
+  if (fd >= 0) {
+    data = contents(fd, &s, d, nbytes);
+    close(fd);
+    if (!data) unlinkat(dir, name, 0); /* it is built again */
   }
-  close(fd);
-  if (!data) unlink(path); /* cut off, or of another time: it is built again */
-  *nbytes = h.nbytes;
+  close(dir);
   return data;
 }
 
+/* A new file under a name that nobody has; -1: none can be made. */
+static int new_file(int dir, const char *name, char *fresh, size_t size) {
+  static atomic_uint turn;
+  for (int i = 0; i < 100; i++) {
+    snprintf(fresh, size, "%s.%lx.%x", name, (long)getpid(), atomic_fetch_add(&turn, 1));
+    int fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
 void cdv_cache_write(const struct cdv_digest *d, const void *data, int64_t nbytes) {
-  char path[4000], fresh[4016];
+  char name[40], fresh[80];
   struct head h = {MAGIC, {d->words[0], d->words[1]}, add(0, data, (size_t)nbytes), nbytes};
-  if (!file_of(d, path, sizeof path)) return;
-  snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
-  int fd = mkstemp(fresh); /* 0600; whole before it has its name */
-  if (fd < 0) return;
-  bool good = write_all(fd, &h, sizeof h) && write_all(fd, data, (size_t)nbytes);
-  if (close(fd) || !good || rename(fresh, path)) unlink(fresh);
+  int dir = folder();
+  if (dir < 0) return;
+  name_of(d, name);
+  int fd = new_file(dir, name, fresh, sizeof fresh); /* whole before it has its name */
+  if (fd >= 0) {
+    bool good = write_all(fd, &h, sizeof h) && write_all(fd, data, (size_t)nbytes);
+    if (close(fd) || !good || renameat(dir, fresh, dir, name)) unlinkat(dir, fresh, 0);
+  }
+  close(dir);
 }

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* writers */
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* start() of one backend at a time */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* writers; nothing is called under it */
 static struct cdv_slot *retired; /* removed or replaced: other threads may still be looking at them */
 static atomic_int forks;         /* counted in children: a runtime started before is not usable there */
 
 /* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its locks are as
  * some thread left them.  Tables that share a runtime share start(); those of Python backends share only the way in. */
-static struct cdv_slot *being_started; /* under `starting` */
 static int (*lost[16])(void *, const cdevice_host *, cdevice_error *);
 
 static bool is_lost(const struct cdv_slot *slot) {
@@ -24,8 +22,11 @@ static bool is_lost(const struct cdv_slot *slot) {
 
 static void lose(struct cdv_slot *slot) {
   if (!slot || slot->table.capabilities & CDEVICE_CAP_FORK_SAFE) return;
-  if (slot == being_started && atomic_exchange(&slot->state, CDV_SLOT_STARTED) != CDV_SLOT_STARTED)
+  if (atomic_load(&slot->state) == CDV_SLOT_STARTING) {
+    if (slot->starter == (uintptr_t)pthread_self()) return; /* it goes on in the child */
     slot->generation = atomic_load(&forks);
+    atomic_store(&slot->state, CDV_SLOT_STARTED);
+  }
   if (atomic_load(&slot->state) != CDV_SLOT_STARTED || slot->table.capabilities & CDEVICE_CAP_NEEDS_PYTHON) return;
   for (int i = 0; i < (int)(sizeof lost / sizeof *lost) && !is_lost(slot); i++)
     if (!lost[i]) lost[i] = slot->table.start;
@@ -38,10 +39,8 @@ static void in_child(void) {
     if (b) lose(cdv_slot_for(b->device_type));
   }
   for (struct cdv_slot *slot = retired; slot; slot = slot->next) lose(slot);
-  being_started = NULL;
   atomic_fetch_add(&forks, 1);
   pthread_mutex_init(&lock, NULL);
-  pthread_mutex_init(&starting, NULL);
 }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
@@ -372,18 +371,35 @@ int cdv_slot_hold(int32_t t, struct cdv_slot **out) {
   }
 }
 
-const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
-  return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
-}
-
 bool cdv_slot_related(const struct cdv_slot *a, const struct cdv_slot *b) {
   if (a == b) return true;
   return !strcmp(a->table.family, b->table.family) && cdv_slot_for(a->table.device_type) == a &&
          cdv_slot_for(b->table.device_type) == b;
 }
 
+/* start() may ask about any device: it runs without a lock, by one thread. */
+static int start(struct cdv_slot *slot) {
+  cdevice_error err = {.struct_size = sizeof err};
+  struct cdv_turn turn;
+  int r = 0;
+  if (cdv_turn_begin(&turn, (uintptr_t)slot))
+    return cdv_fail(CDV_DEVICE, EDEADLK,
+                    "%s: its start() waits for itself: it asks for %s, or for a backend whose start() does; ask once "
+                    "start() has returned",
+                    slot->table.name, slot->table.name);
+  if (atomic_load(&slot->state) != CDV_SLOT_STARTED) {
+    slot->starter = (uintptr_t)pthread_self();
+    atomic_store(&slot->state, CDV_SLOT_STARTING);
+    r = slot->table.start(slot->table.self, &host, &err);
+    slot->generation = atomic_load(&forks);
+    atomic_store_explicit(&slot->state, r ? CDV_SLOT_NEW : CDV_SLOT_STARTED, memory_order_release);
+  }
+  cdv_turn_end(&turn);
+  /* a failure is not remembered: the next use tries again, the driver may be there by then */
+  return r ? cdv_fail_backend(r, &err, slot->table.device_type, -1, "cannot be used here") : 0;
+}
+
 int cdv_slot_start(struct cdv_slot *slot) {
-  int32_t t = slot->table.device_type;
   int state = atomic_load_explicit(&slot->state, memory_order_acquire);
   if (state == CDV_SLOT_STARTED && cdv_slot_callable(slot)) return 0;
   if (state == CDV_SLOT_STARTED || is_lost(slot))
@@ -391,21 +407,7 @@ int cdv_slot_start(struct cdv_slot *slot) {
         CDV_DEVICE, EPERM,
         "%s was started before this process was forked and cannot be used in the child; start processes with \"spawn\"",
         slot->table.name);
-  int r = 0;
-  cdevice_error err = {.struct_size = sizeof err};
-  pthread_mutex_lock(&starting);
-  if (atomic_load(&slot->state) != CDV_SLOT_STARTED) {
-    being_started = slot;
-    r = slot->table.start(slot->table.self, &host, &err);
-    being_started = NULL;
-    if (!r) {
-      slot->generation = atomic_load(&forks);
-      atomic_store_explicit(&slot->state, CDV_SLOT_STARTED, memory_order_release);
-    }
-  }
-  pthread_mutex_unlock(&starting);
-  /* a failure is not remembered: the next use tries again, the driver may be there by then */
-  return r ? cdv_fail_backend(r, &err, t, -1, "cannot be used here") : 0;
+  return start(slot);
 }
 
 int cdv_device_count(int32_t t, int64_t *out) {
@@ -413,7 +415,7 @@ int cdv_device_count(int32_t t, int64_t *out) {
   int r = cdv_slot_ready(t, &slot);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
-  r = slot->table.device_count(slot->table.self, out, &err);
+  r = cdv_door_count(slot, out, &err);
   return r ? cdv_fail_backend(r, &err, t, -1, "counting devices") : 0;
 }
 
@@ -422,9 +424,7 @@ int cdv_device_info(int32_t t, int64_t id, cdevice_device_info *out) {
   int r = cdv_slot_ready(t, &slot);
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
-  memset(out, 0, sizeof *out);
-  out->struct_size = sizeof *out;
-  r = slot->table.device_info(slot->table.self, id, out, &err);
+  r = cdv_door_info(slot, id, out, &err);
   return r ? cdv_fail_backend(r, &err, t, id, "asking about a device") : 0;
 }
 

@@ -98,3 +98,7 @@ int64_t cdv_backend_live(int32_t t) {
   struct cdv_slot *slot = cdv_slot_for(t);
   return slot ? (int64_t)atomic_load(&slot->live) : 0;
 }
+
+const cdevice_memory *cdv_memory_of(struct cdv_slot *slot) {
+  return slot->table.extension(slot->table.self, CDEVICE_MEMORY);
+}

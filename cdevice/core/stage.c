@@ -18,7 +18,7 @@ bool cdv_stage_pins(struct cdv_slot *slot) {
 int cdv_stage_get(struct cdv_slot *slot, int64_t device, int64_t nbytes, struct cdv_stage *out) {
   *out = (struct cdv_stage){.size = nbytes > STAGE / 32 && nbytes <= STAGE ? STAGE : nbytes}; /* one size to keep */
   if (nbytes >= WORTH_PINNING && slot && cdv_stage_pins(slot) &&
-      !cdv_memory_of(slot)->stage_alloc(slot->table.self, device, out->size, &out->block, NULL)) {
+      !cdv_door_stage(slot, device, out->size, &out->block)) {
     out->memory = out->block.data;
     out->slot = slot;
     return 0;

@@ -284,7 +284,9 @@ struct imported {
 
 /* What was raised on this thread inside the producer's call is the cause. */
 static int producer_failed(struct imported *i, int code, const char *doing) {
-  const char *text = i->plain ? i->in.plain.get_last_error(&i->in.plain) : i->in.device.get_last_error(&i->in.device);
+  const char *text = NULL; /* a producer that has nothing to say may leave the function out */
+  if (i->plain && i->in.plain.get_last_error) text = i->in.plain.get_last_error(&i->in.plain);
+  if (!i->plain && i->in.device.get_last_error) text = i->in.device.get_last_error(&i->in.device);
   int urgent = cdv_error_last()->urgent;
   struct cdv_shared *cause = cdv_error_forget();
   int r = cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code < 0 ? EIO : code,
@@ -333,12 +335,25 @@ static void imported_close(struct cdv_stream *s) {
   free(i);
 }
 
+static int lacks(const struct imported *i) {
+  bool schema = i->plain ? !i->in.plain.get_schema : !i->in.device.get_schema;
+  bool next = i->plain ? !i->in.plain.get_next : !i->in.device.get_next;
+  if (!schema && !next) return 0;
+  return cdv_fail(CDV_STREAM, EINVAL, "the stream has no function %s: its producer left the pointer NULL",
+                  schema ? "get_schema" : "get_next");
+}
+
 /* i->in is filled; asks for the schema. */
 static int finish_import(struct imported *i, int32_t device_type, struct cdv_stream **out) {
   struct ArrowSchema schema;
   struct cdv_schema *s = NULL;
   memset(&schema, 0, sizeof schema);
-  int r = i->plain ? i->in.plain.get_schema(&i->in.plain, &schema) : i->in.device.get_schema(&i->in.device, &schema);
+  int r = lacks(i);
+  if (r) {
+    imported_close(&i->s);
+    return r;
+  }
+  r = i->plain ? i->in.plain.get_schema(&i->in.plain, &schema) : i->in.device.get_schema(&i->in.device, &schema);
   if (r) {
     r = producer_failed(i, r, "get_schema");
   } else if (!schema.release) {

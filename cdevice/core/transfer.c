@@ -288,7 +288,7 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
     }
     cdevice_error err = {.struct_size = sizeof err};
     cdevice_block *v = &out->blocks[out->n_blocks];
-    int r = b->view(b->self, &whole, x->at, *x->size, v, &err);
+    int r = cdv_door_view(p->to, &whole, x->at, *x->size, v, &err);
     if (r) return cdv_plan_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
     out->n_blocks++;
     *x->where = v->data;

@@ -126,7 +126,10 @@ def _from_object(
             source = _frames.stream_of(method, want, validate)
             return _frames.one_array(source, type(obj).__name__, copy, device, stream)
     if isinstance(obj, dict):
-        return record_batch(obj, schema=want), False
+        try:
+            return record_batch(obj, schema=want), False
+        except RecursionError:
+            raise ValueError("columns nested deeper than Python's stack, or inside themselves") from None
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("a list cannot become an array without a copy")

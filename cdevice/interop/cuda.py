@@ -9,10 +9,10 @@ from .._ext import check, ffi, lib
 from ..errors import InvalidArray
 from ..objects.buffers import from_buffers
 from ..objects.events import Recorded
-from ..objects.formats import DTYPES, FORMATS, type_string
+from ..objects.formats import DTYPES, FORMATS, extent_of, type_string
 from ..objects.retyped import retyped
 from ..schema import Schema
-from .tensor import count, nested, values_of
+from .tensor import nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     Raises ValueError for masks, strides and types that Arrow has not, InvalidArray for memory that CUDA does not know.
     """
     d = obj.__cuda_array_interface__
-    typestr, shape = type_string(d), tuple(d["shape"])
+    typestr = type_string(d)
+    address, shape, size, nbytes = extent_of(d)
     format = FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
     if format is None:
         raise ValueError(f"arrays of {typestr} have no Arrow type")
@@ -74,27 +75,23 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
         raise ValueError("an array with a mask cannot be taken without a copy")
     if not shape:
         raise ValueError("an array without dimensions has no rows")
-    size, values = int(typestr[2:]), count(shape)
-    strides = d.get("strides")
-    for axis, n in enumerate(shape):
-        if strides is not None and values and n > 1 and strides[axis] != count(shape[axis + 1 :]) * size:
-            raise ValueError("the array is not contiguous")
+    values = nbytes // size
     vendor = _vendor(obj)
     if d.get("stream") == 0 and vendor == _CUDA:
         raise ValueError("stream 0 is forbidden by the interface")
     need_backend(vendor)
     check(lib.cdv_device_count(vendor, ffi.new("int64_t *")))
     table = lib.cdv_backend_for(vendor)
-    address, kind, device, behind = d["data"][0], vendor, 0, 0
+    kind, device, behind = vendor, 0, 0
     if values:
-        where, number, nbytes = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
+        where, number, found = ffi.new("int32_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         err = ffi.new("cdevice_error *")
-        if table.locate(table.self, ffi.cast("void *", address), where, number, nbytes, err):
+        if table.locate(table.self, ffi.cast("void *", address), where, number, found, err):
             name = "CUDA" if vendor == _CUDA else "HIP"
             raise InvalidArray(f"{name} does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
-        kind, device, behind = where[0], number[0], nbytes[0]
-        if 0 <= behind < values * size:
-            raise InvalidArray(f"{values} values need {values * size} bytes, there are {behind} at {address:#x}")
+        kind, device, behind = where[0], number[0], found[0]
+        if 0 <= behind < nbytes:
+            raise InvalidArray(f"{values} values need {nbytes} bytes, there are {behind} at {address:#x}")
     named = d.get("stream")
     owner = Recorded(obj, table, device, 0 if named == _LEGACY else named)
     out = from_buffers(

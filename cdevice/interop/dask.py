@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .._types import DeviceArray
 
 
+_DEEPEST = 64  # levels, as in Arrow structs that come in
+
+
 def register_sizeof(sizeof: Any) -> None:
     """Called by dask when it first meets an object of this package."""
 
@@ -52,12 +55,19 @@ def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
     return {"schema": _words(schema), "parts": parts, "device": home}, frames
 
 
-def _from_frames(header: dict[str, Any], frames: list[Any]) -> DeviceArray:
+def _from_frames(header: Any, frames: list[Any]) -> DeviceArray:
+    """The array of a message.  Raises InvalidArray for one that this package does not send."""
     try:
-        parts = _filled(header["parts"], frames)
-    except IndexError:
-        raise InvalidArray(f"the array has more buffers than the {len(frames)} frames that arrived") from None
-    return put_together(_schema(header["schema"]), parts, header["device"])
+        words, parts, home = header["schema"], header["parts"], header["device"]
+    except (KeyError, TypeError):
+        raise InvalidArray("the header of the array lacks its schema, its parts or its device") from None
+    if not isinstance(home, str):
+        raise InvalidArray(f"the header names a device by {home!r}, no text")
+    left = set(range(len(frames)))
+    filled = _filled(parts, frames, left, 1)
+    if left:
+        raise InvalidArray(f"the array has {len(frames) - len(left)} buffers, {len(frames)} frames arrived")
+    return put_together(_schema(words, 1), filled, home)
 
 
 def _words(schema: Schema) -> tuple[Any, ...]:
@@ -66,21 +76,46 @@ def _words(schema: Schema) -> tuple[Any, ...]:
     return *of_itself, [_words(c) for c in children], None if dictionary is None else _words(dictionary)
 
 
-def _schema(words: Any) -> Schema:
-    format, name, metadata, flags, children, dictionary = words
-    return Schema.make(
-        format,
-        name,
-        metadata=metadata,
-        flags=flags,
-        children=map(_schema, children),
-        dictionary=None if dictionary is None else _schema(dictionary),
-    )
+def _list(value: Any, what: str, n: int = -1) -> list[Any]:
+    if not isinstance(value, (list, tuple)) or (n >= 0 and len(value) != n):
+        raise InvalidArray(f"the header of the array has {what} that {'is no list' if n < 0 else f'has not {n} parts'}")
+    return list(value)
 
 
-def _filled(parts: Any, frames: list[Any]) -> tuple[Any, ...]:
-    """The parts with frames where their numbers were."""
-    *numbers, buffers, children, dictionary = parts
-    held = [None if i is None else memoryview(frames[i]).toreadonly() for i in buffers]
-    rest = None if dictionary is None else _filled(dictionary, frames)
-    return *numbers, held, [_filled(c, frames) for c in children], rest
+def _deep(level: int) -> None:
+    if level > _DEEPEST:
+        raise InvalidArray(f"the header of the array is nested deeper than {_DEEPEST} levels")
+
+
+def _schema(words: Any, level: int) -> Schema:
+    _deep(level)
+    format, name, metadata, flags, children, dictionary = _list(words, "a schema", 6)
+    try:
+        return Schema.make(
+            format,
+            name,
+            metadata=metadata,
+            flags=flags,
+            children=[_schema(c, level + 1) for c in _list(children, "a schema's list of children")],
+            dictionary=None if dictionary is None else _schema(dictionary, level + 1),
+        )
+    except (TypeError, AttributeError, OverflowError) as e:
+        raise InvalidArray(f"the header of the array has a schema that is none: {e}") from None
+
+
+def _filled(parts: Any, frames: list[Any], left: set[int], level: int) -> tuple[Any, ...]:
+    """The parts with frames where their numbers were; each frame is one buffer."""
+    _deep(level)
+    *numbers, buffers, children, dictionary = _list(parts, "a node", 6)
+    if not all(type(n) is int for n in numbers):
+        raise InvalidArray(f"a node has length, offset and null count {numbers}, no numbers")
+    held: list[memoryview | None] = []
+    for i in _list(buffers, "a list of buffers"):
+        if i is not None and (type(i) is not int or i not in left):
+            raise InvalidArray(f"a buffer is frame {i!r}: {len(frames)} frames arrived, and each is one buffer")
+        if i is not None:
+            left.remove(i)
+        held.append(None if i is None else memoryview(frames[i]).toreadonly())
+    below = [_filled(c, frames, left, level + 1) for c in _list(children, "a list of children")]
+    rest = None if dictionary is None else _filled(dictionary, frames, left, level + 1)
+    return *numbers, held, below, rest

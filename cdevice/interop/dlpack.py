@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import ERANGE
+
 from .._devices.registry import need_backend
 from .._ext import _native, check, ffi, lib
 from .._reaper import need_reaper
@@ -84,10 +86,10 @@ def export(
         if stream is not None:
             raise CannotExport("a copy on the CPU is complete: no stream waits for it")
         if not lib.cdv_is_host_accessible(kind) or copy:
-            flags |= _COPIED  # else it is the same memory under another name
+            flags = _COPIED  # and its consumer's alone; else it is the same memory under another name
         array, kind = array.to("cpu", copy=copy or None), _CPU
     elif copy:
-        array, flags = array.to(array.device, copy=True), flags | _COPIED
+        array, flags = array.to(array.device, copy=True), _COPIED
     if kind == _CPU and stream not in (None, -1):
         raise CannotExport(f"stream {stream!r}: the CPU has none")
     if stream != -1 and not array.ready:
@@ -127,7 +129,9 @@ def from_dlpack(
     """
     try:
         out = _native.take_dlpack(obj, validate)
-    except ArgumentError:
+    except ArgumentError as error:
+        if error.code == ERANGE:  # numpy would multiply these numbers too
+            raise
         copied = _through_numpy(obj, schema) if copy is not False else None
         if copied is None:
             raise

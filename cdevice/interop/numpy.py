@@ -53,6 +53,8 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         array = array.data
         if array.ndim != 1:
             raise TypeError("masked arrays of more than one dimension cannot be taken")
+    if type(array) is not numpy.ndarray:  # a matrix has two dimensions whatever becomes of it
+        array = array.view(numpy.ndarray)
     if array.ndim > 1:
         if not array.flags.c_contiguous:
             array = _copied(array, copy, "its memory is not contiguous")
@@ -169,8 +171,19 @@ def _with_nan(a: DeviceArray, values: Any) -> Any:
     return values
 
 
-def to_numpy(a: DeviceArray, nulls: str | None = None) -> Any:
+def to_numpy(a: DeviceArray, nulls: str | None = None, copy: bool | None = None) -> Any:
     """See DeviceArray.to_numpy."""
+    if copy not in (None, True, False):
+        raise ValueError(f"copy is True, False or None, not {copy!r}")
+    out = _to_numpy(a, nulls)
+    if copy and not out.flags.writeable:
+        return out.copy()
+    if copy is False and out.flags.writeable and out.size:  # views are read-only
+        raise ValueError(f"{a.type} cannot be shown to numpy as it lies: copy=False is impossible")
+    return out
+
+
+def _to_numpy(a: DeviceArray, nulls: str | None) -> Any:
     if nulls not in (None, "object", "nan"):
         raise ValueError(f'nulls is "object", "nan" or None, not {nulls!r}')
     a = share(a)  # released meanwhile or afterwards, the values stay
@@ -190,7 +203,7 @@ def _as_numbers(a: DeviceArray, f: str, nulls: str | None) -> Any:
     """The rows in a dtype of their own; None: they are objects."""
     if f.startswith("+w:"):
         values, shape, _ = values_of(a)
-        out = to_numpy(values, nulls) if not a.null_count else None
+        out = _to_numpy(values, nulls) if not a.null_count else None
         return None if out is None or out.dtype == object or _null_inside(a) else out.reshape(shape)
     plain, temporal = _PLAIN.get(f), _temporal_dtype(f)
     if plain is None and temporal is None:

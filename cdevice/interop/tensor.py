@@ -35,7 +35,7 @@ def _dimensions(array: DeviceArray) -> list[int]:
             told = [int(n) for n in json.loads(metadata[b"ARROW:extension:metadata"])["shape"]]
         except (KeyError, TypeError, ValueError):
             return [size]
-        if count(told) == size:
+        if count(told) == size and all(n >= 0 for n in told):
             return told
     return [size]
 

@@ -14,9 +14,21 @@ static void capi_array_device(const struct cdv_array *a, int32_t *type, int64_t 
   *id = a->root->own.device_id;
 }
 
+/* What cannot be meant, before anything is made of it. */
+static int capi_level(const char *function, int level) {
+  if (level >= CDEVICE_CHECK_NONE && level <= CDEVICE_CHECK_FULL) return 0;
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): check is %d, expected CDEVICE_CHECK_NONE, _STRUCTURE or _FULL",
+                  function, level);
+}
+static int capi_type(const char *function, int32_t type) {
+  if (type > 0) return 0;
+  return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): device type %d is not positive", function, (int)type);
+}
+
 /* A list of n pointers as it came from C. */
 static int capi_all_there(const char *function, const char *what, int64_t n, void *const *list) {
-  if (n < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %lld %s", function, (long long)n, what);
+  if (n < 0 || n > INT32_MAX)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %lld %s", function, (long long)n, what);
   if (n && !list)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_%s(): %s is NULL, and there are %lld of them", function, what,
                     (long long)n);
@@ -42,8 +54,11 @@ static int capi_schema_new(const char *format, const char *name, int64_t flags, 
 }
 
 static int capi_array_build(struct cdv_schema *schema, const cdevice_parts *p, int level, struct cdv_array **out) {
-  int bad = capi_all_there("array_build", "parts.children", p->n_children, (void *const *)p->children);
+  int bad = capi_level("array_build", level);
+  if (!bad) bad = capi_all_there("array_build", "parts.children", p->n_children, (void *const *)p->children);
   if (bad) return bad;
+  if (p->n_buffers < 0 || p->n_buffers > INT32_MAX)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_array_build(): %lld parts.buffers", (long long)p->n_buffers);
   if (p->n_buffers && !p->buffers)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_array_build(): parts.buffers is NULL, and there are %lld of them",
                     (long long)p->n_buffers);
@@ -55,7 +70,8 @@ static int capi_array_build(struct cdv_schema *schema, const cdevice_parts *p, i
 
 static int capi_array_copy(struct cdv_array *a, int32_t type, int64_t id, void *stream, int always,
                            struct cdv_array **out) {
-  int r = cdv_array_copy(a, type, id, stream, always != 0, out);
+  int r = capi_type("array_copy", type);
+  if (!r) r = cdv_array_copy(a, type, id, stream, always != 0, out);
   return r == EINVAL && no_such_device(type, id) ? cdv_error_last()->code : r;
 }
 static int capi_array_child(struct cdv_array *a, int64_t i, struct cdv_array **out) {
@@ -68,6 +84,8 @@ static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_e
 }
 static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t ahead,
                             struct cdv_stream **out) {
+  int r = capi_type("stream_copy", type);
+  if (r) return r;
   if (no_such_device(type, id)) return cdv_error_last()->code;
   return cdv_stream_copy(s, type, id, queue, NULL, ahead, false, out);
 }
@@ -79,8 +97,45 @@ static int capi_stream_export_cpu(struct cdv_stream *s, struct ArrowArrayStream 
 }
 static int capi_stream_new(struct cdv_schema *schema, int32_t type, struct cdv_array *const *arrays, int64_t n,
                            struct cdv_stream **out) {
-  int r = capi_all_there("stream_new", "arrays", n, (void *const *)arrays);
+  int r = capi_type("stream_new", type);
+  if (!r) r = capi_all_there("stream_new", "arrays", n, (void *const *)arrays);
   return r ? r : cdv_stream_of_arrays(schema, type, arrays, n, out);
+}
+static int capi_array_import(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int level,
+                             struct cdv_array **out) {
+  int r = capi_level("array_import", level);
+  return r ? r : cdv_import_pair(schema, array, level, out);
+}
+static int capi_array_check(struct cdv_array *a, int level) {
+  int r = capi_level("array_check", level);
+  return r ? r : cdv_check_view(a, level);
+}
+static int capi_array_wait_stream(struct cdv_array *a, int32_t type, int64_t id, void *stream) {
+  int r = capi_type("array_wait_stream", type);
+  if (r) return r;
+  if (no_such_device(type, id)) return cdv_error_last()->code;
+  return cdv_event_wait_stream(a, type, id, stream);
+}
+static int capi_get_device_info(int32_t type, int64_t id, cdevice_device_info *out) {
+  int r = capi_type("get_device_info", type);
+  if (r) return r;
+  if (no_such_device(type, id)) return cdv_error_last()->code;
+  return cdv_device_info(type, id, out);
+}
+/* As the core's, a stream that is refused is released. */
+static int capi_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out) {
+  int r = capi_level("stream_import", level);
+  if (r && in->release) in->release(in);
+  return r ? r : cdv_stream_import(in, level, out);
+}
+static int capi_stream_import_cpu(struct ArrowArrayStream *in, int level, struct cdv_stream **out) {
+  int r = capi_level("stream_import_cpu", level);
+  if (r && in->release) in->release(in);
+  return r ? r : cdv_stream_import_plain(in, level, out);
+}
+static int capi_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out) {
+  int r = capi_level("consumer_new", level);
+  return r ? r : cdv_consumer_new(queue_size, level, out);
 }
 static int capi_consumer_next(struct cdv_consumer *c, int64_t nanoseconds, struct cdv_array **out) {
   return cdv_consumer_take(c, nanoseconds, out, NULL);
@@ -101,6 +156,8 @@ static void capi_delete(void *tensor) {
 }
 static int capi_dlpack_import(DLManagedTensorVersioned *t, void *sync_event, int level, struct cdv_array **out) {
   struct cdv_owner owner = {capi_delete, t};
+  int r = capi_level("dlpack_import", level);
+  if (r) return r;
   if (t->version.major > DLPACK_MAJOR_VERSION)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u; major version %d is understood", t->version.major,
                     t->version.minor, DLPACK_MAJOR_VERSION);
@@ -109,15 +166,25 @@ static int capi_dlpack_import(DLManagedTensorVersioned *t, void *sync_event, int
 
 /* ---- what needs Python ---- */
 
-/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot. */
+/* The pending exception is this thread's error; its code. */
+static int capi_raised(void) {
+  char text[1024];
+  PyObject *value = take_exception(text, sizeof text);
+  int code = value ? code_of(value) : EIO;
+  if (value && is_urgent(value)) PyErr_SetInterrupt(); /* no C program hears of it otherwise */
+  cdv_fail(CDV_ARGUMENT, code, "%s", text);
+  Py_XDECREF(value);
+  return code;
+}
+
+/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot, whose code
+ * is the exception's errno. */
 static PyObject *capi_call(const char *module, const char *function, PyObject *argument) { /* takes argument over */
   PyObject *m = PyErr_Occurred() ? NULL : PyImport_ImportModule(module);
   PyObject *f = m ? PyObject_GetAttrString(m, function) : NULL;
   PyObject *result = f ? PyObject_CallFunctionObjArgs(f, argument, NULL) : NULL;
   if (!result) {
-    char text[1024];
-    Py_XDECREF(take_exception(text, sizeof text));
-    cdv_fail(CDV_ARGUMENT, EIO, "%s", text);
+    capi_raised();
   }
   Py_XDECREF(argument);
   Py_XDECREF(m);
@@ -137,12 +204,14 @@ static int capi_find_device(const char *name, int32_t *type, int64_t *id) {
   if (r) return r;
   PyObject *d = capi_call("cdevice", "device", PyUnicode_FromString(name));
   PyObject *t = d ? PyObject_GetAttrString(d, "type_id") : NULL, *i = d ? PyObject_GetAttrString(d, "id") : NULL;
-  if (t && i) {
-    *type = (int32_t)PyLong_AsLong(t);
-    *id = PyLong_AsLongLong(i);
-  } else {
-    PyErr_Clear();
-    r = EINVAL;
+  long long found[2] = {t ? PyLong_AsLongLong(t) : 0, i ? PyLong_AsLongLong(i) : 0};
+  if (PyErr_Occurred())
+    r = capi_raised();
+  else if (!d)
+    r = cdv_error_last()->code;
+  if (!r) {
+    *type = (int32_t)found[0];
+    *id = found[1];
   }
   Py_XDECREF(t);
   Py_XDECREF(i);
@@ -163,7 +232,7 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
     *n = PyList_Size(list);
     for (int64_t k = 0; k < *n && k < room; k++) types[k] = (int32_t)PyLong_AsLong(PyList_GetItem(list, k));
   } else {
-    r = EIO;
+    r = list ? cdv_fail(CDV_ARGUMENT, EIO, "cdevice_device_types(): no list came") : cdv_error_last()->code;
   }
   Py_XDECREF(list);
   end_visit(&host);
@@ -235,5 +304,10 @@ static const struct cdevice_api capi_table = {
 #undef V
 };
 
-/* For the embedding library: the address of the table. */
-static const void *cdv_api(void) { return &capi_table; }
+/* For the embedding library.  0, or -1 with an exception. */
+static int publish_table(PyObject *module) {
+  PyObject *capsule = PyCapsule_New((void *)&capi_table, CDEVICE_CAPSULE, NULL);
+  int r = capsule ? PyObject_SetAttrString(module, strrchr(CDEVICE_CAPSULE, '.') + 1, capsule) : -1;
+  Py_XDECREF(capsule);
+  return r;
+}

@@ -8,6 +8,8 @@
 
 #include "cdevice/cdevice.h"
 
+#define CDEVICE_CAPSULE "cdevice._native._C_API" /* holds the table */
+
 /* What needs no start: of a failed one they tell. */
 #define CDEVICE_ASKING(F)                                                      \
   F(const char *, CDEVICE_START_TEXT, error_text, (void), (), capi_error_text) \
@@ -21,7 +23,7 @@
     {"n", n})                                                                                                          \
   F(int, CDEVICE_REFUSED_CODE, device_count, (int32_t t, int64_t * n), (t, n), cdv_device_count, {"n", n})             \
   F(int, CDEVICE_REFUSED_CODE, get_device_info, (int32_t t, int64_t i, cdevice_device_info * o), (t, i, o),            \
-    cdv_device_info, {"out", o})                                                                                       \
+    capi_get_device_info, {"out", o})                                                                                  \
   F(const cdevice_backend *, NULL, backend_for, (int32_t t), (t), cdv_backend_for, CDEVICE_NOTHING)                    \
   F(int, CDEVICE_REFUSED_CODE, register_backend, (const cdevice_backend *b, int r), (b, r), cdv_register,              \
     {"backend", b})                                                                                                    \
@@ -39,7 +41,7 @@
     {"schema", s}, {"out", o})                                                                                         \
   V(schema_unref, (cdevice_schema * s), (s), cdv_schema_unref, {"schema", s})                                          \
   F(int, CDEVICE_REFUSED_CODE, array_import,                                                                           \
-    (struct ArrowSchema * s, struct ArrowDeviceArray * a, int l, cdevice_array **o), (s, a, l, o), cdv_import_pair,    \
+    (struct ArrowSchema * s, struct ArrowDeviceArray * a, int l, cdevice_array **o), (s, a, l, o), capi_array_import,  \
     {"schema", s}, {"array", a}, {"out", o})                                                                           \
   F(int, CDEVICE_REFUSED_CODE, array_build, (cdevice_schema * s, const cdevice_parts *p, int l, cdevice_array **o),    \
     (s, p, l, o), capi_array_build, {"schema", s}, {"parts", p}, {"out", o})                                           \
@@ -60,14 +62,14 @@
   V(array_device, (const cdevice_array *a, int32_t *t, int64_t *i), (a, t, i), capi_array_device, {"array", a},        \
     {"type", t}, {"id", i})                                                                                            \
   F(cdevice_schema *, NULL, array_schema, (const cdevice_array *a), (a), capi_array_schema, {"array", a})              \
-  F(int, CDEVICE_REFUSED_CODE, array_check, (cdevice_array * a, int l), (a, l), cdv_check_view, {"array", a})          \
+  F(int, CDEVICE_REFUSED_CODE, array_check, (cdevice_array * a, int l), (a, l), capi_array_check, {"array", a})        \
   F(int, CDEVICE_REFUSED_CODE, array_equal, (cdevice_array * a, cdevice_array * b, int n, int *e), (a, b, n, e),       \
     capi_array_equal, {"a", a}, {"b", b}, {"equal", e})                                                                \
   F(int, CDEVICE_REFUSED_CODE, array_ready, (cdevice_array * a, int *d), (a, d), cdv_event_ready, {"array", a},        \
     {"done", d})                                                                                                       \
   F(int, CDEVICE_REFUSED_CODE, array_wait, (cdevice_array * a), (a), cdv_event_wait_host, {"array", a})                \
   F(int, CDEVICE_REFUSED_CODE, array_wait_stream, (cdevice_array * a, int32_t t, int64_t i, void *s), (a, t, i, s),    \
-    cdv_event_wait_stream, {"array", a})                                                                               \
+    capi_array_wait_stream, {"array", a})                                                                              \
   F(int, CDEVICE_REFUSED_CODE, array_record_use, (cdevice_array * a, void *s), (a, s), cdv_record_use, {"array", a})   \
   F(int, CDEVICE_REFUSED_CODE, dlpack_export, (cdevice_array * a, DLManagedTensorVersioned * *o), (a, o),              \
     capi_dlpack_export, {"array", a}, {"out", o})                                                                      \
@@ -77,9 +79,9 @@
     (cdevice_schema * s, int32_t t, cdevice_array *const *a, int64_t n, cdevice_stream **o), (s, t, a, n, o),          \
     capi_stream_new, {"schema", s}, {"out", o})                                                                        \
   F(int, CDEVICE_REFUSED_CODE, stream_import, (struct ArrowDeviceArrayStream * i, int l, cdevice_stream **o),          \
-    (i, l, o), cdv_stream_import, {"in", i}, {"out", o})                                                               \
+    (i, l, o), capi_stream_import, {"in", i}, {"out", o})                                                              \
   F(int, CDEVICE_REFUSED_CODE, stream_import_cpu, (struct ArrowArrayStream * i, int l, cdevice_stream **o), (i, l, o), \
-    cdv_stream_import_plain, {"in", i}, {"out", o})                                                                    \
+    capi_stream_import_cpu, {"in", i}, {"out", o})                                                                     \
   F(int, CDEVICE_REFUSED_CODE, stream_export, (cdevice_stream * s, struct ArrowDeviceArrayStream * o), (s, o),         \
     capi_stream_export, {"stream", s}, {"out", o})                                                                     \
   F(int, CDEVICE_REFUSED_CODE, stream_export_cpu, (cdevice_stream * s, struct ArrowArrayStream * o), (s, o),           \
@@ -99,7 +101,7 @@
   F(int, 0, production_ending, (cdevice_production * p, int *c), (p, c), cdv_production_ending, {"p", p}, {"code", c}) \
   V(production_stop, (cdevice_production * p), (p), cdv_production_stop, {"p", p})                                     \
   V(production_unref, (cdevice_production * p), (p), cdv_production_unref, {"p", p})                                   \
-  F(int, CDEVICE_REFUSED_CODE, consumer_new, (int64_t q, int l, cdevice_consumer **o), (q, l, o), cdv_consumer_new,    \
+  F(int, CDEVICE_REFUSED_CODE, consumer_new, (int64_t q, int l, cdevice_consumer **o), (q, l, o), capi_consumer_new,   \
     {"out", o})                                                                                                        \
   F(struct ArrowAsyncDeviceStreamHandler *, NULL, consumer_handler, (cdevice_consumer * c), (c), cdv_consumer_handler, \
     {"c", c})                                                                                                          \

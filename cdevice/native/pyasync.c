@@ -18,9 +18,14 @@ static void let_consumer_go(PyObject *capsule) {
   come_back(away);
 }
 
+/* One that nobody has run, as where its maker was interrupted, ends here: its consumer waits for that. */
 static void free_production_capsule(PyObject *capsule) {
   struct cdv_production *p = PyCapsule_GetPointer(capsule, N_PRODUCTION);
   struct away away = go_away();
+  if (cdv_production_claim(p)) {
+    cdv_fail(CDV_STREAM, ECANCELED, "the producer was never started");
+    cdv_production_fail(p, 0);
+  }
   cdv_production_unref(p);
   come_back(away);
 }

@@ -437,7 +437,8 @@ static int load_for_core(int32_t device_type) {
   if (!done) {
     char text[1024];
     PyObject *raised = take_exception(text, sizeof text);
-    r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", strstr(text, ": ") ? strstr(text, ": ") + 2 : text);
+    const char *words = strstr(text, ": "); /* behind the name, unless there are none */
+    r = cdv_fail(CDV_UNAVAILABLE, ENODEV, "%s", words && words[2] ? words + 2 : text);
     if (is_urgent(raised)) cdv_error_because(share_exception(raised), 1);
     Py_XDECREF(raised);
   }

@@ -101,6 +101,16 @@ static void come_back(struct away a) {
  * during a fork.  Whoever holds `making` waits for nobody. */
 static pthread_mutex_t making;
 static PyInterpreterState *interpreter; /* the main one */
+/* After a fork that Python knows nothing of: whoever had the GIL, or any lock of Python's, may be in another process. */
+static atomic_int python_lost;
+static const char lost_text[] =
+    "this process was forked outside Python: its Python may have been in use by a thread that is in the other process. "
+    "Call what needs Python before the fork, or exec() a new program";
+
+static void in_child_of_c(void) {
+  if (interpreter && !gil_held()) atomic_store(&python_lost, 1);
+}
+__attribute__((constructor)) static void watch_forks_of_c(void) { pthread_atfork(NULL, NULL, in_child_of_c); }
 
 static void new_making(void) {
   pthread_mutexattr_t again; /* a handler of signals may fork inside a fork */
@@ -118,10 +128,12 @@ static PyObject *m_fork_begins(PyObject *self, PyObject *unused) {
 }
 static PyObject *m_fork_ended(PyObject *self, PyObject *child) {
   (void)self;
-  if (PyObject_IsTrue(child) == 1)
+  if (PyObject_IsTrue(child) == 1) {
+    atomic_store(&python_lost, 0); /* Python has put itself in order */
     new_making();
-  else
+  } else {
     pthread_mutex_unlock(&making);
+  }
   Py_RETURN_NONE;
 }
 
@@ -149,6 +161,7 @@ static int enter_as_new(PyGILState_STATE *state, cdevice_error *err) {
 
 static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
   if (atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
+  if (atomic_load(&python_lost)) return cdevice_backend_fail(err, EPERM, 0, NULL, "%s", lost_text);
   PyThreadState *t = tstate_is_thread_local && current_tstate ? current_tstate() : NULL;
   PyThreadState *own = PyGILState_GetThisThreadState();
   if (t && t != own) /* it would wait for itself */

@@ -161,7 +161,7 @@ static int cdv_install(uintptr_t module, int hexversion) {
     SchemaBase = (PyTypeObject *)PyType_FromSpec(&s_spec);
     StreamBase = (PyTypeObject *)PyType_FromSpec(&t_spec);
     r = !ArrayBase || !SchemaBase || !StreamBase || make_loop_types() || publish_exchange(ArrayBase) ||
-        PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
+        publish_table(m) || PyObject_SetAttrString(m, "Array", (PyObject *)ArrayBase) ||
         PyObject_SetAttrString(m, "SchemaBase", (PyObject *)SchemaBase) ||
         PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);
   }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-from math import prod
-
 from .._ext import _native, as_address, ffi, lib
 from .._later import Later
 from .._reaper import need_reaper
@@ -47,14 +45,8 @@ def address_of_buffer(obj: Any) -> tuple[Any, int]:
 
 def _of_interface(d: Any) -> tuple[int, int]:
     """(address, bytes) of an array interface, numpy's or CUDA's.  Raises ValueError where it has gaps."""
-    shape, size = tuple(d["shape"]), int(_formats.type_string(d)[2:])
-    strides = d.get("strides")
-    expected = size
-    for n, stride in zip(reversed(shape), reversed(strides or ())):
-        if n > 1 and stride != expected:
-            raise ValueError("a buffer must be contiguous")
-        expected *= n
-    return int(d["data"][0]) if d["data"] else 0, prod(shape) * size
+    address, _, _, nbytes = _formats.extent_of(d)
+    return address, nbytes
 
 
 class _Memory(collections.namedtuple("_Memory", "address size owner events", defaults=((),))):
@@ -92,6 +84,8 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
     whole: Any = getattr(obj, "mem", None)  # cupy's pointers point into it
     size: Any = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
+        if not 0 <= where - whole.ptr <= size:
+            raise ValueError(f"{where:#x} lies outside the {size} bytes at {whole.ptr:#x} that it is said to be in")
         return _Memory(where or None, size - (where - whole.ptr), obj)
     size = getattr(obj, "nbytes", None)
     known = isinstance(size, int) and not isinstance(size, bool)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,39 @@ FORMATS = {
     "f8": "g",
 }
 DTYPES = {v: k for k, v in FORMATS.items()}
+
+
+_MOST = 1 << 57  # bytes: no memory ends beyond
+
+
+def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, int]:
+    """(address, shape, bytes of a value, bytes in all) of an array interface, numpy's or CUDA's: somebody's words,
+    which are looked at before anything is multiplied.  Raises ValueError for what is no array without gaps."""
+    word = type_string(interface)
+    if not isinstance(word, str) or not word[2:].isascii() or not word[2:].isdecimal() or not int(word[2:]):
+        raise ValueError(f"{word!r} is no type string of an array interface")
+    size, shape, strides = int(word[2:]), tuple(map(index, interface["shape"])), interface.get("strides")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"the shape {shape} is negative")
+    nbytes = size
+    for n in shape:
+        nbytes *= n
+    if nbytes > _MOST:
+        raise ValueError(f"an array of shape {shape} has more bytes than memory can have")
+    if strides is not None:
+        strides = tuple(map(index, strides))
+        if len(strides) != len(shape):
+            raise ValueError(f"{len(strides)} strides for {len(shape)} dimensions")
+        expected = size
+        for n, stride in zip(reversed(shape), reversed(strides)):
+            if nbytes and n > 1 and stride != expected:
+                raise ValueError(f"the array is not contiguous: a buffer has no gaps, this one has strides {strides}")
+            expected *= n
+    data = interface.get("data")
+    address = index(data[0]) if data else 0
+    if not 0 <= address <= _MOST or (nbytes and not address):
+        raise ValueError(f"{address:#x} is no address of {nbytes} bytes")
+    return address, shape, size, nbytes
 
 
 def type_string(interface: Mapping[str, Any]) -> str:

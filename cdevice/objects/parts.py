@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 
 from .._devices.device import device
-from ..errors import BackendUnavailable
+from ..errors import BackendUnavailable, InvalidArray
 from .buffers import from_buffers
 from .views import view
 
@@ -72,7 +72,16 @@ def _whole(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Any, ...]:
 
 
 def _build(schema: Schema, parts: Any) -> DeviceArray:
-    length, offset, null_count, buffers, children, dictionary = parts
+    try:
+        length, offset, null_count, buffers, children, dictionary = parts
+        n = len(children)
+    except (TypeError, ValueError):
+        raise InvalidArray(f"a node of the array that arrived is {type(parts).__name__}, not its six parts") from None
+    if n != len(schema.children) or (dictionary is None) != (schema.dictionary is None):
+        raise InvalidArray(
+            f"a node of the array that arrived has {n} children and {'no' if dictionary is None else 'a'} dictionary,"
+            f" its schema {len(schema.children)} and {'none' if schema.dictionary is None else 'one'}"
+        )
     return from_buffers(
         schema,
         length,

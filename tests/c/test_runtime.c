@@ -294,13 +294,17 @@ static void test_sticky(const cdevice_backend *b) {
 }
 
 /* What says of the device that it is dead is EIO; what says nothing of it is not. */
-static void test_codes(const cdevice_backend *b, const char *query) {
+static void test_codes(const cdevice_backend *b, const char *query, int cuda) {
   static const int dead[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 806, 810};
   static const int alive[] = {1, 2, 3, 4, 201, 400, 801, 807, 900, 901, 904, 905, 906, 907, 908, 999};
+  int gone = cuda ? 400 : 709; /* HIP's word for a stream that is no more is CUDA's for a context */
   cdevice_event e = {0};
   int done = 0;
   CHECK(b->event_record(b->self, 0, NULL, &e, &err) == 0);
+  rt.fail(query, -1, gone);
+  CHECK(b->event_done(b->self, 0, e.sync_event, &done, &err) == EINVAL && err.vendor_code == gone);
   for (size_t i = 0; i < sizeof dead / sizeof *dead; i++) {
+    if (dead[i] == gone) continue;
     rt.fail(query, 0, dead[i]); /* once says nothing */
     CHECK(b->event_done(b->self, 0, e.sync_event, &done, &err) == 0);
     rt.fail(query, -1, dead[i]);
@@ -335,7 +339,7 @@ static void test_vendor(cdevice_backend_init_fn init, const char *variable, cons
     test_memory(b);
     test_classes(b);
     test_lost(b, cuda ? "cuCtxRecordEvent" : "hipEventRecord", cuda ? "cuEventQuery" : "hipEventQuery");
-    test_codes(b, cuda ? "cuEventQuery" : "hipEventQuery");
+    test_codes(b, cuda ? "cuEventQuery" : "hipEventQuery", cuda);
     test_threads(b);
     struct hostrt_stats s = stats();
     CHECK(s.misuse == 0 && s.live_device == 0 && s.live_host == 0 && s.live_managed == 0);

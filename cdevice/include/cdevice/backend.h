@@ -145,6 +145,7 @@ typedef struct cdevice_backend {
 
   /* optional: NULL where the device has none */
 
+  /* What it leaves out: the backend's name, an alignment of 64, sizes that are not known. */
   int (*device_info)(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
   /* required without CAP_ADDRESS: a block that is nbytes of `whole` from offset (a multiple of the alignment).
    * The view keeps `whole` alive by the vendor's own count; it is freed with free().  Where whole->opaque is all NULL,

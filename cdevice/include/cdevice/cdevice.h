@@ -6,13 +6,17 @@
  *
  * Conventions
  *   results: 0 or an errno-compatible code; cdevice_error_text() then tells why, for the calling thread.  ENOSYS: the
- *            start failed, cdevice_start_error() tells why, as cdevice_error_text() does then; the next call tries again.
+ *            start failed, cdevice_start_error() tells why, as cdevice_error_text() does then; the next call tries
+ *            again, but where Python itself has failed: then the first reason stays.
  *   NULL: where a string, a struct or a place for a result is needed it is EINVAL, or the answer for "unknown" (-1, NULL,
  *         0), and cdevice_error_text() names it; _unref, _close and _stop do nothing with it.
  *   owns: on success the caller owns what `out` names until the matching _unref, _close or release; on an error nothing
  *         was consumed and *out is not set, unless the comment says otherwise.
  *   threads: any, several at once; a stream, and the taking end of a consumer, by one thread at a time.
  *   Python: functions marked [Python] take the GIL; the others do not, unless the backend in use is written in Python.
+ *   fork:   a child keeps what is in C.  Functions marked [Python], and backends written in Python, give EPERM there: Python
+ *           may have been in use by another thread.  So does every runtime that was started before.  Forks of Python's
+ *           own (os.fork) leave a child in which Python works.
  *   blocks: only functions whose comment says so wait for a device or a producer.
  */
 #ifndef CDEVICE_H

@@ -13,5 +13,9 @@ if(NOT TARGET cdevice::cdevice)
     IMPORTED_SONAME "libcdevice.so"
     INTERFACE_INCLUDE_DIRECTORIES "${_cdevice_package}/include")
 endif()
+# The library lies in a Python environment, where no loader looks: what is installed goes on finding it there.
+if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 set(cdevice_FOUND TRUE)
 set(cdevice_VERSION 0.1.0)
