@@ -32,6 +32,17 @@ typedef struct cdevice_opencl_svm {
               cdevice_error *err);
 } cdevice_opencl_svm;
 
+/* extension(self, "cdevice.opencl.devices/1"): which device a cl_device_id is.  Loaders list platforms each in its own order;
+ * the ids behind them are the runtime's. */
+#define CDEVICE_OPENCL_DEVICES "cdevice.opencl.devices/1"
+
+typedef struct cdevice_opencl_devices {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* The number of the device that `id` is or is a part of; -1: none that is listed here. */
+  int64_t (*index_of)(void *self, void *id);
+} cdevice_opencl_devices;
+
 #ifdef __cplusplus
 }
 #endif

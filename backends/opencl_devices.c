@@ -69,8 +69,21 @@ static int text_info(ocl_slot *slot, cl_uint what, char *out, size_t capacity) {
   return text[0] != 0;
 }
 
+/* Is the extension among those that the device lists?  A question that it does not know is not put to it. */
+static int offers(ocl_slot *slot, const char *extension) {
+  size_t size = 0, n = strlen(extension);
+  int found = 0;
+  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) || !size) return 0;
+  char *list = calloc(1, size + 1);
+  if (list && says(slot, CL_DEVICE_EXTENSIONS, size, list))
+    for (const char *at = list; !found && (at = strstr(at, extension)); at += n)
+      found = (at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]);
+  free(list);
+  return found;
+}
+
 static void describe(ocl_slot *slot, const char *platform) {
-  char name[128], version[128];
+  char name[128];
   cl_uint bits = 0;
   cl_ulong total = 0, svm = 0;
   cl_bits type = 0, doubles = 0, single = 0;
@@ -78,8 +91,8 @@ static void describe(ocl_slot *slot, const char *platform) {
   text_info(slot, CL_DEVICE_NAME, name, sizeof name);
   snprintf(slot->name, sizeof slot->name, "%.80s (%.40s)", name[0] ? name : "unnamed device", platform);
   text_info(slot, CL_DRIVER_VERSION, slot->driver, sizeof slot->driver);
-  text_info(slot, CL_DEVICE_VERSION, version, sizeof version);
-  slot->old = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
+  text_info(slot, CL_DEVICE_VERSION, slot->version, sizeof slot->version);
+  slot->old = sscanf(slot->version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
   slot->is_host = says(slot, CL_DEVICE_TYPE, sizeof type, &type) && type & CL_DEVICE_TYPE_CPU;
   slot->has_doubles = says(slot, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles) && doubles;
   slot->rounds =
@@ -90,7 +103,7 @@ static void describe(ocl_slot *slot, const char *platform) {
   says(slot, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total);
   slot->total_bytes = total && total <= INT64_MAX ? (int64_t)total : -1;
   if (major >= 2 && says(slot, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm)) slot->svm = svm;
-  says(slot, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid);
+  if (offers(slot, "cl_khr_device_uuid")) says(slot, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid);
 }
 
 static void say(int level, const char *text) {
@@ -112,9 +125,9 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   cl_device_id *ids;
   ocl_slot *slots;
   if (ocl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL)) name[0] = 0;
-  if (strstr(name, "Portable Computing Language")) ocl_state.fragile = 1;
   cl_int code = ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n);
   if (code || !n) return no_device(name, code);
+  ocl_know(name);
   ids = calloc(n, sizeof *ids);
   slots = realloc(ocl_state.slots, ((size_t)ocl_state.n + n) * sizeof *slots);
   if (slots) ocl_state.slots = slots;
@@ -127,6 +140,7 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   for (cl_uint i = 0; i < n; i++) {
     ocl_slot *slot = &ocl_state.slots[ocl_state.n++];
     memset(slot, 0, sizeof *slot);
+    atomic_init(&slot->findings, -1);
     slot->id = ids[i];
     slot->platform = platform;
     slot->use = calloc(1, sizeof *slot->use); /* NULL: nothing is counted and nothing pooled */
@@ -287,4 +301,14 @@ int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cde
   info.struct_size = (uint32_t)size;
   memcpy(out, &info, size);
   return 0;
+}
+
+static int64_t index_of(void *self, void *id) {
+  (void)self;
+  return ocl_started(NULL) ? ocl_index_of(id) : -1;
+}
+
+const void *opencl_devices(void) {
+  static const cdevice_opencl_devices table = {.struct_size = sizeof table, .index_of = index_of};
+  return &table;
 }

@@ -26,7 +26,7 @@ static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
   pthread_attr_t attributes;
   pthread_t thread;
   int failed;
-  if (!ocl_state.fragile) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
+  if (!ocl_state.deaf) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
   job = malloc(sizeof *job);
   if (!job) return CL_OUT_OF_HOST_MEMORY;
   *job = (ocl_watch){event, fn, arg};
@@ -115,6 +115,7 @@ int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int f
   cl_int code;
   int done = 0, result = ask_event(event, &done, err);
   if (result || done) return result; /* asking has flushed its queue */
+  if (ocl_state.fragile && !ocl.RetainEvent(event)) ocl_hold(event); /* its owner may let it go while we are behind it */
   if (!foreign) {
     code = ocl_put_barrier(queue, event);
     if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
@@ -226,8 +227,8 @@ int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)
   }
   result = ocl_event_of(sync_event, &event, err);
   if (result) return result;
-  if (ocl_state.fragile) /* a thread for each event would be the only way, and the core can ask for many at once */
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell of failed events");
+  if (ocl_state.deaf) /* a thread for each event would be the only way, and the core can ask for many at once */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime is not trusted to tell of every event");
   notice = malloc(sizeof *notice);
   if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;
