@@ -110,6 +110,24 @@ static void say(int level, const char *text) {
   if (ocl_state.host && ocl_state.host->log) ocl_state.host->log(level, text);
 }
 
+/* What must not be tried in somebody's process, by the name of the platform. */
+static const struct {
+  const char *platform; /* its name begins so */
+  int survives, tells;
+} known[] = {{"Intel(R) OpenCL", 1, 1}, {"rusticl", 1, 0}, {"Oclgrind", 1, 0}, {"Portable Computing Language", 0, 0}};
+
+/* A failed event that nobody holds may end the process, and one that is not told would be waited for for ever: both are
+ * expected of runtimes that nobody has looked at. */
+static void know(const char *platform) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strncmp(platform, known[i].platform, strlen(known[i].platform))) continue;
+    if (!known[i].survives) ocl_state.fragile = 1;
+    if (!known[i].tells) ocl_state.deaf = 1;
+    return;
+  }
+  ocl_state.fragile = ocl_state.deaf = 1;
+}
+
 static int no_device(const char *platform, cl_int code) {
   if (code && code != CL_DEVICE_NOT_FOUND)
     cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": clGetDeviceIDs: %s (%d)", platform, ocl_code_name(code), code);
@@ -127,7 +145,7 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   if (ocl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL)) name[0] = 0;
   cl_int code = ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n);
   if (code || !n) return no_device(name, code);
-  ocl_know(name);
+  know(name);
   ids = calloc(n, sizeof *ids);
   slots = realloc(ocl_state.slots, ((size_t)ocl_state.n + n) * sizeof *slots);
   if (slots) ocl_state.slots = slots;

@@ -115,7 +115,8 @@ int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int f
   cl_int code;
   int done = 0, result = ask_event(event, &done, err);
   if (result || done) return result; /* asking has flushed its queue */
-  if (ocl_state.fragile && !ocl.RetainEvent(event)) ocl_hold(event); /* its owner may let it go while we are behind it */
+  if (ocl_state.fragile && !ocl.RetainEvent(event))
+    ocl_hold(event); /* its owner may let it go while we are behind it */
   if (!foreign) {
     code = ocl_put_barrier(queue, event);
     if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);

@@ -107,8 +107,6 @@ const void *opencl_devices(void);
 int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
 
 /* ---- opencl_trials.c ---- */
-/* What is known of a platform by its name. */
-void ocl_know(const char *platform);
 /* Tries what the standard promises, the first time; may take as long as a small kernel takes to compile. */
 int ocl_try(ocl_slot *slot);
 const void *opencl_notes(void);

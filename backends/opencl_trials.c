@@ -2,7 +2,7 @@
  *
  * Each trial holds a command behind an event of ours, which is always opened again; nothing is flushed before, because a
  * runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.  What must not be tried
- * in somebody's process is decided by name: see ocl_known. */
+ * in somebody's process is decided by name (opencl_devices.c). */
 #include "opencl_parts.h"
 
 #include <sched.h>
@@ -10,9 +10,9 @@
 
 #define TRIALS "opencl trials 1" /* change it with what is tried */
 #define BYTES ((size_t)4096)
-#define PATIENCE 5.0  /* seconds for a command that nothing holds */
-#define LATE 0.1      /* seconds from the end of a command to the end of its buffer */
-#define ATTEMPTS 3    /* a call may fail alone */
+#define PATIENCE 5.0 /* seconds for a command that nothing holds */
+#define LATE 0.1     /* seconds from the end of a command to the end of its buffer */
+#define ATTEMPTS 3   /* a call may fail alone */
 
 enum { TRY_WRITE, TRY_READ, TRY_COPY, TRY_FILL, TRY_PART, TRY_KERNEL, TRY_KINDS };
 
@@ -31,12 +31,11 @@ typedef struct guest {
   atomic_int ended;
 } guest;
 
-static const char text[] =
-    "__kernel void trial(__global const uint *a, __global uint *b) {\n"
-    "  uint s = a[0];\n"
-    "  for (int i = 0; i < 30000; i++) s = s * 1664525u + a[s & 15u];\n"
-    "  b[0] = s;\n"
-    "}\n";
+static const char text[] = "__kernel void trial(__global const uint *a, __global uint *b) {\n"
+                           "  uint s = a[0];\n"
+                           "  for (int i = 0; i < 30000; i++) s = s * 1664525u + a[s & 15u];\n"
+                           "  b[0] = s;\n"
+                           "}\n";
 
 static double seconds(void) {
   struct timespec t;
@@ -104,7 +103,8 @@ static int try_command(trial *t, int kind, cl_event gate) {
   guest *g = aligned_alloc(BYTES, 2 * BYTES);
   if (!g) return OCL_UNTRIED;
   memset(g, 0, 2 * BYTES);
-  cl_mem part = NULL, mem = ocl.CreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, BYTES, g->memory, &code);
+  cl_mem part = NULL,
+         mem = ocl.CreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, BYTES, g->memory, &code);
   if (!mem) {
     free(g);
     return OCL_UNTRIED;
@@ -227,24 +227,6 @@ int ocl_try(ocl_slot *slot) {
   return found;
 }
 
-/* ---- what is known by name ---- */
-static const struct {
-  const char *platform; /* its name begins so */
-  int survives, tells;
-} known[] = {{"Intel(R) OpenCL", 1, 1}, {"rusticl", 1, 0}, {"Oclgrind", 1, 0}, {"Portable Computing Language", 0, 0}};
-
-/* A failed event that nobody holds may end the process, and one that is not told would be waited for for ever: both are
- * expected of runtimes that nobody has looked at. */
-void ocl_know(const char *platform) {
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (strncmp(platform, known[i].platform, strlen(known[i].platform))) continue;
-    if (!known[i].survives) ocl_state.fragile = 1;
-    if (!known[i].tells) ocl_state.deaf = 1;
-    return;
-  }
-  ocl_state.fragile = ocl_state.deaf = 1;
-}
-
 /* ---- for people ---- */
 static void line(char *out, size_t size, const char *text) {
   size_t n = strlen(out);
@@ -260,12 +242,17 @@ static int notes(void *self, int64_t device, char *out, int64_t size, cdevice_er
   *out = 0;
   int found = ocl_try(slot);
   if (found & OCL_UNTRIED) line(out, n, "could not be tried: no memory is pooled");
-  if (found & OCL_FREED_EARLY) line(out, n, "tells the end of a buffer that a queued command uses: no memory is pooled");
-  if (found & OCL_FREED_LATE) line(out, n, "does not tell the end of a buffer when its last command is over: no memory is pooled");
+  if (found & OCL_FREED_EARLY)
+    line(out, n, "tells the end of a buffer that a queued command uses: no memory is pooled");
+  if (found & OCL_FREED_LATE)
+    line(out, n, "does not tell the end of a buffer when its last command is over: no memory is pooled");
   if (found & OCL_NO_CALLBACK) line(out, n, "does not call back for an event that is over: events are asked");
-  if (found & OCL_LOSES_CONTEXT) line(out, n, "a queue does not keep its context: hold the context as long as the queue");
-  if (ocl_state.deaf && !(found & OCL_NO_CALLBACK)) line(out, n, "not trusted to call back for failed events: events are asked");
-  if (ocl_state.fragile) line(out, n, "not trusted with failed events that were released: events are held until they are over");
+  if (found & OCL_LOSES_CONTEXT)
+    line(out, n, "a queue does not keep its context: hold the context as long as the queue");
+  if (ocl_state.deaf && !(found & OCL_NO_CALLBACK))
+    line(out, n, "not trusted to call back for failed events: events are asked");
+  if (ocl_state.fragile)
+    line(out, n, "not trusted with failed events that were released: events are held until they are over");
   return 0;
 }
 

@@ -96,8 +96,8 @@ def _raise(code: int, err: Cdata, table: Cdata, doing: str) -> None:
 
 
 def recorded_behind(obj: object, type_id: int, device: int, stream: int | None, events: tuple[int, ...]) -> Recorded:
-    """:class:`Recorded` behind events of a vendor (raw handles) and all that the stream was given; the host does not wait.
-    Without a stream there is no event."""
+    """:class:`Recorded` behind events of a vendor (raw handles) and all that the stream was given; the host does not
+    wait.  Without a stream there is no event."""
     table = lib.cdv_backend_for(type_id)
     if stream is not None:
         cell, err = ffi.new("void **"), ffi.new("cdevice_error *")
