@@ -119,3 +119,61 @@ def check_a_source_lives_until_the_held_copy_has_read_it(s: BackendSuite) -> Non
         junk = [s.cdevice.asarray([0] * 50_000) for _ in range(20)]  # would be where the source was
     expect(there.to("cpu").to_pylist(), list(range(50_000)), "rows whose source was released")
     del junk
+
+
+@check()
+def check_a_second_stream_waits_for_slow_work(s: BackendSuite) -> None:
+    """Without a gate: many large copies, and a small one on the other stream that must not come before them."""
+    with_events(s)
+    other = s.new_stream()
+    s.needs(other is not None, "its suite offers no second stream")
+    size, number = 16 << 20, s.device_number().id
+    stream, event = s.ffi.cast("void *", other), s.ffi.new("cdevice_event *")
+    ones, zeros = bytes([1]) * size, bytes(size)
+    with s.block(size) as a, s.block(size) as b:
+        s.copy(1, [(a.data, 0, s.host(ones), 0, size)])
+        for _ in range(2):
+            s.copy(1, [(b.data, 0, s.host(zeros), 0, size)])
+            for _ in range(12):
+                s.enqueue(3, [(b.data, 0, a.data, 0, size - 8)], or_from=ones)
+            s.enqueue(3, [(b.data, size - 8, a.data, 0, 8)], or_from=ones)  # what is read comes last
+            s.call("event_record", number, s.ffi.NULL, event)
+            out = bytearray(8)
+            try:
+                if event.sync_event:
+                    s.call("event_wait_stream", number, event.sync_event, stream)
+                s.enqueue(2, [(s.host(out), 0, b.data, size - 8, 8)], stream)
+                s.wait_for(stream)
+                s.wait_default()
+            finally:
+                if event.sync_event:
+                    s.table.event_destroy(s.table.self, number, event)
+            expect(bytes(out), ones[:8], "bytes that a second stream read behind the event of the first")
+
+
+@check()
+def check_events_outlive_their_stream(s: BackendSuite) -> None:
+    with_events(s)
+    values = list(range(50_000))
+    other = s.new_stream()
+    s.needs(other is not None, "its suite offers no second stream")
+    there = s.cdevice.asarray(values).to(s.device_number(), stream=other)
+    s.needs(s.end_stream(other), "its suite cannot end a stream")
+    there.synchronize(timeout=s.limit())
+    assert there.ready, "the event of a stream that has ended has not passed after it was waited for"
+    expect(there.to("cpu").to_pylist(), values, "rows of a stream that has ended")
+
+
+@check()
+def check_pending_events_outlive_their_stream(s: BackendSuite) -> None:
+    with_events(s)
+    other = s.new_stream()
+    s.needs(other is not None, "its suite offers no second stream")
+    with s.closed_gate(other):
+        there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number(), stream=other))
+        s.needs(s.promptly(lambda: s.end_stream(other)), "its suite cannot end a stream")
+        assert not there.ready, "the event passed when its stream was ended"
+        behind = s.promptly(lambda: there.to(s.device_number(), copy=True))
+    expect(behind.to("cpu").to_pylist(), [1, 2, 3], "rows behind the event of a stream that has ended")
+    there.synchronize(timeout=s.limit())
+    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of a stream that has ended")

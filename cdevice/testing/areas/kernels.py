@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import errno
 
 from ... import compute as cc
@@ -268,6 +269,47 @@ def check_an_argument_may_go_while_the_device_reads_it(s: BackendSuite) -> None:
         got = s.promptly(lambda: cc.add(there, 1))
         there.release()
     expect(_bits(got), want, "add")
+
+
+@check()
+def check_what_queued_kernels_read_is_not_used_again(s: BackendSuite) -> None:
+    """Arguments are dropped while kernels that read them are queued, and others take memory."""
+    table_of(s)
+    rows = 20_000
+    other = asarray(memoryview(array.array("q", [777]) * rows))
+    for i in range(10):
+        x = asarray(memoryview(array.array("q", [i]) * rows)).to(s.first)
+        for _ in range(3):
+            x = cc.add(x, 1)
+        others = [other.to(s.first) for _ in range(3)]
+        expect(x.to("cpu").to_pylist(), [i + 3] * rows, "add of arrays that were dropped")
+        x = asarray(memoryview(array.array("q", [1]) * (3 * 4096))).to(s.first)
+        total = cc.sum(x)
+        del x
+        others.append(other.to(s.first))
+        expect(total.as_py(), 3 * 4096, "sum of an array that was dropped")
+        del others
+
+
+@check()
+def check_what_held_kernels_read_is_not_used_again(s: BackendSuite) -> None:
+    table_of(s)
+    stream = s.new_stream()
+    s.needs(stream is not None, "its suite offers no second stream")
+    with s.closed_gate():
+        pass  # there is one: a skip holds what was made before it
+    rows = 20_000
+    x = asarray(memoryview(array.array("q", [1]) * rows)).to(s.first)
+    cc.add(x, 1).synchronize()  # its program is built here
+    with s.closed_gate():
+        got = s.promptly(lambda: cc.add(x, 1))
+        s.promptly(x.release)
+        other = asarray(memoryview(array.array("q", [777]) * rows))
+        others = [s.promptly(lambda: other.to(s.first, stream=stream)) for _ in range(5)]
+        for o in others:
+            o.synchronize(timeout=s.limit())
+    expect(got.to("cpu").to_pylist(), [2] * rows, "add of an array that was dropped")
+    del others
 
 
 def _program(s: BackendSuite, text: bytes) -> Any:
