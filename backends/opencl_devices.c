@@ -132,7 +132,8 @@ static int no_device(const char *platform, cl_int code) {
   if (code && code != CL_DEVICE_NOT_FOUND)
     cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": clGetDeviceIDs: %s (%d)", platform, ocl_code_name(code), code);
   else
-    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device", platform);
+    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device%s", platform,
+                    strncmp(platform, "rusticl", 7) ? "" : " (it has those that $RUSTICL_ENABLE names)");
   return 0;
 }
 

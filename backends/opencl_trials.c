@@ -8,11 +8,13 @@
 #include <sched.h>
 #include <time.h>
 
-#define TRIALS "opencl trials 1" /* change it with what is tried */
+#define TRIALS "opencl trials 2" /* change it with what is tried */
 #define BYTES ((size_t)4096)
 #define PATIENCE 5.0 /* seconds for a command that nothing holds */
 #define LATE 0.1     /* seconds from the end of a command to the end of its buffer */
-#define ATTEMPTS 3   /* a call may fail alone */
+#define ROUNDS 30000 /* of the kernel */
+#define SPOILT 0xA5
+#define ATTEMPTS 3 /* a call may fail alone */
 
 enum { TRY_WRITE, TRY_READ, TRY_COPY, TRY_FILL, TRY_PART, TRY_KERNEL, TRY_KINDS };
 
@@ -23,6 +25,7 @@ typedef struct trial {
   cl_mem other;
   cl_program program;
   cl_kernel kernel;
+  unsigned char read[BYTES];
 } trial;
 
 /* A buffer of a trial, on memory that is ours until the callback has come. */
@@ -33,7 +36,7 @@ typedef struct guest {
 
 static const char text[] = "__kernel void trial(__global const uint *a, __global uint *b) {\n"
                            "  uint s = a[0];\n"
-                           "  for (int i = 0; i < 30000; i++) s = s * 1664525u + a[s & 15u];\n"
+                           "  for (int i = 0; i < ROUNDS; i++) s = s * 1664525u + a[s & 15u];\n"
                            "  b[0] = s;\n"
                            "}\n";
 
@@ -61,15 +64,15 @@ static int comes(atomic_int *flag, double limit) {
 }
 
 static cl_int enqueue(trial *t, int kind, cl_mem mem, const cl_event *gate, cl_event *out) {
-  static unsigned char host[BYTES];
+  static const unsigned char twos[BYTES / 4] = {2};
   static const size_t one = 1;
   cl_int code;
   switch (kind) {
     case TRY_PART:
-    case TRY_WRITE: return ocl.EnqueueWriteBuffer(t->queue, mem, 0, 0, BYTES / 4, host, 1, gate, out);
-    case TRY_READ: return ocl.EnqueueReadBuffer(t->queue, mem, 0, 0, BYTES / 4, host, 1, gate, out);
+    case TRY_WRITE: return ocl.EnqueueWriteBuffer(t->queue, mem, 0, 0, sizeof twos, twos, 1, gate, out);
+    case TRY_READ: return ocl.EnqueueReadBuffer(t->queue, mem, 0, 0, BYTES, t->read, 1, gate, out);
     case TRY_COPY: return ocl.EnqueueCopyBuffer(t->queue, mem, t->other, 0, 0, BYTES, 1, gate, out);
-    case TRY_FILL: return ocl.EnqueueFillBuffer(t->queue, mem, host, 1, 0, BYTES, 1, gate, out);
+    case TRY_FILL: return ocl.EnqueueFillBuffer(t->queue, mem, twos, 1, 0, BYTES, 1, gate, out);
     default: break;
   }
   code = ocl.SetKernelArg(t->kernel, 0, sizeof mem, &mem);
@@ -79,20 +82,39 @@ static cl_int enqueue(trial *t, int kind, cl_mem mem, const cl_event *gate, cl_e
   return code;
 }
 
-/* Lets the command go and watches until it is over: was its buffer's end told before?  -1: it never ended. */
-static int early(trial *t, guest *g, cl_event gate, cl_event event) {
-  int found = atomic_load(&g->ended);
+static int is_all(const unsigned char *bytes, int value) {
+  for (size_t i = 0; i < BYTES; i++)
+    if (bytes[i] != value) return 0;
+  return 1;
+}
+
+/* Was the buffer, whose memory was filled with SPOILT when its end was told, used after that?  -1: it cannot be read. */
+static int was_used(trial *t, int kind, const guest *g) {
+  uint32_t s = 0x01010101, result;
+  if (kind == TRY_WRITE || kind == TRY_PART || kind == TRY_FILL) return !is_all(g->memory, SPOILT);
+  if (kind == TRY_READ) return !is_all(t->read, 1);
+  if (ocl.EnqueueReadBuffer(t->queue, t->other, 1, 0, BYTES, t->read, 0, NULL, NULL)) return -1;
+  if (kind == TRY_COPY) return !is_all(t->read, 1);
+  for (int i = 0; i < ROUNDS; i++) s = s * 1664525u + 0x01010101u;
+  memcpy(&result, t->read, sizeof result);
+  return result != s;
+}
+
+/* Lets the command go and watches until it is over: was its buffer's end told while it was in use?  An event may be over a
+ * little later than its command, so what counts is what the command sees.  -1: it never ended. */
+static int early(trial *t, int kind, guest *g, cl_event gate, cl_event event) {
+  int found = atomic_load(&g->ended), spoilt = 0;
   double end = seconds() + PATIENCE;
   cl_int status = 1;
   ocl.SetUserEventStatus(gate, CL_COMPLETE);
   ocl.Flush(t->queue);
-  while (seconds() < end) {
-    int ended = atomic_load(&g->ended);
-    if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) || status <= 0) break;
-    found |= ended;
-    sched_yield();
+  while (status > 0 && seconds() < end) {
+    if (!found && !spoilt && atomic_load(&g->ended)) memset(g->memory, spoilt = SPOILT, BYTES);
+    if (ocl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL)) status = -1;
+    if (status > 0) sched_yield();
   }
-  return status ? -1 : found;
+  if (status) return -1;
+  return spoilt ? was_used(t, kind, g) : found;
 }
 
 /* One command on a buffer that is given back while it is queued. */
@@ -103,6 +125,7 @@ static int try_command(trial *t, int kind, cl_event gate) {
   guest *g = aligned_alloc(BYTES, 2 * BYTES);
   if (!g) return OCL_UNTRIED;
   memset(g, 0, 2 * BYTES);
+  memset(g->memory, 1, BYTES);
   cl_mem part = NULL,
          mem = ocl.CreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, BYTES, g->memory, &code);
   if (!mem) {
@@ -115,7 +138,7 @@ static int try_command(trial *t, int kind, cl_event gate) {
   if (!code) code = enqueue(t, kind, part ? part : mem, &gate, &event);
   if (part) ocl.ReleaseMemObject(part);
   ocl.ReleaseMemObject(mem);
-  int found = event ? early(t, g, gate, event) : -1;
+  int found = event ? early(t, kind, g, gate, event) : -1;
   if (event) ocl_hold(event);
   int all = found < 0 || code ? OCL_UNTRIED : found ? OCL_FREED_EARLY : 0;
   if (found >= 0) {
@@ -171,7 +194,7 @@ static int make_kernel(trial *t) {
   t->other = ocl.CreateBuffer(t->context, CL_MEM_READ_WRITE, BYTES, NULL, &code);
   if (!t->other || !ocl_has_programs()) return OCL_UNTRIED;
   t->program = ocl.CreateProgramWithSource(t->context, 1, &source, NULL, &code);
-  if (t->program) code = ocl.BuildProgram(t->program, 1, &t->slot->id, "-cl-std=CL1.2", NULL, NULL);
+  if (t->program) code = ocl.BuildProgram(t->program, 1, &t->slot->id, "-cl-std=CL1.2 -D ROUNDS=30000", NULL, NULL);
   if (t->program && !code) t->kernel = ocl.CreateKernel(t->program, "trial", &code);
   return t->kernel ? 0 : OCL_UNTRIED;
 }

@@ -63,6 +63,7 @@ class BackendSuite:
     _streams: list[Any]
     _live_before: tuple[int, int | None]
     _kept_before: int
+    _held = _lacking = 0  # comparisons of a check of kernels that were made, that the device has no float64 for
     _failed = False  # this check did: what it holds is not looked for, its error is the one to be seen
     _left_behind = False  # of the class: a backend that could not be taken out, for something of it is still alive
     _impatient = False  # of the class: something was waited for in vain
