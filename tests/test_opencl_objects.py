@@ -94,7 +94,8 @@ def test_array(cl, queue):
         backend.from_object(whole[::2])
     with pytest.raises(ValueError, match="needs more"):
         backend.to_object(seen.data, 80, dtype="<f8", shape=(11,), stream=queue)
-    other = cl.CommandQueue(cl.Context(queue.context.devices))
+    apart = cl.Context(queue.context.devices)
+    other = cl.CommandQueue(apart)
     with pytest.raises(ValueError, match=r"another OpenCL context.*stream=queue"):
         backend.to_object(seen.data, 80, dtype="<f8", stream=other)
     assert backend.from_object(array.empty(queue, 0, np.int32)).data == 0
@@ -155,7 +156,8 @@ def test_an_array_of_an_unordered_queue_is_behind_its_events_and_all_that_was_en
     try:
         other = cl.CommandQueue(context)
         values.add_event(cl.enqueue_marker(other, wait_for=[gates[0]]))
-        held = cl.enqueue_copy(queue, values.base_data, np.arange(10) + 1, is_blocking=False, wait_for=[gates[1]])
+        later = np.arange(1, 11)
+        held = cl.enqueue_copy(queue, values.base_data, later, is_blocking=False, wait_for=[gates[1]])
         there = cdevice.asarray(values)
         assert not there.ready
         gates.pop(0).set_status(cl.command_execution_status.COMPLETE)

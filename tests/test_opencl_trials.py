@@ -188,7 +188,8 @@ def handed_out():
     array = cdevice.asarray(data).to(queue)
     kept.append(array.to_pyopencl(queue))
 def across_contexts():
-    cdevice.asarray(data).to(queue).wait(cl.CommandQueue(cl.Context(context.devices)))
+    kept.append(cl.Context(context.devices))
+    cdevice.asarray(data).to(queue).wait(cl.CommandQueue(kept[0]))
 def computed():
     for _ in range(10):
         cc.sum(cc.add(ready, 1, stream=queue), stream=queue)

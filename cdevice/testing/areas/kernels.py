@@ -361,10 +361,13 @@ def check_what_binary_gives_load_takes(s: BackendSuite) -> None:
     s.needs(table.binary != s.ffi.NULL and table.load != s.ffi.NULL, "it keeps no programs")
     text = s.ffi.string(s.lib.cdv_kernel_text(b"")) + s.ffi.string(s.lib.cdv_kernel_text(b"arith"))
     program, *_kept = _program(s, text)
+    defined = [_kept[0][3]]
     if flags & 1:  # CDEVICE_COMPUTE_ITEMS
-        word = s.ffi.new("char[]", b"CDV_ITEMS=1")
-        both = s.ffi.new("char *[]", [_kept[0][3], word])
-        program.defines, program.n = both, 2
+        defined.append(s.ffi.new("char[]", b"CDV_ITEMS=1"))
+    if flags & 2:  # CDEVICE_COMPUTE_NO_FP64
+        defined.append(s.ffi.new("char[]", b"CDV_NO_F64=1"))
+    defines = s.ffi.new("char *[]", defined)
+    program.defines, program.n = defines, len(defined)
     number, one, two, entry = s.device_number().id, s.ffi.new("void **"), s.ffi.new("void **"), s.ffi.new("void **")
     this, size = s.table.self, s.ffi.new("int64_t *")
     assert not table.build(this, number, s.ffi.NULL, program, one, error), s.ffi.string(error.message)
