@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._ext import check, ffi, lib
+from ..errors import DeviceError
 
 __all__ = ["Backend", "OpenCLMemory"]
 
@@ -182,7 +183,7 @@ class Backend:
         if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize > nbytes:
             raise ValueError(f"shape {shape} of {dtype} needs more than {nbytes} bytes")
         queue = self._queue(cl, stream)
-        if queue is not None and queue.context != buffer.context:
+        if queue is not None and context_of(queue) != buffer.context:
             raise ValueError(_OTHER_CONTEXT)
         held = [cl.Event.from_int_ptr(event, retain=True) for event in events]
         return array.Array(
@@ -194,13 +195,17 @@ class Backend:
             return stream
         return cl.CommandQueue.from_int_ptr(self.as_stream(stream), retain=True)
 
+    def context_of(self, queue: Any) -> Any:
+        """See :func:`context_of`."""
+        return context_of(queue)
+
     def to_buffer(self, handle: int, stream: Any) -> Any:
         """A ``pyopencl.Buffer`` on the memory, with a reference of its own; ``ValueError`` where ``stream`` is a queue
         of another context."""
         cl = _pyopencl()
         buffer = cl.Buffer.from_int_ptr(handle, retain=True)
         queue = self._queue(cl, stream)
-        if queue is not None and queue.context != buffer.context:
+        if queue is not None and context_of(queue) != buffer.context:
             raise ValueError(_OTHER_CONTEXT)
         return buffer
 
@@ -215,6 +220,10 @@ class Backend:
         return None
 
 
+_CONTEXT_GONE = (
+    "the context of the command queue is gone: hold the pyopencl.Context for as long as the queue, for not every "
+    "runtime's queues keep theirs"
+)
 _OTHER_CONTEXT = (
     'the data is in another OpenCL context than the queue: bring it there with .to("opencl", stream=queue), or name '
     'the queue once for all with cdevice.set_default_stream("opencl", queue)'
@@ -231,6 +240,15 @@ def _pyopencl() -> Any:
     except ImportError as error:
         raise ImportError(f"pyopencl is needed for this. {Backend.install_hint}") from error
     return pyopencl
+
+
+def context_of(queue: Any) -> Any:
+    """The ``pyopencl.Context`` of a queue; :class:`cdevice.DeviceError` where it is gone."""
+    cl = _pyopencl()
+    try:
+        return queue.context
+    except cl.Error as e:
+        raise DeviceError(f"opencl: {_CONTEXT_GONE} ({e})") from e
 
 
 def _device_id(context: Any, device: Any = None) -> int | None:

@@ -221,8 +221,14 @@ static int start_locked(cdevice_error *err) {
   int result = 0;
   ocl_state.dl.tried[0] = 0;
   if (!ocl_state.dl.handle) {
-    if (cdevice_dl_open(&ocl_state.dl, "libOpenCL", "CDEVICE_OPENCL_LIBRARY", names, "clGetPlatformIDs"))
+    if (cdevice_dl_open(&ocl_state.dl, "libOpenCL", "CDEVICE_OPENCL_LIBRARY", names, "clGetPlatformIDs")) {
+      const char *named = getenv("CDEVICE_OPENCL_LIBRARY");
+      if (named && *named)
+        return cdevice_backend_fail(
+            err, ENODEV, 0, NULL, "the OpenCL loader that $CDEVICE_OPENCL_LIBRARY names cannot be used (%s); " INSTALL,
+            ocl_state.dl.tried);
       return cdevice_backend_fail(err, ENODEV, 0, NULL, "no OpenCL loader (%s); " INSTALL, ocl_state.dl.tried);
+    }
     if (cdevice_dl_load(&ocl_state.dl, rows, sizeof rows / sizeof *rows, &ocl)) {
       cdevice_dl_close(&ocl_state.dl);
       return cdevice_backend_fail(err, ENODEV, 0, NULL, "the OpenCL loader is older than 1.2 (%s); " INSTALL,
@@ -232,6 +238,10 @@ static int start_locked(cdevice_error *err) {
   tell_home();
   code = ocl.GetPlatformIDs(0, NULL, &n);
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return ocl_fail_as(err, EIO, code, "clGetPlatformIDs");
+  if ((code || !n) && ocl_note_broken())
+    return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
+                                "OpenCL through %s has no platform, for what is installed cannot be loaded (%s)",
+                                ocl_state.dl.path, ocl_state.dl.tried);
   if (code || !n)
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
                                 "%s knows no OpenCL platform; " INSTALL

@@ -106,6 +106,10 @@ int opencl_device_count(void *self, int64_t *out, cdevice_error *err);
 const void *opencl_devices(void);
 int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
 
+/* ---- opencl_icds.c ---- */
+/* Notes in ocl_state.dl which installed runtimes cannot be loaded; how many. */
+int ocl_note_broken(void);
+
 /* ---- opencl_trials.c ---- */
 /* Tries what the standard promises, the first time; may take as long as a small kernel takes to compile. */
 int ocl_try(ocl_slot *slot);

@@ -117,18 +117,22 @@ static int early(trial *t, int kind, guest *g, cl_event gate, cl_event event) {
   return spoilt ? was_used(t, kind, g) : found;
 }
 
-/* One command on a buffer that is given back while it is queued. */
+/* One command on a buffer that is given back while it is queued; opens the gate. */
 static int try_command(trial *t, int kind, cl_event gate) {
   cl_event event = NULL;
   cl_int code = 0;
   cl_buffer_region region = {0, BYTES / 2};
   guest *g = aligned_alloc(BYTES, 2 * BYTES);
-  if (!g) return OCL_UNTRIED;
+  if (!g) {
+    ocl.SetUserEventStatus(gate, CL_COMPLETE);
+    return OCL_UNTRIED;
+  }
   memset(g, 0, 2 * BYTES);
   memset(g->memory, 1, BYTES);
   cl_mem part = NULL,
          mem = ocl.CreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, BYTES, g->memory, &code);
   if (!mem) {
+    ocl.SetUserEventStatus(gate, CL_COMPLETE);
     free(g);
     return OCL_UNTRIED;
   }
@@ -138,6 +142,7 @@ static int try_command(trial *t, int kind, cl_event gate) {
   if (!code) code = enqueue(t, kind, part ? part : mem, &gate, &event);
   if (part) ocl.ReleaseMemObject(part);
   ocl.ReleaseMemObject(mem);
+  if (!event) ocl.SetUserEventStatus(gate, CL_COMPLETE);
   int found = event ? early(t, kind, g, gate, event) : -1;
   if (event) ocl_hold(event);
   int all = found < 0 || code ? OCL_UNTRIED : found ? OCL_FREED_EARLY : 0;
@@ -157,7 +162,6 @@ static int try_buffers(trial *t) {
     cl_event gate = ocl.CreateUserEvent(t->context, &code);
     if (!gate) return found | OCL_UNTRIED;
     found |= try_command(t, kind, gate);
-    ocl.SetUserEventStatus(gate, CL_COMPLETE); /* where it was never waited for */
     ocl_hold(gate);
   }
   return found;

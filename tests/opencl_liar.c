@@ -106,3 +106,27 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_uint what, size_t size, void *out, si
     memset(out, 0, size < 8 ? size : 8);
   return code;
 }
+
+/* reversed: devices are listed from the last to the first, as another loader may list platforms. */
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_bits type, cl_uint n, cl_device_id *out, cl_uint *found) {
+  cl_uint there = 0;
+  cl_int code = REAL(clGetDeviceIDs, cl_int, cl_platform_id, cl_bits, cl_uint, cl_device_id *,
+                     cl_uint *)(platform, type, n, out, &there);
+  if (found) *found = there;
+  if (there > n) there = n;
+  for (cl_uint i = 0; !code && out && lies("reversed") && i < there / 2; i++) {
+    cl_device_id id = out[i];
+    out[i] = out[there - 1 - i];
+    out[there - 1 - i] = id;
+  }
+  return code;
+}
+
+/* gone: the context of every queue is. */
+cl_mem clCreateBuffer(cl_context context, cl_bits flags, size_t size, void *host, cl_int *code) {
+  if (!lies("gone"))
+    return REAL(clCreateBuffer, cl_mem, cl_context, cl_bits, size_t, void *, cl_int *)(context, flags, size, host,
+                                                                                       code);
+  if (code) *code = CL_INVALID_CONTEXT;
+  return NULL;
+}

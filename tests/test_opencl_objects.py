@@ -152,6 +152,7 @@ def test_an_array_of_an_unordered_queue_is_behind_its_events_and_all_that_was_en
     except cl.Error:
         pytest.skip("this device has no out-of-order queues")
     values = pyopencl.array.to_device(queue, np.arange(10))
+    queue.finish()  # or the first write may come last
     gates = [cl.UserEvent(context) for _ in range(2)]
     try:
         other = cl.CommandQueue(context)

@@ -222,3 +222,64 @@ def test_a_failed_event_of_which_the_user_holds_nothing_kills_no_process(way):
         [sys.executable, "-c", FAILS, way], capture_output=True, text=True, timeout=120, env=child_env()
     )
     assert done.returncode == 0 and done.stdout == "[0, 1, 2]\n", (done.returncode, done.stdout, done.stderr)
+
+
+def test_objects_are_of_their_device_where_two_loaders_list_devices_in_two_orders(ask):
+    if "Portable Computing Language" not in cdevice.device("opencl").name:
+        pytest.skip("two devices of one runtime are PoCL's: apt-get install pocl-opencl-icd")
+    code = """
+import json, source_tree, numpy as np, cdevice, cdevice.compute as cc
+listed = [d.name for d in cdevice.devices("opencl")]
+import pyopencl as cl, pyopencl.array as cla
+out = []
+for device in cl.get_platforms()[0].get_devices():
+    context = cl.Context([device])
+    queue = cl.CommandQueue(context)
+    array = cdevice.asarray(cla.to_device(queue, np.arange(5)))
+    ours = cdevice.device(device)
+    assert ours == cdevice.device(queue) == array.device and listed[ours.id] == ours.name
+    values = cc.add(array, 1, stream=queue).to("cpu", stream=queue).to_pylist()
+    out.append([ours.name.startswith(device.name.strip()), ours.id, values])
+print(json.dumps(out))
+"""
+    env = {"POCL_DEVICES": "pthread basic", "CDEVICE_CACHE_DIR": "0"}
+    assert ask("reversed", code, **env) == [[True, 1, [1, 2, 3, 4, 5]], [True, 0, [1, 2, 3, 4, 5]]]
+
+
+def reason(**env):
+    code = "import source_tree, cdevice\ntry: cdevice.asarray([1]).to('opencl')\nexcept cdevice.BackendUnavailable as e: print(e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**child_env(), **env})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_icd_whose_library_cannot_be_loaded_is_told(tmp_path):
+    broken = tmp_path / "libbroken.so"
+    broken.write_text("this is no library\n" * 100)
+    for library, why in [(broken, "invalid ELF header"), ("libnowhere.so.7", "No such file"), ("", "names no library")]:
+        (tmp_path / "acme.icd").write_text(f"{library}\n")
+        told = reason(OCL_ICD_VENDORS=str(tmp_path))
+        assert f"the .icd file {tmp_path}/acme.icd names" in told and why in told
+        assert not library or f"names {library}, which cannot be loaded: " in told
+
+
+def test_a_loader_that_is_named_and_cannot_be_loaded_is_told(tmp_path):
+    broken = tmp_path / "libOpenCL.so.1"
+    broken.write_text("this is no library\n" * 100)
+    told = reason(CDEVICE_OPENCL_LIBRARY=str(broken))
+    assert (
+        "the OpenCL loader that $CDEVICE_OPENCL_LIBRARY names cannot be used" in told and "invalid ELF header" in told
+    )
+
+
+def test_a_context_that_is_gone_is_told_with_what_to_do(ask):
+    """No runtime here need lose it: an error of that code says it."""
+    code = """
+import json, source_tree, numpy as np, cdevice
+try:
+    cdevice.asarray(np.zeros(100_000)).to("opencl")
+except cdevice.DeviceError as e:
+    print(json.dumps(str(e)))
+"""
+    told = ask("gone", code)
+    assert "CL_INVALID_CONTEXT (-34)" in told and "hold the context for as long as its queues" in told

@@ -122,7 +122,7 @@ def apart(array: DeviceArray, queue: StreamLike) -> bool:
     queue = default_stream(_OPENCL) if queue is None else queue
     if cl is None or not isinstance(queue, cl.CommandQueue):
         return False
-    context = queue.context
+    context = _backend().context_of(queue)
     return any(cl.Buffer.from_int_ptr(handle, retain=True).context != context for handle in _handles(array))
 
 
@@ -146,7 +146,7 @@ def _named_queue(array: DeviceArray) -> StreamLike:
     if not isinstance(queue, pyopencl.CommandQueue):
         return None
     context = pyopencl.Buffer.from_int_ptr(array._buffer(1)[0], retain=True).context
-    return queue if queue.context == context else None
+    return queue if _backend().context_of(queue) == context else None
 
 
 def _require_opencl(array: DeviceArray) -> None:

@@ -29,8 +29,8 @@ def run(
     *,
     stop_at_first: bool = False,
 ) -> list[Result]:
-    """Runs the checks ``chosen``, (area, name), by processes of ``command`` with a file descriptor and their names behind it,
-    which runs :func:`serve`.  Ends as :func:`runner.run` does, and raises what that raises."""
+    """Runs the checks ``chosen``, (area, name), by processes of ``command`` with a file descriptor and their names
+    behind it, which runs :func:`serve`.  Ends as :func:`runner.run` does, and raises what that raises."""
     out: list[Result] = []
     areas: dict[str, list[str]] = {}
     for area, name in chosen:

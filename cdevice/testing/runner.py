@@ -50,9 +50,9 @@ def run(
 ) -> list[Result]:
     """Runs the checks of a suite class, or those that a pattern picks, or ``names``.
 
-    ``report``: called with each :class:`Result` as it ends; ``begins``: with the name before it begins.  Ends early after the first failure where that is asked
-    for, and where failed checks have waited so long in vain that the others would too.  Raises BackendUnavailable
-    where the device is not there.
+    ``report``: called with each :class:`Result` as it ends; ``begins``: with the name before it begins.  Ends early
+    after the first failure where that is asked for, and where failed checks have waited so long in vain that the
+    others would too.  Raises BackendUnavailable where the device is not there.
     """
     out: list[Result] = []
     vain = 0.0

@@ -283,8 +283,8 @@ class BackendSuite:
         self.wait_default()
 
     def enqueue(self, kind: int, copies: Any, stream: Any = None, *, or_from: bytes | None = None) -> None:
-        """As :meth:`copy`, and does not wait; of one device.  ``or_from``: the host memory to copy from where the device
-        does not copy by itself."""
+        """As :meth:`copy`, and does not wait; of one device.  ``or_from``: the host memory to copy from where the
+        device does not copy by itself."""
         number = self.device_number().id
         array = self.ffi.new("cdevice_copy[]", len(copies))
         for c, (dst, dst_offset, src, src_offset, nbytes) in zip(array, copies):

@@ -79,7 +79,7 @@ def check_events_that_fail_after_their_array_was_dropped(s: BackendSuite) -> Non
             s.promptly(lambda: behind.wait(other))  # noqa: B023
             s.promptly(there.release)
             s.promptly(behind.release)
-        del there, behind
+        there = behind = None
         gc.collect()
     s.settle()
     got = s.cdevice.asarray([1, 2, 3]).to(s.device_number()).to("cpu").to_pylist()

@@ -129,7 +129,7 @@ def check_what_a_held_copy_reads_is_not_used_again(s: BackendSuite) -> None:
     with s.closed_gate():
         copied = s.promptly(lambda: there.to(s.device_number(), copy=True))
         s.promptly(there.release)
-        del there
+        there = None
         gc.collect()
         others = [s.promptly(lambda: _of(s, 777, rows).to(s.device_number(), stream=other)) for _ in range(5)]
         for array_ in others:
