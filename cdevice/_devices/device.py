@@ -123,7 +123,8 @@ class Device:
         text, err = ffi.new("char[]", 4096), ffi.new("cdevice_error *")
         if extension.notes(table.self, self._id, text, 4096, err):
             return []
-        return ffi.string(text).decode("utf-8", "replace").splitlines()
+        lines: list[str] = ffi.string(text).decode("utf-8", "replace").splitlines()
+        return lines
 
     def memory(self) -> MemoryInfo:
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""

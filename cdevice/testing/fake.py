@@ -29,6 +29,7 @@ class _Event:
     def __init__(self) -> None:
         self.passed = threading.Event()
         self.error: str | None = None
+        self.stream: object = None
         self.cell = ctypes.c_void_p(id(self))
         self.sync_event = ctypes.addressof(self.cell)
 

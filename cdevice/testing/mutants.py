@@ -170,11 +170,11 @@ class EventsGoWithTheirStream(FakeBackend):
 
     def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         event = super().event_record(device_id=device_id, stream=stream)
-        self.__dict__.setdefault("_of", {})[event.sync_event] = self._stream(stream)
+        event.stream = self._stream(stream)
         return event
 
     def event_done(self, event: int, *, device_id: int) -> bool:
-        if not self.repaired and self._of[event] not in self._streams.values():
+        if not self.repaired and self._event_objects[event].stream not in self._streams.values():
             raise RuntimeError("the stream of the event is gone")
         return super().event_done(event, device_id=device_id)
 

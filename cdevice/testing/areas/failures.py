@@ -51,7 +51,7 @@ def check_nothing_leaks_at_any_failure(s: BackendSuite, way: Any) -> None:
 def check_a_failed_event_is_told(s: BackendSuite) -> None:
     with_events(s)
     other = s.new_stream()
-    gate = None if other is None else s.failing_gate(other)
+    gate: Any = None if other is None else s.failing_gate(other)
     s.needs(gate is not None, "its suite offers no gate that fails")
     with gate:
         there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number(), stream=other))
@@ -70,7 +70,7 @@ def check_events_that_fail_after_their_array_was_dropped(s: BackendSuite) -> Non
     """Nobody holds anything of them any more."""
     with_events(s)
     other = s.new_stream()
-    gate = None if other is None else s.failing_gate(other)
+    gate: Any = None if other is None else s.failing_gate(other)
     s.needs(gate is not None, "its suite offers no gate that fails")
     with gate:
         for _ in range(20):
