@@ -109,11 +109,11 @@ def recorded_behind(obj: object, type_id: int, device: int, stream: int | None, 
 
 
 def marker_of(obj: Any, memory: Any) -> Recorded:
-    """An event behind the events of a pyopencl object, of which ``memory`` tells, and all that was enqueued on its queue; its
-    address is None where it has no queue.
+    """An event behind the events of a pyopencl object, of which ``memory`` tells, and all that was enqueued on its
+    queue; its address is None where it has no queue.
 
-    Waits for the events of an array without a queue.  The marker is the backend's own: pyopencl's would be released with
-    the array, and not every runtime survives the failure of an event that was."""
+    Waits for the events of an array without a queue.  The marker is the backend's own: pyopencl's would be released
+    with the array, and not every runtime survives the failure of an event that was."""
     if memory.stream is None and memory.events:
         need("pyopencl", "pyopencl").wait_for_events(list(obj.events))
     return recorded_behind(obj, _OPENCL, memory.device_id or 0, memory.stream, memory.events)
