@@ -283,3 +283,18 @@ except cdevice.DeviceError as e:
 """
     told = ask("gone", code)
     assert "CL_INVALID_CONTEXT (-34)" in told and "hold the context for as long as its queues" in told
+
+
+def test_a_device_without_float64_and_shared_virtual_memory_conforms(ask):
+    code = """
+import json, subprocess, sys
+def check(*args):
+    done = subprocess.run([sys.executable, "-m", "cdevice", "check", "opencl", "--json", *args], capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    return [found["passed"], found["failed"], [c["name"] for c in found["checks"] if "it has no float64" in c.get("text", "")]]
+print(json.dumps([check("-k", "memory"), check("--kernels", "-k", "*_int32"), check("--kernels", "-k", "arithmetic__float64")]))
+"""
+    memory, integers, doubles = ask("small", code)
+    assert memory[0] > 0 and memory[1:] == [0, []]
+    assert integers == [6, 0, []]  # what is made in float64 is left out, and the rest of a check is run
+    assert doubles[1] == 0  # some of it needs no kernel of float64
