@@ -21,12 +21,20 @@ static void *watch(void *arg) {
   return NULL;
 }
 
+/* Are callbacks of events not to be relied on?  Nor before every device was tried. */
+static int is_deaf(void) {
+  if (ocl_state.deaf) return 1;
+  for (int64_t i = 0; i < ocl_state.n; i++)
+    if (atomic_load_explicit(&ocl_state.slots[i].findings, memory_order_relaxed) < 0) return 1;
+  return 0;
+}
+
 static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
   ocl_watch *job;
   pthread_attr_t attributes;
   pthread_t thread;
   int failed;
-  if (!ocl_state.deaf) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
+  if (!is_deaf()) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
   job = malloc(sizeof *job);
   if (!job) return CL_OUT_OF_HOST_MEMORY;
   *job = (ocl_watch){event, fn, arg};
@@ -228,7 +236,7 @@ int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)
   }
   result = ocl_event_of(sync_event, &event, err);
   if (result) return result;
-  if (ocl_state.deaf) /* a thread for each event would be the only way, and the core can ask for many at once */
+  if (is_deaf()) /* a thread for each event would be the only way, and the core can ask for many at once */
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime is not trusted to tell of every event");
   notice = malloc(sizeof *notice);
   if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");

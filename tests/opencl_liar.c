@@ -73,7 +73,14 @@ cl_int clReleaseMemObject(cl_mem mem) {
   return REAL(clReleaseMemObject, cl_int, cl_mem)(mem);
 }
 
-/* deaf: nobody is told of an event that is over already. */
+/* deaf: nobody is told of an event that is over already, by a runtime whose name is trusted. */
+cl_int clGetPlatformInfo(cl_platform_id platform, cl_uint what, size_t size, void *out, size_t *needed) {
+  cl_int code = REAL(clGetPlatformInfo, cl_int, cl_platform_id, cl_uint, size_t, void *, size_t *)(platform, what, size,
+                                                                                                   out, needed);
+  if (!code && out && what == CL_PLATFORM_NAME && lies("deaf")) strncpy(out, "Intel(R) OpenCL", size);
+  return code;
+}
+
 cl_int clSetEventCallback(cl_event event, cl_int status, cl_event_callback fn, void *arg) {
   cl_int now = 1;
   REAL(clGetEventInfo, cl_int, cl_event, cl_uint, size_t, void *, size_t *)
