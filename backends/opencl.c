@@ -11,9 +11,10 @@
  *
  * Streams may be out of order: each batch is then put behind a barrier, so that a stream is a stream.
  *
- * PoCL (seen with 3.1) has two faults, met here by ocl_state.fragile: when a user event fails it walks over the events
- * of the commands behind it and aborts the process if one was released, so events are held until they are over; and it
- * does not call callbacks of events that fail, so a thread waits instead. */
+ * Runtimes.  What the standard promises is tried where it can be (opencl_trials.c).  PoCL (seen with 3.1) has two faults that
+ * cannot: when a user event fails it walks over the events of the commands behind it and aborts the process if one was
+ * released, so events are held until they are over (ocl_state.fragile); and it does not call callbacks of events that
+ * fail, so a thread waits instead (ocl_state.deaf).  Of runtimes that nobody has looked at both are expected. */
 #include "opencl_parts.h"
 
 static const void *extension(void *self, const char *id) {
@@ -21,6 +22,8 @@ static const void *extension(void *self, const char *id) {
   if (id && !strcmp(id, CDEVICE_OPENCL_SVM)) return opencl_svm();
   if (id && !strcmp(id, CDEVICE_COMPUTE)) return &opencl_compute;
   if (id && !strcmp(id, CDEVICE_MEMORY)) return opencl_memory();
+  if (id && !strcmp(id, CDEVICE_OPENCL_DEVICES)) return opencl_devices();
+  if (id && !strcmp(id, CDEVICE_NOTES)) return opencl_notes();
   return id && !strcmp(id, CDEVICE_POOL) ? opencl_pool() : NULL;
 }
 

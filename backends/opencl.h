@@ -22,15 +22,25 @@ typedef struct cdevice_opencl_svm {
   /* *out: CL_DEVICE_SVM_CAPABILITIES; 0: this device has none. */
   int (*capabilities)(void *self, int64_t device, uint64_t *out, cdevice_error *err);
   /* alignment: 0 or a power of two up to 128, the largest OpenCL type. */
-  int (*alloc)(void *self, int64_t device, int64_t nbytes, uint32_t alignment, uint32_t flags, void *stream,
-               void **out, cdevice_error *err);
+  int (*alloc)(void *self, int64_t device, int64_t nbytes, uint32_t alignment, uint32_t flags, void *stream, void **out,
+               cdevice_error *err);
   /* Frees once `stream` (the one it was allocated for, or one of its context) has passed everything enqueued now and
    * sync_event (a cl_event* of that context, may be NULL).  Does not block. */
   int (*free)(void *self, int64_t device, void *pointer, void *sync_event, void *stream, cdevice_error *err);
   /* Either side host or shared virtual memory of the stream's context.  Does not block. */
-  int (*copy)(void *self, int64_t device, void *dst, const void *src, int64_t nbytes, void *stream,
-              cdevice_error *err);
+  int (*copy)(void *self, int64_t device, void *dst, const void *src, int64_t nbytes, void *stream, cdevice_error *err);
 } cdevice_opencl_svm;
+
+/* extension(self, "cdevice.opencl.devices/1"): which device a cl_device_id is.  Loaders list platforms each in its own order;
+ * the ids behind them are the runtime's. */
+#define CDEVICE_OPENCL_DEVICES "cdevice.opencl.devices/1"
+
+typedef struct cdevice_opencl_devices {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* The number of the device that `id` is or is a part of; -1: none that is listed here. */
+  int64_t (*index_of)(void *self, void *id);
+} cdevice_opencl_devices;
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._ext import check, ffi, lib
+from ..errors import DeviceError
+
 __all__ = ["Backend", "OpenCLMemory"]
 
 
@@ -88,7 +91,7 @@ class Backend:
         context = cl.Buffer.from_int_ptr(handle, retain=True).context
         if context == cl.CommandQueue.from_int_ptr(default, retain=True).context:
             return None
-        here = [d for d in context.devices if _device_id(cl, context, d) == device_id]
+        here = [d for d in context.devices if _device_id(context, d) == device_id]
         return cl.CommandQueue(context, here[0]) if here else None
 
     def device_id_of(self, obj: Any) -> int | None:
@@ -100,7 +103,7 @@ class Backend:
         if cl is None or not isinstance(obj, (cl.Device, cl.CommandQueue)):
             return None
         device = obj.device if isinstance(obj, cl.CommandQueue) else obj
-        number = _device_id(cl, None, device)
+        number = _device_id(None, device)
         if number is None:
             raise ValueError(f"{device.name.strip()} is none of the OpenCL devices that cdevice lists")
         return number
@@ -125,7 +128,7 @@ class Backend:
         if isinstance(obj, cl.MemoryObjectHolder):
             if obj.type != cl.mem_object_type.BUFFER:
                 raise ValueError("an OpenCL image is not a buffer")
-            return OpenCLMemory(obj.int_ptr, 0, obj.size, "|u1", (obj.size,), _device_id(cl, obj.context), obj)
+            return OpenCLMemory(obj.int_ptr, 0, obj.size, "|u1", (obj.size,), _device_id(obj.context), obj)
         if not obj.flags.c_contiguous:
             raise ValueError("the array is not contiguous; pass array.copy()")
         base = obj.base_data
@@ -138,7 +141,7 @@ class Backend:
             nbytes=int(obj.nbytes),
             dtype=obj.dtype.str,
             shape=tuple(int(n) for n in obj.shape),
-            device_id=_device_id(cl, obj.context, None if queue is None else queue.device),
+            device_id=_device_id(obj.context, None if queue is None else queue.device),
             owner=obj,
             events=tuple(event.int_ptr for event in obj.events),
             stream=None if queue is None else queue.int_ptr,
@@ -180,7 +183,7 @@ class Backend:
         if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize > nbytes:
             raise ValueError(f"shape {shape} of {dtype} needs more than {nbytes} bytes")
         queue = self._queue(cl, stream)
-        if queue is not None and queue.context != buffer.context:
+        if queue is not None and context_of(queue) != buffer.context:
             raise ValueError(_OTHER_CONTEXT)
         held = [cl.Event.from_int_ptr(event, retain=True) for event in events]
         return array.Array(
@@ -192,13 +195,17 @@ class Backend:
             return stream
         return cl.CommandQueue.from_int_ptr(self.as_stream(stream), retain=True)
 
+    def context_of(self, queue: Any) -> Any:
+        """See :func:`context_of`."""
+        return context_of(queue)
+
     def to_buffer(self, handle: int, stream: Any) -> Any:
         """A ``pyopencl.Buffer`` on the memory, with a reference of its own; ``ValueError`` where ``stream`` is a queue
         of another context."""
         cl = _pyopencl()
         buffer = cl.Buffer.from_int_ptr(handle, retain=True)
         queue = self._queue(cl, stream)
-        if queue is not None and queue.context != buffer.context:
+        if queue is not None and context_of(queue) != buffer.context:
             raise ValueError(_OTHER_CONTEXT)
         return buffer
 
@@ -213,6 +220,10 @@ class Backend:
         return None
 
 
+_CONTEXT_GONE = (
+    "the context of the command queue is gone: hold the pyopencl.Context for as long as the queue, for not every "
+    "runtime's queues keep theirs"
+)
 _OTHER_CONTEXT = (
     'the data is in another OpenCL context than the queue: bring it there with .to("opencl", stream=queue), or name '
     'the queue once for all with cdevice.set_default_stream("opencl", queue)'
@@ -231,17 +242,27 @@ def _pyopencl() -> Any:
     return pyopencl
 
 
-def _device_id(cl: Any, context: Any, device: Any = None) -> int | None:
-    """Position of the device (or the context's first listed one) among platforms x devices; None: not listed."""
-    listed = [d.int_ptr for platform in cl.get_platforms() for d in _devices(cl, platform)]
-    for candidate in [device] if device is not None else context.devices:
-        if candidate.int_ptr in listed:
-            return listed.index(candidate.int_ptr)
-    return None
-
-
-def _devices(cl: Any, platform: Any) -> list[Any]:
+def context_of(queue: Any) -> Any:
+    """The ``pyopencl.Context`` of a queue; :class:`cdevice.DeviceError` where it is gone."""
+    cl = _pyopencl()
     try:
-        return list(platform.get_devices())
-    except cl.Error:  # a platform without a device says so with an error
-        return []
+        return queue.context
+    except cl.Error as e:
+        raise DeviceError(f"opencl: {_CONTEXT_GONE} ({e})") from e
+
+
+def _device_id(context: Any, device: Any = None) -> int | None:
+    """The number of the device (or of the context's first listed one); None: not listed.
+
+    By its ``cl_device_id``: pyopencl may have a loader of its own, which lists platforms in another order."""
+    check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or says why not
+    table = lib.cdv_backend_for(Backend.device_type)
+    extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.devices/1"))
+    if not extension:
+        return None
+    index_of = ffi.cast("int64_t(**)(void *, void *)", ffi.cast("char *", extension) + 8)[0]
+    for candidate in [device] if device is not None else context.devices:
+        number = index_of(table.self, ffi.cast("void *", candidate.int_ptr))
+        if number >= 0:
+            return int(number)
+    return None

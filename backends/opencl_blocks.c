@@ -1,7 +1,8 @@
 /* opencl_blocks.c - buffers made, counted, given back.
  *
  * A processor's buffers are put on memory of the host's pool.  The runtime tells when nothing refers to such a buffer
- * any more, no command, no part of it and nobody else: only then is the memory anybody else's.  Other devices' memory
+ * any more, no command, no part of it and nobody else: only then is the memory anybody else's.  Where a runtime was found to tell
+ * it at another time (opencl_trials.c), its buffers are on memory of its own.  Other devices' memory
  * is the runtime's own: what others have made of a buffer cannot be seen from outside, so none is used again here. */
 #include "opencl_parts.h"
 
@@ -65,8 +66,8 @@ static void made(ocl_slot *slot, int64_t device, int64_t nbytes, cl_mem mem, siz
   host_pool_count(&slot->use->bytes, pooled ? (int64_t)pooled : nbytes);
 }
 
-static bool uses_pool(const ocl_slot *slot, int64_t nbytes) {
-  return slot->is_host && slot->use && host_pool_keeps(nbytes);
+static bool uses_pool(ocl_slot *slot, int64_t nbytes) {
+  return slot->is_host && slot->use && host_pool_keeps(nbytes) && ocl_tells_end(slot);
 }
 
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {

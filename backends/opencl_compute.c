@@ -23,7 +23,7 @@ static int missing(cdevice_error *err) {
   return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this OpenCL loader has no functions for programs");
 }
 
-static int has_programs(void) {
+int ocl_has_programs(void) {
   return ocl.CreateProgramWithSource && ocl.BuildProgram && ocl.CreateKernel && ocl.SetKernelArg &&
          ocl.EnqueueNDRangeKernel && ocl.ReleaseKernel && ocl.ReleaseProgram;
 }
@@ -99,7 +99,7 @@ static int build(void *self, int64_t device, void *stream, const cdevice_program
   (void)self;
   if (!result) result = ocl_lane_of(device, stream, &lane, err);
   if (result) return result;
-  if (!has_programs()) return missing(err);
+  if (!ocl_has_programs()) return missing(err);
   const char *text = p->text;
   cl_program program = ocl.CreateProgramWithSource(lane.context, 1, &text, NULL, &code);
   if (!program) return ocl_fail(err, code, "clCreateProgramWithSource");
@@ -149,7 +149,7 @@ static int load(void *self, int64_t device, void *stream, const void *data, int6
   (void)self;
   if (!result) result = ocl_lane_of(device, stream, &lane, err);
   if (result) return result;
-  if (!has_programs() || !ocl.CreateProgramWithBinary) return missing(err);
+  if (!ocl_has_programs() || !ocl.CreateProgramWithBinary) return missing(err);
   cl_program program = ocl.CreateProgramWithBinary(lane.context, 1, &slot->id, &n, &bytes, &status, &code);
   if (!program) return ocl_fail(err, code, "clCreateProgramWithBinary");
   if (!status && !code) code = compile(program, slot, NULL);

@@ -69,8 +69,21 @@ static int text_info(ocl_slot *slot, cl_uint what, char *out, size_t capacity) {
   return text[0] != 0;
 }
 
+/* Is the extension among those that the device lists?  A question that it does not know is not put to it. */
+static int offers(ocl_slot *slot, const char *extension) {
+  size_t size = 0, n = strlen(extension);
+  int found = 0;
+  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) || !size) return 0;
+  char *list = calloc(1, size + 1);
+  if (list && says(slot, CL_DEVICE_EXTENSIONS, size, list))
+    for (const char *at = list; !found && (at = strstr(at, extension)); at += n)
+      found = (at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]);
+  free(list);
+  return found;
+}
+
 static void describe(ocl_slot *slot, const char *platform) {
-  char name[128], version[128];
+  char name[128];
   cl_uint bits = 0;
   cl_ulong total = 0, svm = 0;
   cl_bits type = 0, doubles = 0, single = 0;
@@ -78,8 +91,8 @@ static void describe(ocl_slot *slot, const char *platform) {
   text_info(slot, CL_DEVICE_NAME, name, sizeof name);
   snprintf(slot->name, sizeof slot->name, "%.80s (%.40s)", name[0] ? name : "unnamed device", platform);
   text_info(slot, CL_DRIVER_VERSION, slot->driver, sizeof slot->driver);
-  text_info(slot, CL_DEVICE_VERSION, version, sizeof version);
-  slot->old = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
+  text_info(slot, CL_DEVICE_VERSION, slot->version, sizeof slot->version);
+  slot->old = sscanf(slot->version, "OpenCL %d.%d", &major, &minor) == 2 && major * 10 + minor < 12;
   slot->is_host = says(slot, CL_DEVICE_TYPE, sizeof type, &type) && type & CL_DEVICE_TYPE_CPU;
   slot->has_doubles = says(slot, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles) && doubles;
   slot->rounds =
@@ -90,18 +103,37 @@ static void describe(ocl_slot *slot, const char *platform) {
   says(slot, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof total, &total);
   slot->total_bytes = total && total <= INT64_MAX ? (int64_t)total : -1;
   if (major >= 2 && says(slot, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm)) slot->svm = svm;
-  says(slot, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid);
+  if (offers(slot, "cl_khr_device_uuid")) says(slot, CL_DEVICE_UUID_KHR, sizeof slot->uuid, slot->uuid);
 }
 
 static void say(int level, const char *text) {
   if (ocl_state.host && ocl_state.host->log) ocl_state.host->log(level, text);
 }
 
+/* What must not be tried in somebody's process, by the name of the platform. */
+static const struct {
+  const char *platform; /* its name begins so */
+  int survives, tells;
+} known[] = {{"Intel(R) OpenCL", 1, 1}, {"rusticl", 1, 0}, {"Oclgrind", 1, 0}, {"Portable Computing Language", 0, 0}};
+
+/* A failed event that nobody holds may end the process, and one that is not told would be waited for for ever: both are
+ * expected of runtimes that nobody has looked at. */
+static void know(const char *platform) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strncmp(platform, known[i].platform, strlen(known[i].platform))) continue;
+    if (!known[i].survives) ocl_state.fragile = 1;
+    if (!known[i].tells) ocl_state.deaf = 1;
+    return;
+  }
+  ocl_state.fragile = ocl_state.deaf = 1;
+}
+
 static int no_device(const char *platform, cl_int code) {
   if (code && code != CL_DEVICE_NOT_FOUND)
     cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": clGetDeviceIDs: %s (%d)", platform, ocl_code_name(code), code);
   else
-    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device", platform);
+    cdevice_dl_note(&ocl_state.dl, "platform \"%.60s\": no device%s", platform,
+                    strncmp(platform, "rusticl", 7) ? "" : " (it has those that $RUSTICL_ENABLE names)");
   return 0;
 }
 
@@ -112,9 +144,9 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   cl_device_id *ids;
   ocl_slot *slots;
   if (ocl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL)) name[0] = 0;
-  if (strstr(name, "Portable Computing Language")) ocl_state.fragile = 1;
   cl_int code = ocl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &n);
   if (code || !n) return no_device(name, code);
+  know(name);
   ids = calloc(n, sizeof *ids);
   slots = realloc(ocl_state.slots, ((size_t)ocl_state.n + n) * sizeof *slots);
   if (slots) ocl_state.slots = slots;
@@ -127,6 +159,7 @@ static int enumerate(cl_platform_id platform, cdevice_error *err) {
   for (cl_uint i = 0; i < n; i++) {
     ocl_slot *slot = &ocl_state.slots[ocl_state.n++];
     memset(slot, 0, sizeof *slot);
+    atomic_init(&slot->findings, -1);
     slot->id = ids[i];
     slot->platform = platform;
     slot->use = calloc(1, sizeof *slot->use); /* NULL: nothing is counted and nothing pooled */
@@ -188,8 +221,14 @@ static int start_locked(cdevice_error *err) {
   int result = 0;
   ocl_state.dl.tried[0] = 0;
   if (!ocl_state.dl.handle) {
-    if (cdevice_dl_open(&ocl_state.dl, "libOpenCL", "CDEVICE_OPENCL_LIBRARY", names, "clGetPlatformIDs"))
+    if (cdevice_dl_open(&ocl_state.dl, "libOpenCL", "CDEVICE_OPENCL_LIBRARY", names, "clGetPlatformIDs")) {
+      const char *named = getenv("CDEVICE_OPENCL_LIBRARY");
+      if (named && *named)
+        return cdevice_backend_fail(
+            err, ENODEV, 0, NULL, "the OpenCL loader that $CDEVICE_OPENCL_LIBRARY names cannot be used (%s); " INSTALL,
+            ocl_state.dl.tried);
       return cdevice_backend_fail(err, ENODEV, 0, NULL, "no OpenCL loader (%s); " INSTALL, ocl_state.dl.tried);
+    }
     if (cdevice_dl_load(&ocl_state.dl, rows, sizeof rows / sizeof *rows, &ocl)) {
       cdevice_dl_close(&ocl_state.dl);
       return cdevice_backend_fail(err, ENODEV, 0, NULL, "the OpenCL loader is older than 1.2 (%s); " INSTALL,
@@ -199,6 +238,10 @@ static int start_locked(cdevice_error *err) {
   tell_home();
   code = ocl.GetPlatformIDs(0, NULL, &n);
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return ocl_fail_as(err, EIO, code, "clGetPlatformIDs");
+  if ((code || !n) && ocl_note_broken())
+    return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
+                                "OpenCL through %s has no platform, for what is installed cannot be loaded (%s)",
+                                ocl_state.dl.path, ocl_state.dl.tried);
   if (code || !n)
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
                                 "%s knows no OpenCL platform; " INSTALL
@@ -287,4 +330,14 @@ int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cde
   info.struct_size = (uint32_t)size;
   memcpy(out, &info, size);
   return 0;
+}
+
+static int64_t index_of(void *self, void *id) {
+  (void)self;
+  return ocl_started(NULL) ? ocl_index_of(id) : -1;
+}
+
+const void *opencl_devices(void) {
+  static const cdevice_opencl_devices table = {.struct_size = sizeof table, .index_of = index_of};
+  return &table;
 }

@@ -87,8 +87,13 @@ int ocl_code_errno(cl_int code) {
 }
 
 int ocl_fail_as(cdevice_error *err, int result, cl_int code, const char *what) {
-  return cdevice_backend_fail(err, result, code, ocl_code_name(code), "OpenCL: %s: %s (%d)", what, ocl_code_name(code),
-                              code);
+  const char *more =
+      code == CL_INVALID_CONTEXT
+          ? ": the context of the queue or of the memory is gone, or they are of two; hold the context for as "
+            "long as its queues, for not every runtime's queues keep theirs"
+          : "";
+  return cdevice_backend_fail(err, result, code, ocl_code_name(code), "OpenCL: %s: %s (%d)%s", what,
+                              ocl_code_name(code), code, more);
 }
 
 int ocl_fail(cdevice_error *err, cl_int code, const char *what) {

@@ -21,12 +21,20 @@ static void *watch(void *arg) {
   return NULL;
 }
 
+/* Are callbacks of events not to be relied on?  Nor before every device was tried. */
+static int is_deaf(void) {
+  if (ocl_state.deaf) return 1;
+  for (int64_t i = 0; i < ocl_state.n; i++)
+    if (atomic_load_explicit(&ocl_state.slots[i].findings, memory_order_relaxed) < 0) return 1;
+  return 0;
+}
+
 static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
   ocl_watch *job;
   pthread_attr_t attributes;
   pthread_t thread;
   int failed;
-  if (!ocl_state.fragile) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
+  if (!is_deaf()) return ocl.SetEventCallback(event, CL_COMPLETE, fn, arg);
   job = malloc(sizeof *job);
   if (!job) return CL_OUT_OF_HOST_MEMORY;
   *job = (ocl_watch){event, fn, arg};
@@ -115,6 +123,8 @@ int ocl_follow(cl_command_queue queue, cl_context context, cl_event event, int f
   cl_int code;
   int done = 0, result = ask_event(event, &done, err);
   if (result || done) return result; /* asking has flushed its queue */
+  if (ocl_state.fragile && !ocl.RetainEvent(event))
+    ocl_hold(event); /* its owner may let it go while we are behind it */
   if (!foreign) {
     code = ocl_put_barrier(queue, event);
     if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return event_failed(err, 0);
@@ -226,8 +236,8 @@ int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)
   }
   result = ocl_event_of(sync_event, &event, err);
   if (result) return result;
-  if (ocl_state.fragile) /* a thread for each event would be the only way, and the core can ask for many at once */
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell of failed events");
+  if (is_deaf()) /* a thread for each event would be the only way, and the core can ask for many at once */
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime is not trusted to tell of every event");
   notice = malloc(sizeof *notice);
   if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;

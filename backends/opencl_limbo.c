@@ -2,7 +2,7 @@
  * that are not over are among them, so they tell as well whether kernels still wait. */
 #include "opencl_parts.h"
 
-#define LIMBO_FAILED 64
+#define LIMBO_FAILED 4096 /* more commands than that are hardly queued behind one event */
 
 static struct {
   pthread_mutex_t lock;

@@ -44,16 +44,28 @@ typedef struct ocl_slot {
   uint32_t alignment;
   uint64_t svm;
   int64_t total_bytes;
-  char name[128], driver[64];
+  char name[128], driver[64], version[64];
   uint8_t uuid[16];
+  atomic_int findings; /* OCL_...; -1: not tried yet */
+  int attempts;
 } ocl_slot;
+
+/* What trials have found; see opencl_trials.c. */
+#define OCL_FREED_EARLY 1   /* the destructor callback comes while a command that uses the buffer is queued */
+#define OCL_FREED_LATE 2    /* it does not come when the last one is over */
+#define OCL_NO_CALLBACK 4   /* none for an event that is over */
+#define OCL_LOSES_CONTEXT 8 /* a queue does not keep its context */
+#define OCL_UNTRIED 16      /* something failed */
+#define OCL_FINDINGS 31
 
 extern struct ocl_state {
   pthread_mutex_t lock; /* guards start, stop and the making of defaults */
   int started;
   int64_t n;
   ocl_slot *slots;
-  atomic_int fragile; /* PoCL is among the platforms; asked on the runtime's threads too */
+  /* Of any platform here; asked on the runtime's threads too. */
+  atomic_int fragile; /* a failed event that was released may end the process */
+  atomic_int deaf;    /* events are not told by callback alone */
   const cdevice_host *host;
   cdevice_dl dl;
 } ocl_state;
@@ -91,7 +103,24 @@ cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, in
 int opencl_start(void *self, const cdevice_host *host, cdevice_error *err);
 void opencl_stop(void *self);
 int opencl_device_count(void *self, int64_t *out, cdevice_error *err);
+const void *opencl_devices(void);
 int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
+
+/* ---- opencl_icds.c ---- */
+/* Notes in ocl_state.dl which installed runtimes cannot be loaded; how many. */
+int ocl_note_broken(void);
+
+/* ---- opencl_trials.c ---- */
+/* Tries what the standard promises, the first time; may take as long as a small kernel takes to compile. */
+int ocl_try(ocl_slot *slot);
+const void *opencl_notes(void);
+
+/* May a destructor callback be believed? */
+static inline int ocl_tells_end(ocl_slot *slot) {
+  int found = atomic_load_explicit(&slot->findings, memory_order_relaxed);
+  if (found < 0) found = ocl_try(slot);
+  return !(found & (OCL_FREED_EARLY | OCL_FREED_LATE | OCL_UNTRIED));
+}
 
 /* ---- opencl_queues.c ---- */
 cl_command_queue ocl_make_queue(cl_context context, cl_device_id device, cl_int *code);
@@ -155,6 +184,7 @@ int opencl_compatible(void *self, int64_t device, const void *data, void *sync_e
 
 /* ---- opencl_compute.c ---- */
 extern const cdevice_compute opencl_compute;
+int ocl_has_programs(void);
 
 /* ---- opencl_svm.c ---- */
 const void *opencl_svm(void);

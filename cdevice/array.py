@@ -412,6 +412,10 @@ class DeviceArray(_native.Array):
         The result carries an event where the target has events and the host does not wait, except where sizes of
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
         OutOfMemory; the source is untouched by an error.
+
+        The device may read the source until the event has passed.  Until then the source is kept alive, but nobody
+        keeps it as it is: wait (:meth:`synchronize`) before you write to memory that came without a copy (numpy, a
+        buffer).
         """
         target = _device.device(device)
         stream = _registry.stream_with(device, stream)

@@ -386,6 +386,41 @@ def test_check_runs_the_suite_of_kernels(tmp_path):
     assert run("check", "cpu", "--kernels", "--suite", "a:B", cwd=tmp_path).returncode == 2
 
 
+DIES = """
+import os, signal
+from cdevice.testing.fake import FakeBackend, FakeSuite
+class Dies(FakeBackend):
+    def copy(self, kind, copies, *, stream=0):
+        if len(copies) == 200:
+            print("last words", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().copy(kind, copies, stream=stream)
+class Suite(FakeSuite):
+    backend = Dies
+class Leaves(FakeSuite):
+    backend = FakeBackend
+    def open(self):
+        import atexit
+        atexit.register(os._exit, 7)
+        super().open()
+"""
+
+
+def test_a_device_that_dies_is_told_by_area_and_check_and_the_others_are_run(tmp_path):
+    (tmp_path / "dying_suite.py").write_text(DIES)
+    told = lambda *args: run("check", *args, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    r = told("--suite", "dying_suite:Suite", "-k", "[ct][oa][pb]*")  # copies and table
+    assert r.returncode == 1 and "Traceback" not in r.stderr
+    counts = {line.split()[0]: line.split()[1:4] for line in r.stdout.split("\n\n")[0].splitlines()}
+    assert counts["table"] == ["4", "0", "0"] and counts["copies"] == ["9", "1", "0"]
+    failed = r.stdout.split("\nfailed\n")[1]
+    assert "many_copies_in_one_call" in failed and "the process was ended by SIGKILL in this check" in failed
+    r = told("--suite", "dying_suite:Suite", "-k", "many_copies*", "-v")
+    assert "last words" in r.stdout
+    r = told("--suite", "dying_suite:Leaves", "-k", "table")
+    assert r.returncode == 1 and "the process ended with exit code 7 after the last check of the area" in r.stdout
+
+
 def test_lines_of_check_come_as_it_goes(tmp_path):
     """The line of an area is there before the next area is over."""
     (tmp_path / "slow_suite.py").write_text(

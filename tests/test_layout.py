@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 # cdevice's own headers and headers of the C library and POSIX.
 LIBC = set(
-    "assert complex ctype dlfcn errno fcntl fenv float inttypes iso646 limits link locale math pthread sched semaphore "
+    "assert complex ctype dirent dlfcn errno fcntl fenv float inttypes iso646 limits link locale math pthread sched semaphore "
     "setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings threads "
     "time uchar unistd wchar wctype".split()
 )

@@ -352,6 +352,10 @@ def test_shared_virtual_memory_is_an_allocation_asked_for_by_name(queue):
     for size in (0, -8):
         with pytest.raises(ValueError, match="nbytes is positive"):
             SharedMemory(size)
+    if not queue.device.svm_capabilities:
+        with pytest.raises(cdevice.Unsupported, match="has no shared virtual memory"):
+            SharedMemory(800)
+        return
     for memory in (SharedMemory(800), SharedMemory(800, queue=queue, fine_grain=True)):
         for size in (-1, 801):
             with pytest.raises(ValueError, match="bytes of 800"):

@@ -45,8 +45,9 @@ def test_a_kernel_that_ended_an_exception_ends_before_the_process(tmp_path):
 
 def test_behind_a_queue_that_is_held_nobody_waits_for_ever(tmp_path):
     code = """
-        queue = cl.CommandQueue(cl.Context([cl.get_platforms()[0].get_devices()[0]]))
-        gate = cl.UserEvent(queue.context)
+        context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+        queue = cl.CommandQueue(context)
+        gate = cl.UserEvent(context)
         kept = cl.enqueue_barrier(queue, wait_for=[gate])
         made = cc.add(cdevice.asarray(np.arange(1000.0)).to("opencl", stream=queue), 1.0, stream=queue)
     """

@@ -32,9 +32,11 @@ kept = pytest.mark.skipif(
 @pytest.fixture
 def queue():
     device = cl.get_platforms()[0].get_devices()[0]
-    queue = cl.CommandQueue(cl.Context([device]), device)
+    context = cl.Context([device])
+    queue = cl.CommandQueue(context, device)
     yield queue
     queue.finish()
+    del context  # not every runtime's queues keep theirs
 
 
 def sent(stream=None):

@@ -115,6 +115,17 @@ class Device:
             raise Unsupported(f"{self} keeps no pool of memory")
         return table, pool
 
+    def _notes(self) -> list[str]:
+        """What people should know of the device's runtime: what it does not keep, and what is done about it."""
+        table, extension = self._extension("cdevice.notes/1", "cdevice_notes *")
+        if not extension:
+            return []
+        text, err = ffi.new("char[]", 4096), ffi.new("cdevice_error *")
+        if extension.notes(table.self, self._id, text, 4096, err):
+            return []
+        lines: list[str] = ffi.string(text).decode("utf-8", "replace").splitlines()
+        return lines
+
     def memory(self) -> MemoryInfo:
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
         table, pool = self._pool()

@@ -94,7 +94,7 @@ def run(args: Any) -> Any:
     """Runs the conformance suite on a device and prints what it found."""
     import cdevice
 
-    from ..testing import runner
+    from ..testing import apart, runner
 
     if args.name and args.device and args.name != args.device:
         print(f"cdevice check: two devices, {args.name} and {args.device}: one at a time", file=sys.stderr)
@@ -114,7 +114,9 @@ def run(args: Any) -> Any:
             print(f"cdevice check: no check is called like {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
             return USAGE
         printer = Printer([area for area, _ in chosen], args.verbose, args.json)
-        found = runner.run(suite, printer, pattern=args.k, stop_at_first=args.first)
+        told = json.dumps({"device": device, "suite": args.suite, "kernels": args.kernels})
+        command = [sys.executable, "-m", "cdevice.cli.check_area", told]
+        found = apart.run(command, chosen, printer, stop_at_first=args.first)
         printer.end_area()
     except cdevice.BackendUnavailable as e:
         print(f"cdevice check: {e}", file=sys.stderr)

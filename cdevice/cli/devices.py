@@ -68,7 +68,9 @@ def details(device: Device) -> dict[str, Any]:
         info = device.info
     except cdevice.Error as e:
         return {"name": None, "info": {}, "error": f"{type(e).__name__}: {e}"}
-    return {"name": info.name, "info": plain(as_dict(info))}
+    out = {"name": info.name, "info": plain(as_dict(info))}
+    notes = device._notes()
+    return {**out, "notes": notes} if notes else out
 
 
 def run(args: Any) -> Any:
@@ -100,7 +102,8 @@ def run(args: Any) -> Any:
             found = details(d)
             info = {**found["info"], **({"error": found["error"]} if "error" in found else {})}
             print(f"\n{paint(d, 'bold')}  (device type {int(d.type_id)}, id {int(d.id)})")
-            print("\n".join(columns([(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)])))
+            rows = [(k, detail(k, v)) for k, v in info.items() if v not in (None, "", -1)]
+            print("\n".join(columns(rows + [("runtime", note) for note in found.get("notes", ())])))
     if missing:
         print(paint("\nnot available", "bold"))
         print(

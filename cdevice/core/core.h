@@ -395,6 +395,10 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace);
 #define CDV_HAS(m, member) \
   ((m) && (m)->struct_size >= offsetof(cdevice_memory, member) + sizeof(m)->member && (m)->member)
 
+/* ---- recall.c: see cdevice_host ---- */
+int64_t cdv_recall(const char *key, void *data, int64_t nbytes);
+void cdv_remember(const char *key, const void *data, int64_t nbytes);
+
 /* ---- defer.c ---- */
 void cdv_defer_push(struct cdv_deferred *node);
 struct cdv_deferred *cdv_defer_take(void);

@@ -339,7 +339,7 @@ static void log_to_stderr(int level, const char *text) {
 static void share(cdevice_part part, void *arg, int64_t total, int64_t slice) {
   cdv_do_parts(CDV_KERNELS, part, arg, total, slice);
 }
-static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr, share};
+static const cdevice_host host = {CDEVICE_BACKEND_ABI, sizeof host, log_to_stderr, share, cdv_recall, cdv_remember};
 void cdv_log(int level, const char *text) { host.log(level, text); }
 
 int cdv_slot_find(int32_t t, struct cdv_slot **out) {

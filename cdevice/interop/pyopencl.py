@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 
 from .._devices.registry import backend_object, default_stream
@@ -28,14 +27,6 @@ def _backend() -> Any:
     return backend_object(_OPENCL)
 
 
-class _Owner:
-    """What an imported array keeps: the pyopencl object and the event to wait for."""
-
-    def __init__(self, obj: Any, event: Any) -> None:
-        self.obj, self.event = obj, event
-        self.cell = ctypes.c_void_p(event.int_ptr) if event is not None else None
-
-
 def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
     """A pyopencl.array.Array or pyopencl.Buffer as a DeviceArray on its device; bytes as uint8, dimensions behind
     the first as fixed-size lists.
@@ -57,7 +48,7 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
         raise ArgumentError("the buffer's OpenCL device is none of those that cdevice lists")
     if memory.offset % dtype.itemsize:
         raise ValueError(f"the array begins at byte {memory.offset}, no multiple of {dtype.itemsize}")
-    owner = _Owner(obj, marker_of(obj))
+    owner = marker_of(obj, memory)
     out = from_buffers(
         Schema.make(format),
         count(memory.shape),
@@ -66,7 +57,7 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
         null_count=0,
         device=(_OPENCL, memory.device_id),
         owner=owner,
-        sync_event=None if owner.cell is None else ctypes.addressof(owner.cell),
+        sync_event=owner.address,
     )
     out = nested(out, memory.shape)
     return out if schema is None else retyped(out, schema)
@@ -131,7 +122,7 @@ def apart(array: DeviceArray, queue: StreamLike) -> bool:
     queue = default_stream(_OPENCL) if queue is None else queue
     if cl is None or not isinstance(queue, cl.CommandQueue):
         return False
-    context = queue.context
+    context = _backend().context_of(queue)
     return any(cl.Buffer.from_int_ptr(handle, retain=True).context != context for handle in _handles(array))
 
 
@@ -155,7 +146,7 @@ def _named_queue(array: DeviceArray) -> StreamLike:
     if not isinstance(queue, pyopencl.CommandQueue):
         return None
     context = pyopencl.Buffer.from_int_ptr(array._buffer(1)[0], retain=True).context
-    return queue if queue.context == context else None
+    return queue if _backend().context_of(queue) == context else None
 
 
 def _require_opencl(array: DeviceArray) -> None:

@@ -61,8 +61,8 @@ def _of_pyopencl(obj: Any) -> _Memory:
     memory = backend.from_object(obj)
     if memory.offset:
         raise ValueError(f"the OpenCL array begins at byte {memory.offset} of its buffer: pass the buffer, offset=")
-    marker = _events.marker_of(obj)
-    events = () if marker is None else (_events.Pending(*_events.cell_of(_OPENCL, marker)),)
+    marker = _events.marker_of(obj, memory)
+    events = () if marker.address is None else (_events.Pending(marker.address, marker),)
     return _Memory(memory.data or None, memory.nbytes, obj, events)
 
 

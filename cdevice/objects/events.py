@@ -67,35 +67,6 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     return int(ffi.cast("uintptr_t", cell)), (cell, event)
 
 
-def marker_of(obj: Any) -> Any:
-    """A pyopencl.Event behind the events of a pyopencl array and all that was enqueued on its queue; None: it has no
-    queue.
-
-    Waits for the events of an array without a queue."""
-    queue, events = getattr(obj, "queue", None), list(getattr(obj, "events", ()))
-    if queue is None and not events:
-        return None
-    cl = need("pyopencl", "pyopencl")
-    if queue is None:
-        cl.wait_for_events(events)
-        return None
-    if events:  # a marker with a list waits for that alone on a queue out of order
-        for event in events:
-            _flush(cl, event)
-        cl.enqueue_barrier(queue, wait_for=events)
-    marker = cl.enqueue_marker(queue)
-    queue.flush()
-    return marker
-
-
-def _flush(cl: Any, event: Any) -> None:
-    """Another queue may only wait for what was flushed."""
-    try:
-        event.command_queue.flush()
-    except (AttributeError, cl.Error):  # a user's event has none; or its queue is gone, and was flushed then
-        pass
-
-
 class Recorded:
     """What an array keeps that waits for work of others: the object behind its memory, and an event recorded on a
     stream (its raw handle, 0 the default; None: no event)."""
@@ -104,10 +75,8 @@ class Recorded:
         self.obj, self.table, self.device, self.event = obj, table, device, ffi.new("cdevice_event *")
         if stream is not None:
             err = ffi.new("cdevice_error *")
-            if table.event_record(table.self, device, ffi.cast("void *", stream), self.event, err):
-                name = ffi.string(table.name).decode()
-                text = ffi.string(err.message).decode("utf-8", "replace")
-                raise DeviceError(f"{name}: recording an event on the array's stream: {text}")
+            code = table.event_record(table.self, device, ffi.cast("void *", stream), self.event, err)
+            _raise(code, err, table, "recording an event on the array's stream")
 
     @property
     def address(self) -> int | None:
@@ -117,6 +86,37 @@ class Recorded:
     def __del__(self) -> None:
         if self.event.sync_event:
             self.table.event_destroy(self.table.self, self.device, self.event)
+
+
+def _raise(code: int, err: Cdata, table: Cdata, doing: str) -> None:
+    if not code:
+        return
+    name = ffi.string(table.name).decode()
+    raise DeviceError(f"{name}: {doing}: {ffi.string(err.message).decode('utf-8', 'replace')}")
+
+
+def recorded_behind(obj: object, type_id: int, device: int, stream: int | None, events: tuple[int, ...]) -> Recorded:
+    """:class:`Recorded` behind events of a vendor (raw handles) and all that the stream was given; the host does not
+    wait.  Without a stream there is no event."""
+    table = lib.cdv_backend_for(type_id)
+    if stream is not None:
+        cell, err = ffi.new("void **"), ffi.new("cdevice_error *")
+        for handle in events:
+            cell[0] = ffi.cast("void *", handle)
+            code = table.event_wait_stream(table.self, device, cell, ffi.cast("void *", stream), err)
+            _raise(code, err, table, "waiting for the array's events")
+    return Recorded(obj, table, device, stream)
+
+
+def marker_of(obj: Any, memory: Any) -> Recorded:
+    """An event behind the events of a pyopencl object, of which ``memory`` tells, and all that was enqueued on its
+    queue; its address is None where it has no queue.
+
+    Waits for the events of an array without a queue.  The marker is the backend's own: pyopencl's would be released
+    with the array, and not every runtime survives the failure of an event that was."""
+    if memory.stream is None and memory.events:
+        need("pyopencl", "pyopencl").wait_for_events(list(obj.events))
+    return recorded_behind(obj, _OPENCL, memory.device_id or 0, memory.stream, memory.events)
 
 
 class Pending(collections.namedtuple("Pending", "address owner array", defaults=(None,))):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import queue
 import threading
@@ -28,6 +29,7 @@ class _Event:
     def __init__(self) -> None:
         self.passed = threading.Event()
         self.error: str | None = None
+        self.stream: object = None
         self.cell = ctypes.c_void_p(id(self))
         self.sync_event = ctypes.addressof(self.cell)
 
@@ -36,6 +38,7 @@ class _Stream:
     """Its thread ends with it."""
 
     def __init__(self) -> None:
+        self.failing = False  # what comes by now fails
         self.work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         threading.Thread(target=_work, args=(self.work,), daemon=True).start()
         weakref.finalize(self, self.work.put, None).atexit = False
@@ -52,10 +55,12 @@ def _work(jobs: queue.Queue[Callable[[], object] | None]) -> None:
 class Gate:
     """Holds a stream until it is opened."""
 
-    def __init__(self) -> None:
-        self._open = threading.Event()
+    def __init__(self, opened: Callable[[], object] | None = None) -> None:
+        self._open, self._opened = threading.Event(), opened
 
     def open(self) -> None:
+        if self._opened:
+            self._opened()
         self._open.set()
 
     def __enter__(self) -> Any:
@@ -105,10 +110,27 @@ class FakeBackend(Backend):
         """Blocks and events not given back."""
         return len(self._memory) + len(self._event_objects)
 
-    def gate(self, stream: int = 0) -> Any:
-        g = Gate()
-        self._stream(stream).work.put(g._open.wait)
+    def gate(self, stream: int = 0, *, fails: bool = False) -> Any:
+        """``fails``: what was enqueued behind it does not run, and its events fail."""
+        s = self._stream(stream)
+
+        def turn(failing: bool) -> None:
+            s.failing = failing
+
+        g = Gate(functools.partial(s.work.put, functools.partial(turn, False)))
+        s.work.put(g._open.wait)
+        s.work.put(functools.partial(turn, fails))
         return g
+
+    def end_stream(self, stream: int) -> None:
+        """Its thread ends when what is on it is done."""
+        with self._lock:
+            self._streams.pop(stream, None)
+
+    def _pass(self, event: _Event, failing: bool) -> None:
+        if failing:
+            event.error = "what the event stands for has failed"
+        event.passed.set()
 
     def _stream(self, handle: int) -> Any:
         with self._lock:
@@ -117,10 +139,11 @@ class FakeBackend(Backend):
             return self._streams[handle]
 
     def _enqueue(self, stream: int, work: Callable[[], object]) -> None:
-        if self._events:
-            self._stream(stream).work.put(work)
-        else:
+        if not self._events:
             work()
+            return
+        s = self._stream(stream)
+        s.work.put(lambda: s.failing or work())
 
     def _called(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -189,7 +212,8 @@ class FakeBackend(Backend):
         self._called("event_record")
         event = _Event()
         self._event_objects[event.sync_event] = event
-        self._stream(stream).work.put(event.passed.set)
+        s = self._stream(stream)
+        s.work.put(lambda: self._pass(event, s.failing))
         return event
 
     def event_done(self, event: int, *, device_id: int) -> bool:
@@ -224,6 +248,13 @@ class FakeSuite(BackendSuite):
 
     def new_stream(self) -> Any:
         return 99 if self.backend_object._events else None
+
+    def end_stream(self, stream: Any) -> bool:
+        self.backend_object.end_stream(stream)
+        return True
+
+    def failing_gate(self, stream: int = 0) -> Any:
+        return self.backend_object.gate(stream, fails=True) if self.backend_object._events else None
 
     def fail_after(self, n: int | None) -> Any:
         self.backend_object.fail_after = n

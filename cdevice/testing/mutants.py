@@ -148,7 +148,64 @@ class DeviceCopyDoesNothing(FakeBackend):
             super().copy(kind, copies, stream=stream)
 
 
+class UsesMemoryAgainAtOnce(FakeBackend):
+    """What is given back is the next one's, whatever is queued."""
+
+    def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
+        handle = super().alloc(nbytes, device_id=device_id, stream=stream)
+        kept = self.__dict__.setdefault("_kept", {}).get(nbytes)
+        if kept:
+            self._memory[handle] = (kept.pop(), 0, nbytes)
+        return handle
+
+    def free(self, block: Any) -> None:
+        memory, start, size = self._memory[block]
+        if not start and size == len(memory):
+            self.__dict__.setdefault("_kept", {}).setdefault(size, []).append(memory)
+        super().free(block)
+
+
+class EventsGoWithTheirStream(FakeBackend):
+    repaired = False
+
+    def event_record(self, *, device_id: int, stream: int = 0) -> Any:
+        event = super().event_record(device_id=device_id, stream=stream)
+        event.stream = self._stream(stream)
+        return event
+
+    def event_done(self, event: int, *, device_id: int) -> bool:
+        if not self.repaired and self._event_objects[event].stream not in self._streams.values():
+            raise RuntimeError("the stream of the event is gone")
+        return super().event_done(event, device_id=device_id)
+
+
+class FallsWithDroppedEvents(FakeBackend):
+    """An event that fails after it was destroyed takes the device with it."""
+
+    fallen = False
+
+    def _pass(self, event: Any, failing: bool) -> None:
+        if failing and event.sync_event not in self._event_objects:
+            self.fallen = True
+        super()._pass(event, failing)
+
+    def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
+        if self.fallen:
+            raise RuntimeError("the device has fallen")
+        super().copy(kind, copies, stream=stream)
+
+
+class FailuresAreNotTold(FakeBackend):
+    def _pass(self, event: Any, failing: bool) -> None:
+        super()._pass(event, False)
+
+
 MUTANTS = {
+    "UsesMemoryAgainAtOnce": (UsesMemoryAgainAtOnce, "what_a_held_copy_reads_is_not_used_again"),
+    "StreamWaitDoesNothingWithoutAGate": (StreamWaitDoesNothing, "a_second_stream_waits_for_slow_work"),
+    "EventsGoWithTheirStream": (EventsGoWithTheirStream, "*events_outlive_their_stream"),
+    "FallsWithDroppedEvents": (FallsWithDroppedEvents, "events_that_fail_after_their_array_was_dropped"),
+    "FailuresAreNotTold": (FailuresAreNotTold, "a_failed_event_is_told"),
     "EventTooEarly": (EventTooEarly, "an_event_is_not_done_while_its_queue_is_held"),
     "DropsSourceOffset": (DropsSourceOffset, "bytes_arrive_where_they_belong__*"),
     "DropsTargetOffset": (DropsTargetOffset, "bytes_arrive_where_they_belong__*"),

@@ -45,12 +45,14 @@ def run(
     *,
     pattern: str | None = None,
     stop_at_first: bool = False,
+    names: list[str] | None = None,
+    begins: Callable[[str], None] | None = None,
 ) -> list[Result]:
-    """Runs the checks of a suite class, or those that a pattern picks.
+    """Runs the checks of a suite class, or those that a pattern picks, or ``names``.
 
-    ``report``: called with each :class:`Result` as it ends.  Ends early after the first failure where that is asked
-    for, and where failed checks have waited so long in vain that the others would too.  Raises BackendUnavailable
-    where the device is not there.
+    ``report``: called with each :class:`Result` as it ends; ``begins``: with the name before it begins.  Ends early
+    after the first failure where that is asked for, and where failed checks have waited so long in vain that the
+    others would too.  Raises BackendUnavailable where the device is not there.
     """
     out: list[Result] = []
     vain = 0.0
@@ -58,6 +60,10 @@ def run(
     first.open()
     first.close()
     for area, name in matching(pattern, suite):
+        if names is not None and name not in names:
+            continue
+        if begins:
+            begins(name)
         out.append(_one(suite(), area, name))
         if report:
             report(out[-1])

@@ -63,6 +63,7 @@ class BackendSuite:
     _streams: list[Any]
     _live_before: tuple[int, int | None]
     _kept_before: int
+    _held = _lacking = 0  # comparisons of a check of kernels that were made, that the device has no float64 for
     _failed = False  # this check did: what it holds is not looked for, its error is the one to be seen
     _left_behind = False  # of the class: a backend that could not be taken out, for something of it is still alive
     _impatient = False  # of the class: something was waited for in vain
@@ -85,6 +86,19 @@ class BackendSuite:
             return None
         self._streams.append(out[0])
         return int(self.ffi.cast("uintptr_t", out[0]))
+
+    def end_stream(self, stream: Any) -> bool:
+        """Ends a stream of :meth:`new_stream` now, with what is still on it.  Returns True where this is offered."""
+        handle = self.ffi.cast("void *", stream)
+        if handle not in self._streams or not self.table.stream_destroy:
+            return False
+        self._streams.remove(handle)
+        self.table.stream_destroy(self.table.self, self.device_number().id, handle)
+        return True
+
+    def failing_gate(self, stream: Any = 0) -> Any:
+        """As :meth:`gate`; what was enqueued behind it fails when it is left.  None: there is no such thing."""
+        return None
 
     def fail_after(self, n: int | None) -> bool:
         """From now on the ``n``-th call that can fail does (0: the next), None: none does.  Returns True where this is
@@ -268,12 +282,32 @@ class BackendSuite:
         self.call("copy", kind, array, len(copies), self.ffi.NULL)
         self.wait_default()
 
+    def enqueue(self, kind: int, copies: Any, stream: Any = None, *, or_from: bytes | None = None) -> None:
+        """As :meth:`copy`, and does not wait; of one device.  ``or_from``: the host memory to copy from where the
+        device does not copy by itself."""
+        number = self.device_number().id
+        array = self.ffi.new("cdevice_copy[]", len(copies))
+        for c, (dst, dst_offset, src, src_offset, nbytes) in zip(array, copies):
+            c.dst, c.dst_offset, c.src, c.src_offset, c.nbytes = dst, dst_offset, src, src_offset, nbytes
+            c.dst_device, c.src_device = (-1 if kind == 2 else number), (-1 if kind == 1 else number)
+        try:
+            self.call("copy", kind, array, len(copies), stream or self.ffi.NULL)
+        except OSError as e:
+            if or_from is None or e.errno not in (errno.ENOTSUP, errno.EOPNOTSUPP):
+                raise
+            host = self.host(or_from)
+            self.enqueue(1, [(c[0], c[1], host, c[3], c[4]) for c in copies], stream)
+
     def wait_default(self) -> None:
+        self.wait_for(self.ffi.NULL)
+
+    def wait_for(self, stream: Any) -> None:
+        """Waits until the stream has passed everything, by an event."""
         if not self.capabilities & self.cdevice.Capability.EVENTS:
             return
         event = self.ffi.new("cdevice_event *")
         number = self.device_number().id
-        self.call("event_record", number, self.ffi.NULL, event)
+        self.call("event_record", number, stream, event)
         if event.sync_event:
             try:
                 self.call("event_wait_host", number, event.sync_event)

@@ -4,7 +4,7 @@ import pytest
 from waiting import unregister
 
 from cdevice._ext import lib
-from cdevice.testing import KernelSuite, runner
+from cdevice.testing import KernelSuite, mutants, runner
 from cdevice.testing.fake import FakeBackend, FakeSuite
 from cdevice.testing.fake_compute import FakeCompute
 
@@ -99,6 +99,26 @@ def test_the_suite_catches_kernels_that_are_wrong(kernels, check):
     (result,) = runner.run(Suite, pattern=check)
     assert result.outcome == "failed"
     if lib.cdv_backend_for(5660):
+        unregister(made[-1])
+    for b in made:
+        b.close()
+
+
+@pytest.mark.nosan
+def test_the_suite_catches_memory_that_is_used_again_under_a_kernel():
+    made = []
+
+    class Suite(FakeSuite, KernelSuite):
+        settle_limit, hang_limit = 500, 1.0
+
+        @staticmethod
+        def backend():
+            made.append(mutants.UsesMemoryAgainAtOnce(5661, "again", kernels=True))
+            return made[-1]
+
+    (result,) = runner.run(Suite, pattern="what_held_kernels_read_is_not_used_again")
+    assert result.outcome == "failed" and "add of an array that was dropped" in result.text
+    if lib.cdv_backend_for(5661):
         unregister(made[-1])
     for b in made:
         b.close()

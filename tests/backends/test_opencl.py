@@ -16,7 +16,7 @@ class OpenCL:
     device = "opencl"
 
     @contextlib.contextmanager
-    def gate(self, stream=0):
+    def gate(self, stream=0, status=0):
         if not stream:
             out = self.ffi.new("void **")
             self.call("current_stream", self.device_number().id, out)
@@ -28,8 +28,11 @@ class OpenCL:
         try:
             yield
         finally:
-            held.set_status(cl.command_execution_status.COMPLETE)
+            held.set_status(status)
             del barrier
+
+    def failing_gate(self, stream=0):
+        return self.gate(stream, -5)
 
 
 class TestOpenCL(OpenCL, BackendSuite):

@@ -96,6 +96,11 @@ typedef struct cdevice_host {
   /* Calls part for all of [0, total), in slices, on this thread and on others of the process, several at once; returns when
    * all is done.  Added later: read it only where struct_size covers it. */
   void (*share)(cdevice_part part, void *arg, int64_t total, int64_t slice);
+  /* What a backend has found out and what costs time to find out again, on disk under a key (a text: of what, of which
+   * driver version), where the user lets anything be kept.  recall: the bytes that were kept, at most nbytes of them; 0: nothing.
+   * Any thread; they read and write a file.  Added later. */
+  int64_t (*recall)(const char *key, void *data, int64_t nbytes);
+  void (*remember)(const char *key, const void *data, int64_t nbytes);
 } cdevice_host;
 
 typedef struct cdevice_backend {
@@ -278,6 +283,15 @@ typedef struct cdevice_compute {
   void (*unload)(void *self, int64_t device, void *module);
 } cdevice_compute;
 
+/* extension(self, "cdevice.notes/1"): what people should know of a device's runtime: what it was found not to keep, and what is
+ * done about it. */
+typedef struct cdevice_notes {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* A line for each, in text of `size` bytes; none: "".  May try things first, which takes time. */
+  int (*notes)(void *self, int64_t device, char *text, int64_t size, cdevice_error *err);
+} cdevice_notes;
+
 /* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
 typedef struct cdevice_allocator {
   uint32_t struct_size;
@@ -294,6 +308,7 @@ typedef struct cdevice_allocator {
 #define CDEVICE_POOL "cdevice.pool/1"
 #define CDEVICE_MEMORY "cdevice.memory/1"
 #define CDEVICE_COMPUTE "cdevice.compute/1"
+#define CDEVICE_NOTES "cdevice.notes/1"
 /* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;

@@ -1,9 +1,11 @@
-"""Nothing leaks at any failure."""
+"""Nothing leaks at any failure, and what has failed says so."""
 
 from __future__ import annotations
 
+import gc
+
 from .. import cases
-from .area import Area, same
+from .area import Area, expect, same, with_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,3 +45,42 @@ def check_nothing_leaks_at_any_failure(s: BackendSuite, way: Any) -> None:
     else:
         raise AssertionError("after 200 failures it still fails")
     del out, there
+
+
+@check()
+def check_a_failed_event_is_told(s: BackendSuite) -> None:
+    with_events(s)
+    other = s.new_stream()
+    gate: Any = None if other is None else s.failing_gate(other)
+    s.needs(gate is not None, "its suite offers no gate that fails")
+    with gate:
+        there = s.promptly(lambda: s.cdevice.asarray([1, 2, 3]).to(s.device_number(), stream=other))
+        s.promptly(lambda: there.wait(other))
+    try:
+        there.synchronize(timeout=s.limit())
+    except s.cdevice.Error as e:
+        assert str(e), "an error without a text"
+        return
+    # some devices go on behind what has failed
+    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of which synchronize() says that nothing has failed")
+
+
+@check()
+def check_events_that_fail_after_their_array_was_dropped(s: BackendSuite) -> None:
+    """Nobody holds anything of them any more."""
+    with_events(s)
+    other = s.new_stream()
+    gate: Any = None if other is None else s.failing_gate(other)
+    s.needs(gate is not None, "its suite offers no gate that fails")
+    with gate:
+        for _ in range(20):
+            there = s.promptly(lambda: s.cdevice.asarray(list(range(100))).to(s.device_number(), stream=other))
+            behind = s.promptly(lambda: there.to(s.device_number(), stream=other, copy=True))  # noqa: B023
+            s.promptly(lambda: behind.wait(other))  # noqa: B023
+            s.promptly(there.release)
+            s.promptly(behind.release)
+        there = behind = None
+        gc.collect()
+    s.settle()
+    got = s.cdevice.asarray([1, 2, 3]).to(s.device_number()).to("cpu").to_pylist()
+    expect(got, [1, 2, 3], "rows after events have failed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import errno
 import gc
@@ -98,6 +99,45 @@ def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s: BackendS
                 s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
                 raise
             assert device[0] == number, f"memory of device {number} is said to be of {device[0]}"
+
+
+def _of(s: BackendSuite, value: int, rows: int) -> Any:
+    return s.cdevice.asarray(memoryview(array.array("q", [value]) * rows))
+
+
+@check()
+def check_what_a_queued_copy_reads_is_not_used_again(s: BackendSuite) -> None:
+    """Arrays are dropped while copies of them are queued, and others take memory."""
+    rows = 1 << 19
+    for i in range(4):
+        there = _of(s, i, rows).to(s.device_number())
+        for _ in range(3):
+            there = there.to(s.device_number(), copy=True)
+        others = [_of(s, 777, rows).to(s.device_number()) for _ in range(3)]
+        expect(there.to("cpu").to_pylist(), [i] * rows, "rows copied from an array that was dropped")
+        del there, others
+
+
+@check()
+def check_what_a_held_copy_reads_is_not_used_again(s: BackendSuite) -> None:
+    with_events(s)
+    other = s.new_stream()
+    s.needs(other is not None, "its suite offers no second stream")
+    with s.closed_gate():
+        pass  # there is one: a skip holds what was made before it
+    rows = 20_000
+    there = _of(s, 1, rows).to(s.device_number())
+    there.synchronize(timeout=s.limit())
+    with s.closed_gate():
+        copied = s.promptly(lambda: there.to(s.device_number(), copy=True))
+        s.promptly(there.release)
+        there = None
+        gc.collect()
+        others = [s.promptly(lambda: _of(s, 777, rows).to(s.device_number(), stream=other)) for _ in range(5)]
+        for array_ in others:
+            array_.synchronize(timeout=s.limit())
+    expect(copied.to("cpu").to_pylist(), [1] * rows, "rows copied from an array that was dropped")
+    del others
 
 
 class _Lender:
