@@ -197,7 +197,7 @@ def opencl():
     cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
     if not cdevice.device("opencl").is_available:
         pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
-    queue = cl.CommandQueue(cl.Context([cl.get_platforms()[0].get_devices()[0]]))
+    queue = cl.CommandQueue(cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())]))
     return cl, queue
 
 

@@ -58,7 +58,7 @@ def queue():
 
 
 def new_queue():
-    device = cl.get_platforms()[0].get_devices()[0]
+    device = next(d for p in cl.get_platforms() for d in p.get_devices())
     context = cl.Context([device])  # Intel's queues do not keep theirs
     yield cl.CommandQueue(context)
     del context
@@ -483,7 +483,7 @@ def test_batches_on_the_device_travel_asynchronously(settled):
 
 # ---- whose context ----
 def own_queue():
-    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
     return context, cl.CommandQueue(context)
 
 

@@ -22,7 +22,7 @@ def cl():
 
 @pytest.fixture
 def queue(cl):
-    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
     yield cl.CommandQueue(context)
     del context  # not every runtime's queues keep theirs
 
@@ -145,7 +145,7 @@ def test_an_array_of_an_unordered_queue_is_behind_its_events_and_all_that_was_en
 
     import cdevice
 
-    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
     unordered = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     try:
         queue = cl.CommandQueue(context, properties=unordered)

@@ -24,14 +24,14 @@ def host_pooled():
 
 
 kept = pytest.mark.skipif(
-    not host_pooled() or not cl.get_platforms()[0].get_devices()[0].type & cl.device_type.CPU,
+    not host_pooled() or not next(d for p in cl.get_platforms() for d in p.get_devices()).type & cl.device_type.CPU,
     reason="the pool is off under AddressSanitizer and with CDEVICE_CPU_POOL=0, and only processors use it",
 )
 
 
 @pytest.fixture
 def queue():
-    device = cl.get_platforms()[0].get_devices()[0]
+    device = next(d for p in cl.get_platforms() for d in p.get_devices())
     context = cl.Context([device])
     queue = cl.CommandQueue(context, device)
     yield queue

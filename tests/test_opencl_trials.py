@@ -99,7 +99,7 @@ def test_a_promise_that_is_not_kept_is_told(ask, how, note):
 
 CHAIN = """
 import json, source_tree, cdevice, cdevice.compute as cc, numpy as np, pyopencl as cl
-context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
 queue = cl.CommandQueue(context)
 n, bad = 200_000, 0
 for i in range(5):
@@ -159,7 +159,7 @@ def test_devices_v_says_what_was_found(ask):
 FAILS = """
 import gc, json, sys, source_tree, threading, numpy as np, pyopencl as cl, pyopencl.array as cla, cdevice
 import cdevice.compute as cc
-context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
 queue, other = cl.CommandQueue(context), cl.CommandQueue(context)
 data = np.arange(100_000)
 ready = cdevice.asarray(data).to(queue)
@@ -232,7 +232,7 @@ import json, source_tree, numpy as np, cdevice, cdevice.compute as cc
 listed = [d.name for d in cdevice.devices("opencl")]
 import pyopencl as cl, pyopencl.array as cla
 out = []
-for device in cl.get_platforms()[0].get_devices():
+for device in [d for p in cl.get_platforms() for d in p.get_devices()]:
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
     array = cdevice.asarray(cla.to_device(queue, np.arange(5)))

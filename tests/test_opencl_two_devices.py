@@ -28,7 +28,7 @@ def run(code, **environment):
 
 START = """
 import numpy as np, pyopencl as cl, cdevice
-devices = cl.get_platforms()[0].get_devices()
+devices = [d for p in cl.get_platforms() for d in p.get_devices()]
 context = cl.Context(devices)
 queues = [cl.CommandQueue(context, d) for d in devices]
 rows = cdevice.asarray(np.arange(1000))

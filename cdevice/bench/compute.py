@@ -201,7 +201,7 @@ def _pyopencl(i: Any, j: Any, chosen: Any, r: Any, valid: Any) -> dict[str, Any]
     import pyopencl as cl
     from pyopencl import algorithm, array, reduction
 
-    queue = cl.CommandQueue(cl.Context([cl.get_platforms()[0].get_devices()[0]]))
+    queue = cl.CommandQueue(cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())]))
     a, b, at, known, mask = (array.to_device(queue, v) for v in (i, j, r, valid.view("i1"), chosen.view("i1")))
     add_valid = reduction.ReductionKernel(
         queue.context, np.int64, "0", "a+b", "v[i] ? x[i] : 0", "__global const long *x, __global const char *v"

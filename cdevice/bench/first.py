@@ -24,7 +24,7 @@ import numpy as np
 """
 FLOOR = """
 import pyopencl as cl
-context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
 queue = cl.CommandQueue(context)
 rows = cl.Buffer(context, cl.mem_flags.READ_WRITE, 8000)
 t = time.perf_counter()

@@ -37,7 +37,7 @@ class OpenCL:
     def __init__(self) -> None:
         import pyopencl as cl
 
-        context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+        context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
         self.queue = cl.CommandQueue(context)
         self.buffer = partial(cl.Buffer, context, cl.mem_flags.READ_WRITE)
         self.copy = partial(cl.enqueue_copy, self.queue)

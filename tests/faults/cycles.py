@@ -170,7 +170,7 @@ def opencl_used(build):
 def held_queue():
     import pyopencl as cl
 
-    device = cl.get_platforms()[0].get_devices()[0]
+    device = next(d for p in cl.get_platforms() for d in p.get_devices())
     queue = cl.CommandQueue(cl.Context([device]))
     gate = cl.UserEvent(queue.context)
     alive.extend([queue, gate, cl.enqueue_barrier(queue, wait_for=[gate])])

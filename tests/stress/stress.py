@@ -209,7 +209,7 @@ class OpenCL(World):
         super().__init__("opencl")
         import pyopencl as cl
 
-        devices = cl.get_platforms()[0].get_devices()
+        devices = [d for p in cl.get_platforms() for d in p.get_devices()]
         self.context = cl.Context(devices)  # of both
         self.queues = [(cl.CommandQueue(self.context, d), cl.CommandQueue(cl.Context([d]))) for d in devices]
         self.own = {i: list(s) for i, s in self.streams.items()}
