@@ -259,7 +259,7 @@ settle()
 
 
 @every_type
-def test_hostrt_building_from_parts_that_are_not_ready_lets_other_threads_run(device, hostrt):
+def test_hostrt_building_from_parts_that_are_not_ready_neither_waits_nor_forgets_what_they_wait_for(device, hostrt):
     run(
         hostrt,
         device,
@@ -269,11 +269,12 @@ first = cdevice.asarray(np.arange(9)).to(here); first.synchronize()
 rt.hostrt_gate(None)
 there = cdevice.asarray(np.arange(9)).to(here)
 assert not there.ready
-opener = threading.Timer(0.05, rt.hostrt_open)   # a thread that needs the GIL
-opener.start()
 schema = cdevice.Schema.make("+s", children=[there.schema.with_name("x")])
 whole = cdevice.from_buffers(schema, 9, [None], null_count=0, children=[there], device=here)
-assert there.ready and whole.to("cpu").to_pylist()[8] == {"x": 8}
+assert not there.ready and not whole.ready
+opener = threading.Timer(0.05, rt.hostrt_open)   # a thread that needs the GIL
+opener.start()
+assert whole.to("cpu").to_pylist()[8] == {"x": 8} and there.ready
 opener.join()
 """,
     )

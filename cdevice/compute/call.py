@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .._devices.device import Device
 from .._devices.registry import current_stream, need_backend, stream_and_owner, stream_near
-from .._ext import _native
+from .._ext import _native, lib
 from .._reaper import need_reaper
 from ..errors import ArgumentError
 from ..objects.assemble import assemble, children_of, dictionary_of, parts_of
@@ -260,7 +261,7 @@ def _run_kernel(
     if generation is not None and rows and function._fronts and wanted == formats and call.device_type == 1:
         _learn(call, kernel, formats, generation)
     if kernel.library != "cdevice":
-        _require_result(function, kernel, wanted, arguments, out)
+        _require_result(call, kernel, wanted, arguments, out)
     if kernel.null_handling == "intersection":
         out = _intersected(call, out, arguments)
     alone = not isinstance(out, Scalar) and (aggregate or not rows)
@@ -268,13 +269,18 @@ def _run_kernel(
 
 
 def _require_result(
-    function: Function, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Argument], out: Any
+    call: Call, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Argument], out: Any
 ) -> None:
     """Holds what somebody's kernel gave against what it was declared to give.  Raises TypeError, ValueError."""
+    function = call.function
     who = f"{function.name}: the kernel {kernel}"
     array = out.array if isinstance(out, Scalar) else out
     if not isinstance(array, _native.Array):
         raise TypeError(f"{who} gave {type(out).__name__}: a kernel gives a DeviceArray or a Scalar")
+    kinds = array.device_type_id, call.device_type
+    if array._n_buffers and kinds[0] != kinds[1] and not all(map(lib.cdv_is_host_accessible, kinds)):
+        here, there = Device(call.device_type, call.device_id), Device(array.device_type_id, array.device_id)
+        raise TypeError(f"{who} gave an array on {there}, the arguments are on {here}")
     declared = kernel.signature.out
     declared = declared if declared is None or isinstance(declared, str) else declared(formats)
     found = format_of(array)  # type: ignore[arg-type]

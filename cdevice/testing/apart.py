@@ -81,7 +81,10 @@ class _Child:
                     process.wait()
             words = _tail(said)
         if not code and not self.running:
-            sys.stderr.write(words)
+            try:
+                sys.stderr.write(words)
+            except (OSError, ValueError):  # nobody reads it
+                pass
             return
         how = "was ended, for it stood still" if stuck else _how(code)
         name = self.running or "the_process_ends_well"
