@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from cdevice.backends import opencl
 
 backend = opencl.Backend()

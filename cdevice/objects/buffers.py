@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+
 from .._ext import _native, as_address, ffi, lib
 from .._later import Later
 from .._reaper import need_reaper
