@@ -246,7 +246,7 @@ def callables(rng):
     try:
         return name, getattr(target, name)
     except AttributeError:
-        if name in ("__cuda_array_interface__", "num_columns", "column_names"):  # not every array has them
+        if name in ("__cuda_array_interface__", "num_columns", "column_names", "keys"):  # not every array has them
             return name, lambda: None
         raise
 
