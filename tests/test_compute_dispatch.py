@@ -12,6 +12,7 @@ import pytest
 import cdevice
 import cdevice.compute as cc
 
+pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 from compute_cases import PLACES, enter  # noqa: E402
@@ -158,7 +159,10 @@ def test_a_registry_takes_functions_alone():
         ("int64", lambda x: cc.cast(x, "float64"), TypeError, "gave float64, it was declared to give int64"),
         ("int64", lambda x: x.to_pylist(), TypeError, "gave list: a kernel gives a DeviceArray or a Scalar"),
         ("int64", lambda x: None, TypeError, "gave NoneType"),
-        ("int64", lambda x: x[:1], ValueError, "gave 1 rows, there must be 3"),
+        ("int64", lambda x: cc.sum(x), ValueError, "gave one value, there must be 3 rows"),
+        (lambda formats: 5, lambda x: x, TypeError, "gave int, it gives an Arrow format"),
+        (None, lambda x: pc.run_end_encode(pa.array([1, 1, 2])), TypeError, "gave RunEndEncodedArray"),
+        ("int64", lambda x: x[:1], ValueError, "gave 1 rows, there must be 3 rows"),
         (lambda formats: formats[0], lambda x: cc.is_null(x), TypeError, "gave bool, it was declared to give int64"),
     ],
 )
@@ -170,7 +174,17 @@ def test_what_a_kernel_gives_is_held_against_what_it_declared(out, result, error
 
 
 @pytest.mark.parametrize(
-    "bad", [{"exec": None}, {"exec": 5}, {"init": 5}, {"null_handling": "drop"}, {"inputs": ["int64"] * 2}]
+    "bad",
+    [
+        {"exec": None},
+        {"exec": 5},
+        {"init": 5},
+        {"null_handling": "drop"},
+        {"priority": "x"},
+        {"priority": 1.5},
+        {"chunks": "x"},
+        {"inputs": ["int64"] * 2},
+    ],
 )
 def test_a_kernel_that_is_none_is_refused(bad):
     f = cc.Function("odd", "scalar", 1)
@@ -314,3 +328,45 @@ def test_every_kernel_gives_the_same_for_every_form_of_its_arguments(name, forma
             assert repr(lone.as_py() if isinstance(lone, cc.Scalar) else lone.to("cpu").to_pylist()[0]) == repr(
                 plain[0]
             ), (given, i)
+
+
+def test_a_result_without_a_bitmap_that_must_take_nulls_is_refused():
+    f = cc.Function("f", "scalar", 1)
+    f.add_kernel(["int64"], None, lambda c, a: cdevice.asarray(pc.run_end_encode(pa.array([1, 1, 2]))), library="mine")
+    assert f([1, 2, 3]).to_pylist() == [1, 1, 2]
+    with pytest.raises(TypeError, match="no bitmap that could take nulls"):
+        f([1, None, 3])
+
+
+def test_options_beside_options_are_an_error():
+    x = cdevice.asarray([1, None, 3])
+    for call in (
+        lambda: cc.sum(x, min_count=5, options=cc.ScalarAggregateOptions(min_count=0)),
+        lambda: cc.sum(x, options={"min_count": 1}, min_count=5),
+        lambda: cc.cast(x, "int8", options=pc.CastOptions.safe(pa.int32())),
+        lambda: cc.count(x, "all", options=cc.CountOptions()),
+        lambda: cc.call_function("sum", [x], options=cc.ScalarAggregateOptions(), min_count=5),
+    ):
+        with pytest.raises(TypeError, match="at once"):
+            call()
+    assert cc.cast(x, options=pc.CastOptions.safe(pa.int32())).type == "int32" and cc.count(x, "all").as_py() == 3
+    with pytest.raises(TypeError, match="target_type"):
+        cc.cast(x)
+
+
+def test_what_is_no_registry_name_or_list_of_arguments_is_refused():
+    for call in (
+        lambda: cc.call_function("add", [[1], [2]], registry=5),
+        lambda: cc.FunctionRegistry(5),
+        lambda: cc.call_function(5, [[1]]),
+        lambda: cc.call_function("add", 5),
+        lambda: cc.Function("a\0b", "scalar", 1),
+        lambda: cc.Function("\ud800", "scalar", 1),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+
+
+def test_checked_arithmetic_has_no_kernels_of_wider_types():
+    with pytest.raises(cc.NoKernel):
+        cc.get_function("negate_checked").dispatch_best(["uint8"], 4)

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from .._ext import _native, check, ffi, lib
 from .._later import Later
 from ..device_types import DeviceType
-from ..errors import BackendUnavailable
+from ..errors import BackendConflict, BackendUnavailable, DeviceError, Error
 from .tables import BUILTIN, builtin_class, objects, register_backend, registered
 
 TYPE_CHECKING = False
@@ -45,10 +45,13 @@ def _load(type_id: int) -> None:
             raise BackendUnavailable(f"{BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
         if _plugins.chosen(type_id) is None:
             backend = builtin_class(type_id)()
-            if lib.cdv_backend_for(type_id):
-                objects.setdefault(type_id, backend)  # its table was registered without it
-            else:
-                register_backend(backend)
+            if not lib.cdv_backend_for(type_id):
+                try:
+                    register_backend(backend)
+                except BackendConflict:
+                    if not lib.cdv_backend_for(type_id):
+                        raise  # else another thread was first
+            objects.setdefault(type_id, backend)  # its table may have been registered without it
             return
     if not lib.cdv_backend_for(type_id):
         _plugins.load_type(type_id)
@@ -218,9 +221,17 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
         if stream is None:
             return 0, None
     convert = getattr(backend, "as_stream", None)
-    handle = convert(stream) if convert else stream if isinstance(stream, int) else None
+    try:
+        handle = convert(stream) if convert else stream if isinstance(stream, int) else None
+    except (TypeError, ValueError, Error):
+        raise
+    except Exception as e:
+        raise DeviceError(f"as_stream() of {type(backend).__name__} raised {type(e).__name__}: {e}") from e
     if handle is None or isinstance(stream, bool):
         raise TypeError(f"{type(stream).__name__} is no stream of this device")
+    if type(handle) is not int:
+        who, what = type(backend).__name__, type(handle).__name__
+        raise TypeError(f"as_stream() of {who} gave {what}: the handle of a stream is an int")
     if not 0 <= handle < 1 << 64:
         raise ValueError(f"{handle} is no handle of a stream")
     return handle, None if isinstance(stream, int) else stream

@@ -52,6 +52,7 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
         except TypeError as e:
             raise TypeError(f"{backend.__name__}() cannot be made ({e}): pass an instance of it") from e
     table = backend
+    _check_numbers(backend)
     if not isinstance(backend, (int, ffi.CData)):
         method = getattr(backend, "__cdevice_backend__", None)
         if method is None:
@@ -67,6 +68,17 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
     pointer = ffi.cast("cdevice_backend *", as_address(table))
     check(lib.cdv_register(pointer, bool(replace)))
     objects[pointer.device_type] = backend
+
+
+def _check_numbers(backend: Any) -> None:
+    """What a Python backend says of itself, before C makes narrower numbers of it.  Raises ValueError, TypeError."""
+    for name, most in (("device_type", (1 << 31) - 1), ("capabilities", (1 << 32) - 1)):
+        value = getattr(backend, name, None)
+        if isinstance(value, int) and not 0 <= value <= most:
+            raise ValueError(f"{type(backend).__name__}: {name} is 0 to {most}, not {value}")
+    name = getattr(backend, "name", None)
+    if isinstance(name, str) and "\0" in name:
+        raise ValueError(f"{type(backend).__name__}: name has a null character")
 
 
 def _look_in(type_id: int, folders: list[str]) -> None:

@@ -124,6 +124,9 @@ def run(args: Any) -> Any:
     except (ValueError, TypeError, ImportError, AttributeError) as e:
         print(f"cdevice check: {e}", file=sys.stderr)
         return USAGE
+    except (ArithmeticError, LookupError, AssertionError) as e:  # what a suite raises before its first check
+        print(f"cdevice check: the suite cannot be made: {type(e).__name__}: {e}", file=sys.stderr)
+        return USAGE
     conforms = not printer.total["failed"]
     name = device or args.suite
     if args.json:

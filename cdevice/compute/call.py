@@ -219,7 +219,8 @@ def without_loss(call: Call, a: Argument, to: str, like: DeviceArray | None = No
     try:
         return cast_argument(call, a, to, True)
     except ArgumentError as e:
-        name, source = call.function.name, words_of(a.format or "n")
+        lone_value = a.array is None and a.chunks is None
+        name, source = call.function.name, f"{a.value!s:.40}" if lone_value else words_of(a.format or "n")
         raise type(e)(f"{name}: {source} cannot become {words_of(to)} without loss: {e}") from None
 
 
@@ -282,14 +283,20 @@ def _require_result(
         here, there = Device(call.device_type, call.device_id), Device(array.device_type_id, array.device_id)
         raise TypeError(f"{who} gave an array on {there}, the arguments are on {here}")
     declared = kernel.signature.out
-    declared = declared if declared is None or isinstance(declared, str) else declared(formats)
+    if declared is not None and not isinstance(declared, str):
+        declared = declared(formats)
+        if not isinstance(declared, str):
+            raise TypeError(f"{who}: out() gave {type(declared).__name__}, it gives an Arrow format")
     found = format_of(array)  # type: ignore[arg-type]
     if declared is not None and found != declared:
         raise TypeError(f"{who} gave {words_of(found)}, it was declared to give {words_of(declared)}")
     lengths = [a.array.length for a in arguments if a.array is not None and not a.one]
     wanted = 1 if function.kind == "scalar_aggregate" else lengths[0] if lengths and function.kind == "scalar" else None
-    if wanted is not None and array.length != wanted and not isinstance(out, Scalar):
-        raise ValueError(f"{who} gave {array.length} rows, there must be {wanted}")
+    if wanted is not None and (
+        array.length != wanted or (isinstance(out, Scalar) and lengths and function.kind == "scalar")
+    ):
+        what = "one value" if isinstance(out, Scalar) else f"{array.length} rows"
+        raise ValueError(f"{who} gave {what}, there must be {wanted} rows")
 
 
 def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
@@ -298,8 +305,13 @@ def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
     nullable = [
         a for a in arguments if (a.value is None if a.array is None else a.format == "n" or may_be_null(a.array))
     ]
-    if not nullable or array._format[:2] in ("n", "+u", "+r"):
+    if not nullable or array._format == "n":
         return out
+    if array._format[:2] in ("+u", "+r"):
+        raise TypeError(
+            f"{call.function.name}: rows of a {array._schema.type} have no bitmap that could take nulls: "
+            'add_kernel(null_handling="computed") for a kernel that gives its own'
+        )
     bits = [Argument(known_rows(call, a.array), "b", one=a.one) if a.array is not None else _NEVER for a in nullable]
     if array._n_buffers and array._buffer(0)[0] is not None:
         bits.append(Argument(known_rows(call, array), "b"))

@@ -44,8 +44,14 @@ def _front(function: Function, signature: str) -> Callable[[F], F]:
 def _run(
     function: Function, args: tuple[Any, ...], options: Any, stream: StreamLike, fallback: str | None, **named: Any
 ) -> Any:
-    """``options=`` stands for all options by name."""
-    return run(function, args, options, stream, {} if options is not None else named, fallback)
+    """``options=`` stands for all options by name: another value of one beside it is an error."""
+    if options is not None:
+        defaults = function.options.defaults
+        twice = [name for name, value in named.items() if value is not defaults[name] and value != defaults[name]]
+        if twice:
+            raise TypeError(f"{function.name}: options= and {twice[0]}= at once")
+        named = {}
+    return run(function, args, options, stream, named, fallback)
 
 
 def call_function(
@@ -64,6 +70,10 @@ def call_function(
     name; ``registry``: where it is looked for, None: among what is built in and what other libraries bring.  Gives a
     DeviceArray, or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
     """
+    if registry is not None and not isinstance(registry, FunctionRegistry):
+        raise TypeError(f"call_function(): registry is a FunctionRegistry, not {type(registry).__name__}")
+    if not isinstance(args, (list, tuple)):
+        raise TypeError(f"call_function(): args is a list of arguments, not {type(args).__name__}")
     return run((registry or _registry).get_function(name), args, options, stream, named, fallback)
 
 
@@ -359,7 +369,7 @@ _cast = _registry.get_function("cast")
 
 def cast(
     x: Any,
-    target_type: SchemaLike,
+    target_type: SchemaLike | None = None,
     safe: bool = True,
     *,
     stream: StreamLike = None,
@@ -371,7 +381,8 @@ def cast(
     ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
     integers wrap, floats become the nearest integer there is.
     """
-    return _run(_cast, (x,), options, stream, fallback, target_type=target_type, safe=safe)
+    named = {"safe": safe} if target_type is None else {"target_type": target_type, "safe": safe}
+    return _run(_cast, (x,), options, stream, fallback, **named)
 
 
 _filter = _registry.get_function("filter")
@@ -580,14 +591,14 @@ def all(
 _count = _registry.get_function("count")
 
 
-@_front(_count, "count(x, /, *, stream=None, fallback=None, mode='only_valid', options=None)")
+@_front(_count, "count(x, /, mode='only_valid', *, stream=None, fallback=None, options=None)")
 def count(
     x: Any,
     /,
+    mode: str = "only_valid",
     *,
     stream: StreamLike = None,
     fallback: str | None = None,
-    mode: str = "only_valid",
     options: FunctionOptions | None = None,
 ) -> Any:
     """How many rows are valid, or with ``mode`` "only_null" or "all".  A :class:`Scalar`."""

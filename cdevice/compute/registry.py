@@ -162,8 +162,8 @@ class Function:
     ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"Function(): name is a str, not {type(name).__name__}")
-        if not name:
-            raise ValueError("Function(): name is empty")
+        if not name or not name.isprintable():
+            raise ValueError(f"Function(): name is letters that can be printed, not {name!r}")
         if kind not in KINDS:
             raise ValueError(f"Function(): kind is one of {', '.join(KINDS)}, not {kind!r}")
         if type(arity) is not int:
@@ -218,6 +218,11 @@ class Function:
         for word, f in (("exec", exec), ("init", init), ("finalize", finalize)):
             if not callable(f) and (f is not None or word == "exec"):
                 raise TypeError(f"{self.name}.add_kernel(): {word} is a function, not {type(f).__name__}")
+        if type(priority) is not int or type(chunks) is not bool:
+            word, value = ("priority", priority) if type(priority) is not int else ("chunks", chunks)
+            raise TypeError(
+                f"{self.name}.add_kernel(): {word} is an {'int' if word == 'priority' else 'bool'}, not {value!r}"
+            )
         types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
         self._check_arity(len(types), "add_kernel(): inputs has")
         null_handling = null_handling or ("intersection" if self.kind == "scalar" else "computed")
@@ -327,7 +332,12 @@ class Function:
         for k in self._kernels:
             wanted = k.signature.inputs + k.signature.inputs[-1:] * (len(formats) - len(k.signature.inputs))
             texts = tuple(w for w in wanted if isinstance(w, str))
-            if k.priority < 0 or k.device not in (None, device) or not len(wanted) == len(texts) == len(formats):
+            if (
+                k.library == "cdevice"
+                or k.priority < 0
+                or k.device not in (None, device)
+                or not len(wanted) == len(texts) == len(formats)
+            ):
                 continue
             if all(a == b or is_wider(b, a) for a, b in zip(formats, texts, strict=True)):
                 out.append((k, texts))
@@ -382,6 +392,8 @@ class FunctionRegistry:
     provided: Provided | None = None
 
     def __init__(self, parent: FunctionRegistry | None = None) -> None:
+        if parent is not None and not isinstance(parent, FunctionRegistry):
+            raise TypeError(f"FunctionRegistry(): parent is a FunctionRegistry or None, not {type(parent).__name__}")
         self.parent = parent
         self._functions: dict[str, Function] = {}
         self._options: dict[str, type[FunctionOptions]] = {}
@@ -435,6 +447,8 @@ class FunctionRegistry:
 
     def get_function(self, name: str) -> Function:
         """Raises UnknownFunction, a KeyError, with near names."""
+        if not isinstance(name, str):
+            raise TypeError(f"name is the name of a function, not {type(name).__name__}")
         found = self._find(name)
         if found is None:
             entries.load(None)

@@ -50,7 +50,7 @@ static int folder(void) {
   }
   mkdir(path, 0700);
   int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (dir >= 0 && !fstat(dir, &s) && s.st_uid == geteuid() && !(s.st_mode & 077)) return dir;
+  if (dir >= 0 && !fstat(dir, &s) && s.st_uid == geteuid() && !(s.st_mode & 022)) return dir;
   if (dir >= 0) close(dir);
   return -1; /* another's, or one that others may write to */
 }

@@ -154,13 +154,19 @@ static void hold(struct py_held *h, struct py_backend *b, PyObject *object, cons
   *h = (struct py_held){{NULL, run_held, h}, b->object, object, method};
 }
 
+/* An address or handle that a backend gives; NULL with an exception for what is none. */
+static void *address_from(PyObject *o) {
+  unsigned long long n = PyLong_AsUnsignedLongLong(o);
+  return n == (unsigned long long)-1 && PyErr_Occurred() ? NULL : (void *)(uintptr_t)n;
+}
+
 /* alloc returns an address or handle (int), or a Block with `data`; NULL: it raised.  owns: h, and result is the
  * caller's. */
 static void take_block(struct py_backend *b, PyObject *result, int64_t device, int64_t nbytes, struct py_held *h,
                        cdevice_block *out) {
   PyObject *data = NULL;
   if (result) data = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "data");
-  void *p = data ? PyLong_AsVoidPtr(data) : NULL;
+  void *p = data ? address_from(data) : NULL;
   Py_XDECREF(data);
   if (p) {
     hold(h, b, result, "free");
@@ -236,7 +242,7 @@ static void take_event(struct py_backend *b, PyObject *result, struct py_held *h
   memset(out, 0, sizeof *out);
   if (result && result != Py_None)
     address = PyLong_Check(result) ? (Py_INCREF(result), result) : PyObject_GetAttrString(result, "sync_event");
-  void *p = address ? PyLong_AsVoidPtr(address) : NULL;
+  void *p = address ? address_from(address) : NULL;
   Py_XDECREF(address);
   if (!address || PyErr_Occurred()) {
     free(h);
@@ -300,7 +306,7 @@ static int py_current_stream(void *self, int64_t device, void **out, cdevice_err
   int r = begin_call(&c, self, err);
   if (r) return r;
   PyObject *result = PyObject_CallMethod(c.backend->object, "_current_stream", "L", (long long)device);
-  if (result) *out = PyLong_AsVoidPtr(result);
+  if (result) *out = address_from(result);
   return end_call(&c, "_current_stream", result);
 }
 
@@ -431,7 +437,8 @@ static PyObject *load_backend; /* need_backend of cdevice._devices.registry, beh
 static int load_for_core(int32_t device_type) {
   struct visit visit;
   cdevice_error err = {.struct_size = sizeof err};
-  if (begin_visit(&visit, &err)) return 0; /* at exit nothing is loaded any more */
+  int lost = begin_visit(&visit, &err);
+  if (lost) return lost == EPERM ? cdv_fail(CDV_DEVICE, EPERM, "%s", err.message) : 0; /* at exit nothing is loaded */
   PyObject *done = join_classes() ? NULL : PyObject_CallFunction(load_backend, "i", (int)device_type);
   int r = 0;
   if (!done) {

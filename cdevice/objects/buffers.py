@@ -81,6 +81,11 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
         recorded = _events.Recorded(obj, table, max(number, 0), 0 if stream == _LEGACY else int(stream))
         events = (_events.Pending(recorded.address, recorded),) if recorded.address else ()
         return _Memory(address or None, nbytes, recorded, events)
+    if hasattr(obj, "__array_interface__") or isinstance(obj, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"{type(obj).__name__} is memory of the CPU, the array is to be on a device: "
+            "cdevice.asarray(...).to(device) copies it there"
+        )
     where = as_address(_allocators.address_of(obj))
     whole: Any = getattr(obj, "mem", None)  # cupy's pointers point into it
     size: Any = getattr(whole, "size", None)

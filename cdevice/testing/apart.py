@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO, Any
 
-STANDSTILL = 600.0  # seconds without a word, after which a check is said to hang
+STANDSTILL = 600.0  # seconds without a word, after which a check is ended as one that hangs
+PATIENCE = 15.0  # after which standard error tells which check it is
+SLICE = 0.5
+
+
+def _say(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads it
+        pass
 
 
 def run(
@@ -71,7 +81,7 @@ class _Child:
             finally:
                 os.close(write)
             try:
-                stuck = yield from self._told(lines)
+                stuck = yield from self._told(lines, process)
                 if stuck:
                     process.kill()
                 code = process.wait()
@@ -81,24 +91,33 @@ class _Child:
                     process.wait()
             words = _tail(said)
         if not code and not self.running:
-            try:
-                sys.stderr.write(words)
-            except (OSError, ValueError):  # nobody reads it
-                pass
+            _say(words)
             return
         how = "was ended, for it stood still" if stuck else _how(code)
         name = self.running or "the_process_ends_well"
         where = "in this check" if self.running else "after the last check of the area"
         yield Result(self.area, name, "failed", f"the process {how} {where}", 0.0, words)
 
-    def _told(self, lines: IO[bytes]) -> Any:
-        """Gives the results that are told; True: nothing came for too long."""
-        rest = b""
+    def _told(self, lines: IO[bytes], process: subprocess.Popen[bytes]) -> Any:
+        """Gives the results that are told; True: nothing came for too long.  Ends with the process, whoever else still
+        has its end of the pipe."""
+        rest, quiet = b"", 0.0
         with selectors.DefaultSelector() as selector:
             selector.register(lines, selectors.EVENT_READ)
             while True:
-                if not selector.select(STANDSTILL):
-                    return True
+                ended = process.poll() is not None  # before the look: what it told is there then
+                if not selector.select(0 if ended else SLICE):
+                    if ended:
+                        return False
+                    quiet += SLICE
+                    if quiet == PATIENCE and self.running:
+                        _say(
+                            f"cdevice check: {self.area}: {self.running} has said nothing for {PATIENCE:.0f} seconds\n"
+                        )
+                    if quiet >= STANDSTILL:
+                        return True
+                    continue
+                quiet = 0.0
                 data = os.read(lines.fileno(), 1 << 16)
                 if not data:
                     return False

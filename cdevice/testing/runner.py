@@ -6,6 +6,7 @@ import collections
 import fnmatch
 import linecache
 import os
+import sys
 import time
 import traceback
 import unittest
@@ -89,6 +90,15 @@ def _one(one: Any, area: str, name: str) -> Result:
             traceback.clear_frames(e.__traceback__)
             e = e.__cause__ or e.__context__  # type: ignore[assignment]
 
+    lost: list[str] = []  # what free() and the like raised, where nobody can be told
+    before = sys.unraisablehook
+
+    def not_raised(x: Any) -> None:
+        if x.exc_value is not None:
+            lost.append(_text_of(x.exc_value))
+        before(x)
+
+    sys.unraisablehook = not_raised
     try:
         one.open()
     except Exception as e:
@@ -105,6 +115,10 @@ def _one(one: Any, area: str, name: str) -> Result:
             one.close()
         except Exception as e:
             failed(e)
+    finally:
+        sys.unraisablehook = before
+    if lost and outcome != "failed":
+        outcome, text = "failed", f"an exception of the backend's could not be raised: {lost[0]}"
     return Result(area, name, outcome, text, time.monotonic() - began, where)
 
 

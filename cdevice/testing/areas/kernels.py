@@ -28,6 +28,7 @@ NUMBERS = INTEGERS + FLOATS
 SLICES = ((0, 200), (1, 67), (31, 65), (33, 64), (7, 0))
 ODD = (0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1.5, 1e30)
 
+
 class Kernels(Area):
     """On a device without float64 a check holds what it has; one that finds nothing at all is none for it."""
 
