@@ -207,12 +207,14 @@ def test_a_program_is_kept_in_a_folder_of_ones_own_and_built_again_where_it_is_b
         data = path.read_bytes()
         path.write_bytes([b"", data[:100], data[:-1] + bytes([data[-1] ^ 1])][k % 3])
     assert run().keys() == first.keys()
-    folder.chmod(0o755)  # others may write names there: nothing is read, nothing written
+    folder.chmod(0o775)  # others may write names there: nothing is read, nothing written
     for path in folder.iterdir():
         path.unlink()
     environment = {**os.environ, "CDEVICE_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120)
     assert done.stdout == "[2, None]\n" and not list(folder.iterdir())
+    folder.chmod(0o755)  # as mkdir makes it: others may only read
+    assert run().keys() == first.keys()
 
 
 def test_what_is_no_array_is_refused_before_it_is_looked_at():

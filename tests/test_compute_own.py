@@ -245,3 +245,35 @@ def test_on_the_cpu_it_needs_a_compiler_once_or_says_so(tmp_path):
     left = tmp_path / "left"
     left.mkdir()
     assert run(TMPDIR=str(left), CDEVICE_CACHE_DIR="0") == "[8, None]" and not list(left.iterdir())
+
+
+@pytest.mark.parametrize("word", ["float32", "float64"])
+def test_rounding_and_signs_are_the_same_for_constants_and_for_rows(device, word):
+    """PoCL 3.1 stores nothing for rint() of a large constant."""
+    values = [
+        0.0,
+        -0.0,
+        0.5,
+        1.5,
+        2.5,
+        -0.5,
+        -1.5,
+        1e10,
+        -1e10,
+        9e18,
+        -9e18,
+        1e30,
+        2.0**23 - 0.5,
+        2.0**52 - 0.5,
+        8388609.0,
+    ]
+    mark = "f" if word == "float32" else ""
+    x = cdevice.asarray([np.dtype(word).type(v).item() for v in values], schema=word)
+    f = cc.elementwise("f", f"{word} a -> {word}", "rint(a)")
+    want = [float(np.rint(np.dtype(word).type(v))) for v in values]
+    assert repr(f(there(x, device)).to("cpu").to_pylist()) == repr(want) == repr(f(x).to_pylist())
+    for v, r in zip(values[7:12], want[7:12], strict=True):
+        g = cc.elementwise("g", f"{word} a -> {word}", f"rint({v!r}{mark}) + a * 0")
+        assert g(there(x[:1], device)).to("cpu").to_pylist() == [r]
+    h = cc.elementwise("h", f"{word} a -> {word}", "copysign(a, 1e300 * 1e300 - 1e300 * 1e300)")
+    assert h(there(x, device)).to("cpu").to_pylist() == [abs(v) for v in x.to_pylist()]

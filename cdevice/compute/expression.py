@@ -362,8 +362,8 @@ class _Parser:
     def rounded(self, t: str) -> str:
         """To the nearest integer, ties to even: PoCL 3.1 stores nothing for rint() of a large constant."""
         big = "4503599627370496.0" if t == "f64" else "8388608.0f"
-        body = f"return !(MATH{t[1:]}_(fabs)(x) < {big}) || x == 0 ? x : x < 0 ? -(({big} - x) - {big}) : (x + {big}) -
-        {big};"
+        test = f"!(MATH{t[1:]}_(fabs)(x) < {big}) || x == 0 ? x : "
+        body = f"return {test}x < 0 ? -(({big} - x) - {big}) : (x + {big}) - {big};"
         return self.helper(f"rint_{t}_", t, f"const {t} x", body)
 
     def extreme(self, name: str, args: list[_Node]) -> _Node:

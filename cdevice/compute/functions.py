@@ -352,7 +352,11 @@ _fill_null = _registry.get_function("fill_null")
 
 @_front(_fill_null, "fill_null(x, value, /, *, stream=None, fallback=None)")
 def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x, and where that is null the value, one or row by row."""
+    """x, and where that is null the value, a single one or a row for each row.
+
+    The result has the type of x where the value's type has a cast to it that keeps the kind of value (a number, a time
+    of one kind, text); else the common type of both.  Raises ArgumentError for a value that the type of x has not.
+    """
     return run(_fill_null, (x, value), None, stream, {}, fallback)
 
 
