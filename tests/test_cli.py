@@ -15,11 +15,11 @@ import pytest
 import cdevice
 
 
-def run(*args, cwd, **more):
+def run(*args, cwd, timeout=None, **more):
     command = [sys.executable, "-m", "cdevice", *map(str, args)]
     # what lives at exit is meant to: a sanitizer's leak check of the child would fail it
     env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} | more
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=timeout)
 
 
 def test_help_helps(tmp_path):
@@ -419,6 +419,61 @@ def test_a_device_that_dies_is_told_by_area_and_check_and_the_others_are_run(tmp
     assert "last words" in r.stdout
     r = told("--suite", "dying_suite:Leaves", "-k", "table")
     assert r.returncode == 1 and "the process ended with exit code 7 after the last check of the area" in r.stdout
+
+
+ODD_SUITES = """
+import os, time
+from cdevice.testing.fake import FakeBackend, FakeSuite
+
+class Leaving(FakeBackend):
+    def alloc(self, nbytes, *, device_id, stream=0):
+        if not os.environ.get("LEFT"):
+            os.environ["LEFT"] = "1"
+            if not os.fork():
+                time.sleep(60)  # it has the suite's end of the pipe
+                os._exit(0)
+        return super().alloc(nbytes, device_id=device_id, stream=stream)
+
+class Complaining(FakeBackend):
+    def free(self, block):
+        super().free(block)
+        raise RuntimeError("no such block")
+
+class LeavesAProcess(FakeSuite):
+    backend = Leaving
+
+class RaisesInFree(FakeSuite):
+    backend = Complaining
+
+class RaisesWhenMade(FakeSuite):
+    def __init__(self):
+        1 / 0
+"""
+
+
+def test_check_ends_with_its_own_process_whoever_that_left(tmp_path):
+    (tmp_path / "odd.py").write_text(ODD_SUITES)
+    r = run("check", "--suite", "odd:LeavesAProcess", "-k", "table", cwd=tmp_path, PYTHONPATH=str(tmp_path), timeout=40)
+    assert r.returncode == 0 and "conforms" in r.stdout
+
+
+def test_what_free_raises_is_a_failed_check(tmp_path):
+    (tmp_path / "odd.py").write_text(ODD_SUITES)
+    r = run("check", "--suite", "odd:RaisesInFree", "-k", "copies", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert r.returncode == 1 and "could not be raised: RuntimeError: no such block" in r.stdout
+
+
+def test_a_suite_that_cannot_be_made_is_a_sentence(tmp_path):
+    (tmp_path / "odd.py").write_text(ODD_SUITES)
+    r = run("check", "--suite", "odd:RaisesWhenMade", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert r.returncode == 2 and "Traceback" not in r.stderr and "ZeroDivisionError" in r.stderr
+
+
+@pytest.mark.parametrize("option", ["--rows", "--batch-rows"])
+@pytest.mark.parametrize("number", [2**63, 10**23])
+def test_counts_that_no_table_has_are_refused(tmp_path, option, number):
+    r = run("demo", option, str(number), cwd=tmp_path)
+    assert r.returncode == 2 and "too large" in r.stderr and "Traceback" not in r.stderr
 
 
 def test_lines_of_check_come_as_it_goes(tmp_path):

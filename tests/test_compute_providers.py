@@ -102,9 +102,10 @@ def test_a_batch_is_a_column_of_structs_where_pyarrow_takes_no_batch():
     batch = cdevice.asarray({"a": [2, None], "b": ["x", "y"]})
     assert cc.call_function("struct_field", [batch], indices=[1]).to_pylist() == ["x", "y"]
     assert cc.is_null(batch).to_pylist() == [False, False]
-    with pytest.raises(cc.NoKernel, match=r"add\(struct, int64\): no kernel on cpu.*pyarrow: Function 'add' has no kernel"):
+    with pytest.raises(
+        cc.NoKernel, match=r"add\(struct, int64\): no kernel on cpu.*pyarrow: Function 'add' has no kernel"
+    ):
         cc.add(batch, 1)
-
 
 
 def test_errors_of_pyarrows_are_ours():

@@ -850,6 +850,12 @@ def test_a_fork_outside_python_leaves_a_child_whose_calls_of_python_are_errors(t
         struct ArrowDeviceArray out;
         if (cdevice_array_export(b, &out)) _exit(5);
         out.array.release(&out.array);
+        cdevice_device_info info; /* of a backend that nobody has looked up: only Python could */
+        memset(&info, 0, sizeof info);
+        info.struct_size = sizeof info;
+        int r = cdevice_get_device_info(4, 0, &info);
+        if (r != EPERM || !strstr(cdevice_error_text(), "forked")) _exit(6);
+        if (cdevice_array_copy(a, 4, 0, NULL, 1, &b) != EPERM) _exit(7);
         _exit(0);
       }
       waitpid(p, &status, 0);

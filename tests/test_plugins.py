@@ -671,3 +671,89 @@ def Backend():
     print(json.dumps([first, seen, sys.made]))
     """
     assert installed.run(code) == ["interrupted", [[1], [1]], 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("device_type", 2**32 + 12),
+        ("device_type", 12 - 2**32),
+        ("device_type", 2**40),
+        ("capabilities", 2**32 | 2),
+        ("capabilities", -1),
+        ("name", "a\0b"),
+    ],
+)
+def test_numbers_and_names_of_a_python_backend_are_not_cut(name, value):
+    from cdevice.testing.fake import FakeBackend
+
+    backend = FakeBackend(5399, "uncut")
+    setattr(backend, name, value)
+    with pytest.raises((ValueError, OverflowError)):
+        cdevice.register_backend(backend)
+
+
+def test_a_negative_number_is_no_address_of_a_block():
+    from waiting import unregister
+
+    from cdevice.testing.fake import FakeBackend
+
+    class Negative(FakeBackend):
+        def alloc(self, nbytes, *, device_id, stream=0):
+            return -8
+
+    backend = Negative(5398, "negative")
+    cdevice.register_backend(backend)
+    try:
+        with pytest.raises(cdevice.DeviceError):
+            cdevice.asarray([1]).to("negative")
+    finally:
+        unregister(backend)
+
+
+def test_what_as_stream_raises_or_gives_is_told_with_its_name():
+    from waiting import unregister
+
+    from cdevice.testing.fake import FakeBackend
+
+    class Odd(FakeBackend):
+        answer = None
+
+        def as_stream(self, obj):
+            if self.answer is None:
+                raise ZeroDivisionError("mine")
+            return self.answer
+
+    backend = Odd(5397, "odd")
+    cdevice.register_backend(backend)
+    try:
+        with pytest.raises(cdevice.DeviceError, match=r"as_stream\(\) of Odd raised ZeroDivisionError: mine"):
+            cdevice.asarray([1]).to("odd", stream=object())
+        for backend.answer in ("zz", b"x", 1.5):
+            with pytest.raises(TypeError, match=r"as_stream\(\) of Odd gave"):
+                cdevice.asarray([1]).to("odd", stream=object())
+    finally:
+        unregister(backend)
+
+
+RACE = """
+import threading, cdevice
+x, b, bad = cdevice.asarray([1, 2, 3]), threading.Barrier(8), []
+def work():
+    b.wait()
+    try:
+        x.to("opencl")
+    except Exception as e:
+        bad.append(e)
+threads = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(bad or "all have it")
+"""
+
+
+def test_threads_that_use_a_device_first_at_once_all_get_it():
+    if not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    for _ in range(6):
+        done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120)
+        assert done.stdout.strip() == "all have it", done.stdout + done.stderr

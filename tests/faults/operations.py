@@ -470,7 +470,9 @@ def compute_strings(here):
         same(cc.equal(far, words).to("cpu").to_pylist(), [False, None, True, None, False])
         same(cc.less(few, "b").to("cpu").to_pylist(), [True, None])
         same(cc.cast(far, "string").to("cpu").to_pylist(), rows)
-        same(cc.cast(words[1:], "binary").to("cpu").to_pylist(), [None if w is None else w.encode() for w in rows[3::-1]])
+        same(
+            cc.cast(words[1:], "binary").to("cpu").to_pylist(), [None if w is None else w.encode() for w in rows[3::-1]]
+        )
         same(cc.coalesce(far, words).to("cpu").to_pylist(), [rows[0], "", *rows[2:]])
 
     return run
