@@ -76,8 +76,8 @@ def _check_numbers(backend: Any) -> None:
         value = getattr(backend, name, None)
         if isinstance(value, int) and not 0 <= value <= most:
             raise ValueError(f"{type(backend).__name__}: {name} is 0 to {most}, not {value}")
-    name = getattr(backend, "name", None)
-    if isinstance(name, str) and "\0" in name:
+    word = getattr(backend, "name", None)
+    if isinstance(word, str) and "\0" in word:
         raise ValueError(f"{type(backend).__name__}: name has a null character")
 
 

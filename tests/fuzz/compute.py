@@ -244,7 +244,7 @@ def is_encoded(t):
 
 def judged(name, args, options, have):
     """A word for the result, or AssertionError."""
-    near = name in ("sum", "mean")
+    near = name in ("sum", "mean", "min", "max", "min_max")  # which of two zeros is the least is open
     plain, theirs = of_model(name, args, options), of_pyarrow(name, args, options)
     agrees = not isinstance(theirs, Exception) and equals(have, (theirs.type, rows(theirs)), near)
     if isinstance(plain, model.Refused):
@@ -281,6 +281,8 @@ def case(seed):
                 return "refused"
             raise AssertionError(f"{name}: refused ({e!r}), where the model has {plain}, pyarrow {theirs}") from e
         word = judged(name, args, options, have)
+        if forms is not None and name in ("sum", "mean"):
+            return word  # chunks are added up by another tree
         if OPENCL and small(args) and options.get("target_type", pa.int32()) in THERE:
             _, there = ours(name, args, options, "opencl")
             assert repr(there.to_pylist()) == repr(array.to_pylist()), f"{name}: another result on OpenCL"
