@@ -422,7 +422,7 @@ def test_a_device_that_dies_is_told_by_area_and_check_and_the_others_are_run(tmp
 
 
 ODD_SUITES = """
-import os, time
+import os, threading
 from cdevice.testing.fake import FakeBackend, FakeSuite
 
 class Leaving(FakeBackend):
@@ -430,7 +430,7 @@ class Leaving(FakeBackend):
         if not os.environ.get("LEFT"):
             os.environ["LEFT"] = "1"
             if not os.fork():
-                time.sleep(60)  # it has the suite's end of the pipe
+                threading.Event().wait(60)  # it has the end of the pipe
                 os._exit(0)
         return super().alloc(nbytes, device_id=device_id, stream=stream)
 
