@@ -14,7 +14,7 @@
  * Runtimes.  What the standard promises is tried where it can be (opencl_trials.c).  PoCL (seen with 3.1) has two faults that
  * cannot: when a user event fails it walks over the events of the commands behind it and aborts the process if one was
  * released, so events are held until they are over (ocl_state.fragile); and it does not call callbacks of events that
- * fail, so a thread waits instead (ocl_state.deaf).  Of runtimes that nobody has looked at both are expected. */
+ * fail, so a thread waits instead (ocl_state.deaf).  Of unknown runtimes both are expected. */
 #include "opencl_parts.h"
 
 static const void *extension(void *self, const char *id) {

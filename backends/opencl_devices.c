@@ -110,14 +110,14 @@ static void say(int level, const char *text) {
   if (ocl_state.host && ocl_state.host->log) ocl_state.host->log(level, text);
 }
 
-/* What must not be tried in somebody's process, by the name of the platform. */
+/* What must not be tried in a user's process, by the name of the platform. */
 static const struct {
   const char *platform; /* its name begins so */
   int survives, tells;
 } known[] = {{"Intel(R) OpenCL", 1, 1}, {"rusticl", 1, 0}, {"Oclgrind", 1, 0}, {"Portable Computing Language", 0, 0}};
 
-/* A failed event that nobody holds may end the process, and one that is not told would be waited for for ever: both are
- * expected of runtimes that nobody has looked at. */
+/* A failed event that no user holds may end the process, and one that is not told would be waited for for ever: both are
+ * expected of unknown runtimes. */
 static void know(const char *platform) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strncmp(platform, known[i].platform, strlen(known[i].platform))) continue;

@@ -2,7 +2,7 @@
  *
  * Each trial holds a command behind an event of ours, which is always opened again; nothing is flushed before, because a
  * runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.  What must not be tried
- * in somebody's process is decided by name (opencl_devices.c). */
+ * in a user's process is decided by name (opencl_devices.c). */
 #include "opencl_parts.h"
 
 #include <sched.h>

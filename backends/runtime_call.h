@@ -23,7 +23,7 @@ typedef struct rt_watch {
 } rt_watch;
 enum { RT_IDLE, RT_TAKEN, RT_ARMED, RT_DEAD };
 
-/* A stream of our own behind one of somebody's: events are recorded there once it waits for his, where they may not be
+/* A stream of our own behind one of a user's: events are recorded there once it waits for that stream, where they may not be
  * asked after his is gone.  For one of his alone, or his streams would wait for each other. */
 typedef struct rt_shadow {
   _Atomic(uintptr_t) of;  /* his handle; 0: free */
@@ -128,7 +128,7 @@ static void rt_event_put(int device, void *event) {
  * both are covered by the legacy stream. */
 static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
 
-/* The stream of ours behind one of somebody's; NULL: there is none, and no room for it. */
+/* The stream of ours behind one of a user's; NULL: there is none, and no room for it. */
 static void *rt_shadow_of(int device, void *stream) {
   uintptr_t of =
       (uintptr_t)stream == 2 ? (uintptr_t)pthread_self() : (uintptr_t)stream; /* 2 is another on each thread */

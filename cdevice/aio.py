@@ -387,7 +387,7 @@ class Production:
             self._capsule, address = _native.production_open(handler)
         self._pointer = ffi.cast("struct cdv_production *", address)
         # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the
-        # production, the one that claims it; dropping the capsule does where nobody could.
+        # production, the one that claims it; dropping the capsule does for an unclaimed one.
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()
         except BaseException as e:

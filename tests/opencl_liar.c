@@ -32,7 +32,7 @@ static int place_of(cl_mem mem) {
   return -1;
 }
 
-/* early: whoever releases a buffer last is told that it is over, whatever is queued; never: nobody is. */
+/* early: the last release of a buffer calls back at once, whatever is queued; never: no callback. */
 cl_int clSetMemObjectDestructorCallback(cl_mem mem, cl_mem_callback fn, void *arg) {
   if (lies("never")) return 0;
   if (!lies("early"))
@@ -73,7 +73,7 @@ cl_int clReleaseMemObject(cl_mem mem) {
   return REAL(clReleaseMemObject, cl_int, cl_mem)(mem);
 }
 
-/* deaf: nobody is told of an event that is over already, by a runtime whose name is trusted. */
+/* deaf: no callback for an event that is over already, by a runtime whose name is trusted. */
 cl_int clGetPlatformInfo(cl_platform_id platform, cl_uint what, size_t size, void *out, size_t *needed) {
   cl_int code = REAL(clGetPlatformInfo, cl_int, cl_platform_id, cl_uint, size_t, void *, size_t *)(platform, what, size,
                                                                                                    out, needed);

@@ -899,7 +899,7 @@ lib.cdv_release_in_thread(out, 1)
 pause = threading.Event()
 for _ in range(30000):
     try:
-        memory.append(1)  # nobody holds it any more
+        memory.append(1)  # no reference is left
         break
     except BufferError:
         pause.wait(0.001)

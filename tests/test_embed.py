@@ -760,7 +760,7 @@ def test_the_devices_of_the_example_come_with_the_reasons_of_the_others(built):
     assert any(line.startswith("cpu:0") for line in lines)
 
 
-# ---- forks, starts that fail, and what somebody's C answers ----
+# ---- forks, starts that fail, and return values of third-party C ----
 def test_a_process_that_looked_at_a_capsule_is_not_ended():
     """cffi's embedding takes the version tag of the capsules' type for its lock; any look-up of an attribute sets that."""
     code = f"""
@@ -850,7 +850,7 @@ def test_a_fork_outside_python_leaves_a_child_whose_calls_of_python_are_errors(t
         struct ArrowDeviceArray out;
         if (cdevice_array_export(b, &out)) _exit(5);
         out.array.release(&out.array);
-        cdevice_device_info info; /* of a backend that nobody has looked up: only Python could */
+        cdevice_device_info info; /* of a backend that was not looked up: only Python could */
         memset(&info, 0, sizeof info);
         info.struct_size = sizeof info;
         int r = cdevice_get_device_info(4, 0, &info);

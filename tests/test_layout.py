@@ -463,7 +463,7 @@ def test_every_header_is_whole(tmp_path):
 # ---- locks: see "Threads, locks and forks" in cdevice/DESIGN.rst ----
 LOCKED = re.compile(r"pthread_mutex_lock\(&([^;]*?)\);(.*?)pthread_mutex_unlock\(&\1\);", re.S)
 UNLOCKED = re.compile(r"pthread_mutex_unlock\(&([^;]*?)\);(.*?)pthread_mutex_lock\(&\1\);", re.S)
-# What may be called under a lock: it runs nobody else's code and waits for nothing but the lock's own condition.
+# What may be called under a lock: it runs no third-party code and waits for nothing but the lock's own condition.
 HARMLESS = re.compile(
     r"if|for|while|switch|return|sizeof|_Atomic|atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
     r"|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
@@ -476,7 +476,7 @@ def called_under(text, bodies, seen):
     """Names of what a piece of C calls, through the functions of its own file, that is not harmless."""
     for dot, name in re.findall(r"(->|\.)?\b([A-Za-z_]\w*)\(", text):
         if dot:
-            yield dot + name  # through a pointer: somebody else's
+            yield dot + name  # through a pointer: third-party code
         elif name in bodies:
             if name not in seen:
                 seen.add(name)

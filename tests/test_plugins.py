@@ -540,7 +540,7 @@ def test_a_plug_in_that_computes_while_it_is_imported_and_a_thread_that_needs_it
     module = """
 import sys, threading
 import cdevice.compute as cc
-def waits(thread):  # for a module that somebody else imports
+def waits(thread):  # for a module that another thread imports
     frame = sys._current_frames().get(thread)
     while frame is not None:
         if frame.f_code.co_name == "acquire" and "importlib" in frame.f_code.co_filename:

@@ -238,7 +238,7 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
 
 
 def current_stream(type_id: int, device_id: int) -> int:
-    """The handle of the stream that work of this thread goes to where nobody names one; 0: the backend does not say."""
+    """The handle of the stream that work of this thread goes to by default; 0: the backend does not say."""
     table, out = lib.cdv_backend_for(type_id), ffi.new("void **")
     if not table or table.current_stream(table.self, device_id, out, ffi.NULL):
         return 0

@@ -15,7 +15,7 @@ class OutputError(Exception):
 
 
 class _Told:
-    """A text stream whose failures are OutputErrors: any other OSError is somebody else's."""
+    """A text stream whose failures are OutputErrors: any other OSError has another cause."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -272,7 +272,7 @@ def _run_kernel(
 def _require_result(
     call: Call, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Argument], out: Any
 ) -> None:
-    """Holds what somebody's kernel gave against what it was declared to give.  Raises TypeError, ValueError."""
+    """Compares the result of a third-party kernel with its declared type and length.  Raises TypeError, ValueError."""
     function = call.function
     who = f"{function.name}: the kernel {kernel}"
     array = out.array if isinstance(out, Scalar) else out

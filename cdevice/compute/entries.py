@@ -61,8 +61,9 @@ def _warn(entry: EntryPoint, why: str) -> None:
 def load(device: int | None) -> None:
     """Loads what was installed for a device type, or (None) all that is left.
 
-    Returns when it is there, whoever loads it; what is registered may ask for others, not for itself, and modules that
-    are being imported do not wait for others (see :mod:`cdevice._turns`).  What fails is a DeviceWarning that names it.
+    Returns when it is loaded, on whatever thread; what is registered may ask for others, not for itself, and modules
+    that are being imported do not wait for others (see :mod:`cdevice._turns`).  What fails is a DeviceWarning that
+    names it.
     """
     global _left
     if _left == [] or _into is None:

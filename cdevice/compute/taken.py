@@ -214,7 +214,7 @@ def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
     for i, code in enumerate(codes):
         child = array._raw_child(i)
         here = Argument(_same_kind(call, Argument(kinds, "c"), Argument(value=code, format="c")), "b")
-        other = Argument(value=0 if child.length else None, format="l")  # rows that nobody looks at
+        other = Argument(value=0 if child.length else None, format="l")  # rows that are never read
         columns.append(taken(call, child, _number(call, here, rows, other), False))
     own = _narrow(call, Argument(rows_of(call, kinds), "l"))
     return _made(array, indices, [(kinds, 1), (own, 1)], columns, [*made, *columns, own], False)

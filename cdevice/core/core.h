@@ -237,13 +237,13 @@ void cdv_shared_unref(struct cdv_shared *shared);
 
 /* ---- error.c ---- */
 struct cdv_error *cdv_error_last(void);
-/* What somebody's C returned as one of errno's; 0 stays. */
+/* The return code of third-party C as an errno; 0 stays. */
 static inline int cdv_code(int code) { return code < 0 ? EIO : code; }
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int cdv_fail(int kind, int code, const char *format, ...);
-/* Both give the code that the slot has, which is always one of errno's: what somebody's C calls -5 or 0 is EIO there, of a
+/* Both give the code that the slot has, which is always one of errno's: a return code of -5 or 0 is EIO there, of a
  * backend EREMOTEIO, and texts become UTF-8. */
 void cdv_make_utf8(char *text); /* bytes that are none become "?" */
 bool cdv_is_utf8(const char *text);

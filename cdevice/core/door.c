@@ -1,4 +1,4 @@
-/* door.c - what a backend answers, looked at before it is believed: it is somebody's C.  The core calls these functions of a
+/* door.c - what a backend answers, checked before it is used: it is third-party C.  The core calls these functions of a
  * table nowhere else. */
 #include "core.h"
 
@@ -89,6 +89,6 @@ int cdv_door_done(struct cdv_slot *slot, int64_t device, void *event, int *done,
   int r = slot->table.event_done(slot->table.self, device, event, done, err);
   if (!r && (*done == 0 || *done == 1)) return 0;
   if (!r) r = cdevice_backend_fail(err, EPROTO, 0, NULL, "event_done() answered %d, neither 0 nor 1", *done);
-  *done = 0; /* what it means nobody knows: not passed is the safe half */
+  *done = 0; /* its meaning is unspecified: "not passed" is the safe answer */
   return r;
 }

@@ -9,7 +9,7 @@ struct cdv_production {
   /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
   struct ArrowAsyncProducer face;
   void *spare;
-  atomic_int claimed; /* by whoever ends it, see cdv_production_claim */
+  atomic_int claimed; /* by the side that ends it, see cdv_production_claim */
   atomic_int refs;    /* the maker, the run, all tasks that were not extracted together, every call under way */
   struct cdv_stream *source;
   pthread_mutex_t source_lock; /* of the next three; nothing is called under it */

@@ -80,7 +80,7 @@ static bool write_all(int fd, const void *from, size_t n) {
   return true;
 }
 
-/* A regular file of the user's own, that nobody else may write to: fifos, devices, links and folders are told before they
+/* A regular file of the user's own, not writable by others: fifos, devices, links and folders are told before they
  * are opened, and what came in between, without waiting, once it is open.  -1: there is none. */
 static int open_file(int dir, const char *name, struct stat *s) {
   if (fstatat(dir, name, s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s->st_mode)) return -1;
@@ -122,7 +122,7 @@ void *cdv_cache_read(const struct cdv_digest *d, int64_t *nbytes) {
   return data;
 }
 
-/* A new file under a name that nobody has; -1: none can be made. */
+/* A new file under an unused name; -1: none can be made. */
 static int new_file(int dir, const char *name, char *fresh, size_t size) {
   static atomic_uint turn;
   for (int i = 0; i < 100; i++) {

@@ -108,7 +108,7 @@ static int start_python(void) { /* with a PyConfig: Py_InitializeEx() ends the p
   return 0;
 }
 
-/* The pending exception as this library's error; a Ctrl-C is told to Python again, for whoever waits for one. */
+/* The pending exception as this library's error; a Ctrl-C is told to Python again, for a waiting caller. */
 static void tell_exception(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -160,7 +160,7 @@ static void forget_modules(void) {
 /* Imports the package and gives its table; NULL with a text.  GIL held. */
 static void *import_package(void) {
   PyObject *modules = PyImport_GetModuleDict();
-  int here = modules && PyDict_GetItemString(modules, "cdevice"); /* somebody's, and perhaps in use */
+  int here = modules && PyDict_GetItemString(modules, "cdevice"); /* a module of the caller's, perhaps in use */
   PyObject *caches = PyImport_ImportModule("importlib");
   PyObject *done = caches ? PyObject_CallMethod(caches, "invalidate_caches", NULL) : NULL;
   Py_XDECREF(caches);

@@ -18,7 +18,7 @@ static void let_consumer_go(PyObject *capsule) {
   come_back(away);
 }
 
-/* One that nobody has run, as where its maker was interrupted, ends here: its consumer waits for that. */
+/* One that was never run, as where its maker was interrupted, ends here: its consumer waits for that. */
 static void free_production_capsule(PyObject *capsule) {
   struct cdv_production *p = PyCapsule_GetPointer(capsule, N_PRODUCTION);
   struct away away = go_away();

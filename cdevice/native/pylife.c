@@ -101,7 +101,7 @@ static void come_back(struct away a) {
  * during a fork.  Whoever holds `making` waits for nobody. */
 static pthread_mutex_t making;
 static PyInterpreterState *interpreter; /* the main one */
-/* After a fork that Python knows nothing of: whoever had the GIL, or any lock of Python's, may be in another process. */
+/* After a fork that Python does not know of: the owner of the GIL, or of a lock of Python's, may be in another process. */
 static atomic_int python_lost;
 static const char lost_text[] =
     "this process was forked outside Python: its Python may have been in use by a thread that is in the other process. "

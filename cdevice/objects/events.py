@@ -120,7 +120,7 @@ def marker_of(obj: Any, memory: Any) -> Recorded:
 
 
 class Pending(collections.namedtuple("Pending", "address owner array", defaults=(None,))):
-    """An event that somebody's memory waits for: the address of the variable that holds its handle, what keeps it, and
+    """An event that memory waits for: the address of the variable that holds its handle, what keeps it, and
     the array that it is of, or None."""
 
     __slots__ = ()

@@ -30,7 +30,7 @@ _MOST = 1 << 57  # bytes: no memory ends beyond
 
 
 def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, int]:
-    """(address, shape, bytes of a value, bytes in all) of an array interface, numpy's or CUDA's: somebody's words,
+    """(address, shape, bytes of a value, bytes in all) of an array interface, numpy's or CUDA's: untrusted input,
     which are looked at before anything is multiplied.  Raises ValueError for what is no array without gaps."""
     word = type_string(interface)
     if not isinstance(word, str) or not word[2:].isascii() or not word[2:].isdecimal() or not int(word[2:]):

@@ -28,7 +28,7 @@ def _say(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except (OSError, ValueError):  # nobody reads it
+    except (OSError, ValueError):  # it cannot be written to
         pass
 
 
@@ -99,8 +99,9 @@ class _Child:
         yield Result(self.area, name, "failed", f"the process {how} {where}", 0.0, words)
 
     def _told(self, lines: IO[bytes], process: subprocess.Popen[bytes]) -> Any:
-        """Gives the results that are told; True: nothing came for too long.  Ends with the process, whoever else still
-        has its end of the pipe."""
+        """Gives the results as they arrive; True: nothing arrived for too long.
+
+        Ends when the process ends, even where another process still has the write end of the pipe."""
         rest, quiet = b"", 0.0
         with selectors.DefaultSelector() as selector:
             selector.register(lines, selectors.EVENT_READ)

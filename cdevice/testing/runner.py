@@ -90,7 +90,7 @@ def _one(one: Any, area: str, name: str) -> Result:
             traceback.clear_frames(e.__traceback__)
             e = e.__cause__ or e.__context__  # type: ignore[assignment]
 
-    lost: list[str] = []  # what free() and the like raised, where nobody can be told
+    lost: list[str] = []  # what free() and the like raised, where no caller can be told
     before = sys.unraisablehook
 
     def not_raised(x: Any) -> None:

@@ -76,7 +76,7 @@ def in_chunks(rng, x):
 
 
 def of_origin(rng, x):
-    """A single value as somebody else has it; of the same type, or of none that says so."""
+    """A single value as another library has it; of the same type, or of none that says so."""
     word, value = rng.choice(("pyarrow", "numpy", "array", "ours")), None
     if word == "ours":
         return cc.Scalar(cdevice.asarray(pa.repeat(x, 1)))
