@@ -479,6 +479,9 @@ def test_encoded_arrays_are_added_up_as_their_values(device):
     other = there(pa.array([10, 20]).dictionary_encode(), device)
     assert cc.sum([there(words, device), other]).as_py() == 37
     assert cc.sum(pa.chunked_array([words, words])).as_py() == 14
+    table = pa.table({"x": pa.chunked_array([words, words])})
+    assert cc.sum(cdevice.asstream(b["x"] for b in cdevice.asstream(table))).as_py() == 14
+    assert cc.sum(pa.nulls(3).dictionary_encode()).as_py() is None
 
 
 def test_nothing_is_neither_any_nor_all():

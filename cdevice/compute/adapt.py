@@ -10,14 +10,14 @@ from .argument import Argument
 from .elementwise import schema_of
 from .errors import ValueOutOfRange
 from .taken import relabelled
+from .times import PER_SECOND
 from .types import FLOATS, NUMBERS, bits_of, kind_of_time, storage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._types import DeviceArray
 
-_SECOND = {"s": 1, "m": 10**3, "u": 10**6, "n": 10**9}
-_INTEGERS = {"i": ("i4", "i", 31), "l": ("i8", "q", 63)}
+_CODES = {"i": "<i", "l": "<q"}  # as struct has them
 
 
 def adapted(arguments: list[Argument]) -> list[Argument]:
@@ -65,12 +65,13 @@ def _in_unit(one: DeviceArray, source: str, to: str) -> DeviceArray | None:
         return None
     if one.null_count:
         return None
-    dtype, code, _ = _INTEGERS[storage_of(source) or ""]
-    size = int(dtype[1:])
+    code = _CODES[storage_of(source) or ""]
+    size = struct.calcsize(code)
     one._readable("comparing")
-    value = struct.unpack_from("<" + code, view(one, 1), one.offset * size)[0]
-    ticks, rest = divmod(value * _SECOND[to[2]], _SECOND[source[2]])
+    value = struct.unpack_from(code, view(one, 1), one.offset * size)[0]
+    ticks, rest = divmod(value * PER_SECOND[to[2]], PER_SECOND[source[2]])
     letter = storage_of(to) or ""
-    if rest or not -(1 << _INTEGERS[letter][2]) <= ticks < 1 << _INTEGERS[letter][2]:
+    most = 1 << 8 * struct.calcsize(_CODES[letter]) - 1
+    if rest or not -most <= ticks < most:
         return None
     return relabelled(asarray([ticks], schema=schema_of(letter)), schema_of(to))

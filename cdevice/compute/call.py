@@ -12,17 +12,17 @@ from ..errors import ArgumentError
 from ..objects.assemble import assemble, children_of, dictionary_of, parts_of
 from .adapt import adapted
 from .aggregate import Reduce
-from .argument import Argument, argument, joined, lone
+from .argument import Argument, Chunks, argument, joined, lone
 from .bounded import Bounded
 from .casts import cast_argument
 from .convert import decoded, known_rows, may_be_null
 from .copies import copies_wanted, follows, placed, with_copies
-from .elementwise import WORD, Map
+from .elementwise import Map
 from .errors import NoKernel
 from .nulls import as_type
 from .options import FunctionOptions, NoOptions
 from .scalar import Scalar
-from .taken import is_valid, rows_of
+from .taken import both, is_valid, rows_of
 from .types import DICTIONARY, common, format_of, words_of
 
 TYPE_CHECKING = False
@@ -186,9 +186,19 @@ def _decoded(call: Call, a: Argument) -> Argument:
         return decoded(call, a)
     if call.function.kind != "scalar_aggregate":
         return decoded(call, joined(a))
+    if isinstance(a.chunks, Chunks):  # as they come: memory does not grow with a stream
+        made_later = a.chunks.mapped(lambda x: _values(call, x))
+        first = made_later.first
+        return Argument(chunks=made_later, format=None if first is None else format_of(first))
     parts = [decoded(call, Argument(x, format_of(x))) for x in a.chunks]
     made = [p.array for p in parts if p.array is not None]
     return of_one_type(call, Argument(chunks=made, format=parts[0].format))
+
+
+def _values(call: Call, x: DeviceArray) -> DeviceArray:
+    out = decoded(call, Argument(x, format_of(x))).array
+    assert out is not None
+    return out
 
 
 def of_one_type(call: Call, a: Argument) -> Argument:
@@ -198,7 +208,7 @@ def of_one_type(call: Call, a: Argument) -> Argument:
     parts = [decoded(call, Argument(x, format_of(x))) for x in chunks]
     formats = [p.format or "n" for p in parts]
     known = [f for f in formats if f != "n"]
-    one = known[0] if len(set(known)) == 1 else common(known)
+    one = "n" if not known else known[0] if len(set(known)) == 1 else common(known)
     if one is None or one == DICTIONARY:
         other = next((f for f in known if f != known[0]), known[0])
         raise ArgumentError(
@@ -319,7 +329,7 @@ def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
         bits.append(Argument(_all_known(call, array), "b"))
     known = bits[0]
     for other in bits[1:]:
-        known = Argument(_and(call, known, other), "b", one=known.one and other.one)
+        known = Argument(both(call, known, other), "b", one=known.one and other.one)
     if array.offset:
         array = array.to(array.device, copy=True, stream=call.owner if call.owner is not None else None)
     assert known.array is not None
@@ -330,7 +340,6 @@ def _intersected(call: Call, out: Any, arguments: Sequence[Argument]) -> Any:
 
 
 _NEVER = Argument(value=False, format="b")
-_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 
 
 def _all_known(call: Call, array: DeviceArray) -> DeviceArray:

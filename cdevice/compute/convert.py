@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..schema import asschema
 from .argument import Argument, Chunks, joined, lone
 from .casts import cast_argument, no_cast
-from .elementwise import CHOSEN, PACK, WORD, Map
+from .elementwise import PACK, WORD, Map
 from .nulls import as_type
 from .scalar import Scalar
-from .taken import indices_of, is_valid, part_of, spelled_out, taken, values_of, with_bitmap
+from .taken import both, indices_of, is_valid, numbered, part_of, spelled_out, taken, values_of, with_bitmap
 from .types import DICTIONARY, format_of, words_of
 
 TYPE_CHECKING = False
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 _equal = Map("compare", "i8", "equal", "cc", "b", unit=PACK)
-_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 _or = Map("boolean", "bits", "or", "bb", "b", unit=WORD)
-_choose = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
 
 
 def decoded(call: Call, a: Argument) -> Argument:
@@ -70,13 +68,13 @@ def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
             if not child.length:
                 continue
             rows = cast_argument(call, Argument(part_of(array, 1, "i"), "i"), "l", False)
-            rows = Argument(_choose(call, here, rows, Argument(value=0, format="l")), "l")  # of others any row
+            rows = Argument(numbered(call, here, rows, Argument(value=0, format="l")), "l")  # of others any row
             assert rows.array is not None
             known = taken(call, known_rows(call, child), rows.array, False)
         else:
             known = known_rows(call, child)
-        both = _and(call, here, Argument(known, "b"))
-        out = both if out is None else _or(call, Argument(out, "b"), Argument(both, "b"))
+        both_known = both(call, here, Argument(known, "b"))
+        out = both_known if out is None else _or(call, Argument(out, "b"), Argument(both_known, "b"))
     return out if out is not None else _equal(call, Argument(kinds, "c"), Argument(kinds, "c"))
 
 

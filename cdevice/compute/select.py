@@ -10,9 +10,9 @@ from ..interop.concat import concat
 from .argument import Argument, lone
 from .casts import cast_argument
 from .convert import known_rows, may_be_null
-from .elementwise import CHOSEN, PACK, WORD, Map
+from .elementwise import WORD, Map
 from .errors import IndexOutOfBounds, NoKernel
-from .taken import batch_of, chosen, filled, is_batch, is_valid, rows_of, taken
+from .taken import batch_of, both, chosen, filled, is_batch, is_valid, numbered, rows_of, taken
 from .types import NUMBERS, words_of
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def _with_nulls(call: Call, array: DeviceArray, mask: Argument) -> DeviceArray:
     choice, _ = _native.compute_choice(either, call.stream, call.owner)
     rows = _native.compute_filter(choice, None, call.stream, call.owner)
     known = taken(call, is_valid(call, mask), rows, False)
-    indices = _number(call, Argument(known, "b"), Argument(rows, "l"), Argument(value=None, format="l"))
+    indices = numbered(call, Argument(known, "b"), Argument(rows, "l"), Argument(value=None, format="l"))
     if is_batch(array):
         return batch_of(array, [taken(call, c, indices, False) for c in array.children])
     return taken(call, array, indices, False)
@@ -65,11 +65,8 @@ def drop_null(call: Call, values: Argument) -> DeviceArray:
         return array
     mask = masks[0]
     for other in masks[1:]:
-        mask = _and(call, Argument(mask, "b"), Argument(other, "b"))
+        mask = both(call, Argument(mask, "b"), Argument(other, "b"))
     return _by_mask(call, array, mask)
-
-
-_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 
 
 def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
@@ -92,7 +89,6 @@ def take_rows(call: Call, values: Argument, indices: Argument) -> DeviceArray:
 
 
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD, said="if_else")
-_number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN)
 _add = Map("arith", "i64", "add", "ll", "l")
 
 
@@ -112,7 +108,7 @@ def choose_any(call: Call, condition: Argument, a: Argument, b: Argument) -> Dev
     first = Argument(value=0, format="l") if a.one else rows
     base = Argument(value=a.array.length, format="l")
     second = base if b.one else Argument(_add(call, rows, base), "l")
-    indices = _number(call, condition, first, second)
+    indices = numbered(call, condition, first, second)
     parts = [a.array, b.array]
     if a.array.device_type_id != b.array.device_type_id:
         _first(call, Argument(value=False, format="b"), a, b)  # an error, unless the CPU reads both

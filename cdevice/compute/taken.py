@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
+both = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 filled = Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED)
 
 
@@ -191,7 +192,7 @@ def _views(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
 
 _fill_kind = Map("select", "u8", "if_else", "cc", "c", unit=PACK, rule=FILLED, said="take")
 _same_kind = Map("compare", "i8", "equal", "cc", "b", unit=PACK, said="take")
-_number = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN, said="take")
+numbered = Map("select", "u64", "if_else", "bll", "l", unit=PACK, rule=CHOSEN, said="take")
 _wide = Map("cast", "i32 i64", "cast_i32", "i", "l", said="take")
 _narrow = Map("cast", "i64 i32", "cast_i64", "l", "i", said="take")
 
@@ -215,7 +216,7 @@ def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
         child = array._raw_child(i)
         here = Argument(_same_kind(call, Argument(kinds, "c"), Argument(value=code, format="c")), "b")
         other = Argument(value=0 if child.length else None, format="l")  # rows that are never read
-        columns.append(taken(call, child, _number(call, here, rows, other), False))
+        columns.append(taken(call, child, numbered(call, here, rows, other), False))
     own = _narrow(call, Argument(rows_of(call, kinds), "l"))
     return _made(array, indices, [(kinds, 1), (own, 1)], columns, [*made, *columns, own], False)
 

@@ -6,13 +6,13 @@ from .elementwise import Map, WithNumbers
 from .errors import NoKernel
 from .types import kernel_type, kind_of_time, words_of
 
-_SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
+PER_SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
 _DAY = 86400
 _TO_ZONE = ("", "UTC", "Etc/UTC")  # whose clocks are those of the stored numbers
 
 
 def _per_day(format: str) -> int:
-    return 1 if format == "tdD" else _DAY * _SECOND[format[2]]
+    return 1 if format == "tdD" else _DAY * PER_SECOND[format[2]]
 
 
 def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
