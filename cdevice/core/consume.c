@@ -106,13 +106,21 @@ static bool there_is(struct cdv_consumer *c, int schema, int released) {
 }
 
 /* ---- errors ---- */
+/* Its exception may own this consumer, by the frames of its traceback: it does not outlive the close. */
+static void forget_cause(struct cdv_consumer *c) {
+  if (!(atomic_load(&c->state) & CDV_FAULT)) return;
+  pthread_mutex_lock(&c->lock);
+  cdv_error_drop(&c->error);
+  pthread_mutex_unlock(&c->lock);
+}
+
 /* The first one counts; this thread's last error becomes it. */
 static void fault(struct cdv_consumer *c) {
   if (atomic_exchange(&c->faulty, 1)) return;
   pthread_mutex_lock(&c->lock);
   cdv_error_keep(&c->error);
   pthread_mutex_unlock(&c->lock);
-  mark(c, CDV_FAULT);
+  if (mark(c, CDV_FAULT) & CDV_CLOSED) forget_cause(c); /* closed meanwhile: the later of the two drops it */
 }
 
 static int broken(struct cdv_consumer *c, const char *what) {
@@ -456,13 +464,6 @@ int cdv_consumer_error(struct cdv_consumer *c) {
   cdv_error_drop(&c->error); /* its cause is given out once: it may hold whoever holds this consumer */
   pthread_mutex_unlock(&c->lock);
   return as_error(cdv_error_last()->code);
-}
-
-static void forget_cause(struct cdv_consumer *c) {
-  if (!(atomic_load(&c->state) & CDV_FAULT)) return;
-  pthread_mutex_lock(&c->lock);
-  cdv_error_drop(&c->error);
-  pthread_mutex_unlock(&c->lock);
 }
 
 /* Refills the credit before the task that is held goes: then the producer is alive.  Never beyond the room, whoever else

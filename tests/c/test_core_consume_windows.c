@@ -87,7 +87,39 @@ static void test_closed_while_the_rest_is_taken(void) {
   cdv_schema_unref(schema);
 }
 
+static int dropped;
+static void drop(void *owner) {
+  (void)owner;
+  dropped++;
+}
+static void nothing(struct ArrowAsyncProducer *p) { (void)p; }
+static void request_nothing(struct ArrowAsyncProducer *p, int64_t n) {
+  (void)p;
+  (void)n;
+}
+
+/* What a source raised may own the consumer: one that is closed keeps no exception. */
+static void test_closed_while_the_error_comes(void) {
+  struct cdv_consumer *c;
+  struct cdv_shared *exception;
+  struct ArrowSchema schema = {.format = "i", .name = "", .release = schema_release};
+  struct ArrowAsyncProducer producer = {.device_type = 1, .request = request_nothing, .cancel = nothing};
+  CHECK(cdv_consumer_new(2, 1, &c) == 0);
+  struct ArrowAsyncDeviceStreamHandler *h = cdv_consumer_handler(c);
+  h->producer = &producer;
+  CHECK(cdv_handler_claim(h, 1) == 0 && h->on_schema(h, &schema) == 0);
+  CHECK(cdv_share((struct cdv_owner){drop, NULL}, &exception) == 0);
+  cdv_fail(CDV_STREAM, EIO, "what the source raised");
+  cdv_error_because(exception, 0);
+  closed_at_look = c;
+  h->on_error(h, EIO, "what the source raised", NULL);
+  CHECK(!closed_at_look && dropped == 1); /* the consumer is still there, its exception is not */
+  h->release(h);
+  cdv_consumer_unref(c);
+}
+
 int main(void) {
+  test_closed_while_the_error_comes();
   test_closed_while_the_schema_comes();
   test_closed_while_the_rest_is_taken();
   CHECK(cdv_live_async() == 0 && cdv_live_streams() == 0 && cdv_live_arrays() == 0);

@@ -496,7 +496,7 @@ def main(seconds, seed):
     array(0)
     sys.unraisablehook = lambda _: None  # cleanups that fail while their source is dropped
     rounds, end, log = 0, time.monotonic() + seconds, []
-    while time.monotonic() < end:
+    while not rounds or time.monotonic() < end:  # one round for 0 seconds
         faulthandler.dump_traceback_later(HANG, exit=True)
         watchdog = threading.Timer(HANG - 2, print, [f"hangs: round seed {seed}", log], {"flush": True})
         watchdog.daemon = True
