@@ -81,11 +81,15 @@ def write_builtin_list():
     return write("build/builtin.c", lines)
 
 
-KERNELS = ("arith", "boolean", "cast", "cast_bool", "choose", "compare", "reduce", "reduce_bool", "rescale", "select")
-KERNELS += ("binary", "moment", "runs", "time", "variable")
+# by folder of cdevice/kernels
+KERNELS = {
+    "scalar": "arith compare boolean cast cast_bool decimal_rescale temporal timestamp_parts binary",
+    "aggregate": "reduce reduce_bool",
+    "selection": "select filter varlen run_end",
+}
 
 
-def kernel_texts():
+def kernel_sources():
     """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
     texts = {}
     for family, parts in [("", ("dialect", "wide", "half", "bits")), *((f, (f,)) for f in KERNELS)]:
@@ -101,23 +105,23 @@ def kernel_texts():
 
 
 def guarded(text):
-    """A text each of whose kernels stands between ``#if WANT(its name)`` and ``#endif``, those that macros make too."""
+    """A text each of whose kernels stands between ``#if KERNEL_ENABLED(its name)`` and ``#endif``, those that macros make too."""
     makers = ["KERNEL", *re.findall(r"^#define (\w+)\((\w+)\b.*\\\n\s*KERNEL\(\2\)", text, flags=re.M)]
     begin = "|".join(m if isinstance(m, str) else m[0] for m in makers)
     one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{\n.*?^}})\n"
-    return re.sub(one, r"#if WANT(\1)\n\g<0>#endif\n", text, flags=re.M | re.S)
+    return re.sub(one, r"#if KERNEL_ENABLED(\1)\n\g<0>#endif\n", text, flags=re.M | re.S)
 
 
-def write_kernel_texts():
+def write_kernel_sources():
     """Writes build/texts.c: the texts, for compilers at run time."""
     lines = ["/* Written by build_ffi.py. */", '#include "compute.h"', "#include <string.h>"]
     lines += ["static const struct {", "  const char *family, *text;", "} texts[] = {"]
-    for family, text in kernel_texts().items():
+    for family, text in kernel_sources().items():
         quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in text.splitlines()]
         lines += [f'    {{"{family}",', *(f'     "{q}\\n"' for q in quoted), "    },"]
     lines += [
         "};",
-        "const char *cdv_kernel_text(const char *family) {",
+        "const char *cdv_kernel_source(const char *family) {",
         "  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)",
         "    if (!strcmp(texts[i].family, family)) return texts[i].text;",
         "  return NULL;",
@@ -165,7 +169,7 @@ def make_native():
     ffi.set_source(
         "cdevice._native",
         '#include "core.h"\n#include "native/python.c"\n',
-        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list(), write_kernel_texts()],
+        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list(), write_kernel_sources()],
         depends=headers + relative("cdevice/native/*"),
         include_dirs=includes,
         libraries=["dl"],

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._ext import check, ffi, lib
+from .._runtime.ext import check, ffi, lib
 from ..errors import DeviceError
 
 __all__ = ["Backend", "OpenCLMemory"]
@@ -82,7 +82,7 @@ class Backend:
             return int(obj.int_ptr)
         raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
 
-    def stream_near(self, handle: int, default: int, device_id: int) -> Any:
+    def default_stream_for(self, handle: int, default: int, device_id: int) -> Any:
         """A queue of the device in the context of a ``cl_mem``; ``None``: that is the context of the queue ``default``,
         or pyopencl is not imported."""
         cl = _imported()
@@ -256,7 +256,7 @@ def _device_id(context: Any, device: Any = None) -> int | None:
 
     By its ``cl_device_id``: pyopencl may have a loader of its own, which lists platforms in another order."""
     check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or says why not
-    table = lib.cdv_backend_for(Backend.device_type)
+    table = lib.cdv_backend_table(Backend.device_type)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.devices/1"))
     if not extension:
         return None

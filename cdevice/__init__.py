@@ -4,7 +4,7 @@ The package implements the Arrow C device data interface.  Public names are load
 loads neither a vendor's library nor numpy.
 """
 
-from ._later import load as _load
+from ._runtime.lazy import load as _load
 
 __version__ = "0.1.0"
 

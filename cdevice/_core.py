@@ -5,9 +5,9 @@ The one file that knows both: C makes arrays and errors of classes that stand ab
 
 from __future__ import annotations
 
-from ._ext import _native, check, ffi, lib
-from ._later import Later
-from ._reaper import need_reaper
+from ._runtime.ext import _native, check, ffi, lib
+from ._runtime.lazy import LazyModule
+from ._runtime.release_thread import ensure_release_thread
 from .array import DeviceArray
 from .errors import KINDS, BackendUnavailable, DeviceError, Error
 from .schema import Schema
@@ -15,10 +15,10 @@ from .schema import Schema
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._devices import device as _device
-    from ._devices import registry as _registry
+    from ._devices import backends as _registry
 else:
-    _device = Later("cdevice._devices.device")
-    _registry = Later("cdevice._devices.registry")
+    _device = LazyModule("cdevice._devices.device")
+    _registry = LazyModule("cdevice._devices.backends")
 
 
 def _from_core(
@@ -45,11 +45,11 @@ def _from_core(
 
 def _load_backend(type_id: int) -> None:
     """For the core, which met a device type that nobody serves yet."""
-    _registry.need_backend(type_id)
+    _registry.ensure_backend(type_id)
 
 
 _native.set_classes(DeviceArray, Schema, _from_core, BackendUnavailable, _load_backend, DeviceError)
-if not lib.cdv_backend_for(1):  # there already where the first import was interrupted
+if not lib.cdv_backend_table(1):  # there already where the first import was interrupted
     check(lib.cdv_load_builtin(b"cpu", 0))
 
-__all__ = ["check", "ffi", "lib", "need_reaper"]
+__all__ = ["check", "ffi", "lib", "ensure_release_thread"]

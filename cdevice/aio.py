@@ -24,17 +24,17 @@ from itertools import chain
 from time import monotonic
 from types import GeneratorType
 
-from . import _loops
-from ._async_source import Pull
+from ._runtime import event_loops as _loops
+from ._runtime.async_source import Pull
 from ._devices.device import Device
 from ._devices.device import device as _as_device
-from ._devices.registry import need_backend
-from ._ext import _native, as_address, check, ffi, lib
-from ._reaper import need_reaper
+from ._devices.backends import ensure_backend
+from ._runtime.ext import _native, as_address, check, ffi, lib
+from ._runtime.release_thread import ensure_release_thread
 from .errors import ArgumentError, DeviceWarning, OutOfMemory, Released, StreamError
 from .interop.asarray import asarray
 from .interop.asstream import asstream
-from .interop.frames import stream_method
+from .interop.dataframes import stream_method
 from .schema import _decode_metadata, _encode_metadata, asschema
 
 TYPE_CHECKING = False
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _FAILED = 4
 _ENDINGS = {1: "finished", 2: "cancelled", 3: "refused", 4: "failed", 5: "stopped"}
-_SLICE = 0.05  # seconds between two looks at Ctrl-C or at a cancellation
+SIGNAL_POLL_SECONDS = 0.05  # seconds between two looks at Ctrl-C or at a cancellation
 _CLOSED = 4
 
 
@@ -75,10 +75,10 @@ class Consumer:
     def __init__(self, queue_size: int, validate: Validate) -> None:
         self._capsule, address = _native.consumer_new(queue_size, validate)
         self._pointer = ffi.cast("struct cdv_consumer *", address)
-        self._bells: list[int] = []  # descriptors that no waiter has now
+        self._wakeup_fds: list[int] = []  # descriptors that no waiter has now
         self._given = False
-        self._production: Production | None = None
-        self._one_end = False  # both ends belong to iterate(): the source's exceptions are its caller's
+        self._production: ProducerTask | None = None
+        self._owns_producer = False  # both ends belong to iterate(): the source's exceptions are its caller's
         #: dict: what the producer told along with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
 
@@ -95,9 +95,9 @@ class Consumer:
         """Address of the ArrowAsyncDeviceStreamHandler (int), for one producer.  It stays valid until that producer
         releases it, whatever happens to this object."""
         self._given = True
-        return int(ffi.cast("uintptr_t", lib.cdv_consumer_handler(self._live())))
+        return int(ffi.cast("uintptr_t", lib.cdv_consumer_handler(self._handle())))
 
-    def _live(self) -> Cdata:
+    def _handle(self) -> Cdata:
         if self._capsule is None:
             raise Released("the consumer has become a stream")
         return self._pointer
@@ -106,30 +106,30 @@ class Consumer:
     @property
     def device_type(self) -> DeviceType | int | None:
         """The :class:`DeviceType` (or int) of the arrays; None before the schema came."""
-        number = lib.cdv_consumer_device_type(self._live())
+        number = lib.cdv_consumer_device_type(self._handle())
         return Device(number).type if number else None
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """dict: what the producer told about the stream as a whole; empty before the schema came."""
-        self._live()
+        self._handle()
         return _decode_metadata(_native.consumer_metadata(self._capsule)) or {}
 
     async def schema(self) -> Schema:
         """The :class:`Schema`, as soon as the producer has told it.  Raises StreamError."""
-        self._live()
+        self._handle()
         capsule = self._capsule  # also where this becomes a stream meanwhile
         await self._wait(schema=1)
         try:
             return self._schema(capsule)
         except StreamError as e:
             if self._production is not None:
-                await self._production._over()
+                await self._production._wait_released()
             raise self._told(e)  # noqa: B904 - it has its own cause
 
     def read_schema(self, timeout: float | None = None) -> Schema:
         """The :class:`Schema`; blocks.  ``timeout``: seconds.  Raises StreamError, TimeoutError."""
-        self._live()
+        self._handle()
         capsule = self._capsule
         self._block(timeout)
         try:
@@ -147,13 +147,13 @@ class Consumer:
         return found
 
     def _block(self, timeout: float | None) -> None:
-        self._live()
+        self._handle()
         capsule = self._capsule  # noqa: F841 - kept while it is waited on
         if timeout is None:
             self._must_not_block()
         end = None if timeout is None else monotonic() + timeout
         while True:
-            left = _SLICE if end is None else min(_SLICE, end - monotonic())
+            left = SIGNAL_POLL_SECONDS if end is None else min(SIGNAL_POLL_SECONDS, end - monotonic())
             if lib.cdv_consumer_wait(self._pointer, 1, max(0, int(left * 1e9))):
                 return
             if end is not None and monotonic() >= end:
@@ -162,7 +162,7 @@ class Consumer:
     @property
     def waiting(self) -> int:
         """Tasks that wait unextracted."""
-        return int(lib.cdv_consumer_waiting(self._live()))
+        return int(lib.cdv_consumer_waiting(self._handle()))
 
     @property
     def closed(self) -> bool:
@@ -175,8 +175,8 @@ class Consumer:
         own = None if production is None else production._error
         if production is None or own is None:
             return error
-        production._asked = True
-        if self._one_end:
+        production._exception_retrieved = True
+        if self._owns_producer:
             return own
         error.__cause__ = own
         return error
@@ -192,7 +192,7 @@ class Consumer:
         return array
 
     def __aiter__(self) -> Any:
-        self._live()
+        self._handle()
         return _native.async_loop(self, self._capsule)
 
     async def _next(self, look_up: int) -> DeviceArray:
@@ -213,11 +213,11 @@ class Consumer:
         if not isinstance(error, StreamError):
             raise error
         if self._production is not None:
-            await self._production._over()
+            await self._production._wait_released()
         raise self._told(error)
 
     def __iter__(self) -> Any:
-        self._live()
+        self._handle()
         self._must_not_block()
         return _Loop(self)
 
@@ -264,11 +264,11 @@ class Consumer:
     # ---- waiting in an event loop ----
     async def _wait(self, schema: int = 0, released: int = 0) -> None:
         """Each waiter has a descriptor of its own: no other task, thread or event loop can take its wake-up."""
-        pointer, capsule = self._live(), self._capsule  # noqa: F841 - kept while it is waited on
+        pointer, capsule = self._handle(), self._capsule  # noqa: F841 - kept while it is waited on
         try:
-            bell = self._bells.pop()
+            bell = self._wakeup_fds.pop()
         except IndexError:
-            bell = lib.cdv_consumer_bell(pointer)
+            bell = lib.cdv_consumer_new_waiter(pointer)
             if bell < 0:
                 check(lib.cdv_consumer_error(pointer))
                 if bell == -errno.ENOMEM:
@@ -280,7 +280,7 @@ class Consumer:
             if armed < 0:
                 check(lib.cdv_consumer_error(pointer))
         finally:
-            self._bells.append(bell)
+            self._wakeup_fds.append(bell)
 
 
 class _Loop:
@@ -300,7 +300,7 @@ class _Loop:
     def __next__(self) -> DeviceArray:
         c = self._consumer
         try:
-            while (item := _native.consumer_take(c._capsule, _SLICE)) is None:
+            while (item := _native.consumer_take(c._capsule, SIGNAL_POLL_SECONDS)) is None:
                 pass  # Ctrl-C is raised here
         except StreamError as e:
             if c._production is not None:
@@ -332,7 +332,7 @@ def _is_pair(item: Any) -> bool:
     return (metadata is None or type(metadata) is bytes) and hasattr(array, "__arrow_c_array__")
 
 
-class Production:
+class ProducerTask:
     """A source being sent to a handler.  ``await`` it, or :meth:`join` it.  Comes from :func:`produce`."""
 
     def __init__(
@@ -345,20 +345,20 @@ class Production:
         metadata: Metadata | None,
     ) -> None:
         # Whatever is wrong with the arguments is found before the handler is taken: then nobody waits for its release.
-        need_reaper()
+        ensure_release_thread()
         self._metadata = None if metadata is None else _encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
         self._to = device, stream
         if device is not None:  # what is not there is refused here
             type_id = _as_device(device).type_id
-            need_backend(type_id)
+            ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
-        self._asked = False  # did anybody hear of a failure?
+        self._exception_retrieved = False  # did anybody hear of a failure?
         self._pull: Pull | None = None
         self._items: Any = None
         self._home: Any = None
         if isinstance(source, Consumer):
-            source._live()
+            source._handle()
             self._home = None if source._production is None else source._production._home
         elif hasattr(source, "__aiter__") and stream_method(source) is None:
             source = self._pull = Pull(source, self._interrupted)
@@ -375,23 +375,23 @@ class Production:
         self._error: BaseException | None = None
         #: None while it runs, then "finished", "cancelled" (by the consumer), "refused" (by the consumer, with
         #: :attr:`code`), "failed" (the source, or a consumer that asked for nonsense) or "stopped" (by :meth:`cancel`).
-        self.ended: str | None = None
+        self.outcome: str | None = None
         #: errno of a refusal or a failure, else 0.
         self.code = 0
         self._watched: Cdata | None = None  # our consumer, which lives until it is released
         if isinstance(handler, Consumer):
-            self._watched = handler._live()
+            self._watched = handler._handle()
             self._capsule, address = _native.production_open(handler._capsule)
             handler._given = True
         else:
             self._capsule, address = _native.production_open(handler)
-        self._pointer = ffi.cast("struct cdv_production *", address)
+        self._pointer = ffi.cast("struct cdv_producer *", address)
         # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the
         # production, the one that claims it; dropping the capsule does for an unclaimed one.
         try:
             threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()
         except BaseException as e:
-            if lib.cdv_production_claim(self._pointer):
+            if lib.cdv_producer_claim(self._pointer):
                 self._finish(*_native.production_fail(self._capsule, e, False))
             else:
                 self.cancel()
@@ -399,7 +399,7 @@ class Production:
 
     # ---- on the producing thread ----
     def _run(self) -> None:
-        if not lib.cdv_production_claim(self._pointer):
+        if not lib.cdv_producer_claim(self._pointer):
             return
         ending: tuple[int, int, BaseException | None] = (_FAILED, 5, None)
         try:
@@ -435,7 +435,7 @@ class Production:
             self._items = self._pull = None
         finally:
             with self._lock:
-                self.ended, self.code, self._error = _ENDINGS[ending], code, error
+                self.outcome, self.code, self._error = _ENDINGS[ending], code, error
                 self._done.set()
                 callbacks, self._callbacks = self._callbacks, []
             for call in callbacks:
@@ -453,7 +453,7 @@ class Production:
         return made if device is None else made.to(device, stream=stream, prefetch=ahead)
 
     def _stream_of_consumer(self, consumer: Consumer) -> Any:
-        while not lib.cdv_consumer_wait(consumer._live(), 1, int(_SLICE * 1e9)):
+        while not lib.cdv_consumer_wait(consumer._handle(), 1, int(SIGNAL_POLL_SECONDS * 1e9)):
             if self._interrupted():
                 consumer.close()
                 raise StreamError("it was cancelled before there was a schema")
@@ -489,12 +489,12 @@ class Production:
     def _interrupted(self) -> Any:
         """Does nobody want more?  For what waits on the producing thread."""
         closed = self._watched is not None and lib.cdv_consumer_state(self._watched) & _CLOSED
-        return bool(closed or lib.cdv_production_interrupted(self._pointer))
+        return bool(closed or lib.cdv_producer_interrupted(self._pointer))
 
     # ---- on any other ----
     def cancel(self) -> None:
         """Ends it soon: the consumer gets ``on_error`` with ECANCELED.  Any thread; does not wait."""
-        lib.cdv_production_stop(self._pointer)
+        lib.cdv_producer_stop(self._pointer)
         pull = self._pull
         if pull is not None:
             pull.interrupt()
@@ -508,21 +508,21 @@ class Production:
     def sent(self) -> Any:
         """(arrays handed out, of these not yet extracted)"""
         unextracted = ffi.new("int64_t *")
-        return lib.cdv_production_sent(self._pointer, unextracted), unextracted[0]
+        return lib.cdv_producer_sent(self._pointer, unextracted), unextracted[0]
 
     def __repr__(self) -> str:
         n = self.sent[0]
-        return f"<Production: {self.ended or 'running'}, {n} array{'' if n == 1 else 's'} sent>"
+        return f"<ProducerTask: {self.outcome or 'running'}, {n} array{'' if n == 1 else 's'} sent>"
 
     def _result(self) -> Any:
-        self._asked = True
+        self._exception_retrieved = True
         if self._error is not None:
             raise self._error
-        return self.ended
+        return self.outcome
 
     def __del__(self) -> None:
         error = getattr(self, "_error", None)
-        if error is not None and self.ended == "failed" and not self._asked and not sys.is_finalizing():
+        if error is not None and self.outcome == "failed" and not self._exception_retrieved and not sys.is_finalizing():
             import warnings
 
             text = f"a production failed, and nobody asked: {type(error).__name__}: {error}"
@@ -535,13 +535,13 @@ class Production:
     def _wait_over(self, timeout: float | None) -> bool:
         """In slices: Python does not see a Ctrl-C that comes just before it begins to wait until the wait is over."""
         end = math.inf if timeout is None else monotonic() + timeout
-        while os.getpid() == self._process and not self._done.wait(max(0, min(_SLICE, end - monotonic()))):
+        while os.getpid() == self._process and not self._done.wait(max(0, min(SIGNAL_POLL_SECONDS, end - monotonic()))):
             if monotonic() >= end:
                 return False
         return True
 
     def join(self, timeout: float | None = None) -> Any:
-        """Waits until the handler was released, and returns :attr:`ended`; raises what the source raised, StreamError
+        """Waits until the handler was released, and returns :attr:`outcome`; raises what the source raised, StreamError
         when the consumer refused, TimeoutError after ``timeout`` seconds."""
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
@@ -555,10 +555,10 @@ class Production:
 
     async def _wait(self) -> Any:
         self._will_end()
-        await self._over()
+        await self._wait_released()
         return self._result()
 
-    async def _over(self) -> None:
+    async def _wait_released(self) -> None:
         """Waits until the handler was released, however it ended; not in a process where its thread is not."""
         if os.getpid() != self._process:
             return
@@ -604,8 +604,8 @@ def produce(
     device: DeviceLike | None = None,
     stream: StreamLike = None,
     metadata: Metadata | None = None,
-) -> Production:
-    """Sends ``source`` to ``handler``, on a thread of its own: a :class:`Production`.
+) -> ProducerTask:
+    """Sends ``source`` to ``handler``, on a thread of its own: a :class:`ProducerTask`.
 
     ``source``: a :class:`DeviceArrayStream` or whatever :func:`cdevice.asstream` takes, a generator for example, which
     then runs on that thread; or an async iterable, which runs in this task's event loop.  Items may be
@@ -618,10 +618,10 @@ def produce(
     reaches the consumer as on_error, and whoever awaits or joins the result, as it was.
     """
     if isinstance(handler, Consumer):
-        handler._live()
+        handler._handle()
         if handler._production is not None:
             raise ValueError("this consumer has a producer already: each takes one")
-        out = handler._production = Production(source, handler, schema, device, stream, metadata)
+        out = handler._production = ProducerTask(source, handler, schema, device, stream, metadata)
         return out
     address = as_address(handler)
     if not address:
@@ -629,7 +629,7 @@ def produce(
     face = ffi.cast("struct ArrowAsyncDeviceStreamHandler *", address)
     if not (face.on_schema and face.on_next_task and face.on_error and face.release):
         raise ValueError("the handler lacks a callback; perhaps it was released before")
-    return Production(source, address, schema, device, stream, metadata)
+    return ProducerTask(source, address, schema, device, stream, metadata)
 
 
 def iterate(
@@ -645,9 +645,9 @@ def iterate(
 
     What the source raises comes out as it was; of a :func:`produce` of yours as the cause of a StreamError."""
     consumer = consume(queue_size=queue_size)
-    consumer._one_end = True
+    consumer._owns_producer = True
     produce(source, consumer, schema=schema, device=device, stream=stream)
     return consumer
 
 
-__all__ = ["Consumer", "Production", "consume", "iterate", "produce"]
+__all__ = ["Consumer", "ProducerTask", "consume", "iterate", "produce"]

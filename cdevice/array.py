@@ -6,9 +6,9 @@ import sys
 import time
 from _operator import index as _index  # operator's own import costs a tenth of the package's
 
-from ._ext import _native, as_address
-from ._later import Later
-from ._reaper import need_reaper
+from ._runtime.ext import _native, as_address
+from ._runtime.lazy import LazyModule
+from ._runtime.release_thread import ensure_release_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
     from . import buffer as _buffer
     from . import pickling as _pickling
     from ._devices import device as _device
-    from ._devices import registry as _registry
+    from ._devices import backends as _registry
     from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
     from .compute import functions as _functions
     from .interop import asarray as _asarray
     from .interop import compare as _compare
-    from .interop import cuda as _cuda
+    from .interop import cuda_array_interface as _cuda
     from .interop import cupy as _cupy
     from .interop import dask as _dask
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
-    from .interop import tensor as _tensor
-    from .objects import batch as _batch
-    from .objects import events as _events
-    from .objects import show as _show
-    from .objects import values as _values
+    from .interop import fixed_shape_tensor as _tensor
+    from ._arrays import record_batch as _batch
+    from ._arrays import events as _events
+    from ._arrays import repr as _show
+    from ._values import to_python as _values
 else:
-    _batch = Later("cdevice.objects.batch")
-    _buffer = Later("cdevice.buffer")
-    _functions = Later("cdevice.compute.functions")
-    _pickling = Later("cdevice.pickling")
-    _device = Later("cdevice._devices.device")
-    _registry = Later("cdevice._devices.registry")
-    _values = Later("cdevice.objects.values")
-    _asarray = Later("cdevice.interop.asarray")
-    _numpy = Later("cdevice.interop.numpy")
-    _pyopencl = Later("cdevice.interop.pyopencl")
-    _tensor = Later("cdevice.interop.tensor")
-    _compare = Later("cdevice.interop.compare")
-    _cupy = Later("cdevice.interop.cupy")
-    _cuda = Later("cdevice.interop.cuda")
-    _dask = Later("cdevice.interop.dask")
-    _show = Later("cdevice.objects.show")
-    _events = Later("cdevice.objects.events")
+    _batch = LazyModule("cdevice._arrays.record_batch")
+    _buffer = LazyModule("cdevice.buffer")
+    _functions = LazyModule("cdevice.compute.functions")
+    _pickling = LazyModule("cdevice.pickling")
+    _device = LazyModule("cdevice._devices.device")
+    _registry = LazyModule("cdevice._devices.backends")
+    _values = LazyModule("cdevice._values.to_python")
+    _asarray = LazyModule("cdevice.interop.asarray")
+    _numpy = LazyModule("cdevice.interop.numpy")
+    _pyopencl = LazyModule("cdevice.interop.pyopencl")
+    _tensor = LazyModule("cdevice.interop.fixed_shape_tensor")
+    _compare = LazyModule("cdevice.interop.compare")
+    _cupy = LazyModule("cdevice.interop.cupy")
+    _cuda = LazyModule("cdevice.interop.cuda_array_interface")
+    _dask = LazyModule("cdevice.interop.dask")
+    _show = LazyModule("cdevice._arrays.repr")
+    _events = LazyModule("cdevice._arrays.events")
 
 
 _OPENCL = 4
 _LISTS = (list, tuple, range)
-_SLICE = 0.02  # seconds between two looks at pending signals
+SIGNAL_POLL_SECONDS = 0.02  # seconds between two looks at pending signals
 
 
 def _wait_host(array: DeviceArray, timeout: float | None) -> None:
     if timeout is None:
-        while not array._wait_for(_SLICE):
+        while not array._wait_for(SIGNAL_POLL_SECONDS):
             pass  # Ctrl-C is raised here
         return
     end = time.monotonic() + timeout
-    while not array._wait_for(min(_SLICE, end - time.monotonic())):
+    while not array._wait_for(min(SIGNAL_POLL_SECONDS, end - time.monotonic())):
         if time.monotonic() >= end:
             raise TimeoutError(f"the data on {array.device} was not ready after {timeout} s")
 
@@ -395,7 +395,7 @@ class DeviceArray(_native.Array):
     def record_use(self, stream: StreamLike) -> None:
         """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
         even when the array is released before.  Needed only for streams that its producer cannot know."""
-        need_reaper()
+        ensure_release_thread()
         self._record_use(_registry.stream_handle(self.device_type_id, stream))
 
     # ---- moving ----
@@ -418,10 +418,10 @@ class DeviceArray(_native.Array):
         buffer).
         """
         target = _device.device(device)
-        stream = _registry.stream_with(device, stream)
+        stream = _registry.stream_from_device_arg(device, stream)
         here = self.device_type_id
-        _registry.need_backend(target.type_id)
-        _registry.need_backend(here)
+        _registry.ensure_backend(target.type_id)
+        _registry.ensure_backend(here)
         if copy is False and target != self.device:
             raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
         if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
@@ -431,10 +431,10 @@ class DeviceArray(_native.Array):
                 )
             copy = True
         if copy and here != 1 and stream is None and target == self.device:
-            stream = _registry.stream_near(self)
+            stream = _registry.default_stream_for(self)
         owner = here if target.type_id == 1 else target.type_id
         if here == 1:
-            need_reaper()  # the source may be given back by a thread that never saw Python
+            ensure_release_thread()  # the source may be given back by a thread that never saw Python
         return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
 
     # ---- C ----

@@ -80,7 +80,7 @@ class Backend:
     """Its kernels: with it all functions of ``cdevice.compute`` run there."""
 
     def __cdevice_backend__(self) -> Any:
-        from ._ext import _native
+        from ._runtime.ext import _native
 
         table = self.__dict__.get("_table")  # one for the life of the object, however often it is registered
         if table is None:

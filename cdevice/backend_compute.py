@@ -22,8 +22,8 @@ _C = """\
 #include <math.h>
 #define CDV_HOST 1
 #define CDV_LINKAGE
-typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_place;
-typedef struct { __INT64_TYPE__ begin, end; const cdevice_place *buffers; const __INT64_TYPE__ *numbers; } cpu_launch;
+typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_kernel_buffer;
+typedef struct { __INT64_TYPE__ begin, end; const cdevice_kernel_buffer *buffers; const __INT64_TYPE__ *numbers; } cpu_launch;
 """
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._later import Later
-from .objects.views import BufferBase, view
+from ._runtime.lazy import LazyModule
+from ._arrays.buffer_access import BufferBase, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ._types import StreamLike
     from .interop import pyopencl as _pyopencl
 else:
-    _pyopencl = Later("cdevice.interop.pyopencl")
+    _pyopencl = LazyModule("cdevice.interop.pyopencl")
 
 
 class Buffer(BufferBase):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from _operator import index as _index  # operator's own import costs a tenth of the package's
 
-from ._ext import _native, ffi
-from ._later import Later
-from ._reaper import need_reaper
+from ._runtime.ext import _native, ffi
+from ._runtime.lazy import LazyModule
+from ._runtime.release_thread import ensure_release_thread
 from .errors import ArgumentError, CannotExport, Released
-from .objects.formats import DTYPES
-from .objects.views import BufferBase
+from ._arrays.formats import DTYPES
+from ._arrays.buffer_access import BufferBase
 from .schema import asschema
 
 TYPE_CHECKING = False
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._devices import device as _device
-    from ._devices import registry as _registry
+    from ._devices import backends as _registry
     from ._types import Device, DeviceArray, DeviceLike, Schema, SchemaLike, StreamLike
     from .interop import cupy as _cupy
     from .interop import pyopencl as _pyopencl
 else:
-    _device = Later("cdevice._devices.device")
-    _registry = Later("cdevice._devices.registry")
-    _cupy = Later("cdevice.interop.cupy")
-    _pyopencl = Later("cdevice.interop.pyopencl")
+    _device = LazyModule("cdevice._devices.device")
+    _registry = LazyModule("cdevice._devices.backends")
+    _cupy = LazyModule("cdevice.interop.cupy")
+    _pyopencl = LazyModule("cdevice.interop.pyopencl")
 
 _CUDA, _MANAGED = 2, 13
 _LEGACY = 1  # the legacy default stream, in the CUDA array interface
@@ -54,9 +54,9 @@ def empty(
     """
     want = asschema(schema)
     target = _device.device(device)
-    stream = _registry.stream_with(device, stream)
-    _registry.need_backend(target.type_id)
-    need_reaper()  # the memory may be given back by a thread that never saw Python
+    stream = _registry.stream_from_device_arg(device, stream)
+    _registry.ensure_backend(target.type_id)
+    ensure_release_thread()  # the memory may be given back by a thread that never saw Python
     handle, owner = _stream_of(target.type_id, stream)
     try:
         array = _native.empty(want, length, validity, target.type_id, target.id, handle, owner)

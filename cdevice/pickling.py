@@ -2,7 +2,7 @@
 
 The data is that of the rows alone.  On the CPU an array that has nothing else is sent as it lies, a part of one is
 copied.  Memory off the CPU travels through the CPU, in one packed read, and comes back on the device it was on, or,
-inside ``with pickling.arriving_on("cpu")``, on another.
+inside ``with pickling.load_on("cpu")``, on another.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 
-from .objects.parts import elsewhere, put_together, taken_apart
+from ._arrays.serialize import elsewhere, reconstruct, deconstruct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
-    return _load, taken_apart(a, pickle.PickleBuffer if protocol >= 5 else bytes)
+    return _load, deconstruct(a, pickle.PickleBuffer if protocol >= 5 else bytes)
 
 
 def _load(schema: Schema, parts: Any, home: str) -> DeviceArray:
     """Named in pickles."""
-    return put_together(schema, parts, home)
+    return reconstruct(schema, parts, home)
 
 
 @contextlib.contextmanager
-def arriving_on(device: DeviceLike) -> Iterator[None]:
+def load_on(device: DeviceLike) -> Iterator[None]:
     """Arrays that are unpickled in this context come to ``device``, wherever they were: for data of a device that is
     not here."""
     before = elsewhere.set(device)

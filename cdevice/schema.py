@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from _operator import index  # operator's own import costs a tenth of the package's
 
-from ._ext import _native
-from ._later import Later
+from ._runtime.ext import _native
+from ._runtime.lazy import LazyModule
 from .errors import InvalidArray
 
 TYPE_CHECKING = False
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, SupportsIndex
 
-    from . import _html
+    from ._runtime import html as _html
     from ._types import Metadata
 else:
-    _html = Later("cdevice._html")
+    _html = LazyModule("cdevice._runtime.html")
 
 NULLABLE = 2
 DICTIONARY_ORDERED = 1

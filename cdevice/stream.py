@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from ._ext import _native, as_address, check, ffi, lib
-from ._later import Later
-from ._reaper import need_reaper
+from ._runtime.ext import _native, as_address, check, ffi, lib
+from ._runtime.lazy import LazyModule
+from ._runtime.release_thread import ensure_release_thread
 from .errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import _html
+    from ._runtime import html as _html
     from . import aio as _aio
     from ._devices import device as _device
-    from ._devices import registry as _registry
+    from ._devices import backends as _registry
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
-    from .interop import frames as _frames
+    from .interop import dataframes as _frames
     from .interop import pyopencl as _pyopencl
-    from .objects import encode as _encode
-    from .objects import joined as _joined
+    from ._values import from_python as _encode
+    from ._arrays import concat as _joined
 else:
-    _device = Later("cdevice._devices.device")
-    _encode = Later("cdevice.objects.encode")
-    _frames = Later("cdevice.interop.frames")
-    _aio = Later("cdevice.aio")
-    _html = Later("cdevice._html")
-    _joined = Later("cdevice.objects.joined")
-    _pyopencl = Later("cdevice.interop.pyopencl")
-    _registry = Later("cdevice._devices.registry")
+    _device = LazyModule("cdevice._devices.device")
+    _encode = LazyModule("cdevice._values.from_python")
+    _frames = LazyModule("cdevice.interop.dataframes")
+    _aio = LazyModule("cdevice.aio")
+    _html = LazyModule("cdevice._runtime.html")
+    _joined = LazyModule("cdevice._arrays.concat")
+    _pyopencl = LazyModule("cdevice.interop.pyopencl")
+    _registry = LazyModule("cdevice._devices.backends")
 
 _OPENCL = 4
 
@@ -64,12 +64,12 @@ class DeviceArrayStream(_native.Stream):
         ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
         """
         target = _device.device(device)
-        stream = _registry.stream_with(device, stream)
+        stream = _registry.stream_from_device_arg(device, stream)
         here = self.device_type_id
         for type_id in (target.type_id, here):
-            _registry.need_backend(type_id)
+            _registry.ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
-        need_reaper()  # threads of ours release what Python may own
+        ensure_release_thread()  # threads of ours release what Python may own
         ahead = (2, False) if prefetch is None else (prefetch, True)
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
         if here == _OPENCL == target.type_id and _pyopencl.is_queue(stream):  # arrays may be of another context

@@ -29,16 +29,16 @@ TYPES = {
     "cast": tuple(f"{s} {t}" for s, t in itertools.permutations((*NUMBERS, "f16"), 2))
     + tuple(f"{t} {t}" for t in NUMBERS),
     "cast_bool": NUMBERS,
-    "choose": ("bits",),
+    "filter": ("bits",),
     "compare": (*NUMBERS, "f16", "w128"),
     "reduce": (*NUMBERS, "w128"),
     "reduce_bool": ("bool",),
-    "rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
+    "decimal_rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
     "select": ("u8", "u16", "u32", "u64", "w128"),
-    "moment": ("i32", "i64"),
-    "runs": ("i16", "i32", "i64"),
-    "time": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
-    "variable": ("i32", "i64"),
+    "timestamp_parts": ("i32", "i64"),
+    "run_end": ("i16", "i32", "i64"),
+    "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
+    "varlen": ("i32", "i64"),
 }
 # as cdevice.compute.elementwise makes them: arguments, result, expression
 OWN = (
@@ -53,7 +53,7 @@ WARNINGS = {
 
 def programs():
     """Family, types and text of every program."""
-    texts = build_ffi.kernel_texts()
+    texts = build_ffi.kernel_sources()
     assert set(texts) - {""} == set(TYPES), "a family whose types are not known here"
     for family, words in TYPES.items():
         for word in words:

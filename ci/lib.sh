@@ -173,7 +173,7 @@ c_tests() {
   shopt -u nullglob
   if ((${#tests[@]} == 0)); then return 0; fi
   # The list of built-in backends and the text of kernels are written by the build.
-  for f in write_builtin_list write_kernel_texts; do
+  for f in write_builtin_list write_kernel_sources; do
     f=$(cd "$root" && "$PYTHON" -B -c "import build_ffi; print(build_ffi.$f())" 2>/dev/null) || f=
     if [[ -n $f ]]; then sources+=("$root/$f"); fi
   done

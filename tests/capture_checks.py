@@ -12,7 +12,7 @@ from captures import GLOBAL, THREAD_LOCAL
 from waiting import settle, until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 kinds = pytest.mark.parametrize("blocking", [False, True], ids=["non-blocking", "blocking"])
 
@@ -58,7 +58,7 @@ def test_a_release_leaves_the_capture_whole_and_the_memory_comes_back_after_it(d
 def test_what_is_ready_is_handed_to_the_captured_stream(device, vendor, blocking):
     stream = vendor.stream(blocking)
     array, fresh = ready(device), cdevice.asarray(np.arange(9)).to(device)
-    until(lambda: not lib.cdv_kept())
+    until(lambda: not lib.cdv_retired_count())
     cdevice.asarray(np.arange(9)).to(device).synchronize()  # so fresh has passed, and nobody has asked yet
     with vendor.capture(stream):
         array.wait(stream)
@@ -164,6 +164,6 @@ def test_what_is_kept_for_a_consumer_is_given_back_during_the_capture(device, ve
         del a
         vendor.begin(stream)
         arrays.clear()
-        kept = lib.cdv_kept()
+        kept = lib.cdv_retired_count()
     settle()
     assert vendor.end(stream) == 0 and kept == 12

@@ -3,7 +3,7 @@
 import contextlib
 import ctypes
 
-from cdevice._ext import ffi
+from cdevice._runtime.ext import ffi
 
 GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 PREFIX = {"cuda": "cu", "rocm": "hip"}

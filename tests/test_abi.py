@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import cdevice
-from cdevice._ext import ffi
+from cdevice._runtime.ext import ffi
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 

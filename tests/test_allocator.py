@@ -15,7 +15,7 @@ from test_hostrt import every_type, runtime  # noqa: F401 - fixtures
 from waiting import settle, until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 N = 1000
 
@@ -28,7 +28,7 @@ class Resource:
         self.type = TYPES[device]
 
     def allocate(self, nbytes, stream=None):
-        table = lib.cdv_backend_for(self.type)
+        table = lib.cdv_backend_table(self.type)
         block = ffi.new("cdevice_block *")
         assert not table.alloc(table.self, self.number, nbytes, ffi.NULL, block, ffi.NULL)
         address = int(ffi.cast("uintptr_t", block.data))
@@ -40,7 +40,7 @@ class Resource:
         block, asked = self.out.pop(address)
         assert asked == nbytes
         self.back.append(address)
-        table = lib.cdv_backend_for(self.type)
+        table = lib.cdv_backend_table(self.type)
         table.free(table.self, block)
 
 
@@ -87,7 +87,7 @@ def test_hostrt_memory_goes_back_when_the_device_has_passed_and_release_does_not
 
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
 def test_hostrt_the_stream_reaches_the_allocator_and_a_consumers_stream_holds_the_memory(device, resource, runtime):  # noqa: F811
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     made = ffi.new("void *[2]")
     for i in range(2):
         assert not table.stream_create(table.self, 0, made + i, ffi.NULL)
@@ -148,7 +148,7 @@ def test_hostrt_nothing_is_taken_from_the_resource_for_a_stream_that_is_being_ca
     resource,
     runtime,  # noqa: F811
 ):
-    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream(blocking)
     with vendor.capture(stream):
         with pytest.raises(cdevice.DeviceError, match="captured"):
@@ -163,7 +163,7 @@ def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_th
     resource,
     runtime,  # noqa: F811
 ):
-    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream(blocking=True)
     there = cdevice.asarray([1]).to(device)
     there.synchronize()
@@ -179,7 +179,7 @@ def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_th
 
 @every_type
 def test_hostrt_memory_released_during_a_capture_that_is_told_of_goes_back_at_its_end(device, resource, runtime):  # noqa: F811
-    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream()
     there = cdevice.asarray([1]).to(device)
     there.synchronize()
@@ -231,7 +231,7 @@ def test_hostrt_torchs_functions_allocate_by_name(device, runtime, monkeypatch):
         cdevice.set_allocator(f"{device}_host", "torch")
     with pytest.raises(ValueError, match="known: none"):
         cdevice.set_allocator("cpu", "torch")
-    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device, lib.cdv_backend_for(TYPES[device]))
+    vendor = Vendor(ctypes.CDLL(str(runtime.path)), device, lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream()
     cdevice.set_allocator(device, "torch")
     try:

@@ -14,7 +14,7 @@ from waiting import unregister, until
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -56,7 +56,7 @@ def test_everything_arrives_in_order_behind_its_schema_and_metadata():
             got = [value(a) async for a in consumer]
             assert got == list(range(50))
             assert await production == "finished"
-            assert production.sent == (50, 0) and production.done and production.ended == "finished"
+            assert production.sent == (50, 0) and production.done and production.outcome == "finished"
             await consumer.released()
             assert [a async for a in consumer] == []
 
@@ -324,7 +324,7 @@ def test_what_the_source_raises_is_told_behind_what_came_before_and_raised_where
                 await production
             with pytest.raises(OSError, match="the disk is full"):
                 production.join(5)
-            assert production.ended == "failed" and production.code == errno.ENOSPC
+            assert production.outcome == "failed" and production.code == errno.ENOSPC
 
     run(main)
 
@@ -444,7 +444,7 @@ def test_nonsense_demand_is_an_error_for_both(n):
     production = aio.produce(numbers(3), h.struct)
     with pytest.raises(cdevice.StreamError, match="positive number"):
         production.join(30)
-    assert production.ended == "failed" and production.code == errno.EINVAL
+    assert production.outcome == "failed" and production.code == errno.EINVAL
     assert [c if isinstance(c, str) else c[:2] for c in h.calls] == ["schema", ("error", errno.EINVAL), "release"]
 
 
@@ -453,7 +453,7 @@ def test_a_refusal_is_followed_by_release_only_and_reported():
     production = aio.produce(numbers(3), h.struct)
     with pytest.raises(cdevice.StreamError, match="refused with errno 1 "):
         production.join(30)
-    assert h.calls == ["schema", "release"] and production.ended == "refused" and production.code == errno.EPERM
+    assert h.calls == ["schema", "release"] and production.outcome == "refused" and production.code == errno.EPERM
     h = Handler(task=errno.EIO)
     with pytest.raises(cdevice.StreamError, match="refused"):
         aio.produce(numbers(3), h.struct).join(30)
@@ -888,8 +888,8 @@ try:
 except RuntimeError as e:
     print("first:", e)
 setattr(threading, name, real)
-from cdevice._ext import ffi, lib
-from cdevice import _reaper
+from cdevice._runtime.ext import ffi, lib
+from cdevice._runtime import release_thread as _reaper
 a = cdevice.asarray(memoryview(memory).cast("q"))
 assert _reaper._reaper.thread.is_alive()
 out = ffi.new("struct ArrowDeviceArray *")

@@ -9,7 +9,7 @@ from waiting import until
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 
 def numbers(n):
@@ -192,7 +192,7 @@ def test_both_ends_show_how_far_they_are():
     assert repr(consumer) == "<Consumer: 0 arrays waiting, without a producer>"
     production = aio.produce(numbers(1), consumer)
     production.join()
-    assert repr(production) == "<Production: finished, 1 array sent>"
+    assert repr(production) == "<ProducerTask: finished, 1 array sent>"
     assert repr(consumer) == "<Consumer: 1 array waiting>"
     consumer.close()
     assert repr(consumer) == "<Consumer: closed>"

@@ -9,7 +9,7 @@ from waiting import until
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 _spec = importlib.util.spec_from_file_location("peers_build", pathlib.Path(__file__).parent / "peers" / "build.py")

@@ -16,12 +16,12 @@ from waiting import unregister, until
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import _native, lib
+from cdevice._runtime.ext import _native, lib
 from cdevice.backend import Compute, ComputeFlag, Launch, Program
 from cdevice.testing.fake import FakeBackend
 from cdevice.testing.fake_compute import FakeCompute
 
-NUMBER = 5640
+SCALAR = 5640
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def fake():
     made = []
 
     def register(base=FakeCompute, device=FakeBackend, **members):
-        backend = device(NUMBER, "kernelled")
+        backend = device(SCALAR, "kernelled")
         backend.compute = type("Kernels", (base,), members)(backend)
         cdevice.register_backend(backend)
         made.append(backend)
@@ -46,7 +46,7 @@ def fake():
     yield register
     for b in made:
         b.fail_after = None
-        if lib.cdv_backend_for(NUMBER):
+        if lib.cdv_backend_table(SCALAR):
             unregister(b)
         until(lambda b=b: not b.live() and not b.compute.modules, lambda b=b: (b.live(), b.compute.modules))
         b.close()
@@ -79,22 +79,22 @@ def in_a_process(code, **environment):
     ],
 )
 def test_missing_methods_are_named_together(names, said):
-    backend = FakeBackend(NUMBER, "kernelled")
+    backend = FakeBackend(SCALAR, "kernelled")
     backend.compute = type("Half", (Compute,), {n: getattr(FakeCompute, n) for n in names})()
     with pytest.raises(cdevice.ArgumentError, match='compute of the backend "kernelled" .Half. .*' + said):
         cdevice.register_backend(backend)
-    assert NUMBER not in cdevice.list_backends()
+    assert SCALAR not in cdevice.list_backends()
 
 
 def test_something_else_than_an_instance_is_refused():
-    backend = FakeBackend(NUMBER, "kernelled")
+    backend = FakeBackend(SCALAR, "kernelled")
     backend.compute = FakeCompute
     with pytest.raises(cdevice.ArgumentError, match="expected an instance of Compute"):
         cdevice.register_backend(backend)
 
 
 def test_a_backend_without_kernels_says_so():
-    backend = FakeBackend(NUMBER, "kernelled")
+    backend = FakeBackend(SCALAR, "kernelled")
     cdevice.register_backend(backend)
     try:
         with pytest.raises(cdevice.Unsupported, match=r"offers no kernels \(cdevice.compute/1\)"):
@@ -126,7 +126,7 @@ def test_what_build_and_launch_are_told(fake):
     program, device, stream = told["build"]
     assert isinstance(program, Program) and (device, stream) == (1, 77)
     assert program.family in ("arith", "boolean") and program.text.count("KERNEL(") > 3
-    assert {"CDV_ONLY=1", "CDV_ITEMS=1"} <= set(program.defines) and any(d.startswith("WANT_") for d in program.defines)
+    assert {"CDV_ONLY=1", "CDV_COARSE=1"} <= set(program.defines) and any(d.startswith("KERNEL_ENABLED_") for d in program.defines)
     launch, device, stream = told["launch"]
     assert isinstance(launch, Launch) and (device, stream) == (1, 77) and launch.flags == 0
     assert len(launch.buffers) == 8 and len(launch.numbers) == 5 and len(launch.arguments) == 21
@@ -215,9 +215,9 @@ def test_an_exception_is_told_with_its_method_and_is_the_cause(fake, method, rai
 def test_an_expression_that_does_not_compile_is_the_users_and_has_its_cause(fake):
     fake()
     # expressions are parsed before: only a text of ours can still be wrong
-    assert lib.cdv_kernel_own(b"own_wrong", b"KERNEL(apply) { no_such_thing; }") == 0
+    assert lib.cdv_kernel_register_source(b"own_wrong", b"KERNEL(apply) { no_such_thing; }") == 0
     wrong = cc.Function("wrong", "scalar", 1)
-    exec = importlib.import_module("cdevice.compute.elementwise").Map(
+    exec = importlib.import_module("cdevice.compute.kernels.elementwise").Map(
         "own_wrong", "i64", "apply", "l", "l", said="wrong"
     )
     wrong.add_kernel(["int64"], "int64", exec, library="mine")
@@ -263,7 +263,7 @@ def test_nothing_leaks_whichever_call_fails(fake, name):
     backend = fake()
     x, mask = there(["a", None, "b"] if name == "filter" else [1, None, 3]), there([True, False, True])
     want = on_the_host(CALLS[name](x, mask))
-    until(lambda: not lib.cdv_kept())
+    until(lambda: not lib.cdv_retired_count())
     before, failures = backend.live(), 0
     for n in range(200):
         backend.fail_after = n
@@ -351,7 +351,7 @@ def test_a_module_is_kept_for_its_kernels_and_unloaded_when_its_backend_is_taken
         assert compute.parts and all(p() and all(e() for e in p().entries) for p in compute.parts)
     built = len(compute.parts)
     with pytest.raises(cdevice.BackendConflict):
-        cdevice.unregister_backend(NUMBER)  # in use
+        cdevice.unregister_backend(SCALAR)  # in use
     _native.drain()
     assert not compute.unloaded
     del x
@@ -364,7 +364,7 @@ def test_modules_of_a_table_that_was_replaced_wait_for_its_arrays(fake):
     one = fake(Counting)
     x = there([1])
     y = cc.add(x, 1)
-    two = FakeBackend(NUMBER, "kernelled")
+    two = FakeBackend(SCALAR, "kernelled")
     two.compute = Counting(two)
     cdevice.register_backend(two, replace=True)
     _native.drain()
@@ -575,7 +575,7 @@ def test_a_build_may_compute_collect_garbage_and_fork(fake):
                 Busy.inside = True
                 assert on_the_host(cc.multiply(there([2]), 3)) == [6]
                 assert cc.sum([1, 2]).as_py() == 3
-                old = FakeBackend(NUMBER + 1, "old", kernels=True)
+                old = FakeBackend(SCALAR + 1, "old", kernels=True)
                 cdevice.register_backend(old)
                 cc.add(cdevice.asarray([1]).to("old"), 1)
                 unregister(old)  # its programs are unloaded

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 

@@ -10,7 +10,7 @@ from waiting import until
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
@@ -47,7 +47,7 @@ def test_a_call_returns_before_the_device_begins(name, queue):
         open_gate()
     assert repr(got.to("cpu").to_pylist()) == repr(want)
     del got, again, kept
-    until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0)
+    until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_retired_count() == 0)
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_what_is_remembered_does_not_grow_with_the_types_that_are_met():
         x = cdevice.from_buffers(f"timestamp[us, tz=A/{k:05d}]", 2, [None, np.arange(2)])
         cc.equal(x, x), cc.is_null(x), cc.min(x), cc.filter(x, [True, False])
     gc.collect()
-    casts = importlib.import_module("cdevice.compute.casts")
-    kernels = importlib.import_module("cdevice.compute.elementwise")  # the name is a function's, too
+    casts = importlib.import_module("cdevice.compute.kernels.cast.numeric")
+    kernels = importlib.import_module("cdevice.compute.kernels.elementwise")  # the name is a function's, too
     assert len(equal._best) <= 256 and len(kernels._schemas) <= 1000 and len(casts._kernels) <= 1000
     for f in (cc.get_function(n) for n in cc.list_functions()):
         for k in f.kernels:
@@ -289,7 +289,7 @@ VALUES = {
 
 
 def _cases():
-    from cdevice.compute.elementwise import Map
+    from cdevice.compute.kernels.elementwise import Map
 
     for name in cc.list_functions():
         f = cc.get_function(name)

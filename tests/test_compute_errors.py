@@ -7,7 +7,7 @@ import pytest
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -218,7 +218,7 @@ def test_a_program_is_kept_in_a_folder_of_ones_own_and_built_again_where_it_is_b
 
 
 def test_what_is_no_array_is_refused_before_it_is_looked_at():
-    from cdevice._ext import _native
+    from cdevice._runtime.ext import _native
 
     a, where = cdevice.asarray([1, 2]), (0, None)
     for call in (

@@ -7,7 +7,7 @@ import pytest
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")

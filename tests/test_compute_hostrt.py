@@ -24,7 +24,7 @@ from waiting import settle, until
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -361,8 +361,8 @@ def test_hostrt_a_runtime_that_has_its_own_compiler_needs_no_other(runtimes):
 )
 def test_hostrt_code_is_the_devices_own_or_ptx_of_the_newest_before_it(runtimes, capability, known, target):
     more = """
-from cdevice._ext import ffi, lib
-table = lib.cdv_backend_for(2)
+from cdevice._runtime.ext import ffi, lib
+table = lib.cdv_backend_table(2)
 compute = ffi.cast("const cdevice_compute *", table.extension(table.self, b"cdevice.compute/1"))
 flags, text, err = ffi.new("uint32_t *"), ffi.new("char[200]"), ffi.new("cdevice_error *")
 assert compute.identity(table.self, 0, flags, text, 200, err) == 0 and flags[0] == 0
@@ -431,7 +431,7 @@ def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, run
     without = modules()
     kept = compute()  # a new table, whose programs are built anew
     assert modules() > without
-    table = lib.cdv_backend_for(kind)
+    table = lib.cdv_backend_table(kind)
     assert lib.cdv_register(table, 1) == 0  # replaced while an array needs it
     assert modules() > without
     assert cc.negate(kept).to("cpu").to_pylist() == [-1, None, -3]  # by the table that made it

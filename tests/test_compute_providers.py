@@ -72,7 +72,7 @@ def test_our_kernels_come_first_also_after_a_cast(monkeypatch):
     def never(self, call, *args):
         raise AssertionError(self.name)
 
-    monkeypatch.setattr(pyarrow.Provided, "__call__", never)
+    monkeypatch.setattr(pyarrow.FunctionProvider, "__call__", never)
     assert cc.add(pa.array([1], "int8"), pa.array([2.5])).to_pylist() == [3.5]
     with pytest.raises(AssertionError, match="add"):
         cc.add(["a"], ["b"])
@@ -124,7 +124,7 @@ def test_errors_of_pyarrows_are_ours():
 
 
 def test_the_names_of_what_is_provided_are_told_when_asked():
-    ours, all_names = cc.list_functions(), cc.list_functions(provided=True)
+    ours, all_names = cc.list_functions(), cc.list_functions(include_providers=True)
     assert "utf8_upper" not in ours and {"utf8_upper", "sort_indices", *ours} < set(all_names)
     assert len(all_names) > 250
     for name in all_names:
@@ -134,7 +134,7 @@ def test_the_names_of_what_is_provided_are_told_when_asked():
 
 def test_pyarrow_can_be_switched_off(monkeypatch):
     monkeypatch.setenv("CDEVICE_BACKENDS", "-pyarrow")
-    assert cc.list_functions(provided=True) == cc.list_functions()
+    assert cc.list_functions(include_providers=True) == cc.list_functions()
     with pytest.raises(cc.UnknownFunction):
         cc.call_function("utf8_lower", [["A"]])
     with pytest.raises(cc.NoKernel):
@@ -178,7 +178,7 @@ def test_without_pyarrow_there_is_the_rest():
                 assert name in str(e)
             else:
                 raise AssertionError
-        assert cc.list_functions(provided=True) == cc.list_functions()
+        assert cc.list_functions(include_providers=True) == cc.list_functions()
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
@@ -237,10 +237,10 @@ def test_an_entry_point_is_loaded_when_a_function_is_unknown(site):
         print(*cc.call_function("twice", [[1, 2]]).to_pylist(), "acme_kernels" in sys.modules, "twice" in cc.list_functions())
     """)
     assert out == ["False", "2", "4", "True", "True"] and not err
-    out, _ = site.run("print('twice' in cc.list_functions(), 'twice' in cc.list_functions(provided=True))")
+    out, _ = site.run("print('twice' in cc.list_functions(), 'twice' in cc.list_functions(include_providers=True))")
     assert out == ["False", "True"]
     for words in ("none", "-acme"):
-        out, _ = site.run("print('twice' in cc.list_functions(provided=True))", CDEVICE_BACKENDS=words)
+        out, _ = site.run("print('twice' in cc.list_functions(include_providers=True))", CDEVICE_BACKENDS=words)
         assert out == ["False"]
 
 

@@ -101,7 +101,7 @@ def test_a_kernel_of_somebody_else_is_taken_by_device_and_priority():
 
     f.add_kernel(["int64"], "int64", kernel("any"), library="mine")
     f.add_kernel(["int64"], "int64", kernel("cpu"), device="cpu", library="mine", init=lambda call: call.device_type)
-    from cdevice.compute.call import run
+    from cdevice.compute.dispatch.call import run
 
     assert run(f, [cdevice.asarray([1, 2])], None, None, {}).to_pylist() == [2, 4]
     f.add_kernel(["int64"], "int64", kernel("first"), priority=1, finalize=lambda call, out: cc.negate(out))

@@ -11,7 +11,7 @@ from waiting import until
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from waiting import settle, unregister, until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -268,15 +268,15 @@ def test_the_event_says_when_a_join_from_the_host_is_there_and_sources_stay_unti
         gc.collect()
         assert not there.ready and all(r() is not None for r in refs)
     assert there.to("cpu").to_pylist() == expected
-    until(lambda: not any(r() is not None for r in refs) and not lib.cdv_kept())
+    until(lambda: not any(r() is not None for r in refs) and not lib.cdv_retired_count())
 
 
 def test_a_join_behind_released_results_gives_everything_back(devices):
     first = devices[0]
     with first.gate():
         cdevice.concat([np.arange(20_000), np.arange(20_000)], device="joining").release()
-        assert lib.cdv_kept() >= 1
-    until(lambda: not first.live() and not lib.cdv_kept())
+        assert lib.cdv_retired_count() >= 1
+    until(lambda: not first.live() and not lib.cdv_retired_count())
 
 
 @pytest.mark.parametrize("chunk", [64, 256, 4096])
@@ -291,12 +291,12 @@ def test_staging_chunks_smaller_than_the_data_give_the_same(chunk, devices):
         }
     )
     chunks = [table.slice(a, n) for a, n in ((11, 1500), (0, 1), (7, 0), (1000, 2000), (2999, 1))]
-    before = lib.cdv_copy_chunk(chunk)
+    before = lib.cdv_staging_chunk(chunk)
     try:
         there = cdevice.concat(chunks, device="joining")
         assert there.to("cpu").to_pylist() == rows_of(chunks)
     finally:
-        lib.cdv_copy_chunk(before)
+        lib.cdv_staging_chunk(before)
 
 
 def test_a_stream_of_the_device_does_the_work(devices):
@@ -594,7 +594,7 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_sources(place, target,
     if place != "host":
         sources = [s.to("joining") for s in sources]
     rows = [row for s in sources for row in s.to("cpu").to_pylist()]
-    until(lambda: not lib.cdv_kept())
+    until(lambda: not lib.cdv_retired_count())
     before, arrays, failed = first.live(), lib.cdv_live_arrays(), 0
     for n in range(80):
         first.fail_after = n
@@ -602,7 +602,7 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_sources(place, target,
             done = cdevice.concat(sources, device=target)
         except cdevice.DeviceError:
             failed += 1
-            until(lambda: first.live() == before and not lib.cdv_kept() and lib.cdv_live_arrays() == arrays)
+            until(lambda: first.live() == before and not lib.cdv_retired_count() and lib.cdv_live_arrays() == arrays)
             continue
         finally:
             first.fail_after = None
@@ -612,7 +612,7 @@ def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_sources(place, target,
     assert (failed or (place, target) == ("host", "other")) and failed < 79
     assert [row for s in sources for row in s.to("cpu").to_pylist()] == rows
     del sources
-    until(lambda: not first.live() and not lib.cdv_kept(), first.live)
+    until(lambda: not first.live() and not lib.cdv_retired_count(), first.live)
 
 
 def test_refusals_leave_nothing_behind(devices):
@@ -620,7 +620,7 @@ def test_refusals_leave_nothing_behind(devices):
     words = [dictionary([0, 7], cdevice.asarray([w])) for w in "ab"]
     settle()
     gc.collect()
-    counts = (lib.cdv_live_arrays, lib.cdv_live_exports, lib.cdv_live_schemas, lib.cdv_kept)
+    counts = (lib.cdv_live_arrays, lib.cdv_live_exports, lib.cdv_live_schemas, lib.cdv_retired_count)
     before = [c() for c in counts]
     for bad, device in itertools.product(([runs, runs], words, [runs, words[0]]), (None, "joining")):
         with pytest.raises(cdevice.Error):

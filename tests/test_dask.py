@@ -131,7 +131,7 @@ def test_a_device_array_is_read_in_one_transfer_and_arrives_in_one_allocation(fa
     again.synchronize()
     assert fake.calls["alloc"] == 1
     assert pa.record_batch(again.to("cpu")).equals(batch())
-    with cdevice.pickling.arriving_on("cpu"):
+    with cdevice.pickling.load_on("cpu"):
         assert arrive(frames).device == cdevice.device("cpu")
     del there, again
     until(lambda: not fake.live())

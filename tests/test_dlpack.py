@@ -10,7 +10,7 @@ import pytest
 from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import _native, lib
+from cdevice._runtime.ext import _native, lib
 from cdevice.testing.fake import FakeBackend
 
 FORMATS = {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4",
@@ -97,7 +97,7 @@ def test_a_foreign_tensor_is_given_back_where_python_may_run():
     count = sys.getrefcount(values)
     array = cdevice.asarray(Tensor(values))
     assert sys.getrefcount(values) > count
-    from cdevice._ext import ffi
+    from cdevice._runtime.ext import ffi
 
     out = ffi.new("struct ArrowDeviceArray *")
     array.export_to_c(out)

@@ -244,7 +244,7 @@ static cdevice_array *make(void) {
   cdevice_schema *s = NULL;
   cdevice_array *a = NULL;
   const void *buffers[2] = {NULL, values};
-  cdevice_parts p;
+  cdevice_array_parts p;
   memset(&p, 0, sizeof p);
   p.device_type = 1; p.device_id = -1; p.length = 4; p.n_buffers = 2; p.buffers = buffers;
   if (cdevice_schema_new("i", "", ARROW_FLAG_NULLABLE, 0, NULL, NULL, &s)) return NULL;
@@ -329,7 +329,7 @@ def test_streams_and_asynchronous_streams_in_c(tmp_path):
       cdevice_array *a = make(), *b;
       cdevice_stream *s, *bridge;
       cdevice_consumer *c;
-      cdevice_production *p;
+      cdevice_producer *p;
       int n = 0, code;
       cdevice_array *many[10];
       for (int i = 0; i < 10; i++) many[i] = a;
@@ -337,8 +337,8 @@ def test_streams_and_asynchronous_streams_in_c(tmp_path):
       if (cdevice_consumer_new(3, 1, &c) || cdevice_produce(s, cdevice_consumer_handler(c), NULL, &p)) return 2;
       while (!(code = cdevice_consumer_next(c, -1, &b)) && b) { n += (int)cdevice_array_length(b); cdevice_array_unref(b); }
       if (code || n != 40) return 3;
-      if (!cdevice_production_wait(p, -1) || cdevice_production_ending(p, &code) != CDEVICE_FINISHED) return 4;
-      cdevice_production_unref(p);
+      if (!cdevice_producer_wait(p, -1) || cdevice_producer_outcome(p, &code) != CDEVICE_FINISHED) return 4;
+      cdevice_producer_unref(p);
       cdevice_consumer_unref(c);
       if (cdevice_stream_new(cdevice_array_schema(a), 1, many, 10, &s)) return 5;
       if (cdevice_consumer_new(3, 1, &c) || cdevice_produce(s, cdevice_consumer_handler(c), NULL, &p)) return 6;
@@ -348,7 +348,7 @@ def test_streams_and_asynchronous_streams_in_c(tmp_path):
       if (cdevice_stream_export(bridge, &out)) return 8;
       for (n = 0; !out.get_next(&out, &d) && d.array.release; n++) d.array.release(&d.array);
       out.release(&out);
-      cdevice_production_unref(p);
+      cdevice_producer_unref(p);
       cdevice_array_unref(a);
       return n == 10 ? 0 : 9;
     }""")  # fmt: skip
@@ -658,7 +658,7 @@ def test_null_in_c_is_einval_also_inside_structs_and_lists(tmp_path):
     #define SAYS(text) (strstr(cdevice_error_text(), text) != NULL)
     int main(void) {
       int32_t type; int64_t id; cdevice_schema *s = NULL, *none[1] = {NULL}; cdevice_array *a = make(), *b = a, *gone[2] = {a, NULL};
-      cdevice_stream *t; cdevice_parts p; int code;
+      cdevice_stream *t; cdevice_array_parts p; int code;
       if (cdevice_find_device(NULL, &type, &id) != EINVAL || !SAYS("cdevice_find_device(): name is NULL")) return 1;
       if (cdevice_schema_new(NULL, "", 0, 0, NULL, NULL, &s) != EINVAL || s) return 2;
       if (cdevice_schema_new("+s", "", 0, 2, NULL, NULL, &s) != EINVAL || !SAYS("children is NULL, and there are 2")) return 3;
@@ -676,7 +676,7 @@ def test_null_in_c_is_einval_also_inside_structs_and_lists(tmp_path):
       if (cdevice_stream_new(s, 1, gone, 2, &t) != EINVAL || !SAYS("arrays[1] is NULL")) return 12;
       if (cdevice_array_length(NULL) != -1 || cdevice_array_schema(NULL) || cdevice_array_ref(NULL)) return 13;
       cdevice_array_unref(NULL); cdevice_schema_unref(NULL); cdevice_stream_close(NULL); cdevice_consumer_unref(NULL);
-      cdevice_production_unref(NULL); cdevice_production_stop(NULL); cdevice_array_device(NULL, &type, &id);
+      cdevice_producer_unref(NULL); cdevice_producer_stop(NULL); cdevice_array_device(NULL, &type, &id);
       code = cdevice_array_copy(a, 1, 7, NULL, 1, &b); /* the CPU has no number */
       if (code) return 14;
       cdevice_array_unref(a); cdevice_array_unref(b); cdevice_schema_unref(s);
@@ -1098,7 +1098,7 @@ def test_numbers_of_c_programs_that_cannot_be_meant_are_refused(tmp_path):
     static void rel_cpu(struct ArrowArrayStream *s) { streams_released++; s->release = NULL; }
     int main(void) {
       cdevice_array *a = make(), *b = NULL, *list[1] = {a}; cdevice_stream *s = NULL; cdevice_consumer *c = NULL;
-      cdevice_device_info info; cdevice_parts p; const void *buffers[2] = {NULL, values};
+      cdevice_device_info info; cdevice_array_parts p; const void *buffers[2] = {NULL, values};
       cdevice_schema *i32 = cdevice_array_schema(a);
       int levels[] = {-1, 3, 12345};
       for (int k = 0; k < 3; k++) {
@@ -1168,9 +1168,9 @@ def begin(_):
         if name == "huge": return type("D", (), {"type_id": 1, "id": 2**80})
         return real(name)
     cdevice.device = device
-    from cdevice._devices import registry
+    from cdevice._devices import backends as registry
     def silent(number): raise cdevice.BackendUnavailable("")
-    registry.need_backend = silent
+    registry.ensure_backend = silent
 """
     import errno
 

@@ -11,7 +11,7 @@ from standin import TYPES
 from waiting import settle, unregister, until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -245,7 +245,7 @@ def test_a_device_that_is_not_there_is_named(fake):
 
 def write(device, buffer, data):
     """What a kernel on the default stream would do."""
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     host = ffi.from_buffer(data)
     WRITTEN.append(host)  # until the stream has passed it
     copy = ffi.new("cdevice_copy *", [ffi.cast("void *", buffer.address), 0, 0, host, 0, -1, len(data)])

@@ -7,7 +7,7 @@ import cases
 import pytest
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 

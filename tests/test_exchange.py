@@ -12,7 +12,7 @@ from exchange import Calls, Foreign, Table
 from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import _native, lib
+from cdevice._runtime.ext import _native, lib
 from cdevice.testing.fake import FakeBackend
 
 FAKE = 5402
@@ -237,7 +237,7 @@ def test_a_foreign_tensor_comes_in_by_its_table(nothing_left):
 
 
 def test_a_foreign_tensor_on_a_thread_without_the_gil_is_given_back_where_python_may_run(nothing_left):
-    from cdevice._ext import ffi
+    from cdevice._runtime.ext import ffi
 
     out = ffi.new("struct ArrowDeviceArray *")
     cdevice.asarray(Foreign([1])).export_to_c(out)

@@ -9,7 +9,7 @@ import pytest
 from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing.fake import FakeBackend
 
 N = 4096
@@ -103,7 +103,7 @@ def test_an_interrupted_read_returns_while_the_device_is_busy_and_its_memory_com
     device.trouble = None
     keep = zeros()
     gate.open()
-    until(lambda: device._stream(0).work.empty() and not lib.cdv_kept())
+    until(lambda: device._stream(0).work.empty() and not lib.cdv_retired_count())
     assert [k.to_pylist() for k in keep] == [[0] * N] * 12
     del keep
     until(lambda: lib.cdv_live_arrays() <= before)

@@ -9,7 +9,7 @@ import pytest
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import ffi
+from cdevice._runtime.ext import ffi
 
 LEVELS = ["structure", "full"]
 

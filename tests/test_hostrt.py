@@ -19,7 +19,7 @@ from standin import TYPES
 from waiting import settle, unregister, until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -70,14 +70,14 @@ def test_hostrt_large_copies_that_threads_share_arrive_whole(device, runtime):
     table = pa.record_batch(
         {"a": rng.integers(0, 1 << 60, n), "w": words, "b": rng.random(n) < 0.5, "f": rng.random(n)}
     )
-    source, before = cdevice.asarray(table), lib.cdv_threads(lib.CDV_COPIES, 4)
+    source, before = cdevice.asarray(table), lib.cdv_threads(lib.CDV_POOL_COPIES, 4)
     try:
         for rows in (source, source[1001:]):
             there = rows.to(device)
             assert there.to("cpu", copy=True).equals(rows)
             assert there[7:].to("cpu", copy=True).equals(rows[7:])
     finally:
-        lib.cdv_threads(lib.CDV_COPIES, before)
+        lib.cdv_threads(lib.CDV_POOL_COPIES, before)
 
 
 @pytest.mark.parametrize("device", ["cuda"])
@@ -108,7 +108,7 @@ def test_hostrt_a_stream_waits_on_the_device_and_the_host_does_not(device, runti
     runtime.gate()
     there = cdevice.asarray([1, 2, 3]).to(device)
     other = ffi.new("void **")
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     err = ffi.new("cdevice_error *")
     assert table.stream_create(table.self, 0, other, err) == 0
     handle = int(ffi.cast("uintptr_t", other[0]))
@@ -161,7 +161,7 @@ def test_hostrt_blocks_are_used_again_only_when_the_device_has_passed(device, ru
 
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
 def test_hostrt_a_consumer_on_a_stream_of_its_own_is_respected_by_record_use(device, runtime):
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     other, err = ffi.new("void **"), ffi.new("cdevice_error *")
     assert table.stream_create(table.self, 0, other, err) == 0
     handle = int(ffi.cast("uintptr_t", other[0]))
@@ -589,7 +589,7 @@ def test_hostrt_by_the_exchange_table_streams_wait_and_the_host_does_not(device,
 
 
 def test_hostrt_the_stream_an_array_was_made_on_lives_as_long_as_its_memory(runtimes):
-    table = lib.cdv_backend_for(10)
+    table = lib.cdv_backend_table(10)
     gone = []
 
     class Stream:

@@ -12,7 +12,7 @@ from standin import TYPES
 from waiting import settle, until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 
 @pytest.fixture(params=TYPES)
@@ -24,7 +24,7 @@ def device(request):
 def vendor(runtimes, device):
     runtime = runtimes[device.split("_")[0]]
     settle()
-    made = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_for(TYPES[device]))
+    made = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     yield made
     runtime.open()
     gc.collect()  # frames of expected exceptions keep arrays, and those their streams' handles
@@ -62,7 +62,7 @@ def test_hostrt_an_event_that_cannot_be_asked_during_a_capture_has_not_passed(de
         for _ in range(3):  # HIP before 7.2 says so in the capture of another thread, whatever the mode
             runtime.fail(query, 0, 900)
             until(lambda: not runtime.library.hostrt_armed())
-        assert lib.cdv_kept() == 12
+        assert lib.cdv_retired_count() == 12
     settle()
 
 

@@ -17,7 +17,7 @@ from test_allocator import Resource
 from waiting import settle, until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 vendors = pytest.mark.parametrize("device", ["cuda", "rocm"])
@@ -38,7 +38,7 @@ def runtime(runtimes, device):
 
 @pytest.fixture
 def vendor(runtime, device):
-    made = Vendor(ctypes.CDLL(str(runtime.path)), device, lib.cdv_backend_for(TYPES[device]))
+    made = Vendor(ctypes.CDLL(str(runtime.path)), device, lib.cdv_backend_table(TYPES[device]))
     yield made
     runtime.open()
     gc.collect()
@@ -49,7 +49,7 @@ def vendor(runtime, device):
 @pytest.fixture
 def streams(runtime, device):
     """Makes non-blocking streams: streams(number of the device) gives a handle."""
-    table, made = lib.cdv_backend_for(TYPES[device]), []
+    table, made = lib.cdv_backend_table(TYPES[device]), []
 
     def stream(number):
         out = ffi.new("void **")
@@ -102,11 +102,11 @@ def test_hostrt_an_event_that_could_not_be_asked_once_has_not_passed(device, cod
     runtime.gate()
     others = [cdevice.asarray(np.arange(10)).to(device) for _ in range(8)]  # as many as are told by the vendor
     victim = cdevice.asarray(rows).to(device)
-    kept = lib.cdv_kept()
+    kept = lib.cdv_retired_count()
     runtime.fail(query(device), 0, code)
     until(lambda: not runtime.library.hostrt_armed())
     zeros = [cdevice.asarray(np.zeros(50_000, np.int64)).to(device) for _ in range(3)]
-    assert lib.cdv_kept() >= kept
+    assert lib.cdv_retired_count() >= kept
     runtime.open()
     assert victim.to("cpu").to_numpy().tolist() == rows.tolist()
     del others, zeros
@@ -119,9 +119,9 @@ def test_hostrt_memory_comes_back_when_events_can_be_asked_again(device, code, r
     arrays = [cdevice.asarray(np.arange(10)).to(device) for _ in range(10)]
     runtime.fail(query(device), -1, code)
     runtime.open()
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     assert table.stream_wait_host(table.self, 0, ffi.NULL, ffi.NULL) == 0
-    assert lib.cdv_kept()
+    assert lib.cdv_retired_count()
     with pytest.raises(cdevice.DeviceError):
         assert arrays[9].ready
     runtime.mend()
@@ -159,7 +159,7 @@ def test_a_backend_in_python_that_raises_when_asked_loses_nothing(fake):
         until(lambda: fake.asked)
         fake.raises, before = RuntimeError("not now"), fake.asked
         until(lambda: fake.asked >= before + 3)
-        assert lib.cdv_kept() == 1
+        assert lib.cdv_retired_count() == 1
         fake.raises = None
     assert there.to("cpu").to_numpy().tolist() == rows.tolist()
 
@@ -181,7 +181,7 @@ def test_hostrt_a_copy_that_cannot_be_watched_succeeds_and_is_asked_for(device, 
     rows = np.arange(50_000)
     runtime.gate()
     there = cdevice.asarray(rows).to(device)
-    assert lib.cdv_kept() == 1
+    assert lib.cdv_retired_count() == 1
     runtime.open()
     assert there.to("cpu").to_numpy().tolist() == rows.tolist()
     settle()
@@ -218,7 +218,7 @@ def test_a_forked_child_that_drops_what_it_inherited_calls_nothing_of_the_backen
         a = None
         arrays.clear()
         gc.collect()
-        from cdevice._ext import _native
+        from cdevice._runtime.ext import _native
 
         _native.drain()
         return 1 if fake.live() != live else 2 if fake.asked != asked else 3 if a else 0
@@ -249,11 +249,11 @@ def test_hostrt_a_forked_child_that_drops_what_it_inherited_calls_nothing_of_the
         arrays.clear()
         pending.clear()
         gc.collect()
-        from cdevice._ext import _native
+        from cdevice._runtime.ext import _native
 
         _native.drain()
         called, back = runtime.library.hostrt_calls() != calls, len(resource.out) != out
-        return 1 if called else 2 if back else 3 if lib.cdv_kept() else 0
+        return 1 if called else 2 if back else 3 if lib.cdv_retired_count() else 0
 
     assert in_child(drop) == 0
     runtime.open()
@@ -351,7 +351,7 @@ def test_hostrt_while_a_capture_is_told_of_nothing_is_asked_that_could_end_it(de
         cdevice.asarray(np.arange(1000)).to(device, stream=vendor.stream()).release()
         seen = fake.asked
         until(lambda: fake.asked >= seen + 5)  # so many rounds of the reclaimer
-        assert lib.cdv_kept() >= 12
+        assert lib.cdv_retired_count() >= 12
     runtime.open()
     settle()
     until(lambda: not d.memory().pending)
@@ -475,7 +475,7 @@ def runtime_fails_where_devices_are_made_current(runtime, device, resource):
 @vendors
 def test_hostrt_events_are_asked_and_memory_comes_back_when_their_streams_are_gone(device, runtime):
     """The stand-in for HIP counts questions about events whose stream was destroyed, which ROCm 6.4 does not survive."""
-    table, d = lib.cdv_backend_for(TYPES[device]), cdevice.device(device)
+    table, d = lib.cdv_backend_table(TYPES[device]), cdevice.device(device)
     rows = np.arange(3000)
     for i in range(200):
         out = ffi.new("void **")
@@ -507,7 +507,7 @@ def test_hostrt_streams_do_not_wait_for_each_other_by_way_of_their_events(device
 
 @vendors
 def test_hostrt_a_handle_that_is_gone_is_a_bad_argument_and_no_dead_device(device, runtime):
-    table = lib.cdv_backend_for(TYPES[device])
+    table = lib.cdv_backend_table(TYPES[device])
     err = ffi.new("cdevice_error *")
     runtime.fail("cuStreamSynchronize" if device == "cuda" else "hipStreamSynchronize", -1, 709)
     code = table.stream_wait_host(table.self, 0, ffi.NULL, err)

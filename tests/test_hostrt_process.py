@@ -27,7 +27,7 @@ if importlib.util.find_spec("cdevice.backends") is None:
     m = types.ModuleType("cdevice.backends"); m.__path__ = [{backends!r}]; sys.modules["cdevice.backends"] = m
 import numpy as np
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 vendor = ctypes.CDLL({library!r})          # what a user of the vendor's library calls
 rt = ctypes.CDLL({engine!r})               # the test's controls
 rt.hostrt_gate.argtypes = [ctypes.c_void_p]
@@ -54,10 +54,10 @@ def settle(to=0):
         if i % 200 == 0:
             gc.collect()
         _native.drain()
-        if lib.cdv_kept() <= to:
+        if lib.cdv_retired_count() <= to:
             return
         pause.wait(0.0005)
-    raise AssertionError(f"{{lib.cdv_kept()}} sources are still kept")
+    raise AssertionError(f"{{lib.cdv_retired_count()}} sources are still kept")
 
 def until(condition):
     pause = threading.Event()
@@ -70,12 +70,12 @@ def until(condition):
 def new_stream(device=0, of=None):
     out, err = ffi.new("void **"), ffi.new("cdevice_error *")
     assert cdevice.device(of or here).is_available     # the backend is started
-    table = lib.cdv_backend_for(cdevice.device(of or here).type_id)
+    table = lib.cdv_backend_table(cdevice.device(of or here).type_id)
     assert table.stream_create(table.self, device, out, err) == 0
     return int(ffi.cast("uintptr_t", out[0]))
 
 def destroy(stream, device=0):
-    table = lib.cdv_backend_for(cdevice.device(here).type_id)
+    table = lib.cdv_backend_table(cdevice.device(here).type_id)
     table.stream_destroy(table.self, device, ffi.cast("void *", stream))
 
 def rows(n):
@@ -151,7 +151,7 @@ def test_hostrt_a_wide_batch_there_and_back_is_one_allocation_two_copies_one_eve
         + """
 first = batch.to(here) # the staging chunk is allocated once in a process
 first.synchronize()
-until(lambda: not cdevice._core.lib.cdv_kept())
+until(lambda: not cdevice._core.lib.cdv_retired_count())
 before, blocks = [calls(*w) for w in counted], stats().host_blocks
 there = batch.to(here)
 print(*[calls(*w) - b for w, b in zip(counted, before)], stats().host_blocks - blocks)
@@ -503,7 +503,7 @@ for s in (new_stream(), 0 if here == "rocm" else 1, *([] if here == "rocm" else 
     rt.hostrt_gate(s)
     a = rows(1000).to(here, stream=s)
     a.release()                                      # its own copy is still queued
-    assert cdevice.device(here).memory().pending >= 8000 or lib.cdv_kept()
+    assert cdevice.device(here).memory().pending >= 8000 or lib.cdv_retired_count()
     b = cdevice.asarray(np.full(1000, 7)).to(here, stream=new_stream())
     b.synchronize()
     rt.hostrt_open()
@@ -524,7 +524,7 @@ def test_hostrt_a_held_stream_does_not_hold_up_what_others_have_finished(device,
 held, free = new_stream(), new_stream()
 rt.hostrt_gate(held)
 waiting = [rows(100 + i).to(here, stream=held) for i in range(20)]   # more than there are watches
-kept = lib.cdv_kept()
+kept = lib.cdv_retired_count()
 assert kept == 20
 done = [rows(100 + i).to(here, stream=free) for i in range(20)]
 settle(20)                                            # these twenty are given back while the gate is closed

@@ -202,23 +202,23 @@ def test_modules_that_c_imports_are_there():
 
 # who may ask for the address of a buffer, and why it needs no event
 BUFFERS = {
-    "cdevice/objects/assemble.py": "takes the event with it",
-    "cdevice/objects/views.py": "Buffer: keeps the array, which has the event; view() is called behind _readable()",
-    "cdevice/objects/parts.py": "sizes, and whether there is a buffer",
-    "cdevice/objects/batch.py": "_bits() is called behind _readable()",
-    "cdevice/_devices/registry.py": "asks which context a handle is of",
+    "cdevice/_arrays/assemble.py": "takes the event with it",
+    "cdevice/_arrays/buffer_access.py": "Buffer: keeps the array, which has the event; view() is called behind _readable()",
+    "cdevice/_arrays/serialize.py": "sizes, and whether there is a buffer",
+    "cdevice/_arrays/record_batch.py": "_bits() is called behind _readable()",
+    "cdevice/_devices/backends.py": "asks which context a handle is of",
     "cdevice/mutable.py": "uninitialized memory: waits, or orders the stream, before it hands it out",
     "cdevice/interop/pyopencl.py": "orders the queue behind the event",
-    "cdevice/interop/cuda.py": "orders the stream that it names behind the event",
+    "cdevice/interop/cuda_array_interface.py": "orders the stream that it names behind the event",
     "cdevice/interop/cupy.py": "orders the stream behind the event",
-    "cdevice/compute/call.py": "whether there is a bitmap",
-    "cdevice/compute/taken.py": "whether there is a bitmap",
+    "cdevice/compute/dispatch/call.py": "whether there is a bitmap",
+    "cdevice/compute/kernels/selection/take.py": "whether there is a bitmap",
 }
 BUILDERS = {
-    "cdevice/objects/assemble.py": "arrays of parts of others",
-    "cdevice/objects/buffers.py": "from_buffers() joins the events of all parts",
-    "cdevice/objects/batch.py": "a batch without columns",
-    "cdevice/compute/taken.py": "rows of type null",
+    "cdevice/_arrays/assemble.py": "arrays of parts of others",
+    "cdevice/_arrays/from_buffers.py": "from_buffers() joins the events of all parts",
+    "cdevice/_arrays/record_batch.py": "a batch without columns",
+    "cdevice/compute/kernels/selection/take.py": "rows of type null",
 }
 
 
@@ -301,13 +301,13 @@ def test_no_machine_is_named():
     assert found == []
 
 
-# ---- how native code comes to core pointers: see the head of hold_array() in native/pyarray.c ----
+# ---- how native code comes to core pointers: see the head of array_incref() in native/pyarray.c ----
 C_FUNCTION = re.compile(r"^(?:static |PyMODINIT_FUNC )[^;{}]*?\b(\w+)\([^;{}]*\) \{\n(.*?)^\}", re.M | re.S)
 CONVERTS = re.compile(r"\b(PyArg_Parse\w*|PyLong_As\w+|PyFloat_As\w+|PyObject_IsTrue|to_int64|to_int|level_of|share)\(")
 TAKES = re.compile(r"\bhold_(?:array|schema|part)\(|\b(?:array|schema)_of\(")
 # Borrowed pointers: the two functions that count, what takes no reference because the export does, and schemas whose
 # object is kept by a tuple or is asked in one expression.
-BORROWS = {"hold_array", "hold_schema", "export_pair", "m_make_schema"}
+BORROWS = {"array_incref", "hold_schema", "export_pair", "m_make_schema"}
 
 
 def native_functions():
@@ -345,7 +345,7 @@ def test_destructors_save_the_pending_exception():
     for where, name, body in native_functions():
         if re.fullmatch(r"\w+_dealloc|free_\w+", name) and re.search(r"unref|release\(|deleter\(|cdv_\w+close", body):
             seen += 1
-            if not re.search(r"put_aside|let_go|go_away|free_array\(", body):
+            if not re.search(r"save_exception|let_go|release_gil|free_array\(", body):
                 found.append(f"{where}: {name}")
     assert found == [] and seen >= 6
 
@@ -395,7 +395,7 @@ def no_circle(graph):
 
 def test_the_cores_files_call_each_other_without_a_circle():
     home, graph = calls("cdevice/core", CORE_DEFINES, r"cdv_\w+")
-    assert len(home) > 150 and {"cdv_slots", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
+    assert len(home) > 150 and {"cdv_backends", "cdv_async_objects", "cdv_fail", "cdv_array_copy"} <= set(home)
     no_circle(graph)
     assert len(graph["copy.c"]) > 3
 
@@ -403,7 +403,7 @@ def test_the_cores_files_call_each_other_without_a_circle():
 def test_the_files_of_a_backend_call_each_other_without_a_circle():
     defines = re.compile(r"^(?!static|extern)[A-Za-z_][^\n;{}=]*?\b(\w+)\([^;{}]*\) \{", re.M)
     home, graph = calls("backends", defines, r"(?:ocl|opencl|cuda|rocm)_\w+")
-    assert {"ocl_hold", "ocl_follow", "opencl_event_record"} <= set(home) and len(graph["opencl_copies.c"]) > 2
+    assert {"ocl_defer_release", "ocl_wait_for", "opencl_event_record"} <= set(home) and len(graph["opencl_copies.c"]) > 2
     no_circle(graph)
 
 
@@ -521,7 +521,7 @@ def test_no_lock_of_python_is_held_while_something_is_imported_or_called():
     assert found == [] and seen >= 6
 
 
-# Their locks are a vendor's runtime's company: of what the parent started nothing is called in a child (cdv_slot_callable).
+# Their locks are a vendor's runtime's company: of what the parent started nothing is called in a child (cdv_backend_usable_in_process).
 LOST_IN_A_CHILD = re.compile(r"(cuda|rocm|opencl\w*|runtime\w*|pool)\.[ch]")
 
 
@@ -533,7 +533,7 @@ def test_every_lock_knows_forks():
             continue
         seen += 1
         made_anew = "pthread_atfork(" in text  # one for the process
-        refused = "cdv_forks()" in text or p.name == "produce.c"  # one for each object; production.c looks for both
+        refused = "cdv_fork_generation()" in text or p.name == "produce.c"  # one for each object; production.c looks for both
         if not (made_anew or refused):
             found.append(rel(p))
     for p in sources("cdevice", "*.py"):
@@ -551,7 +551,7 @@ def test_threads_are_started_only_where_an_interrupt_out_of_the_start_is_expecte
             r"\bThread\(|start_new_thread", p.read_text(encoding="utf-8")
         ):
             found.add(rel(p))
-    assert found == {"cdevice/aio.py", "cdevice/_reaper.py"}
+    assert found == {"cdevice/aio.py", "cdevice/_runtime/release_thread.py"}
 
 
 ANSWERS = "alloc|view|device_count|device_info|event_done|stage_alloc|prepare"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -346,7 +346,7 @@ if importlib.util.find_spec("cdevice.backends") is None:
     import types
     m = types.ModuleType("cdevice.backends"); m.__path__ = [{backends!r}]; sys.modules["cdevice.backends"] = m
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 def address(p): return int(ffi.cast("uintptr_t", p))
 def exported(a):
     d = ffi.new("struct ArrowDeviceArray *"); a._export_structs(address(d), 0); return d
@@ -449,7 +449,7 @@ def test_a_fork_while_another_thread_imports_leaves_no_module_locked(tmp_path):
     (tmp_path / "slow_one.py").write_text("import threading; event = threading.Event(); event.wait(0.2); x = 5\n")
     code = """
         import os, sys, threading
-        from cdevice._later import Later, load
+        from cdevice._runtime.lazy import Later, load
         sys.path.insert(0, sys.argv[1])
         slow, started = Later("slow_one"), threading.Event()
         t = threading.Thread(target=lambda: (started.set(), slow.x))

@@ -14,7 +14,7 @@ import pytest
 from waiting import until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
@@ -84,7 +84,7 @@ def settled():
     """After the test nothing may be left: arrays, blocks, events, kept sources."""
     before = lib.cdv_backend_live(4)
     yield
-    until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_kept() == 0)
+    until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_retired_count() == 0)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -132,7 +132,7 @@ def test_a_source_in_host_memory_lives_until_the_held_copy_has_read_it(queue, se
     open_gate, kept = hold(queue)
     source = cdevice.asarray(values.copy())
     there = source.to("opencl", stream=queue)
-    assert lib.cdv_kept() >= 1
+    assert lib.cdv_retired_count() >= 1
     del source
     gc.collect()
     open_gate()
@@ -400,7 +400,7 @@ FAILING = ("alloc", "view", "copy", "event_record")
 @pytest.mark.parametrize("where", FAILING)
 @pytest.mark.parametrize("to", ["opencl", "cpu"])
 def test_a_fault_at_any_call_leaks_nothing_and_leaves_the_source(where, to):
-    original = lib.cdv_backend_for(4)
+    original = lib.cdv_backend_table(4)
     real = ffi.new("cdevice_backend *", original[0])  # a copy: the slot's own is replaced below
     source = cdevice.asarray(table())
     kind = ffi.typeof(getattr(real, where))
@@ -586,7 +586,7 @@ def test_a_queue_is_device_and_stream_wherever_a_device_is_taken():
         cdevice.asarray(pa.chunked_array([[1], [2, 3]]), device=queue),
         cdevice.record_batch({"x": [1]}, device=queue)["x"],
     ]
-    with cdevice.pickling.arriving_on(queue):
+    with cdevice.pickling.load_on(queue):
         made += [pickle.loads(pickle.dumps(a)) for a in (chunks[1], chunks[1].to("opencl"))]
     for array in made:
         assert array.to_pyopencl(queue).context == context

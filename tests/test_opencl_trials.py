@@ -137,13 +137,13 @@ def test_what_could_not_be_tried_is_not_kept(ask):
 def test_sources_come_back_where_a_finished_event_is_not_told(ask):
     code = """
 import gc, json, source_tree, cdevice, numpy as np
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from waiting import until
 for i in range(10):
     cdevice.asarray(np.arange(100_000)).to("opencl").synchronize()
 gc.collect()
-until(lambda: not lib.cdv_kept())
-print(json.dumps(lib.cdv_kept()))
+until(lambda: not lib.cdv_retired_count())
+print(json.dumps(lib.cdv_retired_count()))
 """
     assert ask("deaf", code) == 0
 

@@ -125,7 +125,7 @@ def test_a_program_of_one_kernel_has_no_other(tmp_path):
         import build_ffi
     finally:
         sys.path.remove(str(ROOT))
-    texts, source = build_ffi.kernel_texts(), tmp_path / "text.c"
+    texts, source = build_ffi.kernel_sources(), tmp_path / "text.c"
 
     def kernels(text, *wanted):
         source.write_text(texts[""] + text)

@@ -219,7 +219,7 @@ def test_a_variable_switches_plug_ins_off(installed):
 def test_an_array_of_a_plug_ins_device_may_come_before_anything_asked_for_it(installed):
     installed.fake("acme", 120)
     code = """
-    from cdevice._ext import ffi, lib
+    from cdevice._runtime.ext import ffi, lib
     d, s = ffi.new("struct ArrowDeviceArray *"), ffi.new("struct ArrowSchema *")
     cdevice.asarray([1, 2, 3])._export_structs(int(ffi.cast("uintptr_t", d)), int(ffi.cast("uintptr_t", s)))
     d.device_type, d.device_id, d.sync_event = 120, 0, ffi.cast("void *", 4096)

@@ -7,7 +7,7 @@ import cases
 import pytest
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 import numpy as np  # noqa: E402
@@ -379,7 +379,7 @@ def test_a_list_request_retypes_numbers_of_the_same_width():
 
 
 def test_exports_of_cpu_arrays_say_cpu_and_minus_one():
-    from cdevice._ext import ffi
+    from cdevice._runtime.ext import ffi
 
     d = ffi.new("struct ArrowDeviceArray *")
     cdevice.asarray([1])._export_structs(int(ffi.cast("uintptr_t", d)), 0)

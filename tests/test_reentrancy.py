@@ -6,7 +6,7 @@ import pytest
 from waiting import until
 
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 
 
 def fresh():

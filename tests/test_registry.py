@@ -14,7 +14,7 @@ from waiting import settle, until
 
 import cdevice
 from cdevice import DeviceType, device
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 
@@ -150,15 +150,15 @@ def test_any_positive_type_is_looked_up_by_value():
     for type_id in (63, 64, 1000, 2**31 - 1):
         backend = FakeBackend(type_id, f"dev{type_id}")
         cdevice.register_backend(backend)
-        assert lib.cdv_backend_for(type_id).device_type == type_id
+        assert lib.cdv_backend_table(type_id).device_type == type_id
         assert device(f"dev{type_id}").type_id == type_id
         assert cdevice.list_backends()[type_id].name == f"dev{type_id}"
         cdevice.unregister_backend(type_id)
-        assert not lib.cdv_backend_for(type_id)
+        assert not lib.cdv_backend_table(type_id)
 
 
 def table(**changes):
-    real = lib.cdv_backend_for(1)
+    real = lib.cdv_backend_table(1)
     copy = ffi.new("cdevice_backend *", real[0])
     copy.device_type = 4010
     name = ffi.new("char[]", changes.pop("name", "abc").encode())
@@ -193,7 +193,7 @@ def test_tables_that_cannot_be_used_are_refused_by_name_and_reason(changes, mess
         copy.event_record = ffi.NULL
     with pytest.raises(cdevice.ArgumentError, match=message):
         cdevice.register_backend(int(ffi.cast("uintptr_t", copy)))
-    assert not lib.cdv_backend_for(4010)
+    assert not lib.cdv_backend_table(4010)
     assert name
 
 
@@ -532,14 +532,14 @@ def test_a_table_that_ends_inside_a_member_is_taken_without_that_member():
     table.struct_size = ffi.offsetof("cdevice_backend", "stream_wait_host") + 4
     table.capabilities = 0
     lib.cdv_register(table, 0)
-    slot = lib.cdv_backend_for(44)
+    slot = lib.cdv_backend_table(44)
     assert slot.event_record != ffi.NULL and slot.stream_wait_host not in (ffi.NULL, good.stream_wait_host)
     assert int(ffi.cast("uintptr_t", slot.stream_wait_host)) >> 32 == int(ffi.cast("uintptr_t", slot.stop)) >> 32
     cdevice.unregister_backend(44)
 
 
 def test_a_check_that_fails_for_memory_leaves_the_streams_schema_alone():
-    from cdevice._ext import _native
+    from cdevice._runtime.ext import _native
 
     class Short(FakeBackend):
         def start(self):

@@ -56,7 +56,7 @@ def test_a_buffer_object_outlives_release():
 
 def test_the_cuda_array_interface_lends_for_as_long_as_the_object_lives():
     """Its holders keep the object alone; on the CPU the same share is seen through _lend()."""
-    array, live = made(), cdevice._ext.lib.cdv_live_arrays
+    array, live = made(), cdevice._runtime.ext.lib.cdv_live_arrays
     gc.collect()
     before = live()
     array._lend()

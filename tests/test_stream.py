@@ -12,7 +12,7 @@ import pytest
 from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -265,7 +265,7 @@ def test_memory_that_the_cpu_cannot_read_goes_out_through_the_device_protocol_on
 def test_a_ready_stream_is_drained_by_a_thread_while_another_holds_the_gil():
     code = """
 import ctypes, cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 out = ffi.new("struct ArrowDeviceArrayStream *")
 arrays = [cdevice.asarray([i]) for i in range(100)]
 cdevice.asstream(arrays).export_to_c(out)

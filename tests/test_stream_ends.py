@@ -18,7 +18,7 @@ from waiting import unregister, until
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 
@@ -103,7 +103,7 @@ def test_a_source_that_is_cancelled_from_inside_does_not_end_as_if_it_were_compl
         assert got == [1] and isinstance(e.value.__cause__.__cause__, asyncio.CancelledError)
         with pytest.raises(cdevice.StreamError, match="was cancelled"):
             await production
-        assert production.ended == "failed"
+        assert production.outcome == "failed"
 
     run(main)
 
@@ -125,7 +125,7 @@ def test_no_item_is_taken_for_the_end():
 
 
 def test_an_item_that_comes_just_when_a_look_at_the_clock_is_due_is_not_lost(monkeypatch):
-    monkeypatch.setattr(aio, "_SLICE", 1e-5)
+    monkeypatch.setattr(aio, "SIGNAL_POLL_SECONDS", 1e-5)
 
     async def source():
         for a in numbers(300):
@@ -182,7 +182,7 @@ def test_whatever_a_source_raises_ends_the_stream_in_an_error_and_is_raised_as_i
     assert got == list(range(after)) and told.value.__cause__ is error and 0 < told.value.code < 2**31
     with pytest.raises(BaseException) as raised:
         production.join(30)
-    assert raised.value is error and production.ended == "failed" and 0 < production.code < 2**31
+    assert raised.value is error and production.outcome == "failed" and 0 < production.code < 2**31
     stream = cdevice.asstream(raising(error, 1))
     next(stream)
     with pytest.raises(BaseException) as raised:
@@ -271,7 +271,7 @@ def test_a_source_whose_cleanup_fails_leaves_nobody_waiting(how):
             await production
         with pytest.raises(OSError if how == "raises" else RuntimeError):
             production.join(30)
-        assert production.done and production.ended == "cancelled"
+        assert production.done and production.outcome == "cancelled"
 
     run(main)
 
@@ -851,7 +851,7 @@ def test_demand_without_end_and_then_more_is_demand_without_end():
 def test_a_pickled_array_of_a_device_that_is_missing_can_be_loaded_elsewhere():
     import pickle
 
-    from cdevice.pickling import arriving_on
+    from cdevice.pickling import load_on
 
     backend = FakeBackend(5303, "faraway")
     cdevice.register_backend(backend)
@@ -859,9 +859,9 @@ def test_a_pickled_array_of_a_device_that_is_missing_can_be_loaded_elsewhere():
         data = pickle.dumps(cdevice.asarray([1, 2, 3]).to("faraway"))
     finally:
         unregister(backend)
-    with pytest.raises(cdevice.BackendUnavailable, match="was on faraway:0.*arriving_on"):
+    with pytest.raises(cdevice.BackendUnavailable, match="was on faraway:0.*load_on"):
         pickle.loads(data)
-    with arriving_on("cpu"):
+    with load_on("cpu"):
         assert pickle.loads(data).to_pylist() == [1, 2, 3]
     with pytest.raises(cdevice.BackendUnavailable):
         pickle.loads(data)

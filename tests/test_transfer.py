@@ -10,14 +10,14 @@ import pytest
 from waiting import unregister, until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 
 def settle(*backends):
-    until(lambda: not any(b.live() for b in backends) and not lib.cdv_kept(), lambda: [b.live() for b in backends])
+    until(lambda: not any(b.live() for b in backends) and not lib.cdv_retired_count(), lambda: [b.live() for b in backends])
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,14 @@ def test_staging_chunks_smaller_than_the_data_give_the_same(devices):
             {"x": range(3000), "s": [str(i) * (i % 9) for i in range(3000)], "l": [[i] * (i % 4) for i in range(3000)]}
         )
     )
-    old = lib.cdv_copy_chunk(256)
+    old = lib.cdv_staging_chunk(256)
     try:
         there = source[11:2900].to("first")
         assert there.to("cpu").equals(source[11:2900])
         across = there[5:].to("second")
         assert across[7:].to("cpu").equals(source[23:2900])
     finally:
-        lib.cdv_copy_chunk(old)
+        lib.cdv_staging_chunk(old)
 
 
 def test_a_wide_batch_is_one_allocation_one_copy_one_event(devices):
@@ -103,7 +103,7 @@ def test_releasing_while_held_gives_everything_back_afterwards(devices):
     with first.gate():
         there = cdevice.asarray(["a", "b"]).to("first")
         there.release()
-        assert lib.cdv_kept() >= 1
+        assert lib.cdv_retired_count() >= 1
     settle(*devices)
 
 
@@ -198,7 +198,7 @@ def test_hostrt_pinned_memory_is_read_by_the_device_itself(vendor, runtimes):
     used = pinned(vendor)
     runtimes[vendor].gate()
     there = host.to(vendor)
-    assert pinned(vendor) == used and lib.cdv_kept() == 1
+    assert pinned(vendor) == used and lib.cdv_retired_count() == 1
     runtimes[vendor].open()
     assert there.to("cpu").equals(host)
     settle()
@@ -217,13 +217,13 @@ def test_hostrt_large_batches_of_any_chunk_size_come_back_equal(device, chunk, r
             }
         )
     )
-    before = lib.cdv_copy_chunk(chunk)
+    before = lib.cdv_staging_chunk(chunk)
     try:
         for part in (batch, batch[1001:29_003]):
             there = part.to(device)
             assert there.to("cpu", copy=True).equals(part)
     finally:
-        lib.cdv_copy_chunk(before)
+        lib.cdv_staging_chunk(before)
     settle()
 
 
@@ -237,7 +237,7 @@ def test_hostrt_a_fault_in_a_large_transfer_leaves_nothing_behind(device, call, 
         else ["hipMemcpyAsync", "hipHostMalloc", "hipEventRecord"]
     )
     source = cdevice.asarray(np.arange(60_000))
-    before = lib.cdv_copy_chunk(65_536)
+    before = lib.cdv_staging_chunk(65_536)
     settle()
     used, live = pinned(device), lib.cdv_live_arrays()
     failed = 0
@@ -252,7 +252,7 @@ def test_hostrt_a_fault_in_a_large_transfer_leaves_nothing_behind(device, call, 
             gc.collect()
             settle()
     finally:
-        lib.cdv_copy_chunk(before)
+        lib.cdv_staging_chunk(before)
     assert pinned(device) == used and lib.cdv_live_arrays() == live
     assert failed or call > 8
     assert runtimes[device].stats().misuse == 0

@@ -11,7 +11,7 @@ import pytest
 from waiting import until
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 in_python = cdevice.asarray.__self__  # the function that it stands in front of
 
@@ -169,7 +169,7 @@ def test_an_attribute_that_raises_is_heard_and_one_that_is_none_is_not_there():
 def test_the_first_array_of_a_process_and_of_its_child_has_somebody_to_drop_its_owner():
     code = """
 import os, sys, threading, numpy, cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 def turn():
     values = numpy.arange(5); n = sys.getrefcount(values)
     cdevice.asarray(values); out = ffi.new("struct ArrowDeviceArray *")

@@ -5,7 +5,7 @@ import threading
 import time
 
 import cdevice
-from cdevice._ext import _native, lib
+from cdevice._runtime.ext import _native, lib
 
 
 def until(condition, state=lambda: ""):
@@ -32,4 +32,4 @@ def unregister(*backends):
 
 def settle():
     """Until nothing is kept for a device any more."""
-    until(lambda: not lib.cdv_kept())
+    until(lambda: not lib.cdv_retired_count())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .._ext import _native, ffi, lib
-from .._reaper import need_reaper
+from .._runtime.ext import _native, ffi, lib
+from .._runtime.release_thread import ensure_release_thread
 from ..errors import DeviceError
-from .registry import need_backend, type_number
+from .backends import ensure_backend, type_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class _current:
 
     def __init__(self, type_id: int, device_id: int, needed: bool = True) -> None:
         self.device_id, self.saved, self.needed = device_id, ffi.new("void **"), needed
-        self.table = lib.cdv_backend_for(type_id)
+        self.table = lib.cdv_backend_table(type_id)
         found = (
             self.table.extension(self.table.self, ffi.new("char[]", b"cdevice.memory/1")) if self.table else ffi.NULL
         )
@@ -233,7 +233,7 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
     type_id = type_number(type)
-    need_backend(type_id)
+    ensure_backend(type_id)
     if allocator is None:
         adapter: Any = None
     elif isinstance(allocator, str):
@@ -249,5 +249,5 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
         adapter = _Owning(type_id, getattr(allocator, "allocate", allocator), name)
     else:
         raise TypeError(f"{allocator.__class__.__name__} is no allocator: it has no allocate() and cannot be called")
-    need_reaper()
+    ensure_release_thread()
     _native.set_allocator(type_id, adapter)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from _operator import index  # operator's own import costs a tenth of the package's
 
-from .._ext import check, ffi, lib
-from .._later import Later
+from .._runtime.ext import check, ffi, lib
+from .._runtime.lazy import LazyModule
 from ..errors import ArgumentError, BackendUnavailable, Error, Unsupported
 
 TYPE_CHECKING = False
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import device_types as _types
-    from .._devices import registry as _registry
+    from . import backends as _registry
     from .._types import Cdata, DeviceLike, DeviceType, TypeLike
     from ..device_types import DeviceInfo, MemoryInfo
 else:
-    _registry = Later("cdevice._devices.registry")
-    _types = Later("cdevice.device_types")
+    _registry = LazyModule("cdevice._devices.backends")
+    _types = LazyModule("cdevice.device_types")
 
 
 _CPU, _CUDA, _OPENCL = 1, 2, 4
@@ -28,7 +28,7 @@ _known: dict[str, Device] = {}  # text -> Device
 
 def type_name(type_id: int) -> str:
     """The word for a device type: a registered backend's name, else the specification's, else the number."""
-    backend = lib.cdv_backend_for(type_id)
+    backend = lib.cdv_backend_table(type_id)
     if backend:
         return str(ffi.string(backend.name).decode())
     try:
@@ -49,7 +49,7 @@ class _Capturing:
 
     def __exit__(self, *exc: object) -> None:
         self._hold(-1)
-        lib.cdv_retry_loans()
+        lib.cdv_external_blocks_retry()
 
 
 class Device:
@@ -104,9 +104,9 @@ class Device:
 
     def _extension(self, name: str, pointer: str) -> tuple[Cdata, Cdata]:
         """The backend's table, started, and its extension of that name or NULL."""
-        _registry.need_backend(self._type)
+        _registry.ensure_backend(self._type)
         check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
-        table = lib.cdv_backend_for(self._type)
+        table = lib.cdv_backend_table(self._type)
         return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
 
     def _pool(self) -> tuple[Cdata, Cdata]:
@@ -129,7 +129,7 @@ class Device:
     def memory(self) -> MemoryInfo:
         """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
         table, pool = self._pool()
-        lib.cdv_retry_loans()
+        lib.cdv_external_blocks_retry()
         values = [ffi.new("int64_t *") for _ in range(4)]
         pool.statistics(table.self, self._id, *values)
         return _types.MemoryInfo(*(v[0] for v in values))
@@ -138,10 +138,10 @@ class Device:
         """Gives memory that the pool holds for nobody back to the vendor, of the CPU to the system; may wait for the
         device."""
         table, pool = self._pool()
-        lib.cdv_retry_loans()
+        lib.cdv_external_blocks_retry()
         if self._type == _CPU:
             lib.cdv_block_trim()
-            lib.cdv_stage_trim()
+            lib.cdv_staging_trim()
         pool.trim(table.self, self._id)
 
     def capturing(self) -> AbstractContextManager[None]:
@@ -159,7 +159,7 @@ class Device:
     def is_available(self) -> bool:
         """True when a backend serves this device here.  Starts it; does not raise."""
         try:
-            _registry.need_backend(self._type)
+            _registry.ensure_backend(self._type)
             out = ffi.new("int64_t *")
             check(lib.cdv_device_count(self._type, out))
         except Error:
@@ -201,7 +201,7 @@ def no_device(type_id: int, device_id: int, count: int) -> Exception:
 
 def need_device(type_id: int, device_id: int) -> int:
     """How many devices of a type there are, of which this is one.  Starts the backend."""
-    _registry.need_backend(type_id)
+    _registry.ensure_backend(type_id)
     count = ffi.new("int64_t *")
     check(lib.cdv_device_count(type_id, count))
     if type_id != 1 and not 0 <= device_id < count[0]:
@@ -266,7 +266,7 @@ def devices(type: TypeLike | None = None) -> list[Device]:
     for type_id in _registry.all_types() if wanted is None else [wanted]:
         count = ffi.new("int64_t *")
         try:
-            _registry.need_backend(type_id)
+            _registry.ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, count))
         except Error as e:  # a backend that fails has no devices: listing what is there does not fail
             if wanted is not None or isinstance(e, MemoryError):

@@ -13,8 +13,8 @@ from __future__ import annotations
 import collections
 import os
 
-from .. import _turns
-from .._ext import lib
+from .._runtime import single_flight as _turns
+from .._runtime.ext import lib
 from ..device_types import DeviceType
 from ..errors import BackendUnavailable, DeviceWarning
 from .tables import BUILTIN, load_backend, register_backend, registered
@@ -159,7 +159,7 @@ def refresh() -> None:
 def _open(plugin: Plugin) -> None:
     """Imports a plug-in and registers what it brings; raises BackendUnavailable that names it.
 
-    Another thread that does it is waited for, see :mod:`cdevice._turns`."""
+    Another thread that does it is waited for, see :mod:`cdevice._runtime.single_flight`."""
     key = GROUP, plugin.where, plugin.name
     turn = object()
     try:
@@ -171,7 +171,7 @@ def _open(plugin: Plugin) -> None:
             if key not in _opened:
                 _opened.add(key)
                 _register(plugin)
-        elif not lib.cdv_backend_for(plugin.type_id):
+        elif not lib.cdv_backend_table(plugin.type_id):
             _register(plugin)
     finally:
         _turns.done(key, turn)
@@ -236,7 +236,7 @@ def load_type(type_id: int) -> None:
         except BackendUnavailable:
             pass  # it is listed with its error
     found.pop(None, None)
-    if chosen(type_id) is not None and not lib.cdv_backend_for(type_id):
+    if chosen(type_id) is not None and not lib.cdv_backend_table(type_id):
         raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {chosen(type_id)!r} for device type {type_id}: not found")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .._ext import as_address, check, ffi, lib
-from .._later import load
+from .._runtime.ext import as_address, check, ffi, lib
+from .._runtime.lazy import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def builtin_class(type_id: int) -> Any:
 
 def registered() -> dict[str, int]:
     """{name: device type} of the tables there are."""
-    tables = (lib.cdv_backend_at(i) for i in range(lib.cdv_backend_count()))
+    tables = (lib.cdv_backend_table_at(i) for i in range(lib.cdv_backend_count()))
     return {ffi.string(t.name).decode(): t.device_type for t in tables if t}
 
 
@@ -83,7 +83,7 @@ def _check_numbers(backend: Any) -> None:
 
 def _look_in(type_id: int, folders: list[str]) -> None:
     """Tells a built-in table where wheels of its vendor's may be."""
-    table = lib.cdv_backend_for(type_id)
+    table = lib.cdv_backend_table(type_id)
     found = table.extension(table.self, b"cdevice.wheels/1")
     if found:
         ffi.cast("void (*)(const char *)", found)(os.fsencode("\n".join(folders)))

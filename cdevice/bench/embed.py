@@ -33,7 +33,7 @@ static cdevice_array *make(void) {
   cdevice_schema *s = NULL;
   cdevice_array *a = NULL;
   const void *buffers[2] = {NULL, values};
-  cdevice_parts p;
+  cdevice_array_parts p;
   memset(&p, 0, sizeof p);
   p.device_type = 1; p.device_id = -1; p.length = 1000; p.n_buffers = 2; p.buffers = buffers;
   if (cdevice_schema_new("l", "", 0, 0, NULL, NULL, &s) || cdevice_array_build(s, &p, 1, &a)) {

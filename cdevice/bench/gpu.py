@@ -22,7 +22,7 @@ def _driver() -> Any:
 
 def _current(table: Any) -> None:
     """Makes device 0 current for good in this thread: bare calls need it."""
-    from .._ext import ffi
+    from .._runtime.ext import ffi
 
     memory = ffi.cast("cdevice_memory *", table.extension(table.self, ffi.new("char[]", b"cdevice.memory/1")))
     memory.enter(table.self, 0, ffi.new("void **"), ffi.NULL)
@@ -57,14 +57,14 @@ def at_least(title: str, target: Any, bare: Any, ours: Any, rounds: int) -> Any:
 
 def shared(run: Any, rounds: int) -> Iterator[Any]:
     """A row for the helping threads, where there are any."""
-    from .._ext import lib
+    from .._runtime.ext import lib
 
-    threads = lib.cdv_threads(lib.CDV_COPIES, 0)
+    threads = lib.cdv_threads(lib.CDV_POOL_COPIES, 0)
 
     def by_one() -> None:
-        lib.cdv_threads(lib.CDV_COPIES, 1)
+        lib.cdv_threads(lib.CDV_POOL_COPIES, 1)
         run()
-        lib.cdv_threads(lib.CDV_COPIES, threads)
+        lib.cdv_threads(lib.CDV_POOL_COPIES, threads)
 
     if threads > 1:
         yield at_least(f"the same, {threads} copying threads beside one", 1, by_one, run, rounds)
@@ -162,7 +162,7 @@ def calls(bare: Any, table: Any, rounds: int) -> Iterator[Any]:
 
     import cdevice
 
-    from .._ext import ffi
+    from .._runtime.ext import ffi
 
     blocks = ffi.new("cdevice_block[256]")
 
@@ -195,11 +195,11 @@ def rows(rounds: int, big: Any = 1 << 30) -> Any:
     """[(title, bare s, ours s, ratio or seconds, target, reached)]; [] without a GPU. ``big``: bytes of the largest."""
     import cdevice
 
-    from .._ext import lib
+    from .._runtime.ext import lib
 
     if not cdevice.device("cuda").is_available:
         return []
-    bare, cupy, table = Bare(), _cupy(), lib.cdv_backend_for(2)
+    bare, cupy, table = Bare(), _cupy(), lib.cdv_backend_table(2)
     if hasattr(bare.driver, "hostrt_face"):
         big = 1 << 24
     _current(table)

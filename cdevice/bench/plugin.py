@@ -100,12 +100,12 @@ def _bridge(rounds: int) -> Any:
     """us that a Python plug-in costs beyond its own methods."""
     import cdevice
 
-    from .._ext import ffi, lib
+    from .._runtime.ext import ffi, lib
 
     backend = _python_backend()
     cdevice.register_backend(backend)
     lib.cdv_device_count(9100, ffi.new("int64_t *"))
-    table = lib.cdv_backend_for(9100)
+    table = lib.cdv_backend_table(9100)
     block, event = ffi.new("cdevice_block *"), ffi.new("cdevice_event *")
 
     def bridged() -> None:

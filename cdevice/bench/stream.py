@@ -102,18 +102,18 @@ def asynchronous(small: Any, queue_size: int, n: int) -> Any:
     """ns per batch from a production to a consumer, both in C."""
     import cdevice
     from cdevice import aio
-    from cdevice._ext import _native, ffi, lib
+    from cdevice._runtime.ext import _native, ffi, lib
 
     stream = cdevice.asstream(small * n)
     consumer = aio.consume(queue_size=queue_size)
     keep, production = _native.production_open(consumer.handler_address)
     _native.production_feed(keep, stream, None)
-    pointer = ffi.cast("struct cdv_production *", production)
+    pointer = ffi.cast("struct cdv_producer *", production)
     t0 = time.perf_counter()
-    if lib.cdv_production_start(pointer) or lib.cdv_consumer_drain(consumer._pointer) != n:
+    if lib.cdv_producer_start(pointer) or lib.cdv_consumer_drain(consumer._pointer) != n:
         raise RuntimeError("the stream was cut short")
     t = time.perf_counter() - t0
-    lib.cdv_production_wait(pointer, -1)
+    lib.cdv_producer_wait(pointer, -1)
     del keep
     return t / n * 1e9
 
@@ -121,7 +121,7 @@ def asynchronous(small: Any, queue_size: int, n: int) -> Any:
 def in_c(peer: Any, ours: Any, small: Any, rounds: int) -> Any:
     """Rows beside Arrow C++."""
     import cdevice
-    from cdevice._ext import ffi
+    from cdevice._runtime.ext import ffi
 
     def drained() -> Any:
         struct = ffi.new("struct ArrowDeviceArrayStream *")
@@ -182,7 +182,7 @@ def prefetched(small: Any, ahead: int, n: int) -> None:
 
 def wake_ups(small: Any, n: int = 50_000) -> list[tuple[str, float, float | None]]:
     """[(what, sleeps of threads and rings for an event loop, or turns of it, a thousand batches; the bound)]"""
-    from cdevice._ext import lib
+    from cdevice._runtime.ext import lib
 
     def of(run: Any) -> float:
         before = lib.cdv_wakeups()

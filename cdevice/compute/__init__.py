@@ -7,7 +7,7 @@ result's size depends on the values, wait for one word.
 
 from __future__ import annotations
 
-from .copies import fallback
+from .dispatch.fallback import fallback
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
 from .functions import (
     abs,
@@ -57,16 +57,9 @@ from .functions import (
     take,
     xor,
 )
-from .options import (
-    CastOptions,
-    CountOptions,
-    FilterOptions,
-    FunctionOptions,
-    ScalarAggregateOptions,
-    TakeOptions,
-)
-from .own import elementwise
-from .registry import Function, FunctionRegistry, Kernel, Matcher, Signature
+from .options import CastOptions, CountOptions, FilterOptions, FunctionOptions, ScalarAggregateOptions, TakeOptions
+from .udf.elementwise import elementwise
+from .dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .scalar import Scalar
 from .threads import cpu_count, set_cpu_count
 

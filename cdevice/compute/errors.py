@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .._later import Later
+from .._runtime.lazy import LazyModule
 from ..errors import ArgumentError, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._devices import device as _device
 else:
-    _device = Later("cdevice._devices.device")
+    _device = LazyModule("cdevice._devices.device")
 
 
 class NoKernel(Unsupported, TypeError):

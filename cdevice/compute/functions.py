@@ -10,12 +10,12 @@ devices.
 
 from __future__ import annotations
 
-from .._ext import _native
-from . import entries
-from .builtin import make
-from .call import run
+from .._runtime.ext import _native
+from .dispatch import entry_points as entries
+from .kernels.register import make
+from .dispatch.call import run
 from .options import FunctionOptions
-from .registry import Function, FunctionRegistry
+from .dispatch.registry import Function, FunctionRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ def get_function(name: str) -> Function:
     return _registry.get_function(name)
 
 
-def list_functions(provided: bool = False) -> list[str]:
+def list_functions(include_providers: bool = False) -> list[str]:
     """The names of all functions, sorted: what is built in and what was registered.
 
     ``provided``: also what would be found when it is called: entry points are loaded, pyarrow is asked for its names.
     """
-    return _registry.get_function_names(provided)
+    return _registry.get_function_names(include_providers)
 
 
 def function_registry() -> FunctionRegistry:

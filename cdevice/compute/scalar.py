@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ext import _native
+from .._runtime.ext import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

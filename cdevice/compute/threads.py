@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 
-from .._ext import lib
+from .._runtime.ext import lib
 
 
 def cpu_count() -> int:
     """How many threads share a kernel over many rows on the CPU, the caller's among them: as many as the process has
     processors, 16 at most, unless CDEVICE_COMPUTE_THREADS or :func:`set_cpu_count` say otherwise."""
-    return int(lib.cdv_threads(lib.CDV_KERNELS, 0))
+    return int(lib.cdv_threads(lib.CDV_POOL_KERNELS, 0))
 
 
 def set_cpu_count(count: int) -> None:
@@ -19,4 +19,4 @@ def set_cpu_count(count: int) -> None:
     n = operator.index(count)
     if n < 1:
         raise ValueError(f"a number of threads is 1 or more, not {n}")
-    lib.cdv_threads(lib.CDV_KERNELS, min(n, 1 << 30))
+    lib.cdv_threads(lib.CDV_POOL_KERNELS, min(n, 1 << 30))

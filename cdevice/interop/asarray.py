@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .._ext import _native, as_address
-from .._later import Later
+from .._runtime.ext import _native, as_address
+from .._runtime.lazy import LazyModule
 from ..schema import Schema, asschema
 
 TYPE_CHECKING = False
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from .. import errors as _errors
     from .._devices import device as _device
     from .._types import Address, DeviceArray, DeviceLike, SchemaLike, StreamLike, Validate
-    from ..interop import cuda as _cuda
-    from ..interop import dlpack as _dlpack
-    from ..interop import frames as _frames
-    from ..interop import numpy as _numpy
-    from ..interop import pyopencl as _pyopencl
-    from ..objects import batch as _batch
-    from ..objects import buffers as _buffers
-    from ..objects import encode as _encode
-    from ..objects import retyped as _retyped
+    from . import cuda_array_interface as _cuda
+    from . import dlpack as _dlpack
+    from . import dataframes as _frames
+    from . import numpy as _numpy
+    from . import pyopencl as _pyopencl
+    from .._arrays import record_batch as _batch
+    from .._arrays import from_buffers as _buffers
+    from .._values import from_python as _encode
+    from .._arrays import logical_view as _retyped
 else:
-    _batch = Later("cdevice.objects.batch")
-    _buffers = Later("cdevice.objects.buffers")
-    _errors = Later("cdevice.errors")
-    _retyped = Later("cdevice.objects.retyped")
-    _device = Later("cdevice._devices.device")
-    _cuda = Later("cdevice.interop.cuda")
-    _dlpack = Later("cdevice.interop.dlpack")
-    _encode = Later("cdevice.objects.encode")
-    _frames = Later("cdevice.interop.frames")
-    _numpy = Later("cdevice.interop.numpy")
-    _pyopencl = Later("cdevice.interop.pyopencl")
+    _batch = LazyModule("cdevice._arrays.record_batch")
+    _buffers = LazyModule("cdevice._arrays.from_buffers")
+    _errors = LazyModule("cdevice.errors")
+    _retyped = LazyModule("cdevice._arrays.logical_view")
+    _device = LazyModule("cdevice._devices.device")
+    _cuda = LazyModule("cdevice.interop.cuda_array_interface")
+    _dlpack = LazyModule("cdevice.interop.dlpack")
+    _encode = LazyModule("cdevice._values.from_python")
+    _frames = LazyModule("cdevice.interop.dataframes")
+    _numpy = LazyModule("cdevice.interop.numpy")
+    _pyopencl = LazyModule("cdevice.interop.pyopencl")
 
 
 import_capsules = _native.import_capsules
@@ -50,7 +50,7 @@ def import_from_c(array: Address, schema: Address, validate: Validate = "structu
     return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
-@_native.way_in  # what is common is made in C, without coming here
+@_native.asarray_fast  # what is common is made in C, without coming here
 def asarray(
     obj: Any,
     schema: SchemaLike | None = None,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from .._ext import _native, as_address
-from .._later import Later
-from .._reaper import need_reaper
+from .._runtime.ext import _native, as_address
+from .._runtime.lazy import LazyModule
+from .._runtime.release_thread import ensure_release_thread
 from ..errors import ArgumentError
 from ..schema import asschema
 from .asarray import asarray
@@ -15,10 +15,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._types import Address, DeviceArray, DeviceArrayStream, DeviceLike, Schema, SchemaLike, StreamLike, Validate
-    from . import frames as _frames
+    from .._types import (
+        Address,
+        DeviceArray,
+        DeviceArrayStream,
+        DeviceLike,
+        Schema,
+        SchemaLike,
+        StreamLike,
+        Validate,
+    )
+    from . import dataframes as _frames
 else:
-    _frames = Later("cdevice.interop.frames")
+    _frames = LazyModule("cdevice.interop.dataframes")
 
 
 _Array = _native.Array
@@ -97,7 +106,7 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
     if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
         why = _frames.unfinished(obj) or "it is no Arrow stream, array, or iterable of arrays"
         raise TypeError(f"{type(obj).__name__} cannot become a stream: {why}")
-    need_reaper()  # the iterator may be dropped by a thread that never saw Python
+    ensure_release_thread()  # the iterator may be dropped by a thread that never saw Python
     arrays = (asarray(x, schema=want, validate=validate) for x in obj)
     head = [x for x in (next(arrays, None),) if x is not None]
     first, schema = _first(head, want)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._ext import _native, lib
-from ..objects.views import share
+from .._runtime.ext import _native, lib
+from .._arrays.buffer_access import share
 from .asarray import asarray
 
 TYPE_CHECKING = False

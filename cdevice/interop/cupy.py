@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .._later import need
+from .._runtime.lazy import need
 from ..errors import CannotExport
-from ..objects.formats import DTYPES
-from ..objects.views import share
-from .tensor import values_of
+from .._arrays.formats import DTYPES
+from .._arrays.buffer_access import share
+from .fixed_shape_tensor import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sys
 
-from .._ext import _native
+from .._runtime.ext import _native
 from ..errors import InvalidArray
-from ..objects.parts import put_together, taken_apart
+from .._arrays.serialize import reconstruct, deconstruct
 from ..schema import Schema
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
         frames.append(buffer)
         return len(frames) - 1
 
-    schema, parts, home = taken_apart(array, put)
+    schema, parts, home = deconstruct(array, put)
     return {"schema": _words(schema), "parts": parts, "device": home}, frames
 
 
@@ -67,7 +67,7 @@ def _from_frames(header: Any, frames: list[Any]) -> DeviceArray:
     filled = _filled(parts, frames, left, 1)
     if left:
         raise InvalidArray(f"the array has {len(frames) - len(left)} buffers, {len(frames)} frames arrived")
-    return put_together(_schema(words, 1), filled, home)
+    return reconstruct(_schema(words, 1), filled, home)
 
 
 def _words(schema: Schema) -> tuple[Any, ...]:

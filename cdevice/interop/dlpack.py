@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from errno import ERANGE
 
-from .._devices.registry import need_backend
-from .._ext import _native, check, ffi, lib
-from .._reaper import need_reaper
+from .._devices.backends import ensure_backend
+from .._runtime.ext import _native, check, ffi, lib
+from .._runtime.release_thread import ensure_release_thread
 from ..errors import ArgumentError, CannotExport
-from ..objects.events import Recorded
-from ..objects.formats import DTYPES
-from ..objects.retyped import retyped
-from .tensor import nested, values_of
+from .._arrays.events import Recorded
+from .._arrays.formats import DTYPES
+from .._arrays.logical_view import retyped
+from .fixed_shape_tensor import nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ def _of_a_device(obj: Any, validate: Validate) -> DeviceArray:
         capsule = obj.__dlpack__(**arguments)
     owner = event = None
     if kind in _DEFAULT_STREAM:
-        need_backend(kind)
+        ensure_backend(kind)
         check(lib.cdv_device_count(kind, ffi.new("int64_t *")))
-        owner = Recorded(None, lib.cdv_backend_for(kind), number, 0)
+        owner = Recorded(None, lib.cdv_backend_table(kind), number, 0)
         event = int(ffi.cast("uintptr_t", owner.event.sync_event)) or None
-    need_reaper()
+    ensure_release_thread()
     return _native.import_dlpack(capsule, event, owner, validate)

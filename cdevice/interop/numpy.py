@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .._ext import _native
-from .._later import need
-from ..objects.buffers import from_buffers
-from ..objects.formats import FORMATS
-from ..objects.views import share, view
+from .._runtime.ext import _native
+from .._runtime.lazy import need
+from .._arrays.from_buffers import from_buffers
+from .._arrays.formats import FORMATS
+from .._arrays.buffer_access import share, view
 from ..schema import UNIT_LETTERS, UNITS, Schema
-from .tensor import nested, values_of
+from .fixed_shape_tensor import nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         values = array.tolist()
         if mask is not None:
             values = [None if m else v for v, m in zip(values, mask.tolist())]
-        from ..objects.encode import from_list
+        from .._values.from_python import from_list
 
         return from_list(values, schema)
     if array.dtype.kind == "M" and numpy.datetime_data(array.dtype)[0] == "D":

@@ -6,8 +6,8 @@ a consumer that takes SVM pointers; the transfers and checks of this package tak
 
 from __future__ import annotations
 
-from .._devices.registry import need_backend, stream_handle
-from .._ext import check, ffi, lib
+from .._devices.backends import ensure_backend, stream_handle
+from .._runtime.ext import check, ffi, lib
 from ..errors import DeviceError, OutOfMemory, Released, Unsupported
 
 TYPE_CHECKING = False
@@ -21,10 +21,10 @@ _FINE_GRAIN = 1
 
 
 def _table() -> Any:
-    need_backend(_OPENCL)
+    ensure_backend(_OPENCL)
     count = ffi.new("int64_t *")
     check(lib.cdv_device_count(_OPENCL, count))  # starts it, or says why not
-    table = lib.cdv_backend_for(_OPENCL)
+    table = lib.cdv_backend_table(_OPENCL)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.svm/1"))
     if not extension:
         raise Unsupported("the OpenCL backend in place offers no shared virtual memory")

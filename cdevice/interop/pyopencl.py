@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from .._devices.registry import backend_object, default_stream
+from .._devices.backends import backend_object, default_stream
 from ..errors import ArgumentError, CannotExport
-from ..objects.buffers import from_buffers
-from ..objects.events import marker_of
-from ..objects.formats import DTYPES
-from ..objects.retyped import retyped
+from .._arrays.from_buffers import from_buffers
+from .._arrays.events import marker_of
+from .._arrays.formats import DTYPES
+from .._arrays.logical_view import retyped
 from ..schema import Schema
-from .tensor import count, nested, values_of
+from .fixed_shape_tensor import count, nested, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def _cases() -> Iterator[Any]:
 
 def _unions() -> Iterator[Any]:
     """Built from parts: values alone do not say which child holds them."""
-    from ..objects.buffers import from_buffers
+    from .._arrays.from_buffers import from_buffers
 
     ids = bytes([0, 1, 0, 1, 0, 1, 0, 0])
     children = [_field("int64", "a"), _field("string", "b")]

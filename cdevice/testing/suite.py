@@ -147,11 +147,11 @@ class BackendSuite:
             self._unregister()
             raise
         self.type_id, self.first, self.devices = first.type_id, first, number
-        self.table = lib.cdv_backend_for(self.type_id)
+        self.table = lib.cdv_backend_table(self.type_id)
         self.name = ffi.string(self.table.name).decode()
         self.capabilities = cdevice.Capability(self.table.capabilities)
         self._live_before = self._arrays_alive()
-        self._kept_before = lib.cdv_kept()
+        self._kept_before = lib.cdv_retired_count()
 
     def close(self) -> None:
         """After each test: whatever it made must be gone.  After one that failed its error alone counts."""
@@ -180,7 +180,7 @@ class BackendSuite:
 
     def until(self, condition: Callable[[], bool]) -> bool:
         """Waits for what threads of the package still have to do; False: it did not come to be in time."""
-        from cdevice._ext import _native
+        from cdevice._runtime.ext import _native
 
         pause = threading.Event()
         for i in range(int(self.limit(self.settle_limit / 1000) * 1000) or 1):
@@ -208,7 +208,7 @@ class BackendSuite:
         return (
             arrays <= before
             and (own is None or own <= (own_before or 0))
-            and (self.lib.cdv_kept() <= self._kept_before)
+            and (self.lib.cdv_retired_count() <= self._kept_before)
         )
 
     def settle(self) -> None:
@@ -219,7 +219,7 @@ class BackendSuite:
         raise AssertionError(
             f"not given back: arrays, blocks and events {now[0] - self._live_before[0]}"
             + ("" if now[1] is None else f", by the backend's own count {now[1] - (self._live_before[1] or 0)}")
-            + f", sources kept {self.lib.cdv_kept() - self._kept_before}"
+            + f", sources kept {self.lib.cdv_retired_count() - self._kept_before}"
         )
 
     def needs(self, condition: object, why: str) -> None:

@@ -17,7 +17,7 @@ static int export_int32(int32_t type, int64_t id, const int32_t *values, int64_t
   cdevice_schema *type_of_array = NULL;
   cdevice_array *here = NULL, *there = NULL;
   const void *buffers[2];
-  cdevice_parts parts;
+  cdevice_array_parts parts;
   int r;
   buffers[0] = NULL; /* no validity bitmap: no nulls */
   buffers[1] = values;

@@ -9,7 +9,7 @@ enum { BATCHES = 5, ROWS = 100 };
 static int make(cdevice_schema *schema, int64_t start, cdevice_array **out) {
   int64_t *values = (int64_t *)malloc(ROWS * sizeof *values);
   const void *buffers[2];
-  cdevice_parts parts;
+  cdevice_array_parts parts;
   int r;
   if (!values) return 1;
   for (int64_t i = 0; i < ROWS; i++) values[i] = start + i;

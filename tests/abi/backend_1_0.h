@@ -77,7 +77,7 @@ typedef struct cdevice_copy {
 #define CDEVICE_CAP_EVENTS 0x4
 #define CDEVICE_CAP_STREAMS 0x8
 #define CDEVICE_CAP_ASYNC_FREE 0x10   /* free is ordered after work that uses the block */
-#define CDEVICE_CAP_FREE_BLOCKS 0x20  /* free may wait for the device: only the reclaimer calls it */
+#define CDEVICE_CAP_BLOCKING_FREE 0x20  /* free may wait for the device: only the reclaimer calls it */
 #define CDEVICE_CAP_PEER 0x40         /* copy takes CDEVICE_COPY_PEER */
 #define CDEVICE_CAP_NEEDS_PYTHON 0x80 /* set by the Python bridge; frees go through the deferred list */
 #define CDEVICE_CAP_FORK_SAFE 0x100   /* usable in a forked child */
@@ -183,7 +183,7 @@ typedef struct cdevice_memory {
   uint32_t reserved;
   /* Records behind all work that may use memory allocated for `stream`, in one event or two; one that is not needed is
    * left as it is, all zero.  Never blocks. */
-  int (*mark)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
+  int (*record_last_use)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
               cdevice_error *err);
   /* Makes the device the calling thread's current one for the vendor's API, and undoes it. */
   int (*enter)(void *self, int64_t device, void **saved, cdevice_error *err);

@@ -3,7 +3,7 @@
 import pytest
 from waiting import unregister
 
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing import KernelSuite, mutants, runner
 from cdevice.testing.fake import FakeBackend, FakeSuite
 from cdevice.testing.fake_compute import FakeCompute
@@ -98,7 +98,7 @@ def test_the_suite_catches_kernels_that_are_wrong(kernels, check):
 
     (result,) = runner.run(Suite, pattern=check)
     assert result.outcome == "failed"
-    if lib.cdv_backend_for(5660):
+    if lib.cdv_backend_table(5660):
         unregister(made[-1])
     for b in made:
         b.close()
@@ -118,7 +118,7 @@ def test_the_suite_catches_memory_that_is_used_again_under_a_kernel():
 
     (result,) = runner.run(Suite, pattern="what_held_kernels_read_is_not_used_again")
     assert result.outcome == "failed" and "add of an array that was dropped" in result.text
-    if lib.cdv_backend_for(5661):
+    if lib.cdv_backend_table(5661):
         unregister(made[-1])
     for b in made:
         b.close()

@@ -14,7 +14,7 @@ import pytest
 from test_stream import child_env
 from waiting import settle, unregister
 
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 from cdevice.testing import mutants, runner
 from cdevice.testing.areas import CHECKS
 from cdevice.testing.fake import FakeBackend, FakeSuite
@@ -49,7 +49,7 @@ def test_a_broken_device_fails_the_check_that_names_its_fault(name):
         if failed:
             break
     settle()
-    if lib.cdv_backend_for(number):  # a device whose events come too early writes to memory of whoever uses it later
+    if lib.cdv_backend_table(number):  # a device whose events come too early writes to memory of whoever uses it later
         unregister(one.backend_object)
     assert failed, f"none of {checks} noticed"
 

@@ -2,7 +2,24 @@
  *
  * Linked with cdevice/core, backends and build/builtin.c; ci/test does it. */
 #include "check.h"
-#include "core.h"
+#include "cdevice/arrow_abi.h"
+#include "cdevice/backend.h"
+#include "core/array/array.h"
+#include "core/array/equal.h"
+#include "core/backend/external_allocator.h"
+#include "core/backend/registry.h"
+#include "core/backend/table.h"
+#include "core/base/deferred_release.h"
+#include "core/base/error.h"
+#include "core/base/free_list.h"
+#include "core/base/owner.h"
+#include "core/base/parallel_memcpy.h"
+#include "core/base/thread_pool.h"
+#include "core/copy/copy.h"
+#include "core/format/bitmap.h"
+#include "core/format/layout.h"
+#include "core/format/schema.h"
+#include "core/validate/structure.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +34,7 @@ static void *move_much(void *seed_) {
   unsigned char *src = malloc(most), *dst = malloc(most), *want = malloc(most);
   for (int64_t i = 0; i < most; i++) src[i] = (unsigned char)(i * 31 + (i >> 8));
   for (int turn = 0; turn < 12; turn++) {
-    struct cdv_move moves[40];
+    struct cdv_memcpy_range moves[40];
     int64_t at = 0;
     size_t n = 0;
     memset(dst, 0xEE, most);
@@ -29,11 +46,11 @@ static void *move_much(void *seed_) {
       if (at > most) at = most;
       if (size > most - at) size = most - at;
       from = size < most ? rand_r(&seed) % (most - size + 1) : 0;
-      moves[n] = (struct cdv_move){(char *)dst + at, (char *)src + from, size, 0};
+      moves[n] = (struct cdv_memcpy_range){(char *)dst + at, (char *)src + from, size, 0};
       memcpy(want + at, src + from, (size_t)size);
       at += size;
     }
-    cdv_move(moves, n);
+    cdv_parallel_memcpy(moves, n);
     CHECK(!memcmp(dst, want, most));
   }
   free(src);
@@ -44,9 +61,9 @@ static void *move_much(void *seed_) {
 
 static void test_moves(void) {
   unsigned seeds[3] = {1, 2, 3};
-  int before = cdv_threads(CDV_COPIES, 4);
-  CHECK(before >= 1 && cdv_threads(CDV_COPIES, 0) == 4);
-  cdv_move(NULL, 0);
+  int before = cdv_threads(CDV_POOL_COPIES, 4);
+  CHECK(before >= 1 && cdv_threads(CDV_POOL_COPIES, 0) == 4);
+  cdv_parallel_memcpy(NULL, 0);
   move_much(&seeds[0]);
   pthread_t t[3];
   for (int i = 0; i < 3; i++) CHECK(!pthread_create(&t[i], NULL, move_much, &seeds[i]));
@@ -56,14 +73,14 @@ static void test_moves(void) {
   pid_t child = fork();
   if (!child) {
     move_much(&seeds[1]);
-    _exit(cdv_threads(CDV_COPIES, 0) == 4 && !failures ? 0 : 1);
+    _exit(cdv_threads(CDV_POOL_COPIES, 0) == 4 && !failures ? 0 : 1);
   }
   int status = 1;
   CHECK(waitpid(child, &status, 0) == child && status == 0);
 #endif
-  CHECK(cdv_threads(CDV_COPIES, 1) == 4);
+  CHECK(cdv_threads(CDV_POOL_COPIES, 1) == 4);
   move_much(&seeds[2]);
-  cdv_threads(CDV_COPIES, before);
+  cdv_threads(CDV_POOL_COPIES, before);
 }
 
 /* ---- formats ---- */
@@ -277,7 +294,7 @@ static void test_copy(void) {
   CHECK(b->node->children[3]->buffers[1] != a->node->children[3]->buffers[1]);
   CHECK((uintptr_t)b->node->children[3]->buffers[1] % 64 == 0);
   cdv_array_unref(a);
-  CHECK(!cdv_check_view(b, 2));
+  CHECK(!cdv_validate_view(b, 2));
   cdv_array_unref(b);
 }
 
@@ -343,7 +360,7 @@ int main(void) {
   test_deferred();
   test_copy();
   test_allocators();
-  CHECK(cdv_backend_live(1) == 0 && cdv_unregister(1) == 0 && !cdv_backend_for(1));
+  CHECK(cdv_backend_live(1) == 0 && cdv_unregister(1) == 0 && !cdv_backend_table(1));
   printf("%s\n", failures ? "failed" : "core: passed");
   return failures != 0;
 }

@@ -1,7 +1,16 @@
 /* test_core_async.c - the asynchronous device stream: a strict handler watches our producer, a strict producer watches our
  * consumer, bad peers of many kinds are met, and thousands of runs end at random points on several threads. */
 #include "check.h"
-#include "core.h"
+#include "cdevice/arrow_abi.h"
+#include "core/array/array.h"
+#include "core/async/consumer.h"
+#include "core/async/producer.h"
+#include "core/async/producer_object.h"
+#include "core/async/producer_run.h"
+#include "core/base/error.h"
+#include "core/base/owner.h"
+#include "core/format/schema.h"
+#include "core/stream/stream.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -159,13 +168,13 @@ static void strict_init(struct strict *h) {
 
 /* Runs our producer against h to the end; the ending. */
 static int feed(struct strict *h, int n, int fails, int *code) {
-  struct cdv_production *p;
-  CHECK(cdv_production_new(make_source(n, fails), &h->face, NULL, &p) == 0);
-  CHECK(cdv_production_start(p) == 0);
-  CHECK(cdv_production_wait(p, -1) == 1);
-  int ending = cdv_production_ending(p, code);
+  struct cdv_producer *p;
+  CHECK(cdv_producer_new(make_source(n, fails), &h->face, NULL, &p) == 0);
+  CHECK(cdv_producer_start(p) == 0);
+  CHECK(cdv_producer_wait(p, -1) == 1);
+  int ending = cdv_producer_outcome(p, code);
   CHECK(h->releases == 1);
-  cdv_production_unref(p);
+  cdv_producer_unref(p);
   return ending;
 }
 
@@ -203,56 +212,56 @@ static void test_producer_rules(void) {
     h.again = bad[i];
     CHECK(feed(&h, 50, 0, &code) == CDV_FAILED && code == EINVAL && h.errors == 1 && h.code == EINVAL);
   }
-  struct cdv_production *p; /* "as much as you like", and then more */
+  struct cdv_producer *p; /* "as much as you like", and then more */
   strict_init(&h);
-  CHECK(cdv_production_new(make_source(9, 0), &h.face, NULL, &p) == 0);
-  CHECK(cdv_production_start(p) == 0);
+  CHECK(cdv_producer_new(make_source(9, 0), &h.face, NULL, &p) == 0);
+  CHECK(cdv_producer_start(p) == 0);
   while (!h.schemas) sched_yield();
   atomic_store(&h.asked, INT64_MAX);
   h.producer->request(h.producer, INT64_MAX);
   h.producer->request(h.producer, INT64_MAX);
-  CHECK(cdv_production_wait(p, -1) == 1 && cdv_production_ending(p, &code) == CDV_FINISHED);
-  cdv_production_unref(p);
+  CHECK(cdv_producer_wait(p, -1) == 1 && cdv_producer_outcome(p, &code) == CDV_FINISHED);
+  cdv_producer_unref(p);
   /* a maker's stop, while nothing is asked for */
   strict_init(&h);
-  CHECK(cdv_production_new(make_source(9, 0), &h.face, NULL, &p) == 0);
-  CHECK(cdv_production_start(p) == 0);
+  CHECK(cdv_producer_new(make_source(9, 0), &h.face, NULL, &p) == 0);
+  CHECK(cdv_producer_start(p) == 0);
   while (!h.schemas) sched_yield();
-  CHECK(cdv_production_wait(p, 1000) == 0);
-  cdv_production_stop(p);
-  CHECK(cdv_production_wait(p, -1) == 1 && cdv_production_ending(p, &code) == CDV_STOPPED);
+  CHECK(cdv_producer_wait(p, 1000) == 0);
+  cdv_producer_stop(p);
+  CHECK(cdv_producer_wait(p, -1) == 1 && cdv_producer_outcome(p, &code) == CDV_STOPPED);
   CHECK(h.errors == 1 && h.code == ECANCELED && h.releases == 1 && !h.ends);
-  cdv_production_unref(p);
+  cdv_producer_unref(p);
   /* what is no handler is refused before anything is called */
   struct cdv_stream *s = make_source(1, 0);
-  CHECK(cdv_production_new(s, NULL, NULL, &p) == EINVAL);
+  CHECK(cdv_producer_new(s, NULL, NULL, &p) == EINVAL);
   strict_init(&h);
   h.face.on_error = NULL;
-  CHECK(cdv_production_new(s, &h.face, NULL, &p) == EINVAL);
+  CHECK(cdv_producer_new(s, &h.face, NULL, &p) == EINVAL);
   cdv_stream_close(s);
   /* metadata of the producer, and the words a reader of the other listing looks at */
   strict_init(&h);
   h.first_request = 1;
   char meta[] = "\0\0\0\0";
-  CHECK(cdv_production_new(make_source(0, 0), &h.face, meta, &p) == 0);
-  cdv_production_run(p);
+  CHECK(cdv_producer_new(make_source(0, 0), &h.face, meta, &p) == 0);
+  cdv_producer_run(p);
   CHECK(h.producer->additional_metadata && h.producer->additional_metadata != meta && !h.producer->private_data);
-  cdv_production_unref(p);
+  cdv_producer_unref(p);
 }
 
 static void test_producer_outlives_its_tasks(void) {
   struct strict h;
-  struct cdv_production *p;
+  struct cdv_producer *p;
   strict_init(&h);
   h.first_request = 10;
   h.hold = 1;
-  CHECK(cdv_production_new(make_source(5, 0), &h.face, NULL, &p) == 0);
-  cdv_production_run(p);
+  CHECK(cdv_producer_new(make_source(5, 0), &h.face, NULL, &p) == 0);
+  cdv_producer_run(p);
   CHECK(h.releases == 1 && h.n == 5);
   int64_t left;
-  CHECK(cdv_production_sent(p, &left) == 5 && left == 5);
+  CHECK(cdv_producer_sent(p, &left) == 5 && left == 5);
   struct ArrowAsyncProducer *face = h.producer;
-  cdv_production_unref(p);
+  cdv_producer_unref(p);
   for (int i = 0; i < 5; i++) { /* libarrow's consumer asks on while it empties its queue */
     face->request(face, 1);
     if (i == 2) face->cancel(face);
@@ -307,14 +316,14 @@ static void test_producer_at_random(int runs) {
     if (rnd(&seed, 5) == 0) h.refuse_at = (int)rnd(&seed, 8) + 1;
     int n = (int)rnd(&seed, 40), fails = rnd(&seed, 4) == 0, code;
     struct helper x = {&h, seed, 0};
-    struct cdv_production *p;
+    struct cdv_producer *p;
     pthread_t helper;
-    CHECK(cdv_production_new(make_source(n, fails), &h.face, NULL, &p) == 0);
-    CHECK(cdv_production_start(p) == 0);
+    CHECK(cdv_producer_new(make_source(n, fails), &h.face, NULL, &p) == 0);
+    CHECK(cdv_producer_start(p) == 0);
     pthread_create(&helper, NULL, extract_elsewhere, &x);
-    if (rnd(&seed, 6) == 0) cdv_production_stop(p);
-    CHECK(cdv_production_wait(p, -1) == 1);
-    int ending = cdv_production_ending(p, &code);
+    if (rnd(&seed, 6) == 0) cdv_producer_stop(p);
+    CHECK(cdv_producer_wait(p, -1) == 1);
+    int ending = cdv_producer_outcome(p, &code);
     CHECK(h.releases == 1 && h.schemas == 1);
     CHECK((ending == CDV_FINISHED || ending == CDV_CANCELLED) == (h.ends == 1));
     CHECK((ending == CDV_FAILED || ending == CDV_STOPPED) == (h.errors == 1));
@@ -322,7 +331,7 @@ static void test_producer_at_random(int runs) {
     pthread_join(helper, NULL);
     CHECK(h.tasks - (ending == CDV_REFUSED) == h.extracted);
     if (ending == CDV_FINISHED) CHECK(h.tasks == n);
-    cdv_production_unref(p);
+    cdv_producer_unref(p);
     nothing_lives();
   }
 }
@@ -525,7 +534,7 @@ static void test_consumer_meets(int kind, int n, int queue_size, int want_n, int
   struct cdv_array *a;
   CHECK(cdv_consumer_take(c, 0, &a, NULL) == 0 && !a); /* after an error, the end */
   if (kind != TOO_MANY && kind != AFTER_END && kind != RELEASE_TWICE && kind != AFTER_ERROR) pthread_join(thread, NULL);
-  CHECK(cdv_consumer_state(c) & CDV_LET_GO);
+  CHECK(cdv_consumer_state(c) & CDV_HANDLER_RELEASED);
   cdv_consumer_unref(c);
   CHECK(p.sent == p.extracted);
   CHECK(cdv_live_async() == 0);
@@ -590,18 +599,18 @@ static void test_leaving_early(int runs) {
 /* ---- both ours, at random, closed from a third thread ---- */
 struct closer {
   struct cdv_consumer *c;
-  struct cdv_production *p;
+  struct cdv_producer *p;
   unsigned seed;
 };
 static void *interfere(void *arg) {
   struct closer *x = arg;
   unsigned spin = rnd(&x->seed, 3000), what = rnd(&x->seed, 4);
   for (volatile unsigned k = 0; k < spin; k++) {}
-  if (what == 0) cdv_production_stop(x->p);
+  if (what == 0) cdv_producer_stop(x->p);
   if (what == 1) cdv_consumer_close(x->c);
   if (what == 2) {
     cdv_consumer_close(x->c);
-    cdv_production_stop(x->p);
+    cdv_producer_stop(x->p);
   }
   return NULL;
 }
@@ -612,10 +621,10 @@ static void test_ours_to_ours(int runs) {
     unsigned seed = (unsigned)i * 31337 + 11;
     int q = (int)rnd(&seed, 9) + 1, n = (int)rnd(&seed, 60), fails = rnd(&seed, 3) == 0, got, code, ending;
     struct cdv_consumer *c;
-    struct cdv_production *p;
+    struct cdv_producer *p;
     CHECK(cdv_consumer_new(q, 1, &c) == 0);
-    CHECK(cdv_production_new(make_source(n, fails), cdv_consumer_handler(c), NULL, &p) == 0);
-    CHECK(cdv_production_start(p) == 0);
+    CHECK(cdv_producer_new(make_source(n, fails), cdv_consumer_handler(c), NULL, &p) == 0);
+    CHECK(cdv_producer_start(p) == 0);
     struct closer x = {c, p, seed};
     pthread_t third;
     pthread_create(&third, NULL, interfere, &x);
@@ -623,14 +632,14 @@ static void test_ours_to_ours(int runs) {
     CHECK(got <= n);
     pthread_join(third, NULL);
     cdv_consumer_close(c);
-    CHECK(cdv_production_wait(p, -1) == 1); /* it always ends */
-    ending = cdv_production_ending(p, &code);
+    CHECK(cdv_producer_wait(p, -1) == 1); /* it always ends */
+    ending = cdv_producer_outcome(p, &code);
     endings[ending]++;
     if (ending == CDV_FINISHED && !(cdv_consumer_state(c) & CDV_CLOSED)) CHECK(got == n);
     int64_t left;
-    cdv_production_sent(p, &left);
+    cdv_producer_sent(p, &left);
     CHECK(left == 0);
-    cdv_production_unref(p);
+    cdv_producer_unref(p);
     cdv_consumer_unref(c);
     nothing_lives();
   }
@@ -641,12 +650,12 @@ static void test_ours_to_ours(int runs) {
 static void test_an_asynchronous_stream_as_a_stream(void) {
   for (int fails = 0; fails < 2; fails++) {
     struct cdv_consumer *c;
-    struct cdv_production *p;
+    struct cdv_producer *p;
     struct cdv_stream *s;
     struct cdv_array *a;
     CHECK(cdv_consumer_new(3, 1, &c) == 0);
-    CHECK(cdv_production_new(make_source(20, fails), cdv_consumer_handler(c), NULL, &p) == 0);
-    CHECK(cdv_production_start(p) == 0);
+    CHECK(cdv_producer_new(make_source(20, fails), cdv_consumer_handler(c), NULL, &p) == 0);
+    CHECK(cdv_producer_start(p) == 0);
     CHECK(cdv_consumer_stream(c, &s) == 0 && s->device_type == 1);
     struct ArrowDeviceArrayStream out;
     CHECK(cdv_stream_export(s, NULL, &out) == 0);
@@ -659,8 +668,8 @@ static void test_an_asynchronous_stream_as_a_stream(void) {
     CHECK(n == 20 && r == (fails ? EIO : 0));
     if (fails) CHECK(strstr(out.get_last_error(&out), "well is dry"));
     out.release(&out);
-    cdv_production_wait(p, -1);
-    cdv_production_unref(p);
+    cdv_producer_wait(p, -1);
+    cdv_producer_unref(p);
     (void)a;
   }
   nothing_lives();

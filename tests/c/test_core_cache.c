@@ -1,7 +1,8 @@
 /* The cache of kernels: whatever lies there, a read ends, and gives what was written or nothing. */
 #define _GNU_SOURCE
-#include "compute.h"
+#include "core/compute/kernel_disk_cache.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,16 @@
 /* test_core_compute.c - functions on the CPU from several threads at once, helped by others, while the number of helpers
  * changes: for the thread sanitizer, and every value is checked. */
 #include "check.h"
-#include "compute.h"
+#include "cdevice/arrow_abi.h"
+#include "core/array/array.h"
+#include "core/backend/registry.h"
+#include "core/base/owner.h"
+#include "core/base/thread_pool.h"
+#include "core/compute/aggregate.h"
+#include "core/compute/elementwise.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/selection.h"
+#include "core/format/schema.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,18 +49,18 @@ static int64_t sum_of(int64_t n, int64_t k) {
 }
 
 static void sum_is(struct cdv_array *a, int64_t want) {
-  struct cdv_reduce f = {.family = "reduce",
-                         .type = "i64",
-                         .tile = "sum",
-                         .join = "i64",
-                         .end_family = "reduce",
-                         .end_type = "i64",
-                         .end = "finish",
-                         .option = {1, 1, 0},
-                         .values = true,
-                         .out = of_numbers};
+  struct cdv_aggregate f = {.family = "reduce",
+                            .type = "i64",
+                            .tile = "sum",
+                            .merge = "i64",
+                            .end_family = "reduce",
+                            .end_type = "i64",
+                            .end = "finish",
+                            .option = {1, 1, 0},
+                            .values = true,
+                            .out = of_numbers};
   struct cdv_array *out = NULL;
-  CHECK(cdv_compute_reduce(&f, &a, 1, NULL, &out) == 0 && out);
+  CHECK(cdv_compute_aggregate(&f, &a, 1, NULL, &out) == 0 && out);
   if (!out) return;
   CHECK(numbers_of(out)[0] == want);
   cdv_array_unref(out);
@@ -61,23 +70,25 @@ static void turn(unsigned *seed) {
   int which = (int)rnd(seed, 4);
   int64_t n = lengths[which], kept = 0, limit = 500;
   struct cdv_array *a = arrays[which], *twice = NULL, *mask = NULL, *few = NULL;
-  struct cdv_map add = {.family = "arith", .type = "i64", .name = "add", .unit = CDV_BY_ROW, .out = of_numbers};
-  struct cdv_map less = {.family = "compare", .type = "i64", .name = "less", .unit = CDV_BY_PACK, .out = of_bits};
-  struct cdv_operand both[2] = {{.array = a}, {.array = a}}, limited[2] = {{.array = a}, {.bits = limit}};
-  struct cdv_choice chosen = {0};
-  CHECK(cdv_compute_map(&add, both, 2, NULL, &twice) == 0);
-  CHECK(cdv_compute_map(&less, limited, 2, NULL, &mask) == 0);
+  struct cdv_elementwise add = {
+      .family = "arith", .type = "i64", .name = "add", .granularity = CDV_PER_ROW, .out = of_numbers};
+  struct cdv_elementwise less = {
+      .family = "compare", .type = "i64", .name = "less", .granularity = CDV_PER_ROW_PACKED, .out = of_bits};
+  struct cdv_datum both[2] = {{.array = a}, {.array = a}}, limited[2] = {{.array = a}, {.bits = limit}};
+  struct cdv_selection chosen = {0};
+  CHECK(cdv_compute_elementwise(&add, both, 2, NULL, &twice) == 0);
+  CHECK(cdv_compute_elementwise(&less, limited, 2, NULL, &mask) == 0);
   if (twice && n > 1) sum_is(twice, sum_of(n, 2));
   for (int64_t i = 0; i < n; i++) kept += i % 5 && values[i] < limit;
-  if (mask && !cdv_choice_make(&chosen, mask, NULL)) {
-    CHECK(chosen.chosen == kept);
+  if (mask && !cdv_selection_from_mask(&chosen, mask, NULL)) {
+    CHECK(chosen.n_selected == kept);
     CHECK(cdv_compute_filter(&chosen, a, NULL, &few) == 0);
     if (few && few->length) {
       int64_t k = 0;
       for (int64_t i = 0; i < n; i++)
         if (i % 5 && values[i] < limit) CHECK(numbers_of(few)[k++] == values[i]);
     }
-    cdv_choice_drop(&chosen);
+    cdv_selection_free(&chosen);
   }
   if (few) cdv_array_unref(few);
   if (mask) cdv_array_unref(mask);
@@ -99,16 +110,16 @@ int main(void) {
     if (i % 5) nulls[i >> 3] |= (uint8_t)(1 << (i & 7));
   }
   for (int i = 0; i < 4; i++) arrays[i] = column(lengths[i]);
-  int before = cdv_threads(CDV_KERNELS, 3);
+  int before = cdv_threads(CDV_POOL_KERNELS, 3);
   unsigned seeds[THREADS] = {1, 2, 3, 4};
   pthread_t t[THREADS];
   for (int i = 0; i < THREADS; i++) CHECK(!pthread_create(&t[i], NULL, work, &seeds[i]));
   for (int i = 0; i < 200; i++) {
-    cdv_threads(CDV_KERNELS, 1 + i % 4);
+    cdv_threads(CDV_POOL_KERNELS, 1 + i % 4);
     sum_is(arrays[1 + i % 2], sum_of(lengths[1 + i % 2], 1));
   }
   for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
-  cdv_threads(CDV_KERNELS, before);
+  cdv_threads(CDV_POOL_KERNELS, before);
   for (int i = 0; i < 4; i++) cdv_array_unref(arrays[i]);
   cdv_schema_unref(of_numbers);
   cdv_schema_unref(of_bits);

@@ -1,5 +1,14 @@
 /* test_core_consume_windows.c - a consumer is closed by somebody else in the very moments in which that was lost once. */
-#include "core.h"
+#include "cdevice/arrow_abi.h"
+#include "core/array/array.h"
+#include "core/async/consumer.h"
+#include "core/async/producer.h"
+#include "core/async/producer_object.h"
+#include "core/async/producer_run.h"
+#include "core/base/error.h"
+#include "core/base/owner.h"
+#include "core/format/schema.h"
+#include "core/stream/stream.h"
 
 #include <pthread.h>
 
@@ -20,7 +29,7 @@ static int lock_later(pthread_mutex_t *lock) {
 }
 #define cdv_schema_import import_later
 #define pthread_mutex_lock lock_later
-#include "consume.c"
+#include "core/async/consumer.c"
 #include "check.h"
 #undef cdv_schema_import
 #undef pthread_mutex_lock
@@ -44,26 +53,26 @@ static void silent_close(struct cdv_stream *s) { free(s); }
 
 static void test_closed_while_the_schema_comes(void) {
   struct cdv_consumer *c;
-  struct cdv_production *p;
+  struct cdv_producer *p;
   struct cdv_schema *schema = make_schema();
   struct cdv_stream *s = malloc(sizeof *s);
   int code;
   cdv_stream_init(s, schema, 1, silent_next, silent_close);
   s->interrupt = silent_interrupt;
   CHECK(cdv_consumer_new(2, 1, &c) == 0);
-  CHECK(cdv_production_new(s, cdv_consumer_handler(c), NULL, &p) == 0);
+  CHECK(cdv_producer_new(s, cdv_consumer_handler(c), NULL, &p) == 0);
   closed_at_import = c;
-  cdv_production_run(p);
+  cdv_producer_run(p);
   CHECK(!closed_at_import && times_asked == 0);
-  CHECK(cdv_production_ending(p, &code) == CDV_CANCELLED && code == 0);
-  cdv_production_unref(p);
+  CHECK(cdv_producer_outcome(p, &code) == CDV_CANCELLED && code == 0);
+  cdv_producer_unref(p);
   cdv_consumer_unref(c);
   cdv_schema_unref(schema);
 }
 
 static void test_closed_while_the_rest_is_taken(void) {
   struct cdv_consumer *c;
-  struct cdv_production *p;
+  struct cdv_producer *p;
   struct cdv_stream *s;
   struct cdv_array *a, *taken = NULL;
   struct cdv_schema *schema = make_schema();
@@ -74,14 +83,14 @@ static void test_closed_while_the_rest_is_taken(void) {
   CHECK(cdv_array_build(schema, &parts, (struct cdv_owner){NULL, NULL}, 1, &a) == 0);
   CHECK(cdv_stream_of_arrays(schema, 1, &a, 1, &s) == 0);
   CHECK(cdv_consumer_new(2, 1, &c) == 0);
-  CHECK(cdv_production_new(s, cdv_consumer_handler(c), NULL, &p) == 0);
-  cdv_production_run(p); /* its array waits, its end is known */
-  CHECK(cdv_production_ending(p, &code) == CDV_FINISHED && cdv_consumer_waiting(c) == 1);
+  CHECK(cdv_producer_new(s, cdv_consumer_handler(c), NULL, &p) == 0);
+  cdv_producer_run(p); /* its array waits, its end is known */
+  CHECK(cdv_producer_outcome(p, &code) == CDV_FINISHED && cdv_consumer_waiting(c) == 1);
   closed_at_look = c;
   CHECK(cdv_consumer_take(c, 0, &taken, NULL) == EINVAL &&
         !taken); /* the array is gone: not the end of a whole stream */
   CHECK(!closed_at_look && cdv_consumer_waiting(c) == 0);
-  cdv_production_unref(p);
+  cdv_producer_unref(p);
   cdv_consumer_unref(c);
   cdv_array_unref(a);
   cdv_schema_unref(schema);
@@ -110,7 +119,7 @@ static void test_closed_while_the_error_comes(void) {
   CHECK(cdv_handler_claim(h, 1) == 0 && h->on_schema(h, &schema) == 0);
   CHECK(cdv_share((struct cdv_owner){drop, NULL}, &exception) == 0);
   cdv_fail(CDV_STREAM, EIO, "what the source raised");
-  cdv_error_because(exception, 0);
+  cdv_error_set_cause(exception, 0);
   closed_at_look = c;
   h->on_error(h, EIO, "what the source raised", NULL);
   CHECK(!closed_at_look && dropped == 1); /* the consumer is still there, its exception is not */

@@ -1,5 +1,9 @@
 /* test_core_reclaim.c - what the reclaimer asks, believes and does not count on, with a backend whose events are ours. */
-#include "core.h"
+#include "cdevice/backend.h"
+#include "core/backend/registry.h"
+#include "core/backend/table.h"
+#include "core/event/event.h"
+#include "core/event/reclaim.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +30,8 @@ int sem_timedwait(sem_t *s, const struct timespec *t) {
 }
 
 /* ---- a backend ---- */
-static atomic_int answer; /* what is_done() says: 2 * error + done, in one word, as the reclaimer reads while we write */
+static atomic_int
+    answer; /* what is_done() says: 2 * error + done, in one word, as the reclaimer reads while we write */
 static atomic_int asked, destroyed, freed, notice = ENOTSUP;
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
   return (void)self, (void)host, (void)err, 0;
@@ -94,9 +99,9 @@ static const cdevice_backend table = {
 };
 
 static atomic_int ran;
-static void run(struct cdv_kept *k) { (void)k, atomic_fetch_add(&ran, 1); }
+static void run(struct cdv_retired *k) { (void)k, atomic_fetch_add(&ran, 1); }
 
-static struct cdv_slot *slot;
+static struct cdv_backend *slot;
 static struct cdv_event *new_event(void) {
   struct cdv_event *e;
   CHECK(!cdv_event_record(slot, 0, NULL, &e) && e);
@@ -112,17 +117,17 @@ static void test_answers(void) {
   static const int others[] = {EAGAIN, ENOMEM, EINVAL, ENOTSUP, EPERM, EPROTO, ENODEV, ESHUTDOWN};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     struct cdv_event *e = new_event();
-    struct cdv_kept kept;
+    struct cdv_retired kept;
     atomic_store(&ran, 0);
     set(others[i], 1); /* what is written beside an error is not read */
-    CHECK(!cdv_when_passed(e, &kept, run));
+    CHECK(!cdv_on_event_complete(e, &kept, run));
     rounds(3);
-    CHECK(!atomic_load(&ran) && cdv_kept() == 1);
+    CHECK(!atomic_load(&ran) && cdv_retired_count() == 1);
     set(0, 0);
     rounds(2);
     CHECK(!atomic_load(&ran));
     set(i % 2 ? 0 : EIO, i % 2);
-    while (cdv_kept()) sched_yield();
+    while (cdv_retired_count()) sched_yield();
     CHECK(atomic_load(&ran) == 1);
     cdv_event_unref(e);
   }
@@ -132,15 +137,15 @@ static void test_answers(void) {
 static void test_notice(void) {
   static const int codes[] = {ENOMEM, EINVAL, EAGAIN, EPROTO, ENOTSUP};
   struct cdv_event *e = new_event();
-  struct cdv_kept kept;
+  struct cdv_retired kept;
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
     set(0, 1);
     atomic_store(&notice, codes[i]);
-    CHECK(!cdv_when_passed(e, &kept, run));
-    while (cdv_kept()) sched_yield();
+    CHECK(!cdv_on_event_complete(e, &kept, run));
+    while (cdv_retired_count()) sched_yield();
   }
   atomic_store(&notice, EIO);
-  CHECK(cdv_when_passed(e, &kept, run) == EIO && !cdv_kept());
+  CHECK(cdv_on_event_complete(e, &kept, run) == EIO && !cdv_retired_count());
   atomic_store(&notice, ENOTSUP);
   cdv_event_unref(e);
 }
@@ -154,29 +159,29 @@ static int64_t now(void) {
 /* Where nothing is answered, the pauses grow: twelve rounds of a millisecond each are 12 ms, doubled pauses 190 and more. */
 static void test_pauses(void) {
   struct cdv_event *e = new_event();
-  struct cdv_kept kept;
+  struct cdv_retired kept;
   set(EINVAL, 0);
-  CHECK(!cdv_when_passed(e, &kept, run));
+  CHECK(!cdv_on_event_complete(e, &kept, run));
   rounds(1);
   int64_t begin = now();
   rounds(9);
   CHECK(now() - begin > 60000000);
   set(0, 1);
-  while (cdv_kept()) sched_yield();
+  while (cdv_retired_count()) sched_yield();
   cdv_event_unref(e);
 }
 
 /* The child of a fork calls nothing for what its parent had, and has none of the parent's waiting. */
 static void test_fork(void) {
   struct cdv_event *waiting = new_event(), *other = new_event();
-  struct cdv_kept kept;
+  struct cdv_retired kept;
   set(0, 0);
-  CHECK(!cdv_when_passed(waiting, &kept, run) && cdv_slot_callable(slot));
+  CHECK(!cdv_on_event_complete(waiting, &kept, run) && cdv_backend_usable_in_process(slot));
   rounds(2);
   int gone = atomic_load(&destroyed);
   pid_t child = fork();
   if (!child) {
-    int bad = cdv_slot_callable(slot) || cdv_kept();
+    int bad = cdv_backend_usable_in_process(slot) || cdv_retired_count();
     cdv_event_unref(other);
     _exit(bad ? 2 : atomic_load(&destroyed) != gone ? 3 : 0);
   }
@@ -185,13 +190,13 @@ static void test_fork(void) {
   cdv_event_unref(other);
   CHECK(atomic_load(&destroyed) == gone + 1);
   set(0, 1);
-  while (cdv_kept()) sched_yield();
+  while (cdv_retired_count()) sched_yield();
   cdv_event_unref(waiting);
 }
 
 int main(void) {
   alarm(300); /* every wait above is for another thread: one that never ends is a failure, not the end of CI's time */
-  CHECK(!cdv_register(&table, 0) && !cdv_slot_ready(40, &slot));
+  CHECK(!cdv_register(&table, 0) && !cdv_backend_get_started(40, &slot));
   test_answers();
   test_notice();
   test_pauses();

@@ -1,7 +1,17 @@
 /* test_core_stream_fuzz.c - chains of streams, productions, consumers and structs on several threads, which end, fail, are
  * cancelled, closed, interrupted and dropped at random: what arrives is a prefix, the end is honest, nothing stays. */
 #include "check.h"
-#include "core.h"
+#include "cdevice/arrow_abi.h"
+#include "core/array/array.h"
+#include "core/async/consumer.h"
+#include "core/async/producer.h"
+#include "core/async/producer_object.h"
+#include "core/async/producer_run.h"
+#include "core/base/error.h"
+#include "core/base/owner.h"
+#include "core/format/schema.h"
+#include "core/stream/prefetch.h"
+#include "core/stream/stream.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -67,7 +77,7 @@ static struct cdv_stream *make_source(int n, int ending) {
 struct chain {
   unsigned seed;
   int n, ending;
-  struct cdv_production *productions[LINKS];
+  struct cdv_producer *productions[LINKS];
   struct cdv_consumer *consumer; /* the last one, when it is not a stream yet */
   struct cdv_stream *stream;
   int n_productions;
@@ -77,14 +87,14 @@ struct chain {
 
 static void to_consumer(struct chain *c) {
   CHECK(cdv_consumer_new((int64_t)rnd(&c->seed, 4) + 1, 1, &c->consumer) == 0);
-  struct cdv_production *p;
+  struct cdv_producer *p;
   struct ArrowAsyncDeviceStreamHandler *h = cdv_consumer_handler(c->consumer);
-  CHECK(cdv_production_new(c->stream, h, NULL, &p) == 0);
+  CHECK(cdv_producer_new(c->stream, h, NULL, &p) == 0);
   c->productions[c->n_productions++] = p;
   c->stream = NULL;
-  struct cdv_production *second;
-  CHECK(cdv_production_open(h, &second) == EBUSY); /* each takes one */
-  CHECK(cdv_production_start(p) == 0);
+  struct cdv_producer *second;
+  CHECK(cdv_producer_open(h, &second) == EBUSY); /* each takes one */
+  CHECK(cdv_producer_start(p) == 0);
 }
 
 /* 0; else the schema did not come */
@@ -123,7 +133,7 @@ static void *disturb(void *arg) {
   while (atomic_load(&c->taken) < c->enough && !atomic_load(&c->finished)) sched_yield();
   int k = (int)rnd(&seed, (unsigned)c->n_productions + 1);
   if (k < c->n_productions)
-    cdv_production_stop(c->productions[k]);
+    cdv_producer_stop(c->productions[k]);
   else if (c->consumer)
     cdv_consumer_close(c->consumer);
   else
@@ -173,11 +183,11 @@ static void run_chain(unsigned seed) {
   drop(&c);
   for (int k = 0; k < c.n_productions; k++) {
     int code;
-    CHECK(cdv_production_wait(c.productions[k], 20000000000) == 1); /* leaving reaches all of them */
-    int ending = cdv_production_ending(c.productions[k], &code);
+    CHECK(cdv_producer_wait(c.productions[k], 20000000000) == 1); /* leaving reaches all of them */
+    int ending = cdv_producer_outcome(c.productions[k], &code);
     CHECK(ending >= CDV_FINISHED && ending <= CDV_STOPPED);
     if (ending == CDV_FINISHED && !disturbed) CHECK(c.ending == END);
-    cdv_production_unref(c.productions[k]);
+    cdv_producer_unref(c.productions[k]);
   }
 }
 
@@ -220,7 +230,7 @@ struct waiters {
 };
 static void *wait_for_bell(void *arg) { /* as an event loop does, each with its own */
   struct waiters *w = arg;
-  int bell = cdv_consumer_bell(w->c);
+  int bell = cdv_consumer_new_waiter(w->c);
   struct pollfd poller = {.fd = bell, .events = POLLIN};
   while (cdv_consumer_arm(w->c, bell, 1, 0) == 1) CHECK(poll(&poller, 1, 20000) == 1);
   atomic_fetch_add(&w->woken, 1);
@@ -229,17 +239,17 @@ static void *wait_for_bell(void *arg) { /* as an event loop does, each with its 
 static void test_every_waiter_is_woken(unsigned seed) {
   struct waiters w = {.woken = 0};
   pthread_t threads[3];
-  struct cdv_production *p;
+  struct cdv_producer *p;
   CHECK(cdv_consumer_new(2, 1, &w.c) == 0);
-  CHECK(cdv_production_new(make_source(3, END), cdv_consumer_handler(w.c), NULL, &p) == 0);
+  CHECK(cdv_producer_new(make_source(3, END), cdv_consumer_handler(w.c), NULL, &p) == 0);
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, wait_for_bell, &w);
   for (unsigned k = rnd(&seed, 2000); k; k--) sched_yield();
-  CHECK(cdv_production_start(p) == 0);
+  CHECK(cdv_producer_start(p) == 0);
   for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
   CHECK(w.woken == 3);
   cdv_consumer_unref(w.c);
-  CHECK(cdv_production_wait(p, -1) == 1);
-  cdv_production_unref(p);
+  CHECK(cdv_producer_wait(p, -1) == 1);
+  cdv_producer_unref(p);
 }
 
 static double until;

@@ -5,7 +5,7 @@
  *
  * Exit code 0: all passed; 77: no OpenCL platform here, the message says what to install.  Asynchrony is
  * shown with user events that gate a queue, never by time: a closed gate stays closed until the test opens it. */
-#include "dl.h"
+#include "common/dl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "opencl.h"
+#include "opencl/opencl.h"
 
 static const cdevice_backend *be;
 static cdevice_error err = {.struct_size = sizeof err};

@@ -2,7 +2,7 @@
  *
  * The runtime's own calls are put behind ours, which say of one event that it is only queued until its queue is flushed:
  * PoCL flushes by itself and would not show it.  Exit code 77: no OpenCL platform here. */
-#include "opencl_parts.h"
+#include "opencl/internal.h"
 
 #define CHECK(condition)                                                                       \
   do {                                                                                         \
@@ -59,7 +59,7 @@ int main(void) {
     if (way == 2) CHECK(be->event_wait_stream(be->self, 0, &lazy, other, &err) == 0);
     CHECK(flushed);
     CHECK(be->stream_wait_host(be->self, 0, its, &err) == 0 && be->stream_wait_host(be->self, 0, other, &err) == 0);
-    ocl_hold(lazy);
+    ocl_defer_release(lazy);
     lazy = NULL;
   }
   be->stream_destroy(be->self, 0, its);

@@ -2,7 +2,7 @@
  *
  * Builds hostrt with make into the working directory.  Exit code 0: all passed; 77: no make or compiler here.  Gates
  * hold streams; nothing sleeps.  What passes here ran on host memory, not on a GPU. */
-#include "dl.h"
+#include "common/dl.h"
 
 #include "cdevice/backend.h"
 

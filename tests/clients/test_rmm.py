@@ -63,9 +63,9 @@ def test_hostrt_copies_take_their_memory_from_an_rmm_resource_and_give_it_back(r
 def test_hostrt_rmm_gets_the_stream_of_the_copy_and_keeps_the_memory_while_it_is_used(rmm, bottom, cuda):
     resource, calls = bottom
     cdevice.set_allocator("cuda", resource)
-    from cdevice._ext import ffi, lib
+    from cdevice._runtime.ext import ffi, lib
 
-    table, made = lib.cdv_backend_for(2), ffi.new("void **")
+    table, made = lib.cdv_backend_table(2), ffi.new("void **")
     assert not table.stream_create(table.self, 0, made, ffi.NULL)
     stream = int(ffi.cast("uintptr_t", made[0]))
     cuda.gate(stream)

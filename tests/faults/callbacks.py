@@ -12,7 +12,7 @@ from operations import OPERATIONS, batches, operation, rows, same, there
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import ffi
+from cdevice._runtime.ext import ffi
 from cdevice.testing.fake import FakeBackend
 
 
@@ -62,7 +62,7 @@ del OPERATIONS["allocated"]  # its allocator hides what went wrong
 
 @operation("device")
 def lender(here):
-    from cdevice._devices.registry import backend_object
+    from cdevice._devices.backends import backend_object
 
     backend = backend_object(here[0])
 

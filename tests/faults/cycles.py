@@ -98,7 +98,7 @@ def prefetching(build):
 def producing(build):
     c = aio.consume(queue_size=3)
     alive.extend([c, aio.produce(endless(), c), it := iter(c), next(it)])
-    alive.append(aio.produce(endless(), aio.consume()).ended)
+    alive.append(aio.produce(endless(), aio.consume()).outcome)
 
 
 @state

@@ -17,7 +17,7 @@ import pyarrow as pa
 import cdevice
 import cdevice.compute as cc
 from cdevice import aio
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.testing.fake import FakeBackend
 
 OPERATIONS = {}
@@ -286,7 +286,7 @@ def rows(n=4):
     return [{"a": i, "b": "x" * i} for i in range(n)]
 
 
-def stream_with(prefetch):
+def stream_from_device_arg(prefetch):
     def stream(here):
         def run():
             with cdevice.asstream(iter(batches()), schema=batches(1)[0].schema) as s:
@@ -299,8 +299,8 @@ def stream_with(prefetch):
     operation()(stream)
 
 
-stream_with(0)
-stream_with(2)
+stream_from_device_arg(0)
+stream_from_device_arg(2)
 
 
 @operation()
@@ -514,7 +514,7 @@ class Lender:
     """The backend's own memory through the door for allocators."""
 
     def __init__(self, type_id):
-        self.table, self.lent = lib.cdv_backend_for(type_id), {}
+        self.table, self.lent = lib.cdv_backend_table(type_id), {}
 
     def allocate(self, nbytes, stream=None):
         block, error = (
@@ -555,7 +555,7 @@ def restarted(here):
     built_in = isinstance(here, str)
 
     def run():
-        if built_in and lib.cdv_backend_for(cdevice.device(here).type_id):
+        if built_in and lib.cdv_backend_table(cdevice.device(here).type_id):
             cdevice.unregister_backend(here)
         same(there(["a", None], here).to("cpu").to_pylist(), ["a", None])
         same(len(cdevice.devices(cdevice.device(here).type_id)) > 0, True)

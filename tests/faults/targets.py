@@ -8,7 +8,7 @@ import standin
 from waiting import until
 
 import cdevice
-from cdevice._ext import _native, lib
+from cdevice._runtime.ext import _native, lib
 from cdevice.testing.fake import FakeBackend
 
 
@@ -49,8 +49,8 @@ class Target:
         """The same of the package, once nothing is on its way."""
         gc.collect()
         _native.drain()
-        if lib.cdv_kept():
-            until(lambda: not lib.cdv_kept())
+        if lib.cdv_retired_count():
+            until(lambda: not lib.cdv_retired_count())
         cdevice.device("cpu").trim()
         if self.device != "cpu":
             try:

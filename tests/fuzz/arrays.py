@@ -110,7 +110,7 @@ def sent(rng):
     whole = arrive(frames)
     if whole.device != array.device or repr(values_of(whole)) != repr(values_of(array)):
         raise AssertionError(f"sent {array!r}, came {whole!r}")
-    with cdevice.pickling.arriving_on("cpu"):
+    with cdevice.pickling.load_on("cpu"):
         try:
             return read(arrive(changed(rng, frames)))
         except REFUSED:

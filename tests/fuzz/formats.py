@@ -17,7 +17,7 @@ from trees import FIXED
 
 import cdevice
 from cdevice._devices import plugins
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 from cdevice.schema import _decode_metadata, _encode_metadata
 from cdevice.testing.cases import arrays
 from cdevice.testing.fake import FakeBackend

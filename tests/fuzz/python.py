@@ -28,7 +28,7 @@ def load():
     global cdevice, aio, ffi, _native, FakeBackend, FAMILY, np
     import cdevice
     from cdevice import aio
-    from cdevice._ext import _native, ffi
+    from cdevice._runtime.ext import _native, ffi
     from cdevice.testing.fake import FakeBackend
 
     try:

@@ -19,7 +19,7 @@ import warnings
 
 import cdevice
 from cdevice import aio
-from cdevice._ext import _native, ffi, lib
+from cdevice._runtime.ext import _native, ffi, lib
 
 try:
     import pyarrow

@@ -16,7 +16,7 @@ from guarded import Guarded
 from trees import tree
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 try:
     import pyarrow as pa

@@ -25,7 +25,7 @@ class Gate:
 
     def close_on(self, table, stream=0):
         """Enqueues the wait on a stream of device 0."""
-        from cdevice._ext import ffi
+        from cdevice._runtime.ext import ffi
 
         cell = ctypes.create_string_buffer(64)
         assert self.libc.sem_init(cell, 0, 0) == 0

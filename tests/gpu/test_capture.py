@@ -10,7 +10,7 @@ from captures import Vendor
 from waiting import settle
 
 import cdevice
-from cdevice._ext import lib
+from cdevice._runtime.ext import lib
 
 DEVICES = ["cuda", "cuda_host", "cuda_managed"] + (["rocm"] if os.environ.get("CDEVICE_HIP_LIBRARY") else [])
 
@@ -25,7 +25,7 @@ def vendor(gates, device):
     family = device.split("_")[0]
     settle()
     assert cdevice.device(device).is_available
-    made = Vendor(gates[family].vendor, family, lib.cdv_backend_for(cdevice.device(device).type_id))
+    made = Vendor(gates[family].vendor, family, lib.cdv_backend_table(cdevice.device(device).type_id))
     yield made
     gc.collect()  # frames of expected exceptions keep arrays, and those their streams' handles
     settle()

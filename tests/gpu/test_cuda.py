@@ -10,7 +10,7 @@ import pytest
 from waiting import settle, until
 
 import cdevice
-from cdevice._ext import ffi, lib
+from cdevice._runtime.ext import ffi, lib
 
 DEVICES = ["cuda", "cuda_managed"] + (["rocm"] if os.environ.get("CDEVICE_HIP_LIBRARY") else [])
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -26,7 +26,7 @@ def gate(gates, device):
 
 def table_of(device):
     assert cdevice.device(device).is_available
-    return lib.cdv_backend_for(cdevice.device(device).type_id)
+    return lib.cdv_backend_table(cdevice.device(device).type_id)
 
 
 @every_device

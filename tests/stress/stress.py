@@ -33,7 +33,7 @@ from waiting import until  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
-from cdevice._ext import ffi, lib  # noqa: E402
+from cdevice._runtime.ext import ffi, lib  # noqa: E402
 from cdevice.testing.fake import FakeBackend  # noqa: E402
 
 TYPES = {"cuda": ("cuda", "cuda_managed", "cuda_host"), "rocm": ("rocm", "rocm_host"), "opencl": ("opencl",)}
@@ -81,7 +81,7 @@ class World:
         for d in self.devices:
             if not d.is_available:
                 raise SystemExit(f"{d} is not available")
-        self.table = lib.cdv_backend_for(self.devices[0].type_id)
+        self.table = lib.cdv_backend_table(self.devices[0].type_id)
         self.streams = {i: [None, *(self.new_stream(i) for _ in range(streams))] for i in range(2)}
         self.lent, self.lock = {}, threading.Lock()
         self.stop = threading.Event()
@@ -122,7 +122,7 @@ class Lender:
     """The backend's own memory, lent through the door for allocators."""
 
     def __init__(self, world, type_id):
-        self.world, self.table = world, lib.cdv_backend_for(type_id)
+        self.world, self.table = world, lib.cdv_backend_table(type_id)
 
     def allocate(self, nbytes, stream=None):
         block = ffi.new("cdevice_block *")
@@ -400,9 +400,9 @@ def leaks(world, before, faults):
         cdevice.set_allocator(d.type_id, None)
     gc.collect()
     try:
-        until(lambda: not lib.cdv_kept(), lambda: f"that nothing is kept: {lib.cdv_kept()}")
+        until(lambda: not lib.cdv_retired_count(), lambda: f"that nothing is kept: {lib.cdv_retired_count()}")
         until(
-            lambda: lib.cdv_retry_loans() or faults or not world.lent,
+            lambda: lib.cdv_external_blocks_retry() or faults or not world.lent,
             lambda: f"that nothing is lent: {len(world.lent)}",
         )
         until(

@@ -6,23 +6,23 @@ Nothing is copied on the way in or out, but scalars.  ``CDEVICE_BACKENDS=-pyarro
 from __future__ import annotations
 
 from ..._devices import plugins
-from ..._later import need
+from ..._runtime.lazy import need
 from ...errors import ArgumentError, OutOfMemory
 from ...interop.asarray import asarray
 from ...schema import Schema, asschema
 from ..errors import IndexOutOfBounds, NoKernel
 from ..options import FunctionOptions, NoOptions
-from ..registry import Function, Kernel, Matcher, Signature
+from ..dispatch.registry import Function, Kernel, Matcher, Signature
 from ..scalar import Scalar
-from ..types import DICTIONARY
+from ..dispatch.types import DICTIONARY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..argument import Argument
-    from ..call import Call
+    from ..dispatch.datum import Datum
+    from ..dispatch.call import Call
 
 PRIORITY = -100
 _ANY = Matcher("any", lambda f: True)
@@ -89,11 +89,11 @@ def _type(format: str) -> Any:
     return pa.field(Schema.make(format)).type
 
 
-def _is_batch(a: Argument) -> bool:
+def _is_batch(a: Datum) -> bool:
     return a.array is not None and not a.one and a.array._format == "+s" and not a.array._schema.nullable
 
 
-def _taken(a: Argument, columns: bool) -> Any:
+def _taken(a: Datum, columns: bool) -> Any:
     """An argument as pyarrow has it; a batch as a column of structs where it is to be one."""
     import pyarrow as pa
 
@@ -156,11 +156,11 @@ def _made(options: FunctionOptions) -> Any:
     return theirs(**values)
 
 
-def _none(call: Call, args: tuple[Argument, ...], said: str) -> NoKernel:
-    return call.function.none_fits([a.format or "n" for a in args], 1, said)
+def _none(call: Call, args: tuple[Datum, ...], said: str) -> NoKernel:
+    return call.function.no_kernel_error([a.format or "n" for a in args], 1, said)
 
 
-class Provided:
+class FunctionProvider:
     """``exec`` of a kernel of pyarrow's; ``chunks`` are taken as they come."""
 
     __slots__ = ("name",)
@@ -168,7 +168,7 @@ class Provided:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, call: Call, *args: Argument) -> Any:
+    def __call__(self, call: Call, *args: Datum) -> Any:
         if plugins.switched_off("pyarrow"):
             raise _none(call, args, "CDEVICE_BACKENDS switches pyarrow off")
         try:
@@ -188,7 +188,7 @@ class Provided:
         except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as e:
             raise ArgumentError(f"{self.name}: pyarrow: {e}") from None
 
-    def _call(self, pc: Any, call: Call, args: tuple[Argument, ...]) -> Any:
+    def _call(self, pc: Any, call: Call, args: tuple[Datum, ...]) -> Any:
         import pyarrow as pa
 
         options = _made(call.options)
@@ -199,10 +199,10 @@ class Provided:
                 raise
             return pc.call_function(self.name, [_taken(a, True) for a in args], options)
         except (pa.ArrowNotImplementedError, pa.ArrowKeyError):  # few functions take views, as polars gives them
-            spelled = [_without_views(_taken(a, False)) for a in args]
-            if all(a is b for a, b in spelled):
+            to_offsets_layout = [_without_views(_taken(a, False)) for a in args]
+            if all(a is b for a, b in to_offsets_layout):
                 raise
-            return pc.call_function(self.name, [b for _, b in spelled], options)
+            return pc.call_function(self.name, [b for _, b in to_offsets_layout], options)
 
 
 _LAYOUTS = {"string_view": "string", "binary_view": "binary"}
@@ -221,7 +221,7 @@ def kernel(name: str, arity: int) -> Kernel:
     """pyarrow's kernel for all types."""
     inputs = (_ANY,) * (arity if arity >= 0 else 1)
     return Kernel(
-        Signature(inputs, None, arity < 0), Provided(name), 1, library="pyarrow", priority=PRIORITY, chunks=True
+        Signature(inputs, None, arity < 0), FunctionProvider(name), 1, library="pyarrow", priority=PRIORITY, chunks=True
     )
 
 

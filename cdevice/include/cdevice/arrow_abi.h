@@ -19,15 +19,15 @@ extern "C" {
 #define ARROW_FLAG_MAP_KEYS_SORTED 4
 
 struct ArrowSchema {
-  const char* format;
-  const char* name;
-  const char* metadata;
+  const char *format;
+  const char *name;
+  const char *metadata;
   int64_t flags;
   int64_t n_children;
-  struct ArrowSchema** children;
-  struct ArrowSchema* dictionary;
-  void (*release)(struct ArrowSchema*);
-  void* private_data;
+  struct ArrowSchema **children;
+  struct ArrowSchema *dictionary;
+  void (*release)(struct ArrowSchema *);
+  void *private_data;
 };
 
 struct ArrowArray {
@@ -36,11 +36,11 @@ struct ArrowArray {
   int64_t offset;
   int64_t n_buffers;
   int64_t n_children;
-  const void** buffers;
-  struct ArrowArray** children;
-  struct ArrowArray* dictionary;
-  void (*release)(struct ArrowArray*);
-  void* private_data;
+  const void **buffers;
+  struct ArrowArray **children;
+  struct ArrowArray *dictionary;
+  void (*release)(struct ArrowArray *);
+  void *private_data;
 };
 
 #endif
@@ -69,7 +69,7 @@ struct ArrowDeviceArray {
   struct ArrowArray array;
   int64_t device_id;
   ArrowDeviceType device_type;
-  void* sync_event;
+  void *sync_event;
   int64_t reserved[3];
 };
 
@@ -79,11 +79,11 @@ struct ArrowDeviceArray {
 #define ARROW_C_STREAM_INTERFACE
 
 struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
-  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
-  const char* (*get_last_error)(struct ArrowArrayStream*);
-  void (*release)(struct ArrowArrayStream*);
-  void* private_data;
+  int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+  int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+  const char *(*get_last_error)(struct ArrowArrayStream *);
+  void (*release)(struct ArrowArrayStream *);
+  void *private_data;
 };
 
 #endif
@@ -93,11 +93,11 @@ struct ArrowArrayStream {
 
 struct ArrowDeviceArrayStream {
   ArrowDeviceType device_type;
-  int (*get_schema)(struct ArrowDeviceArrayStream*, struct ArrowSchema* out);
-  int (*get_next)(struct ArrowDeviceArrayStream*, struct ArrowDeviceArray* out);
-  const char* (*get_last_error)(struct ArrowDeviceArrayStream*);
-  void (*release)(struct ArrowDeviceArrayStream*);
-  void* private_data;
+  int (*get_schema)(struct ArrowDeviceArrayStream *, struct ArrowSchema *out);
+  int (*get_next)(struct ArrowDeviceArrayStream *, struct ArrowDeviceArray *out);
+  const char *(*get_last_error)(struct ArrowDeviceArrayStream *);
+  void (*release)(struct ArrowDeviceArrayStream *);
+  void *private_data;
 };
 
 #endif
@@ -106,27 +106,27 @@ struct ArrowDeviceArrayStream {
 #define ARROW_C_ASYNC_STREAM_INTERFACE
 
 struct ArrowAsyncTask {
-  int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out);
-  void* private_data;
+  int (*extract_data)(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out);
+  void *private_data;
 };
 
 /* The text of the specification lists a `release` member after `cancel`; no shipped header has it, and with it
  * a consumer would take libarrow's private_data for metadata.  The layout of arrow/c/abi.h is followed. */
 struct ArrowAsyncProducer {
   ArrowDeviceType device_type;
-  void (*request)(struct ArrowAsyncProducer* self, int64_t n);
-  void (*cancel)(struct ArrowAsyncProducer* self);
-  const char* additional_metadata;
-  void* private_data;
+  void (*request)(struct ArrowAsyncProducer *self, int64_t n);
+  void (*cancel)(struct ArrowAsyncProducer *self);
+  const char *additional_metadata;
+  void *private_data;
 };
 
 struct ArrowAsyncDeviceStreamHandler {
-  int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* stream_schema);
-  int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask* task, const char* metadata);
-  void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code, const char* message, const char* metadata);
-  void (*release)(struct ArrowAsyncDeviceStreamHandler* self);
-  struct ArrowAsyncProducer* producer;
-  void* private_data;
+  int (*on_schema)(struct ArrowAsyncDeviceStreamHandler *self, struct ArrowSchema *stream_schema);
+  int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler *self, struct ArrowAsyncTask *task, const char *metadata);
+  void (*on_error)(struct ArrowAsyncDeviceStreamHandler *self, int code, const char *message, const char *metadata);
+  void (*release)(struct ArrowAsyncDeviceStreamHandler *self);
+  struct ArrowAsyncProducer *producer;
+  void *private_data;
 };
 
 #endif

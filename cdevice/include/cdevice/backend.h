@@ -74,11 +74,11 @@ typedef struct cdevice_copy {
 #define CDEVICE_CAP_ADDRESS 0x2         /* data + offset is an address */
 #define CDEVICE_CAP_EVENTS 0x4
 #define CDEVICE_CAP_STREAMS 0x8
-#define CDEVICE_CAP_ASYNC_FREE 0x10   /* free is ordered after work that uses the block */
-#define CDEVICE_CAP_FREE_BLOCKS 0x20  /* free may wait for the device: only the reclaimer calls it */
-#define CDEVICE_CAP_PEER 0x40         /* copy takes CDEVICE_COPY_PEER */
-#define CDEVICE_CAP_NEEDS_PYTHON 0x80 /* set by the Python bridge; frees go through the deferred list */
-#define CDEVICE_CAP_FORK_SAFE 0x100   /* usable in a forked child */
+#define CDEVICE_CAP_ASYNC_FREE 0x10    /* free is ordered after work that uses the block */
+#define CDEVICE_CAP_BLOCKING_FREE 0x20 /* free may wait for the device: only the reclaimer calls it */
+#define CDEVICE_CAP_PEER 0x40          /* copy takes CDEVICE_COPY_PEER */
+#define CDEVICE_CAP_NEEDS_PYTHON 0x80  /* set by the Python bridge; frees go through the deferred list */
+#define CDEVICE_CAP_FORK_SAFE 0x100    /* usable in a forked child */
 
 typedef struct cdevice_device_info {
   uint32_t struct_size;
@@ -89,18 +89,18 @@ typedef struct cdevice_device_info {
 } cdevice_device_info;
 
 /* What the core offers to a backend; valid for the life of the process. */
-typedef void (*cdevice_part)(void *arg, int64_t begin, int64_t end);
+typedef void (*cdevice_range_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct cdevice_host {
   uint32_t abi_version, struct_size;
   void (*log)(int level, const char *text); /* any thread; level as in Python's logging: 10, 20, 30, 40 */
   /* Calls part for all of [0, total), in slices, on this thread and on others of the process, several at once; returns when
    * all is done.  Added later: read it only where struct_size covers it. */
-  void (*share)(cdevice_part part, void *arg, int64_t total, int64_t slice);
+  void (*parallel_for)(cdevice_range_fn part, void *arg, int64_t total, int64_t slice);
   /* What a backend has found out and what costs time to find out again, on disk under a key (a text: of what, of which
    * driver version), where the user lets anything be kept.  recall: the bytes that were kept, at most nbytes of them; 0: nothing.
    * Any thread; they read and write a file.  Added later. */
-  int64_t (*recall)(const char *key, void *data, int64_t nbytes);
-  void (*remember)(const char *key, const void *data, int64_t nbytes);
+  int64_t (*cache_get)(const char *key, void *data, int64_t nbytes);
+  void (*cache_put)(const char *key, const void *data, int64_t nbytes);
 } cdevice_host;
 
 typedef struct cdevice_backend {
@@ -196,8 +196,8 @@ typedef struct cdevice_memory {
   uint32_t reserved;
   /* Records behind all work that may use memory allocated for `stream`, in one event or two; one that is not needed is
    * left as it is, all zero.  Never blocks. */
-  int (*mark)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
-              cdevice_error *err);
+  int (*record_last_use)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
+                         cdevice_error *err);
   /* Makes the device the calling thread's current one for the vendor's API, and undoes it. */
   int (*enter)(void *self, int64_t device, void **saved, cdevice_error *err);
   void (*leave)(void *self, int64_t device, void *saved);
@@ -206,13 +206,13 @@ typedef struct cdevice_memory {
   void (*stage_free)(void *self, const cdevice_block *block);
   /* May work be put on `stream` now?  Asked before another allocator gives memory for it (CUDA: not while the stream is
    * being captured).  This and what follows were added later: read them only where struct_size covers them. */
-  int (*usable)(void *self, int64_t device, void *stream, cdevice_error *err);
+  int (*stream_accepts_work)(void *self, int64_t device, void *stream, cdevice_error *err);
   /* 1 before and -1 after something that a record behind all streams would break and that the backend cannot see (CUDA:
    * the capture of a graph on a non-blocking stream).  Until then nothing is recorded so. */
-  void (*hold)(void *self, int64_t device, int change);
+  void (*capture_enter_exit)(void *self, int64_t device, int change);
   /* 1 while anybody holds: then no event is asked that nobody but the core's own housekeeping wants to know of (ROCm: the
    * question may end a capture). */
-  int (*held)(void *self, int64_t device);
+  int (*capture_active)(void *self, int64_t device);
   /* A block whose first contents the host writes where they will lie (a device that is a processor).  prepare: out->data is
    * host memory of nbytes, not the device's yet; ENOTSUP: there is none such, or not of that size.  Then either commit: the
    * block becomes one as alloc(.., stream, ..) makes, with what is in it (owns: after an error the memory has gone back), or
@@ -223,7 +223,7 @@ typedef struct cdevice_memory {
   /* 1 while work is under way that the end of the process must not cut off (PoCL compiles a kernel when its turn comes, and
    * exit() takes the compiler away under it).  Asked at the end of Python or of a C program, again and again for some seconds.
    * Never blocks. */
-  int (*unfinished)(void *self);
+  int (*has_pending_work)(void *self);
 } cdevice_memory;
 
 /* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of
@@ -238,25 +238,25 @@ typedef struct cdevice_program {
 } cdevice_program;
 
 #define CDEVICE_KERNEL_BUFFERS 8
-#define CDEVICE_KERNEL_NUMBERS 5
-typedef struct cdevice_place {
+#define CDEVICE_KERNEL_SCALARS 5
+typedef struct cdevice_kernel_buffer {
   void *data;     /* as in ArrowArray.buffers, or NULL */
   int64_t offset; /* in elements, of a bitmap in bits */
-} cdevice_place;
+} cdevice_kernel_buffer;
 
 /* The parameters of a kernel are, in this order: data and offset of each buffer, then the numbers. */
 typedef struct cdevice_launch {
-  int64_t items; /* in all; the last block may have fewer to do, which the kernel looks after */
-  int32_t block; /* items of a block */
-  int32_t flags; /* 0 */
-  const cdevice_place *buffers;
-  const int64_t *numbers;
+  int64_t n_work_items;    /* in all; the last block may have fewer to do, which the kernel looks after */
+  int32_t work_group_size; /* items of a block */
+  int32_t flags;           /* 0 */
+  const cdevice_kernel_buffer *buffers;
+  const int64_t *scalars;
 } cdevice_launch;
 
-#define CDEVICE_COMPUTE_ITEMS 0x1   /* an item does much, as processors like it: text with CDV_ITEMS */
-#define CDEVICE_COMPUTE_NO_FP64 0x2 /* there is no float64 */
+#define CDEVICE_COMPUTE_COARSE 0x1      /* an item does much, as processors like it: text with CDV_COARSE */
+#define CDEVICE_COMPUTE_NO_FP64 0x2     /* there is no float64 */
 #define CDEVICE_COMPUTE_VARIANTS 0xFF00 /* the backend's own: a program for one value of these is not for another */
-#define CDEVICE_COMPUTE_AHEAD 0x4   /* programs were compiled before: nothing is kept on disk */
+#define CDEVICE_COMPUTE_AOT 0x4         /* programs were compiled before: nothing is kept on disk */
 typedef struct cdevice_compute {
   uint32_t struct_size;
   uint32_t reserved;
@@ -264,7 +264,7 @@ typedef struct cdevice_compute {
   int (*identity)(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err);
   /* What modules belong to besides their device: a handle that is not used again while a module of it lives.  NULL: nothing
    * (a runtime with one context for each device). */
-  int (*scope)(void *self, int64_t device, void *stream, void **out, cdevice_error *err);
+  int (*context)(void *self, int64_t device, void *stream, void **out, cdevice_error *err);
   /* owns: *module is the caller's until unload.  ENOTSUP: no compiler (err->message says what to install and what was tried);
    * EINVAL: the text does not compile (err->message begins the log); ENOENT: this program was not compiled before.  May take
    * long; does not wait for the device. */

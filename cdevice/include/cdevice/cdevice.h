@@ -35,11 +35,11 @@ extern "C" {
 #define CDEVICE_VERSION_PATCH 0
 #define CDEVICE_API 1 /* of this header; functions are only added */
 
-typedef struct cdv_schema cdevice_schema;         /* counted, immutable */
-typedef struct cdv_array cdevice_array;           /* counted, immutable: an array or a record batch (a struct array) */
-typedef struct cdv_stream cdevice_stream;         /* one owner */
-typedef struct cdv_production cdevice_production; /* counted */
-typedef struct cdv_consumer cdevice_consumer;     /* counted */
+typedef struct cdv_schema cdevice_schema;     /* counted, immutable */
+typedef struct cdv_array cdevice_array;       /* counted, immutable: an array or a record batch (a struct array) */
+typedef struct cdv_stream cdevice_stream;     /* one owner */
+typedef struct cdv_producer cdevice_producer; /* counted */
+typedef struct cdv_consumer cdevice_consumer; /* counted */
 
 /* ---- start and errors ---- */
 
@@ -100,7 +100,7 @@ void cdevice_schema_unref(cdevice_schema *schema);
 int cdevice_array_import(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int check, cdevice_array **out);
 
 /* An array over memory that exists.  buffers: in the order of the Arrow layout, copied; children are shared. */
-typedef struct cdevice_parts {
+typedef struct cdevice_array_parts {
   int32_t device_type;
   int64_t device_id, length, offset, null_count; /* null_count -1: unknown */
   int64_t n_buffers;
@@ -112,9 +112,9 @@ typedef struct cdevice_parts {
   /* Called once when nothing uses the memory any more, on any thread; may be NULL. */
   void (*release)(void *owner);
   void *owner;
-} cdevice_parts;
+} cdevice_array_parts;
 /* owns: on success release(owner) will be called; on an error it stays the caller's. */
-int cdevice_array_build(cdevice_schema *schema, const cdevice_parts *parts, int check, cdevice_array **out);
+int cdevice_array_build(cdevice_schema *schema, const cdevice_array_parts *parts, int check, cdevice_array **out);
 /* ENODEV: there is no device of that type; EINVAL: none of that number.
  * To a device, on `stream` of the target (of the source, when the target is the CPU; NULL: its default).  always != 0:
  * also where the data is there already, else that is shared.  The result carries an event; a CPU result is complete.
@@ -182,18 +182,18 @@ void cdevice_stream_close(cdevice_stream *stream);
 /* Sends a stream to a handler on a thread of its own.  owns: takes the stream over; on an error it stays the caller's.
  * The handler must live until its release is called.  metadata: encoded as ArrowSchema.metadata, or NULL. */
 int cdevice_produce(cdevice_stream *stream, struct ArrowAsyncDeviceStreamHandler *handler, const char *metadata,
-                    cdevice_production **out);
+                    cdevice_producer **out);
 #define CDEVICE_RUNNING 0
 #define CDEVICE_FINISHED 1
 #define CDEVICE_CANCELLED 2 /* by the consumer */
 #define CDEVICE_REFUSED 3   /* by the consumer, with *code */
 #define CDEVICE_FAILED 4    /* the source, or a consumer that asked for nonsense */
-#define CDEVICE_STOPPED 5   /* by cdevice_production_stop */
+#define CDEVICE_STOPPED 5   /* by cdevice_producer_stop */
 /* Blocks up to so many nanoseconds (< 0: without limit) until the handler was released: 1, or 0. */
-int cdevice_production_wait(cdevice_production *p, int64_t nanoseconds);
-int cdevice_production_ending(cdevice_production *p, int *code);
-void cdevice_production_stop(cdevice_production *p);
-void cdevice_production_unref(cdevice_production *p);
+int cdevice_producer_wait(cdevice_producer *p, int64_t nanoseconds);
+int cdevice_producer_outcome(cdevice_producer *p, int *code);
+void cdevice_producer_stop(cdevice_producer *p);
+void cdevice_producer_unref(cdevice_producer *p);
 
 /* queue_size: arrays that may be requested and not yet taken. */
 int cdevice_consumer_new(int64_t queue_size, int check, cdevice_consumer **out);

@@ -347,7 +347,7 @@ def _program(s: BackendSuite, text: bytes) -> Any:
 @check()
 def check_a_text_that_does_not_compile_is_told(s: BackendSuite) -> None:
     table, flags, error = table_of(s)
-    s.needs(not flags & 4, "its programs were compiled before")  # CDEVICE_COMPUTE_AHEAD
+    s.needs(not flags & 4, "its programs were compiled before")  # CDEVICE_COMPUTE_AOT
     program, *_kept = _program(s, b"this is no program at all\n")
     out = s.ffi.new("void **")
     code = table.build(s.table.self, s.device_number().id, s.ffi.NULL, program, out, error)
@@ -360,11 +360,11 @@ def check_what_binary_gives_load_takes(s: BackendSuite) -> None:
     table, flags, error = table_of(s)
     s.needs(not flags & 4, "its programs were compiled before")
     s.needs(table.binary != s.ffi.NULL and table.load != s.ffi.NULL, "it keeps no programs")
-    text = s.ffi.string(s.lib.cdv_kernel_text(b"")) + s.ffi.string(s.lib.cdv_kernel_text(b"arith"))
+    text = s.ffi.string(s.lib.cdv_kernel_source(b"")) + s.ffi.string(s.lib.cdv_kernel_source(b"arith"))
     program, *_kept = _program(s, text)
     defined = [_kept[0][3]]
-    if flags & 1:  # CDEVICE_COMPUTE_ITEMS
-        defined.append(s.ffi.new("char[]", b"CDV_ITEMS=1"))
+    if flags & 1:  # CDEVICE_COMPUTE_COARSE
+        defined.append(s.ffi.new("char[]", b"CDV_COARSE=1"))
     if flags & 2:  # CDEVICE_COMPUTE_NO_FP64
         defined.append(s.ffi.new("char[]", b"CDV_NO_F64=1"))
     defines = s.ffi.new("char *[]", defined)

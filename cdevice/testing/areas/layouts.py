@@ -60,7 +60,7 @@ def check_a_million_rows(s: BackendSuite) -> None:
 @check()
 def check_a_thousand_columns(s: BackendSuite) -> None:
     column = s.cdevice.asarray(list(range(20)))
-    from ...objects.buffers import from_buffers
+    from ..._arrays.from_buffers import from_buffers
     from ...schema import Schema
 
     schema = Schema.make("+s", children=[column.schema.with_name(f"c{i}") for i in range(1000)])

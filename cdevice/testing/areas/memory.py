@@ -56,7 +56,7 @@ def check_too_much_memory_is_an_error_and_leaves_the_device_usable(s: BackendSui
 
 @check()
 def check_a_view_is_a_part_of_its_block_and_keeps_it(s: BackendSuite) -> None:
-    from cdevice._ext import _native
+    from cdevice._runtime.ext import _native
 
     s.needs(not s.capabilities & s.cdevice.Capability.ADDRESS, "its addresses can be added to")
     alignment = s.device_number().info.alignment

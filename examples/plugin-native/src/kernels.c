@@ -21,8 +21,8 @@ extern char **environ;
 static const char prelude[] =
     "#define CDV_HOST 1\n"
     "#define CDV_LINKAGE __attribute__((visibility(\"default\")))\n"
-    "typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_place;\n"
-    "typedef struct { __INT64_TYPE__ begin, end; const cdevice_place *buffers; const __INT64_TYPE__ *numbers; }"
+    "typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_kernel_buffer;\n"
+    "typedef struct { __INT64_TYPE__ begin, end; const cdevice_kernel_buffer *buffers; const __INT64_TYPE__ *numbers; }"
     " cpu_launch;\n";
 
 typedef struct module {
@@ -70,7 +70,7 @@ static int write_program(const char *path, const cdevice_program *p) {
   if (!file) return -1;
   for (int64_t i = 0; i < p->n; i++) { /* "T=i64" */
     const char *equals = strchr(p->defines[i], '=');
-    if (!strncmp(p->defines[i], "CDV_ITEMS=", 10)) continue; /* the text says so itself for CDV_HOST */
+    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text says so itself for CDV_HOST */
     fprintf(file, "#define %.*s %s\n", (int)(equals - p->defines[i]), p->defines[i], equals + 1);
   }
   fprintf(file, "%s%s", prelude, p->text);
@@ -163,7 +163,7 @@ static int load(void *self, int64_t device, void *stream, const void *data, int6
 /* ---- the table ---- */
 static int identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err) {
   (void)self, (void)device, (void)err;
-  *flags = CDEVICE_COMPUTE_ITEMS; /* an item does much: these are processors */
+  *flags = CDEVICE_COMPUTE_COARSE; /* an item does much: these are processors */
   snprintf(text, (size_t)size, "pool 1.0, cc, " __VERSION__);
   return 0;
 }

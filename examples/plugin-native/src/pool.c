@@ -69,8 +69,8 @@ struct job {
   struct dying *dying;
   void (*kernel)(const pool_launch *launch);
   pool_launch launch;
-  cdevice_place buffers[CDEVICE_KERNEL_BUFFERS];
-  int64_t numbers[CDEVICE_KERNEL_NUMBERS];
+  cdevice_kernel_buffer buffers[CDEVICE_KERNEL_BUFFERS];
+  int64_t numbers[CDEVICE_KERNEL_SCALARS];
   int64_t n;
   cdevice_copy copies[];
 };
@@ -170,8 +170,8 @@ int pool_start(int64_t device, void *kernel, const cdevice_launch *l, void *stre
   j->kind = KERNEL;
   *(void **)&j->kernel = kernel;
   memcpy(j->buffers, l->buffers, sizeof j->buffers);
-  memcpy(j->numbers, l->numbers, sizeof j->numbers);
-  j->launch = (pool_launch){0, l->items, j->buffers, j->numbers};
+  memcpy(j->numbers, l->scalars, sizeof j->numbers);
+  j->launch = (pool_launch){0, l->n_work_items, j->buffers, j->numbers};
   append(stream_of(device, stream), j);
   return 0;
 }

@@ -6,7 +6,7 @@
 
 typedef struct pool_launch { /* a kernel does the items begin ... end - 1 */
   int64_t begin, end;
-  const cdevice_place *buffers;
+  const cdevice_kernel_buffer *buffers;
   const int64_t *numbers;
 } pool_launch;
 

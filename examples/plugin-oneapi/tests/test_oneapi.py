@@ -7,7 +7,7 @@ import pytest
 
 import cdevice
 import cdevice.compute as cc
-from cdevice._devices.registry import backend_object
+from cdevice._devices.backends import backend_object
 from cdevice.testing import BackendSuite, KernelSuite
 
 if not cdevice.device("oneapi").is_available:

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 import cdevice
-from cdevice._devices.registry import backend_object
+from cdevice._devices.backends import backend_object
 from cdevice.testing import BackendSuite
 
 if not cdevice.device("vulkan").is_available:

@@ -1,0 +1,12 @@
+/* offsets.h - what is known to do with offsets of type T, and with times that are stored so. */
+#include "cdevice/kernels/selection/varlen.h"
+#include "cdevice/kernels/selection/run_end.h"
+#ifndef CPU_NO_CASTS
+#include "cdevice/kernels/scalar/timestamp_parts.h"
+#define S i32
+#include "cdevice/kernels/scalar/temporal.h"
+#undef S
+#define S i64
+#include "cdevice/kernels/scalar/temporal.h"
+#undef S
+#endif

@@ -1,0 +1,214 @@
+"""Struct arrays as record batches: their columns chosen and renamed, their own nulls put into the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+
+from .._runtime.ext import _native, ffi
+from ..errors import ArgumentError, CannotExport
+from ..schema import NULLABLE, Schema
+from .assemble import assemble, children_of, dictionary_of, parts_of
+from .from_buffers import from_buffers
+from .buffer_access import share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .._types import DeviceArray, StreamLike
+
+
+def _no_columns(array: DeviceArray) -> str:
+    return f"an array of {array.type} has no columns; a record batch is a struct array"
+
+
+def columns_of(array: DeviceArray) -> list[str]:
+    """The names of the columns.  Raises AttributeError where there are none."""
+    if array._format != "+s":
+        raise AttributeError(_no_columns(array))
+    return array._schema.names
+
+
+def _require_columns(array: DeviceArray) -> None:
+    if array._format != "+s":
+        raise ArgumentError(_no_columns(array))
+
+
+def _with_fields(array: DeviceArray, numbers: Iterable[int], names: dict[int, str]) -> DeviceArray:
+    """The struct array of some children, under other names perhaps; the memory is shared."""
+    array, numbers = share(array), list(numbers)
+    s = array.schema
+    fields = [s[i] if i not in names else s[i].with_name(names[i]) for i in numbers]
+    schema = Schema.make("+s", s.name, children=fields, flags=s.flags, metadata=s._metadata)
+    return assemble(
+        schema,
+        array.length,
+        [(array, 0)],
+        [array._raw_child(i) for i in numbers],
+        offset=array.offset,
+        null_count=array.null_count,
+        near=array,
+        made=(array,),
+        validate="structure",
+    )
+
+
+def _number(array: DeviceArray, key: str | int) -> int:
+    """Which column: by name, or by number."""
+    if isinstance(key, str):
+        return array._schema.index_of(key)
+    number, n = index(key), array._n_children
+    if not -n <= number < n:
+        raise IndexError(f"no column {number}, there are {n}")
+    return number % n
+
+
+def _keys(keys: Iterable[str | int]) -> list[str | int]:
+    if isinstance(keys, str):
+        return [keys]
+    return list(keys)
+
+
+def select(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
+    """See :meth:`DeviceArray.select`."""
+    _require_columns(array)
+    return _with_fields(array, [_number(array, k) for k in _keys(keys)], {})
+
+
+def drop(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
+    """See :meth:`DeviceArray.drop`."""
+    _require_columns(array)
+    gone = {_number(array, k) for k in _keys(keys)}
+    return _with_fields(array, [i for i in range(array._n_children) if i not in gone], {})
+
+
+def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
+    """See :meth:`DeviceArray.rename`."""
+    _require_columns(array)
+    n = array._n_children
+    if isinstance(names, Mapping):
+        new = {_number(array, k): v for k, v in names.items()}
+    else:
+        new = dict(enumerate(names))
+        if len(new) != n:
+            raise ArgumentError(f"{len(new)} names for {n} columns; a mapping renames some of them")
+    return _with_fields(array, range(n), new)
+
+
+def with_columns(array: DeviceArray, columns: Mapping[str, DeviceArray]) -> DeviceArray:
+    """The record batch with columns, which are arrays, put in their places or at the end."""
+    _require_columns(array)
+    s = array._schema
+    made = dict(zip(s.names, array.children, strict=True))
+    if len(made) < len(s.names):
+        raise ArgumentError("columns are replaced by name: two columns of the batch have one name")
+    made |= columns
+    return of_columns(list(made.values()), list(made), None)
+
+
+def names_columns(array: DeviceArray, key: list[Any]) -> bool:
+    """Is a list the names or numbers of columns, not a mask or numbers of rows?"""
+    if array._format != "+s":
+        return all(isinstance(k, str) for k in key) and bool(key)
+    return not any(isinstance(k, bool) for k in key)
+
+
+def kind_of_key(key: Any) -> str:
+    """ "mask", "numbers", or "" for what chooses no rows."""
+    if isinstance(key, list):
+        if all(isinstance(k, bool) or k is None for k in key) and key:
+            return "mask"
+        return "numbers" if all(type(k) is int or k is None for k in key) else ""
+    if not any(
+        hasattr(key, m) for m in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__", "dtype")
+    ):
+        return ""
+    own = isinstance(key, _native.Array)
+    word = str(key._schema.type if own else getattr(key, "dtype", getattr(key, "type", "")))
+    if word.lower() in ("bool", "boolean"):
+        return "mask"
+    return "numbers" if word.lower().removeprefix("u").startswith("int") else ""
+
+
+def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike) -> DeviceArray:
+    """The record batch of columns on one device."""
+    lengths = {c.length for c in columns}
+    if len(lengths) > 1:
+        told = ", ".join(f"{n!r} has {c.length}" for n, c in zip(names, columns))
+        raise ArgumentError(f"the columns of a batch have one length: {told}")
+    places = {c.device: n for n, c in zip(names, columns)}
+    if len(places) > 1:
+        told = " and ".join(f"{n!r} on {d}" for d, n in places.items())
+        raise ArgumentError(f"the columns of a batch are on one device, here are {told}: pass device=")
+    fields = [c.schema.with_name(n) for n, c in zip(names, columns)]
+    schema = Schema.make("+s", children=fields, nullable=False)
+    if not columns:
+        return _native.build(schema, 1, -1, 0, 0, 0, (None,), (), None, None, None, "structure")
+    return assemble(
+        schema, columns[0].length, [None], columns, null_count=0, near=columns[0], stream=stream, validate="structure"
+    )
+
+
+def _bits(array: DeviceArray, offset: int, length: int) -> int:
+    """Validity as an integer whose bit i is row i; all ones where there is no bitmap."""
+    address = array._buffer(0)[0]
+    every = (1 << length) - 1
+    if not address or not length:
+        return every
+    start = offset >> 3
+    size = ((offset & 7) + length + 7) >> 3
+    raw = ffi.buffer(ffi.cast("char *", address + start), size)
+    return (int.from_bytes(raw, "little") >> (offset & 7)) & every
+
+
+def _nullable(schema: Schema) -> Schema:
+    return Schema.make(
+        schema.format,
+        schema.name,
+        children=schema.children,
+        dictionary=schema.dictionary,
+        flags=schema.flags | NULLABLE,
+        metadata=schema._metadata,
+    )
+
+
+def _masked(child: DeviceArray, mask: int) -> DeviceArray:
+    """The child with the rows null whose bit is 0; only its bitmap is new."""
+    schema, length, offset = _nullable(child.schema), child.length, child.offset
+    if child._format == "n":
+        return child
+    if child._format.startswith(("+u", "+r")):
+        raise CannotExport(f"field {child.schema.name!r}: a {child.type} has no bitmap that could take nulls")
+    valid = _bits(child, offset, length) & mask
+    bitmap = (valid << offset).to_bytes((offset + length + 7) >> 3, "little")
+    valid_bits = from_buffers("bool", offset + length, [None, bitmap], null_count=0)
+    return assemble(
+        schema,
+        length,
+        [(valid_bits, 1), *parts_of(child, 1)],
+        children_of(child),
+        dictionary_of(child),
+        offset=offset,
+        null_count=length - valid.bit_count(),
+        near=valid_bits,
+        validate="structure",
+    )
+
+
+def to_batch(array: DeviceArray) -> DeviceArray:
+    """See :meth:`DeviceArray.to_batch`."""
+    if array._format != "+s":
+        raise ArgumentError(f"a record batch is a struct array, this one is {array.type}")
+    if array.null_count == 0:
+        return array
+    array._readable("to_batch()")
+    array = array.to("cpu")
+    if array.null_count == 0:  # not known before
+        return array
+    mask = _bits(array, array.offset, array.length)
+    fields = [_masked(array._child(i), mask) for i in range(array._n_children)]
+    s = array.schema
+    schema = Schema.make("+s", s.name, children=[f.schema for f in fields], flags=s.flags, metadata=s._metadata)
+    return assemble(schema, array.length, [None], fields, null_count=0, near=array, validate="structure")

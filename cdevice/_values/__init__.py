@@ -1,0 +1,1 @@
+"""Values of Python to rows of Arrow and back."""

@@ -1,0 +1,1 @@
+"""From a call of a function to the kernel that does it."""

@@ -1,0 +1,1 @@
+"""Casts, by the types that they are from and to."""

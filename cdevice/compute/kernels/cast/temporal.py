@@ -1,0 +1,51 @@
+"""Casts between times."""
+
+from __future__ import annotations
+
+from ..elementwise import Map, WithNumbers
+from ...errors import NoKernel
+from ...dispatch.types import kernel_type, kind_of_time, words_of
+
+PER_SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
+_DAY = 86400
+_TO_ZONE = ("", "UTC", "Etc/UTC")  # whose clocks are those of the stored numbers
+
+
+def _per_day(format: str) -> int:
+    return 1 if format == "tdD" else _DAY * PER_SECOND[format[2]]
+
+
+def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
+    """From one time to another.  None: Arrow has no such cast.
+
+    Raises NoKernel where it takes the rules of a time zone.
+    """
+    kinds = kind_of_time(a), kind_of_time(b)
+    if kinds in (("timestamp", "date"), ("timestamp", "time")):
+        if a[4:] not in _TO_ZONE:
+            raise NoKernel(f"cast: no kernel knows time zones, so none is from {words_of(a)} to {words_of(b)}")
+        if kinds[1] == "date":
+            return _made("date", a, b, False, _per_day(a), _per_day(b))
+        by = _ratio(a, b)
+        return _made("clock", a, b, safe and by < 0, _per_day(a), by)
+    if kinds[0] is None or (kinds[0] != kinds[1] and kinds != ("date", "timestamp")):
+        return None
+    by = _ratio(a, b)
+    grows = kernel_type(a) == "i32" and kernel_type(b) == "i64" and by < 1 << 32
+    return _made("scale", a, b, safe and by != 1 and not (by > 0 and grows), by, 0)
+
+
+def _ratio(a: str, b: str) -> int:
+    """How many of b are one of a; below 0: how many of a are one of b."""
+    one, other = _per_day(a), _per_day(b)
+    return other // one if other >= one else -(one // other)
+
+
+def _made(name: str, a: str, b: str, checked: bool, first: int, second: int) -> WithNumbers:
+    s, t = kernel_type(a), kernel_type(b)
+    if name == "scale":
+        said = f"cast: Casting from {words_of(a)} to {words_of(b)}"
+        kernel = Map("temporal", f"{s} {t}", f"scale_{'checked_' * checked}{s}", "lll", b, checked=checked, function_name=said)
+    else:
+        kernel = Map("timestamp_parts", t, name + "_checked" * checked, "lll", b, checked=checked, function_name="cast")
+    return WithNumbers(kernel, first, second)

@@ -1,0 +1,383 @@
+"""The registry of what is built in, and its kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from . import aggregate, nulls
+from .cast import dictionary as convert, decimal as decimals, binary as strings
+from .selection import filter as select
+from ..dispatch.datum import argument, joined, lone
+from ..dispatch.call import execute, of_one_type, without_loss
+from .cast.numeric import has_cast
+from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
+from ..options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
+from ..providers import pyarrow
+from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
+from ..scalar import Scalar
+from ..dispatch.types import (
+    DICTIONARY,
+    FLOATS,
+    HALF,
+    KERNEL_TYPES,
+    NUMBERS,
+    common,
+    comparable_times,
+    finest,
+    is_binary,
+    kind_of_time,
+    storage_of,
+    width_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ..dispatch.datum import Datum
+    from ..dispatch.call import Call
+
+ANY = Matcher("any", lambda f: True)
+ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
+DECIMAL = Matcher("decimal128", decimals.is_decimal128)
+OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
+BINARY = Matcher("strings or bytes", is_binary)
+BY_VALUES = Matcher("run_end_encoded, union or dictionary", lambda f: f in ("+r", DICTIONARY) or f[:2] == "+u")
+_TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
+_UNITS = ("s", "m", "u", "n")
+
+
+def _add(
+    f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any], var_args: bool = False
+) -> None:
+    f._add(Kernel(Signature(tuple(inputs), out, var_args), exec))
+
+
+def _same(formats: Sequence[str]) -> str:
+    return formats[0]
+
+
+def _timestamps(unit: str) -> Matcher:
+    """With a zone or without, but not one of each."""
+    return Matcher(f"timestamp[{unit.removesuffix('s')}s]", lambda f: f.startswith(f"ts{unit}:"), same=_has_zone)
+
+
+def _has_zone(format: str) -> bool:
+    return bool(format[4:])
+
+
+def _arithmetic(r: FunctionRegistry) -> None:
+    docs = {
+        "add": "Sum of two arguments, row by row; integers wrap.",
+        "subtract": "Difference of two arguments, row by row; integers wrap.",
+        "multiply": "Product of two arguments, row by row; integers wrap.",
+        "divide": "Quotient of two arguments, row by row; of integers cut towards zero; none may be divided by zero.",
+    }
+    for name, doc in docs.items():
+        for checked in (False, True):
+            f = Function(
+                name + "_checked" * checked,
+                "scalar",
+                2,
+                doc if not checked else doc.replace("wrap", "that wrap are an error"),
+            )
+            for n in NUMBERS + HALF:
+                sound = n in FLOATS + HALF and not (name == "divide" and checked)
+                kernel = name if n in FLOATS + HALF and name != "divide" else f.name
+                waits = not sound and (checked or name == "divide")
+                _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, function_name=f.name))
+            if name in decimals.ARITHMETIC:
+                f.implicit = _or_decimals(decimals.as_wide if name == "multiply" else decimals.of_one_scale)
+                both = DECIMAL if name == "multiply" else OF_ONE_SCALE
+                _add(f, (both, both), None, decimals.arithmetic(name, f.name))
+            _add(f, ("n", "n"), "n", nulls.nothing)
+            if name in ("add", "subtract"):
+                _time_arithmetic(f, name, checked)
+                f.implicit = _or_times(name, f.implicit)
+            r.add_function(f)
+    for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
+        for checked in (False, True):
+            f = Function(name + "_checked" * checked, "scalar", 1, doc)
+            for n in NUMBERS + HALF:
+                if name == "negate" and checked and n in "CSIL":
+                    continue
+                waits = checked and n not in FLOATS + HALF
+                kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
+                _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, function_name=f.name))
+            _add(f, (DECIMAL,), None, Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, function_name=f.name))
+            _add(f, ("n",), "n", nulls.nothing)
+            r.add_function(f)
+
+
+def _or_decimals(rule: Callable[[Sequence[str]], Sequence[str] | None]) -> Any:
+    """Implicit casts of decimals, or else of numbers."""
+
+    def both(formats: Sequence[str]) -> Sequence[str] | None:
+        if any(f.startswith("d:") for f in formats):
+            return rule(formats)
+        one = common(formats)
+        return None if one is None else (one,) * len(formats)
+
+    return both
+
+
+def _in_unit(format: str, kind: str | None, unit: str) -> str:
+    """A duration, or a timestamp, of that unit."""
+    return f"tD{unit}" if kind == "duration" else f"ts{unit}:{format[4:] if kind == 'timestamp' else ''}"
+
+
+def _or_times(name: str, rule: Any) -> Any:
+    """Implicit casts of times to one unit, or else what ``rule`` says."""
+
+    def casts(formats: Sequence[str]) -> Sequence[str] | None:
+        kinds = [kind_of_time(x) for x in formats]
+        if kinds == ["duration", "duration"]:
+            return comparable_times(formats)
+        unit = finest(formats) if None not in kinds else ""
+        moved = kinds[1] == "duration" and kinds[0] in ("timestamp", "date")
+        if moved or (name == "add" and kinds[0] == "duration" and kinds[1] in ("timestamp", "date")):
+            return [_in_unit(x, k, unit) for x, k in zip(formats, kinds, strict=True)]
+        if name == "subtract" and set(kinds) <= {"timestamp", "date"}:
+            made = comparable_times(formats)
+            return made if made is None or made[0][:2] == "ts" else [f"ts{unit}:"] * 2
+        made = rule(formats) if rule else None
+        if made is None and not rule:
+            one = common(formats)
+            made = None if one is None or one[0] == "t" else (one,) * len(formats)
+        return made
+
+    return casts
+
+
+def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
+    kernel = f.name
+    for u in _UNITS:
+        ts, d = _timestamps(u), f"tD{u}"
+        _add(f, (d, d), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
+        _add(f, (ts, d), None, Map("arith", "i64", kernel, "ll", lambda x: x[0], checked=checked))
+        if name == "add":
+            _add(f, (d, ts), None, Map("arith", "i64", kernel, "ll", lambda x: x[1], checked=checked))
+        else:
+            _add(f, (ts, ts), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
+
+
+def _compare(r: FunctionRegistry) -> None:
+    swapped = {"greater": "less", "greater_equal": "less_equal"}
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        f = Function(
+            name, "scalar", 2, f"Is the first argument {name.replace('_', ' or ')} to the second one, row by row?"
+        )
+        kernel, swap = swapped.get(name, name), name in swapped
+        f.doc = (
+            f.doc.replace("not or equal", "not equal")
+            .replace("less to", "less than")
+            .replace("greater to", "greater than")
+        )
+        for n in NUMBERS + HALF:
+            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, function_name=name))
+        f.implicit, f.compares = _comparable, True
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        _add(f, (BINARY, BINARY), "b", strings.Compare(name))
+        for t in _TIMES:
+            s = storage_of(t) or ""
+            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, function_name=name))
+        _add(f, (OF_ONE_SCALE, OF_ONE_SCALE), "b", decimals.comparison(kernel, swap, name))
+        for u in _UNITS:
+            ts = _timestamps(u)
+            _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, function_name=name))
+        r.add_function(f)
+
+
+def _comparable(formats: Sequence[str]) -> Sequence[str] | None:
+    if any(f.startswith("d:") for f in formats):
+        return decimals.of_one_scale(formats)
+    if all(f[0] == "t" for f in formats):
+        return comparable_times(formats)
+    one = common(formats)
+    return None if one is None else (one,) * len(formats)
+
+
+def _boolean(r: FunctionRegistry) -> None:
+    docs = {
+        "and": "Both, row by row; null where either is.",
+        "or": "Either or both, row by row; null where either is.",
+        "xor": "Either but not both, row by row; null where either is.",
+    }
+    for name, doc in docs.items():
+        f = Function(name, "scalar", 2, doc)
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
+        _add(f, ("n", "n"), "n", nulls.nothing)
+        r.add_function(f)
+    kleene = {
+        "and_kleene": "Both, row by row; false where either is, whatever the other.",
+        "or_kleene": "Either or both, row by row; true where either is, whatever the other.",
+    }
+    for name, doc in kleene.items():
+        f = Function(name, "scalar", 2, doc)
+        _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD, rule=KLEENE))
+        _add(f, ("n", "n"), "n", nulls.nothing)
+        r.add_function(f)
+    f = Function("invert", "scalar", 1, "The opposite of each row.")
+    _add(f, ("b",), "b", Map("boolean", "bits", "invert", "b", "b", unit=WORD))
+    _add(f, ("n",), "n", nulls.nothing)
+    r.add_function(f)
+    for name, doc in {"is_null": "Is the row null?", "is_valid": "Is the row not null?"}.items():
+        f = Function(name, "scalar", 1, doc)
+        _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
+        _add(f, (BY_VALUES,), "b", convert.by_values(f.kernels[-1].exec))
+        r.add_function(f)
+    f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
+    for n in HALF + FLOATS:
+        _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
+    _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
+    r.add_function(f)
+
+
+def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
+    """Numbers after the first ``begin`` arguments become one type."""
+
+    def rule(formats: Sequence[str]) -> Sequence[str] | None:
+        one = common(formats[begin:])
+        return None if one is None else (*formats[:begin], *(one,) * (len(formats) - begin))
+
+    return rule
+
+
+def _filled(formats: Sequence[str]) -> Sequence[str] | None:
+    """fill_null: the result has the type of the rows, where there is a cast to it."""
+    one = common(formats)
+    if one is None:
+        return None
+    kinds = {kind_of_time(f) for f in formats}  # a cast of a timestamp to a date loses its time of day
+    return (formats[0], formats[0]) if len(kinds) == 1 and has_cast(formats[1], formats[0]) else (one, one)
+
+
+def _as_wide(width: str) -> Callable[[str], bool]:
+    return lambda f: width_of(f) == width and f not in NUMBERS + HALF
+
+
+def _selection(r: FunctionRegistry) -> None:
+    choose = Function(
+        "if_else", "scalar", 3, "The second argument where the first one is true, the third where it is false."
+    )
+    choose.implicit, choose.nulls = _common_tail(1), ("b",)
+    fill = Function("fill_null", "scalar", 2, "The first argument, and where that is null the second one.")
+    for f in (*NUMBERS, HALF, *_TIMES):
+        w, s = width_of(f) or "", storage_of(f) or ""
+        _add(choose, ("b", f, f), f, Map("select", w, "if_else", "b" + s + s, f, unit=PACK, rule=CHOSEN))
+        _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
+    _add(choose, ("b", "b", "b"), "b", Map("boolean", "bits", "if_else", "bbb", "b", unit=WORD, rule=CHOSEN))
+    _add(fill, ("b", "b"), "b", Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED))
+    for width in ("u8", "u16", "u32", "u64", "w128"):  # whatever is that wide and no number: times of a zone, decimals
+        m = Matcher(f"{width} values", _as_wide(width), same=str)
+        _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
+        _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
+    other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
+    _add(choose, ("b", other, other), None, select.choose_any)
+    _add(fill, (other, other), None, select.fill_any)
+    fill.implicit = _filled
+    _add(choose, ("b", "n", "n"), "n", nulls.nothing)
+    _add(fill, ("n", "n"), "n", nulls.nothing)
+    r.add_function(choose)
+    r.add_function(fill)
+    f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
+    f.meta = lambda call, args: _coalesce(call, fill, args)
+    r.add_function(f)
+    f = Function("filter", "vector", 2, "The rows whose mask is true.", FilterOptions)
+    _add(f, (ANY, "b"), None, select.filter_rows)
+    r.add_function(f)
+    f = Function("take", "vector", 2, "The rows with these numbers.", TakeOptions)
+    _add(f, (ANY, ANY), None, select.take_rows)
+    r.add_function(f)
+    f = Function("drop_null", "vector", 1, "The rows that are not null.")
+    _add(f, (ANY,), None, select.drop_null)
+    r.add_function(f)
+    f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
+    f.meta = convert.cast
+    r.add_function(f)
+
+
+def _coalesce(call: Call, fill: Function, args: Sequence[Datum]) -> Any:
+    """Of one type first: the first argument's is not always that of all."""
+    args = [convert.dictionary_decode(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
+    formats = [a.format for a in args if a.format not in (None, "n")]
+    one = formats[0] if len(set(formats)) == 1 else common(formats) if formats else None
+    if one is not None:
+        like = next((a.array for a in args if a.format == one and a.array is not None), None)
+        args = [without_loss(call, a, one, like) for a in args]
+    args = [a for a in args if a.array is not None or a.value is not None] or list(args[:1])
+    call.function, out = fill, args[0]
+    for x in args[1:]:
+        out = argument(execute(call, [out, x]))
+    if out.array is None:
+        out = lone(call, out)
+    rows = any(a.array is not None and not a.one for a in args)
+    return out.array if rows or out.array is None else Scalar(out.array)
+
+
+def _aggregates(r: FunctionRegistry) -> None:
+    def function(name: str, doc: str, options: Any = ScalarAggregateOptions) -> Function:
+        f = Function(name, "scalar_aggregate", 1, doc, options)
+        r.add_function(f)
+        return f
+
+    total = function("sum", "The sum of the rows; of floats by a tree that is the same on every device.")
+    mean = function("mean", "The sum divided by the number of rows that count, as float64.")
+    extremes = {
+        "min": "The least of the rows; not a number does not count.",
+        "max": "The greatest of the rows; not a number does not count.",
+        "min_max": "The least and the greatest of the rows, a struct.",
+    }
+    for n in NUMBERS:
+        _add(total, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.sums(n))
+        _add(mean, (n,), "g", aggregate.means(n))
+    _add(total, (HALF,), "g", aggregate.ViaFloat32(aggregate.sums("f")))
+    _add(mean, (HALF,), "g", aggregate.ViaFloat32(aggregate.means("f")))
+    _add(total, ("n",), "l", aggregate.sums("l"))
+    _add(mean, ("n",), "g", aggregate.sums("g"))
+    _add(total, (DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_sum))
+    _add(mean, (DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_mean))
+    _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
+    _add(mean, ("b",), "g", aggregate.of_bits("finish_mean", "g"))
+    for which, (name, doc) in enumerate(extremes.items()):
+        f = function(name, doc)
+        for t in (*NUMBERS, *_TIMES):
+            _add(f, (t,), t if which < 2 else None, aggregate.extremes(storage_of(t) or "", t, which))
+        for u in _UNITS:
+            _add(f, (_timestamps(u),), None, aggregate.PerFormat(partial(aggregate.extremes, "l", which=which)))
+        _add(f, (HALF,), HALF if which < 2 else None, aggregate.ViaFloat32(aggregate.extremes("f", "f", which)))
+        _add(f, ("n",), None, nulls.extreme if which < 2 else nulls.extremes)
+        _add(f, (ANY_DECIMAL,), None, aggregate.PerFormat(partial(_extremes, which)))
+        _add(f, ("b",), "b" if which < 2 else None, aggregate.bit_extremes(which))
+    f = function("count", "How many rows there are; see CountOptions.", CountOptions)
+    counted = aggregate.of_bits("finish_count", "l", values=False)
+    _add(f, (ANY,), "l", counted)
+    _add(f, ("n",), "l", counted)
+    _add(f, (BY_VALUES,), "l", convert.by_values(counted))
+    for name, doc in {"any": "Is any row true?", "all": "Are all rows true?"}.items():
+        f, found = function(name, doc), aggregate.of_bits(f"finish_{name}", "b")
+        _add(f, ("b",), "b", found)
+        _add(f, ("n",), "b", found)
+
+
+def _extremes(which: int, format: str) -> aggregate.Reduce:
+    return aggregate.extremes(format, format, which)
+
+
+def make() -> FunctionRegistry:
+    """A registry with all of it."""
+    r = FunctionRegistry()
+    _arithmetic(r)
+    _compare(r)
+    _boolean(r)
+    _selection(r)
+    _aggregates(r)
+    for options in (CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions):
+        r.add_function_options_type(options)
+    if pyarrow.here():
+        for name in r.get_function_names():
+            f = r.get_function(name)
+            f._add(pyarrow.kernel(name, f.arity))
+    r.provider = pyarrow
+    return r

@@ -1,0 +1,27 @@
+/* info.h - what is asked of an array: can the CPU read it, how many nulls, how many bytes. */
+#ifndef CDEVICE_CORE_ARRAY_INFO_H
+#define CDEVICE_CORE_ARRAY_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cdevice/arrow_abi.h"
+
+struct cdv_array;
+
+/* Counts on the CPU when unknown; -1 when the memory cannot be read here. */
+int64_t cdv_array_null_count(struct cdv_array *array);
+/* Bytes of the buffers that the slice covers, children included; -1 parts unknown. */
+int64_t cdv_array_nbytes(struct cdv_array *array);
+/* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
+int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
+/* Can the CPU read it now?  0 yes; else an error that says what to do. */
+int cdv_array_readable(struct cdv_array *array, const char *doing);
+/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
+ * NULL: data to come. */
+void cdv_schema_relax_nullability(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
+/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
+ * itself CPU may: libarrow's do in every stream. */
+bool cdv_has_no_device_memory(int32_t device_type, const struct ArrowArray *node);
+
+#endif

@@ -1,0 +1,164 @@
+/* elementwise.c - functions that give a row for each row of their arguments. */
+#include "core/compute/elementwise.h"
+#include "cdevice/backend.h"
+#include "core/array/array.h"
+#include "core/base/error.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/format/schema.h"
+
+#include <string.h>
+
+#define FORM_ONE 1 /* as in kernels/dialect.h */
+#define FORM_NUMBER 2
+
+struct call {
+  const struct cdv_elementwise *f;
+  const struct cdv_datum *args;
+  int n_args;
+  int64_t rows;
+  struct cdv_exec work;
+  struct cdv_array *out;
+};
+
+static int form_of(const struct cdv_datum *x) { return !x->array ? FORM_NUMBER : x->is_scalar ? FORM_ONE : 0; }
+static bool may_be_null(const struct cdv_datum *x) { return x->array ? cdv_may_be_null(x->array) : x->null; }
+static int64_t all_bits(bool set) { return set ? UINT32_MAX : 0; }
+static cdevice_kernel_buffer nulls_of(const struct cdv_datum *x) {
+  return x->array ? cdv_kernel_nulls(x->array) : (cdevice_kernel_buffer){NULL, 0};
+}
+static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
+  return (cdevice_kernel_buffer){a->node->buffers[i] ? (void *)a->node->buffers[i] : NULL, 0};
+}
+
+/* Argument k of a function stands as argument `as` of a kernel, in that place. */
+static void pass(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place,
+                 cdevice_kernel_buffer what) {
+  s->buffers[place] = what;
+  s->scalars[1] |= (int64_t)form_of(x) << (2 * as);
+}
+static void pass_values(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place) {
+  bool word =
+      !strcmp(s->family, "boolean") || (as == 0 && s->granularity == CDV_PER_ROW_PACKED && !strcmp(s->name, "if_else"));
+  pass(s, x, as, place, x->array ? cdv_kernel_values(x->array) : (cdevice_kernel_buffer){NULL, 0});
+  if (!x->array) s->scalars[2 + as] = word ? all_bits(x->bits & 1) : x->bits;
+}
+static void pass_nulls(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place) {
+  pass(s, x, as, place, nulls_of(x));
+  if (!x->array) s->scalars[2 + as] = all_bits(!x->null);
+}
+
+static int find_rows(struct call *c) {
+  c->rows = -1;
+  for (int i = 0; i < c->n_args; i++) {
+    const struct cdv_datum *x = &c->args[i];
+    if (!x->array) continue;
+    int64_t n = x->array->length;
+    if (x->is_scalar && n != 1)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: a scalar of %lld rows", c->f->function_name, (long long)n);
+    if (x->is_scalar || c->rows == n) continue;
+    if (c->rows >= 0)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length",
+                      c->f->function_name, (long long)c->rows, (long long)n);
+    c->rows = n;
+  }
+  if (c->rows < 0) c->rows = 1;
+  return 0;
+}
+
+/* ---- nulls ---- */
+static bool needs_nulls(const struct call *c) {
+  bool may = false;
+  if (c->f->null_handling == CDV_NULL_COALESCE) return may_be_null(&c->args[0]) && may_be_null(&c->args[1]);
+  for (int i = 0; i < c->n_args; i++) may |= may_be_null(&c->args[i]);
+  return may && c->f->null_handling != CDV_NULL_OUTPUT_NOT_NULL;
+}
+
+static int all_null(struct call *c) {
+  struct cdv_kernel_launch s = {"boolean",       "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)},
+                                {0, FORM_NUMBER}};
+  return cdv_exec_launch(&c->work, &s);
+}
+
+static int put_nulls(struct call *c) {
+  const struct cdv_datum *x = c->args;
+  struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)}, {0}};
+  switch (c->f->null_handling) {
+    case CDV_NULL_INTERSECTION:
+      for (int i = 0; i < c->n_args; i++) pass_nulls(&s, &x[i], i, 1 + i);
+      break;
+    case CDV_NULL_IF_ELSE:
+      if (!x[0].array && x[0].null) return all_null(c);
+      s.name = "valid_select";
+      pass_values(&s, &x[0], 0, 1);
+      pass_nulls(&s, &x[1], 1, 2);
+      pass_nulls(&s, &x[2], 2, 3);
+      s.buffers[4] = nulls_of(&x[0]);
+      break;
+    case CDV_NULL_COALESCE:
+      s.name = "valid_select";
+      pass_nulls(&s, &x[0], 0, 1);
+      pass_nulls(&s, &x[0], 1, 2);
+      pass_nulls(&s, &x[1], 2, 3);
+      break;
+    default: return 0;
+  }
+  return cdv_exec_launch(&c->work, &s);
+}
+
+/* ---- values ---- */
+static int put_values(struct call *c) {
+  const struct cdv_elementwise *f = c->f;
+  const struct cdv_datum *x = c->args;
+  bool nulls = c->out->node->null_count < 0;
+  struct cdv_kernel_launch s = {f->family, f->type, f->name, f->granularity, c->rows, {buffer_of(c->out, 1)}, {0}};
+  if (f->null_handling == CDV_NULL_OUTPUT_NOT_NULL) {
+    pass_nulls(&s, &x[0], 0, 1);
+  } else if (f->null_handling == CDV_NULL_COALESCE) {
+    pass_nulls(&s, &x[0], 0, 1);
+    pass_values(&s, &x[0], 1, 2);
+    pass_values(&s, &x[1], 2, 3);
+  } else {
+    for (int i = 0; i < c->n_args; i++) pass_values(&s, &x[i], i, 1 + i);
+  }
+  if (f->null_handling == CDV_NULL_KLEENE)
+    for (int i = 0; i < c->n_args; i++) {
+      s.buffers[3 + i] = nulls_of(&x[i]);
+      s.scalars[4] |= (int64_t) !(!x[i].array && x[i].null) << i;
+    }
+  if (f->null_handling == CDV_NULL_KLEENE && nulls) s.buffers[6] = buffer_of(c->out, 0);
+  int r = 0;
+  if (f->checked) {
+    if (nulls) s.buffers[4] = buffer_of(c->out, 0);
+    r = cdv_exec_error_slot(&c->work, &s.buffers[5]);
+  }
+  if (!r) r = cdv_exec_launch(&c->work, &s);
+  return !r && f->checked ? cdv_exec_check_error(&c->work, f->function_name, f->type) : r;
+}
+
+int cdv_compute_elementwise(const struct cdv_elementwise *f, const struct cdv_datum *args, int n,
+                            const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
+  struct cdv_array *arrays[CDV_MAX_ARGS];
+  struct cdv_datum own[CDV_MAX_ARGS];
+  struct call c = {.f = f, .args = own, .n_args = n};
+  int m = 0, r = 0;
+  for (int i = 0; !r && i < n; i++) {
+    own[i] = args[i];
+    if (!args[i].array) continue;
+    r = cdv_array_aligned(args[i].array, &arrays[m]);
+    if (!r) own[i].array = arrays[m++];
+  }
+  if (!r) r = find_rows(&c);
+  for (int i = 0; !r && i < n; i++) /* of type null: rows without values */
+    if (own[i].array && own[i].array->schema->node->format[0] == 'n') own[i] = (struct cdv_datum){.null = true};
+  if (!r) {
+    r = cdv_exec_begin(&c.work, arrays, m, stream_ref, f->function_name);
+    if (!r) r = cdv_exec_alloc_array(&c.work, f->out, c.rows, needs_nulls(&c), &c.out);
+    if (!r && c.out->node->null_count < 0) r = put_nulls(&c);
+    if (!r && c.rows) r = put_values(&c);
+    r = cdv_exec_finish(&c.work, r, c.out, out);
+  }
+  while (m) cdv_array_unref(arrays[--m]);
+  return r;
+}

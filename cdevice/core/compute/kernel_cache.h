@@ -1,0 +1,32 @@
+/* kernel_cache.h - kernels, found by name: built from text where they are needed first, and kept. */
+#ifndef CDEVICE_CORE_COMPUTE_KERNEL_CACHE_H
+#define CDEVICE_CORE_COMPUTE_KERNEL_CACHE_H
+
+#include <stdint.h>
+
+#include "cdevice/backend.h"
+
+struct cdv_backend;
+
+/* What a kernel's items are; see kernels/dialect.h. */
+enum cdv_granularity {
+  CDV_PER_ROW,
+  CDV_PER_BIT_WORD,   /* 32 rows */
+  CDV_PER_ROW_PACKED, /* 32 rows, or a row where blocks pack them */
+  CDV_REDUCE_TILE,    /* CDV_TILE_ROWS, or a block does them */
+  CDV_FILTER_TILE,    /* CDV_FILTER_ROWS, or a block does them */
+  CDV_SINGLE_BLOCK,   /* one item, or one block */
+  CDV_SINGLE_ITEM
+};
+#define CDV_WORK_GROUP_SIZE 256 /* these three as in kernels/dialect.h */
+#define CDV_TILE_ROWS 4096
+#define CDV_FILTER_ROWS 8192
+/* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
+ * the backend said last.  Borrowed: it stays.  May take
+ * long the first time; never waits for the device. */
+int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, int64_t device, void *stream,
+                   uint32_t flags, const char *family, const char *type, const char *name, void **out);
+/* What a backend says of its kernels, or NULL: it has none. */
+const cdevice_compute *cdv_compute_of(struct cdv_backend *backend);
+
+#endif

@@ -1,0 +1,16 @@
+/* kernel_disk_cache.h - programs on disk, in a folder of the user's own: what lies there is run. */
+#ifndef CDEVICE_CORE_COMPUTE_KERNEL_DISK_CACHE_H
+#define CDEVICE_CORE_COMPUTE_KERNEL_DISK_CACHE_H
+
+#include <stdint.h>
+
+struct cdv_digest {
+  uint64_t words[2];
+};
+void cdv_digest_add(struct cdv_digest *digest, const char *text);
+/* malloc'ed, *nbytes long; NULL: there is none, or none that is whole and ours alone. */
+void *cdv_cache_read(const struct cdv_digest *digest, int64_t *nbytes);
+/* Where it cannot be written nothing is said: it is built again next time. */
+void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t nbytes);
+
+#endif

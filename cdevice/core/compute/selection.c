@@ -1,0 +1,158 @@
+/* selection.c - rows that a mask chooses, and rows by number. */
+#include "core/compute/selection.h"
+#include "cdevice/backend.h"
+#include "core/array/array.h"
+#include "core/base/error.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/format/schema.h"
+
+#include <string.h>
+
+/* The kernels' name of a width; NULL: there is none. */
+static const char *width_name(int width) {
+  switch (width) {
+    case 1: return "u8";
+    case 2: return "u16";
+    case 4: return "u32";
+    case 8: return "u64";
+    case 16: return "w128";
+    default: return NULL;
+  }
+}
+
+static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
+  return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};
+}
+
+/* ---- masks ---- */
+int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, const struct cdv_stream_ref *stream_ref) {
+  struct cdv_exec w;
+  struct cdv_array *counts = NULL;
+  struct cdv_schema *numbers = cdv_schema_of_number('l');
+  int64_t tiles = mask->length / CDV_FILTER_ROWS + (mask->length % CDV_FILTER_ROWS != 0);
+  int r = cdv_exec_begin(&w, &mask, 1, stream_ref, "filter");
+  if (!r) r = cdv_exec_alloc_array(&w, numbers, tiles + 1, false, &counts);
+  cdv_schema_unref(numbers);
+  cdevice_kernel_buffer at = r ? (cdevice_kernel_buffer){NULL, 0} : buffer_of(counts, 1), total = {at.data, tiles};
+  if (!r && tiles) {
+    struct cdv_kernel_launch s = {"filter", "bits", "filter_count", CDV_FILTER_TILE, mask->length, {at}, {0}};
+    s.buffers[2] = cdv_kernel_values(mask);
+    s.buffers[3] = cdv_kernel_nulls(mask);
+    r = cdv_exec_launch(&w, &s);
+  }
+  if (!r) {
+    struct cdv_kernel_launch s = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {at}, {0}};
+    r = cdv_exec_launch(&w, &s);
+  }
+  if (!r) r = cdv_exec_read_back(&w, &total, 8, 8, &c->n_selected);
+  r = cdv_exec_finish(&w, r, counts, &c->counts);
+  if (!r) c->mask = cdv_array_ref(mask);
+  return r;
+}
+
+void cdv_selection_free(struct cdv_selection *c) {
+  cdv_array_unref(c->mask);
+  cdv_array_unref(c->counts);
+}
+
+/* Bitmaps are written by words where several items share one: there is room for whole ones. */
+static int64_t whole_words(int64_t rows) { return (rows + 31) / 32 * 32; }
+
+static int clear_nulls(struct cdv_exec *w, struct cdv_array *a) {
+  struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, a->length, {buffer_of(a, 0)}, {0, 2}};
+  return cdv_exec_launch(w, &s);
+}
+
+int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, const struct cdv_stream_ref *stream_ref,
+                       struct cdv_array **out) {
+  int width = array ? cdv_value_width(array->schema->node) : 8;
+  if (width < 1 || !width_name(width)) return CDV_LAYOUT_NOT_HANDLED;
+  if (array && array->length != c->mask->length)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "filter: a mask of %lld rows for %lld", (long long)c->mask->length,
+                    (long long)array->length);
+  struct cdv_array *inputs[3] = {c->mask, c->counts, NULL}, *made = NULL;
+  struct cdv_schema *schema = array ? cdv_schema_ref(array->schema) : cdv_schema_of_number('l');
+  bool nulls = array && cdv_may_be_null(array);
+  struct cdv_exec w;
+  struct cdv_kernel_launch s = {array ? "select" : "filter",
+                                array ? width_name(width) : "bits",
+                                array ? "filter" : "filter_rows",
+                                CDV_FILTER_TILE,
+                                c->mask->length,
+                                {{0}},
+                                {0}};
+  int r = array ? cdv_array_aligned(array, &inputs[2]) : 0;
+  if (r) {
+    cdv_schema_unref(schema);
+    return r;
+  }
+  r = cdv_exec_begin(&w, inputs, array ? 3 : 2, stream_ref, "filter");
+  if (!r) r = cdv_exec_alloc_array(&w, schema, nulls ? whole_words(c->n_selected) : c->n_selected, nulls, &made);
+  if (!r && nulls) r = clear_nulls(&w, made);
+  if (!r && c->n_selected) {
+    s.buffers[0] = buffer_of(made, 1);
+    if (array) s.buffers[1] = cdv_kernel_values(inputs[2]);
+    s.buffers[2] = cdv_kernel_values(c->mask);
+    s.buffers[3] = cdv_kernel_nulls(c->mask);
+    if (array) s.buffers[4] = cdv_kernel_nulls(inputs[2]);
+    s.buffers[5] = buffer_of(c->counts, 1);
+    if (nulls) s.buffers[6] = buffer_of(made, 0);
+    r = cdv_exec_launch(&w, &s);
+  }
+  struct cdv_array *whole = NULL;
+  r = cdv_exec_finish(&w, r, made, &whole);
+  if (inputs[2]) cdv_array_unref(inputs[2]);
+  cdv_schema_unref(schema);
+  if (r || whole->length == c->n_selected) {
+    if (!r) *out = whole;
+    return r;
+  }
+  r = cdv_array_slice(whole, 0, c->n_selected, out);
+  cdv_array_unref(whole);
+  return r;
+}
+
+/* ---- by number ---- */
+int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
+                     const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
+  int width = cdv_value_width(array->schema->node);
+  bool bytes = width > 0 && !width_name(width);
+  if (width < 0) return CDV_LAYOUT_NOT_HANDLED;
+  struct cdv_array *inputs[2] = {NULL, indices}, *made = NULL;
+  struct cdv_exec w;
+  int r = cdv_array_aligned(array, &inputs[0]);
+  if (r) return r;
+  bool nulls = cdv_may_be_null(array) || cdv_may_be_null(indices);
+  r = cdv_exec_begin(&w, inputs, 2, stream_ref, "take");
+  if (!r) r = cdv_exec_alloc_array(&w, array->schema, indices->length, nulls, &made);
+  struct cdv_kernel_launch s = {.family = width && !bytes ? "select" : "filter",
+                                .type = width && !bytes ? width_name(width) : "bits",
+                                .name = bytes ? "take_bytes" : "take",
+                                .granularity = width ? CDV_PER_ROW : CDV_PER_ROW_PACKED,
+                                .n = indices->length * (bytes ? width : 1)};
+  s.scalars[2] = array->length;
+  s.scalars[3] = width;
+  s.buffers[2] = cdv_kernel_values(indices);
+  s.buffers[3] = cdv_kernel_nulls(indices);
+  struct cdv_kernel_launch valid = s;
+  if (!r && nulls) {
+    valid.family = "filter", valid.type = "bits", valid.name = "take_valid", valid.granularity = CDV_PER_ROW_PACKED;
+    valid.n = indices->length;
+    valid.buffers[0] = buffer_of(made, 0);
+    valid.buffers[1] = cdv_kernel_nulls(inputs[0]);
+    r = cdv_exec_launch(&w, &valid);
+  }
+  if (!r) r = cdv_exec_error_slot(&w, &s.buffers[5]);
+  if (!r) {
+    s.buffers[0] = buffer_of(made, 1);
+    s.buffers[1] = cdv_kernel_values(inputs[0]);
+    if (bytes) s.buffers[1].offset *= width;
+    r = cdv_exec_launch(&w, &s);
+  }
+  if (!r && checked) r = cdv_exec_check_error(&w, "take", s.type);
+  r = cdv_exec_finish(&w, r, made, out);
+  cdv_array_unref(inputs[0]);
+  return r;
+}

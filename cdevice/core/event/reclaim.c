@@ -1,0 +1,166 @@
+/* reclaim.c - memory that a device may still read.
+ *
+ * One thread gives it back once the device has passed the event: told by the backend where it can tell, by asking
+ * otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor.  Only a passed event and a dead
+ * one let memory go; where the question itself fails, it is asked again after a pause that grows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
+#include "core/event/reclaim.h"
+#include "cdevice/backend.h"
+#include "core/backend/table.h"
+#include "core/base/error.h"
+#include "core/event/event.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static _Atomic(struct cdv_retired *) passed, asked; /* stacks: to give back; to ask about */
+static atomic_llong n_kept;
+static atomic_int running;
+static atomic_int polling; /* the thread looks again by itself soon */
+static sem_t wake;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+#define PAUSE 1000000        /* nanoseconds between two rounds */
+#define LONGEST (64 * PAUSE) /* while nothing can be asked */
+
+/* glibc has it from 2.30 on, and only it does not stand still when somebody sets the clock back. */
+static int (*wait_by)(sem_t *, clockid_t, const struct timespec *);
+
+static void in_child(void) { /* the thread did not come along, and what it kept is the parent's */
+  atomic_store(&passed, NULL);
+  atomic_store(&asked, NULL);
+  atomic_store(&n_kept, 0);
+  atomic_store(&running, 0);
+  atomic_store(&polling, 0);
+  sem_init(&wake, 0, 0);
+  pthread_mutex_init(&starting, NULL);
+}
+__attribute__((constructor)) static void init(void) {
+  sem_init(&wake, 0, 0);
+  *(void **)&wait_by = dlsym(RTLD_DEFAULT, "sem_clockwait");
+  pthread_atfork(NULL, NULL, in_child);
+}
+
+int64_t cdv_retired_count(void) { return atomic_load(&n_kept); }
+
+static void push(_Atomic(struct cdv_retired *) *stack, struct cdv_retired *k) {
+  struct cdv_retired *h = atomic_load(stack);
+  do k->next = h;
+  while (!atomic_compare_exchange_weak(stack, &h, k));
+  if (stack == &passed || !atomic_load(&polling)) sem_post(&wake); /* waking costs the caller microseconds */
+}
+
+static void give_back(struct cdv_retired *k) {
+  cdv_event_unref(k->event);
+  k->run(k);
+  atomic_fetch_sub(&n_kept, 1);
+}
+
+/* Does somebody say that no event may be asked now? */
+static bool is_held(const struct cdv_event *e) {
+  const cdevice_memory *m = cdv_memory_of(e->backend);
+  return CDV_HAS(m, capture_active) && m->capture_active(e->backend->table.self, e->device);
+}
+
+/* One round over what must be asked; gives back what has passed, returns the rest.  *answered: some of it could be asked. */
+static struct cdv_retired *ask(struct cdv_retired *list, bool *answered) {
+  struct cdv_retired *rest = NULL;
+  *answered = false;
+  for (struct cdv_retired *k = list, *next; k; k = next) {
+    next = k->next;
+    const struct cdv_event *e = k->event;
+    int done = 0, r = EAGAIN;
+    if (!is_held(e)) r = cdv_event_completed(e, &done);
+    if (!r || cdv_is_dead(r)) *answered = true;
+    if ((!r && done) || cdv_is_dead(r)) {
+      give_back(k);
+    } else {
+      k->next = rest;
+      rest = k;
+    }
+  }
+  return rest;
+}
+
+static void wait_for(int64_t nanoseconds) {
+  clockid_t clock = wait_by ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+  struct timespec t;
+  clock_gettime(clock, &t);
+  t.tv_nsec += nanoseconds;
+  if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
+  if (wait_by)
+    wait_by(&wake, clock, &t);
+  else
+    sem_timedwait(&wake, &t);
+}
+
+static void *work(void *unused) {
+  (void)unused;
+  struct cdv_retired *waiting = NULL;
+  int64_t pause = PAUSE;
+  for (;;) {
+    bool answered;
+    atomic_store(&polling, waiting && pause == PAUSE);
+    if (waiting)
+      wait_for(pause);
+    else if (!atomic_load(&asked))
+      sem_wait(&wake);
+    for (struct cdv_retired *k = atomic_exchange(&passed, NULL), *next; k; k = next) {
+      next = k->next;
+      give_back(k);
+    }
+    for (struct cdv_retired *k = atomic_exchange(&asked, NULL), *next; k; k = next) {
+      next = k->next;
+      k->next = waiting;
+      waiting = k;
+    }
+    waiting = ask(waiting, &answered);
+    pause = answered || !waiting ? PAUSE : pause < LONGEST ? 2 * pause : pause;
+  }
+  return NULL;
+}
+
+static int need_thread(void) {
+  if (atomic_load_explicit(&running, memory_order_acquire)) return 0;
+  int r = 0;
+  pthread_mutex_lock(&starting);
+  if (!atomic_load(&running)) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    r = pthread_create(&thread, &attributes, work, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!r) atomic_store_explicit(&running, 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&starting);
+  return r ? cdv_fail(CDV_MEMORY, r, "the reclaimer's thread cannot be started: %s", strerror(r)) : 0;
+}
+
+static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */
+
+int cdv_on_event_complete(struct cdv_event *event, struct cdv_retired *k, void (*run)(struct cdv_retired *)) {
+  int r = need_thread();
+  if (r) return r;
+  const cdevice_backend *b = &event->backend->table;
+  cdevice_error err = {.struct_size = sizeof err};
+  *k = (struct cdv_retired){NULL, event, run};
+  atomic_fetch_add(&event->refs, 1);
+  atomic_fetch_add(&n_kept, 1);
+  r = is_held(event) ? ENOTSUP : b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
+  if (!r) return 0;
+  if (!cdv_is_dead(r)) { /* not told, for whatever reason: asked */
+    push(&asked, k);
+    return 0;
+  }
+  atomic_fetch_sub(&n_kept, 1);
+  r = cdv_fail_backend(r, &err, b->device_type, event->device, "watching an event");
+  cdv_event_unref(event);
+  return r;
+}

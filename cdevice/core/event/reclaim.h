@@ -1,0 +1,27 @@
+/* reclaim.h - memory that a device may still read. */
+#ifndef CDEVICE_CORE_EVENT_RECLAIM_H
+#define CDEVICE_CORE_EVENT_RECLAIM_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cdv_event;
+
+/* cffi: begin */
+int64_t cdv_retired_count(void); /* sources and chunks that wait for a device */
+/* cffi: end */
+
+/* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?
+ * Every other error says nothing of the device: ask again, and give no memory back. */
+static inline bool cdv_is_dead(int code) { return code == EIO; }
+struct cdv_retired { /* the caller's memory, put first in what it belongs to */
+  struct cdv_retired *next;
+  struct cdv_event *event;
+  void (*run)(struct cdv_retired *k);
+};
+/* Calls run(k) on the reclaimer's thread once the device has passed the event or it has failed; *k must live until
+ * then.  Never blocks.  On an error, of memory or of a dead device, run is not called. */
+int cdv_on_event_complete(struct cdv_event *event, struct cdv_retired *k, void (*run)(struct cdv_retired *));
+
+#endif

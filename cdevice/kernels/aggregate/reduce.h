@@ -1,0 +1,288 @@
+/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of TILE_ROWS rows in WORK_GROUP_SIZE
+ * lanes, lane l adding rows l, l + WORK_GROUP_SIZE, ... one after the other; then the lanes by halves; then the tiles in the same
+ * way.
+ *
+ * State: a value, and how many rows it is of (i64). */
+#define A OF(SUM, T)
+#define VALID(i) bits32(RAW(const u32, 3), OFFSET(3), i, n)
+
+#if defined(CDV_COARSE)
+#define TREE_REDUCE(s, join)                       \
+  for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) \
+    for (int l_ = 0; l_ < d_; l_++) s[l_] = join(s[l_], s[l_ + d_])
+/* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows. */
+#define FOR_TILE(add, c)                                                          \
+  const i64 from = t * TILE_ROWS;                                                 \
+  if (from + TILE_ROWS <= n) {                                                    \
+    for (int r = 0; r < TILE_ROWS; r += WORK_GROUP_SIZE)                          \
+      for (int g = 0; g < WORK_GROUP_SIZE; g += 32) {                             \
+        const u32 m = VALID(from + r + g);                                        \
+        c += POPC(m);                                                             \
+        for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u); \
+      }                                                                           \
+  } else {                                                                        \
+    for (i64 i = from; i < n; i++) {                                              \
+      const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                     \
+      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                        \
+      c += m;                                                                     \
+      add(l, i, m);                                                               \
+    }                                                                             \
+  }
+#else
+#define TREE_REDUCE(s, join)                          \
+  SYNC;                                               \
+  for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) {  \
+    if (LID < d_) s[LID] = join(s[LID], s[LID + d_]); \
+    SYNC;                                             \
+  }
+#define FOR_TILE(add, c)                                   \
+  for (int r = 0; r < TILE_ROWS; r += WORK_GROUP_SIZE) {   \
+    const i64 i = BID * TILE_ROWS + r + LID;               \
+    if (i < n) {                                           \
+      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i); \
+      c += m;                                              \
+      add(LID, i, m);                                      \
+    }                                                      \
+  }
+#endif
+#if OF(IS_WIDE, T)
+#define ADD_WRAP(x, y) wide_add(x, y)
+#define SUMMAND(x) (x)
+#else
+#define ADD_WRAP(x, y) ((A)((OF(WRAP, A))(x) + (OF(WRAP, A))(y))) /* integers wrap */
+#define SUMMAND(x) ((A)(x))
+#endif
+#define ADD_COUNT(x, y) ((x) + (y))
+
+/* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
+#define ADD(lane, i, m)                                       \
+  {                                                           \
+    const T x_ = a[i];                                        \
+    s[lane] = ADD_WRAP(s[lane], (m) ? SUMMAND(x_) : ZERO(A)); \
+  }
+#define ADD_STATE(lane, i, m) s[lane] = ADD_WRAP(s[lane], SUMMAND(a[i])), more += counted[i]
+#if defined(CDV_COARSE)
+KERNEL(sum) {
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = SCALAR(0);
+  TILES(t, n, TILE_ROWS) {
+    A s[WORK_GROUP_SIZE];
+    i64 c = 0, more = 0;
+    for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = ZERO(A);
+    if (counted) {
+      FOR_TILE(ADD_STATE, c)
+    } else {
+      FOR_TILE(ADD, c)
+    }
+    TREE_REDUCE(s, ADD_WRAP);
+    OUT(A, 0)[t] = s[0];
+    OUT(i64, 1)[t] = counted ? more : c;
+  }
+}
+#else
+KERNEL(sum) {
+  SHARED(A, s, WORK_GROUP_SIZE);
+  SHARED(i64, counts, WORK_GROUP_SIZE);
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = SCALAR(0);
+  i64 c = 0, more = 0;
+  s[LID] = ZERO(A);
+  if (counted) {
+    FOR_TILE(ADD_STATE, c)
+  } else {
+    FOR_TILE(ADD, c)
+  }
+  counts[LID] = counted ? more : c;
+  TREE_REDUCE(s, ADD_WRAP)
+  TREE_REDUCE(counts, ADD_COUNT)
+  if (!LID) OUT(A, 0)[BID] = s[0], OUT(i64, 1)[BID] = counts[0];
+}
+#endif
+#undef ADD
+#undef ADD_STATE
+
+/* As sum, but no sum wraps: sums of type w128, of the rows' halves apart. */
+#define ADD_HALVES(lane, i, m)                 \
+  {                                            \
+    const T x_ = (m) ? a[i] : 0;               \
+    low[lane] += (i64)((u64)x_ & 0xffffffffu); \
+    high[lane] += (i64)(x_ >> 32);             \
+  }
+#define OF_HALVES(low, high) wide_add(wide_make((u64)((high) >> 32), (u64)(high) << 32), wide_make(0, (u64)(low)))
+#if OF(IS_LONG, T)
+#if defined(CDV_COARSE)
+KERNEL(sum_exactly) {
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  const i64 n = SCALAR(0);
+  TILES(t, n, TILE_ROWS) {
+    i64 low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
+    i64 c = 0;
+    for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = 0, high[l] = 0;
+    FOR_TILE(ADD_HALVES, c)
+    TREE_REDUCE(low, ADD_COUNT);
+    TREE_REDUCE(high, ADD_COUNT);
+    OUT(w128, 0)[t] = OF_HALVES(low[0], high[0]);
+    OUT(i64, 1)[t] = c;
+  }
+}
+#else
+KERNEL(sum_exactly) {
+  SHARED(i64, low, WORK_GROUP_SIZE);
+  SHARED(i64, high, WORK_GROUP_SIZE);
+  SHARED(i64, counts, WORK_GROUP_SIZE);
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  const i64 n = SCALAR(0);
+  i64 c = 0;
+  low[LID] = 0, high[LID] = 0;
+  FOR_TILE(ADD_HALVES, c)
+  counts[LID] = c;
+  TREE_REDUCE(low, ADD_COUNT)
+  TREE_REDUCE(high, ADD_COUNT)
+  TREE_REDUCE(counts, ADD_COUNT)
+  if (!LID) OUT(w128, 0)[BID] = OF_HALVES(low[0], high[0]), OUT(i64, 1)[BID] = counts[0];
+}
+#endif
+#endif
+#undef ADD_HALVES
+#undef OF_HALVES
+
+/* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
+ * counts of the tiles before, or NULL.  What is not a number does not count. */
+#if OF(IS_WIDE, T)
+#define MIN_SKIP_NAN(x, y) (wide_less(y, x) ? (y) : (x))
+#define MAX_SKIP_NAN(x, y) (wide_less(x, y) ? (y) : (x))
+#else
+#define MIN_SKIP_NAN(x, y) (((int)((y) < (x)) | (int)((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
+#define MAX_SKIP_NAN(x, y) (((int)((y) > (x)) | (int)((x) != (x))) ? (y) : (x))
+#endif
+#define NOTHING_LEAST (OF(IS_FLOAT, T) ? NAN_OF : OF(MAX, T))
+#define NOTHING_GREATEST (OF(IS_FLOAT, T) ? NAN_OF : OF(MIN, T))
+#if OF(IS_FLOAT, T)
+#define NAN_OF OF(QUIET, T)
+#else
+#define NAN_OF ZERO(T)
+#endif
+#define EXTREMES(lane, i, m)                     \
+  {                                              \
+    low[lane] = MIN_SKIP_NAN(low[lane], a[i]);   \
+    high[lane] = MAX_SKIP_NAN(high[lane], b[i]); \
+    more += counted[i];                          \
+  }
+#define SIMPLE(lane, i, m)                                   \
+  {                                                          \
+    const T v_ = a[i], x_ = (m) ? v_ : p, y_ = (m) ? v_ : q; \
+    low[lane] = MIN_SKIP_NAN(low[lane], x_);                 \
+    high[lane] = MAX_SKIP_NAN(high[lane], y_);               \
+  }
+#if defined(CDV_COARSE)
+KERNEL(min_max) {
+  GLOBAL const T *RESTRICT a = IN(T, 4);
+  GLOBAL const T *RESTRICT b = IN(T, 5);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = SCALAR(0);
+  const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
+  TILES(t, n, TILE_ROWS) {
+    T low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
+    i64 c = 0, more = 0;
+    for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = p, high[l] = q;
+    if (counted) {
+      FOR_TILE(EXTREMES, c)
+    } else {
+      FOR_TILE(SIMPLE, c)
+    }
+    TREE_REDUCE(low, MIN_SKIP_NAN);
+    TREE_REDUCE(high, MAX_SKIP_NAN);
+    OUT(T, 0)[t] = low[0];
+    OUT(T, 1)[t] = high[0];
+    OUT(i64, 2)[t] = counted ? more : c;
+  }
+}
+#else
+KERNEL(min_max) {
+  SHARED(T, low, WORK_GROUP_SIZE);
+  SHARED(T, high, WORK_GROUP_SIZE);
+  SHARED(i64, counts, WORK_GROUP_SIZE);
+  GLOBAL const T *RESTRICT a = IN(T, 4);
+  GLOBAL const T *RESTRICT b = IN(T, 5);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  const i64 n = SCALAR(0);
+  const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
+  i64 c = 0, more = 0;
+  low[LID] = p, high[LID] = q;
+  if (counted) {
+    FOR_TILE(EXTREMES, c)
+  } else {
+    FOR_TILE(SIMPLE, c)
+  }
+  counts[LID] = counted ? more : c;
+  TREE_REDUCE(low, MIN_SKIP_NAN)
+  TREE_REDUCE(high, MAX_SKIP_NAN)
+  TREE_REDUCE(counts, ADD_COUNT)
+  if (!LID) OUT(T, 0)[BID] = low[0], OUT(T, 1)[BID] = high[0], OUT(i64, 2)[BID] = counts[0];
+}
+#endif
+#undef EXTREMES
+#undef SIMPLE
+#undef MIN_SKIP_NAN
+#undef MAX_SKIP_NAN
+#undef NOTHING_LEAST
+#undef NOTHING_GREATEST
+#undef NAN_OF
+
+/* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state.  Numbers: 2 all rows, 3 how many
+ * must count at least, 4 may there be nulls. */
+#define IS_VALID (IN(i64, 3)[0] >= SCALAR(3) && (SCALAR(4) || IN(i64, 3)[0] == SCALAR(2)))
+#if OF(IS_FLOAT, T)
+#define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
+#else
+#define ONE_NAN(x, type) (x)
+#endif
+KERNEL(finish) {
+  ITEMS(only, 1) {
+    const T x = IN(T, 2)[0];
+    OUT(T, 0)[only] = ONE_NAN(x, T);
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+  }
+}
+KERNEL(finish_mean) {
+  ITEMS(only, 1) {
+    const i64 c = IN(i64, 3)[0];
+#if OF(IS_WIDE, T)
+    OUT(T, 0)[only] = wide_mean(IN(T, 2)[0], c ? c : 1);
+    put32(OUT(u32, 1), only, c && IS_VALID, 1); /* no decimal is not a number */
+#else
+    const f64 x = (f64)IN(T, 2)[0] / (f64)c;
+    OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+#endif
+  }
+}
+#if OF(IS_WIDE, T)
+KERNEL(finish_mean_of_integers) {
+  ITEMS(only, 1) {
+    const w128 sum = IN(T, 2)[0];
+    const i64 c = IN(i64, 3)[0];
+    w128 m = wide_magnitude(sum);
+    f64 unit = 1;
+    while (m.high) { /* what is cut off stays seen in the last bit, far behind those of a float */
+      m.low = m.low >> 1 | m.high << 63 | (m.low & 1u);
+      m.high >>= 1;
+      unit *= 2;
+    }
+    const f64 x = (f64)m.low * unit / (f64)c;
+    OUT(f64, 0)[only] = c ? (wide_below0(sum) ? -x : x) : QUIET_f64;
+    put32(OUT(u32, 1), only, IS_VALID, 1);
+  }
+}
+#endif
+#undef IS_VALID
+#undef ONE_NAN
+#undef A
+#undef VALID
+#undef TREE_REDUCE
+#undef FOR_TILE
+#undef ADD_WRAP
+#undef SUMMAND
+#undef ADD_COUNT

@@ -1,0 +1,189 @@
+/* binary.h - strings and bytes of any layout, row by row: their offsets, views of them, or values of one size.
+ *
+ * A layout is a number: how many bytes each value has, or one of these. */
+#define BY_OFFSETS -1      /* of 32 bits */
+#define BY_LONG_OFFSETS -2 /* of 64 bits */
+#define BY_VIEWS -3        /* of one buffer of bytes at most */
+#define BY_TABLE -4        /* views of any number of them, whose addresses are in a table: where kernels are C */
+#if defined(CDV_HOST)
+#define OF_TABLE(table, k) (((const u8 *const *)(table))[k])
+#else
+#define OF_TABLE(table, k) (table)
+#endif
+#if defined(CDV_HOST) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BY_WORDS 1 /* bytes are compared eight at a time */
+#define FN_ALWAYS FN __attribute__((always_inline))
+#else
+#define FN_ALWAYS FN
+#endif
+
+/* A row: how many bytes it has and where they are; of a view that looks elsewhere, where its first four are, too. */
+typedef struct {
+  i64 size;
+  GLOBAL const u8 *at, *head;
+#if defined(BY_WORDS)
+  u64 word; /* the first eight bytes, zeros behind a row of less, in the order in which bytes are compared */
+#endif
+} OF(row, T);
+
+#if defined(BY_WORDS)
+FN_ALWAYS u64 OF(word_at, T)(const u8 *p) {
+  u64 x;
+  __builtin_memcpy(&x, p, 8);
+  return __builtin_bswap64(x);
+}
+FN_ALWAYS u64 OF(first_word, T)(const u8 *p, i64 n) { /* nothing is read behind n bytes */
+  u32 low, high;
+  if (n >= 8) return OF(word_at, T)(p);
+  if (n >= 4) {
+    __builtin_memcpy(&low, p, 4);
+    __builtin_memcpy(&high, p + n - 4, 4);
+    return __builtin_bswap64((u64)low | (u64)high << (8 * (n - 4)));
+  }
+  if (n <= 0) return 0;
+  return (u64)p[0] << 56 | (u64)p[n / 2] << (56 - 8 * (n / 2)) | (u64)p[n - 1] << (64 - 8 * n);
+}
+#endif
+
+FN_ALWAYS OF(row, T) OF(row_of, T)(GLOBAL const u8 *rows, GLOBAL const u8 *bytes, GLOBAL const u32 *known, i64 offset,
+                                   i64 layout, i64 i) {
+  OF(row, T) r;
+  r.size = 0;
+  r.at = r.head = rows;
+  if (layout == BY_OFFSETS) {
+    GLOBAL const i32 *o = (GLOBAL const i32 *)rows + i;
+    r.size = (i64)o[1] - (i64)o[0];
+    r.at = r.head = bytes + o[0];
+  } else if (layout == BY_LONG_OFFSETS) {
+    GLOBAL const i64 *o = (GLOBAL const i64 *)rows + i;
+    r.size = o[1] - o[0];
+    r.at = r.head = bytes + o[0];
+  } else if (layout >= 0) {
+    r.size = layout;
+    r.at = r.head = rows + i * layout;
+  } else if (bit1(known, offset, i)) { /* what the view of a null says is anything */
+    GLOBAL const i32 *view = (GLOBAL const i32 *)rows + 4 * i;
+    r.size = view[0];
+    r.head = (GLOBAL const u8 *)(view + 1);
+    r.at = view[0] <= 12 ? r.head : (layout == BY_TABLE ? OF_TABLE(bytes, view[2]) : bytes) + view[3];
+  }
+#if defined(BY_WORDS)
+  r.word = OF(first_word, T)(r.at, r.size);
+#endif
+  return r;
+}
+
+/* Is a less than b, equal, or greater: 0, 1, 2. */
+FN_ALWAYS int OF(order, T)(OF(row, T) a, OF(row, T) b) {
+  const i64 least = a.size < b.size ? a.size : b.size;
+#if defined(BY_WORDS)
+  u64 x = a.word, y = b.word;
+  if (x == y && least > 64) {
+    const int order = __builtin_memcmp(a.at + 8, b.at + 8, (unsigned long)(least - 8));
+    if (order) return order < 0 ? 0 : 2;
+  } else if (x == y && least > 8) {
+    for (i64 k = 8; x == y && k < least - 8; k += 8) x = OF(word_at, T)(a.at + k), y = OF(word_at, T)(b.at + k);
+    if (x == y) x = OF(word_at, T)(a.at + least - 8), y = OF(word_at, T)(b.at + least - 8);
+  }
+  return 1 + ((x > y) | ((x == y) & (a.size > b.size))) - ((x < y) | ((x == y) & (a.size < b.size)));
+#else
+  for (i64 k = 0; k < least && k < 4; k++)
+    if (a.head[k] != b.head[k]) return a.head[k] < b.head[k] ? 0 : 2;
+  for (i64 k = 4; k < least; k++)
+    if (a.at[k] != b.at[k]) return a.at[k] < b.at[k] ? 0 : 2;
+  return a.size < b.size ? 0 : a.size == b.size ? 1 : 2;
+#endif
+}
+
+/* What is said of less, equal, greater, a bit each. */
+FN_ALWAYS u32 OF(told, T)(OF(row, T) a, OF(row, T) b, i64 says) {
+  if (says == 2 || says == 5) { /* are they equal, or not? */
+    u32 same = a.size == b.size;
+#if defined(BY_WORDS)
+    same &= a.word == b.word;
+    if (same && a.size > 8)
+#else
+    if (same)
+#endif
+      same = OF(order, T)(a, b) == 1;
+    return same ^ (says == 5);
+  }
+  return (u32)(says >> OF(order, T)(a, b)) & 1u;
+}
+
+/* 0 result; of the first one 1 rows, 2 bytes and 3 nulls, and number 3 its layout; of the second one, which may be one
+ * row for all, 4, 5, 6 and number 4; number 2: what is said. */
+#define LEFT(layout, i) \
+  OF(row_of, T)(RAW(const u8, 1), IN(u8, 2), RAW(const u32, 3), OFFSET(3) - OFFSET(1), layout, OFFSET(1) + (i))
+#define RIGHT(layout, i) \
+  OF(row_of, T)(RAW(const u8, 4), IN(u8, 5), RAW(const u32, 6), OFFSET(6) - OFFSET(4), layout, OFFSET(4) + (i))
+#define BESIDE(layout, layout2) \
+  PACK(OUT(u32, 0), n, i, OF(told, T)(LEFT(layout, i), RIGHT(layout2, ARG_KIND(1) ? 0 : i), says))
+#define BESIDE_ONE(layout) PACK(OUT(u32, 0), n, i, OF(told, T)(LEFT(layout, i), one, says))
+KERNEL(compare) {
+  PACK_ROOM;
+  const i64 n = SCALAR(0), says = SCALAR(2), la = SCALAR(3), lb = SCALAR(4);
+#if defined(BY_WORDS) /* loops that know the layout */
+  if (ARG_KIND(1)) {
+    const OF(row, T) one = RIGHT(lb, 0);
+    if (la == BY_OFFSETS)
+      BESIDE_ONE(BY_OFFSETS)
+    else if (la == BY_LONG_OFFSETS)
+      BESIDE_ONE(BY_LONG_OFFSETS)
+    else if (la == BY_TABLE)
+      BESIDE_ONE(BY_TABLE)
+    else
+      BESIDE_ONE(la)
+  } else if (la == BY_OFFSETS && lb == BY_OFFSETS)
+    BESIDE(BY_OFFSETS, BY_OFFSETS)
+  else if (la == BY_LONG_OFFSETS && lb == BY_LONG_OFFSETS)
+    BESIDE(BY_LONG_OFFSETS, BY_LONG_OFFSETS)
+  else if (la == BY_TABLE && lb == BY_TABLE)
+    BESIDE(BY_TABLE, BY_TABLE)
+  else
+#endif
+    BESIDE(la, lb)
+}
+
+/* Views become strings one behind the other: 0 how many bytes each row has (i64); 1 views, 4 nulls. */
+KERNEL(view_sizes) {
+  ROWS(i, SCALAR(0))
+  OUT(i64, 0)[i] = bit1(RAW(const u32, 4), OFFSET(4), i) ? (i64)RAW(const i32, 1)[4 * (OFFSET(1) + i)] : 0;
+}
+
+/* Buffers of bytes become one: 0 where this one goes, 1 what it has, 3 where each begins (i64); number 2: which it
+ * is. */
+KERNEL(join) {
+  ROWS(i, SCALAR(0)) {
+    OUT(u8, 0)[i] = IN(u8, 1)[i];
+    if (i == 0) OUT(i64, 3)[SCALAR(2)] = OFFSET(0);
+  }
+}
+
+/* 0 the bytes, 7 where each row begins (i64).  Number 3, what the views look at: 2, 3, 5, 6, the first of which has
+ * number 2; or what was joined, 2, and 3 where each begins; or 2, a table. */
+#define BY_NAME 0
+#define BY_JOINED 1
+KERNEL(view_bytes) {
+  const i64 first = SCALAR(2), how = SCALAR(3);
+  ROWS(i, SCALAR(0)) {
+    GLOBAL const i32 *view = RAW(const i32, 1) + 4 * (OFFSET(1) + i);
+    const i64 to = IN(i64, 7)[i], size = IN(i64, 7)[i + 1] - to;
+    GLOBAL const u8 *from = 0;
+    if (size <= 12) {
+      if (first == 0) from = (GLOBAL const u8 *)(view + 1);
+    } else if (how == BY_TABLE) {
+      from = OF_TABLE(RAW(const u8, 2), view[2]) + view[3];
+    } else if (how == BY_JOINED) {
+      from = IN(u8, 2) + IN(i64, 3)[view[2]] + view[3];
+    } else {
+      const i64 k = view[2] - first;
+      if (k == 0) from = IN(u8, 2) + view[3];
+      if (k == 1) from = IN(u8, 3) + view[3];
+      if (k == 2) from = IN(u8, 5) + view[3];
+      if (k == 3) from = IN(u8, 6) + view[3];
+    }
+    if (from)
+      for (i64 k = 0; k < size; k++) OUT(u8, 0)[to + k] = from[k];
+  }
+}

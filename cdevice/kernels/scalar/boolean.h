@@ -1,0 +1,84 @@
+/* boolean.h - bitmaps: values that are bits, and the nulls of everything.  A word is an item.
+ *
+ * An argument that is a number is a word, all of whose bits are the same. */
+#define WORD(k, buffer)                             \
+  (ARG_KIND(k) == ARG_SCALAR ? (u32)SCALAR(2 + (k)) \
+                             : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
+
+/* ---- nulls: 0 result, 1 2 3 the bitmaps of the arguments ---- */
+KERNEL(valid_all) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1) & WORD(1, 2) & WORD(2, 3), n); }
+}
+KERNEL(is_valid) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1), n); }
+}
+KERNEL(is_null) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, ~WORD(0, 1), n); }
+}
+/* Of if_else: 1 the condition, 2 and 3 the nulls of the two; 4 the nulls of the condition. */
+KERNEL(valid_select) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) {
+    const u32 c = WORD(0, 1);
+    const u32 known = wide32(RAW(const u32, 4), OFFSET(4), w * 32, n, ARG_KIND(0) == ARG_BROADCAST);
+    put32(OUT(u32, 0), w, known & ((c & WORD(1, 2)) | (~c & WORD(2, 3))), n);
+  }
+}
+
+/* ---- values: 0 result, 1 2 3 arguments ---- */
+#define LOGIC(name, expression)                 \
+  KERNEL(name) {                                \
+    const i64 n = SCALAR(0);                    \
+    WORDS(w, n) {                               \
+      const u32 a = WORD(0, 1), b = WORD(1, 2); \
+      put32(OUT(u32, 0), w, expression, n);     \
+    }                                           \
+  }
+LOGIC(and, a &b)
+LOGIC(or, a | b)
+LOGIC(xor, a ^ b)
+LOGIC(equal, ~(a ^ b))
+LOGIC(not_equal, a ^ b)
+LOGIC(less, ~a &b)
+LOGIC(less_equal, ~a | b)
+LOGIC(greater, a & ~b)
+LOGIC(greater_equal, a | ~b)
+#undef LOGIC
+KERNEL(first) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1), n); }
+}
+KERNEL(invert) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) { put32(OUT(u32, 0), w, ~WORD(0, 1), n); }
+}
+KERNEL(if_else) {
+  const i64 n = SCALAR(0);
+  WORDS(w, n) {
+    const u32 c = WORD(0, 1);
+    put32(OUT(u32, 0), w, (c & WORD(1, 2)) | (~c & WORD(2, 3)), n);
+  }
+}
+
+/* ---- Kleene's: 0 values, 6 nulls of the result; 1 and 2 values, 3 and 4 nulls; the low bits of number 4 say which numbers
+ * are known ---- */
+#define KNOWN(k, buffer)                                          \
+  (ARG_KIND(k) == ARG_SCALAR ? 0u - (u32)((SCALAR(4) >> (k)) & 1) \
+                             : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
+#define KLEENE(name, value, decided)                                                                  \
+  KERNEL(name) {                                                                                      \
+    const i64 n = SCALAR(0);                                                                          \
+    WORDS(w, n) {                                                                                     \
+      const u32 a = WORD(0, 1), b = WORD(1, 2), va = KNOWN(0, 3), vb = KNOWN(1, 4);                   \
+      put32(OUT(u32, 0), w, value, n);                                                                \
+      if (RAW(u32, 6)) put32(OUT(u32, 6), w, (va & vb) | (va & (decided a)) | (vb & (decided b)), n); \
+    }                                                                                                 \
+  }
+KLEENE(and_kleene, a &b, ~)
+KLEENE(or_kleene, (a & va) | (b & vb), )
+#undef KLEENE
+#undef KNOWN
+#undef WORD

@@ -1,0 +1,74 @@
+/* cast.h - numbers of type S, 1, become numbers of type T, 0; where it is checked 4 is the bitmap of the rows that count
+ * and 5 the error.
+ *
+ * A float that no integer of T is near becomes the nearest one that there is, not a number becomes 0: C leaves that
+ * open, and each device would answer another thing. */
+#define VS OF(VALUE, S)
+#define LOADED(x) OF(LOAD, S)(x)
+#if OF(IS_FLOAT, S) && !OF(IS_FLOAT, T)
+#define CONVERTED(x) \
+  ((x) != (x) ? (T)0 : (x) <= (VS)OF(MIN, T) ? OF(MIN, T) : (x) >= (VS)OF(MAX, T) ? OF(MAX, T) : (T)(x))
+#define LOSES(x, r) ((VS)(r) != (x) || BEYOND(x))
+/* The greatest of 64 bits, and of 32 in an f32, is rounded up to what does not fit. */
+#define BEYOND(x) ((x) >= (VS)OF(MAX, T) && (sizeof(T) == 8 || (sizeof(T) == 4 && sizeof(S) == 4)))
+#else
+#define CONVERTED(x) NARROWED(x)
+#if !OF(IS_FLOAT, S) && OF(IS_FLOAT, T)
+/* What the mantissa holds. */
+#define DIGITS (sizeof(T) == 2 ? 11 : sizeof(T) == 4 ? 24 : 53)
+#define EXACT ((i64)1 << DIGITS)
+#define LOSES(x, r)                                  \
+  (8 * (int)sizeof(S) - OF(IS_SIGNED, S) > DIGITS && \
+   (OF(IS_SIGNED, S) ? (i64)(x) > EXACT || (i64)(x) < -EXACT : (u64)(x) > (u64)EXACT))
+#elif !OF(IS_FLOAT, S)
+#define NEGATIVE(kind, x) (OF(IS_SIGNED, kind) && (i64)(x) < 0)
+#define LOSES(x, r) ((S)(r) != (x) || NEGATIVE(S, x) != NEGATIVE(T, r))
+#else
+#define LOSES(x, r) 0
+#endif
+#endif
+
+#if OF(IS_HALF, T)
+#define NARROWED(x) (sizeof(VS) == 8 && OF(IS_FLOAT, S) ? half_of_f64((f64)(x)) : half_of((f32)(x)))
+#else
+#define NARROWED(x) ((T)(x))
+#endif
+
+KERNEL(OF(cast, S)) {
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const S *RESTRICT a = IN(S, 1);
+  ROWS(i, SCALAR(0)) {
+    const VS x = LOADED(a[i]);
+    o[i] = CONVERTED(x);
+  }
+}
+KERNEL(OF(cast_checked, S)) {
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const S *RESTRICT a = IN(S, 1);
+  int bad = 0;
+  {
+    ROWS(i, SCALAR(0)) {
+      const VS x = LOADED(a[i]);
+      const T r = CONVERTED(x);
+      o[i] = r;
+      bad |= LOSES(x, r);
+    }
+  }
+  if (bad) {
+    ROWS(i, SCALAR(0)) {
+      const VS x = LOADED(a[i]);
+      const T r = CONVERTED(x);
+      (void)r;
+      if (LOSES(x, r) && bit1(RAW(u32, 4), OFFSET(4), i)) report_error(OUT(i64, 5), KERNEL_ERROR_TRUNCATED, (i64)(x));
+    }
+  }
+}
+#undef VS
+#undef LOADED
+#undef NARROWED
+#undef CONVERTED
+#undef LOSES
+#undef BEYOND
+#undef EXACT
+#undef DIGITS
+#undef NEGATIVE

@@ -1,0 +1,20 @@
+/* temporal.h - times of type S, 1, become times of type T, 0, of another unit.  Number 3: so many for one, or so many to one, which
+ * is below 0 and cuts towards zero.  Where it is checked 4 is the bitmap of the rows that count and 5 the error. */
+#define BEYOND_BY(x) ((i64)(x) > (i64)OF(MAX, T) / by || (i64)(x) < (i64)OF(MIN, T) / by)
+#define SCALED(x) (by > 0 ? (T)((u64)(i64)(x) * (u64)by) : (T)((i64)(x) / -by))
+
+KERNEL(OF(scale, S)) {
+  const i64 by = SCALAR(3);
+  ROWS(i, SCALAR(0)) { OUT(T, 0)[i] = SCALED(IN(S, 1)[i]); }
+}
+KERNEL(OF(scale_checked, S)) {
+  const i64 by = SCALAR(3);
+  ROWS(i, SCALAR(0)) {
+    const S x = IN(S, 1)[i];
+    OUT(T, 0)[i] = SCALED(x);
+    if ((by > 0 ? BEYOND_BY(x) : (i64)x % -by != 0) && bit1(RAW(const u32, 4), OFFSET(4), i))
+      report_error(OUT(i64, 5), by > 0 ? KERNEL_ERROR_UNIT_OVERFLOW : KERNEL_ERROR_LOSSY_UNIT, (i64)x);
+  }
+}
+#undef BEYOND_BY
+#undef SCALED

@@ -1,0 +1,124 @@
+/* select.h - values that are moved, never looked at: T is a width. */
+/* 0 result; 1 the condition, a bitmap; 2 and 3 the values. */
+#define OF_ROW(i) (ARG_KIND(0) == ARG_SCALAR ? (u32)SCALAR(2) : wide32(RAW(const u32, 1), OFFSET(1), i, n, ARG_KIND(0)))
+KERNEL(if_else) {
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const T *RESTRICT b = IN(T, 3);
+  const i64 n = SCALAR(0);
+  if (!ARG_KIND(1) && !ARG_KIND(2)) {
+    FOR_BITS(n, OF_ROW, bit, i, {
+      const T x = a[i];
+      const T y = b[i];
+      o[i] = bit ? x : y;
+    })
+  } else if (!ARG_KIND(1)) {
+    const T q = ONE(T, 2, b);
+    FOR_BITS(n, OF_ROW, bit, i, {
+      const T x = a[i];
+      o[i] = bit ? x : q;
+    })
+  } else if (!ARG_KIND(2)) {
+    const T p = ONE(T, 1, a);
+    FOR_BITS(n, OF_ROW, bit, i, {
+      const T y = b[i];
+      o[i] = bit ? p : y;
+    })
+  } else {
+    const T p = ONE(T, 1, a), q = ONE(T, 2, b);
+    FOR_BITS(n, OF_ROW, bit, i, o[i] = bit ? p : q)
+  }
+}
+#undef OF_ROW
+
+/* 0 result, 1 values, of which there are number 2; 2 indices (i64), 3 their nulls, 5 the error.  A null index takes the
+ * first one. */
+KERNEL(take) {
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const T *RESTRICT a = IN(T, 1);
+  GLOBAL const i64 *RESTRICT index = IN(i64, 2);
+  const i64 values = SCALAR(2);
+  ROWS(i, SCALAR(0)) {
+    i64 at = index[i];
+    if (at < 0 || at >= values) {
+      if (bit1(RAW(const u32, 3), OFFSET(3), i)) report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+      at = 0;
+    }
+    o[i] = values ? a[at] : ZERO(T);
+  }
+}
+
+/* The rows of 1 whose bit in 2 is set and known (3), to 0; 4 their nulls, to 6, whose words are 0 before; 5 where each tile
+ * begins. */
+#define CHOSEN(i) (bits32(RAW(const u32, 2), OFFSET(2), i, n) & bits32(RAW(const u32, 3), OFFSET(3), i, n) & tail(i, n))
+#if defined(CDV_COARSE)
+KERNEL(filter) {
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const T *RESTRICT a = IN(T, 1);
+  GLOBAL u32 *RESTRICT valid = OUT(u32, 6);
+  const i64 n = SCALAR(0);
+  TILES(t, n, FILTER_ROWS) {
+    i64 to = IN(i64, 5)[t], at = to >> 5;
+    int held = (int)(to & 31), shared = held != 0;
+    u64 hold = 0;
+    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i += 32) {
+      u32 m = CHOSEN(i), known = valid ? bits32(RAW(const u32, 4), OFFSET(4), i, n) : 0u, r = 0;
+      const int c = POPC(m);
+      if (m == ~0u) {
+        for (int j = 0; j < 32; j++) o[to + j] = a[i + j];
+        r = known;
+      } else {
+        i64 k = to;
+        for (int q = 0; m; m &= m - 1, q++) {
+          const int j = CTZ(m);
+          o[k++] = a[i + j];
+          r |= ((known >> j) & 1u) << q;
+        }
+      }
+      to += c;
+      if (!valid) continue;
+      hold |= (u64)r << held;
+      held += c;
+      if (held < 32) continue;
+      if (shared)
+        ATOMIC_OR(valid + at, (u32)hold);
+      else
+        valid[at] = (u32)hold;
+      at++, held -= 32, hold >>= 32, shared = 0;
+    }
+    if (valid && held) ATOMIC_OR(valid + at, (u32)hold);
+  }
+}
+#else
+KERNEL(filter) {
+  SHARED(u32, before, WORK_GROUP_SIZE);
+  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL const T *RESTRICT a = IN(T, 1);
+  GLOBAL u32 *RESTRICT valid = OUT(u32, 6);
+  const i64 n = SCALAR(0), i = (BID * WORK_GROUP_SIZE + LID) * 32;
+  u32 m = i < n ? CHOSEN(i) : 0u;
+  before[LID] = (u32)POPC(m);
+  SYNC;
+  for (int d = 1; d < WORK_GROUP_SIZE; d <<= 1) {
+    const u32 more = LID >= d ? before[LID - d] : 0u;
+    SYNC;
+    before[LID] += more;
+    SYNC;
+  }
+  if (m) {
+    i64 to = IN(i64, 5)[BID] + before[LID] - POPC(m);
+    const u32 known = valid ? bits32(RAW(const u32, 4), OFFSET(4), i, n) : 0u;
+    const int held = (int)(to & 31);
+    const i64 at = to >> 5;
+    u64 hold = 0;
+    for (int q = held; m; m &= m - 1, q++) {
+      const int j = CTZ(m);
+      o[to++] = a[i + j];
+      hold |= (u64)((known >> j) & 1u) << q;
+    }
+    if (valid && (u32)hold) ATOMIC_OR(valid + at, (u32)hold);
+    if (valid && (u32)(hold >> 32)) ATOMIC_OR(valid + at + 1, (u32)(hold >> 32));
+  }
+}
+#endif
+#undef CHOSEN
