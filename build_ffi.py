@@ -19,14 +19,15 @@ import sysconfig
 HERE = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 LIMITED_API = not FREE_THREADED and os.environ.get("CDEVICE_LIMITED_API", "1") != "0"
-HEADERS = ("cdevice/include/cdevice/arrow_abi.h", "cdevice/include/cdevice/backend.h", "cdevice/core/core.h")
+HEADERS = ("cdevice/include/cdevice/arrow_abi.h", "cdevice/include/cdevice/backend.h")  # whole; see core_headers()
 PYTHON_SIDE = "int cdv_install(uintptr_t module, int hexversion);\n"
 
 
 def read_cdef(path):
     """The declarations of a header as ``FFI.cdef`` wants them.
 
-    Guards, includes and everything between ``cffi: skip`` and ``cffi: end`` are dropped, integer constants kept (cffi
+    Of a header of the core only what stands between ``cffi: begin`` and ``cffi: end``.  Of a public one everything but
+    guards, includes and what stands between ``cffi: skip`` and ``cffi: end``.  Integer constants are kept (cffi
     compares each with the compiler's); any other directive is an error, with its line.
     """
     with open(path, encoding="utf-8") as f:
@@ -35,6 +36,8 @@ def read_cdef(path):
     def blank(match):
         return "\n" * match.group().count("\n")  # keeps line numbers
 
+    if CFFI_BEGIN in text:
+        text = re.sub(r"\A.*?/\* cffi: begin \*/|/\* cffi: end \*/.*\Z", blank, text, flags=re.S)
     text = re.sub(r"/\* cffi: skip \*/.*?/\* cffi: end \*/", blank, text, flags=re.S)
     text = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
     text = re.sub(r"^#ifdef __cplusplus\n.*?^#endif[^\n]*", blank, text, flags=re.S | re.M)
@@ -50,21 +53,44 @@ def read_cdef(path):
     return "\n".join(lines)
 
 
-def builtin_backends():
-    """Names of the built-in backends: every backends/NAME.c that defines ``cdevice_NAME_init``; others are parts."""
-    names = []
-    for path in relative("backends/*.c"):
-        name = os.path.basename(path)[:-2]
+CFFI_BEGIN = "/* cffi: begin */"
+
+
+def core_headers():
+    """The headers of the core that have something for Python, each behind those that it includes."""
+    done = []
+
+    def visit(path):
         with open(os.path.join(HERE, path), encoding="utf-8") as f:
-            if re.search(rf"^int cdevice_{name}_init\(", f.read(), re.M):
-                names.append(name)
-    return names
+            text = f.read()
+        for name in re.findall(r'^#include "(core/[^"]+)"', text, flags=re.M):
+            if f"cdevice/{name}" not in done:
+                visit(f"cdevice/{name}")
+        if path not in done:
+            done.append(path)
+        with_cffi[path] = CFFI_BEGIN in text
+
+    with_cffi = {}
+    for path in relative("cdevice/core/*/*.h"):
+        if path not in done:
+            visit(path)
+    return [path for path in done if with_cffi[path]]
+
+
+def builtin_backends():
+    """Names of the built-in backends: of each ``cdevice_NAME_init`` that a C file in a folder of backends/ defines."""
+    names = []
+    for path in relative("backends/*/*.c"):
+        with open(os.path.join(HERE, path), encoding="utf-8") as f:
+            names += re.findall(r"^int cdevice_(\w+)_init\(", f.read(), re.M)
+    return sorted(names)
 
 
 def write_builtin_list():
     """Writes build/builtin.c, the list of built-in tables, so that the core does not name them even at link time."""
     names = builtin_backends()
-    lines = ["/* Written by build_ffi.py. */", '#include "core.h"', "#include <string.h>"]
+    lines = ["/* Written by build_ffi.py. */", '#include "core/backend/registry.h"', '#include "core/base/error.h"']
+    lines += ["#include <errno.h>", "#include <string.h>"]
     lines += [f"int cdevice_{n}_init(uint32_t, int64_t, const cdevice_backend **, cdevice_error *);" for n in names]
     lines += ["static const struct {", "  const char *name;", "  cdevice_backend_init_fn init;", "} builtin[] = {"]
     lines += [f'    {{"{n}", cdevice_{n}_init}},' for n in names]
@@ -90,9 +116,11 @@ KERNELS = {
 
 
 def kernel_sources():
-    """What cdevice/kernels says, without its comments, by family; "": what stands before each."""
+    """The text of cdevice/kernels without its comments, by family; "": the language, which stands before each."""
     texts = {}
-    for family, parts in [("", ("dialect", "wide", "half", "bits")), *((f, (f,)) for f in KERNELS)]:
+    families = {"": [f"lang/{part}" for part in ("dialect", "wide", "half", "bits")]}
+    families |= {family: [f"{folder}/{family}"] for folder, names in KERNELS.items() for family in names.split()}
+    for family, parts in families.items():
         text = ""
         for part in parts:
             with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:
@@ -105,7 +133,7 @@ def kernel_sources():
 
 
 def guarded(text):
-    """A text each of whose kernels stands between ``#if KERNEL_ENABLED(its name)`` and ``#endif``, those that macros make too."""
+    """A text whose kernels, those of macros too, stand between ``#if KERNEL_ENABLED(name)`` and ``#endif``."""
     makers = ["KERNEL", *re.findall(r"^#define (\w+)\((\w+)\b.*\\\n\s*KERNEL\(\2\)", text, flags=re.M)]
     begin = "|".join(m if isinstance(m, str) else m[0] for m in makers)
     one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{\n.*?^}})\n"
@@ -114,7 +142,7 @@ def guarded(text):
 
 def write_kernel_sources():
     """Writes build/texts.c: the texts, for compilers at run time."""
-    lines = ["/* Written by build_ffi.py. */", '#include "compute.h"', "#include <string.h>"]
+    lines = ["/* Written by build_ffi.py. */", '#include "core/compute/kernel_source.h"', "#include <string.h>"]
     lines += ["static const struct {", "  const char *family, *text;", "} texts[] = {"]
     for family, text in kernel_sources().items():
         quoted = [r.replace("\\", "\\\\").replace('"', '\\"') for r in text.splitlines()]
@@ -160,18 +188,20 @@ def make_native():
     from cffi import FFI
 
     ffi = FFI()
-    for header in HEADERS:
+    for header in (*HEADERS, *core_headers()):
         ffi.cdef(read_cdef(os.path.join(HERE, header)))
     ffi.cdef(PYTHON_SIDE)
-    includes = ["cdevice/include", "cdevice/core", "cdevice", "backends", "."]
-    headers = relative("cdevice/include/cdevice/*.h") + relative("cdevice/core/*.h") + relative("backends/*.h")
-    headers += relative("cdevice/kernels/*.h")
+    headers = relative("cdevice/include/cdevice/*.h") + relative("cdevice/core/*/*.h") + relative("backends/*/*.h")
+    headers += relative("cdevice/kernels/*/*.h")
     ffi.set_source(
         "cdevice._native",
-        '#include "core.h"\n#include "native/python.c"\n',
-        sources=relative("cdevice/core/*.c") + relative("backends/*.c") + [write_builtin_list(), write_kernel_sources()],
-        depends=headers + relative("cdevice/native/*"),
-        include_dirs=includes,
+        "".join(f'#include "{name.removeprefix("cdevice/")}"\n' for name in core_headers())
+        + '#include "native/module.c"\n',
+        sources=relative("cdevice/core/*/*.c")
+        + relative("backends/*/*.c")
+        + [write_builtin_list(), write_kernel_sources()],
+        depends=headers + relative("cdevice/native/*") + relative("cdevice/native/*/*"),
+        include_dirs=["cdevice/include", "cdevice", "backends", "."],
         libraries=["dl"],
         extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
         + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off"]
@@ -199,7 +229,7 @@ def build_embedding(output, python=None):
     var = sysconfig.get_config_var
     os.makedirs(output, exist_ok=True)
     os.makedirs(os.path.join(HERE, "build"), exist_ok=True)
-    source, library = os.path.join(HERE, "cdevice", "native", "embed.c"), os.path.join(output, "libcdevice.so")
+    source, library = os.path.join(HERE, "cdevice", "native", "embed", "embed.c"), os.path.join(output, "libcdevice.so")
     command = shlex.split(os.environ.get("CC", "cc")) + ["-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden"]
     command += ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-missing-field-initializers"]
     command += hardening()[0] + shlex.split(os.environ.get("CDEVICE_CFLAGS", ""))

@@ -70,11 +70,12 @@ class FullSdist(sdist):
     def make_release_tree(self, base_dir, files):
         more = ["build_ffi.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
         for pattern in (
-            "cdevice/core/*",
+            "cdevice/core/*/*",
             "cdevice/native/*",
+            "cdevice/native/*/*",
             "cdevice/include/cdevice/*",
-            "cdevice/kernels/*",
-            "backends/*.[ch]",
+            "cdevice/kernels/*/*",
+            "backends/*/*.[ch]",
             "cdevice/lib/*/*",
             "cdevice/lib/*/*/*",
         ):
@@ -93,7 +94,7 @@ setup(
             "*.pyi",
             "include/cdevice/*.h",
             "DESIGN.rst",
-            "kernels/*.h",
+            "kernels/*/*.h",
             "lib/pkgconfig/*",
             "lib/cmake/*/*",
         ]

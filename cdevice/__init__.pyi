@@ -1,16 +1,13 @@
-# Written beside __init__.py, whose names are loaded on first use; tests/test_typing.py keeps the two in step.
-from . import aio
-from . import compute
-from . import pickling
-from . import testing
+# Written beside __init__.py, whose names are loaded on first use; tests/project/test_typing.py keeps the two in step.
+from ._arrays.from_buffers import from_buffers as from_buffers
 from ._devices.allocators import set_allocator as set_allocator
-from ._devices.device import Device as Device
-from ._devices.device import device as device
-from ._devices.device import devices as devices
 from ._devices.backends import BackendInfo as BackendInfo
 from ._devices.backends import list_backends as list_backends
 from ._devices.backends import set_default_stream as set_default_stream
 from ._devices.backends import unregister_backend as unregister_backend
+from ._devices.device import Device as Device
+from ._devices.device import device as device
+from ._devices.device import devices as devices
 from ._devices.tables import load_backend as load_backend
 from ._devices.tables import register_backend as register_backend
 from .array import DeviceArray as DeviceArray
@@ -43,7 +40,6 @@ from .interop.concat import concat as concat
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty
-from ._arrays.from_buffers import from_buffers as from_buffers
 from .schema import Schema as Schema
 from .schema import asschema as asschema
 from .stream import DeviceArrayStream as DeviceArrayStream

@@ -14,8 +14,8 @@ from .schema import Schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._devices import device as _device
     from ._devices import backends as _registry
+    from ._devices import device as _device
 else:
     _device = LazyModule("cdevice._devices.device")
     _registry = LazyModule("cdevice._devices.backends")

@@ -24,11 +24,11 @@ from itertools import chain
 from time import monotonic
 from types import GeneratorType
 
-from ._runtime import event_loops as _loops
-from ._runtime.async_source import Pull
+from ._devices.backends import ensure_backend
 from ._devices.device import Device
 from ._devices.device import device as _as_device
-from ._devices.backends import ensure_backend
+from ._runtime import event_loops as _loops
+from ._runtime.async_source import Pull
 from ._runtime.ext import _native, as_address, check, ffi, lib
 from ._runtime.release_thread import ensure_release_thread
 from .errors import ArgumentError, DeviceWarning, OutOfMemory, Released, StreamError

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
     from . import buffer as _buffer
     from . import pickling as _pickling
-    from ._devices import device as _device
+    from ._arrays import events as _events
+    from ._arrays import record_batch as _batch
+    from ._arrays import repr as _show
     from ._devices import backends as _registry
+    from ._devices import device as _device
     from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
+    from ._values import to_python as _values
     from .compute import functions as _functions
     from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda_array_interface as _cuda
     from .interop import cupy as _cupy
     from .interop import dask as _dask
+    from .interop import fixed_shape_tensor as _tensor
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
-    from .interop import fixed_shape_tensor as _tensor
-    from ._arrays import record_batch as _batch
-    from ._arrays import events as _events
-    from ._arrays import repr as _show
-    from ._values import to_python as _values
 else:
     _batch = LazyModule("cdevice._arrays.record_batch")
     _buffer = LazyModule("cdevice.buffer")

@@ -26,7 +26,7 @@ class Capability(enum.IntFlag):
     EVENTS = 0x4
     STREAMS = 0x8
     ASYNC_FREE = 0x10  # free() is ordered after work that uses the block
-    FREE_BLOCKS = 0x20  # free() may wait for the device
+    BLOCKING_FREE = 0x20  # free() may wait for the device
     PEER = 0x40  # copies between devices of one family
     NEEDS_PYTHON = 0x80  # set by the package
     FORK_SAFE = 0x100

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class ComputeFlag(enum.IntFlag):
     """What kind of device gets kernels; the values of ``CDEVICE_COMPUTE_*`` in backend.h."""
 
-    ITEMS = 0x1  # an item does much, as processors like it
+    COARSE = 0x1  # an item does much, as processors like it
     NO_FP64 = 0x2  # there is no float64
-    AHEAD = 0x4  # programs were compiled before: nothing is kept on disk
+    AOT = 0x4  # programs were compiled before: nothing is kept on disk
 
 
 _C = """\
@@ -23,7 +23,11 @@ _C = """\
 #define CDV_HOST 1
 #define CDV_LINKAGE
 typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_kernel_buffer;
-typedef struct { __INT64_TYPE__ begin, end; const cdevice_kernel_buffer *buffers; const __INT64_TYPE__ *numbers; } cpu_launch;
+typedef struct {
+  __INT64_TYPE__ begin, end;
+  const cdevice_kernel_buffer *buffers;
+  const __INT64_TYPE__ *scalars;
+} cpu_launch;
 """
 
 
@@ -36,24 +40,24 @@ class Program(collections.namedtuple("Program", "family type text defines")):
     @property
     def as_c(self) -> str:
         """All of it as C, for a shared library (``-lm``).  A kernel is a function of a pointer to ``struct {int64_t
-        begin, end; struct {void *data; int64_t offset;} *buffers; int64_t *numbers;}``, which does the items from
+        begin, end; struct {void *data; int64_t offset;} *buffers; int64_t *scalars;}``, which does the items from
         begin to end; several may do some each."""
         defines = "".join("#define {} {}\n".format(*d.split("=", 1)) for d in self.defines)
         text: str = self.text
         return _C + defines + text
 
 
-class Launch(collections.namedtuple("Launch", "items block flags buffers numbers")):
+class Launch(collections.namedtuple("Launch", "n_work_items work_group_size flags buffers scalars")):
     """One start of a kernel: how many items in all, how many of them a block has (the last one may have fewer to do,
     which the kernel looks after), 0; eight tuples (address or handle, 0: none; offset in elements, of a bitmap in bits)
-    and five numbers."""
+    and five scalars."""
 
     __slots__ = ()
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        """What the kernel takes, in its order: each buffer and its offset, then the numbers."""
-        return (*(x for place in self.buffers for x in place), *self.numbers)
+        """What the kernel takes, in its order: each buffer and its offset, then the scalars."""
+        return (*(x for place in self.buffers for x in place), *self.scalars)
 
 
 class Compute:
@@ -71,7 +75,7 @@ class Compute:
         Asked at every call of a function, so it is quick; NotImplementedError: this device has no kernels."""
         raise NotImplementedError("identity")
 
-    def scope(self, *, device_id: int, stream: int = 0) -> int:
+    def context(self, *, device_id: int, stream: int = 0) -> int:
         """What modules belong to besides their device, such as a context: a handle that is not used again while a
         module of it is loaded."""
         return 0
@@ -109,8 +113,8 @@ class Compute:
         flags, text = self.identity(device_id)
         return int(flags), str(text)
 
-    def _scope(self, device_id: int, stream: int) -> int:
-        return self.scope(device_id=device_id, stream=stream)
+    def _context(self, device_id: int, stream: int) -> int:
+        return self.context(device_id=device_id, stream=stream)
 
     def _build(self, family: str, kind: str, text: str, defines: tuple[str, ...], device_id: int, stream: int) -> Any:
         return self.build(Program(family, kind, text, defines), device_id=device_id, stream=stream)
@@ -164,4 +168,4 @@ def offers(compute: Any, name: str) -> tuple[bool, bool]:
     if any(wanted):
         text = "; ".join(w for w in wanted if w)
         raise ArgumentError(f'compute of the backend "{name}" ({type(compute).__name__}) has no {text}')
-    return not missing(compute, Compute, "scope"), not binary
+    return not missing(compute, Compute, "context"), not binary

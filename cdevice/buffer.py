@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._runtime.lazy import LazyModule
 from ._arrays.buffer_access import BufferBase, view
+from ._runtime.lazy import LazyModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

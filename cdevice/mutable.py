@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from _operator import index as _index  # operator's own import costs a tenth of the package's
 
+from ._arrays.buffer_access import BufferBase
+from ._arrays.formats import DTYPES
 from ._runtime.ext import _native, ffi
 from ._runtime.lazy import LazyModule
 from ._runtime.release_thread import ensure_release_thread
 from .errors import ArgumentError, CannotExport, Released
-from ._arrays.formats import DTYPES
-from ._arrays.buffer_access import BufferBase
 from .schema import asschema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._devices import device as _device
     from ._devices import backends as _registry
+    from ._devices import device as _device
     from ._types import Device, DeviceArray, DeviceLike, Schema, SchemaLike, StreamLike
     from .interop import cupy as _cupy
     from .interop import pyopencl as _pyopencl

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 
-from ._arrays.serialize import elsewhere, reconstruct, deconstruct
+from ._arrays.serialize import deconstruct, elsewhere, reconstruct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

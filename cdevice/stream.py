@@ -11,15 +11,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._runtime import html as _html
     from . import aio as _aio
-    from ._devices import device as _device
+    from ._arrays import concat as _joined
     from ._devices import backends as _registry
+    from ._devices import device as _device
+    from ._runtime import html as _html
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
+    from ._values import from_python as _encode
     from .interop import dataframes as _frames
     from .interop import pyopencl as _pyopencl
-    from ._values import from_python as _encode
-    from ._arrays import concat as _joined
 else:
     _device = LazyModule("cdevice._devices.device")
     _encode = LazyModule("cdevice._values.from_python")

@@ -158,7 +158,10 @@ asan_environment() {
 }
 
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
-  -I"$root/cdevice/include" -I"$root/cdevice" -I"$root/cdevice/core" -I"$root" -I"$root/backends")
+  -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")
+
+# core/copy/plan.c -> core-copy-plan.o
+object_of() { local f=${1#"$root"/}; f=${f#cdevice/}; f=${f%.c}; printf '%s.o' "${f//\//-}"; }
 
 # c_tests FLAVOUR "FLAGS" [RUNNER...]: compile and run tests/c/*.c against the core, without Python.
 c_tests() {
@@ -169,7 +172,7 @@ c_tests() {
   local dir=$root/build/c-$flavour
   shopt -s nullglob
   tests=("$root"/tests/c/${C_TESTS:-*}.c)
-  sources=("$root"/cdevice/core/*.c "$root"/backends/*.c)
+  sources=("$root"/cdevice/core/*/*.c "$root"/backends/*/*.c)
   shopt -u nullglob
   if ((${#tests[@]} == 0)); then return 0; fi
   # The list of built-in backends and the text of kernels are written by the build.
@@ -185,11 +188,11 @@ c_tests() {
     mkdir -p "$dir"
     for f in "${sources[@]}"; do
       while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
-      "$CC" "${flags[@]}" -c "$f" -o "$dir/$(basename "$(dirname "$f")")-$(basename "$f" .c).o" &
+      "$CC" "${flags[@]}" -c "$f" -o "$dir/$(object_of "$f")" &
     done
     wait
     for f in "${sources[@]}"; do
-      [[ -e $dir/$(basename "$(dirname "$f")")-$(basename "$f" .c).o ]] || { say "$f does not compile"; return 1; }
+      [[ -e $dir/$(object_of "$f") ]] || { say "$f does not compile"; return 1; }
     done
     # An archive, so that a test may include one file of the core itself and take only the rest from here.
     rm -f "$dir/libcore.a"

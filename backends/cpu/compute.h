@@ -12,7 +12,7 @@
 typedef struct cpu_launch { /* items begin ... end - 1 of a kernel */
   int64_t begin, end;
   const cdevice_kernel_buffer *buffers;
-  const int64_t *numbers;
+  const int64_t *scalars;
 } cpu_launch;
 
 typedef struct cpu_kernel {

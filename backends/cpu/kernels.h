@@ -100,10 +100,10 @@
 #define ARITH_ANY(t) \
   ROW(arith, add, t) ROW(arith, subtract, t) ROW(arith, multiply, t) ROW(arith, negate, t) ROW(arith, magnitude, t)
 #define ARITH(t) ARITH_ANY(t) ROW(arith, divide, t) ROW(arith, divide_checked, t)
-#define ARITH_CHECKED(t)                                                                        \
-  ROW(arith, add_checked, t)                                                                    \
-  ROW(arith, subtract_checked, t) ROW(arith, multiply_checked, t) ROW(arith, negate_checked, t) \
-      ROW(arith, magnitude_checked, t)
+#define ARITH_CHECKED(t)          \
+  ROW(arith, add_checked, t)      \
+  ROW(arith, subtract_checked, t) \
+  ROW(arith, multiply_checked, t) ROW(arith, negate_checked, t) ROW(arith, magnitude_checked, t)
 #define COMPARE(t) ROW(compare, equal, t) ROW(compare, not_equal, t) ROW(compare, less, t) ROW(compare, less_equal, t)
 #define IS_NAN(t) ROW(compare, is_nan, t)
 #define REDUCE(t) ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t)
@@ -112,32 +112,34 @@
       {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
 #define CASTS(t)                                                                                       \
   CAST_ROW(i8, t)                                                                                      \
-  CAST_ROW(i16, t) CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) \
-      CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t)
+  CAST_ROW(i16, t)                                                                                     \
+  CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) CAST_ROW(u64, t) \
+      CAST_ROW(f32, t) CAST_ROW(f64, t)
 #define CASTS_OF(t) CASTS(t) CAST_ROW(f16, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
-#define RESCALE_ROW(s, t)                                          \
-  {"rescale/" #s " " #t "/rescale_" #s "_" #t, rescale_##s##_##t}, \
-      {"rescale/" #s " " #t "/rescale_checked_" #s "_" #t, rescale_checked_##s##_##t},
+#define RESCALE_ROW(s, t)                                                  \
+  {"decimal_rescale/" #s " " #t "/rescale_" #s "_" #t, rescale_##s##_##t}, \
+      {"decimal_rescale/" #s " " #t "/rescale_checked_" #s "_" #t, rescale_checked_##s##_##t},
 #define FROM_WIDE(t) RESCALE_ROW(w128, t)
 #define TO_WIDE(s) RESCALE_ROW(s, w128)
-#define TIME_ROW(name, s, t) {"time/" #s " " #t "/" #name "_" #s "_" #t, name##_##s##_##t},
+#define TIME_ROW(name, s, t) {"temporal/" #s " " #t "/" #name "_" #s "_" #t, name##_##s##_##t},
 #define TIME(s, t) TIME_ROW(scale, s, t) TIME_ROW(scale_checked, s, t)
-#define MOMENT(t) ROW(moment, date, t) ROW(moment, clock, t) ROW(moment, clock_checked, t)
+#define TIMESTAMP_PARTS(t) \
+  ROW(timestamp_parts, date, t) ROW(timestamp_parts, clock, t) ROW(timestamp_parts, clock_checked, t)
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
-#define VARIABLE(t)       \
-  ROW(variable, sizes, t) \
-  ROW(variable, tile_sizes, t) ROW(variable, offsets, t) ROW(variable, gather, t) ROW(variable, expand, t)
+#define VARLEN(t)       \
+  ROW(varlen, sizes, t) \
+  ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
-#define CHOOSE(name) ROW(choose, name, bits)
+#define FILTER(name) ROW(filter, name, bits)
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
 #ifdef CPU_NO_CASTS
 #undef CASTS
 #undef CASTS_OF
 #define CASTS(t)
 #define CASTS_OF(t)
-#undef MOMENT
-#define MOMENT(t)
+#undef TIMESTAMP_PARTS
+#define TIMESTAMP_PARTS(t)
 #undef TIME_ROW
 #define TIME_ROW(name, s, t)
 #undef RESCALE_ROW
@@ -148,15 +150,15 @@
 const cpu_kernel CPU_KERNELS[] = {
     INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128) ARITH(f16)
         COMPARE(f16) IS_NAN(f16) CASTS(f16) REDUCE(w128) ROW(reduce, sum_exactly, i64) ROW(reduce, sum_exactly, u64)
-            ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(
-                i32, i32) TIME(i32, i64) TIME(i64, i32) TIME(i64, i64) MOMENT(i32) MOMENT(i64) SELECT(u8) SELECT(u16)
-                SELECT(u32) SELECT(u64) SELECT(w128) VARIABLE(i32) VARIABLE(i64) BINARY(compare) BINARY(view_sizes)
-                    BINARY(join) BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null)
-                        BOOLEAN(valid_select) BOOLEAN(and) BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal)
-                            BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater) BOOLEAN(greater_equal) BOOLEAN(invert)
-                                BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
-                                    CHOOSE(filter_count) CHOOSE(spread) CHOOSE(take_bytes) CHOOSE(rows)
-                                        ROW(runs, run_of, i16) ROW(runs, run_of, i32) ROW(runs, run_of, i64)
-                                            CHOOSE(filter_rows) CHOOSE(scan) CHOOSE(take_valid) CHOOSE(take)
+            ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128)
+                TIME(i32, i32) TIME(i32, i64) TIME(i64, i32) TIME(i64, i64) TIMESTAMP_PARTS(i32) TIMESTAMP_PARTS(i64)
+                    SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64) SELECT(w128) VARLEN(i32) VARLEN(i64) BINARY(compare)
+                        BINARY(view_sizes) BINARY(join) BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(
+                            is_null) BOOLEAN(valid_select) BOOLEAN(and) BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal)
+                            BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater) BOOLEAN(greater_equal)
+                                BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
+                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows)
+                                        ROW(run_end, run_of, i16) ROW(run_end, run_of, i32) ROW(run_end, run_of, i64)
+                                            FILTER(filter_rows) FILTER(scan) FILTER(take_valid) FILTER(take)
                                                 REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
                                                     REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};

@@ -1,7 +1,7 @@
 """Arrays made of parts of others.
 
 This is the one way to take memory out of an array and to put it into another one: with its size, its owner and its
-event.  Nothing else reads ``_buffer()`` to hand memory on; ``tests/test_layout.py`` looks for it.
+event.  Nothing else reads ``_buffer()`` to hand memory on; ``tests/project/test_architecture.py`` looks for it.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._devices import device as _device
     from .._devices import backends as _registry
+    from .._devices import device as _device
     from .._types import DeviceArray, DeviceLike, StreamLike
 else:
     _device = LazyModule("cdevice._devices.device")

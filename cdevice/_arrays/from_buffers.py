@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._devices import allocators as _allocators
-    from .._devices import device as _device
     from .._devices import backends as _registry
+    from .._devices import device as _device
     from .._types import Address, DeviceArray, DeviceLike, SchemaLike, Validate
     from . import events as _events
     from . import formats as _formats

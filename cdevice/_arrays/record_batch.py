@@ -9,8 +9,8 @@ from .._runtime.ext import _native, ffi
 from ..errors import ArgumentError, CannotExport
 from ..schema import NULLABLE, Schema
 from .assemble import assemble, children_of, dictionary_of, parts_of
-from .from_buffers import from_buffers
 from .buffer_access import share
+from .from_buffers import from_buffers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

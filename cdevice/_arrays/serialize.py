@@ -10,8 +10,8 @@ import contextvars
 
 from .._devices.device import device
 from ..errors import BackendUnavailable, InvalidArray
-from .from_buffers import from_buffers
 from .buffer_access import view
+from .from_buffers import from_buffers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import plugins as _plugins
     from .._types import DeviceArray, StreamLike, TypeLike
+    from . import plugins as _plugins
 else:
     _plugins = LazyModule("cdevice._devices.plugins")
 

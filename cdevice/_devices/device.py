@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import device_types as _types
-    from . import backends as _registry
     from .._types import Cdata, DeviceLike, DeviceType, TypeLike
     from ..device_types import DeviceInfo, MemoryInfo
+    from . import backends as _registry
 else:
     _registry = LazyModule("cdevice._devices.backends")
     _types = LazyModule("cdevice.device_types")
@@ -41,8 +41,8 @@ class _Capturing:
     """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
 
     def __init__(self, table: Cdata, memory: Cdata, device_id: int) -> None:
-        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "held") and memory.hold
-        self._hold = (lambda change: memory.hold(table.self, device_id, change)) if has else lambda change: None
+        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "capture_active") and memory.capture_enter_exit
+        self._hold = (lambda change: memory.capture_enter_exit(table.self, device_id, change)) if has else lambda change: None
 
     def __enter__(self) -> None:
         self._hold(1)

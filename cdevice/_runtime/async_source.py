@@ -7,8 +7,8 @@ import sys
 import threading
 from collections.abc import Coroutine
 
-from .event_loops import home, trio
 from ..errors import DeviceWarning, StreamError
+from .event_loops import home, trio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

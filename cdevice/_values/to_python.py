@@ -12,8 +12,8 @@ import decimal
 import struct
 from bisect import bisect_right
 
-from .units import CODES, EPOCH, EPOCH_DAY, MILLISECONDS_A_DAY, PER_SECOND
 from .._arrays.buffer_access import view
+from .units import CODES, EPOCH, EPOCH_DAY, MILLISECONDS_A_DAY, PER_SECOND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

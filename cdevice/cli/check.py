@@ -73,8 +73,7 @@ class Printer:
 
 
 def suite_of(args: Any, device: str | None) -> Any:
-    from ..testing import BackendSuite, KernelSuite
-    from ..testing import runner
+    from ..testing import BackendSuite, KernelSuite, runner
 
     if not args.suite:
         return runner.suite_for(device, KernelSuite if args.kernels else BackendSuite)

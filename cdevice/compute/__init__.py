@@ -8,6 +8,7 @@ result's size depends on the values, wait for one word.
 from __future__ import annotations
 
 from .dispatch.fallback import fallback
+from .dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .errors import IndexOutOfBounds, NoKernel, UnknownFunction
 from .functions import (
     abs,
@@ -58,10 +59,9 @@ from .functions import (
     xor,
 )
 from .options import CastOptions, CountOptions, FilterOptions, FunctionOptions, ScalarAggregateOptions, TakeOptions
-from .udf.elementwise import elementwise
-from .dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from .scalar import Scalar
 from .threads import cpu_count, set_cpu_count
+from .udf.elementwise import elementwise
 
 __all__ = [
     "CastOptions",

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from .._runtime.ext import _native
 from .dispatch import entry_points as entries
-from .kernels.register import make
 from .dispatch.call import run
-from .options import FunctionOptions
 from .dispatch.registry import Function, FunctionRegistry
+from .kernels.register import make
+from .options import FunctionOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

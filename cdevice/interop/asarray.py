@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import errors as _errors
+    from .._arrays import from_buffers as _buffers
+    from .._arrays import logical_view as _retyped
+    from .._arrays import record_batch as _batch
     from .._devices import device as _device
     from .._types import Address, DeviceArray, DeviceLike, SchemaLike, StreamLike, Validate
+    from .._values import from_python as _encode
     from . import cuda_array_interface as _cuda
-    from . import dlpack as _dlpack
     from . import dataframes as _frames
+    from . import dlpack as _dlpack
     from . import numpy as _numpy
     from . import pyopencl as _pyopencl
-    from .._arrays import record_batch as _batch
-    from .._arrays import from_buffers as _buffers
-    from .._values import from_python as _encode
-    from .._arrays import logical_view as _retyped
 else:
     _batch = LazyModule("cdevice._arrays.record_batch")
     _buffers = LazyModule("cdevice._arrays.from_buffers")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._runtime.ext import _native, lib
 from .._arrays.buffer_access import share
+from .._runtime.ext import _native, lib
 from .asarray import asarray
 
 TYPE_CHECKING = False

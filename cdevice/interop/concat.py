@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from .._arrays.concat import joined
 from .._runtime.ext import _native
 from ..errors import ArgumentError
-from .._arrays.concat import joined
 from .asarray import asarray
 
 TYPE_CHECKING = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from .._arrays.events import Recorded
+from .._arrays.formats import DTYPES, FORMATS, extent_of, type_string
+from .._arrays.from_buffers import from_buffers
+from .._arrays.logical_view import retyped
 from .._devices.backends import ensure_backend
 from .._runtime.ext import check, ffi, lib
 from ..errors import InvalidArray
-from .._arrays.from_buffers import from_buffers
-from .._arrays.events import Recorded
-from .._arrays.formats import DTYPES, FORMATS, extent_of, type_string
-from .._arrays.logical_view import retyped
 from ..schema import Schema
 from .fixed_shape_tensor import nested, values_of
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from .._arrays.buffer_access import share
+from .._arrays.formats import DTYPES
 from .._runtime.lazy import need
 from ..errors import CannotExport
-from .._arrays.formats import DTYPES
-from .._arrays.buffer_access import share
 from .fixed_shape_tensor import values_of
 
 TYPE_CHECKING = False

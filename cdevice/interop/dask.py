@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sys
 
+from .._arrays.serialize import deconstruct, reconstruct
 from .._runtime.ext import _native
 from ..errors import InvalidArray
-from .._arrays.serialize import reconstruct, deconstruct
 from ..schema import Schema
 
 TYPE_CHECKING = False

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .._arrays import concat as _joined
     from .._types import Capsule, DeviceArray, DeviceArrayStream, DeviceLike, Schema, StreamLike, Validate
     from .._values import from_python as _encode
-    from .._arrays import concat as _joined
 else:
     _encode = LazyModule("cdevice._values.from_python")
     _joined = LazyModule("cdevice._arrays.concat")

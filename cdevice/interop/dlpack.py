@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from errno import ERANGE
 
+from .._arrays.events import Recorded
+from .._arrays.formats import DTYPES
+from .._arrays.logical_view import retyped
 from .._devices.backends import ensure_backend
 from .._runtime.ext import _native, check, ffi, lib
 from .._runtime.release_thread import ensure_release_thread
 from ..errors import ArgumentError, CannotExport
-from .._arrays.events import Recorded
-from .._arrays.formats import DTYPES
-from .._arrays.logical_view import retyped
 from .fixed_shape_tensor import nested, values_of
 
 TYPE_CHECKING = False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from .._arrays.buffer_access import share, view
+from .._arrays.formats import FORMATS
+from .._arrays.from_buffers import from_buffers
 from .._runtime.ext import _native
 from .._runtime.lazy import need
-from .._arrays.from_buffers import from_buffers
-from .._arrays.formats import FORMATS
-from .._arrays.buffer_access import share, view
 from ..schema import UNIT_LETTERS, UNITS, Schema
 from .fixed_shape_tensor import nested, values_of
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from .._devices.backends import backend_object, default_stream
-from ..errors import ArgumentError, CannotExport
-from .._arrays.from_buffers import from_buffers
 from .._arrays.events import marker_of
 from .._arrays.formats import DTYPES
+from .._arrays.from_buffers import from_buffers
 from .._arrays.logical_view import retyped
+from .._devices.backends import backend_object, default_stream
+from ..errors import ArgumentError, CannotExport
 from ..schema import Schema
 from .fixed_shape_tensor import count, nested, values_of
 

@@ -29,7 +29,7 @@ class _Items(ctypes.Structure):
         ("begin", ctypes.c_int64),
         ("end", ctypes.c_int64),
         ("buffers", ctypes.POINTER(_Place)),
-        ("numbers", ctypes.POINTER(ctypes.c_int64)),
+        ("scalars", ctypes.POINTER(ctypes.c_int64)),
     ]
 
 
@@ -46,7 +46,7 @@ class FakeCompute(Compute):
         self.modules = 0  # not unloaded
 
     def identity(self, device_id: int) -> tuple[int, str]:
-        return ComputeFlag.ITEMS, "the fake, cc"
+        return ComputeFlag.COARSE, "the fake, cc"
 
     def build(self, program: Program, *, device_id: int, stream: int = 0) -> Any:
         self.device._called("build")
@@ -87,14 +87,14 @@ class FakeCompute(Compute):
 
     def launch(self, kernel: Any, launch: Launch, *, device_id: int, stream: int = 0) -> None:
         self.device._called("launch")
-        places, numbers = (_Place * 8)(), (ctypes.c_int64 * 5)(*launch.numbers)
+        places, numbers = (_Place * 8)(), (ctypes.c_int64 * 5)(*launch.scalars)
         kept = []  # the memory, however soon it is freed
         for place, (data, offset) in zip(places, launch.buffers):
             if data:
                 kept.append(self.device._memory_at(data))
                 place.data = ctypes.addressof(kept[-1])
             place.offset = offset
-        items = _Items(0, launch.items, places, numbers)
+        items = _Items(0, launch.n_work_items, places, numbers)
 
         def work() -> None:
             kernel(ctypes.byref(items))

@@ -52,7 +52,7 @@ class WithoutOffsets(FakeCompute):
 
 class HalfOfIt(FakeCompute):
     def launch(self, kernel, launch, *, device_id, stream=0):
-        half = launch._replace(items=launch.items // 2 + 1)
+        half = launch._replace(items=launch.n_work_items // 2 + 1)
         super().launch(kernel, half, device_id=device_id, stream=stream)
 
 

@@ -24,7 +24,7 @@ import traceback
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 DEVICES = {
     "malloc": ["cpu", "fake", "opencl", "cuda"],
     "opencl": ["opencl"],

@@ -26,7 +26,7 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "support"))
 
 import numpy as np  # noqa: E402
 from waiting import until  # noqa: E402

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..._arrays.assemble import assemble, children_of, dictionary_of, parts_of
+from ..._devices.backends import current_stream, default_stream_for, ensure_backend, stream_and_owner
 from ..._devices.device import Device
-from ..._devices.backends import current_stream, ensure_backend, stream_and_owner, default_stream_for
 from ..._runtime.ext import _native, lib
 from ..._runtime.release_thread import ensure_release_thread
 from ...errors import ArgumentError
-from ..._arrays.assemble import assemble, children_of, dictionary_of, parts_of
-from .implicit_casts import adapted
-from ..kernels.aggregate import Reduce
-from .datum import Datum, ChunkStream, argument, joined, lone
-from .bounded import Bounded
-from ..kernels.cast.numeric import cast_argument
-from ..kernels.cast.dictionary import dictionary_decode, known_rows, may_be_null
-from .fallback import copies_wanted, follows, target_array, run_with_fallback
-from ..kernels.elementwise import Map
 from ..errors import NoKernel
+from ..kernels.aggregate import Reduce
+from ..kernels.cast.dictionary import dictionary_decode, known_rows, may_be_null
+from ..kernels.cast.numeric import cast_argument
+from ..kernels.elementwise import Map
 from ..kernels.nulls import as_type
+from ..kernels.selection.take import both, is_valid, rows_of
 from ..options import FunctionOptions, NoOptions
 from ..scalar import Scalar
-from ..kernels.selection.take import both, is_valid, rows_of
+from .bounded import Bounded
+from .datum import ChunkStream, Datum, argument, joined, lone
+from .fallback import copies_wanted, follows, run_with_fallback, target_array
+from .implicit_casts import adapted
 from .types import DICTIONARY, common, format_of, words_of
 
 TYPE_CHECKING = False
@@ -279,9 +279,7 @@ def _run_kernel(
     return Scalar(out) if alone else out
 
 
-def _require_result(
-    call: Call, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Datum], out: Any
-) -> None:
+def _require_result(call: Call, kernel: Kernel, formats: tuple[str, ...], arguments: Sequence[Datum], out: Any) -> None:
     """Compares the result of a third-party kernel with its declared type and length.  Raises TypeError, ValueError."""
     function = call.function
     who = f"{function.name}: the kernel {kernel}"

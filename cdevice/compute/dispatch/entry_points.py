@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 
-from ..._runtime import single_flight as _turns
 from ..._devices import plugins
+from ..._runtime import single_flight as _turns
 from ...errors import DeviceWarning
 from .stacklevel import outside
 
@@ -62,8 +62,8 @@ def load(device: int | None) -> None:
     """Loads what was installed for a device type, or (None) all that is left.
 
     Returns when it is loaded, on whatever thread; what is registered may ask for others, not for itself, and modules
-    that are being imported do not wait for others (see :mod:`cdevice._runtime.single_flight`).  What fails is a DeviceWarning that
-    names it.
+    that are being imported do not wait for others (see :mod:`cdevice._runtime.single_flight`).  What fails is a
+    DeviceWarning that names it.
     """
     global _left
     if _left == [] or _into is None:

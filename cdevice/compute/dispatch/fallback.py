@@ -9,9 +9,9 @@ import warnings
 from ..._devices.device import Device
 from ..._runtime.ext import lib
 from ...errors import DeviceWarning, Unsupported
-from .datum import Datum, ChunkStream
-from .stacklevel import outside
 from ..scalar import Scalar
+from .datum import ChunkStream, Datum
+from .stacklevel import outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

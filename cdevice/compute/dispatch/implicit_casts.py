@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 
-from ...interop.asarray import asarray
 from ..._arrays.buffer_access import view
-from .datum import Datum
-from ..kernels.elementwise import schema_of
+from ...interop.asarray import asarray
 from ..errors import ValueOutOfRange
-from ..kernels.selection.take import with_schema
 from ..kernels.cast.temporal import PER_SECOND
+from ..kernels.elementwise import schema_of
+from ..kernels.selection.take import with_schema
+from .datum import Datum
 from .types import FLOATS, NUMBERS, bits_of, kind_of_time, storage_of
 
 TYPE_CHECKING = False

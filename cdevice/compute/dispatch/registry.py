@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from ..._runtime.ext import _native
 from ..._runtime.lazy import LazyModule
 from ...schema import asschema
-from . import entry_points as entries
-from .bounded import Bounded
 from ..errors import NoKernel, UnknownFunction, device_word
 from ..options import FunctionOptions, NoOptions
+from . import entry_points as entries
+from .bounded import Bounded
 from .types import DICTIONARY, common, is_wider, words_of
 
 TYPE_CHECKING = False

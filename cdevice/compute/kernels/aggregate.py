@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..._runtime.ext import _native
 from ..._arrays.assemble import assemble
+from ..._runtime.ext import _native
 from ...schema import Schema
-from ..dispatch.datum import Datum, ChunkStream
 from ..dispatch.bounded import Bounded
+from ..dispatch.datum import ChunkStream, Datum
+from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
 from .cast.numeric import cast_argument
 from .elementwise import schema_of
-from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..._runtime.ext import _native
 from ...schema import Schema
-from ..dispatch.datum import Datum, lone
 from ..dispatch.bounded import Bounded
+from ..dispatch.datum import Datum, lone
 from ..dispatch.types import KERNEL_TYPES
 
 TYPE_CHECKING = False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...interop.asarray import asarray
 from ..._arrays.assemble import assemble
+from ...interop.asarray import asarray
 from ...schema import Schema
-from ..dispatch.datum import Datum, ChunkStream
+from ..dispatch.datum import ChunkStream, Datum
 from .elementwise import Map, schema_of
 from .selection.take import rows_of_null, taken
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import aggregate, nulls
-from .cast import dictionary as convert, decimal as decimals, binary as strings
-from .selection import filter as select
-from ..dispatch.datum import argument, joined, lone
 from ..dispatch.call import execute, of_one_type, without_loss
-from .cast.numeric import has_cast
-from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
-from ..options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
-from ..providers import pyarrow
+from ..dispatch.datum import argument, joined, lone
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from ..scalar import Scalar
 from ..dispatch.types import (
     DICTIONARY,
     FLOATS,
@@ -29,14 +21,24 @@ from ..dispatch.types import (
     storage_of,
     width_of,
 )
+from ..options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
+from ..providers import pyarrow
+from ..scalar import Scalar
+from . import aggregate, nulls
+from .cast import binary as strings
+from .cast import decimal as decimals
+from .cast import dictionary as convert
+from .cast.numeric import has_cast
+from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
+from .selection import filter as select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from ..dispatch.datum import Datum
     from ..dispatch.call import Call
+    from ..dispatch.datum import Datum
 
 ANY = Matcher("any", lambda f: True)
 ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
@@ -105,7 +107,12 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 waits = checked and n not in FLOATS + HALF
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
                 _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, function_name=f.name))
-            _add(f, (DECIMAL,), None, Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, function_name=f.name))
+            _add(
+                f,
+                (DECIMAL,),
+                None,
+                Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, function_name=f.name),
+            )
             _add(f, ("n",), "n", nulls.nothing)
             r.add_function(f)
 
@@ -175,13 +182,23 @@ def _compare(r: FunctionRegistry) -> None:
             .replace("greater to", "greater than")
         )
         for n in NUMBERS + HALF:
-            _add(f, (n, n), "b", Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, function_name=name))
+            _add(
+                f,
+                (n, n),
+                "b",
+                Map("compare", KERNEL_TYPES[n], kernel, n + n, "b", unit=PACK, swap=swap, function_name=name),
+            )
         f.implicit, f.compares = _comparable, True
         _add(f, ("b", "b"), "b", Map("boolean", "bits", name, "bb", "b", unit=WORD))
         _add(f, (BINARY, BINARY), "b", strings.Compare(name))
         for t in _TIMES:
             s = storage_of(t) or ""
-            _add(f, (t, t), "b", Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, function_name=name))
+            _add(
+                f,
+                (t, t),
+                "b",
+                Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, function_name=name),
+            )
         _add(f, (OF_ONE_SCALE, OF_ONE_SCALE), "b", decimals.comparison(kernel, swap, name))
         for u in _UNITS:
             ts = _timestamps(u)

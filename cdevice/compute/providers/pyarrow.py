@@ -10,19 +10,19 @@ from ..._runtime.lazy import need
 from ...errors import ArgumentError, OutOfMemory
 from ...interop.asarray import asarray
 from ...schema import Schema, asschema
+from ..dispatch.registry import Function, Kernel, Matcher, Signature
+from ..dispatch.types import DICTIONARY
 from ..errors import IndexOutOfBounds, NoKernel
 from ..options import FunctionOptions, NoOptions
-from ..dispatch.registry import Function, Kernel, Matcher, Signature
 from ..scalar import Scalar
-from ..dispatch.types import DICTIONARY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..dispatch.datum import Datum
     from ..dispatch.call import Call
+    from ..dispatch.datum import Datum
 
 PRIORITY = -100
 _ANY = Matcher("any", lambda f: True)

@@ -6,10 +6,10 @@ import re
 
 from ..._runtime.ext import check, lib
 from ...schema import asschema
-from ..kernels.elementwise import PACK, ROW, Map
-from .source import FUNCTIONS, ExpressionError, parsed, program
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Signature
 from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, is_wider, words_of
+from ..kernels.elementwise import PACK, ROW, Map
+from .source import FUNCTIONS, ExpressionError, parsed, program
 
 MOST = 3  # arguments of a kernel
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

@@ -45,7 +45,7 @@ typedef double f64;
 #define KERNEL(name) CDV_LINKAGE void CAT(name, T)(const cpu_launch *launch_)
 #define RAW(type, k) ((GLOBAL type *)launch_->buffers[k].data)
 #define OFFSET(k) (launch_->buffers[k].offset)
-#define SCALAR(k) (launch_->numbers[k])
+#define SCALAR(k) (launch_->scalars[k])
 #define ITEMS(i, n) for (i64 i = launch_->begin, GLUE(i, _end) = launch_->end; i < GLUE(i, _end); i++)
 #define POPC(x) __builtin_popcount(x)
 #define CTZ(x) __builtin_ctz(x)

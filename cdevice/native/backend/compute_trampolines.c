@@ -41,14 +41,14 @@ static int py_identity(void *self, int64_t device, uint32_t *flags, char *text, 
   return end_call(&c, "_identity", result);
 }
 
-static int py_scope(void *self, int64_t device, void *stream, void **out, cdevice_error *err) {
+static int py_context(void *self, int64_t device, void *stream, void **out, cdevice_error *err) {
   struct call c;
   int r = begin_call(&c, self, err);
   if (r) return r;
   PyObject *result =
-      PyObject_CallMethod(c.backend->compute, "_scope", "LN", (long long)device, PyLong_FromVoidPtr(stream));
+      PyObject_CallMethod(c.backend->compute, "_context", "LN", (long long)device, PyLong_FromVoidPtr(stream));
   if (result) *out = PyLong_AsVoidPtr(result);
-  return end_call(&c, "_scope", result);
+  return end_call(&c, "_context", result);
 }
 
 /* ---- modules ---- */
@@ -197,7 +197,7 @@ static const void *py_extension(void *self, const char *id) {
 static void offer_kernels(struct py_backend *b, PyObject *compute, int scoped, int keeps) {
   b->kernels = (cdevice_compute){.struct_size = sizeof b->kernels,
                                  .identity = py_identity,
-                                 .context = scoped ? py_scope : NULL,
+                                 .context = scoped ? py_context : NULL,
                                  .build = py_build,
                                  .binary = keeps ? py_binary : NULL,
                                  .load = keeps ? py_load : NULL,

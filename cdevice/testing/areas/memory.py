@@ -222,8 +222,8 @@ def check_a_device_is_made_current_and_the_old_one_again(s: BackendSuite) -> Non
 
 @check()
 def check_the_default_stream_can_be_used(s: BackendSuite) -> None:
-    memory = _memory(s, "usable")
-    expect(memory.usable(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL), 0, "what usable() answers")
+    memory = _memory(s, "stream_accepts_work")
+    expect(memory.stream_accepts_work(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL), 0, "what stream_accepts_work() returns")
 
 
 @check(1, 100_000, 8 << 20)
@@ -268,14 +268,14 @@ def check_what_is_written_before_commit_is_what_the_block_holds(s: BackendSuite,
 
 @check()
 def check_nothing_is_unfinished_once_the_device_is_idle(s: BackendSuite) -> None:
-    memory = _memory(s, "unfinished")
+    memory = _memory(s, "has_pending_work")
     s.settle()
-    assert s.until(lambda: not memory.unfinished(s.table.self)), "work is unfinished on a device that has none"
+    assert s.until(lambda: not memory.has_pending_work(s.table.self)), "work is unfinished on a device that has none"
 
 
 @check()
 def check_a_mark_passes_after_what_is_queued(s: BackendSuite) -> None:
-    memory = _memory(s, "mark")
+    memory = _memory(s, "record_last_use")
     events = s.ffi.new("cdevice_event[2]")
     number, done = s.device_number().id, s.ffi.new("int *")
 
@@ -288,7 +288,7 @@ def check_a_mark_passes_after_what_is_queued(s: BackendSuite) -> None:
         return True
 
     with s.closed_gate():
-        mark = memory.mark
+        mark = memory.record_last_use
         code = s.promptly(lambda: mark(s.table.self, number, s.ffi.NULL, events, events + 1, s.ffi.NULL))
         expect(code, 0, "what mark() answers")
         assert not passed(), "the mark has passed before the work that was queued"

@@ -94,10 +94,10 @@ class Kernels(Compute):
         d = self.backend._at(device_id).sycl
         if d.backend.name != "opencl":
             raise NotImplementedError(f"dpctl compiles kernels for its opencl backend; {d.name} is of {d.backend.name}")
-        flags = (ComputeFlag.ITEMS if d.is_cpu else 0) | (0 if d.has_aspect_fp64 else ComputeFlag.NO_FP64)
+        flags = (ComputeFlag.COARSE if d.is_cpu else 0) | (0 if d.has_aspect_fp64 else ComputeFlag.NO_FP64)
         return flags, f"SYCL, OpenCL C, {d.name}, {d.driver_version}"
 
-    def scope(self, *, device_id, stream=0):
+    def context(self, *, device_id, stream=0):
         c = self.backend.c
         context = c.DPCTLQueue_GetContext(self._queue(device_id, stream))
         try:
@@ -135,8 +135,8 @@ class Kernels(Compute):
         arguments = (ctypes.c_void_p * 21)(  # pointers as they are, numbers by their addresses
             *(value if kind == POINTER else first + 8 * i for i, (kind, value) in enumerate(zip(self.TYPES, values)))
         )
-        items = (ctypes.c_size_t * 3)(-(-launch.items // launch.block) * launch.block, 1, 1)
-        block = (ctypes.c_size_t * 3)(launch.block, 1, 1)
+        items = (ctypes.c_size_t * 3)(-(-launch.n_work_items // launch.work_group_size) * launch.work_group_size, 1, 1)
+        block = (ctypes.c_size_t * 3)(launch.work_group_size, 1, 1)
         event = c.DPCTLQueue_SubmitNDRange(kernel.reference, queue, arguments, self.TYPES, 21, items, block, 1, None, 0)
         self.backend._submitted(event, "a kernel")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ...._arrays.assemble import assemble
 from ...._runtime.ext import _native
 from ....interop.asarray import asarray
-from ...._arrays.assemble import assemble
 from ...dispatch.datum import Datum
+from ...dispatch.types import VIEWS, is_binary
 from ..elementwise import WORD, Map, schema_of
 from ..selection.take import is_valid, with_schema
-from ...dispatch.types import VIEWS, is_binary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

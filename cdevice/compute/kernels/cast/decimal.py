@@ -6,9 +6,9 @@ All arithmetic is decimal128's, as Arrow has it: narrower ones and integers beco
 from __future__ import annotations
 
 from ....errors import ArgumentError
-from ..elementwise import PACK, Map, WithNumbers
-from ...errors import NoKernel
 from ...dispatch.types import decimal_of, kernel_type, parts_of
+from ...errors import NoKernel
+from ..elementwise import PACK, Map, WithNumbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ....schema import asschema
-from ...dispatch.datum import Datum, ChunkStream, joined, lone
-from .numeric import cast_argument, no_cast
+from ...dispatch.datum import ChunkStream, Datum, joined, lone
+from ...dispatch.types import DICTIONARY, format_of, words_of
+from ...scalar import Scalar
 from ..elementwise import PACK, WORD, Map
 from ..nulls import as_type
-from ...scalar import Scalar
 from ..selection.take import (
     both,
     indices_of,
@@ -19,7 +19,7 @@ from ..selection.take import (
     values_of,
     with_bitmap,
 )
-from ...dispatch.types import DICTIONARY, format_of, words_of
+from .numeric import cast_argument, no_cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

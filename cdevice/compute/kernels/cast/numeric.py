@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ....errors import ArgumentError
-from . import decimal as decimals, binary as strings, temporal as times
-from ...dispatch.datum import Datum, ChunkStream, lone
 from ...dispatch.bounded import Bounded
-from ..elementwise import PACK, Map, WithNumbers
-from ...errors import NoKernel, device_word
+from ...dispatch.datum import ChunkStream, Datum, lone
 from ...dispatch.types import HALF, KERNEL_TYPES, NUMBERS, bits_of, decimal_of, is_wider, storage_of, words_of
+from ...errors import NoKernel, device_word
+from ..elementwise import PACK, Map, WithNumbers
+from . import binary as strings
+from . import decimal as decimals
+from . import temporal as times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

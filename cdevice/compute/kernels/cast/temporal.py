@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..elementwise import Map, WithNumbers
-from ...errors import NoKernel
 from ...dispatch.types import kernel_type, kind_of_time, words_of
+from ...errors import NoKernel
+from ..elementwise import Map, WithNumbers
 
 PER_SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
 _DAY = 86400
@@ -45,7 +45,9 @@ def _made(name: str, a: str, b: str, checked: bool, first: int, second: int) -> 
     s, t = kernel_type(a), kernel_type(b)
     if name == "scale":
         said = f"cast: Casting from {words_of(a)} to {words_of(b)}"
-        kernel = Map("temporal", f"{s} {t}", f"scale_{'checked_' * checked}{s}", "lll", b, checked=checked, function_name=said)
+        kernel = Map(
+            "temporal", f"{s} {t}", f"scale_{'checked_' * checked}{s}", "lll", b, checked=checked, function_name=said
+        )
     else:
         kernel = Map("timestamp_parts", t, name + "_checked" * checked, "lll", b, checked=checked, function_name="cast")
     return WithNumbers(kernel, first, second)

@@ -8,12 +8,12 @@ from ...._runtime.ext import _native
 from ....errors import ArgumentError
 from ....interop.concat import concat
 from ...dispatch.datum import Datum, lone
-from ..cast.numeric import cast_argument
-from ..cast.dictionary import known_rows, may_be_null
-from ..elementwise import WORD, Map
-from ...errors import IndexOutOfBounds, NoKernel
-from .take import batch_of, both, chosen, filled, is_batch, is_valid, numbered, rows_of, taken
 from ...dispatch.types import NUMBERS, words_of
+from ...errors import IndexOutOfBounds, NoKernel
+from ..cast.dictionary import known_rows, may_be_null
+from ..cast.numeric import cast_argument
+from ..elementwise import WORD, Map
+from .take import batch_of, both, chosen, filled, is_batch, is_valid, numbered, rows_of, taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

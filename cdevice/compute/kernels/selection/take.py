@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ...._runtime.ext import _native
 from ...._arrays.assemble import assemble, children_of, parts_of
+from ...._runtime.ext import _native
 from ....schema import Schema
 from ...dispatch.datum import Datum
-from ..elementwise import CHOSEN, FILLED, NEVER, PACK, WORD, Map, schema_of
-from ...errors import NoKernel
 from ...dispatch.types import VIEWS
+from ...errors import NoKernel
+from ..elementwise import CHOSEN, FILLED, NEVER, PACK, WORD, Map, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ...._types import DeviceArray
     from ...._arrays.assemble import Part
+    from ...._types import DeviceArray
     from ...dispatch.call import Call
 
 is_valid = Map("boolean", "bits", "is_valid", "", "b", unit=WORD, rule=NEVER)
@@ -222,7 +222,8 @@ def _union(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) 
 
 
 _ENDS = {
-    f: Map("cast", f"i64 {t}", "cast_i64", "l", f, function_name="take") for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))
+    f: Map("cast", f"i64 {t}", "cast_i64", "l", f, function_name="take")
+    for f, t in (("s", "i16"), ("i", "i32"), ("l", "i64"))
 }
 
 

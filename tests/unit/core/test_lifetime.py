@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from paths import ROOT
 
 import cdevice
 from cdevice._runtime.ext import _native, ffi, lib
@@ -354,9 +355,8 @@ def exported(a):
 
 
 def run(code):
-    import pathlib
 
-    backends = str(pathlib.Path(__file__).resolve().parent.parent / "backends")
+    backends = str(ROOT / "backends")
     text = PRELUDE.format(path=[p for p in sys.path if p], backends=backends) + textwrap.dedent(code)
     # what lives at exit is meant to: a leak check of the child would print
     env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}

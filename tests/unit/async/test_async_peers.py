@@ -2,9 +2,9 @@
 
 import asyncio
 import importlib.util
-import pathlib
 
 import pytest
+from paths import TESTS
 from waiting import until
 
 import cdevice
@@ -12,7 +12,7 @@ from cdevice import aio
 from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
-_spec = importlib.util.spec_from_file_location("peers_build", pathlib.Path(__file__).parent / "peers" / "build.py")
+_spec = importlib.util.spec_from_file_location("peers_build", TESTS / "peers" / "build.py")
 peers = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(peers)
 

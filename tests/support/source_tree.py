@@ -2,11 +2,10 @@
 cdevice.backends."""
 
 import importlib.util
-import pathlib
 import sys
 import types
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from paths import ROOT
 
 if importlib.util.find_spec("cdevice") is None:
     sys.path.insert(0, str(ROOT))

@@ -1,14 +1,14 @@
 """The pages' programs print what the pages say."""
 
 import doctest
-import pathlib
 import re
 
 import pytest
+from paths import ROOT
 
 import cdevice
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+DOCS = ROOT / "docs"
 PAGES = ("compute", "libraries", "opencl", "streams")
 LIBRARIES = {
     "numpy": "1",

@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 import pytest
+from paths import TESTS
 
 import cdevice
 
@@ -246,7 +247,7 @@ def test_the_built_in_backends_are_in_the_same_group():
 
 
 # ---- plug-ins that were built long ago ----
-ABI = pathlib.Path(__file__).resolve().parent / "abi"
+ABI = TESTS / "abi"
 
 
 def built_for(header, tmp_path):

@@ -4,12 +4,12 @@
 
 import json
 import os
-import pathlib
 import shlex
 import subprocess
 import sys
 
 import pytest
+from paths import TESTS
 from test_stream import child_env
 
 import cdevice
@@ -18,7 +18,7 @@ pytest.importorskip("pyopencl", reason="pip install pyopencl")
 if not cdevice.device("opencl").is_available:
     pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1", allow_module_level=True)
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = TESTS
 
 
 def real_loader():
@@ -35,7 +35,7 @@ def liar(tmp_path_factory):
     cc = shlex.split(os.environ.get("CC", "cc"))
     include = f"-I{HERE.parent / 'backends'}"
     rpath = f"-Wl,-rpath,{os.path.dirname(loader)}"
-    flags = ["-shared", "-fPIC", "-O1", "-w", "-pthread", include, HERE / "opencl_liar.c", "-o", out]
+    flags = ["-shared", "-fPIC", "-O1", "-w", "-pthread", include, HERE / "devices/opencl/opencl_liar.c", "-o", out]
     flags += ["-Wl,--no-as-needed", loader, rpath, "-ldl"]
     subprocess.run([*cc, *flags], check=True)
     return out

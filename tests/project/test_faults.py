@@ -1,14 +1,14 @@
 """The quick form of ci/faults: some of the places where an operation can fail, of each operation and each kind."""
 
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
 import pytest
+from paths import TESTS
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = TESTS
 pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pytestmark = [
     pytest.mark.nosan,  # the sanitizer has the place of what stands between

@@ -2,13 +2,13 @@
 
 import ctypes
 import os
-import pathlib
 import shutil
 import subprocess
 
 import pytest
+from paths import TESTS
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = TESTS
 TYPES = {"cuda": 2, "cuda_host": 3, "cuda_managed": 13, "rocm": 10, "rocm_host": 11}
 
 

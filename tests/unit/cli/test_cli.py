@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from paths import ROOT
 
 import cdevice
 
@@ -243,7 +244,7 @@ def test_demo_computes_what_pyarrow_does_or_says_so(capsys):
 @pytest.mark.nosan
 def test_bench_prints_its_table(tmp_path):
     pytest.importorskip("pyarrow", reason="pip install pyarrow")
-    examples = pathlib.Path(__file__).parent.parent / "examples"  # its plug-in in C is built
+    examples = ROOT / "examples"  # its plug-in in C is built
     r = run("bench", "--quick", "--json", tmp_path / "out.json", cwd=tmp_path, CDEVICE_EXAMPLES=str(examples))
     assert r.returncode == 0, r.stdout + r.stderr
     assert "int64 export + destroy" in r.stdout and "growth" in r.stdout and "error" not in r.stdout
@@ -602,7 +603,7 @@ def test_targets_are_shown_where_they_are_asked_for(tmp_path, capsys):
         assert printed().count("MISSED") == 4
     finally:
         table.shown["targets"] = False
-    root = pathlib.Path(__file__).resolve().parents[1]
+    root = ROOT
     assert "bench --targets" in (root / "ci" / "bench").read_text()
 
 

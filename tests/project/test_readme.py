@@ -1,16 +1,16 @@
 """README's code is run as it stands."""
 
 import asyncio
-import pathlib
 import re
 import textwrap
 
 import pytest
+from paths import ROOT
 
 import cdevice
 from cdevice import aio
 
-README = pathlib.Path(__file__).resolve().parent.parent / "README.rst"
+README = ROOT / "README.rst"
 BLOCKS = re.findall(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", README.read_text(encoding="utf-8"), re.M)
 
 

@@ -6,7 +6,6 @@ What passes here ran on host memory with real queues, not on a GPU.  Gates hold 
 import ctypes
 import gc
 import os
-import pathlib
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import cases
 import exchange
 import numpy as np
 import pytest
+from paths import TESTS
 from standin import TYPES
 from waiting import settle, unregister, until
 
@@ -24,7 +24,7 @@ from cdevice.testing.fake import FakeBackend
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = TESTS
 every_type = pytest.mark.parametrize("device", TYPES)
 
 

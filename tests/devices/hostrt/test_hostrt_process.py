@@ -6,15 +6,15 @@ What passes here ran on host memory with real queues, not on a GPU.  Gates hold 
 import ctypes
 import importlib.util
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from paths import ROOT, TESTS
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = TESTS
 TYPES = ("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host")
 every_type = pytest.mark.parametrize("device", TYPES)
 vendors = pytest.mark.parametrize("device", ["cuda", "rocm"])
@@ -758,7 +758,7 @@ def test_cuda_nvidias_own_library_without_a_device_is_unavailable_and_says_why(h
         pytest.skip("no libcuda.so.1: apt-get install libcuda1 (Debian's non-free)")
     if library.cuInit(0) == 0:
         pytest.skip("there is an NVIDIA device")
-    table = (pathlib.Path(__file__).parents[1] / "backends/cuda.c").read_text()
+    table = (ROOT / "backends/gpu_driver/cuda.c").read_text()
     wanted = re.findall(r'X\([01], int, \w+, "(\w+)"', table)
     version = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))

@@ -129,8 +129,8 @@ def test_what_build_and_launch_are_told(fake):
     assert {"CDV_ONLY=1", "CDV_COARSE=1"} <= set(program.defines) and any(d.startswith("KERNEL_ENABLED_") for d in program.defines)
     launch, device, stream = told["launch"]
     assert isinstance(launch, Launch) and (device, stream) == (1, 77) and launch.flags == 0
-    assert len(launch.buffers) == 8 and len(launch.numbers) == 5 and len(launch.arguments) == 21
-    assert launch.arguments[:2] == launch.buffers[0] and launch.arguments[16:] == launch.numbers
+    assert len(launch.buffers) == 8 and len(launch.scalars) == 5 and len(launch.arguments) == 21
+    assert launch.arguments[:2] == launch.buffers[0] and launch.arguments[16:] == launch.scalars
 
 
 def test_elements_and_bits_have_offsets(fake):
@@ -145,11 +145,11 @@ def test_elements_and_bits_have_offsets(fake):
     x = there([None, *range(9)])[3:]
     assert on_the_host(cc.add(x, 1)) == [3, 4, 5, 6, 7, 8, 9]
     (launch,) = [launch for name, launch in launches if name == "add_i64"]
-    assert 3 in [offset for data, offset in launch.buffers] and launch.numbers[0] == launch.items == 7
+    assert 3 in [offset for data, offset in launch.buffers] and launch.scalars[0] == launch.n_work_items == 7
     assert not any(data == 0 and offset for data, offset in launch.buffers)
 
 
-@pytest.mark.parametrize("flags", [ComputeFlag.ITEMS | ComputeFlag.NO_FP64, 3])
+@pytest.mark.parametrize("flags", [ComputeFlag.COARSE | ComputeFlag.NO_FP64, 3])
 def test_its_flags_are_heeded(fake, flags):
     fake(identity=lambda self, device_id: (flags, "without float64"))
     with pytest.raises(cdevice.Unsupported, match="has no float64"):
@@ -164,7 +164,7 @@ def test_modules_belong_to_scopes(fake):
         scopes.append(stream)
         return FakeCompute.build(self, program, device_id=device_id, stream=stream)
 
-    fake(scope=lambda self, *, device_id, stream=0: stream & ~1, build=build)
+    fake(context=lambda self, *, device_id, stream=0: stream & ~1, build=build)
     x = there([1])
     for stream in (4, 5, 6, 4):
         assert on_the_host(cc.negate(x, stream=stream)) == [-1]
@@ -232,7 +232,7 @@ def test_an_expression_that_does_not_compile_is_the_users_and_has_its_cause(fake
         ("identity", None, "TypeError"),
         ("identity", ("much", "text"), "ValueError"),
         ("kernel", None, "no kernel add_i64"),
-        ("scope", "here", "TypeError"),
+        ("context", "here", "TypeError"),
     ],
 )
 def test_a_wrong_result_is_told(fake, method, result, said):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from paths import ROOT
 
 import cdevice
 from cdevice._runtime.ext import ffi
@@ -105,7 +106,7 @@ def test_the_plug_in_header_stands_alone(tmp_path):
 
 
 def test_the_build_script_refuses_what_cffi_cannot_read(tmp_path):
-    root = pathlib.Path(__file__).resolve().parent.parent
+    root = ROOT
     namespace = {"__file__": str(root / "build_ffi.py"), "__name__": "build_ffi"}
     exec((root / "build_ffi.py").read_text(), namespace)
     header = tmp_path / "bad.h"

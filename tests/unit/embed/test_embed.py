@@ -10,12 +10,13 @@ import sys
 import sysconfig
 
 import pytest
+from paths import ROOT
 from test_stream import child_env
 
 import cdevice
 from cdevice import config
 
-EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples" / "embed"
+EXAMPLES = ROOT / "examples" / "embed"
 PROGRAMS = ("export_int32", "receive", "stream", "devices")
 
 try:
@@ -605,7 +606,7 @@ def test_the_command_line_prints_what_compilers_need():
 # ---- what is NULL, what is wrong, and what the header says of it ----
 def listed():
     """{function: (names of its parameters, {name in messages: parameter} that must not be NULL)} of capi.h."""
-    text = (pathlib.Path(__file__).resolve().parents[1] / "cdevice" / "native" / "capi.h").read_text()
+    text = (ROOT / "cdevice" / "native" / "embed" / "capi.h").read_text()
     text = text[text.index("#define CDEVICE_FUNCTIONS") : text.index("struct cdevice_api {")].replace("\\\n", " ")
     out, depth, start = {}, 0, 0
     text = text[text.index(")") + 1 :]

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "setup.py",
     "build_ffi.py",

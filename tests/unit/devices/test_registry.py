@@ -10,6 +10,7 @@ import traceback
 import warnings
 
 import pytest
+from paths import ROOT
 from waiting import settle, until
 
 import cdevice
@@ -360,9 +361,8 @@ def _path():
 
 
 def _backends():
-    import pathlib
 
-    return str(pathlib.Path(__file__).resolve().parent.parent / "backends")
+    return str(ROOT / "backends")
 
 
 def test_at_exit_no_method_of_a_python_backend_runs_into_a_module_that_is_gone(tmp_path):

@@ -11,6 +11,7 @@ import threading
 import exchange
 import numpy as np
 import pytest
+from paths import ROOT
 from waiting import until
 
 import cdevice
@@ -382,7 +383,7 @@ def test_without_a_loader_it_is_unavailable_and_the_rest_works():
         "except cdevice.BackendUnavailable as e: print('tried' in str(e) or 'libOpenCL' in str(e), 'pocl-opencl-icd' in str(e))\n"
         "print(cdevice.asarray([1, 2]).to('cpu', copy=True).to_pylist(), cdevice.devices('cpu'))"
     )
-    backends = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "backends")
+    backends = str(ROOT / "backends")
     prelude = (
         f"import sys; sys.path[:0] = {[p for p in sys.path if p]!r}\nimport importlib.util, types\n"
         "if importlib.util.find_spec('cdevice.backends') is None:\n"
