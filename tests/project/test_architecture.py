@@ -128,8 +128,9 @@ def modules():
     return out
 
 
-def imports(name, path, known):
-    """The modules of the package that a file imports, inside functions and by Later() too."""
+def imports(name, path, known, types):
+    """The modules of the package that a file imports, inside functions and by LazyModule() too; ``types``: for type
+    checkers alone as well."""
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
@@ -143,7 +144,7 @@ def imports(name, path, known):
             base = package.rsplit(".", node.level - 1)[0] if node.level else ""
             base = ".".join(x for x in (base, node.module) if x)
             asked = [f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names]
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Later":
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "LazyModule":
             assert isinstance(node.args[0], ast.Constant), f"{rel(path)}:{node.lineno}: the module in words, please"
             asked = [node.args[0].value]
             assert asked[0] in known, f"{rel(path)}:{node.lineno}: there is no {asked[0]}"

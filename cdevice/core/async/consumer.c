@@ -399,10 +399,10 @@ bool cdv_consumer_has_more(struct cdv_consumer *c) {
 int64_t cdv_consumer_waiting(struct cdv_consumer *c) { return atomic_load(&c->tail) - atomic_load(&c->head); }
 
 int cdv_consumer_wait(struct cdv_consumer *c, int schema, int64_t nanoseconds) {
-  for (int spins = 0; spins < 200; spins++) {
+  for (int spins = 0; spins < CDV_SPINS; spins++) {
     if (is_ready(c, schema, 0)) return 1;
     if (!nanoseconds) return 0;
-    if (spins > 50)
+    if (spins > CDV_SPINS / 4)
       sched_yield();
     else
       cdv_cpu_relax();

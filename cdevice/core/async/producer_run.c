@@ -61,8 +61,8 @@ static bool wait_for_demand(struct cdv_producer *p) {
   for (int spins = 0;; spins++) {
     if (cdv_is_interrupted(p)) return false;
     if (atomic_load(&p->requested) > sent) return true;
-    if (spins < 200) { /* a consumer that keeps up asks within microseconds; sleeping costs more */
-      if (spins > 50)
+    if (spins < CDV_SPINS) { /* a consumer that keeps up asks within microseconds; sleeping costs more */
+      if (spins > CDV_SPINS / 4)
         sched_yield();
       else
         cdv_cpu_relax();

@@ -14,6 +14,11 @@ int64_t cdv_wakeups(void); /* how often a thread went to sleep for a stream, or 
 /* How often a thread of this process went to sleep for a stream, or rang for an event loop. */
 extern atomic_llong cdv_sleeps;
 
+/* Looks at what another thread writes before a thread sleeps. */
+#ifndef CDV_SPINS
+#define CDV_SPINS 200
+#endif
+
 /* Between two looks at what another thread writes: about a tenth of a microsecond, in which it is left alone. */
 static inline void cdv_cpu_relax(void) {
   for (int i = 0; i < 4; i++)
