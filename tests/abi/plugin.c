@@ -90,7 +90,7 @@ __attribute__((visibility("default"))) int cdevice_backend_init(uint32_t core_ab
                                                       X(cdevice_device_info, driver) X(cdevice_device_info, uuid)      \
                                                           X(cdevice_host, abi_version) X(cdevice_host, struct_size)    \
                                                               X(cdevice_host, log) X(cdevice_pool, statistics)         \
-                                                                  X(cdevice_pool, trim) X(cdevice_memory, mark) X(     \
+                                                                  X(cdevice_pool, trim) X(cdevice_memory, record_last_use) X(     \
                                                                       cdevice_memory, enter) X(cdevice_memory, leave)  \
                                                                       X(cdevice_memory, stage_alloc)                   \
                                                                           X(cdevice_memory, stage_free)                \

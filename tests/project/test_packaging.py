@@ -71,8 +71,9 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
 
 # what stands before the text for one type
 NUMBERS = (
-    '#include "cpu_compute.h"\n#define CDV_HOST 1\n#include "cdevice/kernels/dialect.h"\n'
-    '#include "cdevice/kernels/wide.h"\n#include "cdevice/kernels/half.h"\n#include "cdevice/kernels/bits.h"\n#define T i32\n'
+    '#include "cpu/compute.h"\n#define CDV_HOST 1\n'
+    + "".join(f'#include "cdevice/kernels/lang/{part}.h"\n' for part in ("dialect", "wide", "half", "bits"))
+    + "#define T i32\n"
 )
 
 
@@ -92,20 +93,20 @@ TEMPLATE = """
 
 
 @pytest.mark.nosan
-@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "backends").glob("*.h")))
+@pytest.mark.parametrize("name", sorted(str(p.relative_to(ROOT / "backends")) for p in (ROOT / "backends").glob("*/*.h")))
 def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     """The template's headers need its parameters, and nothing that comes before them."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip("no C compiler")
     source = tmp_path / "alone.c"
-    template = name == "pool.h" or name.startswith("runtime")
+    template = name.startswith("gpu_driver/")
     parameters = TEMPLATE if template else ""
     parameters = {
-        "cpu_kernels.h": "#define CPU_KERNELS kernels\n",
-        "cpu_numbers.h": NUMBERS,
-        "cpu_offsets.h": NUMBERS,
-        "cpu_each_integer.h": NUMBERS + '#define TEXT "cdevice/kernels/cast.h"\n',
+        "cpu/kernels.h": "#define CPU_KERNELS kernels\n",
+        "cpu/numbers.h": NUMBERS,
+        "cpu/offsets.h": NUMBERS,
+        "cpu/each_integer.h": NUMBERS + '#define TEXT "cdevice/kernels/scalar/cast.h"\n',
     }.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
     flags = ["-std=gnu11", "-w", "-fsyntax-only", f"-I{ROOT / 'backends'}", f"-I{ROOT / 'cdevice' / 'include'}"]
@@ -137,7 +138,7 @@ def test_a_program_of_one_kernel_has_no_other(tmp_path):
         every = kernels(text)
         assert len(every) == len(set(every)) and bool(every) == bool(family)
         for name in every[:: max(1, len(every) // 4)]:
-            assert kernels(text, "-DCDV_ONLY=1", f"-DWANT_{name.removesuffix('_i64')}") == [name]
+            assert kernels(text, "-DCDV_ONLY=1", f"-DKERNEL_ENABLED_{name.removesuffix('_i64')}") == [name]
         assert not kernels(text, "-DCDV_ONLY=1")
 
 

@@ -169,9 +169,9 @@ int cdevice_stream_export(cdevice_stream *stream, struct ArrowDeviceArrayStream 
 int cdevice_stream_export_cpu(cdevice_stream *stream, struct ArrowArrayStream *out);
 /* *out: a new reference, or NULL at the end.  After an error every call fails.  blocks: as its source. */
 int cdevice_stream_next(cdevice_stream *stream, cdevice_array **out);
-/* Each array copied to a device, `ahead` of them before they are asked for, by a thread.  owns: takes the stream over;
+/* Each array copied to a device, `prefetch` of them before they are asked for, by a thread.  owns: takes the stream over;
  * on an error it stays the caller's. */
-int cdevice_stream_copy(cdevice_stream *stream, int32_t type, int64_t id, void *queue, int64_t ahead,
+int cdevice_stream_copy(cdevice_stream *stream, int32_t type, int64_t id, void *queue, int64_t prefetch,
                         cdevice_stream **out);
 cdevice_schema *cdevice_stream_schema(const cdevice_stream *stream); /* borrowed */
 int32_t cdevice_stream_device_type(const cdevice_stream *stream);

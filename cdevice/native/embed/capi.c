@@ -83,12 +83,12 @@ static int capi_array_equal(struct cdv_array *a, struct cdv_array *b, int nans_e
   if (!r) r = cdv_array_readable(b, "comparing");
   return r ? r : cdv_array_equal(a, b, nans_equal != 0, equal);
 }
-static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t ahead,
+static int capi_stream_copy(struct cdv_stream *s, int32_t type, int64_t id, void *queue, int64_t prefetch,
                             struct cdv_stream **out) {
   int r = capi_type("stream_copy", type);
   if (r) return r;
   if (no_such_device(type, id)) return cdv_error_last()->code;
-  return cdv_stream_copy(s, type, id, queue, NULL, ahead, false, out);
+  return cdv_stream_copy(s, type, id, queue, NULL, prefetch, false, out);
 }
 static int capi_stream_export(struct cdv_stream *s, struct ArrowDeviceArrayStream *out) {
   return cdv_stream_export(s, NULL, out);

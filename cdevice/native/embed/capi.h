@@ -98,10 +98,10 @@
   F(int, CDEVICE_REFUSED_CODE, produce,                                                                                \
     (cdevice_stream * s, struct ArrowAsyncDeviceStreamHandler * h, const char *m, cdevice_producer **o), (s, h, m, o), \
     capi_produce, {"stream", s}, {"handler", h}, {"out", o})                                                           \
-  F(int, 0, production_wait, (cdevice_producer * p, int64_t n), (p, n), cdv_producer_wait, {"p", p})                   \
-  F(int, 0, production_ending, (cdevice_producer * p, int *c), (p, c), cdv_producer_outcome, {"p", p}, {"code", c})    \
-  V(production_stop, (cdevice_producer * p), (p), cdv_producer_stop, {"p", p})                                         \
-  V(production_unref, (cdevice_producer * p), (p), cdv_producer_unref, {"p", p})                                       \
+  F(int, 0, producer_wait, (cdevice_producer * p, int64_t n), (p, n), cdv_producer_wait, {"p", p})                     \
+  F(int, 0, producer_outcome, (cdevice_producer * p, int *c), (p, c), cdv_producer_outcome, {"p", p}, {"code", c})     \
+  V(producer_stop, (cdevice_producer * p), (p), cdv_producer_stop, {"p", p})                                           \
+  V(producer_unref, (cdevice_producer * p), (p), cdv_producer_unref, {"p", p})                                         \
   F(int, CDEVICE_REFUSED_CODE, consumer_new, (int64_t q, int l, cdevice_consumer **o), (q, l, o), capi_consumer_new,   \
     {"out", o})                                                                                                        \
   F(struct ArrowAsyncDeviceStreamHandler *, NULL, consumer_handler, (cdevice_consumer * c), (c), cdv_consumer_handler, \

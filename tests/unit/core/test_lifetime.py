@@ -449,16 +449,16 @@ def test_a_fork_while_another_thread_imports_leaves_no_module_locked(tmp_path):
     (tmp_path / "slow_one.py").write_text("import threading; event = threading.Event(); event.wait(0.2); x = 5\n")
     code = """
         import os, sys, threading
-        from cdevice._runtime.lazy import Later, load
+        from cdevice._runtime.lazy import LazyModule, load
         sys.path.insert(0, sys.argv[1])
-        slow, started = Later("slow_one"), threading.Event()
+        slow, started = LazyModule("slow_one"), threading.Event()
         t = threading.Thread(target=lambda: (started.set(), slow.x))
         t.start()
         started.wait()
         while "slow_one" not in sys.modules: pass
         child = os.fork()
         if not child:
-            os._exit(Later("slow_one").x)
+            os._exit(LazyModule("slow_one").x)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
         t.join()
         assert load("slow_one", "x") == 5

@@ -218,7 +218,7 @@ def test_an_expression_that_does_not_compile_is_the_users_and_has_its_cause(fake
     assert lib.cdv_kernel_register_source(b"own_wrong", b"KERNEL(apply) { no_such_thing; }") == 0
     wrong = cc.Function("wrong", "scalar", 1)
     exec = importlib.import_module("cdevice.compute.kernels.elementwise").Map(
-        "own_wrong", "i64", "apply", "l", "l", said="wrong"
+        "own_wrong", "i64", "apply", "l", "l", function_name="wrong"
     )
     wrong.add_kernel(["int64"], "int64", exec, library="mine")
     with pytest.raises(cdevice.ArgumentError, match="does not compile for kernelled: .*cc: ") as e:
