@@ -41,8 +41,9 @@ class _Capturing:
     """What ``Device.capturing()`` gives; may be entered by several threads, and again."""
 
     def __init__(self, table: Cdata, memory: Cdata, device_id: int) -> None:
-        has = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "capture_active") and memory.capture_enter_exit
-        self._hold = (lambda change: memory.capture_enter_exit(table.self, device_id, change)) if has else lambda change: None
+        known = memory and memory.struct_size >= ffi.offsetof("cdevice_memory", "capture_active")
+        enter_exit = known and memory.capture_enter_exit
+        self._hold = (lambda change: enter_exit(table.self, device_id, change)) if enter_exit else lambda change: None
 
     def __enter__(self) -> None:
         self._hold(1)

@@ -223,7 +223,8 @@ def check_a_device_is_made_current_and_the_old_one_again(s: BackendSuite) -> Non
 @check()
 def check_the_default_stream_can_be_used(s: BackendSuite) -> None:
     memory = _memory(s, "stream_accepts_work")
-    expect(memory.stream_accepts_work(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL), 0, "what stream_accepts_work() returns")
+    code = memory.stream_accepts_work(s.table.self, s.device_number().id, s.ffi.NULL, s.ffi.NULL)
+    expect(code, 0, "what stream_accepts_work() returns")
 
 
 @check(1, 100_000, 8 << 20)
