@@ -118,7 +118,7 @@ KERNELS = {
 def kernel_sources():
     """The text of cdevice/kernels without its comments, by family; "": the language, which stands before each."""
     texts = {}
-    families = {"": [f"lang/{part}" for part in ("dialect", "wide", "half", "bits")]}
+    families = {"": [f"lang/{part}" for part in ("protocol", "dialect", "wide", "half", "bits")]}
     families |= {family: [f"{folder}/{family}"] for folder, names in KERNELS.items() for family in names.split()}
     for family, parts in families.items():
         text = ""

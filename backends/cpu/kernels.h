@@ -6,6 +6,8 @@
 #endif
 
 #define CDV_HOST 1
+#include "cdevice/kernels/lang/protocol.h"
+/* the language needs its constants */
 #include "cdevice/kernels/lang/dialect.h"
 /* These know nothing of T. */
 #include "cdevice/kernels/lang/wide.h"

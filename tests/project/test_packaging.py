@@ -72,7 +72,7 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
 # what stands before the text for one type
 NUMBERS = (
     '#include "cpu/compute.h"\n#define CDV_HOST 1\n'
-    + "".join(f'#include "cdevice/kernels/lang/{part}.h"\n' for part in ("dialect", "wide", "half", "bits"))
+    + "".join(f'#include "cdevice/kernels/lang/{part}.h"\n' for part in ("protocol", "dialect", "wide", "half", "bits"))
     + "#define T i32\n"
 )
 

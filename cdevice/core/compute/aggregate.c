@@ -48,19 +48,22 @@ static int new_states(struct call *c, int64_t n, cdevice_kernel_buffer out[STATE
   return r;
 }
 
-/* Where the kernels have the parts of a state: sum writes 0 and 1 and reads 2 and 6; min_max writes 0, 1, 2 and reads 4, 5
- * and 6. */
 static void write_to(const struct call *c, struct cdv_kernel_launch *s, const cdevice_kernel_buffer to[STATE]) {
-  s->buffers[0] = to[0];
-  s->buffers[1] = c->extremes ? to[1] : to[2];
-  if (c->extremes) s->buffers[2] = to[2];
+  if (c->extremes) {
+    s->buffers[BUF_MIN_OUT] = to[0];
+    s->buffers[BUF_MAX_OUT] = to[1];
+    s->buffers[BUF_EXTREMES_COUNT_OUT] = to[2];
+  } else {
+    s->buffers[BUF_SUM_OUT] = to[0];
+    s->buffers[BUF_SUM_COUNT_OUT] = to[2];
+  }
 }
 
 /* m states become one, in `to`. */
 static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, const cdevice_kernel_buffer to[STATE]) {
   int r = 0;
   while (!r && m) {
-    int64_t left = m / CDV_TILE_ROWS + (m % CDV_TILE_ROWS != 0);
+    int64_t left = m / REDUCE_TILE_ROWS + (m % REDUCE_TILE_ROWS != 0);
     cdevice_kernel_buffer next[STATE];
     struct cdv_kernel_launch s = {"reduce", c->f->merge, c->extremes ? "min_max" : "sum", CDV_REDUCE_TILE, m,
                                   {{0}},    {0}};
@@ -70,9 +73,9 @@ static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, c
       r = new_states(c, left, next);
     if (r) break;
     write_to(c, &s, next);
-    s.buffers[c->extremes ? 4 : 2] = from[0];
-    if (c->extremes) s.buffers[5] = from[1];
-    s.buffers[6] = from[2];
+    s.buffers[c->extremes ? BUF_MIN_IN : BUF_SUM_IN] = from[0];
+    if (c->extremes) s.buffers[BUF_MAX_IN] = from[1];
+    s.buffers[BUF_COUNT_IN] = from[2];
     r = cdv_exec_launch(&c->work, &s);
     memcpy(from, next, sizeof next);
     m = left == 1 ? 0 : left;
@@ -111,7 +114,7 @@ static int count_all(struct call *c, int64_t rows, const cdevice_kernel_buffer t
 static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_kernel_buffer to[STATE]) {
   const struct cdv_aggregate *f = c->f;
   int unit = !strcmp(f->family, "reduce") ? CDV_REDUCE_TILE : CDV_FILTER_TILE;
-  int64_t rows = unit == CDV_REDUCE_TILE ? CDV_TILE_ROWS : CDV_FILTER_ROWS;
+  int64_t rows = unit == CDV_REDUCE_TILE ? REDUCE_TILE_ROWS : FILTER_TILE_ROWS;
   int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
   int64_t tiles = length / rows + (length % rows != 0);
   cdevice_kernel_buffer parts[STATE] = {{0}};
@@ -122,10 +125,10 @@ static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_ke
   if (r) return r;
   write_to(c, &s, tiles > 1 ? parts : to);
   if (f->values && length) {
-    s.buffers[c->extremes ? 4 : 2] = cdv_kernel_values(a);
-    if (c->extremes) s.buffers[5] = s.buffers[4];
+    s.buffers[c->extremes ? BUF_MIN_IN : BUF_SUM_IN] = cdv_kernel_values(a);
+    if (c->extremes) s.buffers[BUF_MAX_IN] = s.buffers[BUF_MIN_IN];
   }
-  if (length) s.buffers[3] = cdv_kernel_nulls(a);
+  if (length) s.buffers[BUF_VALIDITY_IN] = cdv_kernel_nulls(a);
   r = cdv_exec_launch(&c->work, &s);
   return r || tiles <= 1 ? r : merge(c, parts, tiles, to);
 }
@@ -138,10 +141,10 @@ static int finalize(struct call *c, struct cdv_array *out, const cdevice_kernel_
   for (int i = both ? 0 : (int)f->option[2]; !r && i <= (both ? 1 : (int)f->option[2]); i++) {
     const struct ArrowArray *node = both ? out->node->children[i] : out->node;
     struct cdv_kernel_launch s = {f->end_family, f->end_type, f->end, CDV_SINGLE_ITEM, 1, {{0}}, {0}};
-    s.buffers[0].data = (void *)node->buffers[1];
-    s.buffers[1].data = (void *)node->buffers[0];
-    s.buffers[2] = state[c->extremes ? i : 0];
-    s.buffers[3] = state[2];
+    s.buffers[BUF_RESULT].data = (void *)node->buffers[1];
+    s.buffers[BUF_RESULT_VALIDITY].data = (void *)node->buffers[0];
+    s.buffers[BUF_RESULT_VALUE] = state[c->extremes ? i : 0];
+    s.buffers[BUF_RESULT_COUNT] = state[2];
     s.scalars[1] = i;
     s.scalars[2] = rows;
     s.scalars[3] = f->option[0];
@@ -221,7 +224,7 @@ static int alloc_level(struct call *c, struct level *l) {
   for (int i = 0; !r && i < STATE; i++) {
     if (i == 1 && !c->extremes) continue;
     struct cdv_schema *s = cdv_schema_of_number(i == 2 ? 'l' : c->letter);
-    r = cdv_exec_alloc_array(&c->work, s, CDV_TILE_ROWS * (i == 2 ? 1 : c->letters), false, &l->memory[i]);
+    r = cdv_exec_alloc_array(&c->work, s, REDUCE_TILE_ROWS * (i == 2 ? 1 : c->letters), false, &l->memory[i]);
     cdv_schema_unref(s);
     if (r)
       l->memory[i] = NULL;
@@ -236,7 +239,7 @@ static int next_state(struct call *c, struct cdv_agg_state *state, int k, cdevic
   struct level *l = &state->levels[k];
   cdevice_kernel_buffer from[STATE], above[STATE];
   int r = l->memory[0] ? 0 : alloc_level(c, l);
-  if (!r && l->n == CDV_TILE_ROWS) {
+  if (!r && l->n == REDUCE_TILE_ROWS) {
     state_of(l, 0, from);
     r = next_state(c, state, k + 1, above);
     if (!r) r = merge(c, from, l->n, above);

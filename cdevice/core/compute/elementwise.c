@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-#define FORM_ONE 1 /* as in kernels/dialect.h */
-#define FORM_NUMBER 2
-
 struct call {
   const struct cdv_elementwise *f;
   const struct cdv_datum *args;
@@ -22,7 +19,9 @@ struct call {
   struct cdv_array *out;
 };
 
-static int form_of(const struct cdv_datum *x) { return !x->array ? FORM_NUMBER : x->is_scalar ? FORM_ONE : 0; }
+static int kind_of(const struct cdv_datum *x) {
+  return !x->array ? ARG_SCALAR : x->is_scalar ? ARG_BROADCAST : ARG_ARRAY;
+}
 static bool may_be_null(const struct cdv_datum *x) { return x->array ? cdv_may_be_null(x->array) : x->null; }
 static int64_t all_bits(bool set) { return set ? UINT32_MAX : 0; }
 static cdevice_kernel_buffer nulls_of(const struct cdv_datum *x) {
@@ -32,21 +31,20 @@ static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){a->node->buffers[i] ? (void *)a->node->buffers[i] : NULL, 0};
 }
 
-/* Argument k of a function stands as argument `as` of a kernel, in that place. */
-static void pass(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place,
-                 cdevice_kernel_buffer what) {
-  s->buffers[place] = what;
-  s->scalars[1] |= (int64_t)form_of(x) << (2 * as);
+/* The argument of a function becomes argument `as` of a kernel. */
+static void pass(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, cdevice_kernel_buffer what) {
+  s->buffers[BUF_ARG0 + as] = what;
+  s->scalars[SCALAR_ARG_KINDS] |= (int64_t)kind_of(x) << (2 * as);
 }
-static void pass_values(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place) {
+static void pass_values(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as) {
   bool word =
       !strcmp(s->family, "boolean") || (as == 0 && s->granularity == CDV_PER_ROW_PACKED && !strcmp(s->name, "if_else"));
-  pass(s, x, as, place, x->array ? cdv_kernel_values(x->array) : (cdevice_kernel_buffer){NULL, 0});
-  if (!x->array) s->scalars[2 + as] = word ? all_bits(x->bits & 1) : x->bits;
+  pass(s, x, as, x->array ? cdv_kernel_values(x->array) : (cdevice_kernel_buffer){NULL, 0});
+  if (!x->array) s->scalars[SCALAR_FIRST_ARG + as] = word ? all_bits(x->bits & 1) : x->bits;
 }
-static void pass_nulls(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as, int place) {
-  pass(s, x, as, place, nulls_of(x));
-  if (!x->array) s->scalars[2 + as] = all_bits(!x->null);
+static void pass_nulls(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as) {
+  pass(s, x, as, nulls_of(x));
+  if (!x->array) s->scalars[SCALAR_FIRST_ARG + as] = all_bits(!x->null);
 }
 
 static int find_rows(struct call *c) {
@@ -76,8 +74,8 @@ static bool needs_nulls(const struct call *c) {
 }
 
 static int all_null(struct call *c) {
-  struct cdv_kernel_launch s = {"boolean",       "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)},
-                                {0, FORM_NUMBER}};
+  struct cdv_kernel_launch s = {"boolean",      "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)},
+                                {0, ARG_SCALAR}};
   return cdv_exec_launch(&c->work, &s);
 }
 
@@ -86,21 +84,21 @@ static int put_nulls(struct call *c) {
   struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)}, {0}};
   switch (c->f->null_handling) {
     case CDV_NULL_INTERSECTION:
-      for (int i = 0; i < c->n_args; i++) pass_nulls(&s, &x[i], i, 1 + i);
+      for (int i = 0; i < c->n_args; i++) pass_nulls(&s, &x[i], i);
       break;
     case CDV_NULL_IF_ELSE:
       if (!x[0].array && x[0].null) return all_null(c);
       s.name = "valid_select";
-      pass_values(&s, &x[0], 0, 1);
-      pass_nulls(&s, &x[1], 1, 2);
-      pass_nulls(&s, &x[2], 2, 3);
-      s.buffers[4] = nulls_of(&x[0]);
+      pass_values(&s, &x[0], 0);
+      pass_nulls(&s, &x[1], 1);
+      pass_nulls(&s, &x[2], 2);
+      s.buffers[BUF_COUNTED] = nulls_of(&x[0]);
       break;
     case CDV_NULL_COALESCE:
       s.name = "valid_select";
-      pass_nulls(&s, &x[0], 0, 1);
-      pass_nulls(&s, &x[0], 1, 2);
-      pass_nulls(&s, &x[1], 2, 3);
+      pass_nulls(&s, &x[0], 0);
+      pass_nulls(&s, &x[0], 1);
+      pass_nulls(&s, &x[1], 2);
       break;
     default: return 0;
   }
@@ -114,24 +112,24 @@ static int put_values(struct call *c) {
   bool nulls = c->out->node->null_count < 0;
   struct cdv_kernel_launch s = {f->family, f->type, f->name, f->granularity, c->rows, {buffer_of(c->out, 1)}, {0}};
   if (f->null_handling == CDV_NULL_OUTPUT_NOT_NULL) {
-    pass_nulls(&s, &x[0], 0, 1);
+    pass_nulls(&s, &x[0], 0);
   } else if (f->null_handling == CDV_NULL_COALESCE) {
-    pass_nulls(&s, &x[0], 0, 1);
-    pass_values(&s, &x[0], 1, 2);
-    pass_values(&s, &x[1], 2, 3);
+    pass_nulls(&s, &x[0], 0);
+    pass_values(&s, &x[0], 1);
+    pass_values(&s, &x[1], 2);
   } else {
-    for (int i = 0; i < c->n_args; i++) pass_values(&s, &x[i], i, 1 + i);
+    for (int i = 0; i < c->n_args; i++) pass_values(&s, &x[i], i);
   }
   if (f->null_handling == CDV_NULL_KLEENE)
     for (int i = 0; i < c->n_args; i++) {
-      s.buffers[3 + i] = nulls_of(&x[i]);
-      s.scalars[4] |= (int64_t) !(!x[i].array && x[i].null) << i;
+      s.buffers[BUF_KLEENE_VALIDITY0 + i] = nulls_of(&x[i]);
+      s.scalars[SCALAR_KLEENE_KNOWN] |= (int64_t) !(!x[i].array && x[i].null) << i;
     }
-  if (f->null_handling == CDV_NULL_KLEENE && nulls) s.buffers[6] = buffer_of(c->out, 0);
+  if (f->null_handling == CDV_NULL_KLEENE && nulls) s.buffers[BUF_OUT_VALIDITY] = buffer_of(c->out, 0);
   int r = 0;
   if (f->checked) {
-    if (nulls) s.buffers[4] = buffer_of(c->out, 0);
-    r = cdv_exec_error_slot(&c->work, &s.buffers[5]);
+    if (nulls) s.buffers[BUF_COUNTED] = buffer_of(c->out, 0);
+    r = cdv_exec_error_slot(&c->work, &s.buffers[BUF_ERROR]);
   }
   if (!r) r = cdv_exec_launch(&c->work, &s);
   return !r && f->checked ? cdv_exec_check_error(&c->work, f->function_name, f->type) : r;

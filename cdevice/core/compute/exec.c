@@ -153,8 +153,8 @@ static int64_t parts(int64_t n, int64_t rows) { return n / rows + (n % rows != 0
 /* How many items, and how many of them a block has. */
 static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s, cdevice_launch *l) {
   bool items = w->flags & CDEVICE_COMPUTE_COARSE;
-  int64_t tile = s->granularity == CDV_REDUCE_TILE ? CDV_TILE_ROWS : CDV_FILTER_ROWS, tiles = parts(s->n, tile);
-  l->work_group_size = CDV_WORK_GROUP_SIZE;
+  int64_t tile = s->granularity == CDV_REDUCE_TILE ? REDUCE_TILE_ROWS : FILTER_TILE_ROWS, tiles = parts(s->n, tile);
+  l->work_group_size = WORK_GROUP_SIZE;
   switch (s->granularity) {
     case CDV_PER_ROW: l->n_work_items = s->n; break;
     case CDV_PER_BIT_WORD: l->n_work_items = parts(s->n, 32); break;
@@ -162,10 +162,10 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
     case CDV_REDUCE_TILE:
     case CDV_FILTER_TILE:
       l->n_work_items = tiles ? tiles : 1;
-      if (!items) l->n_work_items *= CDV_WORK_GROUP_SIZE;
+      if (!items) l->n_work_items *= WORK_GROUP_SIZE;
       if (items) l->work_group_size = 1;
       break;
-    case CDV_SINGLE_BLOCK: l->n_work_items = items ? 1 : CDV_WORK_GROUP_SIZE; break;
+    case CDV_SINGLE_BLOCK: l->n_work_items = items ? 1 : WORK_GROUP_SIZE; break;
     default: l->n_work_items = 1;
   }
   if (l->n_work_items == 1) l->work_group_size = 1;
@@ -248,16 +248,6 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
 }
 
 /* ---- what kernels complain of ---- */
-#define KERNEL_ERROR_OVERFLOW 1 /* as in kernels/dialect.h */
-#define KERNEL_ERROR_DIVIDE_BY_ZERO 2
-#define KERNEL_ERROR_TRUNCATED 3
-#define KERNEL_ERROR_INDEX 4
-#define KERNEL_ERROR_PRECISION 5
-#define KERNEL_ERROR_RESCALE 6
-#define KERNEL_ERROR_OUT_OF_RANGE 7
-#define KERNEL_ERROR_LOSSY_UNIT 8
-#define KERNEL_ERROR_UNIT_OVERFLOW 9
-#define KERNEL_ERROR_LOSSY_TIME 10
 
 /* "u8" as Arrow says it. */
 static const char *words_of(const char *type, char *out, size_t size) {

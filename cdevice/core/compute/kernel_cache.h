@@ -5,6 +5,10 @@
 #include <stdint.h>
 
 #include "cdevice/backend.h"
+#include "kernels/lang/protocol.h"
+
+_Static_assert(KERNEL_BUFFERS == CDEVICE_KERNEL_BUFFERS && KERNEL_SCALARS == CDEVICE_KERNEL_SCALARS,
+               "backend.h and the kernels have the same parameters");
 
 struct cdv_backend;
 
@@ -13,14 +17,11 @@ enum cdv_granularity {
   CDV_PER_ROW,
   CDV_PER_BIT_WORD,   /* 32 rows */
   CDV_PER_ROW_PACKED, /* 32 rows, or a row where blocks pack them */
-  CDV_REDUCE_TILE,    /* CDV_TILE_ROWS, or a block does them */
-  CDV_FILTER_TILE,    /* CDV_FILTER_ROWS, or a block does them */
+  CDV_REDUCE_TILE,    /* REDUCE_TILE_ROWS, or a block does them */
+  CDV_FILTER_TILE,    /* FILTER_TILE_ROWS, or a block does them */
   CDV_SINGLE_BLOCK,   /* one item, or one block */
   CDV_SINGLE_ITEM
 };
-#define CDV_WORK_GROUP_SIZE 256 /* these three as in kernels/dialect.h */
-#define CDV_TILE_ROWS 4096
-#define CDV_FILTER_ROWS 8192
 /* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
  * the backend said last.  Borrowed: it stays.  May take
  * long the first time; never waits for the device. */

@@ -31,7 +31,7 @@ int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, con
   struct cdv_exec w;
   struct cdv_array *counts = NULL;
   struct cdv_schema *numbers = cdv_schema_of_number('l');
-  int64_t tiles = mask->length / CDV_FILTER_ROWS + (mask->length % CDV_FILTER_ROWS != 0);
+  int64_t tiles = mask->length / FILTER_TILE_ROWS + (mask->length % FILTER_TILE_ROWS != 0);
   int r = cdv_exec_begin(&w, &mask, 1, stream_ref, "filter");
   if (!r) r = cdv_exec_alloc_array(&w, numbers, tiles + 1, false, &counts);
   cdv_schema_unref(numbers);

@@ -53,7 +53,7 @@ static struct cdv_kernel_launch step_of(const char *name, int unit, const struct
 /* Tiles are summed, the sums are added up, the tiles begin where they say. */
 int cdv_sizes_to_offsets(struct cdv_exec *w, const char *type, int64_t n, const cdevice_kernel_buffer *sizes,
                          struct cdv_array *out, int64_t *total) {
-  int64_t tiles = n / CDV_FILTER_ROWS + (n % CDV_FILTER_ROWS != 0);
+  int64_t tiles = n / FILTER_TILE_ROWS + (n % FILTER_TILE_ROWS != 0);
   cdevice_kernel_buffer sums;
   int r = cdv_exec_alloc_temp(w, 'l', tiles + 1, &sums);
   if (r) return r;

@@ -1,32 +1,32 @@
-/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of TILE_ROWS rows in WORK_GROUP_SIZE
+/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of REDUCE_TILE_ROWS rows in WORK_GROUP_SIZE
  * lanes, lane l adding rows l, l + WORK_GROUP_SIZE, ... one after the other; then the lanes by halves; then the tiles in the same
  * way.
  *
  * State: a value, and how many rows it is of (i64). */
 #define A OF(SUM, T)
-#define VALID(i) bits32(RAW(const u32, 3), OFFSET(3), i, n)
+#define VALID(i) bits32(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i, n)
 
 #if defined(CDV_COARSE)
 #define TREE_REDUCE(s, join)                       \
   for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) \
     for (int l_ = 0; l_ < d_; l_++) s[l_] = join(s[l_], s[l_ + d_])
 /* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows. */
-#define FOR_TILE(add, c)                                                          \
-  const i64 from = t * TILE_ROWS;                                                 \
-  if (from + TILE_ROWS <= n) {                                                    \
-    for (int r = 0; r < TILE_ROWS; r += WORK_GROUP_SIZE)                          \
-      for (int g = 0; g < WORK_GROUP_SIZE; g += 32) {                             \
-        const u32 m = VALID(from + r + g);                                        \
-        c += POPC(m);                                                             \
-        for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u); \
-      }                                                                           \
-  } else {                                                                        \
-    for (i64 i = from; i < n; i++) {                                              \
-      const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                     \
-      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i);                        \
-      c += m;                                                                     \
-      add(l, i, m);                                                               \
-    }                                                                             \
+#define FOR_TILE(add, c)                                                               \
+  const i64 from = t * REDUCE_TILE_ROWS;                                               \
+  if (from + REDUCE_TILE_ROWS <= n) {                                                  \
+    for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE)                        \
+      for (int g = 0; g < WORK_GROUP_SIZE; g += 32) {                                  \
+        const u32 m = VALID(from + r + g);                                             \
+        c += POPC(m);                                                                  \
+        for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u);      \
+      }                                                                                \
+  } else {                                                                             \
+    for (i64 i = from; i < n; i++) {                                                   \
+      const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                          \
+      const u32 m = bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i); \
+      c += m;                                                                          \
+      add(l, i, m);                                                                    \
+    }                                                                                  \
   }
 #else
 #define TREE_REDUCE(s, join)                          \
@@ -35,14 +35,14 @@
     if (LID < d_) s[LID] = join(s[LID], s[LID + d_]); \
     SYNC;                                             \
   }
-#define FOR_TILE(add, c)                                   \
-  for (int r = 0; r < TILE_ROWS; r += WORK_GROUP_SIZE) {   \
-    const i64 i = BID * TILE_ROWS + r + LID;               \
-    if (i < n) {                                           \
-      const u32 m = bit1(RAW(const u32, 3), OFFSET(3), i); \
-      c += m;                                              \
-      add(LID, i, m);                                      \
-    }                                                      \
+#define FOR_TILE(add, c)                                                               \
+  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE) {                        \
+    const i64 i = BID * REDUCE_TILE_ROWS + r + LID;                                    \
+    if (i < n) {                                                                       \
+      const u32 m = bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i); \
+      c += m;                                                                          \
+      add(LID, i, m);                                                                  \
+    }                                                                                  \
   }
 #endif
 #if OF(IS_WIDE, T)
@@ -63,10 +63,10 @@
 #define ADD_STATE(lane, i, m) s[lane] = ADD_WRAP(s[lane], SUMMAND(a[i])), more += counted[i]
 #if defined(CDV_COARSE)
 KERNEL(sum) {
-  GLOBAL const T *RESTRICT a = IN(T, 2);
-  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
   const i64 n = SCALAR(0);
-  TILES(t, n, TILE_ROWS) {
+  TILES(t, n, REDUCE_TILE_ROWS) {
     A s[WORK_GROUP_SIZE];
     i64 c = 0, more = 0;
     for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = ZERO(A);
@@ -76,16 +76,16 @@ KERNEL(sum) {
       FOR_TILE(ADD, c)
     }
     TREE_REDUCE(s, ADD_WRAP);
-    OUT(A, 0)[t] = s[0];
-    OUT(i64, 1)[t] = counted ? more : c;
+    OUT(A, BUF_SUM_OUT)[t] = s[0];
+    OUT(i64, BUF_SUM_COUNT_OUT)[t] = counted ? more : c;
   }
 }
 #else
 KERNEL(sum) {
   SHARED(A, s, WORK_GROUP_SIZE);
   SHARED(i64, counts, WORK_GROUP_SIZE);
-  GLOBAL const T *RESTRICT a = IN(T, 2);
-  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
   const i64 n = SCALAR(0);
   i64 c = 0, more = 0;
   s[LID] = ZERO(A);
@@ -97,7 +97,7 @@ KERNEL(sum) {
   counts[LID] = counted ? more : c;
   TREE_REDUCE(s, ADD_WRAP)
   TREE_REDUCE(counts, ADD_COUNT)
-  if (!LID) OUT(A, 0)[BID] = s[0], OUT(i64, 1)[BID] = counts[0];
+  if (!LID) OUT(A, BUF_SUM_OUT)[BID] = s[0], OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0];
 }
 #endif
 #undef ADD
@@ -114,17 +114,17 @@ KERNEL(sum) {
 #if OF(IS_LONG, T)
 #if defined(CDV_COARSE)
 KERNEL(sum_exactly) {
-  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   const i64 n = SCALAR(0);
-  TILES(t, n, TILE_ROWS) {
+  TILES(t, n, REDUCE_TILE_ROWS) {
     i64 low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
     i64 c = 0;
     for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = 0, high[l] = 0;
     FOR_TILE(ADD_HALVES, c)
     TREE_REDUCE(low, ADD_COUNT);
     TREE_REDUCE(high, ADD_COUNT);
-    OUT(w128, 0)[t] = OF_HALVES(low[0], high[0]);
-    OUT(i64, 1)[t] = c;
+    OUT(w128, BUF_SUM_OUT)[t] = OF_HALVES(low[0], high[0]);
+    OUT(i64, BUF_SUM_COUNT_OUT)[t] = c;
   }
 }
 #else
@@ -132,7 +132,7 @@ KERNEL(sum_exactly) {
   SHARED(i64, low, WORK_GROUP_SIZE);
   SHARED(i64, high, WORK_GROUP_SIZE);
   SHARED(i64, counts, WORK_GROUP_SIZE);
-  GLOBAL const T *RESTRICT a = IN(T, 2);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   const i64 n = SCALAR(0);
   i64 c = 0;
   low[LID] = 0, high[LID] = 0;
@@ -141,7 +141,7 @@ KERNEL(sum_exactly) {
   TREE_REDUCE(low, ADD_COUNT)
   TREE_REDUCE(high, ADD_COUNT)
   TREE_REDUCE(counts, ADD_COUNT)
-  if (!LID) OUT(w128, 0)[BID] = OF_HALVES(low[0], high[0]), OUT(i64, 1)[BID] = counts[0];
+  if (!LID) OUT(w128, BUF_SUM_OUT)[BID] = OF_HALVES(low[0], high[0]), OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0];
 }
 #endif
 #endif
@@ -178,12 +178,12 @@ KERNEL(sum_exactly) {
   }
 #if defined(CDV_COARSE)
 KERNEL(min_max) {
-  GLOBAL const T *RESTRICT a = IN(T, 4);
-  GLOBAL const T *RESTRICT b = IN(T, 5);
-  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_MIN_IN);
+  GLOBAL const T *RESTRICT b = IN(T, BUF_MAX_IN);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
   const i64 n = SCALAR(0);
   const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
-  TILES(t, n, TILE_ROWS) {
+  TILES(t, n, REDUCE_TILE_ROWS) {
     T low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
     i64 c = 0, more = 0;
     for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = p, high[l] = q;
@@ -194,9 +194,9 @@ KERNEL(min_max) {
     }
     TREE_REDUCE(low, MIN_SKIP_NAN);
     TREE_REDUCE(high, MAX_SKIP_NAN);
-    OUT(T, 0)[t] = low[0];
-    OUT(T, 1)[t] = high[0];
-    OUT(i64, 2)[t] = counted ? more : c;
+    OUT(T, BUF_MIN_OUT)[t] = low[0];
+    OUT(T, BUF_MAX_OUT)[t] = high[0];
+    OUT(i64, BUF_EXTREMES_COUNT_OUT)[t] = counted ? more : c;
   }
 }
 #else
@@ -204,9 +204,9 @@ KERNEL(min_max) {
   SHARED(T, low, WORK_GROUP_SIZE);
   SHARED(T, high, WORK_GROUP_SIZE);
   SHARED(i64, counts, WORK_GROUP_SIZE);
-  GLOBAL const T *RESTRICT a = IN(T, 4);
-  GLOBAL const T *RESTRICT b = IN(T, 5);
-  GLOBAL const i64 *RESTRICT counted = IN(i64, 6);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_MIN_IN);
+  GLOBAL const T *RESTRICT b = IN(T, BUF_MAX_IN);
+  GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
   const i64 n = SCALAR(0);
   const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
   i64 c = 0, more = 0;
@@ -220,7 +220,8 @@ KERNEL(min_max) {
   TREE_REDUCE(low, MIN_SKIP_NAN)
   TREE_REDUCE(high, MAX_SKIP_NAN)
   TREE_REDUCE(counts, ADD_COUNT)
-  if (!LID) OUT(T, 0)[BID] = low[0], OUT(T, 1)[BID] = high[0], OUT(i64, 2)[BID] = counts[0];
+  if (!LID) OUT(T, BUF_MIN_OUT)
+  [BID] = low[0], OUT(T, BUF_MAX_OUT)[BID] = high[0], OUT(i64, BUF_EXTREMES_COUNT_OUT)[BID] = counts[0];
 }
 #endif
 #undef EXTREMES
@@ -233,7 +234,7 @@ KERNEL(min_max) {
 
 /* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state.  Numbers: 2 all rows, 3 how many
  * must count at least, 4 may there be nulls. */
-#define IS_VALID (IN(i64, 3)[0] >= SCALAR(3) && (SCALAR(4) || IN(i64, 3)[0] == SCALAR(2)))
+#define IS_VALID (IN(i64, BUF_RESULT_COUNT)[0] >= SCALAR(3) && (SCALAR(4) || IN(i64, BUF_RESULT_COUNT)[0] == SCALAR(2)))
 #if OF(IS_FLOAT, T)
 #define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
 #else
@@ -241,29 +242,29 @@ KERNEL(min_max) {
 #endif
 KERNEL(finish) {
   ITEMS(only, 1) {
-    const T x = IN(T, 2)[0];
-    OUT(T, 0)[only] = ONE_NAN(x, T);
-    put32(OUT(u32, 1), only, IS_VALID, 1);
+    const T x = IN(T, BUF_RESULT_VALUE)[0];
+    OUT(T, BUF_RESULT)[only] = ONE_NAN(x, T);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
   }
 }
 KERNEL(finish_mean) {
   ITEMS(only, 1) {
-    const i64 c = IN(i64, 3)[0];
+    const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
 #if OF(IS_WIDE, T)
-    OUT(T, 0)[only] = wide_mean(IN(T, 2)[0], c ? c : 1);
-    put32(OUT(u32, 1), only, c && IS_VALID, 1); /* no decimal is not a number */
+    OUT(T, BUF_RESULT)[only] = wide_mean(IN(T, BUF_RESULT_VALUE)[0], c ? c : 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && IS_VALID, 1); /* no decimal is not a number */
 #else
-    const f64 x = (f64)IN(T, 2)[0] / (f64)c;
-    OUT(f64, 0)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
-    put32(OUT(u32, 1), only, IS_VALID, 1);
+    const f64 x = (f64)IN(T, BUF_RESULT_VALUE)[0] / (f64)c;
+    OUT(f64, BUF_RESULT)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
 #endif
   }
 }
 #if OF(IS_WIDE, T)
 KERNEL(finish_mean_of_integers) {
   ITEMS(only, 1) {
-    const w128 sum = IN(T, 2)[0];
-    const i64 c = IN(i64, 3)[0];
+    const w128 sum = IN(T, BUF_RESULT_VALUE)[0];
+    const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
     w128 m = wide_magnitude(sum);
     f64 unit = 1;
     while (m.high) { /* what is cut off stays seen in the last bit, far behind those of a float */
@@ -272,8 +273,8 @@ KERNEL(finish_mean_of_integers) {
       unit *= 2;
     }
     const f64 x = (f64)m.low * unit / (f64)c;
-    OUT(f64, 0)[only] = c ? (wide_below0(sum) ? -x : x) : QUIET_f64;
-    put32(OUT(u32, 1), only, IS_VALID, 1);
+    OUT(f64, BUF_RESULT)[only] = c ? (wide_below0(sum) ? -x : x) : QUIET_f64;
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
   }
 }
 #endif

@@ -1,19 +1,19 @@
 /* reduce_bool.h - how many bits are set.  State: bits that are set and known, and bits that are known (both i64). */
-#define KNOWN(i) (bits32(RAW(const u32, 3), OFFSET(3), i, n) & tail(i, n))
-#define SET(i) (bits32(RAW(const u32, 2), OFFSET(2), i, n) & KNOWN(i))
+#define KNOWN(i) (bits32(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i, n) & tail(i, n))
+#define SET(i) (bits32(RAW(const u32, BUF_SUM_IN), OFFSET(BUF_SUM_IN), i, n) & KNOWN(i))
 
 /* 0 set, 1 known of the tiles; 2 the bits (NULL: all are set), 3 their nulls. */
 #if defined(CDV_COARSE)
 KERNEL(sum) {
   const i64 n = SCALAR(0);
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 set = 0, known = 0;
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i += 32) {
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) {
       set += POPC(SET(i));
       known += POPC(KNOWN(i));
     }
-    OUT(i64, 0)[t] = set;
-    OUT(i64, 1)[t] = known;
+    OUT(i64, BUF_SUM_OUT)[t] = set;
+    OUT(i64, BUF_SUM_COUNT_OUT)[t] = known;
   }
 }
 #else
@@ -28,37 +28,39 @@ KERNEL(sum) {
     if (LID < d) set[LID] += set[LID + d], known[LID] += known[LID + d];
     SYNC;
   }
-  if (!LID) OUT(i64, 0)[BID] = set[0], OUT(i64, 1)[BID] = known[0];
+  if (!LID) OUT(i64, BUF_SUM_OUT)[BID] = set[0], OUT(i64, BUF_SUM_COUNT_OUT)[BID] = known[0];
 }
 #endif
 #undef SET
 #undef KNOWN
 
 /* The ends: as reduce.h's. */
-#define VALUE IN(i64, 2)[0]
-#define COUNT IN(i64, 3)[0]
+#define VALUE IN(i64, BUF_RESULT_VALUE)[0]
+#define COUNT IN(i64, BUF_RESULT_COUNT)[0]
 #define ENOUGH (COUNT >= SCALAR(3))
 KERNEL(finish_any) {
   ITEMS(only, 1) {
-    put32(OUT(u32, 0), only, VALUE > 0, 1);
-    put32(OUT(u32, 1), only, ENOUGH && (VALUE > 0 || SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT), only, VALUE > 0, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, ENOUGH && (VALUE > 0 || SCALAR(4) || COUNT == SCALAR(2)), 1);
   }
 }
 KERNEL(finish_all) {
   ITEMS(only, 1) {
-    put32(OUT(u32, 0), only, VALUE == COUNT, 1);
-    put32(OUT(u32, 1), only, ENOUGH && (VALUE != COUNT || SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT), only, VALUE == COUNT, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, ENOUGH && (VALUE != COUNT || SCALAR(4) || COUNT == SCALAR(2)), 1);
   }
 }
 /* Number 3: 0 known rows, 1 nulls, 2 all rows. */
 KERNEL(finish_count) {
-  ITEMS(only, 1) { OUT(i64, 0)[only] = SCALAR(3) == 0 ? COUNT : SCALAR(3) == 1 ? SCALAR(2) - COUNT : SCALAR(2); }
+  ITEMS(only, 1) {
+    OUT(i64, BUF_RESULT)[only] = SCALAR(3) == 0 ? COUNT : SCALAR(3) == 1 ? SCALAR(2) - COUNT : SCALAR(2);
+  }
 }
 /* Number 1: 0 the least, 1 the greatest. */
 KERNEL(finish_extreme) {
   ITEMS(only, 1) {
-    put32(OUT(u32, 0), only, SCALAR(1) ? VALUE > 0 : VALUE == COUNT, 1);
-    put32(OUT(u32, 1), only, COUNT && ENOUGH && (SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT), only, SCALAR(1) ? VALUE > 0 : VALUE == COUNT, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, COUNT && ENOUGH && (SCALAR(4) || COUNT == SCALAR(2)), 1);
   }
 }
 #undef VALUE

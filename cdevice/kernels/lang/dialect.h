@@ -1,8 +1,8 @@
 /* dialect.h - one language for four compilers: C (a kernel is a function that does a range of items), OpenCL C, NVRTC and
  * HIPRTC.  Nothing is included, so that it is all the text there is.
  *
- * Every kernel has the same parameters: CDV_BUFFERS buffers, each with an offset in elements (of a bitmap: in bits; a handle
- * is no address, so nothing can be added to it before), and CDV_SCALARS numbers, the first of which is the number of rows.
+ * Every kernel has the same parameters: KERNEL_BUFFERS buffers, each with an offset in elements (of a bitmap: in bits; a handle
+ * is no address, so nothing can be added to it before), and KERNEL_SCALARS numbers, the first of which is the number of rows.
  *
  *   KERNEL(name) { ... }     its name has the types of the program behind it: add_i64
  *   IN(T, k) OUT(T, k)       buffer k, from its offset on; may be NULL
@@ -22,7 +22,6 @@
 #define GLUE(a, b) GLUE_(a, b)
 /* A program has one kernel, where CDV_ONLY says so: that whose name is behind KERNEL_ENABLED_.  The build puts this around each. */
 #define KERNEL_ENABLED(name) (!CDV_ONLY || GLUE(KERNEL_ENABLED_, name))
-#define WORK_GROUP_SIZE 256 /* items of a block, and lanes of a tile */
 
 #if defined(CDV_HOST)
 typedef __INT8_TYPE__ i8;
@@ -141,18 +140,16 @@ typedef double f64;
   ENTRY(CAT(name, T))                                                                                                \
   (BUFFER_(0), BUFFER_(1), BUFFER_(2), BUFFER_(3), BUFFER_(4), BUFFER_(5), BUFFER_(6), BUFFER_(7), i64 x0_, i64 x1_, \
    i64 x2_, i64 x3_, i64 x4_)
-#define RAW(type, k) ((GLOBAL type *)b##k##_)
-#define OFFSET(k) (o##k##_)
+#define RAW_(type, k) ((GLOBAL type *)b##k##_)
+#define OFFSET_(k) (o##k##_)
+#define RAW(type, k) RAW_(type, k) /* k may be a name of protocol.h */
+#define OFFSET(k) OFFSET_(k)
 #define SCALAR(k) ((k) == 0 ? x0_ : (k) == 1 ? x1_ : (k) == 2 ? x2_ : (k) == 3 ? x3_ : x4_)
 #define ITEMS(i, n)  \
   const i64 i = GID; \
   if (i < (n))
 #endif
 
-#define TILE_ROWS 4096                     /* of a reduction */
-#define FILTER_ROWS (WORK_GROUP_SIZE * 32) /* of a filter */
-#define CDV_BUFFERS 8
-#define CDV_SCALARS 5
 #define OUT(type, k) (RAW(type, k) + OFFSET(k))
 #define IN(type, k) ((GLOBAL const type *)(RAW(type, k) + OFFSET(k)))
 #define ROWS(i, n) ITEMS(i, n)
@@ -328,22 +325,10 @@ typedef double f64;
 /* How an argument of a call is given, two bits for each in SCALAR(1): a row for each row; one row for all of them; a
  * number, in SCALAR(2) for the first argument and so on. */
 #define ARG_KIND(k) ((int)(SCALAR(1) >> (2 * (k))) & 3)
-#define ARG_BROADCAST 1
-#define ARG_SCALAR 2
 /* The one value of an argument that is not an array. */
 #define ONE(type, k, buffer) (ARG_KIND(k) == ARG_SCALAR ? OF(FROM, type)(SCALAR(2 + (k))) : (buffer)[0])
 
 /* What a kernel found, in the two words of an error: one of these, and a value.  Which of several is told is left open. */
-#define KERNEL_ERROR_OVERFLOW 1
-#define KERNEL_ERROR_DIVIDE_BY_ZERO 2
-#define KERNEL_ERROR_TRUNCATED 3
-#define KERNEL_ERROR_INDEX 4
-#define KERNEL_ERROR_PRECISION 5
-#define KERNEL_ERROR_RESCALE 6
-#define KERNEL_ERROR_OUT_OF_RANGE 7
-#define KERNEL_ERROR_LOSSY_UNIT 8
-#define KERNEL_ERROR_UNIT_OVERFLOW 9
-#define KERNEL_ERROR_LOSSY_TIME 10
 FN void report_error(GLOBAL i64 *error, i64 code, i64 value) {
   STORE_RELAXED(error + 1, value);
   STORE_RELAXED(error, code);

@@ -32,21 +32,21 @@
     }                                             \
   }
 #define RESULT                                              \
-  GLOBAL T *RESTRICT o = OUT(T, 0);                         \
-  GLOBAL const T *RESTRICT a = IN(T, 1);                    \
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                   \
+  GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);             \
   const i64 n = SCALAR(0);                                  \
   const V p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T)); \
   (void)n, (void)p
-#define SECOND                           \
-  GLOBAL const T *RESTRICT b = IN(T, 2); \
+#define SECOND                                  \
+  GLOBAL const T *RESTRICT b = IN(T, BUF_ARG1); \
   const V q = LOADED(ARG_KIND(1) ? ONE(T, 1, b) : ZERO(T))
 /* First all rows, then, where any is wrong, which of them count. */
-#define COUNTS(i) bit1(RAW(u32, 4), OFFSET(4), i)
-#define CHECKED(each, code, wrong, value)                              \
-  int bad = 0;                                                         \
-  each(o[i] = (value); bad |= (wrong));                                \
-  if (bad) {                                                           \
-    each(if ((wrong) && COUNTS(i)) report_error(OUT(i64, 5), code, 0)) \
+#define COUNTS(i) bit1(RAW(u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i)
+#define CHECKED(each, code, wrong, value)                                      \
+  int bad = 0;                                                                 \
+  each(o[i] = (value); bad |= (wrong));                                        \
+  if (bad) {                                                                   \
+    each(if ((wrong) && COUNTS(i)) report_error(OUT(i64, BUF_ERROR), code, 0)) \
   }
 #define BY_ONE(action) EACH1(x, action)
 #define BY_TWO(action) EACH2(x, y, action)

@@ -8,34 +8,34 @@
 /* ---- nulls: 0 result, 1 2 3 the bitmaps of the arguments ---- */
 KERNEL(valid_all) {
   const i64 n = SCALAR(0);
-  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1) & WORD(1, 2) & WORD(2, 3), n); }
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0) & WORD(1, BUF_ARG1) & WORD(2, BUF_ARG2), n); }
 }
 KERNEL(is_valid) {
   const i64 n = SCALAR(0);
-  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1), n); }
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0), n); }
 }
 KERNEL(is_null) {
   const i64 n = SCALAR(0);
-  WORDS(w, n) { put32(OUT(u32, 0), w, ~WORD(0, 1), n); }
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, ~WORD(0, BUF_ARG0), n); }
 }
 /* Of if_else: 1 the condition, 2 and 3 the nulls of the two; 4 the nulls of the condition. */
 KERNEL(valid_select) {
   const i64 n = SCALAR(0);
   WORDS(w, n) {
-    const u32 c = WORD(0, 1);
-    const u32 known = wide32(RAW(const u32, 4), OFFSET(4), w * 32, n, ARG_KIND(0) == ARG_BROADCAST);
-    put32(OUT(u32, 0), w, known & ((c & WORD(1, 2)) | (~c & WORD(2, 3))), n);
+    const u32 c = WORD(0, BUF_ARG0);
+    const u32 known = wide32(RAW(const u32, BUF_COUNTED), OFFSET(BUF_COUNTED), w * 32, n, ARG_KIND(0) == ARG_BROADCAST);
+    put32(OUT(u32, BUF_OUT), w, known & ((c & WORD(1, BUF_ARG1)) | (~c & WORD(2, BUF_ARG2))), n);
   }
 }
 
 /* ---- values: 0 result, 1 2 3 arguments ---- */
-#define LOGIC(name, expression)                 \
-  KERNEL(name) {                                \
-    const i64 n = SCALAR(0);                    \
-    WORDS(w, n) {                               \
-      const u32 a = WORD(0, 1), b = WORD(1, 2); \
-      put32(OUT(u32, 0), w, expression, n);     \
-    }                                           \
+#define LOGIC(name, expression)                               \
+  KERNEL(name) {                                              \
+    const i64 n = SCALAR(0);                                  \
+    WORDS(w, n) {                                             \
+      const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1); \
+      put32(OUT(u32, BUF_OUT), w, expression, n);             \
+    }                                                         \
   }
 LOGIC(and, a &b)
 LOGIC(or, a | b)
@@ -49,32 +49,33 @@ LOGIC(greater_equal, a | ~b)
 #undef LOGIC
 KERNEL(first) {
   const i64 n = SCALAR(0);
-  WORDS(w, n) { put32(OUT(u32, 0), w, WORD(0, 1), n); }
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0), n); }
 }
 KERNEL(invert) {
   const i64 n = SCALAR(0);
-  WORDS(w, n) { put32(OUT(u32, 0), w, ~WORD(0, 1), n); }
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, ~WORD(0, BUF_ARG0), n); }
 }
 KERNEL(if_else) {
   const i64 n = SCALAR(0);
   WORDS(w, n) {
-    const u32 c = WORD(0, 1);
-    put32(OUT(u32, 0), w, (c & WORD(1, 2)) | (~c & WORD(2, 3)), n);
+    const u32 c = WORD(0, BUF_ARG0);
+    put32(OUT(u32, BUF_OUT), w, (c & WORD(1, BUF_ARG1)) | (~c & WORD(2, BUF_ARG2)), n);
   }
 }
 
-/* ---- Kleene's: 0 values, 6 nulls of the result; 1 and 2 values, 3 and 4 nulls; the low bits of number 4 say which numbers
- * are known ---- */
-#define KNOWN(k, buffer)                                          \
-  (ARG_KIND(k) == ARG_SCALAR ? 0u - (u32)((SCALAR(4) >> (k)) & 1) \
+/* ---- Kleene's logic, with the validity of the result ---- */
+#define KNOWN(k, buffer)                                                            \
+  (ARG_KIND(k) == ARG_SCALAR ? 0u - (u32)((SCALAR(SCALAR_KLEENE_KNOWN) >> (k)) & 1) \
                              : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
 #define KLEENE(name, value, decided)                                                                  \
   KERNEL(name) {                                                                                      \
     const i64 n = SCALAR(0);                                                                          \
     WORDS(w, n) {                                                                                     \
-      const u32 a = WORD(0, 1), b = WORD(1, 2), va = KNOWN(0, 3), vb = KNOWN(1, 4);                   \
-      put32(OUT(u32, 0), w, value, n);                                                                \
-      if (RAW(u32, 6)) put32(OUT(u32, 6), w, (va & vb) | (va & (decided a)) | (vb & (decided b)), n); \
+      const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1), va = KNOWN(0, BUF_KLEENE_VALIDITY0),    \
+                vb = KNOWN(1, BUF_KLEENE_VALIDITY1);                                                  \
+      put32(OUT(u32, BUF_OUT), w, value, n);                                                          \
+      if (RAW(u32, BUF_OUT_VALIDITY))                                                                 \
+        put32(OUT(u32, BUF_OUT_VALIDITY), w, (va & vb) | (va & (decided a)) | (vb & (decided b)), n); \
     }                                                                                                 \
   }
 KLEENE(and_kleene, a &b, ~)

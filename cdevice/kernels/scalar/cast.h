@@ -35,16 +35,16 @@
 #endif
 
 KERNEL(OF(cast, S)) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const S *RESTRICT a = IN(S, 1);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   ROWS(i, SCALAR(0)) {
     const VS x = LOADED(a[i]);
     o[i] = CONVERTED(x);
   }
 }
 KERNEL(OF(cast_checked, S)) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const S *RESTRICT a = IN(S, 1);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   int bad = 0;
   {
     ROWS(i, SCALAR(0)) {
@@ -59,7 +59,8 @@ KERNEL(OF(cast_checked, S)) {
       const VS x = LOADED(a[i]);
       const T r = CONVERTED(x);
       (void)r;
-      if (LOSES(x, r) && bit1(RAW(u32, 4), OFFSET(4), i)) report_error(OUT(i64, 5), KERNEL_ERROR_TRUNCATED, (i64)(x));
+      if (LOSES(x, r) && bit1(RAW(u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i))
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_TRUNCATED, (i64)(x));
     }
   }
 }

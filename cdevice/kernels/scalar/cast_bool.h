@@ -1,14 +1,14 @@
 /* cast_bool.h - numbers of type T and bits. */
 KERNEL(cast_bool) { /* from bits, 1 */
-  GLOBAL T *RESTRICT o = OUT(T, 0);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   const i64 n = SCALAR(0);
-#define OF_ROW(i) bits32(RAW(const u32, 1), OFFSET(1), i, n)
+#define OF_ROW(i) bits32(RAW(const u32, BUF_ARG0), OFFSET(BUF_ARG0), i, n)
   FOR_BITS(n, OF_ROW, bit, i, o[i] = (T)bit)
 #undef OF_ROW
 }
 KERNEL(to_bool) {
   PACK_ROOM;
-  GLOBAL const T *RESTRICT a = IN(T, 1);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);
   const i64 n = SCALAR(0);
-  PACK(OUT(u32, 0), n, i, a[i] != 0)
+  PACK(OUT(u32, BUF_OUT), n, i, a[i] != 0)
 }

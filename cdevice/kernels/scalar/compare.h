@@ -43,9 +43,9 @@ typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
 #define COMPARE(name, TEST)                                              \
   KERNEL(name) {                                                         \
     PACK_ROOM;                                                           \
-    GLOBAL u32 *RESTRICT o = OUT(u32, 0);                                \
-    GLOBAL const T *RESTRICT a = IN(T, 1);                               \
-    GLOBAL const T *RESTRICT b = IN(T, 2);                               \
+    GLOBAL u32 *RESTRICT o = OUT(u32, BUF_OUT);                          \
+    GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);                        \
+    GLOBAL const T *RESTRICT b = IN(T, BUF_ARG1);                        \
     const i64 n = SCALAR(0);                                             \
     const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T)); \
     const OF(VALUE, T) q = LOADED(ARG_KIND(1) ? ONE(T, 1, b) : ZERO(T)); \
@@ -81,10 +81,10 @@ COMPARE(less_equal, AT_MOST)
 #if OF(IS_FLOAT, T)
 KERNEL(is_nan) {
   PACK_ROOM;
-  GLOBAL const T *RESTRICT a = IN(T, 1);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);
   const i64 n = SCALAR(0);
   const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T));
-  PACK(OUT(u32, 0), n, i, (ARG_KIND(0) ? p : LOADED(a[i])) != (ARG_KIND(0) ? p : LOADED(a[i])))
+  PACK(OUT(u32, BUF_OUT), n, i, (ARG_KIND(0) ? p : LOADED(a[i])) != (ARG_KIND(0) ? p : LOADED(a[i])))
 }
 #endif
 #undef LOADED

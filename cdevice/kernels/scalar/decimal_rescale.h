@@ -18,8 +18,8 @@
 #define GROWN(x) (by < 0 ? wide_cut(x, -by, &lost) : wide_multiply(x, wide_power(by)))
 
 KERNEL(OF(rescale, S)) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const S *RESTRICT a = IN(S, 1);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   const int by = (int)SCALAR(3);
   ROWS(i, SCALAR(0)) {
     int lost = 0;
@@ -28,8 +28,8 @@ KERNEL(OF(rescale, S)) {
   }
 }
 KERNEL(OF(rescale_checked, S)) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const S *RESTRICT a = IN(S, 1);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   const int by = (int)SCALAR(3), digits = (int)SCALAR(4);
   ROWS(i, SCALAR(0)) {
     int lost = 0;
@@ -37,8 +37,9 @@ KERNEL(OF(rescale_checked, S)) {
     const T r = CUT_OF(w);
     o[i] = r;
     if (by > 0 && !wide_fits(x, 38 - by)) lost = 1;
-    if ((lost || !wide_fits(w, digits) || !wide_same(BACK(r), w)) && bit1(RAW(const u32, 4), OFFSET(4), i))
-      report_error(OUT(i64, 5),
+    if ((lost || !wide_fits(w, digits) || !wide_same(BACK(r), w)) &&
+        bit1(RAW(const u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i))
+      report_error(OUT(i64, BUF_ERROR),
                    lost                   ? KERNEL_ERROR_RESCALE
                    : wide_fits(w, digits) ? KERNEL_ERROR_OUT_OF_RANGE
                                           : KERNEL_ERROR_PRECISION,

@@ -5,15 +5,15 @@
 
 KERNEL(OF(scale, S)) {
   const i64 by = SCALAR(3);
-  ROWS(i, SCALAR(0)) { OUT(T, 0)[i] = SCALED(IN(S, 1)[i]); }
+  ROWS(i, SCALAR(0)) { OUT(T, BUF_OUT)[i] = SCALED(IN(S, BUF_ARG0)[i]); }
 }
 KERNEL(OF(scale_checked, S)) {
   const i64 by = SCALAR(3);
   ROWS(i, SCALAR(0)) {
-    const S x = IN(S, 1)[i];
-    OUT(T, 0)[i] = SCALED(x);
-    if ((by > 0 ? BEYOND_BY(x) : (i64)x % -by != 0) && bit1(RAW(const u32, 4), OFFSET(4), i))
-      report_error(OUT(i64, 5), by > 0 ? KERNEL_ERROR_UNIT_OVERFLOW : KERNEL_ERROR_LOSSY_UNIT, (i64)x);
+    const S x = IN(S, BUF_ARG0)[i];
+    OUT(T, BUF_OUT)[i] = SCALED(x);
+    if ((by > 0 ? BEYOND_BY(x) : (i64)x % -by != 0) && bit1(RAW(const u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i))
+      report_error(OUT(i64, BUF_ERROR), by > 0 ? KERNEL_ERROR_UNIT_OVERFLOW : KERNEL_ERROR_LOSSY_UNIT, (i64)x);
   }
 }
 #undef BEYOND_BY

@@ -2,8 +2,8 @@
  * checked 4 is the bitmap of the rows that count and 5 the error. */
 KERNEL(date) { /* number 4: how a day is counted */
   ROWS(i, SCALAR(0)) {
-    const i64 x = IN(i64, 1)[i], day = SCALAR(3);
-    OUT(T, 0)[i] = (T)((u64)(x / day - (x % day < 0)) * (u64)SCALAR(4));
+    const i64 x = IN(i64, BUF_ARG0)[i], day = SCALAR(3);
+    OUT(T, BUF_OUT)[i] = (T)((u64)(x / day - (x % day < 0)) * (u64)SCALAR(4));
   }
 }
 /* Number 4: so many for one, or so many to one, which is below 0. */
@@ -12,17 +12,17 @@ KERNEL(date) { /* number 4: how a day is counted */
 KERNEL(clock) {
   const i64 by = SCALAR(4);
   ROWS(i, SCALAR(0)) {
-    const i64 x = OF_DAY(IN(i64, 1)[i]);
-    OUT(T, 0)[i] = SCALED(x);
+    const i64 x = OF_DAY(IN(i64, BUF_ARG0)[i]);
+    OUT(T, BUF_OUT)[i] = SCALED(x);
   }
 }
 KERNEL(clock_checked) {
   const i64 by = SCALAR(4);
   ROWS(i, SCALAR(0)) {
-    const i64 x = OF_DAY(IN(i64, 1)[i]);
-    OUT(T, 0)[i] = SCALED(x);
-    if (by < 0 && x % -by && bit1(RAW(const u32, 4), OFFSET(4), i))
-      report_error(OUT(i64, 5), KERNEL_ERROR_LOSSY_TIME, x);
+    const i64 x = OF_DAY(IN(i64, BUF_ARG0)[i]);
+    OUT(T, BUF_OUT)[i] = SCALED(x);
+    if (by < 0 && x % -by && bit1(RAW(const u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i))
+      report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_LOSSY_TIME, x);
   }
 }
 #undef OF_DAY

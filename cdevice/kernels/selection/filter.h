@@ -5,17 +5,17 @@
 #if defined(CDV_COARSE)
 KERNEL(filter_count) {
   const i64 n = SCALAR(0);
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 c = 0;
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i += 32) c += POPC(CHOSEN(i));
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) c += POPC(CHOSEN(i));
     OUT(i64, 0)[t] = c;
   }
 }
 KERNEL(filter_rows) { /* 0 the numbers of the rows, 5 where each tile begins */
   const i64 n = SCALAR(0);
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 to = IN(i64, 5)[t];
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i += 32)
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32)
       for (u32 m = CHOSEN(i); m; m &= m - 1) OUT(i64, 0)[to++] = i + CTZ(m);
   }
 }

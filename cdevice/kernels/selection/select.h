@@ -57,11 +57,11 @@ KERNEL(filter) {
   GLOBAL const T *RESTRICT a = IN(T, 1);
   GLOBAL u32 *RESTRICT valid = OUT(u32, 6);
   const i64 n = SCALAR(0);
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 to = IN(i64, 5)[t], at = to >> 5;
     int held = (int)(to & 31), shared = held != 0;
     u64 hold = 0;
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i += 32) {
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) {
       u32 m = CHOSEN(i), known = valid ? bits32(RAW(const u32, 4), OFFSET(4), i, n) : 0u, r = 0;
       const int c = POPC(m);
       if (m == ~0u) {

@@ -22,16 +22,16 @@ KERNEL(sizes) {
 KERNEL(tile_sizes) {
   const i64 n = SCALAR(0);
 #if defined(CDV_COARSE)
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 sum = 0;
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i++) sum += IN(i64, 1)[i];
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += IN(i64, 1)[i];
     OUT(i64, 0)[t] = sum;
   }
 #else
   SHARED(i64, s, WORK_GROUP_SIZE);
   i64 sum = 0;
-  for (int r = 0; r < FILTER_ROWS; r += WORK_GROUP_SIZE)
-    if (BID * FILTER_ROWS + r + LID < n) sum += IN(i64, 1)[BID * FILTER_ROWS + r + LID];
+  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE)
+    if (BID * FILTER_TILE_ROWS + r + LID < n) sum += IN(i64, 1)[BID * FILTER_TILE_ROWS + r + LID];
   s[LID] = sum;
   SYNC;
   for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
@@ -46,9 +46,9 @@ KERNEL(tile_sizes) {
 KERNEL(offsets) {
   const i64 n = SCALAR(0);
 #if defined(CDV_COARSE)
-  TILES(t, n, FILTER_ROWS) {
+  TILES(t, n, FILTER_TILE_ROWS) {
     i64 sum = IN(i64, 2)[t];
-    for (i64 i = t * FILTER_ROWS; i < n && i < (t + 1) * FILTER_ROWS; i++) {
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) {
       OUT(T, 0)[i] = (T)sum;
       sum += IN(i64, 1)[i];
       if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
