@@ -115,8 +115,9 @@
 #define CASTS(t)                                                                                       \
   CAST_ROW(i8, t)                                                                                      \
   CAST_ROW(i16, t)                                                                                     \
-  CAST_ROW(i32, t) CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) CAST_ROW(u64, t) \
-      CAST_ROW(f32, t) CAST_ROW(f64, t)
+  CAST_ROW(i32, t)                                                                                     \
+  CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) CAST_ROW(u64, t) CAST_ROW(f32, t) \
+      CAST_ROW(f64, t)
 #define CASTS_OF(t) CASTS(t) CAST_ROW(f16, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
 #define RESCALE_ROW(s, t)                                                  \
   {"decimal_rescale/" #s " " #t "/rescale_" #s "_" #t, rescale_##s##_##t}, \
@@ -128,9 +129,11 @@
 #define TIMESTAMP_PARTS(t) \
   ROW(timestamp_parts, date, t) ROW(timestamp_parts, clock, t) ROW(timestamp_parts, clock_checked, t)
 #define SELECT(t) ROW(select, if_else, t) ROW(select, take, t) ROW(select, filter, t)
-#define VARLEN(t)       \
-  ROW(varlen, sizes, t) \
+#define VARLEN(t)             \
+  ROW(varlen, row_tiles, t)   \
+  ROW(varlen, row_offsets, t) \
   ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
+#define RUNS(t) ROW(run_end, run_of, t) ROW(run_end, ends, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define FILTER(name) ROW(filter, name, bits)
@@ -159,8 +162,9 @@ const cpu_kernel CPU_KERNELS[] = {
                             is_null) BOOLEAN(valid_select) BOOLEAN(and) BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal)
                             BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater) BOOLEAN(greater_equal)
                                 BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
-                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows)
-                                        ROW(run_end, run_of, i16) ROW(run_end, run_of, i32) ROW(run_end, run_of, i64)
-                                            FILTER(filter_rows) FILTER(scan) FILTER(take_valid) FILTER(take)
-                                                REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
-                                                    REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme){NULL, NULL}};
+                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16)
+                                        RUNS(i32) RUNS(i64) FILTER(check_rows) FILTER(scan_columns) FILTER(union_types)
+                                            FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
+                                                FILTER(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any)
+                                                    REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count)
+                                                        REDUCE_BOOL(finish_extreme){NULL, NULL}};

@@ -1,8 +1,9 @@
 """Functions beside pyarrow.compute, by all threads beside one, and on OpenCL beside numpy and pyopencl's own.  For
 ``python -m cdevice bench``.
 
-Ten million rows, a tenth of them null, one thread unless said, random masks and indices; calls that take turns, the
-median of each pair's ratio.  ``--quick`` takes a tenth of the rows.
+Ten million rows, a tenth of them null, and a batch of twenty columns of a hundred thousand strings; one thread unless
+said, random masks and indices; calls that take turns, the median of each pair's ratio.  ``--quick`` takes a tenth of
+the rows of columns.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ CPU = {
     "if_else int64": 2.5,
     "cast int64 to float64": 1.8,
     "equal string, a word": 1.0,
+    "filter 20 string columns, half": 1.4,
+    "filter 20 string columns, 1 %": 1.1,
     "add, one row": 0.67,
     "sum, one row": 0.67,
 }
 OPENCL = {"add": 1.0, "less": 0.8, "sum": 1.5, "filter": 3.0, "take": 1.2}
+STRINGS = {"filter 20 string columns, half": 1.5, "filter 20 string columns, 1 %": 0.3}  # beside pyarrow on the CPU
 PYOPENCL = {"add": 8.0, "less": 8.0, "sum": 1.3, "filter": 3.0, "take": 1.5}
 THREADS = ("add int64", "less int64", "sum float64", "filter int64", "take int64", "if_else int64")
 
@@ -60,12 +64,24 @@ def columns(rows: int) -> dict[str, Any]:
         "rows": made(rng.integers(0, rows, rows)),
         "words": pa.array(["UA", "AA", "DL", "B6", "EV", "United"]).take(made(rng.integers(0, 6, rows))),
         "one": pa.array([1]),
+        **_strings(rng),
     }
+
+
+def _strings(rng: Any) -> dict[str, Any]:
+    """A batch of twenty columns of a hundred thousand rows, and masks of it."""
+    import pyarrow as pa
+
+    n = 100_000
+    words = pa.array(["UA", "AA", "DL", "B6", "EV", "United", "Southwest Airlines", ""])
+    batch = pa.record_batch({f"s{k}": words.take(pa.array(rng.integers(0, 8, n))) for k in range(20)})
+    return {"batch": batch, "half": pa.array(rng.random(n) < 0.5), "few": pa.array(rng.random(n) < 0.01)}
 
 
 def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
     """The rows of the table, for a library with Arrow's names."""
     i, j, f, g, mask, rows, words, one = (x[k] for k in ("i", "j", "f", "g", "mask", "rows", "words", "one"))
+    batch, half, few = x["batch"], x["half"], x["few"]
     return {
         "add int64": lambda: lib.add(i, j),
         "add float64": lambda: lib.add(f, g),
@@ -80,6 +96,8 @@ def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
         "if_else int64": lambda: lib.if_else(mask, i, j),
         "cast int64 to float64": lambda: lib.cast(i, float64),
         "equal string, a word": lambda: lib.equal(words, "UA"),
+        "filter 20 string columns, half": lambda: lib.filter(batch, half),
+        "filter 20 string columns, 1 %": lambda: lib.filter(batch, few),
         "add, one row": lambda: [lib.add(one, one) for _ in range(1000)],
         "sum, one row": lambda: [lib.sum(one) for _ in range(1000)],
     }
@@ -183,12 +201,25 @@ def _opencl(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
         "take": lambda: cc.take(a, r).synchronize(),
     }
     rows = [("opencl", f"{n} int64", *pairs(numpy[n], ours[n], rounds), OPENCL[n]) for n in OPENCL]
+    rows += _opencl_strings(x, there, rounds)
     try:
         theirs = _pyopencl(i, j, mask & vm, r=rows_of(x["rows"]), valid=vi)
     except ImportError:
         return rows
     few = min(rounds, 3)  # theirs take long
     return rows + [("opencl", f"{n} int64, pyopencl", *pairs(theirs[n], ours[n], few), PYOPENCL[n]) for n in PYOPENCL]
+
+
+def _opencl_strings(x: dict[str, Any], there: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
+    import pyarrow.compute as pc
+
+    import cdevice.compute as cc
+
+    def filtered(mask: str) -> tuple[Any, Any]:
+        return lambda: pc.filter(x["batch"], x[mask]), lambda: cc.filter(there["batch"], there[mask]).synchronize()
+
+    masks = zip(STRINGS.items(), ("half", "few"))
+    return [("opencl", f"{n}, pyarrow", *pairs(*filtered(mask), rounds), least) for (n, least), mask in masks]
 
 
 def rows_of(indices: Any) -> Any:

@@ -9,6 +9,7 @@
 #include "core/compute/aggregate.h"
 #include "core/compute/elementwise.h"
 #include "core/compute/kernel_cache.h"
+#include "core/compute/select.h"
 #include "core/compute/selection.h"
 #include "core/format/schema.h"
 
@@ -22,19 +23,20 @@
 
 static int64_t values[MOST];
 static uint8_t nulls[MOST / 8 + 8]; /* every fifth row is null */
-static struct cdv_schema *of_numbers, *of_bits;
+static int32_t ends[MOST + 1];      /* of texts: row i has i % 7 letters */
+static char letters[7 * MOST];
+static struct cdv_schema *of_numbers, *of_bits, *of_texts;
 static const int64_t lengths[] = {1, 1000, 70000, MOST};
-static struct cdv_array *arrays[4];
+static struct cdv_array *arrays[4], *texts[4];
 
 static void stays(struct ArrowSchema *s) { s->release = NULL; }
 
-static struct cdv_array *column(int64_t n) {
-  const void *buffers[2] = {nulls, values};
+static struct cdv_array *column(struct cdv_schema *schema, int64_t n, const void *const *buffers, int64_t n_buffers) {
   struct cdv_parts parts = {
-      .device_type = 1, .device_id = -1, .length = n, .null_count = -1, .n_buffers = 2, .buffers = buffers};
+      .device_type = 1, .device_id = -1, .length = n, .null_count = -1, .n_buffers = n_buffers, .buffers = buffers};
   struct cdv_owner none = {NULL, NULL};
   struct cdv_array *out = NULL;
-  CHECK(cdv_array_build(of_numbers, &parts, none, 1, &out) == 0);
+  CHECK(cdv_array_build(schema, &parts, none, 1, &out) == 0);
   return out;
 }
 
@@ -66,6 +68,23 @@ static void sum_is(struct cdv_array *a, int64_t want) {
   cdv_array_unref(out);
 }
 
+/* Texts of the rows whose value is below the limit. */
+static void texts_are(struct cdv_array *all, struct cdv_array *mask, int64_t limit) {
+  struct cdv_array *few = NULL;
+  int64_t k = 0;
+  CHECK(cdv_select_filter(all, mask, false, NULL, &few) == 0 && few);
+  if (!few) return;
+  const int32_t *at = few->node->buffers[1];
+  const char *bytes = few->node->buffers[2];
+  for (int64_t i = 0; i < all->length; i++) {
+    if (!(i % 5) || values[i] >= limit) continue;
+    CHECK(at[k + 1] - at[k] == i % 7 && !memcmp(bytes + at[k], letters + ends[i], (size_t)(i % 7)));
+    k++;
+  }
+  CHECK(few->length == k);
+  cdv_array_unref(few);
+}
+
 static void turn(unsigned *seed) {
   int which = (int)rnd(seed, 4);
   int64_t n = lengths[which], kept = 0, limit = 500;
@@ -90,6 +109,7 @@ static void turn(unsigned *seed) {
     }
     cdv_selection_free(&chosen);
   }
+  if (mask) texts_are(texts[which], mask, limit);
   if (few) cdv_array_unref(few);
   if (mask) cdv_array_unref(mask);
   if (twice) cdv_array_unref(twice);
@@ -104,12 +124,19 @@ int main(void) {
   struct ArrowSchema l = {.format = "l", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
   struct ArrowSchema b = {.format = "b", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
   CHECK(cdv_load_builtin("cpu", 0) == 0);
-  CHECK(!cdv_schema_import(&l, &of_numbers) && !cdv_schema_import(&b, &of_bits));
+  struct ArrowSchema u = {.format = "u", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
+  CHECK(!cdv_schema_import(&l, &of_numbers) && !cdv_schema_import(&b, &of_bits) && !cdv_schema_import(&u, &of_texts));
   for (int64_t i = 0; i < MOST; i++) {
     values[i] = i * 7919 % 1000 - 100;
+    ends[i + 1] = ends[i] + (int32_t)(i % 7);
+    memset(letters + ends[i], 'a' + (int)(i % 26), (size_t)(i % 7));
     if (i % 5) nulls[i >> 3] |= (uint8_t)(1 << (i & 7));
   }
-  for (int i = 0; i < 4; i++) arrays[i] = column(lengths[i]);
+  const void *of_column[2] = {nulls, values}, *of_text[3] = {nulls, ends, letters};
+  for (int i = 0; i < 4; i++) {
+    arrays[i] = column(of_numbers, lengths[i], of_column, 2);
+    texts[i] = column(of_texts, lengths[i], of_text, 3);
+  }
   int before = cdv_threads(CDV_POOL_KERNELS, 3);
   unsigned seeds[THREADS] = {1, 2, 3, 4};
   pthread_t t[THREADS];
@@ -120,9 +147,10 @@ int main(void) {
   }
   for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
   cdv_threads(CDV_POOL_KERNELS, before);
-  for (int i = 0; i < 4; i++) cdv_array_unref(arrays[i]);
+  for (int i = 0; i < 4; i++) cdv_array_unref(arrays[i]), cdv_array_unref(texts[i]);
   cdv_schema_unref(of_numbers);
   cdv_schema_unref(of_bits);
+  cdv_schema_unref(of_texts);
   CHECK(cdv_live_arrays() == 0);
   if (failures) return 1;
   puts("compute: passed");

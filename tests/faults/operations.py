@@ -459,6 +459,37 @@ def compute_texts(here):
 
 
 @operation(computes=True)
+def compute_selection(here):
+    """Every layout in one batch: levels, what is shared, numbers of rows between them."""
+    kinds, places = pa.array([0, 1, 0, 1], pa.int8()), pa.array([0, 0, 1, 1], pa.int32())
+    parts = [pa.array([1, None]), pa.array(["x", "y"])]
+    columns = {
+        "n": pa.array([1, 2, None, 4]),
+        "b": pa.array([True, None, False, True]),
+        "s": pa.array(["a", None, "longer than a view is wide", ""]),
+        "l": pa.array([["a", "b"], None, [], [None, "c"]]),
+        "v": pa.array(["a", None, "longer than a view is wide", ""], pa.string_view()),
+        "w": pa.array([[1], None, [2, 3], []], pa.list_view(pa.int64())),
+        "f": pa.array([[1, 2], None, [3, 4], [5, None]], pa.list_(pa.int8(), 2)),
+        "d": pa.array(["a", "b", "a", None]).dictionary_encode(),
+        "r": pa.RunEndEncodedArray.from_arrays(pa.array([3, 4], pa.int32()), pa.array(["p", None])),
+        "u": pa.UnionArray.from_dense(kinds, places, parts),
+        "0": pa.nulls(4),
+    }
+    batch = pa.record_batch(columns)
+    x, rows = there(batch, here), batch.to_pylist()
+    mask, picks = there([True, None, False, True], here), there([3, 0, 3], here, schema="int64")
+
+    def run():
+        same(cc.filter(x, mask).to("cpu").to_pylist(), [rows[0], rows[3]])
+        same(cc.take(x, picks).to("cpu").to_pylist(), [rows[3], rows[0], rows[3]])
+        emitted = cc.filter(x, mask, null_selection_behavior="emit_null").to("cpu").to_pylist()
+        same(emitted, [rows[0], dict.fromkeys(columns), rows[3]])
+
+    return run
+
+
+@operation(computes=True)
 def compute_strings(here):
     """Of two layouts: views of two buffers beside offsets of 64 bits."""
     rows = ["a", None, "longer than a view is wide", "", "another one of many bytes"]

@@ -200,7 +200,6 @@ BUFFERS = {
     "cdevice/interop/cuda_array_interface.py": "orders the stream that it names behind the event",
     "cdevice/interop/cupy.py": "orders the stream behind the event",
     "cdevice/compute/dispatch/call.py": "whether there is a bitmap",
-    "cdevice/compute/kernels/selection/take.py": "whether there is a bitmap",
 }
 BUILDERS = {
     "cdevice/_arrays/assemble.py": "arrays of parts of others",

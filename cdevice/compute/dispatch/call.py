@@ -16,7 +16,7 @@ from ..kernels.cast.dictionary import dictionary_decode, known_rows, may_be_null
 from ..kernels.cast.numeric import cast_argument
 from ..kernels.elementwise import Map
 from ..kernels.nulls import as_type
-from ..kernels.selection.take import both, is_valid, rows_of
+from ..kernels.selection.take import both, is_valid, row_numbers
 from ..options import FunctionOptions, NoOptions
 from ..scalar import Scalar
 from .bounded import Bounded
@@ -341,7 +341,7 @@ _NEVER = Datum(value=False, format="b")
 
 
 def _all_known(call: Call, array: DeviceArray) -> DeviceArray:
-    return is_valid(call, Datum(rows_of(call, array), "l"))
+    return is_valid(call, Datum(row_numbers(call, array), "l"))
 
 
 def _cache_dispatch(call: Call, kernel: Kernel, formats: tuple[str, ...], generation: int) -> None:

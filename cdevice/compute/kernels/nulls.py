@@ -7,7 +7,7 @@ from ...interop.asarray import asarray
 from ...schema import Schema
 from ..dispatch.datum import ChunkStream, Datum
 from .elementwise import Map, schema_of
-from .selection.take import rows_of_null, taken
+from .selection.take import rows_of_null, take_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def typed(call: Call, array: DeviceArray, schema: Schema) -> DeviceArray:
     none = asarray([], schema=schema)
     if call.device_type != 1:
         none = none.to((call.device_type, call.device_id))
-    return taken(call, none, _number(call, Datum(array, "n")), False)
+    return take_array(call, none, _number(call, Datum(array, "n")), False)
 
 
 def nothing(call: Call, *args: Datum) -> DeviceArray:

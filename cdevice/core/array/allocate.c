@@ -84,6 +84,34 @@ int cdv_array_empty(struct cdv_schema *schema, int64_t length, bool validity, in
   return r;
 }
 
+int cdv_buffers_empty(const int64_t *nbytes, int64_t n, int32_t type, int64_t device, void *stream,
+                      struct cdv_array **out) {
+  struct cdv_plan p = {.from_device = -1, .to_device = type == ARROW_DEVICE_CPU ? -1 : device, .allocate_only = true};
+  struct ArrowDeviceArray made;
+  memset(&made, 0, sizeof made);
+  struct cdv_schema *bytes = cdv_schema_of_number('C');
+  int r = cdv_backend_acquire(type, &p.to);
+  if (r) {
+    cdv_schema_unref(bytes);
+    return r;
+  }
+  made.device_type = type;
+  made.device_id = p.to_device;
+  made.array.release = cdv_nodes_release;
+  r = cdv_plan_target(&p);
+  if (!r) r = cdv_plan_streams(&p, stream);
+  if (!r) {
+    r = cdv_node_room(&p.arena, &made.array, n, 0, false);
+    for (int64_t i = 0; !r && i < n; i++)
+      r = cdv_plan_add(&p, &made.array, i,
+                       &(struct cdv_copy_segment){.nbytes = nbytes[i], .max_value = -1, .width = 1});
+    r = cdv_plan_finish(&p, r, &made, bytes, out);
+  }
+  cdv_schema_unref(bytes);
+  cdv_backend_addref(p.to, -1);
+  return r;
+}
+
 /* ---- written ---- */
 static void written_release(struct ArrowArray *array) {
   cdv_array_unref(array->private_data);

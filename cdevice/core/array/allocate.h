@@ -13,6 +13,10 @@ struct cdv_schema;
  * owns: *out is a new reference. */
 int cdv_array_empty(struct cdv_schema *schema, int64_t length, bool validity, int32_t device_type, int64_t device_id,
                     void *stream, struct cdv_array **out);
+/* Memory alone, in one allocation: buffer i of the node has nbytes[i] bytes (0: NULL), whatever its format says.  n > 0.
+ * Does not block.  owns: *out is a new reference. */
+int cdv_buffers_empty(const int64_t *nbytes, int64_t n, int32_t device_type, int64_t device_id, void *stream,
+                      struct cdv_array **out);
 /* The array of what was written to such a one, on the same memory, its event behind what is enqueued on `stream` (NULL:
  * the current one).  null_count: of the top, -1 unknown.  Does not block.  owns: the first is untouched; *out is a new
  * reference. */

@@ -101,6 +101,13 @@ static int hold(struct cdv_exec *w, struct cdv_array *a) {
   return 0;
 }
 
+int cdv_exec_use(struct cdv_exec *w, struct cdv_array *a) {
+  int r = hold(w, a);
+  if (r) return r;
+  return cdv_exec_is_host(w) ? cdv_event_wait_host(a)
+                             : cdv_event_wait_stream(a, w->backend->table.device_type, w->device, w->stream);
+}
+
 int cdv_exec_begin(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n,
                    const struct cdv_stream_ref *stream_ref, const char *doing) {
   char text[8];
@@ -118,12 +125,7 @@ int cdv_exec_begin(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t 
     r = w->compute->identity(w->backend->table.self, w->device, &w->flags, text, sizeof text, &err);
     if (r) cdv_fail_backend(r, &err, type, w->device, "asking what compiles kernels");
   }
-  for (int64_t i = 0; !r && i < n; i++) {
-    r = hold(w, arrays[i]);
-    if (!r)
-      r = cdv_exec_is_host(w) ? cdv_event_wait_host(arrays[i])
-                              : cdv_event_wait_stream(arrays[i], type, w->device, w->stream);
-  }
+  for (int64_t i = 0; !r && i < n; i++) r = cdv_exec_use(w, arrays[i]);
   return r;
 }
 
@@ -144,6 +146,15 @@ int cdv_exec_alloc_temp(struct cdv_exec *w, char letter, int64_t length, cdevice
   int r = cdv_exec_alloc_array(w, s, length, false, &a);
   cdv_schema_unref(s);
   if (!r) *out = (cdevice_kernel_buffer){(void *)a->node->buffers[1], 0};
+  return r;
+}
+
+int cdv_exec_alloc_buffers(struct cdv_exec *w, const int64_t *nbytes, int64_t n, struct cdv_array **out) {
+  int r = cdv_buffers_empty(nbytes, n, w->backend->table.device_type, w->device, w->stream, out);
+  if (r) return r;
+  cdv_array_set_stream_owner(*out, w->stream_owner);
+  r = hold(w, *out);
+  cdv_array_unref(*out); /* the work has it */
   return r;
 }
 
@@ -286,11 +297,15 @@ static int kernel_error_message(const int64_t said[2], const char *name, const c
   }
 }
 
+int cdv_exec_report_error(const int64_t said[2], const char *name, const char *type) {
+  return said[0] ? kernel_error_message(said, name, type) : 0;
+}
+
 int cdv_exec_check_error(struct cdv_exec *w, const char *name, const char *type) {
   int64_t said[2];
   cdevice_kernel_buffer from = {w->error, 0};
   int r = w->error ? cdv_exec_read_back(w, &from, 8, sizeof said, said) : 0;
-  return !r && w->error && said[0] ? kernel_error_message(said, name, type) : r;
+  return !r && w->error ? cdv_exec_report_error(said, name, type) : r;
 }
 
 /* ---- end ---- */
@@ -308,7 +323,7 @@ static void let_go(struct cdv_exec *w, struct cdv_event *event, int failed) {
     if (kept) {
       cdv_array_unref(a);
     } else {
-      int64_t nbytes = cdv_array_nbytes(a);
+      int64_t nbytes = a->root->n_blocks ? a->root->blocks[0].nbytes : cdv_array_nbytes(a);
       struct cdv_orphans left = {.who = failed ? "a failed call of a function" : "a call of a function",
                                  .nbytes = nbytes > 0 ? nbytes : 0,
                                  .source = a};

@@ -44,6 +44,10 @@ int cdv_exec_begin(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t 
                    const struct cdv_stream_ref *stream_ref, const char *doing);
 /* Is it the CPU that computes? */
 bool cdv_exec_is_host(const struct cdv_exec *w);
+/* Another array that kernels read, as those that begin got. */
+int cdv_exec_use(struct cdv_exec *w, struct cdv_array *a);
+/* Memory in one allocation (see cdv_buffers_empty), held until the work is done; borrowed. */
+int cdv_exec_alloc_buffers(struct cdv_exec *w, const int64_t *nbytes, int64_t n, struct cdv_array **out);
 /* Rows that nobody has written, held until the work is done; borrowed. */
 int cdv_exec_alloc_array(struct cdv_exec *w, struct cdv_schema *schema, int64_t length, bool validity,
                          struct cdv_array **out);
@@ -55,6 +59,8 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *step);
 int cdv_exec_error_slot(struct cdv_exec *w, cdevice_kernel_buffer *out);
 /* Blocks until the device has done what was enqueued, and says what was complained of: 0, or this thread's error. */
 int cdv_exec_check_error(struct cdv_exec *w, const char *name, const char *type);
+/* The same of two words that were read already.  Does not block. */
+int cdv_exec_report_error(const int64_t said[2], const char *name, const char *type);
 /* Blocks; copies from memory of the device. */
 int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, int width, int64_t nbytes, void *to);
 /* The end: r is how it went so far, written what cdv_exec_alloc_array gave.  owns: *out is a new reference; nothing else is held

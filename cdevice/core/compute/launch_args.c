@@ -10,6 +10,17 @@
 
 #include <string.h>
 
+const char *cdv_width_name(int width) {
+  switch (width) {
+    case 1: return "u8";
+    case 2: return "u16";
+    case 4: return "u32";
+    case 8: return "u64";
+    case 16: return "w128";
+    default: return NULL;
+  }
+}
+
 int cdv_value_width(const struct ArrowSchema *s) {
   struct cdv_layout l;
   const char *why;

@@ -9,6 +9,8 @@
 
 struct cdv_array;
 
+/* The kernels' name of a width: 1, 2, 4, 8 or 16 bytes.  NULL: there is none. */
+const char *cdv_width_name(int width);
 /* Bytes of a value; 0: bits; -1: no type of one value for each row. */
 int cdv_value_width(const struct ArrowSchema *schema);
 cdevice_kernel_buffer cdv_kernel_values(const struct cdv_array *a);

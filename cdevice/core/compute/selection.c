@@ -10,18 +10,6 @@
 
 #include <string.h>
 
-/* The kernels' name of a width; NULL: there is none. */
-static const char *width_name(int width) {
-  switch (width) {
-    case 1: return "u8";
-    case 2: return "u16";
-    case 4: return "u32";
-    case 8: return "u64";
-    case 16: return "w128";
-    default: return NULL;
-  }
-}
-
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};
 }
@@ -67,44 +55,34 @@ static int clear_nulls(struct cdv_exec *w, struct cdv_array *a) {
 
 int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, const struct cdv_stream_ref *stream_ref,
                        struct cdv_array **out) {
-  int width = array ? cdv_value_width(array->schema->node) : 8;
-  if (width < 1 || !width_name(width)) return CDV_LAYOUT_NOT_HANDLED;
-  if (array && array->length != c->mask->length)
+  int width = cdv_value_width(array->schema->node);
+  if (width < 1 || !cdv_width_name(width)) return CDV_LAYOUT_NOT_HANDLED;
+  if (array->length != c->mask->length)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "filter: a mask of %lld rows for %lld", (long long)c->mask->length,
                     (long long)array->length);
   struct cdv_array *inputs[3] = {c->mask, c->counts, NULL}, *made = NULL;
-  struct cdv_schema *schema = array ? cdv_schema_ref(array->schema) : cdv_schema_of_number('l');
-  bool nulls = array && cdv_may_be_null(array);
+  bool nulls = cdv_may_be_null(array);
   struct cdv_exec w;
-  struct cdv_kernel_launch s = {array ? "select" : "filter",
-                                array ? width_name(width) : "bits",
-                                array ? "filter" : "filter_rows",
-                                CDV_FILTER_TILE,
-                                c->mask->length,
-                                {{0}},
+  struct cdv_kernel_launch s = {"select", cdv_width_name(width), "filter", CDV_FILTER_TILE, c->mask->length, {{0}},
                                 {0}};
-  int r = array ? cdv_array_aligned(array, &inputs[2]) : 0;
-  if (r) {
-    cdv_schema_unref(schema);
-    return r;
-  }
-  r = cdv_exec_begin(&w, inputs, array ? 3 : 2, stream_ref, "filter");
-  if (!r) r = cdv_exec_alloc_array(&w, schema, nulls ? whole_words(c->n_selected) : c->n_selected, nulls, &made);
+  int r = cdv_array_aligned(array, &inputs[2]);
+  if (r) return r;
+  r = cdv_exec_begin(&w, inputs, 3, stream_ref, "filter");
+  if (!r) r = cdv_exec_alloc_array(&w, array->schema, nulls ? whole_words(c->n_selected) : c->n_selected, nulls, &made);
   if (!r && nulls) r = clear_nulls(&w, made);
   if (!r && c->n_selected) {
     s.buffers[0] = buffer_of(made, 1);
-    if (array) s.buffers[1] = cdv_kernel_values(inputs[2]);
+    s.buffers[1] = cdv_kernel_values(inputs[2]);
     s.buffers[2] = cdv_kernel_values(c->mask);
     s.buffers[3] = cdv_kernel_nulls(c->mask);
-    if (array) s.buffers[4] = cdv_kernel_nulls(inputs[2]);
+    s.buffers[4] = cdv_kernel_nulls(inputs[2]);
     s.buffers[5] = buffer_of(c->counts, 1);
     if (nulls) s.buffers[6] = buffer_of(made, 0);
     r = cdv_exec_launch(&w, &s);
   }
   struct cdv_array *whole = NULL;
   r = cdv_exec_finish(&w, r, made, &whole);
-  if (inputs[2]) cdv_array_unref(inputs[2]);
-  cdv_schema_unref(schema);
+  cdv_array_unref(inputs[2]);
   if (r || whole->length == c->n_selected) {
     if (!r) *out = whole;
     return r;
@@ -118,7 +96,7 @@ int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, c
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
   int width = cdv_value_width(array->schema->node);
-  bool bytes = width > 0 && !width_name(width);
+  bool bytes = width > 0 && !cdv_width_name(width);
   if (width < 0) return CDV_LAYOUT_NOT_HANDLED;
   struct cdv_array *inputs[2] = {NULL, indices}, *made = NULL;
   struct cdv_exec w;
@@ -128,7 +106,7 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
   r = cdv_exec_begin(&w, inputs, 2, stream_ref, "take");
   if (!r) r = cdv_exec_alloc_array(&w, array->schema, indices->length, nulls, &made);
   struct cdv_kernel_launch s = {.family = width && !bytes ? "select" : "filter",
-                                .type = width && !bytes ? width_name(width) : "bits",
+                                .type = width && !bytes ? cdv_width_name(width) : "bits",
                                 .name = bytes ? "take_bytes" : "take",
                                 .granularity = width ? CDV_PER_ROW : CDV_PER_ROW_PACKED,
                                 .n = indices->length * (bytes ? width : 1)};

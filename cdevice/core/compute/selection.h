@@ -17,7 +17,7 @@ int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, con
 void cdv_selection_free(struct cdv_selection *c);
 #define CDV_LAYOUT_NOT_HANDLED (-1) /* no error is set */
 /* The rows that were chosen of an array whose values have 1, 2, 4, 8 or 16 bytes; CDV_LAYOUT_NOT_HANDLED for others.
- * array NULL: their numbers, as int64.  Does not wait. */
+ * Does not wait. */
 int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, const struct cdv_stream_ref *stream_ref,
                        struct cdv_array **out);
 /* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an error, for which the call waits;

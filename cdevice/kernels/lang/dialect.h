@@ -50,6 +50,7 @@ typedef double f64;
 #define CTZ(x) __builtin_ctz(x)
 #define ATOMIC_OR(p, v) __atomic_fetch_or(p, v, __ATOMIC_RELAXED) /* several threads may go through the items */
 #define STORE_RELAXED(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define COPY16(to, from) __builtin_memcpy(to, from, 16) /* bytes, wherever they are; for CDV_COARSE alone */
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits)     \
   (((union {             \
@@ -103,6 +104,13 @@ typedef double f64;
 #define POPC(x) ((int)popcount(x))
 #define CTZ(x) ((int)(31 - clz((x) & (0u - (x)))))
 #define ATOMIC_OR(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
+#if defined(__clang__) /* loads from addresses that lie apart are slower together than one by one */
+#define ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
+#endif
+struct __attribute__((packed)) bytes16_ {
+  ulong low, high;
+};
+#define COPY16(to, from) (*(GLOBAL struct bytes16_ *)(to) = *(GLOBAL const struct bytes16_ *)(from))
 #define FABS(x) fabs(x)
 #define AS_F32(bits) as_float((u32)(bits))
 #define BITS_OF_F32(x) as_uint(x)
@@ -150,6 +158,9 @@ typedef double f64;
   if (i < (n))
 #endif
 
+#if !defined(ONE_BY_ONE)
+#define ONE_BY_ONE /* before a loop */
+#endif
 #define OUT(type, k) (RAW(type, k) + OFFSET(k))
 #define IN(type, k) ((GLOBAL const type *)(RAW(type, k) + OFFSET(k)))
 #define ROWS(i, n) ITEMS(i, n)

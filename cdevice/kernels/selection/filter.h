@@ -1,5 +1,10 @@
 /* filter.h - which rows a bitmap chooses, and the nulls of what is taken by number. */
-#define CHOSEN(i) (bits32(RAW(const u32, 2), OFFSET(2), i, n) & bits32(RAW(const u32, 3), OFFSET(3), i, n) & tail(i, n))
+/* Bits and their nulls; what is null chooses its row where number 2 is not 0. */
+FN u32 chosen32(GLOBAL const u32 *bits, i64 k, GLOBAL const u32 *known, i64 m, i64 i, i64 n, i64 nulls) {
+  const u32 there = bits32(known, m, i, n), set = bits32(bits, k, i, n);
+  return (nulls ? set | ~there : set & there) & tail(i, n);
+}
+#define CHOSEN(i) chosen32(RAW(const u32, 2), OFFSET(2), RAW(const u32, 3), OFFSET(3), i, n, SCALAR(2))
 
 /* 0 how many of each tile of 2 (bits) and 3 (nulls); select.h's filter takes it from there. */
 #if defined(CDV_COARSE)
@@ -30,6 +35,18 @@ KERNEL(scan) { /* 0: number 0 counts become the sums of those before; their sum 
       sum += c;
     }
     o[n + only] = sum;
+  }
+}
+KERNEL(scan_columns) { /* 0: the same for each column of number 2 counts; 1 the sums.  A column is a tile. */
+  TILES(c, SCALAR(0), FILTER_TILE_ROWS) {
+    GLOBAL i64 *RESTRICT o = OUT(i64, 0) + c * SCALAR(2);
+    i64 sum = 0;
+    for (i64 i = 0; i < SCALAR(2); i++) {
+      const i64 k = o[i];
+      o[i] = sum;
+      sum += k;
+    }
+    OUT(i64, 1)[c] = sum;
   }
 }
 #else
@@ -85,8 +102,61 @@ KERNEL(scan) { /* one block */
     sum += c;
   }
 }
+KERNEL(scan_columns) { /* a block for each */
+  SHARED(i64, s, WORK_GROUP_SIZE);
+  GLOBAL i64 *RESTRICT o = OUT(i64, 0) + BID * SCALAR(2);
+  const i64 n = SCALAR(2), each = (n + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;
+  const i64 from = LID * each < n ? LID * each : n, to = from + each < n ? from + each : n;
+  i64 sum = 0;
+  for (i64 i = from; i < to; i++) sum += o[i];
+  s[LID] = sum;
+  SYNC;
+  if (!LID) {
+    i64 all = 0;
+    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
+      const i64 c = s[k];
+      s[k] = all;
+      all += c;
+    }
+    OUT(i64, 1)[BID] = all;
+  }
+  SYNC;
+  sum = s[LID];
+  for (i64 i = from; i < to; i++) {
+    const i64 c = o[i];
+    o[i] = sum;
+    sum += c;
+  }
+}
 #endif
 #undef CHOSEN
+
+/* 2 numbers of rows (i64), 3 their nulls: 5 the error, where one is none of number 2 rows. */
+KERNEL(check_rows) {
+  ROWS(i, SCALAR(0)) {
+    const i64 at = IN(i64, 2)[i];
+    if ((at < 0 || at >= SCALAR(2)) && bit1(RAW(const u32, 3), OFFSET(3), i))
+      report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+  }
+}
+/* Of unions: 0 the type ids of rows, 1 those of the values, of which there are number 2; 2 the numbers of the rows and 3
+ * their nulls.  Rows without a number are of type number 3. */
+KERNEL(union_types) {
+  ROWS(i, SCALAR(0)) {
+    const i64 at = IN(i64, 2)[i];
+    const int there = at >= 0 && at < SCALAR(2) && bit1(RAW(const u32, 3), OFFSET(3), i);
+    OUT(u8, 0)[i] = there ? IN(u8, 1)[at] : (u8)SCALAR(3);
+  }
+}
+/* The same of dense ones: 0 the numbers (i64) of rows of the child with type number 3, 7 the type ids of the result, 1 the
+ * offsets of the values.  Rows of other children have any. */
+KERNEL(union_rows) {
+  ROWS(i, SCALAR(0)) {
+    const i64 at = IN(i64, 2)[i];
+    const int there = at >= 0 && at < SCALAR(2) && bit1(RAW(const u32, 3), OFFSET(3), i);
+    OUT(i64, 0)[i] = there && IN(u8, 7)[i] == (u8)SCALAR(3) ? (i64)IN(i32, 1)[at] : 0;
+  }
+}
 
 /* The nulls of what is taken: 0 result; 1 nulls of the values, of which there are number 2; 2 indices, 3 their nulls. */
 KERNEL(take_valid) {

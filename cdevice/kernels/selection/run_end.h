@@ -17,3 +17,7 @@ KERNEL(run_of) {
     OUT(i64, 0)[i] = low;
   }
 }
+/* 0 the numbers from number 2 on, as ends and offsets have them. */
+KERNEL(ends) {
+  ROWS(i, SCALAR(0)) { OUT(T, 0)[i] = (T)(SCALAR(2) + i); }
+}

@@ -1,52 +1,17 @@
 /* selection.c - functions that choose rows, and those of rows of any number of bytes. */
 #include "native/common.h"
 
-static const char N_CHOICE[] = "cdevice.choice";
-
-static void free_choice(PyObject *capsule) {
-  struct cdv_selection *c = PyCapsule_GetPointer(capsule, N_CHOICE);
-  struct pending p = save_exception();
-  cdv_selection_free(c);
-  restore_exception(p);
-  free(c);
-}
-
-/* compute_choice(mask, stream handle, its owner) -> (choice, how many rows) */
-static PyObject *m_compute_choice(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *mask, *handle, *owner, *capsule = NULL;
-  struct cdv_stream_ref stream_ref;
-  if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || lane_of(handle, owner, &stream_ref)) return NULL;
-  struct cdv_array *a = array_incref(mask);
-  struct cdv_selection *c = a ? calloc(1, sizeof *c) : NULL;
-  if (a && !c) PyErr_NoMemory();
-  if (c) {
-    PyThreadState *python = PyEval_SaveThread();
-    int r = cdv_selection_from_mask(c, a, &stream_ref);
-    PyEval_RestoreThread(python);
-    if (r) {
-      free(c);
-      raise_last();
-    } else {
-      capsule = PyCapsule_New(c, N_CHOICE, free_choice);
-      if (!capsule) cdv_selection_free(c), free(c);
-    }
-  }
-  if (a) array_decref(a);
-  cdv_shared_unref(stream_ref.owner);
-  return capsule ? Py_BuildValue("NL", capsule, (long long)c->n_selected) : NULL;
-}
-
-/* compute_filter(choice, array or None: the numbers of the rows, stream handle, its owner) */
+/* compute_filter(array, mask as bool, emit_null, stream handle, its owner) */
 static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *capsule, *array, *handle, *owner;
+  PyObject *x[2], *handle, *owner;
+  int emit_null;
   struct work w;
   struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOOO", &capsule, &array, &handle, &owner)) return NULL;
-  struct cdv_selection *c = PyCapsule_GetPointer(capsule, N_CHOICE);
-  if (!c || begin_work(&w, &array, array != Py_None, handle, owner)) return NULL;
-  int r = cdv_compute_filter(c, w.x[0], &w.stream_ref, &out);
+  if (!PyArg_ParseTuple(args, "OOpOO", &x[0], &x[1], &emit_null, &handle, &owner) ||
+      begin_work(&w, x, 2, handle, owner))
+    return NULL;
+  int r = cdv_select_filter(w.x[0], w.x[1], emit_null, &w.stream_ref, &out);
   return end_work(&w, r, out);
 }
 
@@ -59,54 +24,7 @@ static PyObject *m_compute_take(PyObject *self, PyObject *args) {
   struct cdv_array *out = NULL;
   if (!PyArg_ParseTuple(args, "OOpOO", &x[0], &x[1], &checked, &handle, &owner) || begin_work(&w, x, 2, handle, owner))
     return NULL;
-  int r = cdv_compute_take(w.x[0], w.x[1], checked, &w.stream_ref, &out);
-  return end_work(&w, r, out);
-}
-
-/* ---- strings and lists ---- */
-/* compute_offsets(array, indices as int64, checked, stream handle, its owner) -> (offsets, the last one), or
- * NotImplemented: it has none */
-static PyObject *m_compute_offsets(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *x[2], *handle, *owner;
-  int checked, r = CDV_LAYOUT_NOT_HANDLED;
-  int64_t total = 0;
-  struct work w;
-  struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOpOO", &x[0], &x[1], &checked, &handle, &owner) || begin_work(&w, x, 2, handle, owner))
-    return NULL;
-  if (cdv_has_offsets(w.x[0]->schema->node))
-    r = cdv_compute_take_offsets(w.x[0], w.x[1], checked, &w.stream_ref, &total, &out);
-  PyObject *o = end_work(&w, r, out);
-  return o && o != Py_NotImplemented ? Py_BuildValue("NL", o, (long long)total) : o;
-}
-
-/* compute_items(array, indices as int64, offsets, the last one, stream handle, its owner) */
-static PyObject *m_compute_items(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *x[3], *handle, *owner;
-  long long total;
-  struct work w;
-  struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOOO&OO", &x[0], &x[1], &x[2], to_int64, &total, &handle, &owner) ||
-      begin_work(&w, x, 3, handle, owner))
-    return NULL;
-  int r = cdv_compute_gather_varlen(w.x[0], w.x[1], w.x[2], total, &w.stream_ref, &out);
-  return end_work(&w, r, out);
-}
-
-/* compute_spread(fixed-size lists, indices as int64, their size, checked, stream handle, its owner) */
-static PyObject *m_compute_spread(PyObject *self, PyObject *args) {
-  (void)self;
-  PyObject *x[2], *handle, *owner;
-  long long size;
-  int checked;
-  struct work w;
-  struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOO&pOO", &x[0], &x[1], to_int64, &size, &checked, &handle, &owner) ||
-      begin_work(&w, x, 2, handle, owner))
-    return NULL;
-  int r = cdv_compute_expand_fixed_list(w.x[0], w.x[1], size, checked, &w.stream_ref, &out);
+  int r = cdv_select_take(w.x[0], w.x[1], checked, &w.stream_ref, &out);
   return end_work(&w, r, out);
 }
 

@@ -224,13 +224,11 @@ def test_what_is_no_array_is_refused_before_it_is_looked_at():
     for call in (
         lambda x: _native.compute_take(x, a, True, *where),
         lambda x: _native.compute_take(a, x, True, *where),
-        lambda x: _native.compute_offsets(a, x, True, *where),
-        lambda x: _native.compute_items(a, a, x, 0, *where),
-        lambda x: _native.compute_spread(x, a, 2, True, *where),
         lambda x: _native.compute_runs(a, x, a, True, *where),
         lambda x: _native.compute_rows(x, 0, 2, *where),
         lambda x: _native.compute_compare(a, x, 0, 1, cdevice.asschema("bool"), *where),
-        lambda x: _native.compute_choice(x, *where),
+        lambda x: _native.compute_filter(x, a, False, *where),
+        lambda x: _native.compute_filter(a, x, False, *where),
     ):
         for other in (None, [1, 2], 7):
             with pytest.raises(TypeError):

@@ -15,7 +15,7 @@ from ..selection.take import (
     numbered,
     part_of,
     run_end_decode,
-    taken,
+    take_array,
     values_of,
     with_bitmap,
 )
@@ -43,7 +43,7 @@ def dictionary_decode(call: Call, a: Datum) -> Datum:
     indices = indices_of(a.array)
     rows = cast_argument(call, Datum(indices, indices._format), "l", False).array
     assert rows is not None
-    out = taken(call, values_of(a.array, rows), rows, False)
+    out = take_array(call, values_of(a.array, rows), rows, False)
     return Datum(out, format_of(out), one=a.one, follows=a.follows)
 
 
@@ -80,7 +80,7 @@ def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
             rows = cast_argument(call, Datum(part_of(array, 1, "i"), "i"), "l", False)
             rows = Datum(numbered(call, here, rows, Datum(value=0, format="l")), "l")  # of others any row
             assert rows.array is not None
-            known = taken(call, known_rows(call, child), rows.array, False)
+            known = take_array(call, known_rows(call, child), rows.array, False)
         else:
             known = known_rows(call, child)
         both_known = both(call, here, Datum(known, "b"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 
-from ...._runtime.ext import _native
 from ....errors import ArgumentError
 from ....interop.concat import concat
 from ...dispatch.datum import Datum, lone
@@ -13,7 +12,7 @@ from ...errors import IndexOutOfBounds, NoKernel
 from ..cast.dictionary import known_rows, may_be_null
 from ..cast.numeric import cast_argument
 from ..elementwise import WORD, Map
-from .take import batch_of, both, chosen, filled, is_batch, is_valid, numbered, rows_of, taken
+from .take import both, filter_array, is_batch, numbered, row_numbers, take_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,26 +31,7 @@ def filter_rows(call: Call, values: Datum, mask: Datum) -> DeviceArray:
         raise ValueError(
             f"filter: a mask of {mask.array.length} rows for {values.array.length}; arrays must have the same length"
         )
-    if options.null_selection_behavior == "emit_null" and mask.array.null_count != 0:
-        return _with_nulls(call, values.array, mask)
-    return _by_mask(call, values.array, mask.array)
-
-
-def _with_nulls(call: Call, array: DeviceArray, mask: Datum) -> DeviceArray:
-    """A null row for each null of the mask."""
-    either = filled(call, mask, Datum(value=True, format="b"))
-    choice, _ = _native.compute_choice(either, call.stream, call.owner)
-    rows = _native.compute_filter(choice, None, call.stream, call.owner)
-    known = taken(call, is_valid(call, mask), rows, False)
-    indices = numbered(call, Datum(known, "b"), Datum(rows, "l"), Datum(value=None, format="l"))
-    if is_batch(array):
-        return batch_of(array, [taken(call, c, indices, False) for c in array.children])
-    return taken(call, array, indices, False)
-
-
-def _by_mask(call: Call, array: DeviceArray, mask: DeviceArray) -> DeviceArray:
-    choice, _ = _native.compute_choice(mask, call.stream, call.owner)
-    return chosen(call, array, choice, [])
+    return filter_array(call, values.array, mask.array, options.null_selection_behavior == "emit_null")
 
 
 def drop_null(call: Call, values: Datum) -> DeviceArray:
@@ -66,7 +46,7 @@ def drop_null(call: Call, values: Datum) -> DeviceArray:
     mask = masks[0]
     for other in masks[1:]:
         mask = both(call, Datum(mask, "b"), Datum(other, "b"))
-    return _by_mask(call, array, mask)
+    return filter_array(call, array, mask, False)
 
 
 def take_rows(call: Call, values: Datum, indices: Datum) -> DeviceArray:
@@ -81,7 +61,7 @@ def take_rows(call: Call, values: Datum, indices: Datum) -> DeviceArray:
     rows = cast_argument(call, indices, "l", True).array
     assert rows is not None
     try:
-        return taken(call, values.array, rows, options.boundscheck)
+        return take_array(call, values.array, rows, options.boundscheck)
     except ArgumentError as e:
         if e.code == errno.ERANGE:
             raise IndexOutOfBounds(str(e)) from None
@@ -104,7 +84,7 @@ def choose_any(call: Call, condition: Datum, a: Datum, b: Datum) -> DeviceArray:
     for x in (a, b):
         if x.array is not None and not x.one and x.array.length != n:
             raise ValueError(f"{name}: arguments of {n} and {x.array.length} rows; arrays must have the same length")
-    rows = Datum(rows_of(call, condition.array), "l")
+    rows = Datum(row_numbers(call, condition.array), "l")
     first = Datum(value=0, format="l") if a.one else rows
     base = Datum(value=a.array.length, format="l")
     second = base if b.one else Datum(_add(call, rows, base), "l")
@@ -113,7 +93,7 @@ def choose_any(call: Call, condition: Datum, a: Datum, b: Datum) -> DeviceArray:
     if a.array.device_type_id != b.array.device_type_id:
         _first(call, Datum(value=False, format="b"), a, b)  # an error, unless the CPU reads both
         parts = [x.to("cpu") for x in parts]
-    return taken(call, concat(parts, stream=call.owner if call.owner is not None else None), indices, False)
+    return take_array(call, concat(parts, stream=call.owner if call.owner is not None else None), indices, False)
 
 
 def fill_any(call: Call, a: Datum, b: Datum) -> DeviceArray:
@@ -127,8 +107,8 @@ def fill_any(call: Call, a: Datum, b: Datum) -> DeviceArray:
         return choose_any(call, Datum(known, "b"), Datum(a.array, a.format), Datum(b.array, b.format))
     if not known.to("cpu").to_pylist()[0]:
         return b.array
-    zeros = _times(call, Datum(rows_of(call, b.array), "l"), Datum(value=0, format="l"))
-    return taken(call, a.array, zeros, False)
+    zeros = _times(call, Datum(row_numbers(call, b.array), "l"), Datum(value=0, format="l"))
+    return take_array(call, a.array, zeros, False)
 
 
 _times = Map("arith", "i64", "multiply", "ll", "l", function_name="fill_null")

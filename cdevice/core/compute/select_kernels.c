@@ -1,0 +1,214 @@
+/* select_kernels.c - the kernels that write one node of the result of a filter or take, by its layout. */
+#include "cdevice/arrow_abi.h"
+#include "cdevice/backend.h"
+#include "core/array/array.h"
+#include "core/base/error.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/compute/select_internal.h"
+#include "core/format/layout.h"
+
+#include <string.h>
+
+static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int64_t i) {
+  return (cdevice_kernel_buffer){a ? (void *)a->node->buffers[i] : NULL, 0};
+}
+
+/* Buffer i of the source, whose elements are the rows. */
+static cdevice_kernel_buffer source_of(const struct cdv_selected *x, int i) {
+  const struct cdv_array *a = x->from;
+  return a->length ? (cdevice_kernel_buffer){(void *)a->node->buffers[i], a->offset} : (cdevice_kernel_buffer){NULL, 0};
+}
+
+static const char *number_type(int width) { return width == 8 ? "i64" : width == 4 ? "i32" : "i16"; }
+
+/* What kernels that take rows by number are told. */
+static struct cdv_kernel_launch step_of(const struct cdv_selected *x, const char *family, const char *type,
+                                        const char *name, int unit) {
+  struct cdv_kernel_launch s = {.family = family, .type = type, .name = name, .granularity = unit, .n = x->rows->n};
+  s.buffers[2] = x->rows->index;
+  s.buffers[3] = x->rows->known;
+  s.scalars[2] = x->from->length;
+  return s;
+}
+
+static struct cdv_kernel_launch sizes_of(const struct cdv_selected *x, const char *name) {
+  struct cdv_kernel_launch s = step_of(x, "varlen", number_type(x->layout.width), name, CDV_FILTER_TILE);
+  s.buffers[1] = source_of(x, 1);
+  s.buffers[4] = cdv_kernel_nulls(x->from);
+  return s;
+}
+
+int cdv_select_tiles(struct cdv_select_plan *s, const struct cdv_selected *x, int64_t n, cdevice_kernel_buffer sums) {
+  struct cdv_kernel_launch k = sizes_of(x, "row_tiles");
+  k.n = n;
+  k.buffers[0] = sums;
+  k.buffers[5] = x->rows->count;
+  k.scalars[3] = x->rows->n;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* ---- nulls and values ---- */
+static int clear_bits(struct cdv_select_plan *s, cdevice_kernel_buffer bits, int64_t n) {
+  struct cdv_kernel_launch k = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, n, {bits}, {0, 2}};
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int put_nulls(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
+  struct cdv_kernel_launch k = step_of(x, "filter", "bits", "take_valid", CDV_PER_ROW_PACKED);
+  k.buffers[0] = to;
+  k.buffers[1] = cdv_kernel_nulls(x->from);
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* Values of so many bytes, 0: bits. */
+static int put_values(struct cdv_select_plan *s, const struct cdv_selected *x, int width, cdevice_kernel_buffer to,
+                      cdevice_kernel_buffer from) {
+  const char *named = width ? cdv_width_name(width) : "bits";
+  struct cdv_kernel_launch k = step_of(x, width && named ? "select" : "filter", named ? named : "bits",
+                                       named ? "take" : "take_bytes", width ? CDV_PER_ROW : CDV_PER_ROW_PACKED);
+  k.buffers[0] = to;
+  k.buffers[1] = from;
+  k.buffers[5] = s->ignored;
+  if (!named) {
+    k.n *= width;
+    k.buffers[1].offset *= width;
+    k.scalars[3] = width;
+  }
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* As the mask chooses them, with their nulls. */
+static int put_masked(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
+                      cdevice_kernel_buffer nulls) {
+  struct cdv_kernel_launch k = {
+      "select", cdv_width_name(x->layout.width), "filter", CDV_FILTER_TILE, s->mask->length, {to}, {0}};
+  int r = nulls.data ? clear_bits(s, nulls, x->rows->n) : 0;
+  k.buffers[1] = source_of(x, 1);
+  k.buffers[2] = cdv_kernel_values(s->mask);
+  k.buffers[3] = cdv_kernel_nulls(s->mask);
+  k.buffers[4] = cdv_kernel_nulls(x->from);
+  k.buffers[5] = s->tiles;
+  k.buffers[6] = nulls;
+  return r || !x->rows->n ? r : cdv_exec_launch(&s->work, &k);
+}
+
+/* ---- offsets, and what lies behind them ---- */
+static int put_offsets(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
+                       cdevice_kernel_buffer sums) {
+  struct cdv_kernel_launch k = sizes_of(x, "row_offsets");
+  k.buffers[0] = to;
+  k.buffers[5] = sums;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
+                     cdevice_kernel_buffer offsets) {
+  bool list = x->from->schema->node->format[0] == '+';
+  struct cdv_kernel_launch k = sizes_of(x, list ? "expand" : "gather");
+  if (!x->total) return 0;
+  if (list) k.granularity = CDV_PER_ROW;
+  k.buffers[0] = to;
+  if (!list) k.buffers[6] = (cdevice_kernel_buffer){(void *)x->from->node->buffers[2], 0};
+  k.buffers[7] = offsets;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* ---- nested ones ---- */
+static int put_spread(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
+  struct cdv_kernel_launch k = step_of(x, "filter", "bits", "spread", CDV_PER_ROW);
+  k.n *= x->layout.list_size;
+  k.buffers[0] = to;
+  k.buffers[5] = s->ignored;
+  k.scalars[3] = x->from->offset;
+  k.scalars[4] = x->layout.list_size;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int put_counted(struct cdv_select_plan *s, const char *type, int64_t first, int64_t n,
+                       cdevice_kernel_buffer to) {
+  struct cdv_kernel_launch k = {"run_end", type, "ends", CDV_PER_ROW, n, {to}, {0, 0, first}};
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int put_runs(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer ends,
+                    cdevice_kernel_buffer rows) {
+  const struct ArrowArray *old = x->from->node->children[0];
+  struct cdv_layout l;
+  const char *why;
+  if (cdv_layout_parse(x->from->schema->node->children[0]->format, &l, &why))
+    return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
+  struct cdv_kernel_launch k = step_of(x, "run_end", number_type(l.width), "run_of", CDV_PER_ROW);
+  k.buffers[0] = rows;
+  k.buffers[1] =
+      old->length ? (cdevice_kernel_buffer){(void *)old->buffers[1], old->offset} : (cdevice_kernel_buffer){NULL, 0};
+  k.buffers[5] = s->ignored;
+  k.scalars[3] = old->length;
+  k.scalars[4] = x->from->offset;
+  int r = cdv_exec_launch(&s->work, &k);
+  return r ? r : put_counted(s, number_type(l.width), 1, x->rows->n, ends);
+}
+
+static int put_union_rows(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer types,
+                          const struct cdv_array *scratch) {
+  int64_t n = x->layout.n_type_ids;
+  int r = 0;
+  for (int64_t i = 0; !r && i < n; i++) {
+    struct cdv_kernel_launch k = step_of(x, "filter", "bits", "union_rows", CDV_PER_ROW);
+    k.buffers[0] = buffer_of(scratch, x->scratch + 2 * i);
+    k.buffers[1] = source_of(x, 1);
+    k.buffers[7] = types;
+    k.scalars[3] = x->layout.type_ids[i];
+    r = cdv_exec_launch(&s->work, &k);
+    cdevice_kernel_buffer none = buffer_of(scratch, x->scratch + 2 * i + 1);
+    if (!r && none.data) r = clear_bits(s, none, x->rows->n);
+  }
+  return r;
+}
+
+static int put_union(struct cdv_select_plan *s, const struct cdv_selected *x, const struct cdv_array *block,
+                     const struct cdv_array *scratch) {
+  struct cdv_kernel_launch k = step_of(x, "filter", "bits", "union_types", CDV_PER_ROW);
+  cdevice_kernel_buffer types = buffer_of(block, x->buffer);
+  k.buffers[0] = types;
+  k.buffers[1] = source_of(x, 0);
+  k.scalars[3] = x->layout.n_type_ids ? x->layout.type_ids[0] : 0;
+  int r = cdv_exec_launch(&s->work, &k);
+  if (r || x->layout.type == CDV_SPARSE_UNION) return r;
+  r = put_counted(s, "i32", 0, x->rows->n, buffer_of(block, x->buffer + 1));
+  return r ? r : put_union_rows(s, x, types, scratch);
+}
+
+int cdv_select_fill(struct cdv_select_plan *s, const struct cdv_selected *x, const struct cdv_array *block,
+                    const struct cdv_array *scratch, cdevice_kernel_buffer sums) {
+  const struct cdv_layout *l = &x->layout;
+  bool valid = cdv_has_validity(l);
+  cdevice_kernel_buffer nulls = valid ? buffer_of(block, x->buffer) : (cdevice_kernel_buffer){NULL, 0};
+  cdevice_kernel_buffer one =
+      valid && l->n_buffers > 1 ? buffer_of(block, x->buffer + 1) : (cdevice_kernel_buffer){NULL, 0};
+  if (x->masked && l->type == CDV_FIXED) return put_masked(s, x, one, nulls);
+  int r = nulls.data ? put_nulls(s, x, nulls) : 0;
+  if (r) return r;
+  switch (l->type) {
+    case CDV_BOOL: return put_values(s, x, 0, one, cdv_kernel_values(x->from));
+    case CDV_FIXED: return l->width ? put_values(s, x, l->width, one, source_of(x, 1)) : 0;
+    case CDV_BINARY_VIEW: return put_values(s, x, 16, one, source_of(x, 1));
+    case CDV_BINARY:
+    case CDV_LARGE_BINARY:
+      r = put_offsets(s, x, one, sums);
+      return r ? r : put_items(s, x, buffer_of(block, x->buffer + 2), one);
+    case CDV_LIST:
+    case CDV_LARGE_LIST:
+    case CDV_MAP: r = put_offsets(s, x, one, sums); return r ? r : put_items(s, x, buffer_of(scratch, x->scratch), one);
+    case CDV_LIST_VIEW:
+    case CDV_LARGE_LIST_VIEW:
+      r = put_values(s, x, l->width, one, source_of(x, 1));
+      return r ? r : put_values(s, x, l->width, buffer_of(block, x->buffer + 2), source_of(x, 2));
+    case CDV_FIXED_LIST: return put_spread(s, x, buffer_of(scratch, x->scratch));
+    case CDV_RUN_END: return put_runs(s, x, buffer_of(block, x->buffer), buffer_of(scratch, x->scratch));
+    case CDV_DENSE_UNION:
+    case CDV_SPARSE_UNION: return put_union(s, x, block, scratch);
+    default: return 0;
+  }
+}
