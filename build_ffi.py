@@ -3,7 +3,8 @@
 ``make_native()`` gives the FFI of ``cdevice._native`` (out-of-line API mode), ``build_embedding()`` compiles
 ``libcdevice.so``, which is C alone.  The cdefs are read from the headers that C users include; nothing is declared a
 second time.  Environment: ``CDEVICE_CFLAGS`` and ``CDEVICE_LDFLAGS`` are added to the compiler's and the linker's
-flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only.
+flags, ``CDEVICE_LIMITED_API=0`` builds for one Python version only, ``CDEVICE_BUILD_CACHE`` names a folder of objects
+to use again (``build_cache.py``).
 
     python build_ffi.py      builds the extension beside the sources
 """
@@ -164,8 +165,9 @@ def write(name, lines):
     path, text = os.path.join(HERE, name), "\n".join(lines)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if not os.path.exists(path) or open(path).read() != text:
-        with open(path, "w") as f:
+        with open(f"{path}.{os.getpid()}", "w") as f:
             f.write(text)
+        os.replace(f.name, path)  # another process never reads half of it
     return name
 
 
@@ -223,22 +225,29 @@ def can_embed():
     return None
 
 
-def build_embedding(output, python=None):
+def build_embedding(output, python=None, run=subprocess.check_call):
     """Compiles libcdevice.so into the folder ``output``; ``python``: the interpreter it starts when it is found in no
-    environment."""
+    environment; ``run``: what runs the compiler and the linker."""
     var = sysconfig.get_config_var
     os.makedirs(output, exist_ok=True)
     os.makedirs(os.path.join(HERE, "build"), exist_ok=True)
     source, library = os.path.join(HERE, "cdevice", "native", "embed", "embed.c"), os.path.join(output, "libcdevice.so")
-    command = shlex.split(os.environ.get("CC", "cc")) + ["-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden"]
+    compiler, made = shlex.split(os.environ.get("CC", "cc")), os.path.join(HERE, "build", "embed.o")
+    command = [*compiler, "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden"]
     command += ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-missing-field-initializers"]
     command += hardening()[0] + shlex.split(os.environ.get("CDEVICE_CFLAGS", ""))
     command += [f"-I{os.path.join(HERE, 'cdevice', 'include')}", f"-I{os.path.join(HERE, 'cdevice')}"]
-    command += [f"-I{sysconfig.get_path('include')}", f'-DCDEVICE_BUILT_WITH="{python or sys.executable}"', source]
+    command += [f"-I{sysconfig.get_path('include')}", f'-DCDEVICE_BUILT_WITH="{python or sys.executable}"']
+    run([*command, "-pthread", "-c", source, "-o", made])
     names = os.path.join(HERE, "build", "embed.map")
     with open(names, "w") as f:
         f.write("{ global: cdevice_*; local: *; };\n")
-    command += [
+    command = [
+        *compiler,
+        *hardening()[0],
+        *shlex.split(os.environ.get("CDEVICE_CFLAGS", "")),
+        "-shared",
+        made,
         "-o",
         library,
         "-Wl,-soname,libcdevice.so",
@@ -248,7 +257,7 @@ def build_embedding(output, python=None):
     ]
     command += [f"-lpython{var('LDVERSION')}", "-pthread", "-ldl"] + hardening()[1]
     command += shlex.split(os.environ.get("CDEVICE_LDFLAGS", ""))
-    subprocess.check_call(command)
+    run(command)
     return library
 
 

@@ -1,6 +1,7 @@
 """Entry for pip: the cffi module, the headers, the contents of the sdist.  Metadata is in pyproject.toml."""
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,11 +9,13 @@ from setuptools import find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
+from setuptools.errors import CompileError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.chdir(HERE)
 sys.path.insert(0, HERE)
 
+import build_cache  # noqa: E402
 import build_ffi  # noqa: E402
 
 
@@ -29,13 +32,18 @@ class Wheel(bdist_wheel):
 class BuildExt(build_ext):
     """The extension, and libcdevice.so beside the package's other files."""
 
+    cache = build_cache.Cache(os.environ["CDEVICE_BUILD_CACHE"]) if os.environ.get("CDEVICE_BUILD_CACHE") else None
+
     def run(self):
         super().run()
         if build_ffi.can_embed():
             print(f"libcdevice.so is left out: {build_ffi.can_embed()}")
-            return
-        base = HERE if self.inplace else self.build_lib
-        build_ffi.build_embedding(os.path.join(base, "cdevice", "lib"))
+        else:
+            base = HERE if self.inplace else self.build_lib
+            run = self.cache.run if self.cache else subprocess.check_call
+            build_ffi.build_embedding(os.path.join(base, "cdevice", "lib"), run=run)
+        if self.cache:
+            self.cache.finish(os.path.join(HERE, "build", "cache.json"))
 
     def get_outputs(self):
         library = [] if build_ffi.can_embed() else [os.path.join(self.build_lib, "cdevice", "lib", "libcdevice.so")]
@@ -45,6 +53,12 @@ class BuildExt(build_ext):
         """Compiles as many files at a time as there are processors, those that take longest first."""
         compile_ = self.compiler.compile
 
+        def use_cache(obj, src, ext, cc_args, extra_postargs, pp_opts):  # what compilers of setuptools' override
+            try:
+                self.cache.run([*self.compiler.compiler_so, *cc_args, src, "-o", obj, *extra_postargs])
+            except subprocess.CalledProcessError as e:
+                raise CompileError(str(e)) from e
+
         def compile_all(sources, *args, **kwargs):
             first = sorted(sources, key=lambda name: "kernels" not in name)
             with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -52,6 +66,8 @@ class BuildExt(build_ext):
             return [o for s in sources for o in objects[s]]
 
         self.compiler.compile = compile_all
+        if self.cache:
+            self.compiler._compile = use_cache
         try:
             super().build_extension(ext)
         finally:
@@ -68,7 +84,7 @@ class FullSdist(sdist):
     """setuptools finds the C files of the extension, but not what is included or read while building."""
 
     def make_release_tree(self, base_dir, files):
-        more = ["build_ffi.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
+        more = ["build_ffi.py", "build_cache.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
         for pattern in (
             "cdevice/core/*/*",
             "cdevice/native/*",

@@ -46,7 +46,7 @@ check_tools() {
 
 # What the package is made of. No git here: a release archive has none.
 source_files() {
-  (cd "$root" && find setup.py build_ffi.py pyproject.toml README.rst LICENSE cdevice backends -type f \
+  (cd "$root" && find setup.py build_ffi.py build_cache.py pyproject.toml README.rst LICENSE cdevice backends -type f \
     ! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -name '*.so' ! -name '*.o' ! -name '*.pyc' -print0 2>/dev/null |
     LC_ALL=C sort -z)
 }
@@ -54,13 +54,14 @@ source_files() {
 digest() { sha256sum | cut -c1-20; }
 
 # prepare NAME EXTRA...: build/venv-NAME with the package, built from a clean copy and installed, and its extras.
-# Sets $py, $pytest and $wheel, a folder with the wheel and what its build said. Quick when nothing has changed.
+# Sets $py, $pytest and $wheel, a folder with the wheel and what its build said. The wheel is everybody's, unless
+# CDEVICE_CFLAGS or CDEVICE_LDFLAGS are given, and C objects are kept in build/objects (ci/wheel.py).
 prepare() {
-  local name=$1 lock key
+  local name=$1 lock key flavour=plain
   shift
   check_tools
-  local venv=$root/build/venv-$name copy=$root/build/src-$name
-  wheel=$root/build/wheel-$name
+  local venv=$root/build/venv-$name
+  if [[ -n ${CDEVICE_CFLAGS:-}${CDEVICE_LDFLAGS:-} ]]; then flavour=$name; fi
   py=$venv/bin/python
   pytest=("$venv/bin/pytest")
   exec {lock}>"$root/build/$name.lock"
@@ -74,23 +75,13 @@ prepare() {
     printf '%s' "$key" >"$venv/.made-for"
   fi
 
-  key=$( (source_files | (cd "$root" && xargs -0 sha256sum); "$CC" --version
-    echo "${CDEVICE_CFLAGS:-} / ${CDEVICE_LDFLAGS:-}") | digest)
-  if [[ $(cat "$venv/.source" 2>/dev/null) != "$key" ]]; then
-    say "building and installing cdevice"
-    rm -rf "$copy" "$venv/.source"
-    mkdir -p "$copy"
-    source_files | tar -C "$root" --null -T - -cf - | tar -C "$copy" -xf -
+  wheel=$("$PYTHON" -I "$root/ci/wheel.py" build "$flavour") || exit 1
+  if [[ $(cat "$venv/.wheel" 2>/dev/null) != "$wheel" ]]; then
+    rm -f "$venv/.wheel"
     # Two steps: the second one must not look for newer releases of what the package needs.
-    "$py" -m pip install -q --prefer-binary "cffi>=1.16"
-    rm -rf "$wheel"
-    mkdir -p "$wheel"
-    if ! env -u PYTHONDONTWRITEBYTECODE -u PYTHONWARNINGS "$py" -m pip wheel -v --no-deps -w "$wheel" "$copy" >"$wheel/build.log" 2>&1; then
-      cat "$wheel/build.log" >&2
-      die "the package does not build"
-    fi
-    "$py" -m pip install -q --no-deps --force-reinstall "$wheel"/cdevice-*.whl
-    printf '%s' "$key" >"$venv/.source"
+    "$py" -c 'import cffi' 2>/dev/null || "$py" -m pip install -q --prefer-binary "cffi>=1.16"
+    "$py" -I "$root/ci/wheel.py" install "$wheel"
+    printf '%s' "$wheel" >"$venv/.wheel"
   fi
 
   local wanted
@@ -157,15 +148,23 @@ asan_environment() {
     CDEVICE_SANITIZE=asan
 }
 
+plain_flags="-g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every valgrind reads
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")
 
-# core/copy/plan.c -> core-copy-plan.o
-object_of() { local f=${1#"$root"/}; f=${f#cdevice/}; f=${f%.c}; printf '%s.o' "${f//\//-}"; }
+# compile_all FOLDER FLAG... -- SOURCE...: FOLDER/cdevice-core-array.o of cdevice/core/array.c, with the objects in
+# build/objects
+compile_all() { (cd "$root" && CC=$CC "$PYTHON" -I build_cache.py build/objects "$@" >&2); }
+
+# object_name SOURCE: how compile_all calls its object
+object_name() {
+  local name=${1#"$root/"}
+  printf '%s.o' "$(tr / - <<<"${name%.c}")"
+}
 
 # c_tests FLAVOUR "FLAGS" [RUNNER...]: compile and run tests/c/*.c against the core, without Python.
 c_tests() {
-  local flavour=$1 flags=() sources=() tests=() f exe rc key out failed=0 passed=0 skipped=0
+  local flavour=$1 flags=() sources=() tests=() f exe rc lock out failed=0 passed=0 skipped=0
   read -ra flags <<<"$2"
   shift 2
   flags=("${c_flags[@]}" "${flags[@]}")
@@ -181,32 +180,28 @@ c_tests() {
     if [[ -n $f ]]; then sources+=("$root/$f"); fi
   done
 
-  key=$( (find "$root/cdevice" "$root/backends" -name '*.[ch]' -print0 2>/dev/null | LC_ALL=C sort -z |
-    xargs -0 sha256sum; echo "${flags[*]} ${sources[*]}"; "$CC" --version) | digest)
-  if [[ $(cat "$dir/.key" 2>/dev/null) != "$key" ]]; then
-    rm -rf "$dir"
-    mkdir -p "$dir"
-    for f in "${sources[@]}"; do
-      while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
-      "$CC" "${flags[@]}" -c "$f" -o "$dir/$(object_of "$f")" &
-    done
-    wait
-    for f in "${sources[@]}"; do
-      [[ -e $dir/$(object_of "$f") ]] || { say "$f does not compile"; return 1; }
-    done
-    # An archive, so that a test may include one file of the core itself and take only the rest from here.
-    rm -f "$dir/libcore.a"
-    if ((${#sources[@]})); then ar rcs "$dir/libcore.a" "$dir"/*.o; else ar rcs "$dir/libcore.a"; fi
-    printf '%s' "$key" >"$dir/.key"
-  fi
+  mkdir -p "$dir"
+  exec {lock}>"$dir.lock"
+  flock "$lock"
+  rm -f "$dir"/*.o
+  compile_all "$dir" "${flags[@]}" -- "${sources[@]}" || { flock -u "$lock"; return 1; }
+  # An archive, so that a test may include one file of the core itself and take only the rest from here.
+  rm -f "$dir/libcore.a"
+  if ((${#sources[@]})); then ar rcs "$dir/libcore.a" "$dir"/*.o; else ar rcs "$dir/libcore.a"; fi
+  mkdir -p "$dir/tests"
+  compile_all "$dir/tests" "${flags[@]}" -I"$root/tests/c" -- "${tests[@]}" || true
+  for f in "${tests[@]}"; do
+    exe=$dir/$(basename "$f" .c)
+    rm -f "$exe"
+    "$CC" "${flags[@]}" "$dir/tests/$(object_name "$f")" -o "$exe" "$dir/libcore.a" -lpthread -ldl -lm || true
+  done
+  flock -u "$lock"
+  exec {lock}>&-
 
   for f in "${tests[@]}"; do
     exe=$dir/$(basename "$f" .c)
     rc=0
-    if [[ ! -x $exe || $f -nt $exe || $root/tests/c/check.h -nt $exe ]]; then
-      "$CC" "${flags[@]}" -I"$root/tests/c" "$f" -o "$exe" "$dir/libcore.a" -lpthread -ldl -lm || rc=$?
-    fi
-    if ((rc == 0)); then out=$(cd "$dir" && timeout 900 "$@" "$exe" 2>&1) || rc=$?; else out="does not compile"; fi
+    if [[ -x $exe ]]; then out=$(cd "$dir" && timeout 900 "$@" "$exe" 2>&1) || rc=$?; else rc=1 out="does not compile"; fi
     case $rc in
       0) passed=$((passed + 1)) ;;
       77) skipped=$((skipped + 1)); printf 'SKIPPED C test %s: %s\n' "$(basename "$f" .c)" "${out:-no reason given}" ;;

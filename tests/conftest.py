@@ -10,6 +10,31 @@ import source_tree  # noqa: F401 - before the package is imported
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--unit", action="store_true", help="only what needs no device, no compiler and no child process")
+
+
+def pytest_configure(config):
+    if config.getoption("--unit"):
+        import unit_only
+
+        config.pluginmanager.register(unit_only.Watch())
+
+
+def pytest_collection_modifyitems(config, items):
+    import unit_only
+
+    others = []
+    for item in items:
+        if unit_only.is_unit(item):
+            item.add_marker(pytest.mark.unit)
+        else:
+            others.append(item)
+    if config.getoption("--unit") and others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item.get_closest_marker("unit")]
+
+
 @pytest.fixture(scope="session")
 def runtimes(tmp_path_factory):
     """The stand-in runtimes behind CUDA and ROCM, by vendor."""

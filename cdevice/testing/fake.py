@@ -94,7 +94,7 @@ class FakeBackend(Backend):
         self._event_objects: dict[int, _Event] = {}
         self._streams: dict[int, _Stream] = {}
         self._handles = itertools.count(0x1000, 16)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a collection under it frees blocks
         if kernels:
             from .fake_compute import FakeCompute
 

@@ -23,7 +23,7 @@ LIBC = set(
     "time uchar unistd wchar wctype".split()
 )
 TOP = {
-    "setup.py", "build_ffi.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst", "SECURITY.rst",
+    "setup.py", "build_ffi.py", "build_cache.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst", "CONTRIBUTING.rst", "SECURITY.rst",
     "cdevice", "backends", "tests", "examples", "docs", "ci",
     ".ci", ".clang-format", ".gitattributes", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", ".github",
 }  # fmt: skip

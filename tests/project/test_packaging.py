@@ -15,6 +15,7 @@ from paths import ROOT
 SOURCES = (
     "setup.py",
     "build_ffi.py",
+    "build_cache.py",
     "pyproject.toml",
     "README.rst",
     "LICENSE",

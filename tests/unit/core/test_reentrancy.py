@@ -133,3 +133,21 @@ def test_numbers_that_are_no_numbers_are_type_errors():
         with pytest.raises(TypeError):
             fresh().slice(bad, 1)
     assert _native.Array is not None
+
+
+def test_a_collection_under_the_lock_of_the_fake_backend_frees_blocks(monkeypatch):
+    """Threads are started under it, and any allocation of Python's may collect garbage that owns blocks."""
+    from cdevice.testing.fake import FakeBackend
+
+    fake = FakeBackend()
+    block, start = fake.alloc(8, device_id=0), threading.Thread.start
+
+    def collect_and_start(thread):
+        fake.free(block)
+        start(thread)
+
+    user = threading.Thread(target=fake.gate, daemon=True)
+    monkeypatch.setattr(threading.Thread, "start", collect_and_start)
+    start(user)
+    user.join(20)
+    assert not user.is_alive() and fake.live() == 0
