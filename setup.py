@@ -108,6 +108,7 @@ setup(
         "cdevice": [
             "py.typed",
             "*.pyi",
+            "compute/*.pyi",
             "include/cdevice/*.h",
             "DESIGN.rst",
             "kernels/*/*.h",

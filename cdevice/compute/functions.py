@@ -1,5 +1,8 @@
 """Arrow's functions by name, each on the device that its arguments are on.
 
+The row-wise functions and the aggregates are made from the tables below; ``functions.pyi`` has their signatures for
+type checkers.
+
 Arguments: whatever :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
 pyarrow, and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`; ``fallback``:
 "error" or "copy", see :func:`cdevice.compute.fallback`.  A row of a result is null where one of its arguments is,
@@ -19,26 +22,13 @@ from .options import FunctionOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any
 
     from .._types import SchemaLike, StreamLike
 
-    F = TypeVar("F", bound=Callable[..., Any])
 
 _registry = make()
 entries.serve(_registry)
-
-
-def _front(function: Function, signature: str) -> Callable[[F], F]:
-    """Tried in C before Python is asked."""
-
-    def made(f: F) -> F:
-        front: F = _native.compute_front(f, signature, f.__doc__ or "")
-        function._has_front(front)
-        return front
-
-    return made
 
 
 def _run(
@@ -95,280 +85,228 @@ def function_registry() -> FunctionRegistry:
     return _registry
 
 
-_add = _registry.get_function("add")
-
-
-@_front(_add, "add(x, y, /, *, stream=None, fallback=None)")
-def add(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x + y, row by row.  Integers wrap; see :func:`add_checked`."""
-    return run(_add, (x, y), None, stream, {}, fallback)
-
-
-_add_checked = _registry.get_function("add_checked")
-
-
-@_front(_add_checked, "add_checked(x, y, /, *, stream=None, fallback=None)")
-def add_checked(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x + y, row by row.  Raises ArgumentError where an integer would wrap."""
-    return run(_add_checked, (x, y), None, stream, {}, fallback)
-
-
-_subtract = _registry.get_function("subtract")
-
-
-@_front(_subtract, "subtract(x, y, /, *, stream=None, fallback=None)")
-def subtract(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x - y, row by row.  Integers wrap."""
-    return run(_subtract, (x, y), None, stream, {}, fallback)
-
-
-_subtract_checked = _registry.get_function("subtract_checked")
-
-
-@_front(_subtract_checked, "subtract_checked(x, y, /, *, stream=None, fallback=None)")
-def subtract_checked(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x - y, row by row.  Raises ArgumentError where an integer would wrap."""
-    return run(_subtract_checked, (x, y), None, stream, {}, fallback)
-
-
-_multiply = _registry.get_function("multiply")
-
-
-@_front(_multiply, "multiply(x, y, /, *, stream=None, fallback=None)")
-def multiply(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x * y, row by row.  Integers wrap."""
-    return run(_multiply, (x, y), None, stream, {}, fallback)
-
-
-_multiply_checked = _registry.get_function("multiply_checked")
-
-
-@_front(_multiply_checked, "multiply_checked(x, y, /, *, stream=None, fallback=None)")
-def multiply_checked(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x * y, row by row.  Raises ArgumentError where an integer would wrap."""
-    return run(_multiply_checked, (x, y), None, stream, {}, fallback)
-
-
-_divide = _registry.get_function("divide")
-
-
-@_front(_divide, "divide(x, y, /, *, stream=None, fallback=None)")
-def divide(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x / y, row by row; of integers cut towards zero.  Raises ArgumentError for an integer divided by zero."""
-    return run(_divide, (x, y), None, stream, {}, fallback)
-
-
-_divide_checked = _registry.get_function("divide_checked")
-
-
-@_front(_divide_checked, "divide_checked(x, y, /, *, stream=None, fallback=None)")
-def divide_checked(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x / y, row by row.  Raises ArgumentError for a division by zero, and where an integer would wrap."""
-    return run(_divide_checked, (x, y), None, stream, {}, fallback)
-
-
-_negate = _registry.get_function("negate")
-
-
-@_front(_negate, "negate(x, /, *, stream=None, fallback=None)")
-def negate(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """-x, row by row.  Integers wrap."""
-    return run(_negate, (x,), None, stream, {}, fallback)
-
-
-_negate_checked = _registry.get_function("negate_checked")
-
-
-@_front(_negate_checked, "negate_checked(x, /, *, stream=None, fallback=None)")
-def negate_checked(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """-x, row by row.  Raises ArgumentError where an integer would wrap."""
-    return run(_negate_checked, (x,), None, stream, {}, fallback)
-
-
-_abs = _registry.get_function("abs")
-
-
-@_front(_abs, "abs(x, /, *, stream=None, fallback=None)")
-def abs(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x without its sign, row by row.  The least integer stays what it is."""
-    return run(_abs, (x,), None, stream, {}, fallback)
-
-
-_abs_checked = _registry.get_function("abs_checked")
-
-
-@_front(_abs_checked, "abs_checked(x, /, *, stream=None, fallback=None)")
-def abs_checked(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x without its sign, row by row.  Raises ArgumentError for the least integer."""
-    return run(_abs_checked, (x,), None, stream, {}, fallback)
-
-
-_equal = _registry.get_function("equal")
-
-
-@_front(_equal, "equal(x, y, /, *, stream=None, fallback=None)")
-def equal(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x == y, row by row, as bool; null where either is."""
-    return run(_equal, (x, y), None, stream, {}, fallback)
-
-
-_not_equal = _registry.get_function("not_equal")
-
-
-@_front(_not_equal, "not_equal(x, y, /, *, stream=None, fallback=None)")
-def not_equal(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x != y, row by row, as bool; null where either is."""
-    return run(_not_equal, (x, y), None, stream, {}, fallback)
-
-
-_less = _registry.get_function("less")
-
-
-@_front(_less, "less(x, y, /, *, stream=None, fallback=None)")
-def less(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x < y, row by row, as bool; null where either is."""
-    return run(_less, (x, y), None, stream, {}, fallback)
-
-
-_less_equal = _registry.get_function("less_equal")
-
-
-@_front(_less_equal, "less_equal(x, y, /, *, stream=None, fallback=None)")
-def less_equal(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x <= y, row by row, as bool; null where either is."""
-    return run(_less_equal, (x, y), None, stream, {}, fallback)
-
-
-_greater = _registry.get_function("greater")
-
-
-@_front(_greater, "greater(x, y, /, *, stream=None, fallback=None)")
-def greater(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x > y, row by row, as bool; null where either is."""
-    return run(_greater, (x, y), None, stream, {}, fallback)
-
-
-_greater_equal = _registry.get_function("greater_equal")
-
-
-@_front(_greater_equal, "greater_equal(x, y, /, *, stream=None, fallback=None)")
-def greater_equal(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x >= y, row by row, as bool; null where either is."""
-    return run(_greater_equal, (x, y), None, stream, {}, fallback)
-
-
-_is_null = _registry.get_function("is_null")
-
-
-@_front(_is_null, "is_null(x, /, *, stream=None, fallback=None)")
-def is_null(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Is the row null?  Never null itself."""
-    return run(_is_null, (x,), None, stream, {}, fallback)
-
-
-_is_valid = _registry.get_function("is_valid")
-
-
-@_front(_is_valid, "is_valid(x, /, *, stream=None, fallback=None)")
-def is_valid(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Is the row not null?  Never null itself."""
-    return run(_is_valid, (x,), None, stream, {}, fallback)
-
-
-_is_nan = _registry.get_function("is_nan")
-
-
-@_front(_is_nan, "is_nan(x, /, *, stream=None, fallback=None)")
-def is_nan(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Is the row not a number?  Null where it is null."""
-    return run(_is_nan, (x,), None, stream, {}, fallback)
-
-
-_and = _registry.get_function("and")
-
-
-@_front(_and, "and_(x, y, /, *, stream=None, fallback=None)")
-def and_(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Both, row by row; null where either is."""
-    return run(_and, (x, y), None, stream, {}, fallback)
-
-
-_or = _registry.get_function("or")
-
-
-@_front(_or, "or_(x, y, /, *, stream=None, fallback=None)")
-def or_(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Either or both, row by row; null where either is."""
-    return run(_or, (x, y), None, stream, {}, fallback)
-
-
-_xor = _registry.get_function("xor")
-
-
-@_front(_xor, "xor(x, y, /, *, stream=None, fallback=None)")
-def xor(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Either but not both, row by row; null where either is."""
-    return run(_xor, (x, y), None, stream, {}, fallback)
-
-
-_and_kleene = _registry.get_function("and_kleene")
-
-
-@_front(_and_kleene, "and_kleene(x, y, /, *, stream=None, fallback=None)")
-def and_kleene(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Both, row by row; false where either is, whatever the other."""
-    return run(_and_kleene, (x, y), None, stream, {}, fallback)
-
-
-_or_kleene = _registry.get_function("or_kleene")
-
-
-@_front(_or_kleene, "or_kleene(x, y, /, *, stream=None, fallback=None)")
-def or_kleene(x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """Either or both, row by row; true where either is, whatever the other."""
-    return run(_or_kleene, (x, y), None, stream, {}, fallback)
-
-
-_invert = _registry.get_function("invert")
-
-
-@_front(_invert, "invert(x, /, *, stream=None, fallback=None)")
-def invert(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """The opposite of each row of bool."""
-    return run(_invert, (x,), None, stream, {}, fallback)
-
-
-_if_else = _registry.get_function("if_else")
-
-
-@_front(_if_else, "if_else(condition, x, y, /, *, stream=None, fallback=None)")
-def if_else(condition: Any, x: Any, y: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x where the condition is true, y where it is false, null where it is null."""
-    return run(_if_else, (condition, x, y), None, stream, {}, fallback)
-
-
-_fill_null = _registry.get_function("fill_null")
-
-
-@_front(_fill_null, "fill_null(x, value, /, *, stream=None, fallback=None)")
-def fill_null(x: Any, value: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """x, and where that is null the value, a single one or a row for each row.
-
-    The result has the type of x where the value's type has a cast to it that keeps the kind of value (a number, a time
-    of one kind, text); else the common type of both.  Raises ArgumentError for a value that the type of x has not.
+# ---- documentation: parameters, accepted types -> result type, errors, waiting ----
+_NUMBERS = "int8 to uint64, float16, float32, float64"
+_TIMES = "date32, date64, time32, time64, timestamp, duration"
+_SAME = f"""bool, {_NUMBERS} -> the common type
+    decimal128, {_TIMES}, of one type -> that type"""
+_ARITHMETIC = f"""{_NUMBERS} -> the common type
+    decimal128 of one scale -> decimal128, with pyarrow's precision
+    timestamp, date, time and duration -> as in Arrow: timestamp - timestamp -> duration
+    null -> null"""
+_PRODUCT = f"""{_NUMBERS} -> the common type
+    decimal128 -> decimal128, with pyarrow's precision and scale
+    null -> null"""
+_QUOTIENT = f"""{_NUMBERS} -> the common type
+    null -> null"""
+_SIGN = f"""{_NUMBERS}, decimal128 -> the same type
+    null -> null"""
+_COMPARED = f"""bool, {_NUMBERS}, decimal128 -> bool
+    {_TIMES}, of one kind -> bool
+    string, binary, their large and view forms, fixed_size_binary -> bool"""
+_BOOLS = """bool -> bool
+    null -> null"""
+_ANY = "any type -> bool"
+_WRAPS = "An integer that overflows wraps."
+_CHECKS = "Raises ArgumentError where an integer overflows, for which it waits for the device."
+_PARAMETERS = """:param {names}: arrays, or scalars of Python, numpy, pyarrow or :class:`Scalar`; arrays have one length
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :returns: a DeviceArray; a :class:`Scalar` where no argument has rows
+    :raises NoKernel: for types that are not listed
+    :raises ArgumentError: for lengths that differ, and arguments on two devices"""
+
+
+def _doc(summary: str, names: str, types: str, *more: str) -> str:
+    """The docstring of a row-wise function."""
+    extra = "".join(f"\n\n    {m}" for m in more)
+    waits = "" if _waits(more) else "  Does not wait for the device."
+    parameters = _PARAMETERS.format(names=names)
+    return f"""{summary}{waits}{extra}
+
+    Accepted types -> result type::
+
+        {types.replace(chr(10) + "    ", chr(10) + "        ")}
+
+    {parameters}
     """
-    return run(_fill_null, (x, value), None, stream, {}, fallback)
 
+
+def _waits(more: tuple[str, ...]) -> bool:
+    return "waits" in " ".join(more)
+
+
+# Arrow's name: parameters, summary, types, remarks
+_NULL_EITHER = "A row is null where an argument is."
+_ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "add": ("x y", "x + y, row by row.", _ARITHMETIC, (_WRAPS,)),
+    "add_checked": ("x y", "x + y, row by row.", _ARITHMETIC, (_CHECKS,)),
+    "subtract": ("x y", "x - y, row by row.", _ARITHMETIC, (_WRAPS,)),
+    "subtract_checked": ("x y", "x - y, row by row.", _ARITHMETIC, (_CHECKS,)),
+    "multiply": ("x y", "x * y, row by row.", _PRODUCT, (_WRAPS,)),
+    "multiply_checked": ("x y", "x * y, row by row.", _PRODUCT, (_CHECKS,)),
+    "divide": (
+        "x y",
+        "x / y, row by row; integers are truncated towards zero.",
+        _QUOTIENT,
+        ("Raises ArgumentError for an integer divided by zero, for which it waits for the device.",),
+    ),
+    "divide_checked": (
+        "x y",
+        "x / y, row by row; integers are truncated towards zero.",
+        _QUOTIENT,
+        ("Raises ArgumentError for a division by zero and for overflow, for which it waits for the device.",),
+    ),
+    "negate": ("x", "-x, row by row.", _SIGN, (_WRAPS,)),
+    "negate_checked": ("x", "-x, row by row.", _SIGN, (_CHECKS,)),
+    "abs": ("x", "The absolute value, row by row.", _SIGN, ("The smallest integer of a type stays as it is.",)),
+    "abs_checked": ("x", "The absolute value, row by row.", _SIGN, (_CHECKS,)),
+    "equal": ("x y", "x == y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "not_equal": ("x y", "x != y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "less": ("x y", "x < y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "less_equal": ("x y", "x <= y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "greater": ("x y", "x > y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "greater_equal": ("x y", "x >= y, row by row.", _COMPARED, (_NULL_EITHER,)),
+    "is_null": ("x", "True where the row is null.", _ANY, ("No row of the result is null.",)),
+    "is_valid": ("x", "True where the row is not null.", _ANY, ("No row of the result is null.",)),
+    "is_nan": ("x", "True where the value is NaN.", "float16, float32, float64, null -> bool", (_NULL_EITHER,)),
+    "and": ("x y", "Logical and, row by row.", _BOOLS, (_NULL_EITHER,)),
+    "or": ("x y", "Logical or, row by row.", _BOOLS, (_NULL_EITHER,)),
+    "xor": ("x y", "Logical exclusive or, row by row.", _BOOLS, (_NULL_EITHER,)),
+    "and_kleene": ("x y", "Logical and of Kleene's logic.", _BOOLS, ("False where either is false, null or not.",)),
+    "or_kleene": ("x y", "Logical or of Kleene's logic.", _BOOLS, ("True where either is true, null or not.",)),
+    "invert": ("x", "Logical not, row by row.", _BOOLS, (_NULL_EITHER,)),
+    "if_else": (
+        "condition x y",
+        "x where the condition is true, y where it is false, null where it is null.",
+        "condition: bool; x and y: " + _SAME + "\n    another type, the same of both -> that type; waits for offsets",
+        (),
+    ),
+    "fill_null": (
+        "x value",
+        "x, and the value where x is null: a scalar, or a row for each row.",
+        f"{_SAME}\n    any other type, the same of both -> that type (waits where it has offsets)",
+        (
+            "The result has the type of x where the type of the value has a cast to it that keeps the kind of value (a\n"
+            "    number, a time of one kind, text); otherwise the common type of both.",
+        ),
+    ),
+    "drop_null": (
+        "values",
+        "The rows that are not null; of a batch the rows without any null.",
+        "any type -> the same type",
+        ("It waits for the number of rows.",),
+    ),
+}
+# Arrow's name: summary, types
+_AGGREGATES: dict[str, tuple[str, str]] = {
+    "sum": (
+        "The sum, by a tree that is the same on every device.",
+        "int8 to int64 -> int64; bool, uint8 to uint64 -> uint64; floats -> float64; decimal128 -> decimal128",
+    ),
+    "mean": ("The mean.", "bool, int8 to uint64, floats -> float64; decimal128 -> decimal128"),
+    "min": ("The minimum. NaN is ignored.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> the same type"),
+    "max": ("The maximum. NaN is ignored.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> the same type"),
+    "min_max": ("The minimum and the maximum.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> struct of min and max"),
+    "any": ("True where any row is true.", "bool, null -> bool"),
+    "all": ("True where all rows are true.", "bool, null -> bool"),
+}
+_PUBLIC = {"and": "and_", "or": "or_"}
+
+
+def _made(name: str, f: Any, head: str, doc: str) -> Any:
+    """A function in C, tried before Python is called: ``native/fastpath/dispatch_cache.c``."""
+    f.__name__ = f.__qualname__ = head.partition("(")[0]
+    front = _native.compute_front(f, head, doc)
+    _registry.get_function(name)._has_front(front)
+    return front
+
+
+def _row_wise(name: str) -> Any:
+    names, summary, types, more = _ROW_WISE[name]
+    function, n = _registry.get_function(name), len(names.split())
+
+    def call(*args: Any, stream: StreamLike = None, fallback: str | None = None) -> Any:
+        if len(args) != n:
+            raise TypeError(
+                f"{call.__name__}() takes {n} positional argument{'s' * (n != 1)} but {len(args)} were given"
+            )
+        return run(function, args, None, stream, {}, fallback)
+
+    head = f"{_PUBLIC.get(name, name)}({', '.join(names.split())}, /, *, stream=None, fallback=None)"
+    return _made(name, call, head, _doc(summary, names.replace(" ", ", "), types, *more))
+
+
+def _aggregate(name: str) -> Any:
+    summary, types = _AGGREGATES[name]
+    function = _registry.get_function(name)
+
+    def call(
+        x: Any,
+        /,
+        *,
+        stream: StreamLike = None,
+        fallback: str | None = None,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        options: FunctionOptions | None = None,
+    ) -> Any:
+        return _run(function, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
+
+    head = f"{name}(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)"
+    doc = f"""{summary}  Does not wait for the device, but for streams of many chunks.
+
+    Accepted types -> result type::
+
+        {types}
+
+    :param x: an array, chunks or a stream, which are read one after the other
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param skip_nulls: False: the result is null where any row is
+    :param min_count: the result is null for fewer valid rows
+    :param options: a ScalarAggregateOptions, in place of the two
+    :returns: a :class:`Scalar` on the device
+    :raises NoKernel: for types that are not listed
+    """
+    return _made(name, call, head, doc)
+
+
+add, add_checked = _row_wise("add"), _row_wise("add_checked")
+subtract, subtract_checked = _row_wise("subtract"), _row_wise("subtract_checked")
+multiply, multiply_checked = _row_wise("multiply"), _row_wise("multiply_checked")
+divide, divide_checked = _row_wise("divide"), _row_wise("divide_checked")
+negate, negate_checked = _row_wise("negate"), _row_wise("negate_checked")
+abs, abs_checked = _row_wise("abs"), _row_wise("abs_checked")
+equal, not_equal = _row_wise("equal"), _row_wise("not_equal")
+less, less_equal = _row_wise("less"), _row_wise("less_equal")
+greater, greater_equal = _row_wise("greater"), _row_wise("greater_equal")
+is_null, is_valid, is_nan = _row_wise("is_null"), _row_wise("is_valid"), _row_wise("is_nan")
+and_, or_, xor, invert = _row_wise("and"), _row_wise("or"), _row_wise("xor"), _row_wise("invert")
+and_kleene, or_kleene = _row_wise("and_kleene"), _row_wise("or_kleene")
+if_else, fill_null, drop_null = _row_wise("if_else"), _row_wise("fill_null"), _row_wise("drop_null")
+sum, mean, min, max = _aggregate("sum"), _aggregate("mean"), _aggregate("min"), _aggregate("max")
+min_max, any, all = _aggregate("min_max"), _aggregate("any"), _aggregate("all")
 
 _coalesce = _registry.get_function("coalesce")
+_cast = _registry.get_function("cast")
+_filter = _registry.get_function("filter")
+_take = _registry.get_function("take")
+_count = _registry.get_function("count")
 
 
 def coalesce(*args: Any, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """The first of the arguments that is not null, row by row."""
+    """The first of the arguments that is not null, row by row.  Does not wait for the device.
+
+    Accepted types -> result type::
+
+        as fill_null -> the common type
+
+    :param args: one or more arrays and scalars
+    :returns: a DeviceArray; a :class:`Scalar` where no argument has rows
+    :raises NoKernel: for types without a common one
+    """
     return run(_coalesce, args, None, stream, {}, fallback)
-
-
-_cast = _registry.get_function("cast")
 
 
 def cast(
@@ -380,16 +318,20 @@ def cast(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """x as another type, which :func:`cdevice.asschema` takes; of a dictionary array what its rows stand for.
+    """x as another type.  Waits for the device only where ``safe`` and a value may not fit.
 
-    ``safe``: raises ArgumentError where a value does not fit, which is waited for where that may happen at all; False:
-    integers wrap, floats become the nearest integer there is.
+    Accepted types -> result type::
+
+        bool, numbers, decimals, dates, times, strings -> as in Arrow; a dictionary -> its value type, and casts of that
+
+    :param target_type: what :func:`cdevice.asschema` takes
+    :param safe: True: raises ArgumentError where a value does not fit; False: integers wrap, floats are truncated
+    :param options: a CastOptions, in place of the two
+    :returns: a DeviceArray; a :class:`Scalar` for a scalar
+    :raises NoKernel: for types without a cast
     """
     named = {"safe": safe} if target_type is None else {"target_type": target_type, "safe": safe}
     return _run(_cast, (x,), options, stream, fallback, **named)
-
-
-_filter = _registry.get_function("filter")
 
 
 def filter(
@@ -402,14 +344,18 @@ def filter(
     null_selection_behavior: str = "drop",
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch whose mask is true.  Waits for the number of them.
+    """The rows of an array or a batch whose mask is true.  Waits for the device: for the number of rows.
 
-    ``null_selection_behavior``: "emit_null" gives a null row where the mask is null.
+    Accepted types -> result type::
+
+        values: any type; mask: bool -> the type of values
+
+    :param null_selection_behavior: "drop", or "emit_null": a null row where the mask is null
+    :param options: a FilterOptions, in place of it
+    :returns: a DeviceArray
+    :raises ArgumentError: for a mask of another length
     """
     return _run(_filter, (values, mask), options, stream, fallback, null_selection_behavior=null_selection_behavior)
-
-
-_take = _registry.get_function("take")
 
 
 def take(
@@ -422,181 +368,22 @@ def take(
     boundscheck: bool = True,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch with these numbers; null where an index is.
+    """The rows of an array or a batch by their numbers; null where an index is null.
 
-    Raises IndexOutOfBounds, for which it waits; ``boundscheck=False`` promises that there is none to raise.
+    Accepted types -> result type::
+
+        values: any type; indices: any integer type -> the type of values
+
+    :param boundscheck: True: raises IndexOutOfBounds, for which it waits for the device; False: the caller promises that
+        every index is within bounds
+    :param options: a TakeOptions, in place of it
+    :returns: a DeviceArray
+    :raises IndexOutOfBounds: for an index outside of values
     """
     return _run(_take, (values, indices), options, stream, fallback, boundscheck=boundscheck)
 
 
-_drop_null = _registry.get_function("drop_null")
-
-
-@_front(_drop_null, "drop_null(values, /, *, stream=None, fallback=None)")
-def drop_null(values: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """The rows that are not null; of a batch those without any null.  Waits for the number of them."""
-    return run(_drop_null, (values,), None, stream, {}, fallback)
-
-
-_sum = _registry.get_function("sum")
-
-
-@_front(_sum, "sum(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def sum(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """The sum, as int64, uint64 or float64, by a tree that is the same on every device.
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_sum, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_mean = _registry.get_function("mean")
-
-
-@_front(_mean, "mean(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def mean(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """The mean, as float64.
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_mean, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_min = _registry.get_function("min")
-
-
-@_front(_min, "min(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def min(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """The least value; not a number does not count.
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_min, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_max = _registry.get_function("max")
-
-
-@_front(_max, "max(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def max(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """The greatest value; not a number does not count.
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_max, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_min_max = _registry.get_function("min_max")
-
-
-@_front(_min_max, "min_max(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def min_max(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """The least and the greatest value, a struct of ``min`` and ``max``.
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_min_max, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_any = _registry.get_function("any")
-
-
-@_front(_any, "any(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def any(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """Is any row true?
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_any, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_all = _registry.get_function("all")
-
-
-@_front(_all, "all(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)")
-def all(
-    x: Any,
-    /,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    options: FunctionOptions | None = None,
-) -> Any:
-    """Are all rows true?
-
-    A :class:`Scalar`: null for fewer than ``min_count`` valid rows and, without ``skip_nulls``, for any null.  Chunks
-    and streams are taken one after the other.
-    """
-    return _run(_all, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-
-
-_count = _registry.get_function("count")
-
-
-@_front(_count, "count(x, /, mode='only_valid', *, stream=None, fallback=None, options=None)")
-def count(
+def _count_rows(
     x: Any,
     /,
     mode: str = "only_valid",
@@ -605,5 +392,22 @@ def count(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """How many rows are valid, or with ``mode`` "only_null" or "all".  A :class:`Scalar`."""
+    """The number of rows.  Does not wait for the device.
+
+    Accepted types -> result type::
+
+        any type -> int64
+
+    :param x: an array, chunks or a stream
+    :param mode: "only_valid", "only_null" or "all"
+    :returns: a :class:`Scalar`
+    """
     return _run(_count, (x,), options, stream, fallback, mode=mode)
+
+
+count = _made(
+    "count",
+    _count_rows,
+    "count(x, /, mode='only_valid', *, stream=None, fallback=None, options=None)",
+    _count_rows.__doc__ or "",
+)

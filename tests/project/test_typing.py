@@ -49,3 +49,40 @@ def test_the_typed_program_runs():
     program = pathlib.Path(__file__).with_name("typed_program.py")
     done = subprocess.run([sys.executable, "-I", str(program)], capture_output=True, text=True, timeout=120)
     assert "float64 2 1" in done.stdout and "[1.5, 1.5]" in done.stdout, done.stderr
+
+
+def test_the_functions_stub_has_every_function_with_its_parameters():
+    """compute/functions.pyi against functions.py, whose functions are made from tables."""
+    import ast
+    import inspect
+
+    from cdevice import compute
+
+    stub = {}
+    for node in ast.parse((package() / "compute" / "functions.pyi").read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            a = node.args
+            names = [x.arg for x in (*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs)]
+            assert stub.setdefault(node.name, names) == names, f"overloads of {node.name} differ"
+            assert node.returns is not None and ast.unparse(node.returns) != "Any" or node.name == "call_function"
+    functions = {n for n in compute.__all__ if inspect.isroutine(getattr(compute, n))}
+    elsewhere = {"elementwise", "cpu_count", "set_cpu_count", "fallback"}  # of other modules, which have annotations
+    assert stub.keys() == functions - elsewhere
+    for name, names in stub.items():
+        parameters = list(inspect.signature(getattr(compute, name)).parameters)
+        assert [n for n in parameters if n != "named"] == names, name
+
+
+def test_every_compute_function_documents_its_types_parameters_and_result():
+    from cdevice import compute
+
+    for name in {"coalesce", "cast", "count", "filter", "take", *compute.functions._ROW_WISE, *compute.functions._AGGREGATES}:
+        text = getattr(compute, name).__doc__
+        for word in ("Accepted types -> result type::", ":param ", ":returns: ", "ait"):
+            assert word in text, (name, word)
+
+
+def test_completion_of_compute_shows_public_names_only():
+    from cdevice import compute
+
+    assert sorted(dir(compute)) == sorted(compute.__all__)

@@ -83,7 +83,7 @@ def run(folder, *arguments):
         "conftest",
     ]
     command += ["-p", "no:cacheprovider", "-v", "--tb=short", *arguments, folder]
-    env = {**os.environ, "PYTHONPATH": str(TESTS)}
+    env = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS / 'support'}"}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True).stdout
 
 
