@@ -181,11 +181,11 @@ class DeviceArray(_native.Array):
 
     def filter(self, mask: Any) -> DeviceArray:
         """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them.  Waits."""
-        return _functions.filter(self, mask)  # type: ignore[no-any-return]
+        return _functions.filter(self, mask)
 
     def take(self, indices: Any) -> DeviceArray:
         """The rows with these numbers, as :func:`cdevice.compute.take` does it.  Raises IndexOutOfBounds.  Waits."""
-        return _functions.take(self, indices)  # type: ignore[no-any-return]
+        return _functions.take(self, indices)
 
     def head(self, n: int = 5) -> DeviceArray:
         """The first ``n`` rows, or all but the last ``-n``, without a copy."""

@@ -187,8 +187,8 @@ _ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         "x, and the value where x is null: a scalar, or a row for each row.",
         f"{_SAME}\n    any other type, the same of both -> that type (waits where it has offsets)",
         (
-            "The result has the type of x where the type of the value has a cast to it that keeps the kind of value (a\n"
-            "    number, a time of one kind, text); otherwise the common type of both.",
+            "The result has the type of x where the type of the value has a cast to it that keeps the kind of value\n"
+            "    (a number, a time of one kind, text); otherwise the common type of both.",
         ),
     ),
     "drop_null": (
@@ -374,8 +374,8 @@ def take(
 
         values: any type; indices: any integer type -> the type of values
 
-    :param boundscheck: True: raises IndexOutOfBounds, for which it waits for the device; False: the caller promises that
-        every index is within bounds
+    :param boundscheck: True: raises IndexOutOfBounds, for which it waits for the device; False: the caller
+        promises that every index is within bounds
     :param options: a TakeOptions, in place of it
     :returns: a DeviceArray
     :raises IndexOutOfBounds: for an index outside of values
