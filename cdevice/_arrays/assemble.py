@@ -83,17 +83,17 @@ def assemble(
     ensure_release_thread()
     return _native.build(
         schema,
-        first.device_type_id,
-        first.device_id,
-        length,
-        offset,
-        null_count,
-        tuple(addresses),
-        tuple(children),
-        dictionary,
-        (*sources, kept),
-        event or None,
-        validate,
+        device_type=first.device_type_id,
+        device_id=first.device_id,
+        length=length,
+        offset=offset,
+        null_count=null_count,
+        buffers=tuple(addresses),
+        children=tuple(children),
+        dictionary=dictionary,
+        owner=(*sources, kept),
+        sync_event=event or None,
+        validate=validate,
     )
 
 

@@ -145,7 +145,7 @@ def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike)
     fields = [c.schema.with_name(n) for n, c in zip(names, columns)]
     schema = Schema.make("+s", children=fields, nullable=False)
     if not columns:
-        return _native.build(schema, 1, -1, 0, 0, 0, (None,), (), None, None, None, "structure")
+        return _native.build(schema, device_type=1, device_id=-1, length=0, buffers=(None,), validate="structure")
     return assemble(
         schema, columns[0].length, [None], columns, null_count=0, near=columns[0], stream=stream, validate="structure"
     )

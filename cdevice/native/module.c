@@ -89,7 +89,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"concat", m_concat, METH_VARARGS, NULL},
                                        {"empty", m_empty, METH_VARARGS, NULL},
                                        {"freeze", m_freeze, METH_VARARGS, NULL},
-                                       {"build", FAST(m_build), METH_FASTCALL, NULL},
+                                       {"build", FAST(m_build), METH_VARARGS | METH_KEYWORDS, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
                                        {"compute_plan", m_compute_plan, METH_VARARGS, NULL},
                                        {"compute_front", m_compute_front, METH_VARARGS, NULL},

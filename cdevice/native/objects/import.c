@@ -188,20 +188,51 @@ static void let_parts_go(struct given *g) {
 
 /* build(schema, device_type, device_id, length, offset, null_count, buffers, children, dictionary, owner, sync_event,
  * level): buffers see read_buffer(), children and dictionary DeviceArrays. */
-static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+enum {
+  SCHEMA,
+  DEVICE_TYPE,
+  DEVICE_ID,
+  LENGTH,
+  OFFSET,
+  NULL_COUNT,
+  BUFFERS,
+  CHILDREN,
+  DICTIONARY,
+  OWNER,
+  SYNC_EVENT,
+  LEVEL,
+  N_PARTS
+};
+
+/* The arguments of build() by name, with defaults: borrowed, or of *zero and *none.  -1 with an exception. */
+static int build_arguments(PyObject *positional, PyObject *named, PyObject *args[N_PARTS], PyObject *zero,
+                           PyObject *none) {
+  static char *names[] = {"schema",   "device_type", "device_id", "length",     "offset",   "null_count", "buffers",
+                          "children", "dictionary",  "owner",     "sync_event", "validate", NULL};
+  args[OFFSET] = args[NULL_COUNT] = zero;
+  args[BUFFERS] = args[CHILDREN] = none;
+  args[DICTIONARY] = args[OWNER] = args[SYNC_EVENT] = args[LEVEL] = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(positional, named, "O|$OOOOOOOOOOO:build", names, &args[0], &args[1], &args[2],
+                                   &args[3], &args[4], &args[5], &args[6], &args[7], &args[8], &args[9], &args[10],
+                                   &args[11]))
+    return -1;
+  for (int i = DEVICE_TYPE; i <= LENGTH; i++)
+    if (!args[i]) {
+      PyErr_Format(PyExc_TypeError, "build(): %s is missing", names[i]);
+      return -1;
+    }
+  return 0;
+}
+
+static PyObject *build_array(PyObject *args[N_PARTS]) {
   struct given g = {0};
   struct cdv_array *out;
   struct cdv_schema *schema = NULL;
   struct cdv_owner owner = {NULL, NULL};
   PyObject *result = NULL;
-  if (n != 12) {
-    PyErr_SetString(PyExc_TypeError, "build() takes 12 arguments");
-    return NULL;
-  }
   if (read_numbers(args, &g)) return NULL;
-  int r = read_buffers(args[6], args[7], &g) || hold_parts(args[7], args[8], &g);
-  if (!r) r = !(schema = hold_schema(args[0])) || (args[9] != Py_None && make_owner(args[9], &owner));
+  int r = read_buffers(args[BUFFERS], args[CHILDREN], &g) || hold_parts(args[CHILDREN], args[DICTIONARY], &g);
+  if (!r) r = !(schema = hold_schema(args[SCHEMA])) || (args[OWNER] != Py_None && make_owner(args[OWNER], &owner));
   if (!r && cdv_array_build(schema, &g.parts, owner, g.level, &out)) {
     raise_last();
     if (owner.drop) owner.drop(owner.owner);
@@ -210,5 +241,15 @@ static PyObject *m_build(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   }
   let_parts_go(&g);
   if (schema) cdv_schema_unref(schema);
+  return result;
+}
+
+static PyObject *m_build(PyObject *self, PyObject *positional, PyObject *named) {
+  (void)self;
+  PyObject *args[N_PARTS] = {0}, *result = NULL;
+  PyObject *zero = PyLong_FromLong(0), *none = PyTuple_New(0);
+  if (zero && none && !build_arguments(positional, named, args, zero, none)) result = build_array(args);
+  Py_XDECREF(zero);
+  Py_XDECREF(none);
   return result;
 }
