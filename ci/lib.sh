@@ -131,7 +131,7 @@ opencl_runtime() {
 
 # The address sanitizer, with leaks and undefined behaviour. Python's own flags contain -fwrapv, which would silence the
 # checks of overflow and shifts.
-asan_flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
+asan_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
 asan_options=detect_leaks=1:strict_string_checks=1:check_initialization_order=1
 
 # build/venv-asan with the package under it
@@ -148,7 +148,7 @@ asan_environment() {
     CDEVICE_SANITIZE=asan
 }
 
-plain_flags="-g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every valgrind reads
+plain_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every valgrind reads
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")
 

@@ -5,6 +5,7 @@
 #include "core/backend/external_allocator.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/base/owner.h"
@@ -119,7 +120,9 @@ static void set_rows(struct cdv_array *a, int64_t offset, int64_t length, int64_
 }
 
 struct cdv_array *cdv_array_ref(struct cdv_array *a) {
-  atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+  long before = atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+  CDV_ASSERT(before > 0 && a->root->root == a->root);
+  (void)before;
   return a;
 }
 
@@ -149,6 +152,7 @@ static void free_root(struct cdv_array *a) {
 }
 
 void cdv_array_unref(struct cdv_array *a) {
+  CDV_ASSERT(atomic_load(&a->refs) > 0 && a->root->root == a->root);
   if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1) return;
   free(atomic_load_explicit(&a->template, memory_order_relaxed));
   struct cdv_array *root = a->root;

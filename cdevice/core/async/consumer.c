@@ -7,6 +7,7 @@
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
 #include "core/async/producer.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/base/owner.h"
@@ -175,6 +176,7 @@ static bool pop(struct cdv_consumer *c, struct item *out) {
   long long head = atomic_load_explicit(&c->head, memory_order_relaxed);
   bool there = head != atomic_load(&c->tail);
   if (there) {
+    CDV_ASSERT(head < atomic_load(&c->tail));
     *out = c->ring[head % c->queue_size];
     atomic_store(&c->head, head + 1);
   }
@@ -262,6 +264,7 @@ static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const 
   }
   long long tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
   if (tail >= atomic_load(&c->requested)) return broken(c, "it sent more than was requested");
+  CDV_ASSERT(tail - atomic_load(&c->head) < c->queue_size);
   struct item *item = &c->ring[tail % c->queue_size];
   int r = copy_metadata(metadata, &item->metadata);
   if (r) {

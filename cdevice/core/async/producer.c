@@ -6,6 +6,7 @@
 #include "cdevice/arrow_abi.h"
 #include "core/async/producer_object.h"
 #include "core/async/producer_run.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/wait.h"
 #include "core/stream/stream.h"
@@ -22,6 +23,7 @@ struct cdv_producer *cdv_producer_ref(struct cdv_producer *p) {
 }
 
 void cdv_producer_unref(struct cdv_producer *p) {
+  CDV_ASSERT(atomic_load(&p->refs) > 0);
   if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
   if (p->source) cdv_stream_close(p->source);
   cdv_error_clear(&p->error);

@@ -1,5 +1,6 @@
 /* owner.c - an owner that several keep.  Errors are built on it, so it reports none itself. */
 #include "core/base/owner.h"
+#include "core/base/assert.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +20,10 @@ int cdv_share(struct cdv_owner owner, struct cdv_shared **out) {
 }
 
 struct cdv_shared *cdv_shared_ref(struct cdv_shared *s) {
-  if (s) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+  if (!s) return NULL;
+  long before = atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+  CDV_ASSERT(before > 0);
+  (void)before;
   return s;
 }
 

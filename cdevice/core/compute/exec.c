@@ -9,6 +9,7 @@
 #include "core/array/origin.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/compute/kernel_cache.h"
 #include "core/copy/staging.h"
@@ -97,6 +98,7 @@ static int hold(struct cdv_exec *w, struct cdv_array *a) {
     w->retained = held;
     w->room = room;
   }
+  CDV_ASSERT(w->n_retained < w->room);
   w->retained[w->n_retained++] = cdv_array_ref(a);
   return 0;
 }

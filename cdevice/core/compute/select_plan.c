@@ -6,6 +6,7 @@
 #include "cdevice/backend.h"
 #include "core/array/array.h"
 #include "core/backend/table.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/compute/exec.h"
 #include "core/compute/kernel_cache.h"
@@ -83,6 +84,7 @@ static int add(struct cdv_select_plan *s, struct cdv_array *from, struct ArrowAr
   x.from = from;
   x.nulls = cdv_has_validity(&x.layout) && (cdv_may_be_null(from) || rows->known.data);
   x.masked = masked && x.layout.type == CDV_FIXED && cdv_width_name(x.layout.width);
+  CDV_ASSERT(s->n_items < s->room);
   s->items[s->n_items++] = x;
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "cdevice/backend.h"
 #include "core/array/array.h"
 #include "core/array/info.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/copy/engine.h"
 #include "core/copy/staging.h"
@@ -485,5 +486,7 @@ int cdv_plan_lay_out(struct cdv_plan *p) {
       p->total += x->nbytes;
       if (i + 1 == p->n_segments || !x[1].joined) p->total = padded(p, p->total);
     }
+  for (size_t i = 0; i < p->n_segments; i++)
+    CDV_ASSERT(p->segments[i].dst_offset >= 0 && p->segments[i].nbytes <= p->total - p->segments[i].dst_offset);
   return 0;
 }
