@@ -11,7 +11,7 @@ import time
 import unittest
 
 import pytest
-from test_stream import child_env
+from children import child_env
 from waiting import settle, unregister
 
 from cdevice._runtime.ext import lib

@@ -10,7 +10,7 @@ import sys
 
 HEAD = """/* Written by tests/faults/loader.py. */
 #define _GNU_SOURCE
-#include "opencl_api.h"
+#include "opencl/api.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>

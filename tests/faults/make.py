@@ -18,9 +18,9 @@ def make(folder):
     folder.mkdir(parents=True, exist_ok=True)
     compile(HERE / "interpose.c", folder / "interpose.so")
     compile(HERE / "slow_unlock.c", folder / "slow_unlock.so")
-    header = HERE.parents[1] / "backends" / "opencl_api.h"
+    header = HERE.parents[1] / "backends" / "opencl" / "api.h"
     subprocess.run([sys.executable, HERE / "loader.py", header, folder / "loader.c"], check=True)
-    compile(folder / "loader.c", folder / "libOpenCL.so", f"-I{header.parent}")
+    compile(folder / "loader.c", folder / "libOpenCL.so", f"-I{header.parent.parent}")
     subprocess.run(["make", "-s", "-C", HERE.parent / "hostrt", f"B={folder}"], check=True)
 
 

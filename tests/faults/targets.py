@@ -152,7 +152,7 @@ def complaint_of_a_vendor(error, what, code):
     return None
 
 
-WATCHES = 2 * 8  # devices, and RT_WATCHES of backends/runtime_call.h
+WATCHES = 2 * 8  # devices, and RT_WATCHES of backends/gpu_driver/call.h
 
 
 class Standin(Target):

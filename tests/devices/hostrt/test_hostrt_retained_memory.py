@@ -12,8 +12,8 @@ import weakref
 import numpy as np
 import pytest
 from captures import GLOBAL, RELAXED, Vendor
+from resources import Resource
 from standin import TYPES
-from test_allocator import Resource
 from waiting import settle, until
 
 import cdevice

@@ -2,7 +2,7 @@
  *
  * What it does not have itself is the real loader's, which it is linked with. */
 #define _GNU_SOURCE
-#include "opencl_api.h"
+#include "opencl/api.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
+from children import child_env
 from paths import TESTS
-from test_stream import child_env
 
 import cdevice
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from compute_cases import CALLS, ROWS, TRUTHS, WAITS
-from test_opencl import hold, new_queue
+from queues import hold, new_queue
 from waiting import until
 
 import cdevice

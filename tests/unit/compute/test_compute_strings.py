@@ -9,7 +9,7 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 from compute_cases import back, there  # noqa: E402
-from test_compute_table import device, everywhere  # noqa: E402, F401
+from everywhere import device, everywhere  # noqa: E402, F401
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from everywhere import everywhere
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
@@ -30,17 +31,8 @@ def runs(*words):
     return [pytest.param(p, w, id=f"{p}-{w}") for w in words for p in places(w)]
 
 
-@pytest.fixture
-def device(request, monkeypatch):
-    return enter(request.param, monkeypatch)
-
-
 def on(*words):
     return pytest.mark.parametrize(("device", "word"), runs(*words), indirect=["device"])
-
-
-def everywhere(f):
-    return pytest.mark.parametrize("device", list(PLACES), indirect=True)(f)
 
 
 @on(*NUMBERS)

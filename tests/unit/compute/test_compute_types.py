@@ -8,7 +8,7 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
 from compute_cases import back, check, column, there  # noqa: E402
-from test_compute_table import device, everywhere  # noqa: E402, F401
+from everywhere import device, everywhere  # noqa: E402, F401
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402

@@ -11,7 +11,7 @@ import threading
 import weakref
 
 import pytest
-from test_stream import child_env
+from children import child_env
 from waiting import unregister, until
 
 import cdevice

@@ -10,8 +10,8 @@ import sys
 import sysconfig
 
 import pytest
+from children import child_env
 from paths import ROOT
-from test_stream import child_env
 
 import cdevice
 from cdevice import config

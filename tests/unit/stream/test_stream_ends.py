@@ -12,8 +12,9 @@ import threading
 import weakref
 
 import pytest
-from test_async import numbers, run, value
-from test_stream import PRODUCERS, Once, child_env
+from children import child_env
+from handlers import numbers, run, value
+from producers import PRODUCERS, Once
 from waiting import unregister, until
 
 import cdevice
@@ -840,7 +841,7 @@ def test_an_exported_stream_that_two_threads_read_gives_one_of_them_an_error():
 
 
 def test_demand_without_end_and_then_more_is_demand_without_end():
-    from test_async import Handler
+    from handlers import Handler
 
     h = Handler(request=2**63 - 1)
     assert aio.produce(numbers(5), h.struct).join(30) == "finished"
