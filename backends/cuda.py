@@ -22,7 +22,7 @@ def stream_of(obj: Any) -> Any:
     if method is not None:
         version, handle = method() if callable(method) else method
         if version != 0:
-            raise ValueError(f"__cuda_stream__ of version {version}; version 0 is understood")
+            raise ValueError(f"__cuda_stream__ of version {version}; expected version 0")
         return int(handle)
     for name in ("ptr", "cuda_stream", "handle"):
         value = getattr(obj, name, None)
@@ -39,7 +39,7 @@ def stream_number(obj: Any) -> Any:
         return None
     number = int(obj)
     if not (0 <= number <= 2 or 4096 <= number < 1 << 64):  # the default streams, or an address
-        raise ValueError(f"{number} is no stream handle")
+        raise ValueError(f"{number} is not a stream handle")
     return number
 
 

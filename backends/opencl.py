@@ -75,12 +75,12 @@ class Backend:
             return None
         if isinstance(obj, int) and not isinstance(obj, bool):
             if not 4096 <= obj < 1 << 64:  # no address
-                raise ValueError(f"{obj} is not a cl_command_queue handle; None means the default queue")
+                raise ValueError(f"{obj} is not a cl_command_queue handle; pass None for the default queue")
             return obj
         cl = _imported()
         if cl is not None and isinstance(obj, cl.CommandQueue):
             return int(obj.int_ptr)
-        raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
+        raise TypeError(f"expected a pyopencl.CommandQueue, int or None as OpenCL stream, not {type(obj).__name__}")
 
     def default_stream_for(self, handle: int, default: int, device_id: int) -> Any:
         """A queue of the device in the context of a ``cl_mem``; ``None``: that is the context of the queue ``default``,
@@ -105,7 +105,7 @@ class Backend:
         device = obj.device if isinstance(obj, cl.CommandQueue) else obj
         number = _device_id(None, device)
         if number is None:
-            raise ValueError(f"{device.name.strip()} is none of the OpenCL devices that cdevice lists")
+            raise ValueError(f"{device.name.strip()} is not among the OpenCL devices of cdevice.devices()")
         return number
 
     def owns(self, obj: Any) -> bool:
@@ -169,7 +169,7 @@ class Backend:
             raise ValueError("there is no buffer: the handle is NULL")
         buffer = cl.Buffer.from_int_ptr(handle, retain=True)
         if offset < 0 or nbytes < 0 or offset + nbytes > buffer.size:
-            raise ValueError(f"{nbytes} bytes from offset {offset} do not lie in a buffer of {buffer.size}")
+            raise ValueError(f"{nbytes} bytes from offset {offset} exceed the buffer of {buffer.size} bytes")
         if dtype is None:
             if offset or nbytes != buffer.size:
                 buffer = buffer.get_sub_region(offset, nbytes)
@@ -238,7 +238,7 @@ def _pyopencl() -> Any:
     try:
         import pyopencl
     except ImportError as error:
-        raise ImportError(f"pyopencl is needed for this. {Backend.install_hint}") from error
+        raise ImportError(f"this call needs pyopencl. {Backend.install_hint}") from error
     return pyopencl
 
 

@@ -33,6 +33,6 @@ class Backend(_Cuda):
         number = stream_number(obj)
         if number is not None:
             if number in (1, 2):
-                raise ValueError(f"stream {number} means nothing to ROCm; 0 is the default stream")
+                raise ValueError(f"stream {number} is not a ROCm stream; pass 0 for the default stream")
             return number
         return stream_of(obj)

@@ -99,7 +99,7 @@ class Consumer:
 
     def _handle(self) -> Cdata:
         if self._capsule is None:
-            raise Released("the consumer has become a stream")
+            raise Released("the consumer was converted to a stream")
         return self._pointer
 
     # ---- what it told ----
@@ -272,8 +272,8 @@ class Consumer:
             if bell < 0:
                 check(lib.cdv_consumer_error(pointer))
                 if bell == -errno.ENOMEM:
-                    raise OutOfMemory("out of memory for a descriptor to wait on") from None
-                raise OSError(-bell, "no descriptor is free to wait on") from None
+                    raise OutOfMemory("out of memory for a file descriptor to wait on") from None
+                raise OSError(-bell, "no file descriptor is free to wait on") from None
         try:
             while (armed := lib.cdv_consumer_arm(pointer, bell, schema, released)) > 0:
                 await _loops.readable(bell)
@@ -366,7 +366,7 @@ class ProducerTask:
         elif stream_method(source) is None and not any(
             hasattr(source, name) for name in ("__arrow_c_array__", "__arrow_c_device_array__", "__iter__")
         ):
-            raise TypeError(f"{type(source).__name__} is no source: no Arrow stream or array, and not iterable")
+            raise TypeError(f"{type(source).__name__} is not a source: expected an Arrow stream, an array or an iterable")
         self._source = source
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -456,7 +456,7 @@ class ProducerTask:
         while not lib.cdv_consumer_wait(consumer._handle(), 1, int(SIGNAL_POLL_SECONDS * 1e9)):
             if self._interrupted():
                 consumer.close()
-                raise StreamError("it was cancelled before there was a schema")
+                raise StreamError("the stream was cancelled before its schema arrived")
         return asstream(consumer, schema=self._schema)
 
     def _array_of(self, item: Any) -> Any:
@@ -479,9 +479,9 @@ class ProducerTask:
         want = self._schema
         if first is None:
             if self._interrupted():
-                raise StreamError("it was cancelled before there was an array")
+                raise StreamError("the stream was cancelled before its first array")
             if want is None:
-                raise ArgumentError("without arrays the schema is unknown: pass schema=")
+                raise ArgumentError("the schema is unknown without arrays: pass schema=")
             return _native.stream_of_iterator(want, 1, iter(()))
         head = first[0] if type(first) is tuple else first
         return _native.stream_of_iterator(want or head.schema, head.device_type_id, chain([first], rest))
@@ -525,12 +525,12 @@ class ProducerTask:
         if error is not None and self.outcome == "failed" and not self._exception_retrieved and not sys.is_finalizing():
             import warnings
 
-            text = f"a production failed, and nobody asked: {type(error).__name__}: {error}"
+            text = f"ProducerTask exception was never retrieved: {type(error).__name__}: {error}"
             warnings.warn(text, DeviceWarning, stacklevel=2)  # source=self would bring it back to life
 
     def _will_end(self) -> None:
         if not self.done and os.getpid() != self._process:
-            raise StreamError("the producer was made before a fork: its thread is in the other process")
+            raise StreamError("the producer was created before a fork: its thread runs in the parent process")
 
     def _wait_over(self, timeout: float | None) -> bool:
         """In slices: Python does not see a Ctrl-C that comes just before it begins to wait until the wait is over."""
@@ -545,7 +545,7 @@ class ProducerTask:
         when the consumer refused, TimeoutError after ``timeout`` seconds."""
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
-            raise RuntimeError("the source runs in this event loop, which would wait for itself: await the production")
+            raise RuntimeError("the source runs in this event loop, which would wait for itself: await the ProducerTask")
         if not self._wait_over(timeout):
             raise TimeoutError(f"the producer had not ended after {timeout} s")
         return self._result()
@@ -620,7 +620,7 @@ def produce(
     if isinstance(handler, Consumer):
         handler._handle()
         if handler._production is not None:
-            raise ValueError("this consumer has a producer already: each takes one")
+            raise ValueError("this consumer already has a producer: create another consumer")
         out = handler._production = ProducerTask(source, handler, schema, device, stream, metadata)
         return out
     address = as_address(handler)
@@ -628,7 +628,7 @@ def produce(
         raise ValueError("the address of the handler is NULL")
     face = ffi.cast("struct ArrowAsyncDeviceStreamHandler *", address)
     if not (face.on_schema and face.on_next_task and face.on_error and face.release):
-        raise ValueError("the handler lacks a callback; perhaps it was released before")
+        raise ValueError("the handler lacks a callback: it may have been released")
     return ProducerTask(source, address, schema, device, stream, metadata)
 
 

@@ -150,7 +150,7 @@ class DeviceArray(_native.Array):
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
-                raise ValueError("only slices with step 1 can be taken without a copy; cdevice.compute.take() copies")
+                raise ValueError("a slice without a copy needs step 1: use cdevice.compute.take() to copy")
             return self._slice(start, max(stop - start, 0))
         if isinstance(key, str):
             return self.field(key)
@@ -175,7 +175,7 @@ class DeviceArray(_native.Array):
         if kind == "numbers":
             return self.take(key)
         raise TypeError(
-            f"rows are chosen by a number, a slice, a mask or an array of ints, columns by a name or names, not by "
+            f"select rows by a number, a slice, a mask or an array of ints, columns by name or names, not by "
             f"{type(key).__name__}"
         )
 
@@ -423,11 +423,11 @@ class DeviceArray(_native.Array):
         _registry.ensure_backend(target.type_id)
         _registry.ensure_backend(here)
         if copy is False and target != self.device:
-            raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+            raise ValueError(f"the data is on {self.device}: copy=False forbids the copy to {target}")
         if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
             if copy is False:
                 raise ValueError(
-                    "the data is in another OpenCL context than the queue: copy=False cannot bring it there"
+                    "the data is in another OpenCL context than the queue: copy=False forbids the copy"
                 )
             copy = True
         if copy and here != 1 and stream is None and target == self.device:

@@ -58,7 +58,7 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     handle = None if plain or (root == "pyopencl") != (type_id == _OPENCL) else _handle(event)
     if handle is None:
         raise TypeError(
-            f"{type(event).__name__} is no event of this device: pass the event object of the vendor's library, or as "
+            f"{type(event).__name__} is not an event of this device: pass the event object of the vendor's library, or as "
             "sync_event= the address of a variable that holds the handle"
         )
     if not handle:
@@ -150,7 +150,7 @@ def joined_events(type_id: int, device_id: int, events: Sequence[Pending], strea
         ):
             text = ffi.string(err.message).decode("utf-8", "replace")
             raise DeviceError(
-                f"{ffi.string(table.name).decode()}: waiting for what a part of an array waits for: {text}"
+                f"{ffi.string(table.name).decode()}: waiting for the event of a part of the array: {text}"
             )
     event = Recorded((kept, events), table, device_id, handle)
     return None if event.address is None else Pending(event.address, event)

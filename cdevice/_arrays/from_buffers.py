@@ -91,7 +91,7 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
     size: Any = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
         if not 0 <= where - whole.ptr <= size:
-            raise ValueError(f"{where:#x} lies outside the {size} bytes at {whole.ptr:#x} that it is said to be in")
+            raise ValueError(f"{where:#x} lies outside the {size} bytes at {whole.ptr:#x} of the buffer")
         return _Memory(where or None, size - (where - whole.ptr), obj)
     size = getattr(obj, "nbytes", None)
     known = isinstance(size, int) and not isinstance(size, bool)
@@ -134,8 +134,8 @@ def _part(obj: Any, type_id: int, number: int) -> _Memory:
         if type_id == _CPU:
             where = ": it lies on a device, pass device=" if hasattr(obj, "__cuda_array_interface__") else ""
             raise TypeError(
-                f"{type(obj).__name__} is no buffer on the CPU"
-                + (where or ": bytes, numpy arrays and what has an array interface are")
+                f"{type(obj).__name__} is not a buffer on the CPU"
+                + (where or ": expected bytes, a numpy array or an object with an array interface")
             )
     return _of_device(obj, type_id, number)
 
@@ -203,7 +203,7 @@ def from_buffers(
     """
     if type(buffers) is not list and not isinstance(buffers, (list, tuple)) and _is_memory(buffers):
         raise TypeError(
-            "buffers is a list with one object for each buffer of the layout, as in [None, values], not one"
+            "buffers must be a list with one object for each buffer of the layout, such as [None, values], not"
             f" {type(buffers).__name__}"
         )
     children, type_id, number = tuple(children), 1, -1
@@ -220,7 +220,7 @@ def from_buffers(
             keep.append(memory.owner)
     if event is not None:
         if sync_event is not None:
-            raise TypeError("event= and sync_event= both name the event: pass one")
+            raise TypeError("event= and sync_event= were both given: pass one")
         events.append(_events.Pending(*_events.cell_of(type_id, event)))
     elif sync_event is not None:
         address = as_address(sync_event)

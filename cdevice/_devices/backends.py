@@ -42,7 +42,7 @@ def _load(type_id: int) -> None:
     """Registers the backend of a type that has not been asked for yet, if there is one."""
     if type_id in BUILTIN and type_id not in objects:
         if _plugins.switched_off(BUILTIN[type_id][0]):
-            raise BackendUnavailable(f"{BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
+            raise BackendUnavailable(f"{BUILTIN[type_id][0]} is disabled by CDEVICE_BACKENDS")
         if _plugins.chosen(type_id) is None:
             backend = builtin_class(type_id)()
             if not lib.cdv_backend_table(type_id):
@@ -87,7 +87,7 @@ def type_of_name(word: str) -> int:
     if found is not None:
         return found
     known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in BUILTIN.values()} | {*registered()})
-    raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
+    raise ValueError(f"no device type is named {word!r}; known: {', '.join(known)}, or a number")
 
 
 def type_number(type: TypeLike) -> int:
@@ -96,10 +96,10 @@ def type_number(type: TypeLike) -> int:
     if isinstance(type, str):
         return _type_of_word(type)
     if isinstance(type, bool):
-        raise TypeError("a device type is a name or a number, not bool")
+        raise TypeError("expected a name or a number as device type, not bool")
     number = index(type)
     if not 0 < number < 1 << 31:
-        raise ValueError(f"device types are positive numbers of 31 bits, not {number}")
+        raise ValueError(f"a device type must be between 1 and 2**31 - 1, not {number}")
     return number
 
 
@@ -228,12 +228,12 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     except Exception as e:
         raise DeviceError(f"as_stream() of {type(backend).__name__} raised {type(e).__name__}: {e}") from e
     if handle is None or isinstance(stream, bool):
-        raise TypeError(f"{type(stream).__name__} is no stream of this device")
+        raise TypeError(f"{type(stream).__name__} is not a stream of this device")
     if type(handle) is not int:
         who, what = type(backend).__name__, type(handle).__name__
-        raise TypeError(f"as_stream() of {who} gave {what}: the handle of a stream is an int")
+        raise TypeError(f"as_stream() of {who} returned {what}: expected the handle of a stream, an int")
     if not 0 <= handle < 1 << 64:
-        raise ValueError(f"{handle} is no handle of a stream")
+        raise ValueError(f"{handle} is not a stream handle")
     return handle, None if isinstance(stream, int) else stream
 
 

@@ -113,7 +113,7 @@ class Device:
     def _pool(self) -> tuple[Cdata, Cdata]:
         table, pool = self._extension("cdevice.pool/1", "cdevice_pool *")
         if not pool:
-            raise Unsupported(f"{self} keeps no pool of memory")
+            raise Unsupported(f"{self} has no memory pool")
         return table, pool
 
     def _notes(self) -> list[str]:
@@ -224,7 +224,7 @@ def device(spec: DeviceLike | Any) -> Device:
             return known
         word, colon, digits = spec.strip().partition(":")
         if not word.replace("_", "").replace("-", "").isalnum() or (colon and not digits.removeprefix("-").isdigit()):
-            raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
+            raise ValueError(f'{spec!r} is not a device: expected "name", "name:number" or "type:number"')
         number = int(digits) if colon else None
         type_id = _registry.type_number(word)
         if number is not None and number < 0 and type_id != _CPU:

@@ -71,7 +71,7 @@ class Pull:
             raise RuntimeError("no running event loop: an async source runs in the one that produce() is called from")
         self._source = source.__aiter__()
         if not hasattr(self._source, "__anext__"):
-            raise TypeError(f"{type(source).__name__}.__aiter__() gave no async iterator")
+            raise TypeError(f"{type(source).__name__}.__aiter__() did not return an async iterator")
         self._interrupted = interrupted
         self._leaving = False  # the step under way was cancelled by us
         self._step: Any = None  # what cancels it

@@ -49,7 +49,7 @@ def need(module: str, install: str) -> Any:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # it is there, and lacks something
         name = module.partition(".")[0]
-        raise ModuleNotFoundError(f"{name} is needed for this: pip install {install}", name=error.name) from None
+        raise ModuleNotFoundError(f"{name} is needed for this call: pip install {install}", name=error.name) from None
 
 
 def _before_fork() -> None:

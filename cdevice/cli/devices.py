@@ -112,7 +112,7 @@ def run(args: Any) -> Any:
             )
         )
         if not args.verbose and any(h for _, _, h in missing):
-            print("\n(-v says what was tried and what to install)")
+            print("\n(-v shows what was tried and what to install)")
     return OK
 
 

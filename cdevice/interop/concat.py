@@ -42,5 +42,5 @@ def concat(
         raise TypeError(f"concat() takes several arrays, for example a list, not one {type(arrays).__name__}")
     made: list[Any] = [a if isinstance(a, _native.Array) else asarray(a) for a in arrays]
     if not made:
-        raise ArgumentError("without arrays the schema is unknown")
+        raise ArgumentError("the schema is unknown without arrays")
     return joined(made, device, stream)

@@ -137,7 +137,7 @@ class BackendSuite:
             first = cdevice.device(made.device_type)
         else:
             if self.device is None:
-                raise TypeError(f"{type(self).__name__} names no device: set `device` or `backend`")
+                raise TypeError(f"{type(self).__name__} has no device: set `device` or `backend`")
             first = cdevice.device(self.device)
         try:
             from cdevice._devices.device import need_device

@@ -36,7 +36,7 @@ class ChunkStream:
 
     def __iter__(self) -> Iterator[DeviceArray]:
         if self._begun:
-            raise RuntimeError("the chunks of a stream are gone through once")
+            raise RuntimeError("the chunks of a stream can be iterated only once")
         while self.first is not None:
             yield self.first  # kept until the second is asked for: another kernel may have to begin again
             self._begun, self.first = True, None
@@ -117,7 +117,7 @@ def _chunked(arrays: list[DeviceArray], what: Any) -> Datum:
         schema = getattr(what, "schema", None)  # one without fields is false
         schema = getattr(what, "type", None) if schema is None else schema
         if schema is None:
-            raise ValueError("no chunks: their type is unknown")
+            raise ValueError("the type is unknown without chunks")
         empty = asarray([], schema=schema)
         where = getattr(what, "device_type_id", 1)
         arrays = [empty if where == 1 else empty.to((where, 0))]

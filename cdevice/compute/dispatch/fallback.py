@@ -26,7 +26,7 @@ _WORDS = ("error", "copy")
 
 def _checked(word: str) -> str:
     if word not in _WORDS:
-        raise ValueError(f"fallback is one of {', '.join(_WORDS)}, not {word!r}")
+        raise ValueError(f"fallback must be one of {', '.join(_WORDS)}, not {word!r}")
     return word
 
 

@@ -57,7 +57,7 @@ class PyarrowOptions(FunctionOptions):
     def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
         """pyarrow's own object, as it is."""
         if given:
-            raise TypeError(f"{function}: options= and options by name at once")
+            raise TypeError(f"{function}: options= and options by name were both given: pass one")
         if type(options).__name__ != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {type(options).__name__}")
         return cls(options)
@@ -170,7 +170,7 @@ class FunctionProvider:
 
     def __call__(self, call: Call, *args: Datum) -> Any:
         if plugins.switched_off("pyarrow"):
-            raise _none(call, args, "CDEVICE_BACKENDS switches pyarrow off")
+            raise _none(call, args, "pyarrow is disabled by CDEVICE_BACKENDS")
         try:
             import pyarrow as pa
 

@@ -62,7 +62,7 @@ def check_a_failed_event_is_told(s: BackendSuite) -> None:
         assert str(e), "an error without a text"
         return
     # some devices go on behind what has failed
-    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of which synchronize() says that nothing has failed")
+    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of which synchronize() reports no failure")
 
 
 @check()

@@ -353,10 +353,10 @@ def test_a_stream_of_another_device_is_refused_on_the_cpu_too():
     class Stream:
         pass
 
-    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+    with pytest.raises(TypeError, match="Stream is not a stream of this device"):
         cdevice.empty("int8", 3, stream=Stream())
     draft = cdevice.empty("int8", 3)
-    with pytest.raises(TypeError, match="Stream is no stream of this device"):
+    with pytest.raises(TypeError, match="Stream is not a stream of this device"):
         draft.freeze(stream=Stream())
     assert draft.freeze().length == 3  # the refusal took nothing
 

@@ -743,7 +743,7 @@ def test_arguments_are_refused_where_they_are_passed():
         aio.iterate(5)
     with pytest.raises(TypeError, match="int is no source"):
         aio.produce(5, aio.consume())
-    with pytest.raises(ValueError, match="no device type is called 'nowhere'"):
+    with pytest.raises(ValueError, match="no device type is named 'nowhere'"):
         aio.iterate([[1]], device="nowhere")
 
 

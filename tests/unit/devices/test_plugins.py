@@ -118,7 +118,7 @@ BROKEN = {
     "raises at import": "raise RuntimeError('no licence found')\n",
     "has no such name": "Other = 1\n",
     "raises when made": "def Backend():\n    raise OSError('no card')\n",
-    "is no backend": "Backend = 42\n",
+    "is not a backend": "Backend = 42\n",
     "serves another type": FAKE.format(type_id=77, name="broken"),
     "has a bad name": FAKE.format(type_id=130, name="No Name!"),
     "is no library": "Backend = '/nowhere/libbroken.so'\n",
@@ -326,8 +326,8 @@ print(json.dumps([out, [str(d) for d in cdevice.devices()][:1]]))
         ({"wrong": "no value at all"}, "", '"wrong"'),
         ({"wrong": "bad_plugin:Backend"}, "import sys; sys.exit('bye')", "SystemExit: bye"),
         ({"wrong": "bad_plugin:Backend"}, "raise KeyError('x')", "KeyError"),
-        ({"wrong.77": "bad_plugin:Backend"}, "Backend = 5", "5 is no backend"),
-        ({"wrong.77": "bad_plugin:Backend"}, "class Backend: device_type = 'x'", "'x', no number"),
+        ({"wrong.77": "bad_plugin:Backend"}, "Backend = 5", "5 is not a backend"),
+        ({"wrong.77": "bad_plugin:Backend"}, "class Backend: device_type = 'x'", "must be a number, not 'x'"),
     ],
     ids=repr,
 )
@@ -420,7 +420,7 @@ def test_register_backend_takes_a_class():
         def __init__(self, card):
             pass
 
-    with pytest.raises(TypeError, match=r"Needy\(\) cannot be made .*'card'.*pass an instance"):
+    with pytest.raises(TypeError, match=r"Needy\(\) failed .*'card'.*pass an instance"):
         cdevice.register_backend(Needy)
 
 

@@ -234,7 +234,7 @@ def test_lists_on_a_device_of_handles_are_tensors_there(fake):
 def test_streams_and_devices_are_what_the_protocol_says(fake):
     here = cdevice.asarray([1, 2, 3])
     assert here.__dlpack_device__() == (1, 0)
-    with pytest.raises(BufferError, match="the CPU has none"):
+    with pytest.raises(BufferError, match="the CPU has no streams"):
         here.__dlpack__(stream=1)
     here.__dlpack__(stream=-1)
     there = here.to("tensors:1")
