@@ -366,7 +366,9 @@ class ProducerTask:
         elif stream_method(source) is None and not any(
             hasattr(source, name) for name in ("__arrow_c_array__", "__arrow_c_device_array__", "__iter__")
         ):
-            raise TypeError(f"{type(source).__name__} is not a source: expected an Arrow stream, an array or an iterable")
+            raise TypeError(
+                f"{type(source).__name__} is not a source: expected an Arrow stream, an array or an iterable"
+            )
         self._source = source
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -545,7 +547,9 @@ class ProducerTask:
         when the consumer refused, TimeoutError after ``timeout`` seconds."""
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
-            raise RuntimeError("the source runs in this event loop, which would wait for itself: await the ProducerTask")
+            raise RuntimeError(
+                "the source runs in this event loop, which would wait for itself: await the ProducerTask"
+            )
         if not self._wait_over(timeout):
             raise TimeoutError(f"the producer had not ended after {timeout} s")
         return self._result()

@@ -426,9 +426,7 @@ class DeviceArray(_native.Array):
             raise ValueError(f"the data is on {self.device}: copy=False forbids the copy to {target}")
         if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
             if copy is False:
-                raise ValueError(
-                    "the data is in another OpenCL context than the queue: copy=False forbids the copy"
-                )
+                raise ValueError("the data is in another OpenCL context than the queue: copy=False forbids the copy")
             copy = True
         if copy and here != 1 and stream is None and target == self.device:
             stream = _registry.default_stream_for(self)

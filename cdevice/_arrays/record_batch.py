@@ -93,7 +93,9 @@ def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -
     else:
         new = dict(enumerate(names))
         if len(new) != n:
-            raise ArgumentError(f"{len(new)} names for {n} columns: pass one name for each column, or a mapping to rename some")
+            raise ArgumentError(
+                f"{len(new)} names for {n} columns: pass one name for each column, or a mapping to rename some"
+            )
     return _with_fields(array, range(n), new)
 
 
@@ -180,7 +182,9 @@ def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     if child._format == "n":
         return child
     if child._format.startswith(("+u", "+r")):
-        raise CannotExport(f"field {child.schema.name!r}: a {child.type} has no validity bitmap, so it cannot have nulls")
+        raise CannotExport(
+            f"field {child.schema.name!r}: a {child.type} has no validity bitmap, so it cannot have nulls"
+        )
     valid = _bits(child, offset, length) & mask
     bitmap = (valid << offset).to_bytes((offset + length + 7) >> 3, "little")
     valid_bits = from_buffers("bool", offset + length, [None, bitmap], null_count=0)

@@ -210,7 +210,9 @@ def _pick(type_id: int, rivals: list[Plugin]) -> Plugin:
         for p in rivals:
             if p.name == name:
                 return p
-        raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {name!r} for device type {type_id}: no such plug-in is installed")
+        raise BackendUnavailable(
+            f"CDEVICE_BACKENDS chooses {name!r} for device type {type_id}: no such plug-in is installed"
+        )
     if len(rivals) > 1:
         import warnings
 

@@ -547,7 +547,13 @@ def _choose(k: int, v: Any, ids: list[int], fields: list[Schema], schema: Schema
         return found[0][0], v
     if not found:
         raise _refused(k, v, schema, "no child of the union can hold the value", TypeError)
-    raise _refused(k, v, schema, f"children {[t for t, _ in found]} of the union can hold the value: pass (type id, value)", TypeError)
+    raise _refused(
+        k,
+        v,
+        schema,
+        f"children {[t for t, _ in found]} of the union can hold the value: pass (type id, value)",
+        TypeError,
+    )
 
 
 # ---- values that are said once ----
@@ -607,9 +613,7 @@ def _encode_dictionary(values: list[Any], schema: Schema, of: Schema) -> DeviceA
     try:
         data = _packed(indices, code, _integer(code), schema)
     except ValueError:
-        raise ValueError(
-            f"{len(distinct)} distinct values are too many for the indices of {schema.type}"
-        ) from None
+        raise ValueError(f"{len(distinct)} distinct values are too many for the indices of {schema.type}") from None
     words = _encode([v for _, v in distinct.values()], of)
     return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
 

@@ -90,7 +90,9 @@ def require(stream: DeviceArrayStream, want: Schema | None) -> None:
     if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
         told = stream.schema.type
         stream.close()
-        raise ArgumentError(f"the stream has type {told}, but {want.type} was requested; no conversion is done: cast first")
+        raise ArgumentError(
+            f"the stream has type {told}, but {want.type} was requested; no conversion is done: cast first"
+        )
 
 
 def one_array(

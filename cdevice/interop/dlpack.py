@@ -144,7 +144,9 @@ def from_dlpack(
 def _of_a_device(obj: Any, validate: Validate) -> DeviceArray:
     place = obj.__dlpack_device__()
     if not isinstance(place, tuple) or len(place) != 2 or not all(isinstance(x, int) for x in place):
-        raise TypeError(f"__dlpack_device__() of {type(obj).__name__} returned {place!r}: expected (device type, device id)")
+        raise TypeError(
+            f"__dlpack_device__() of {type(obj).__name__} returned {place!r}: expected (device type, device id)"
+        )
     kind, number = place
     kind = int(kind)
     arguments = {} if kind not in _DEFAULT_STREAM else {"stream": _DEFAULT_STREAM[kind]}

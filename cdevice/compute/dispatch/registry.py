@@ -393,7 +393,9 @@ class FunctionRegistry:
 
     def __init__(self, parent: FunctionRegistry | None = None) -> None:
         if parent is not None and not isinstance(parent, FunctionRegistry):
-            raise TypeError(f"FunctionRegistry(): parent must be a FunctionRegistry or None, not {type(parent).__name__}")
+            raise TypeError(
+                f"FunctionRegistry(): parent must be a FunctionRegistry or None, not {type(parent).__name__}"
+            )
         self.parent = parent
         self._functions: dict[str, Function] = {}
         self._options: dict[str, type[FunctionOptions]] = {}

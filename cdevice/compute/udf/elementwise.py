@@ -33,7 +33,9 @@ def _parsed(signature: str) -> tuple[list[tuple[str, str]], str]:
     for part in given.split(","):
         word, _, name = part.strip().rpartition(" ")
         if not word or not _NAME.fullmatch(name) or name in _TAKEN or name.endswith("_"):
-            raise ValueError(f"{part.strip()!r} is not an argument: expected a type and a C identifier, such as 'float64 a'")
+            raise ValueError(
+                f"{part.strip()!r} is not an argument: expected a type and a C identifier, such as 'float64 a'"
+            )
         arguments.append((_type(word), name))
     names = [name for _, name in arguments]
     if len(arguments) > MOST or len(set(names)) < len(names):
