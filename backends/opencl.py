@@ -1,4 +1,4 @@
-"""OpenCL (device type 4): what is Python about it.
+"""OpenCL (device type 4): its Python part.
 
 The work is done by the table in ``opencl.c``. Here pyopencl's objects become the handles which that table takes, and
 handles become pyopencl's objects. pyopencl is imported when an object of it is asked for, never before.
@@ -22,7 +22,7 @@ __all__ = ["Backend", "OpenCLMemory"]
 
 @dataclass(frozen=True)
 class OpenCLMemory:
-    """Memory of somebody else's OpenCL object.
+    """Memory of a third-party OpenCL object.
 
     ``data`` is a ``cl_mem`` (0 when there are no bytes), ``offset`` and ``nbytes`` are bytes, ``dtype`` is numpy's type
     string, ``events`` are ``cl_event`` handles to wait for before the data is read. All handles live as long as
@@ -255,7 +255,7 @@ def _device_id(context: Any, device: Any = None) -> int | None:
     """The number of the device (or of the context's first listed one); None: not listed.
 
     By its ``cl_device_id``: pyopencl may have a loader of its own, which lists platforms in another order."""
-    check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or says why not
+    check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or raises the reason
     table = lib.cdv_backend_table(Backend.device_type)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.devices/1"))
     if not extension:

@@ -1,4 +1,4 @@
-"""ROCM and ROCM_HOST: what is Python about them.  The work is done by the tables in ``rocm.c``.
+"""ROCM and ROCM_HOST: their Python part.  The work is done by the tables in ``rocm.c``.
 
 Tested on a stand-in for the HIP runtime, and against AMD's HIP 5.2 library without a device; never on AMD hardware.
 """

@@ -1,6 +1,6 @@
 """The asynchronous device stream: producers and consumers for asyncio, trio and threads.
 
-A consumer owns an ``ArrowAsyncDeviceStreamHandler``; a producer, ours or anybody's, calls it::
+A consumer owns an ``ArrowAsyncDeviceStreamHandler``; a producer, of cdevice or third-party, calls it::
 
     async with cdevice.aio.consume(queue_size=8) as batches:
         cdevice.aio.produce(source, batches)  # or: hand batches.handler_address to another library
@@ -79,7 +79,7 @@ class Consumer:
         self._given = False
         self._production: ProducerTask | None = None
         self._owns_producer = False  # both ends belong to iterate(): the source's exceptions are its caller's
-        #: dict: what the producer told along with the array that was taken last.
+        #: dict: the metadata that the producer sent with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Consumer:
             raise Released("the consumer was converted to a stream")
         return self._pointer
 
-    # ---- what it told ----
+    # ---- metadata of the producer ----
     @property
     def device_type(self) -> DeviceType | int | None:
         """The :class:`DeviceType` (or int) of the arrays; None before the schema came."""
@@ -111,12 +111,12 @@ class Consumer:
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """dict: what the producer told about the stream as a whole; empty before the schema came."""
+        """dict: the metadata of the stream; empty before the schema came."""
         self._handle()
         return _decode_metadata(_native.consumer_metadata(self._capsule)) or {}
 
     async def schema(self) -> Schema:
-        """The :class:`Schema`, as soon as the producer has told it.  Raises StreamError."""
+        """The :class:`Schema`, as soon as the producer has sent it.  Raises StreamError."""
         self._handle()
         capsule = self._capsule  # also where this becomes a stream meanwhile
         await self._wait(schema=1)
@@ -209,7 +209,7 @@ class Consumer:
         return self._taken(item)
 
     async def _failed(self, error: BaseException) -> DeviceArray:
-        """What was raised where an array was to be taken."""
+        """The exception raised in place of an array."""
         if not isinstance(error, StreamError):
             raise error
         if self._production is not None:
@@ -344,16 +344,16 @@ class ProducerTask:
         stream: StreamLike,
         metadata: Metadata | None,
     ) -> None:
-        # Whatever is wrong with the arguments is found before the handler is taken: then nobody waits for its release.
+        # Arguments are checked before the handler is taken: after an error no release is expected.
         ensure_release_thread()
         self._metadata = None if metadata is None else _encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
         self._to = device, stream
-        if device is not None:  # what is not there is refused here
+        if device is not None:  # missing devices are refused here
             type_id = _as_device(device).type_id
             ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
-        self._exception_retrieved = False  # did anybody hear of a failure?
+        self._exception_retrieved = False  # was the exception retrieved?
         self._pull: Pull | None = None
         self._items: Any = None
         self._home: Any = None
@@ -424,7 +424,7 @@ class ProducerTask:
         return _native.production_run(self._capsule)
 
     def _finish(self, ending: int, code: int, error: BaseException | None) -> None:
-        """The one end, whatever the source does in it."""
+        """The one end, for every behaviour of the source."""
         if _ENDINGS[ending] == "refused" and code == errno.ECANCELED:  # a consumer that went away
             ending, code, error = 2, 0, None
         try:
@@ -489,7 +489,7 @@ class ProducerTask:
         return _native.stream_of_iterator(want or head.schema, head.device_type_id, chain([first], rest))
 
     def _interrupted(self) -> Any:
-        """Does nobody want more?  For what waits on the producing thread."""
+        """True when the consumer wants no more.  For waits on the producing thread."""
         closed = self._watched is not None and lib.cdv_consumer_state(self._watched) & _CLOSED
         return bool(closed or lib.cdv_producer_interrupted(self._pointer))
 
@@ -584,7 +584,7 @@ class ProducerTask:
             try:
                 wake()
             except RuntimeError:
-                pass  # the loop has ended: nobody waits
+                pass  # the loop has ended: no waiter is left
 
         with self._lock:
             done = self._done.is_set()
@@ -611,15 +611,15 @@ def produce(
 ) -> ProducerTask:
     """Sends ``source`` to ``handler``, on a thread of its own: a :class:`ProducerTask`.
 
-    ``source``: a :class:`DeviceArrayStream` or whatever :func:`cdevice.asstream` takes, a generator for example, which
+    ``source``: a :class:`DeviceArrayStream` or any argument of :func:`cdevice.asstream`, a generator for example, which
     then runs on that thread; or an async iterable, which runs in this task's event loop.  Items may be
     ``(array, mapping)``: the mapping travels as the task's metadata.  One item is fetched ahead of the demand, so that
-    the end is told without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi
+    the end is sent without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi
     pointer), or a :class:`Consumer`.  ``schema``: needed for sources that may be empty.  ``device``, ``stream``: see
     :meth:`DeviceArrayStream.to`.  ``metadata``: mapping of str or bytes about the whole stream.
 
-    Raises what is wrong with the arguments; then the handler was not touched.  Whatever goes wrong after this call
-    reaches the consumer as on_error, and whoever awaits or joins the result, as it was.
+    Raises for invalid arguments; then the handler was not touched.  Any failure after this call
+    reaches the consumer as on_error, and is raised by awaiting or joining the result, as it was.
     """
     if isinstance(handler, Consumer):
         handler._handle()

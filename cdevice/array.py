@@ -216,8 +216,8 @@ class DeviceArray(_native.Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(rows,), of fixed-size lists (rows, ...) with the size of each dimension, of arrow.fixed_shape_tensor as it
-        says, of a record batch (rows, columns)."""
+        """(rows,), of fixed-size lists (rows, ...) with the size of each dimension, of arrow.fixed_shape_tensor the
+        tensor's, of a record batch (rows, columns)."""
         return _tensor.shape_of(self)
 
     @property
@@ -256,7 +256,7 @@ class DeviceArray(_native.Array):
         lists of them, on a CUDA, CUDA_MANAGED or, where cupy is built for it, ROCm device.
 
         ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
-        Work that still reads it when the cupy array goes is told by :meth:`record_use`.  Raises CannotExport.
+        Work that still reads it when the cupy array goes is announced by :meth:`record_use`.  Raises CannotExport.
         """
         return _cupy.to_cupy(self, stream)
 
@@ -413,7 +413,7 @@ class DeviceArray(_native.Array):
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
         OutOfMemory; the source is untouched by an error.
 
-        The device may read the source until the event has passed.  Until then the source is kept alive, but nobody
+        The device may read the source until the event has passed.  Until then the source is kept alive, but no one
         keeps it as it is: wait (:meth:`synchronize`) before you write to memory that came without a copy (numpy, a
         buffer).
         """
@@ -438,7 +438,7 @@ class DeviceArray(_native.Array):
     # ---- C ----
     def export_to_c(self, array: Address, schema: Address | None = None) -> None:
         """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
-        pointer), writing over what is there; their ``release`` is then the holder's to call."""
+        pointer), overwriting both; their ``release`` must then be called by the holder."""
         self._export_structs(as_address(array), 0 if schema is None else as_address(schema))
 
     # ---- life ----

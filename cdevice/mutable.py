@@ -1,4 +1,4 @@
-"""Memory of a known layout that somebody else fills: a kernel, numpy, a library of the device."""
+"""Memory of a known layout for other code to fill: a kernel, numpy, a library of the device."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def empty(
     where a buffer is handed out.  ``validity``: with a bitmap for nulls at every node; a struct at the top, a record
     batch, has none of its own.
 
-    The contents are whatever lay there before.  Does not wait.  Raises ArgumentError for other types (from_buffers
+    The contents are uninitialised.  Does not wait.  Raises ArgumentError for other types (from_buffers
     makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable, DeviceError,
     OutOfMemory.
     """
@@ -79,7 +79,7 @@ def _stream_of(type_id: int, stream: StreamLike) -> tuple[int, object]:
 
 
 def _odd(schema: Schema) -> Schema | None:
-    """The first node, from the top, that a length says too little of."""
+    """The first node, from the top, that a length does not determine."""
     format = schema.format
     variable = format[0] in "uUzZv" or format.startswith(("+l", "+L", "+v", "+m", "+u", "+r"))
     if variable or schema.dictionary is not None:
@@ -178,14 +178,14 @@ class MutableArray:
         return children[n]
 
     def freeze(self, *, stream: StreamLike = None, null_count: int = -1) -> DeviceArray:
-        """The :class:`DeviceArray` of what was written, on the same memory; once.
+        """The :class:`DeviceArray` of the written data, on the same memory; once.
 
         ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
         (None: the stream that :func:`empty` was given, else what :func:`cdevice.set_default_stream` named, else the
         current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is
         known; -1: counted when needed.  Does not wait.
 
-        What was handed out before can still be written to by who holds it; nobody may.  Raises Released the second
+        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.  Raises Released the second
         time, ArgumentError for more nulls than rows.
         """
         if self._root is not None:

@@ -1,4 +1,4 @@
-"""Types and fields: what an ArrowSchema says, and short ways to write one down."""
+"""Types and fields: the contents of an ArrowSchema, and short forms of types."""
 
 from __future__ import annotations
 

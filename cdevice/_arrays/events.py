@@ -47,7 +47,7 @@ def _handle(obj: Any) -> int | None:
 def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     """(address for ``sync_event``, what keeps it) of an event object, for a device type.
 
-    Raises TypeError for what is no event of that device, ValueError for one that was never recorded.
+    Raises TypeError for an object that is not an event of that device, ValueError for one that was never recorded.
     """
     convert = getattr(backend_object(type_id), "as_event", None)
     if convert is not None:

@@ -31,7 +31,7 @@ _MOST = 1 << 57  # bytes: no memory ends beyond
 
 def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, int]:
     """(address, shape, bytes of a value, bytes in all) of an array interface, numpy's or CUDA's: untrusted input,
-    which are looked at before anything is multiplied.  Raises ValueError for what is no array without gaps."""
+    which are looked at before anything is multiplied.  Raises ValueError for an array with gaps."""
     word = type_string(interface)
     if not isinstance(word, str) or not word[2:].isascii() or not word[2:].isdecimal() or not int(word[2:]):
         raise ValueError(f"{word!r} is not a typestr of an array interface")

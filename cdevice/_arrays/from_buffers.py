@@ -101,7 +101,7 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
 def _part(obj: Any, type_id: int, number: int) -> _Memory:
     """One buffer on a device.
 
-    Raises TypeError for what is no memory there, ValueError for memory with gaps.
+    Raises TypeError for an object without memory there, ValueError for memory with gaps.
     """
     if obj is None:
         return _Memory(None, 0, None)
@@ -143,7 +143,7 @@ def _part(obj: Any, type_id: int, number: int) -> _Memory:
 def _place_of_parts(
     buffers: Sequence[Any], children: Sequence[DeviceArray], dictionary: DeviceArray | None
 ) -> _device.Device | None:
-    """The device that Buffer objects, pyopencl's objects, children or the dictionary are on; None: nobody says."""
+    """The device that Buffer objects, pyopencl's objects, children or the dictionary are on; None: unknown."""
     for part in (*buffers, *children, dictionary):
         if type(part).__module__.partition(".")[0] == "pyopencl":
             backend = _registry.backend_object(_OPENCL)
@@ -190,9 +190,9 @@ def from_buffers(
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  The result
     waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``;
-    where there are several events, they are joined on the device's current stream.  Memory that is told by its address
+    where there are several events, they are joined on the device's current stream.  Memory that is given by its address
     alone has no event: pass one, or wait before.  ``device``:
-    default that of the parts which say where they are (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
+    default that of the parts that know their device (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
     recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
     address of a variable that holds an event's handle and that ``owner`` keeps.
     ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and

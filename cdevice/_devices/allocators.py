@@ -1,4 +1,4 @@
-"""Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
+"""Memory from third-party allocators: cupy's, an RMM resource, pyopencl's pools."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _number_of(obj: Any) -> int:
 
 
 def _plausible(address: int) -> int:
-    """An address or handle that may be one: 0 is left to who asks, who says so."""
+    """An address or handle that may be one: the caller checks for 0."""
     if address and not 4096 <= address < 1 << 57:
         raise ValueError(f"{address:#x} is not an address: expected a value from 0x1000 to 2**57")
     if address % 8:
@@ -228,7 +228,7 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
     has passed all work that could still use it; a consumer's stream that the backend cannot see is named with
     ``record_use``.  ``Device.memory()`` counts the backend's own pool only.
 
-    Raises TypeError for an object that is none of these, ValueError for a name nobody has and for a cupy or torch of
+    Raises TypeError for an object that is none of these, ValueError for an unknown name and for a cupy or torch of
     the other vendor, BackendUnavailable.
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """

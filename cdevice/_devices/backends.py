@@ -58,7 +58,7 @@ def _load(type_id: int) -> None:
 
 
 def ensure_backend(type_id: int) -> None:
-    """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none.
+    """Makes sure that the backend of a type is registered, if there is one.  The core reports it if there is none.
 
     Raises BackendUnavailable where there is one that could not be loaded.
     """
@@ -80,7 +80,7 @@ def all_types() -> list[int]:
 
 
 def type_of_name(word: str) -> int:
-    """The device type of a backend's name.  Raises ValueError for a word nobody knows."""
+    """The device type of a backend's name.  Raises ValueError for an unknown word."""
     found = registered().get(word)
     if found is None:
         found = _plugins.type_of_word(word)
@@ -91,7 +91,7 @@ def type_of_name(word: str) -> int:
 
 
 def type_number(type: TypeLike) -> int:
-    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
+    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for an unknown word and for a
     number that is none, TypeError for anything else."""
     if isinstance(type, str):
         return _type_of_word(type)
@@ -114,7 +114,7 @@ def _type_of_word(word: str) -> int:
 
 
 def install_hint(type_id: int) -> str:
-    """What to install for a device type, in one sentence; "" where nobody knows."""
+    """What to install for a device type, in one sentence; "" where unknown."""
     try:
         backend = objects.get(type_id) or (builtin_class(type_id) if type_id in BUILTIN else None)
         return getattr(backend, "install_hint", "") or ""
@@ -186,7 +186,7 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
 
     ``type``: a DeviceType, an int or a name.  ``stream``: as ``stream=`` of :meth:`DeviceArray.to`; None: again the
     current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where
-    new arrays live, so that kernels of that context take them.  Raises TypeError for what is no stream there.
+    new arrays live, so that kernels of that context take them.  Raises TypeError for an object that is not a stream there.
     """
     type_id = type_number(type)
     if stream is None:
@@ -197,7 +197,7 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
 
 
 def stream_from_device_arg(device: object, stream: StreamLike) -> Any:
-    """``stream``, or where none is named what was passed as the device, if that is a queue: both in one."""
+    """``stream``, or the device argument if that is a queue."""
     return device if stream is None and type(device).__name__ == "CommandQueue" else stream  # pyopencl's
 
 
@@ -238,7 +238,7 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
 
 
 def current_stream(type_id: int, device_id: int) -> int:
-    """The handle of the stream that work of this thread goes to by default; 0: the backend does not say."""
+    """The handle of the stream that work of this thread goes to by default; 0: unknown."""
     table, out = lib.cdv_backend_table(type_id), ffi.new("void **")
     if not table or table.current_stream(table.self, device_id, out, ffi.NULL):
         return 0
@@ -246,7 +246,7 @@ def current_stream(type_id: int, device_id: int) -> int:
 
 
 def default_stream_for(array: DeviceArray) -> Any:
-    """The stream for work with an array on its own device where nobody names one: memory of a context of the user's
+    """The stream for work with an array on its own device where none is given: memory of a context of the user's
     stays in that.  None: as ever."""
     type_id = array.device_type_id
     near = None if type_id in _default_streams else getattr(backend_object(type_id), "default_stream_for", None)
@@ -266,5 +266,5 @@ def _first_buffer(array: DeviceArray) -> int:
 
 
 def stream_handle(type_id: int, stream: StreamLike) -> int:
-    """The raw handle alone, for what is over when the call is."""
+    """The raw handle alone, for calls that do not keep the stream."""
     return stream_and_owner(type_id, stream)[0]

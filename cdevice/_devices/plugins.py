@@ -66,12 +66,12 @@ def _warn_of_word(word: str) -> None:
 
 
 def all_off() -> bool:
-    """Does CDEVICE_BACKENDS say none?"""
+    """Is CDEVICE_BACKENDS none?"""
     return "none" in _words()
 
 
 def switched_off(name: str) -> bool:
-    """Does CDEVICE_BACKENDS say -name?"""
+    """Does CDEVICE_BACKENDS contain -name?"""
     return f"-{name}" in _words()
 
 
@@ -124,7 +124,7 @@ def where(entry: EntryPoint) -> str:
 
 
 def scan() -> dict[int | None, list[Plugin]]:
-    """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
+    """{device type: plug-ins in order}, from the metadata of installed distributions; read once."""
     global _found
     if _found is None:
         ours = {value for _, value in BUILTIN.values()}
@@ -149,7 +149,7 @@ def scan() -> dict[int | None, list[Plugin]]:
 
 
 def refresh() -> None:
-    """Forgets what was found, for distributions installed since."""
+    """Clears the cache, for distributions installed since."""
     global _found
     _found = None
     _errors.clear()

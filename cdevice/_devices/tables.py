@@ -71,7 +71,7 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
 
 
 def _check_numbers(backend: Any) -> None:
-    """What a Python backend says of itself, before C makes narrower numbers of it.  Raises ValueError, TypeError."""
+    """The attributes of a Python backend, checked before C narrows them.  Raises ValueError, TypeError."""
     for name, most in (("device_type", (1 << 31) - 1), ("capabilities", (1 << 32) - 1)):
         value = getattr(backend, name, None)
         if isinstance(value, int) and not 0 <= value <= most:

@@ -259,7 +259,7 @@ class _TrioPull(Pull):
         try:
             sys.modules["trio"].lowlevel.spawn_system_task(self._close_quietly)
         except RuntimeError:
-            pass  # at the end of the run; trio closes what is left of async generators itself
+            pass  # at the end of the run; trio closes remaining async generators itself
 
     async def _close_quietly(self) -> None:
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def from_list(values: list[Any], schema: Schema | None = None) -> DeviceArray:
-    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: as the values say, see
+    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: inferred from the values, see
     :func:`cdevice._values.infer.infer`.
 
     Raises TypeError for a value of a kind that the type has not, ValueError for one that it cannot hold exactly; floats
@@ -556,7 +556,7 @@ def _choose(k: int, v: Any, ids: list[int], fields: list[Schema], schema: Schema
     )
 
 
-# ---- values that are said once ----
+# ---- distinct values ----
 def _key(v: Any, schema: Schema) -> Any:
     """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are
     two, so are two instants of one wall clock."""

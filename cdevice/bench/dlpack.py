@@ -62,7 +62,7 @@ CALLS = 200_000
 
 
 def _from_c(array: Any, rounds: int) -> Any:
-    """Medians in ns of (out and deleted, lent, out and back as an array), or the reason as a string."""
+    """Medians in ns of (out and deleted, borrowed, out and back as an array), or the reason as a string."""
     import cdevice
 
     compiler = shutil.which(os.environ.get("CC", "cc"))
@@ -125,7 +125,7 @@ def rows(options: Any) -> Any:
         return found, [f"the exchange table from C: {out}"]
     for title, ns, bound in (
         ("exchange table: a tensor out + deleted", out[0], 60),
-        ("exchange table: a tensor lent", out[1], 60),
+        ("exchange table: a tensor borrowed", out[1], 60),
         ("exchange table: out, in again, both dropped", out[2], 300),
     ):
         found.append((title, ns, "ns", bound, ns <= bound))

@@ -63,7 +63,7 @@ def build_rows(libs: Any) -> Any:
 
     cells = row("int64 import, checked", 6)
     for n, lib in libs.items():
-        # From somebody else: a library may know its own structs again.
+        # From a third party: a library may know its own structs again.
         others = [o for o in ("pyarrow", "nanoarrow", "cdevice") if o != n and o in libs] if lib.device else [n]
         if others:
             producer = libs[others[0]]

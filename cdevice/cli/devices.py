@@ -1,4 +1,4 @@
-"""``python -m cdevice devices``: what is here, and why the others are not."""
+"""``python -m cdevice devices``: the devices here, and why others are missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reason(type_id: int) -> Any:
 
 
 def device_row(device: Device) -> Any:
-    """(device, its own name, driver and memory), for `columns`; a device that fails says so."""
+    """(device, its own name, driver and memory), for `columns`; a device that fails shows its error."""
     import cdevice
 
     try:
@@ -61,7 +61,7 @@ def device_row(device: Device) -> Any:
 
 
 def details(device: Device) -> dict[str, Any]:
-    """What a device says of itself, or its error."""
+    """The properties of a device, or its error."""
     import cdevice
 
     try:

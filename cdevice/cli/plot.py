@@ -19,7 +19,7 @@ def _figure(height: float) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, height), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, whatever the environment says
+    FigureCanvasAgg(figure)  # no window, independent of the environment
     return figure
 
 

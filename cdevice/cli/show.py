@@ -20,7 +20,7 @@ _ESCAPES = re.compile("\x1b\\[[0-9;]*m")
 
 
 def program() -> str:
-    """What was typed to get here."""
+    """The command line."""
     return "cdevice" if os.path.basename(sys.argv[0] or "") == "cdevice" else "python -m cdevice"
 
 
@@ -48,7 +48,7 @@ def width(text: str) -> int:
 
 
 def as_dict(info: Any) -> Any:
-    """What a backend says about a device: a mapping, a dataclass, any object with attributes, or None."""
+    """The information of a backend about a device: a mapping, a dataclass, any object with attributes, or None."""
     if info is None:
         return {}
     if hasattr(info, "items"):

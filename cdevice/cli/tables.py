@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class InputError(Exception):
-    """The table cannot be read; the text says what to do."""
+    """The table cannot be read; the text names the remedy."""
 
 
 def read_flights(pa: Any) -> Any:

@@ -28,7 +28,7 @@ class FunctionOptions:
     A subclass names its fields and their defaults in ``defaults``; a field without a default has ``...``.  Options are
     compared by value.  ``FunctionOptions.of(name)`` is the class of that name.
 
-    ``allowed`` says for a field what it may be: a type, or a tuple of values.  Others are a TypeError or a ValueError.
+    ``allowed`` maps a field to its valid values: a type, or a tuple of values.  Others are a TypeError or a ValueError.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -81,7 +81,7 @@ class FunctionOptions:
 
     @classmethod
     def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
-        """The options that an object of pyarrow's says, by its fields.  Raises TypeError for those of another class."""
+        """The options of a pyarrow object, by its fields.  Raises TypeError for those of another class."""
         name = type(options).__name__
         if name != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {name}")
@@ -153,7 +153,7 @@ class CastOptions(FunctionOptions):
 
 
 class FilterOptions(FunctionOptions):
-    """``null_selection_behavior``: "drop": what is null in the mask chooses nothing; "emit_null": a null row."""
+    """``null_selection_behavior``: "drop": a null in the mask selects nothing; "emit_null": a null row."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": "drop"}
     allowed: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": ("drop", "emit_null")}

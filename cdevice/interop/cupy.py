@@ -53,7 +53,7 @@ def _ndarray(
 
 
 def memory_to_cupy(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
-    """What an array interface says of memory of an array as a cupy array, which keeps that."""
+    """The array interface of an array's memory as a cupy array, which keeps that."""
     cupy = need("cupy", _CUPY)
 
     types = (_ROCM,) if cupy.cuda.runtime.is_hip else (_CUDA, _MANAGED)

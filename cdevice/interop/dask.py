@@ -44,7 +44,7 @@ def register_frames() -> None:
 
 
 def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
-    """(header, frames): a frame a buffer, where it lies; the header says in numbers which is which."""
+    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number."""
     frames: list[memoryview] = []
 
     def put(buffer: memoryview) -> int:

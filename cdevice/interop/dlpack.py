@@ -50,7 +50,7 @@ def _bools(array: DeviceArray, max_version: tuple[int, int] | None) -> Capsule:
 
 
 def _as_it_says(array: DeviceArray) -> DeviceArray:
-    """Fixed-size lists with the dimensions that an extension says they have."""
+    """Fixed-size lists with the dimensions of their extension type."""
     if not array._schema.metadata or not array._format.startswith("+w:") or array.null_count:
         return array
     values, shape, _ = values_of(array)

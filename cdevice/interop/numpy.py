@@ -53,7 +53,7 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         array = array.data
         if array.ndim != 1:
             raise TypeError("masked arrays of more than one dimension are not supported")
-    if type(array) is not numpy.ndarray:  # a matrix has two dimensions whatever becomes of it
+    if type(array) is not numpy.ndarray:  # a matrix always has two dimensions
         array = array.view(numpy.ndarray)
     if array.ndim > 1:
         if not array.flags.c_contiguous:

@@ -23,7 +23,7 @@ _FINE_GRAIN = 1
 def _table() -> Any:
     ensure_backend(_OPENCL)
     count = ffi.new("int64_t *")
-    check(lib.cdv_device_count(_OPENCL, count))  # starts it, or says why not
+    check(lib.cdv_device_count(_OPENCL, count))  # starts it, or raises the reason
     table = lib.cdv_backend_table(_OPENCL)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.svm/1"))
     if not extension:
@@ -51,7 +51,7 @@ def _raise(code: int, err: Cdata, doing: str) -> None:
 
 
 class SharedMemory:
-    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (default: ours).
+    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (default: cdevice's).
 
     ``fine_grain``: the host may touch it without mapping. Freed by :meth:`release`, behind what its queue has been
     given so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.

@@ -1,4 +1,4 @@
-"""Each area of a suite in a process of its own: a device that dies is told by area and check."""
+"""Each area of a suite in a process of its own: a device that dies is reported by area and check."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Child:
         with selectors.DefaultSelector() as selector:
             selector.register(lines, selectors.EVENT_READ)
             while True:
-                ended = process.poll() is not None  # before the look: what it told is there then
+                ended = process.poll() is not None  # before the look: its messages are there then
                 if not selector.select(0 if ended else SLICE):
                     if ended:
                         return False

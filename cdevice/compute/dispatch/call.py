@@ -159,7 +159,7 @@ def _name_nulls(function: Function, arguments: Sequence[Datum]) -> None:
 def execute(call: Call, arguments: list[Datum]) -> Any:
     """Dispatches on the types and runs the kernel, or where that does not want to, the next.
 
-    This is the one place where arguments become what a kernel's signature says."""
+    This is the one place where arguments are converted to the types of a kernel's signature."""
     function = call.function
     arguments = [of_one_type(call, a) if a.mixed else a for a in arguments]
     _name_nulls(function, arguments)

@@ -64,10 +64,10 @@ class Datum:
 
     ``array``: a row for each row, or with ``one`` a row for all of them; ``chunks``: several arrays, a list or
     :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
-    its type, "dictionary" for a dictionary array; None where nothing says of which type a null is.
+    its type, "dictionary" for a dictionary array; None where the type of a null is unknown.
 
     ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks
-    are of several types; no kernel gets such a one.
+    are of several types; no kernel gets one.
     """
 
     __slots__ = ("array", "chunks", "follows", "format", "mixed", "one", "value")
@@ -178,7 +178,7 @@ def _rows_of_scalar(x: Any) -> Any:
 
 
 def argument(x: Any, whole: bool = True) -> Datum:
-    """Whatever a function takes.  ``whole``: a stream is read to its end."""
+    """Any argument of a function.  ``whole``: a stream is read to its end."""
     if isinstance(x, _Array):
         array: DeviceArray = x  # type: ignore[assignment]
         return Datum(array, format_of(array))

@@ -70,7 +70,7 @@ class Matcher:
 @dataclass(frozen=True)
 class Signature:
     """The types that a kernel takes (Arrow formats, or matchers; the last one again and again where ``var_args``) and
-    the one it gives: a format, or a function of what it is given; None: as its ``exec`` says."""
+    the one it gives: a format, or a function of what it is given; None: decided by ``exec``."""
 
     inputs: tuple[str | Matcher, ...]
     out: str | Callable[[Sequence[str]], str] | None
@@ -113,7 +113,7 @@ class Kernel:
     *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
     may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
     ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is,
-    and the kernel need not look at nulls; "computed": the kernel says which rows are null.
+    and the kernel need not look at nulls; "computed": the kernel computes which rows are null.
     ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
 
     Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
@@ -207,7 +207,7 @@ class Function:
         """A new :class:`Kernel`.
 
         ``inputs``: what :func:`cdevice.asschema` takes, or matchers.  ``out``: the same, a function of formats, or None
-        for whatever the kernel gives.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
+        for any result of the kernel.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
         each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``null_handling``: by default
         "intersection" for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.
         The rest is as in :class:`Kernel`.
@@ -410,7 +410,7 @@ class FunctionRegistry:
         return name in self._functions or (self.parent is not None and self.parent._has(name))
 
     def can_add_function(self, function: Function, allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for what is not a Function."""
+        """Raises KeyError where the name is taken, TypeError for an object that is not a Function."""
         if not isinstance(function, Function):
             raise TypeError(f"function must be a Function, not {type(function).__name__}")
         if not allow_overwrite and self._has(function.name):
@@ -436,7 +436,7 @@ class FunctionRegistry:
         self._functions[target] = self.get_function(source)
 
     def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for what is not a class of options."""
+        """Raises KeyError where the name is taken, TypeError for an object that is not a class of options."""
         if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
             raise TypeError(f"options must be a subclass of FunctionOptions, not {options!r}")
         if not allow_overwrite and options.__name__ in self._options:

@@ -194,7 +194,7 @@ class FunctionProvider:
         options = _made(call.options)
         try:
             return pc.call_function(self.name, [_taken(a, False) for a in args], options)
-        except pa.ArrowTypeError:  # few functions take batches; what they say otherwise has all of the data in it
+        except pa.ArrowTypeError:  # few functions take batches; other messages contain all of the data
             if not any(map(_is_batch, args)):
                 raise
             return pc.call_function(self.name, [_taken(a, True) for a in args], options)
@@ -235,7 +235,7 @@ def names() -> list[str]:
 
 
 def function(name: str) -> Function | None:
-    """A function of pyarrow's as one of ours, or None."""
+    """A function of pyarrow as one of cdevice, or None."""
     try:
         f = _compute().get_function(name)
     except (KeyError, ImportError):

@@ -66,7 +66,7 @@ def elementwise(
     float.  ``registry``: where the function is added under its name; None: nowhere.
 
     The program is compiled when the function is first called on a device, by the device's compiler, on the CPU by
-    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported says what compiler is missing.  Here ValueError is
+    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported names the missing compiler.  Here ValueError is
     raised for a signature or an expression that is none, with the place, KeyError for a name that is taken.
     """
     for word, given in (("name", name), ("signature", signature), ("expression", expression)):
@@ -85,7 +85,7 @@ def elementwise(
     family = "own_" + hashlib.sha256(text.encode()).hexdigest()[:18]
     check(lib.cdv_kernel_register_source(family.encode(), text.encode()))
     inputs = tuple([f for f, _ in arguments])
-    wide = "f64 " if "g" in (*inputs, out) or doubles else ""  # says so to devices without
+    wide = "f64 " if "g" in (*inputs, out) or doubles else ""  # tells devices without it
     exec = Map(family, wide + last, "apply", "".join(inputs), out, unit=PACK if out == "b" else ROW, function_name=name)
     said = ", ".join(f"{words_of(f)} {n}" for f, n in arguments)
     f = Function(name, "scalar", len(arguments), doc or f"({said}) -> {words_of(out)}: {expression.strip()}")

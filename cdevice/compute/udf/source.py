@@ -91,7 +91,7 @@ def _width(t: str) -> int:
 
 
 class _Parser:
-    """One expression, from its text to a node; ``helpers``: functions of ours that it calls."""
+    """One expression, from its text to a node; ``helpers``: functions of cdevice that it calls."""
 
     def __init__(self, arguments: Sequence[tuple[str, str]], out: str, expression: str) -> None:
         self.source, self.names = expression, {name: t for t, name in arguments}

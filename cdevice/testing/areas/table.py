@@ -1,4 +1,4 @@
-"""What the table says of itself and of its devices."""
+"""The properties of the table and of its devices."""
 
 from __future__ import annotations
 

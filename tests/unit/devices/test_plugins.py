@@ -483,7 +483,7 @@ def test_where_a_backend_finds_no_device_its_hint_says_what_to_install(acme):
             ask()
         assert str(e.value) == "no device acme:0: acme finds none here; acme needs the driver acme-7"
         assert e.value.hint == Acme.install_hint and e.value.device == "acme:0"
-    assert not [d for d in cdevice.devices() if d.type_id == 6120]  # listing what is there does not fail
+    assert not [d for d in cdevice.devices() if d.type_id == 6120]  # listing devices does not fail
 
 
 @pytest.mark.parametrize(("devices", "there"), [(1, "there is 1"), (3, "there are 3")])

@@ -75,7 +75,7 @@ _add = Map("arith", "i64", "add", "ll", "l")
 def choose_any(call: Call, condition: Datum, a: Datum, b: Datum) -> DeviceArray:
     """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.
 
-    Waits where what is chosen has offsets.
+    Blocks where the selected rows have offsets.
     """
     name = call.function.name
     if condition.array is None or a.array is None or b.array is None or condition.one:
