@@ -93,7 +93,7 @@ class Consumer:
     @property
     def handler_address(self) -> int:
         """Address of the ArrowAsyncDeviceStreamHandler (int), for one producer.  It stays valid until that producer
-        releases it, whatever happens to this object."""
+        releases it, also after this object is gone."""
         self._given = True
         return int(ffi.cast("uintptr_t", lib.cdv_consumer_handler(self._handle())))
 

@@ -83,7 +83,7 @@ class Compute:
     def build(self, program: Program, *, device_id: int, stream: int = 0) -> Any:
         """A module, any object, of a program; may take long, and does not wait for the device.  It is kept until
         :meth:`unload`.  Raises ValueError or SyntaxError with the compiler's words for a text that does not compile,
-        NotImplementedError where there is no compiler (with the names tried and what to install), LookupError where programs
+        NotImplementedError where there is no compiler (with what to install), LookupError where programs
         were compiled before and this one was not."""
         raise NotImplementedError("build")
 

@@ -185,8 +185,8 @@ class MutableArray:
         current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is
         known; -1: counted when needed.  Does not wait.
 
-        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.  Raises Released the second
-        time, ArgumentError for more nulls than rows.
+        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.
+        Raises Released the second time, ArgumentError for more nulls than rows.
         """
         if self._root is not None:
             raise ArgumentError(f"{self._name!r} is a child of another array: freeze the parent")

@@ -58,8 +58,8 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     handle = None if plain or (root == "pyopencl") != (type_id == _OPENCL) else _handle(event)
     if handle is None:
         raise TypeError(
-            f"{type(event).__name__} is not an event of this device: pass the event object of the vendor's library, or as "
-            "sync_event= the address of a variable that holds the handle"
+            f"{type(event).__name__} is not an event of this device: pass the event object of the vendor's library, or "
+            "as sync_event= the address of a variable that holds the handle"
         )
     if not handle:
         raise ValueError("the event was never recorded")

@@ -186,7 +186,7 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
 
     ``type``: a DeviceType, an int or a name.  ``stream``: as ``stream=`` of :meth:`DeviceArray.to`; None: again the
     current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where
-    new arrays live, so that kernels of that context take them.  Raises TypeError for an object that is not a stream there.
+    new arrays live, so that kernels of that context take them.  Raises TypeError for other objects.
     """
     type_id = type_number(type)
     if stream is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def from_list(values: list[Any], schema: Schema | None = None) -> DeviceArray:
-    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: inferred from the values, see
+    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: inferred, see
     :func:`cdevice._values.infer.infer`.
 
     Raises TypeError for a value of a kind that the type has not, ValueError for one that it cannot hold exactly; floats

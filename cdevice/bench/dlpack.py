@@ -92,7 +92,7 @@ def _from_c(array: Any, rounds: int) -> Any:
 
 
 def _times(rounds: int, target: float, ours: Any, theirs: Any) -> tuple[float, float]:
-    """(ns of ours, times theirs), medians of pairs."""
+    """(ns of cdevice, ratio of the peer), medians of pairs."""
     cells = Cell("ours", ours), Cell("theirs", theirs)
     in_turns(cells, rounds, target)
     return cells[0].ns, statistics.median(a / b for a, b in zip(cells[0].samples, cells[1].samples))

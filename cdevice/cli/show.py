@@ -27,7 +27,7 @@ def program() -> str:
 def positive(text: str) -> int:
     """A count on the command line."""
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number: expected 1 or more")
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, not {text!r}")
     if int(text) >= 1 << 63:
         raise argparse.ArgumentTypeError(f"{text!r} is too large: expected less than 2**63")
     return int(text)

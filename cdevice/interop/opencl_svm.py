@@ -51,7 +51,7 @@ def _raise(code: int, err: Cdata, doing: str) -> None:
 
 
 class SharedMemory:
-    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (default: cdevice's).
+    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (or cdevice's).
 
     ``fine_grain``: the host may touch it without mapping. Freed by :meth:`release`, behind what its queue has been
     given so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.

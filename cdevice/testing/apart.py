@@ -113,7 +113,7 @@ class _Child:
                     quiet += SLICE
                     if quiet == PATIENCE and self.running:
                         _say(
-                            f"cdevice check: {self.area}: {self.running} has reported nothing for {PATIENCE:.0f} seconds\n"
+                            f"cdevice check: {self.area}: {self.running} reported nothing for {PATIENCE:.0f} seconds\n"
                         )
                     if quiet >= STANDSTILL:
                         return True

@@ -23,7 +23,7 @@ VAIN = 15.0  # seconds of waiting in checks that failed, after which no more are
 
 
 class Result(collections.namedtuple("Result", "area name outcome text seconds where")):
-    """How one check ended: ``outcome`` is "passed", "failed" or "not applicable", ``text`` is the reason, ``where`` is the
+    """How one check ended: ``outcome`` is "passed", "failed" or "not applicable", ``text`` is the reason, ``where`` the
     traceback of a failure."""
 
     __slots__ = ()

@@ -286,7 +286,7 @@ def _selection(r: FunctionRegistry) -> None:
         _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
     _add(choose, ("b", "b", "b"), "b", Map("boolean", "bits", "if_else", "bbb", "b", unit=WORD, rule=CHOSEN))
     _add(fill, ("b", "b"), "b", Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED))
-    for width in ("u8", "u16", "u32", "u64", "w128"):  # types of that width that are not numbers: times of a zone, decimals
+    for width in ("u8", "u16", "u32", "u64", "w128"):  # no numbers: times of a zone, decimals
         m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))

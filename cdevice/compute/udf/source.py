@@ -214,7 +214,7 @@ class _Parser:
         word = token.text.rstrip("uUlL")
         suffix = token.text[len(word) :].lower()
         if suffix not in ("", "u", "l", "ul", "lu", "ll", "ull", "llu"):
-            raise self.fail(f"{token.text!r} is not a number literal", token.at)
+            raise self.fail(f"invalid number literal {token.text!r}", token.at)
         if len(word) > 1 and word[0] == "0" and word[1] not in "xX":
             raise self.fail(f"{token.text!r} would be octal in C: remove the leading 0", token.at)
         value = int(word, 0)
