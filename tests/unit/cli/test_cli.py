@@ -201,7 +201,7 @@ def test_demo_takes_odd_tables_or_says_what_is_wrong(tmp_path):
         r = run("demo", name, "--device", "cpu", cwd=tmp_path)
         assert r.returncode == 0, name + r.stdout + r.stderr
     r = run("demo", "zero.arrow", "--device", "cpu", cwd=tmp_path)
-    assert r.returncode == 2 and "zero byte" in r.stderr and "Traceback" not in r.stderr
+    assert r.returncode == 2 and "null byte" in r.stderr and "Traceback" not in r.stderr
 
 
 def test_demo_sees_a_difference():
@@ -637,7 +637,7 @@ def test_a_suite_is_found_in_the_current_folder_by_the_console_script_too(tmp_pa
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ("json", "--suite is MODULE:CLASS"),
+        ("json", "--suite must be MODULE:CLASS"),
         ("json:JSONEncoder", "is not a subclass of cdevice.testing.BackendSuite"),
         ("no_such_module:Suite", "No module named 'no_such_module'"),
     ],

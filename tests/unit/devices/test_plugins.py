@@ -214,7 +214,7 @@ def test_a_variable_switches_plug_ins_off(installed):
     except cdevice.BackendUnavailable as e:
         print(json.dumps(str(e)))
     """
-    assert "switched off by CDEVICE_BACKENDS" in installed.run(code, CDEVICE_BACKENDS="-opencl")
+    assert "disabled by CDEVICE_BACKENDS" in installed.run(code, CDEVICE_BACKENDS="-opencl")
 
 
 def test_an_array_of_a_plug_ins_device_may_come_before_anything_asked_for_it(installed):
@@ -731,7 +731,7 @@ def test_what_as_stream_raises_or_gives_is_told_with_its_name():
         with pytest.raises(cdevice.DeviceError, match=r"as_stream\(\) of Odd raised ZeroDivisionError: mine"):
             cdevice.asarray([1]).to("odd", stream=object())
         for backend.answer in ("zz", b"x", 1.5):
-            with pytest.raises(TypeError, match=r"as_stream\(\) of Odd gave"):
+            with pytest.raises(TypeError, match=r"as_stream\(\) of Odd returned"):
                 cdevice.asarray([1]).to("odd", stream=object())
     finally:
         unregister(backend)

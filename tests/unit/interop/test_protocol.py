@@ -452,7 +452,7 @@ def test_what_has_no_nulls_is_its_own_batch_and_what_is_none_is_refused():
         cdevice.asarray([1]).to_batch()
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"]))
     source = pa.StructArray.from_arrays([runs], names=["r"], mask=pa.array([True, False]))
-    with pytest.raises(cdevice.CannotExport, match="field 'r': a run_end_encoded.* has no bitmap"):
+    with pytest.raises(cdevice.CannotExport, match="field 'r': a run_end_encoded.* has no validity bitmap"):
         cdevice.asarray(source).to_batch()
 
 
