@@ -1,1 +1,1 @@
-"""The built-in devices, installed as ``cdevice.backends``.  Each enters by the same door as a stranger's."""
+"""The built-in devices, installed as ``cdevice.backends``.  Each uses the same table as a third-party backend."""

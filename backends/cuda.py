@@ -1,4 +1,4 @@
-"""CUDA, CUDA_HOST and CUDA_MANAGED: what is Python about them.  The work is done by the tables in ``cuda.c``."""
+"""CUDA, CUDA_HOST and CUDA_MANAGED: their Python part.  The work is done by the tables in ``cuda.c``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def stream_of(obj: Any) -> Any:
     """The raw handle behind another library's stream object, or None.
 
     ``__cuda_stream__`` (cuda.core, cupy, numba), ``.ptr`` (cupy), ``.cuda_stream`` (torch), ``.handle`` (numba), or
-    anything that ``int()`` takes and is not a number itself (hip-python, cuda-bindings).
+    anything that ``int()`` takes and is not an int itself (hip-python, cuda-bindings).
     """
     method = getattr(obj, "__cuda_stream__", None)
     if method is not None:
         version, handle = method() if callable(method) else method
         if version != 0:
-            raise ValueError(f"__cuda_stream__ of version {version}; version 0 is understood")
+            raise ValueError(f"__cuda_stream__ of version {version}; expected version 0")
         return int(handle)
     for name in ("ptr", "cuda_stream", "handle"):
         value = getattr(obj, name, None)
@@ -39,7 +39,7 @@ def stream_number(obj: Any) -> Any:
         return None
     number = int(obj)
     if not (0 <= number <= 2 or 4096 <= number < 1 << 64):  # the default streams, or an address
-        raise ValueError(f"{number} is no stream handle")
+        raise ValueError(f"{number} is not a stream handle")
     return number
 
 
@@ -59,7 +59,7 @@ class Backend:
         return b"cuda"
 
     def loaded(self, look_in: Any) -> None:
-        """``look_in`` is told where NVIDIA's wheels may be: cdevice may be installed elsewhere, or be editable."""
+        """``look_in`` receives the folders of NVIDIA's wheels: cdevice may be installed elsewhere, or be editable."""
         try:
             spec = importlib.util.find_spec("nvidia")
         except (ImportError, ValueError):
@@ -86,6 +86,6 @@ class Backend:
                 return cupy.cuda.get_current_stream()
             if torch is not None and bool(torch.version.hip) == self.hip and torch.cuda.is_initialized():
                 return torch.cuda.current_stream()
-        except Exception:  # no driver behind it, or still being imported: the default stream will say so
+        except Exception:  # no driver behind it, or still being imported: the default stream will report it
             pass
         return None

@@ -1,4 +1,4 @@
-"""OpenCL (device type 4): what is Python about it.
+"""OpenCL (device type 4): its Python part.
 
 The work is done by the table in ``opencl.c``. Here pyopencl's objects become the handles which that table takes, and
 handles become pyopencl's objects. pyopencl is imported when an object of it is asked for, never before.
@@ -22,7 +22,7 @@ __all__ = ["Backend", "OpenCLMemory"]
 
 @dataclass(frozen=True)
 class OpenCLMemory:
-    """Memory of somebody else's OpenCL object.
+    """Memory of a third-party OpenCL object.
 
     ``data`` is a ``cl_mem`` (0 when there are no bytes), ``offset`` and ``nbytes`` are bytes, ``dtype`` is numpy's type
     string, ``events`` are ``cl_event`` handles to wait for before the data is read. All handles live as long as
@@ -75,12 +75,12 @@ class Backend:
             return None
         if isinstance(obj, int) and not isinstance(obj, bool):
             if not 4096 <= obj < 1 << 64:  # no address
-                raise ValueError(f"{obj} is not a cl_command_queue handle; None means the default queue")
+                raise ValueError(f"{obj} is not a cl_command_queue handle; pass None for the default queue")
             return obj
         cl = _imported()
         if cl is not None and isinstance(obj, cl.CommandQueue):
             return int(obj.int_ptr)
-        raise TypeError(f"an OpenCL stream is a pyopencl.CommandQueue, an int or None, not {type(obj).__name__}")
+        raise TypeError(f"expected a pyopencl.CommandQueue, int or None as OpenCL stream, not {type(obj).__name__}")
 
     def default_stream_for(self, handle: int, default: int, device_id: int) -> Any:
         """A queue of the device in the context of a ``cl_mem``; ``None``: that is the context of the queue ``default``,
@@ -105,7 +105,7 @@ class Backend:
         device = obj.device if isinstance(obj, cl.CommandQueue) else obj
         number = _device_id(None, device)
         if number is None:
-            raise ValueError(f"{device.name.strip()} is none of the OpenCL devices that cdevice lists")
+            raise ValueError(f"{device.name.strip()} is not among the OpenCL devices of cdevice.devices()")
         return number
 
     def owns(self, obj: Any) -> bool:
@@ -169,7 +169,7 @@ class Backend:
             raise ValueError("there is no buffer: the handle is NULL")
         buffer = cl.Buffer.from_int_ptr(handle, retain=True)
         if offset < 0 or nbytes < 0 or offset + nbytes > buffer.size:
-            raise ValueError(f"{nbytes} bytes from offset {offset} do not lie in a buffer of {buffer.size}")
+            raise ValueError(f"{nbytes} bytes from offset {offset} exceed the buffer of {buffer.size} bytes")
         if dtype is None:
             if offset or nbytes != buffer.size:
                 buffer = buffer.get_sub_region(offset, nbytes)
@@ -238,7 +238,7 @@ def _pyopencl() -> Any:
     try:
         import pyopencl
     except ImportError as error:
-        raise ImportError(f"pyopencl is needed for this. {Backend.install_hint}") from error
+        raise ImportError(f"this call needs pyopencl. {Backend.install_hint}") from error
     return pyopencl
 
 
@@ -255,7 +255,7 @@ def _device_id(context: Any, device: Any = None) -> int | None:
     """The number of the device (or of the context's first listed one); None: not listed.
 
     By its ``cl_device_id``: pyopencl may have a loader of its own, which lists platforms in another order."""
-    check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or says why not
+    check(lib.cdv_device_count(Backend.device_type, ffi.new("int64_t *")))  # starts it, or raises the reason
     table = lib.cdv_backend_table(Backend.device_type)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.devices/1"))
     if not extension:

@@ -1,4 +1,4 @@
-"""ROCM and ROCM_HOST: what is Python about them.  The work is done by the tables in ``rocm.c``.
+"""ROCM and ROCM_HOST: their Python part.  The work is done by the tables in ``rocm.c``.
 
 Tested on a stand-in for the HIP runtime, and against AMD's HIP 5.2 library without a device; never on AMD hardware.
 """
@@ -33,6 +33,6 @@ class Backend(_Cuda):
         number = stream_number(obj)
         if number is not None:
             if number in (1, 2):
-                raise ValueError(f"stream {number} means nothing to ROCm; 0 is the default stream")
+                raise ValueError(f"stream {number} is not a ROCm stream; pass 0 for the default stream")
             return number
         return stream_of(obj)

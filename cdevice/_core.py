@@ -34,7 +34,7 @@ def _from_core(
 ) -> Exception:
     """The exception for what the C core reported."""
     hint = _registry.install_hint(device_type) if KINDS.get(kind) is BackendUnavailable else ""
-    said = not hint or "apt-get install" in message  # C programs have no hint, so some say it themselves
+    said = not hint or "apt-get install" in message  # C programs have no hint, so some name it themselves
     error = KINDS.get(kind, Error)(message if said else f"{message}; {hint}")
     error.code, error.node, error.hint = code, node, hint
     error.device = str(_device.Device(device_type, device_id)) if device_type > 0 else None
@@ -44,7 +44,7 @@ def _from_core(
 
 
 def _load_backend(type_id: int) -> None:
-    """For the core, which met a device type that nobody serves yet."""
+    """Called by the core for a device type without a backend."""
     _registry.ensure_backend(type_id)
 
 

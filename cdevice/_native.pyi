@@ -1,4 +1,4 @@
-"""The extension module: cffi's ``ffi`` and ``lib``, and what is added in C (cdevice/native)."""
+"""The extension module: cffi's ``ffi`` and ``lib``, and the types added in C (cdevice/native)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar

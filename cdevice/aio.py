@@ -1,6 +1,6 @@
 """The asynchronous device stream: producers and consumers for asyncio, trio and threads.
 
-A consumer owns an ``ArrowAsyncDeviceStreamHandler``; a producer, ours or anybody's, calls it::
+A consumer owns an ``ArrowAsyncDeviceStreamHandler``; a producer, of cdevice or third-party, calls it::
 
     async with cdevice.aio.consume(queue_size=8) as batches:
         cdevice.aio.produce(source, batches)  # or: hand batches.handler_address to another library
@@ -79,7 +79,7 @@ class Consumer:
         self._given = False
         self._production: ProducerTask | None = None
         self._owns_producer = False  # both ends belong to iterate(): the source's exceptions are its caller's
-        #: dict: what the producer told along with the array that was taken last.
+        #: dict: the metadata that the producer sent with the array that was taken last.
         self.batch_metadata: dict[bytes, bytes] = {}
 
     def __repr__(self) -> str:
@@ -93,16 +93,16 @@ class Consumer:
     @property
     def handler_address(self) -> int:
         """Address of the ArrowAsyncDeviceStreamHandler (int), for one producer.  It stays valid until that producer
-        releases it, whatever happens to this object."""
+        releases it, also after this object is gone."""
         self._given = True
         return int(ffi.cast("uintptr_t", lib.cdv_consumer_handler(self._handle())))
 
     def _handle(self) -> Cdata:
         if self._capsule is None:
-            raise Released("the consumer has become a stream")
+            raise Released("the consumer was converted to a stream")
         return self._pointer
 
-    # ---- what it told ----
+    # ---- metadata of the producer ----
     @property
     def device_type(self) -> DeviceType | int | None:
         """The :class:`DeviceType` (or int) of the arrays; None before the schema came."""
@@ -111,12 +111,12 @@ class Consumer:
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """dict: what the producer told about the stream as a whole; empty before the schema came."""
+        """dict: the metadata of the stream; empty before the schema came."""
         self._handle()
         return _decode_metadata(_native.consumer_metadata(self._capsule)) or {}
 
     async def schema(self) -> Schema:
-        """The :class:`Schema`, as soon as the producer has told it.  Raises StreamError."""
+        """The :class:`Schema`, as soon as the producer has sent it.  Raises StreamError."""
         self._handle()
         capsule = self._capsule  # also where this becomes a stream meanwhile
         await self._wait(schema=1)
@@ -209,7 +209,7 @@ class Consumer:
         return self._taken(item)
 
     async def _failed(self, error: BaseException) -> DeviceArray:
-        """What was raised where an array was to be taken."""
+        """The exception raised in place of an array."""
         if not isinstance(error, StreamError):
             raise error
         if self._production is not None:
@@ -272,8 +272,8 @@ class Consumer:
             if bell < 0:
                 check(lib.cdv_consumer_error(pointer))
                 if bell == -errno.ENOMEM:
-                    raise OutOfMemory("out of memory for a descriptor to wait on") from None
-                raise OSError(-bell, "no descriptor is free to wait on") from None
+                    raise OutOfMemory("out of memory for a file descriptor to wait on") from None
+                raise OSError(-bell, "no file descriptor is free to wait on") from None
         try:
             while (armed := lib.cdv_consumer_arm(pointer, bell, schema, released)) > 0:
                 await _loops.readable(bell)
@@ -344,16 +344,16 @@ class ProducerTask:
         stream: StreamLike,
         metadata: Metadata | None,
     ) -> None:
-        # Whatever is wrong with the arguments is found before the handler is taken: then nobody waits for its release.
+        # Arguments are checked before the handler is taken: after an error no release is expected.
         ensure_release_thread()
         self._metadata = None if metadata is None else _encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
         self._to = device, stream
-        if device is not None:  # what is not there is refused here
+        if device is not None:  # missing devices are refused here
             type_id = _as_device(device).type_id
             ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))
-        self._exception_retrieved = False  # did anybody hear of a failure?
+        self._exception_retrieved = False  # was the exception retrieved?
         self._pull: Pull | None = None
         self._items: Any = None
         self._home: Any = None
@@ -366,7 +366,9 @@ class ProducerTask:
         elif stream_method(source) is None and not any(
             hasattr(source, name) for name in ("__arrow_c_array__", "__arrow_c_device_array__", "__iter__")
         ):
-            raise TypeError(f"{type(source).__name__} is no source: no Arrow stream or array, and not iterable")
+            raise TypeError(
+                f"{type(source).__name__} is not a source: expected an Arrow stream, an array or an iterable"
+            )
         self._source = source
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -422,7 +424,7 @@ class ProducerTask:
         return _native.production_run(self._capsule)
 
     def _finish(self, ending: int, code: int, error: BaseException | None) -> None:
-        """The one end, whatever the source does in it."""
+        """The one end, for every behaviour of the source."""
         if _ENDINGS[ending] == "refused" and code == errno.ECANCELED:  # a consumer that went away
             ending, code, error = 2, 0, None
         try:
@@ -456,7 +458,7 @@ class ProducerTask:
         while not lib.cdv_consumer_wait(consumer._handle(), 1, int(SIGNAL_POLL_SECONDS * 1e9)):
             if self._interrupted():
                 consumer.close()
-                raise StreamError("it was cancelled before there was a schema")
+                raise StreamError("the stream was cancelled before its schema arrived")
         return asstream(consumer, schema=self._schema)
 
     def _array_of(self, item: Any) -> Any:
@@ -479,15 +481,15 @@ class ProducerTask:
         want = self._schema
         if first is None:
             if self._interrupted():
-                raise StreamError("it was cancelled before there was an array")
+                raise StreamError("the stream was cancelled before its first array")
             if want is None:
-                raise ArgumentError("without arrays the schema is unknown: pass schema=")
+                raise ArgumentError("the schema is unknown without arrays: pass schema=")
             return _native.stream_of_iterator(want, 1, iter(()))
         head = first[0] if type(first) is tuple else first
         return _native.stream_of_iterator(want or head.schema, head.device_type_id, chain([first], rest))
 
     def _interrupted(self) -> Any:
-        """Does nobody want more?  For what waits on the producing thread."""
+        """True when the consumer wants no more.  For waits on the producing thread."""
         closed = self._watched is not None and lib.cdv_consumer_state(self._watched) & _CLOSED
         return bool(closed or lib.cdv_producer_interrupted(self._pointer))
 
@@ -525,12 +527,12 @@ class ProducerTask:
         if error is not None and self.outcome == "failed" and not self._exception_retrieved and not sys.is_finalizing():
             import warnings
 
-            text = f"a production failed, and nobody asked: {type(error).__name__}: {error}"
+            text = f"ProducerTask exception was never retrieved: {type(error).__name__}: {error}"
             warnings.warn(text, DeviceWarning, stacklevel=2)  # source=self would bring it back to life
 
     def _will_end(self) -> None:
         if not self.done and os.getpid() != self._process:
-            raise StreamError("the producer was made before a fork: its thread is in the other process")
+            raise StreamError("the producer was created before a fork: its thread runs in the parent process")
 
     def _wait_over(self, timeout: float | None) -> bool:
         """In slices: Python does not see a Ctrl-C that comes just before it begins to wait until the wait is over."""
@@ -545,7 +547,9 @@ class ProducerTask:
         when the consumer refused, TimeoutError after ``timeout`` seconds."""
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
-            raise RuntimeError("the source runs in this event loop, which would wait for itself: await the production")
+            raise RuntimeError(
+                "the source runs in this event loop, which would wait for itself: await the ProducerTask"
+            )
         if not self._wait_over(timeout):
             raise TimeoutError(f"the producer had not ended after {timeout} s")
         return self._result()
@@ -580,7 +584,7 @@ class ProducerTask:
             try:
                 wake()
             except RuntimeError:
-                pass  # the loop has ended: nobody waits
+                pass  # the loop has ended: no waiter is left
 
         with self._lock:
             done = self._done.is_set()
@@ -607,20 +611,20 @@ def produce(
 ) -> ProducerTask:
     """Sends ``source`` to ``handler``, on a thread of its own: a :class:`ProducerTask`.
 
-    ``source``: a :class:`DeviceArrayStream` or whatever :func:`cdevice.asstream` takes, a generator for example, which
+    ``source``: a :class:`DeviceArrayStream` or any argument of :func:`cdevice.asstream`, a generator for example, which
     then runs on that thread; or an async iterable, which runs in this task's event loop.  Items may be
     ``(array, mapping)``: the mapping travels as the task's metadata.  One item is fetched ahead of the demand, so that
-    the end is told without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi
+    the end is sent without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi
     pointer), or a :class:`Consumer`.  ``schema``: needed for sources that may be empty.  ``device``, ``stream``: see
     :meth:`DeviceArrayStream.to`.  ``metadata``: mapping of str or bytes about the whole stream.
 
-    Raises what is wrong with the arguments; then the handler was not touched.  Whatever goes wrong after this call
-    reaches the consumer as on_error, and whoever awaits or joins the result, as it was.
+    Raises for invalid arguments; then the handler was not touched.  Any failure after this call
+    reaches the consumer as on_error, and is raised by awaiting or joining the result, as it was.
     """
     if isinstance(handler, Consumer):
         handler._handle()
         if handler._production is not None:
-            raise ValueError("this consumer has a producer already: each takes one")
+            raise ValueError("this consumer already has a producer: create another consumer")
         out = handler._production = ProducerTask(source, handler, schema, device, stream, metadata)
         return out
     address = as_address(handler)
@@ -628,7 +632,7 @@ def produce(
         raise ValueError("the address of the handler is NULL")
     face = ffi.cast("struct ArrowAsyncDeviceStreamHandler *", address)
     if not (face.on_schema and face.on_next_task and face.on_error and face.release):
-        raise ValueError("the handler lacks a callback; perhaps it was released before")
+        raise ValueError("the handler lacks a callback: it may have been released")
     return ProducerTask(source, address, schema, device, stream, metadata)
 
 

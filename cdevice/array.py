@@ -150,7 +150,7 @@ class DeviceArray(_native.Array):
         if isinstance(key, slice):
             start, stop, step = key.indices(self.length)
             if step != 1:
-                raise ValueError("only slices with step 1 can be taken without a copy; cdevice.compute.take() copies")
+                raise ValueError("a slice without a copy needs step 1: use cdevice.compute.take() to copy")
             return self._slice(start, max(stop - start, 0))
         if isinstance(key, str):
             return self.field(key)
@@ -175,7 +175,7 @@ class DeviceArray(_native.Array):
         if kind == "numbers":
             return self.take(key)
         raise TypeError(
-            f"rows are chosen by a number, a slice, a mask or an array of ints, columns by a name or names, not by "
+            f"select rows by a number, a slice, a mask or an array of ints, columns by name or names, not by "
             f"{type(key).__name__}"
         )
 
@@ -216,8 +216,8 @@ class DeviceArray(_native.Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(rows,), of fixed-size lists (rows, ...) with the size of each dimension, of arrow.fixed_shape_tensor as it
-        says, of a record batch (rows, columns)."""
+        """(rows,), of fixed-size lists (rows, ...) with the size of each dimension, of arrow.fixed_shape_tensor the
+        tensor's, of a record batch (rows, columns)."""
         return _tensor.shape_of(self)
 
     @property
@@ -256,7 +256,7 @@ class DeviceArray(_native.Array):
         lists of them, on a CUDA, CUDA_MANAGED or, where cupy is built for it, ROCm device.
 
         ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
-        Work that still reads it when the cupy array goes is told by :meth:`record_use`.  Raises CannotExport.
+        Work that still reads it when the cupy array goes is announced by :meth:`record_use`.  Raises CannotExport.
         """
         return _cupy.to_cupy(self, stream)
 
@@ -413,7 +413,7 @@ class DeviceArray(_native.Array):
         strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
         OutOfMemory; the source is untouched by an error.
 
-        The device may read the source until the event has passed.  Until then the source is kept alive, but nobody
+        The device may read the source until the event has passed.  Until then the source is kept alive, but no one
         keeps it as it is: wait (:meth:`synchronize`) before you write to memory that came without a copy (numpy, a
         buffer).
         """
@@ -423,12 +423,10 @@ class DeviceArray(_native.Array):
         _registry.ensure_backend(target.type_id)
         _registry.ensure_backend(here)
         if copy is False and target != self.device:
-            raise ValueError(f"the data is on {self.device}: copy=False cannot bring it to {target}")
+            raise ValueError(f"the data is on {self.device}: copy=False forbids the copy to {target}")
         if not copy and here == _OPENCL and target == self.device and _pyopencl.apart(self, stream):
             if copy is False:
-                raise ValueError(
-                    "the data is in another OpenCL context than the queue: copy=False cannot bring it there"
-                )
+                raise ValueError("the data is in another OpenCL context than the queue: copy=False forbids the copy")
             copy = True
         if copy and here != 1 and stream is None and target == self.device:
             stream = _registry.default_stream_for(self)
@@ -440,7 +438,7 @@ class DeviceArray(_native.Array):
     # ---- C ----
     def export_to_c(self, array: Address, schema: Address | None = None) -> None:
         """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
-        pointer), writing over what is there; their ``release`` is then the holder's to call."""
+        pointer), overwriting both; their ``release`` must then be called by the holder."""
         self._export_structs(as_address(array), 0 if schema is None else as_address(schema))
 
     # ---- life ----

@@ -48,7 +48,7 @@ class Copy(collections.namedtuple("Copy", "dst dst_offset dst_device src src_off
 
 
 def _a(value: Any) -> str:
-    """What a method returned, in a sentence."""
+    """A description of a method's result, for errors."""
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 

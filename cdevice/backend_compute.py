@@ -32,8 +32,8 @@ typedef struct {
 
 
 class Program(collections.namedtuple("Program", "family type text defines")):
-    """What is to be built: a family of kernels and its type ("arith", "i64"; "cast", "i32 f64"), the text with the
-    dialect in front, and a tuple of what is to be defined before it ("T=i64")."""
+    """The program to build: a family of kernels and its type ("arith", "i64"; "cast", "i32 f64"), the text with the
+    dialect in front, and a tuple of definitions before it ("T=i64")."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class Compute:
     """
 
     def identity(self, device_id: int) -> tuple[int, str]:
-        """:class:`ComputeFlag`, and what compiles and what runs in words, which is the key of what is kept on disk.
+        """:class:`ComputeFlag`, and the compiler and device as text, the key of the disk cache.
         Asked at every call of a function, so it is quick; NotImplementedError: this device has no kernels."""
         raise NotImplementedError("identity")
 
@@ -83,7 +83,7 @@ class Compute:
     def build(self, program: Program, *, device_id: int, stream: int = 0) -> Any:
         """A module, any object, of a program; may take long, and does not wait for the device.  It is kept until
         :meth:`unload`.  Raises ValueError or SyntaxError with the compiler's words for a text that does not compile,
-        NotImplementedError where there is no compiler (what to install, what was tried), LookupError where programs
+        NotImplementedError where there is no compiler (with what to install), LookupError where programs
         were compiled before and this one was not."""
         raise NotImplementedError("build")
 
@@ -154,7 +154,7 @@ def missing(of: Any, base: type, *names: str) -> str:
 
 def offers(compute: Any, name: str) -> tuple[bool, bool]:
     """Whether the kernels of a backend of this name belong to scopes, and whether its programs are kept; ArgumentError
-    that says what is missing."""
+    that names the missing one."""
     from .errors import ArgumentError
 
     if compute is None:

@@ -16,8 +16,8 @@ else:
 
 
 class Buffer(BufferBase):
-    """A buffer of a :class:`DeviceArray`, of the rows that it had; a share of its own keeps the memory, whatever
-    happens to the array."""
+    """A buffer of a :class:`DeviceArray`, of the rows that it had; it keeps the memory itself, also after the
+    array is released."""
 
     __slots__ = ()
 

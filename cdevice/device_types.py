@@ -1,4 +1,4 @@
-"""Device types, and what devices say of themselves.  A file of its own because enum is half of the package's import."""
+"""Device types, and the properties of devices.  A file of its own because enum is half of the package's import."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DeviceType(enum.IntEnum):
 
 
 class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment total_bytes free_bytes")):
-    """What a device says of itself; sizes in bytes, -1 where it does not say."""
+    """The properties of a device; sizes in bytes, -1 where unknown."""
 
     __slots__ = ()
 

@@ -21,11 +21,11 @@ class Error(Exception):
 
 
 class BackendUnavailable(Error, RuntimeError):
-    """No backend serves the device type here: the message says what is missing and what to install."""
+    """No backend serves the device type here: the message names the missing part and what to install."""
 
 
 class DeviceError(Error, RuntimeError):
-    """A device or its runtime failed; ``vendor_code`` and ``vendor_name`` say how."""
+    """A device or its runtime failed; ``vendor_code`` and ``vendor_name`` identify the error."""
 
 
 class OutOfMemory(DeviceError, MemoryError):
@@ -33,7 +33,7 @@ class OutOfMemory(DeviceError, MemoryError):
 
 
 class InvalidArray(Error, ValueError):
-    """A struct or its contents break the Arrow format; ``node`` and ``buffer`` say where."""
+    """A struct or its contents break the Arrow format; ``node`` and ``buffer`` locate the error."""
 
 
 class Released(Error, ValueError):

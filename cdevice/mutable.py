@@ -1,4 +1,4 @@
-"""Memory of a known layout that somebody else fills: a kernel, numpy, a library of the device."""
+"""Memory of a known layout for other code to fill: a kernel, numpy, a library of the device."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def empty(
     where a buffer is handed out.  ``validity``: with a bitmap for nulls at every node; a struct at the top, a record
     batch, has none of its own.
 
-    The contents are whatever lay there before.  Does not wait.  Raises ArgumentError for other types (from_buffers
+    The contents are uninitialised.  Does not wait.  Raises ArgumentError for other types (from_buffers
     makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable, DeviceError,
     OutOfMemory.
     """
@@ -65,7 +65,7 @@ def empty(
         if odd is None:
             raise
         raise ArgumentError(
-            f"the sizes of {odd.type} follow from its values: cdevice.from_buffers() takes buffers that are filled"
+            f"the sizes of {odd.type} depend on its values: use cdevice.from_buffers() with filled buffers"
         ) from error
     return MutableArray._of(array, None, None, (0, None) if stream is None else (handle, owner))
 
@@ -79,7 +79,7 @@ def _stream_of(type_id: int, stream: StreamLike) -> tuple[int, object]:
 
 
 def _odd(schema: Schema) -> Schema | None:
-    """The first node, from the top, that a length says too little of."""
+    """The first node, from the top, that a length does not determine."""
     format = schema.format
     variable = format[0] in "uUzZv" or format.startswith(("+l", "+L", "+v", "+m", "+u", "+r"))
     if variable or schema.dictionary is not None:
@@ -105,7 +105,7 @@ class MutableArray:
     _stream: tuple[int, object]  # handle and what keeps it; 0: the current one when it is frozen
 
     def __init__(self) -> None:
-        raise TypeError("MutableArray objects come from cdevice.empty()")
+        raise TypeError("MutableArray cannot be created directly: use cdevice.empty()")
 
     @classmethod
     def _of(
@@ -118,7 +118,7 @@ class MutableArray:
 
     def _open(self) -> DeviceArray:
         if self.frozen:
-            raise Released("the array was frozen: nobody writes to it any more")
+            raise Released("the array was frozen: it can no longer be written")
         return self._array
 
     @property
@@ -178,18 +178,18 @@ class MutableArray:
         return children[n]
 
     def freeze(self, *, stream: StreamLike = None, null_count: int = -1) -> DeviceArray:
-        """The :class:`DeviceArray` of what was written, on the same memory; once.
+        """The :class:`DeviceArray` of the written data, on the same memory; once.
 
         ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
         (None: the stream that :func:`empty` was given, else what :func:`cdevice.set_default_stream` named, else the
         current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is
         known; -1: counted when needed.  Does not wait.
 
-        What was handed out before can still be written to by who holds it; nobody may.  Raises Released the second
-        time, ArgumentError for more nulls than rows.
+        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.
+        Raises Released the second time, ArgumentError for more nulls than rows.
         """
         if self._root is not None:
-            raise ArgumentError(f"{self._name!r} is part of another array: freeze that")
+            raise ArgumentError(f"{self._name!r} is a child of another array: freeze the parent")
         array = self._open()
         kind = array.device_type_id
         handle, _ = self._stream if stream is None and self._stream[0] else _stream_of(kind, stream)
@@ -206,7 +206,7 @@ class MutableArray:
         return out
 
     def __reduce__(self) -> Any:
-        raise TypeError("a MutableArray is no value to copy or to pickle: freeze() makes one")
+        raise TypeError("a MutableArray cannot be copied or pickled: freeze() it first")
 
     def __repr__(self) -> str:
         state = "frozen" if self.frozen else "to be filled"
@@ -221,7 +221,7 @@ class MutableBuffer(BufferBase):
     _draft: MutableArray
 
     def __init__(self) -> None:
-        raise TypeError("MutableBuffer objects come from the buffers of cdevice.empty()")
+        raise TypeError("MutableBuffer cannot be created directly: use the buffers of cdevice.empty()")
 
     @classmethod
     def _of(cls, draft: MutableArray, index: int) -> MutableBuffer:
@@ -310,7 +310,7 @@ class MutableBuffer(BufferBase):
         return out.copy() if copy else out
 
     def __reduce__(self) -> Any:
-        raise TypeError("a MutableBuffer is no value to copy or to pickle: freeze() its array")
+        raise TypeError("a MutableBuffer cannot be copied or pickled: freeze() its array first")
 
     def __len__(self) -> int:
         return self.size

@@ -1,4 +1,4 @@
-"""Types and fields: what an ArrowSchema says, and short ways to write one down."""
+"""Types and fields: the contents of an ArrowSchema, and short forms of types."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _encode_metadata(metadata: Metadata | None) -> bytes | None:
     if metadata is None or isinstance(metadata, bytes):
         return metadata
     if not hasattr(metadata, "items"):
-        raise TypeError(f"metadata is a mapping of str or bytes, not {type(metadata).__name__}")
+        raise TypeError(f"metadata must be a mapping of str or bytes, not {type(metadata).__name__}")
     import struct
 
     pairs = list(metadata.items())
@@ -105,7 +105,7 @@ def _encode_metadata(metadata: Metadata | None) -> bytes | None:
     for pair in pairs:
         for part in pair:
             if not isinstance(part, (str, bytes, bytearray, memoryview)):
-                raise TypeError(f"metadata is str or bytes, not {type(part).__name__}")
+                raise TypeError(f"metadata must be str or bytes, not {type(part).__name__}")
             data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else bytes(part)
             out += [struct.pack("=i", len(data)), data]
     return b"".join(out)
@@ -210,7 +210,7 @@ class Schema(_native.SchemaBase):
         except KeyError:
             names = self.names
         if name in names:
-            raise KeyError(f"{names.count(name)} fields are called {name!r}: pass a number")
+            raise KeyError(f"{names.count(name)} fields are named {name!r}: pass a field number")
         if not names:
             raise KeyError(f"no field {name!r}: {self.type} has no fields")
         told = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
@@ -402,7 +402,7 @@ def _near(word: str) -> str:
     short = {"f": "float", "i": "int", "u": "uint", "uint": "uint", "float": "float", "int": "int"}.get(letters)
     meant = _MEANT.get(low.partition("[")[0].partition("(")[0]) or (f"{short}{digits}" if short and digits else None)
     near = [meant] if meant else difflib.get_close_matches(low, [*_WORDS, *_ALIASES], 3, 0.6)
-    return f": did you mean {' or '.join(near)}?" if near else "; asschema() says how types are written"
+    return f": did you mean {' or '.join(near)}?" if near else "; see asschema() for how types are written"
 
 
 _LISTS = {"list": "+l", "large_list": "+L", "list_view": "+vl", "large_list_view": "+vL"}
@@ -514,7 +514,7 @@ def _of_dtype(obj: Any) -> Schema:
     if dtype.kind == "V" and dtype.type is numpy.void and dtype.itemsize:
         return Schema.make(f"w:{dtype.itemsize}")
     if dtype.kind not in words or words[dtype.kind] not in _WORDS:
-        raise TypeError(f"numpy's {dtype} is no type of Arrow's")
+        raise TypeError(f"numpy's {dtype} has no Arrow type")
     return _parse(words[dtype.kind])
 
 
@@ -563,5 +563,5 @@ def _of_object(obj: Any) -> Schema:
         meant = _near((obj if isinstance(obj, type) else type(obj)).__name__.removesuffix("Dtype"))
         if meant[0] == ";" or not isinstance(obj, type) and not type(obj).__name__.endswith("Dtype"):
             meant = ': a word such as "int64", a numpy dtype or a pyarrow type is one'
-        raise TypeError(f"no type can be made of {what}{meant}")
+        raise TypeError(f"cannot make a type from {what}{meant}")
     return out

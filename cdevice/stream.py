@@ -69,7 +69,7 @@ class DeviceArrayStream(_native.Stream):
         for type_id in (target.type_id, here):
             _registry.ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, ffi.new("int64_t *")))  # now, not at the first array
-        ensure_release_thread()  # threads of ours release what Python may own
+        ensure_release_thread()  # threads of cdevice release Python owners
         ahead = (2, False) if prefetch is None else (prefetch, True)
         queue = _registry.stream_and_owner(here if target.type_id == 1 else target.type_id, stream)
         if here == _OPENCL == target.type_id and _pyopencl.is_queue(stream):  # arrays may be of another context

@@ -1,7 +1,7 @@
 """Compiles the kernels with NVRTC or HIPRTC, without a device; ``ci/kernels`` calls it.
 
 The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are
-sizes and, for each architecture, the most registers and what was spilled, as far as the compiler or its code tells.
+sizes and, for each architecture, the most registers and the bytes spilled, as far as the compiler or its code tells.
 """
 
 import ctypes
@@ -117,7 +117,7 @@ class Compiler:
 
 
 def nvidia_kernels(log):
-    """{kernel: (registers, bytes spilled, stack)} of what ptxas says, and what else stands in the log."""
+    """{kernel: (registers, bytes spilled, stack)} of ptxas' output, and what else stands in the log."""
     kernels, rest, name = {}, [], None
     for line in log.splitlines():
         if m := re.search(r"(?:Compiling entry function|Function properties for) '?(\w+)", line):

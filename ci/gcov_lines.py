@@ -34,7 +34,7 @@ def main():
                     data = json.load(f)
                 for entry in data["files"]:
                     name = short(entry["file"])
-                    # Generated code and system headers are not ours to cover.
+                    # Generated code and system headers are not covered.
                     if name is None or entry["file"].startswith("/usr/") or name.endswith("_native.c"):
                         continue
                     seen = lines[name]

@@ -53,7 +53,7 @@ def run(tool, arguments):
             if re.fullmatch(TOOLS[tool][1], line.strip()):
                 said.append(" ".join(SPENT.sub("", line).split()))
     if child.returncode or not said:
-        sys.exit(f"ci/record: not kept: ci/{tool} " + (f"failed ({child.returncode})" if said else "said nothing"))
+        sys.exit(f"ci/record: not kept: ci/{tool} " + (f"failed ({child.returncode})" if said else "printed nothing"))
     return {
         "tool": tool,
         "command": " ".join(["ci/" + tool, *arguments]),
@@ -75,7 +75,7 @@ def figures(records):
         if not rows:
             continue
         out += [title, "~" * len(title), "", ".. list-table::", "   :header-rows: 1", ""]
-        for cells in [("Command", "Minutes", "Date, revision", "What it said at its end"), *map(cells_of, rows)]:
+        for cells in [("Command", "Minutes", "Date, revision", "Last line of its output"), *map(cells_of, rows)]:
             out += [("   * - " if i == 0 else "     - ") + cell for i, cell in enumerate(cells)]
         out.append("")
     if not last:

@@ -1,1 +1,1 @@
-"""Arrays made of buffers, batches of columns, and what is shown of them."""
+"""Arrays made of buffers, batches of columns, and their text forms."""

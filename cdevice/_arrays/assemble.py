@@ -53,7 +53,7 @@ def assemble(
     """An array of ``schema`` over parts of others, without a copy.
 
     ``buffers``: for each buffer of the layout (array, index), or None where there is none.  ``near``: an array of the
-    device, for what has no parts; else the first part says where it is.  ``made``: the arrays that one call put on one
+    device, for what has no parts; else that of the first part.  ``made``: the arrays that one call put on one
     stream, one after the other, the last one last, which waited there for all other parts; the result then waits for
     the last.  Else it waits for all that any of its parts still waits for, ``stream`` being where their events are
     joined.  The host does not wait.

@@ -37,7 +37,7 @@ def _require_one_type(arrays: Sequence[DeviceArray]) -> None:
     for i, a in enumerate(arrays):
         if not _same(schema, a.schema):
             raise ArgumentError(
-                f"array {i} is {a.schema.label}, the first one {schema.label}: arrays of one type are joined"
+                f"array {i} is {a.schema.label}, the first one {schema.label}: concat() needs arrays of one type"
             ) from None
 
 

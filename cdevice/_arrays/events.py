@@ -47,7 +47,7 @@ def _handle(obj: Any) -> int | None:
 def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     """(address for ``sync_event``, what keeps it) of an event object, for a device type.
 
-    Raises TypeError for what is no event of that device, ValueError for one that was never recorded.
+    Raises TypeError for an object that is not an event of that device, ValueError for one that was never recorded.
     """
     convert = getattr(backend_object(type_id), "as_event", None)
     if convert is not None:
@@ -58,8 +58,8 @@ def cell_of(type_id: int, event: Any) -> tuple[int, Any]:
     handle = None if plain or (root == "pyopencl") != (type_id == _OPENCL) else _handle(event)
     if handle is None:
         raise TypeError(
-            f"{type(event).__name__} is no event of this device: pass the event object of the vendor's library, or as "
-            "sync_event= the address of a variable that holds the handle"
+            f"{type(event).__name__} is not an event of this device: pass the event object of the vendor's library, or "
+            "as sync_event= the address of a variable that holds the handle"
         )
     if not handle:
         raise ValueError("the event was never recorded")
@@ -150,7 +150,7 @@ def joined_events(type_id: int, device_id: int, events: Sequence[Pending], strea
         ):
             text = ffi.string(err.message).decode("utf-8", "replace")
             raise DeviceError(
-                f"{ffi.string(table.name).decode()}: waiting for what a part of an array waits for: {text}"
+                f"{ffi.string(table.name).decode()}: waiting for the event of a part of the array: {text}"
             )
     event = Recorded((kept, events), table, device_id, handle)
     return None if event.address is None else Pending(event.address, event)

@@ -31,10 +31,10 @@ _MOST = 1 << 57  # bytes: no memory ends beyond
 
 def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, int]:
     """(address, shape, bytes of a value, bytes in all) of an array interface, numpy's or CUDA's: untrusted input,
-    which are looked at before anything is multiplied.  Raises ValueError for what is no array without gaps."""
+    which are looked at before anything is multiplied.  Raises ValueError for an array with gaps."""
     word = type_string(interface)
     if not isinstance(word, str) or not word[2:].isascii() or not word[2:].isdecimal() or not int(word[2:]):
-        raise ValueError(f"{word!r} is no type string of an array interface")
+        raise ValueError(f"{word!r} is not a typestr of an array interface")
     size, shape, strides = int(word[2:]), tuple(map(index, interface["shape"])), interface.get("strides")
     if any(n < 0 for n in shape):
         raise ValueError(f"the shape {shape} is negative")
@@ -42,7 +42,7 @@ def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, 
     for n in shape:
         nbytes *= n
     if nbytes > _MOST:
-        raise ValueError(f"an array of shape {shape} has more bytes than memory can have")
+        raise ValueError(f"an array of shape {shape} exceeds the address space")
     if strides is not None:
         strides = tuple(map(index, strides))
         if len(strides) != len(shape):
@@ -50,12 +50,12 @@ def extent_of(interface: Mapping[str, Any]) -> tuple[int, tuple[int, ...], int, 
         expected = size
         for n, stride in zip(reversed(shape), reversed(strides)):
             if nbytes and n > 1 and stride != expected:
-                raise ValueError(f"the array is not contiguous: a buffer has no gaps, this one has strides {strides}")
+                raise ValueError(f"the array is not contiguous: expected no gaps, got strides {strides}")
             expected *= n
     data = interface.get("data")
     address = index(data[0]) if data else 0
     if not 0 <= address <= _MOST or (nbytes and not address):
-        raise ValueError(f"{address:#x} is no address of {nbytes} bytes")
+        raise ValueError(f"{address:#x} is not a valid address of {nbytes} bytes")
     return address, shape, size, nbytes
 
 

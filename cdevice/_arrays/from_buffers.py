@@ -91,7 +91,7 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
     size: Any = getattr(whole, "size", None)
     if isinstance(size, int) and isinstance(getattr(whole, "ptr", None), int):
         if not 0 <= where - whole.ptr <= size:
-            raise ValueError(f"{where:#x} lies outside the {size} bytes at {whole.ptr:#x} that it is said to be in")
+            raise ValueError(f"{where:#x} lies outside the {size} bytes at {whole.ptr:#x} of the buffer")
         return _Memory(where or None, size - (where - whole.ptr), obj)
     size = getattr(obj, "nbytes", None)
     known = isinstance(size, int) and not isinstance(size, bool)
@@ -101,7 +101,7 @@ def _of_device(obj: Any, type_id: int, number: int) -> _Memory:
 def _part(obj: Any, type_id: int, number: int) -> _Memory:
     """One buffer on a device.
 
-    Raises TypeError for what is no memory there, ValueError for memory with gaps.
+    Raises TypeError for an object without memory there, ValueError for memory with gaps.
     """
     if obj is None:
         return _Memory(None, 0, None)
@@ -134,8 +134,8 @@ def _part(obj: Any, type_id: int, number: int) -> _Memory:
         if type_id == _CPU:
             where = ": it lies on a device, pass device=" if hasattr(obj, "__cuda_array_interface__") else ""
             raise TypeError(
-                f"{type(obj).__name__} is no buffer on the CPU"
-                + (where or ": bytes, numpy arrays and what has an array interface are")
+                f"{type(obj).__name__} is not a buffer on the CPU"
+                + (where or ": expected bytes, a numpy array or an object with an array interface")
             )
     return _of_device(obj, type_id, number)
 
@@ -143,7 +143,7 @@ def _part(obj: Any, type_id: int, number: int) -> _Memory:
 def _place_of_parts(
     buffers: Sequence[Any], children: Sequence[DeviceArray], dictionary: DeviceArray | None
 ) -> _device.Device | None:
-    """The device that Buffer objects, pyopencl's objects, children or the dictionary are on; None: nobody says."""
+    """The device that Buffer objects, pyopencl's objects, children or the dictionary are on; None: unknown."""
     for part in (*buffers, *children, dictionary):
         if type(part).__module__.partition(".")[0] == "pyopencl":
             backend = _registry.backend_object(_OPENCL)
@@ -190,9 +190,9 @@ def from_buffers(
     cuda-bindings), addresses or handles (int, kept alive by ``owner``).
     ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  The result
     waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``;
-    where there are several events, they are joined on the device's current stream.  Memory that is told by its address
+    where there are several events, they are joined on the device's current stream.  Memory that is given by its address
     alone has no event: pass one, or wait before.  ``device``:
-    default that of the parts which say where they are (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
+    default that of the parts that know their device (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
     recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
     address of a variable that holds an event's handle and that ``owner`` keeps.
     ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
@@ -203,7 +203,7 @@ def from_buffers(
     """
     if type(buffers) is not list and not isinstance(buffers, (list, tuple)) and _is_memory(buffers):
         raise TypeError(
-            "buffers is a list with one object for each buffer of the layout, as in [None, values], not one"
+            "buffers must be a list with one object for each buffer of the layout, such as [None, values], not"
             f" {type(buffers).__name__}"
         )
     children, type_id, number = tuple(children), 1, -1
@@ -220,7 +220,7 @@ def from_buffers(
             keep.append(memory.owner)
     if event is not None:
         if sync_event is not None:
-            raise TypeError("event= and sync_event= both name the event: pass one")
+            raise TypeError("event= and sync_event= were both given: pass one")
         events.append(_events.Pending(*_events.cell_of(type_id, event)))
     elif sync_event is not None:
         address = as_address(sync_event)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def require(out: DeviceArray, want: Schema) -> None:
     if not out.schema.equals(want) and out.type != want.type:
         way = "; from_buffers(type, length, [None, buffer]) gives bytes another type" if out._format == "C" else ""
-        raise ArgumentError(f"the data is {out.type}, not {want.type}; nothing is converted here{way}")
+        raise ArgumentError(f"the data is {out.type}, not {want.type}; no conversion is done: cast first{way}")
 
 
 # temporal types are counts: of what integer

@@ -61,7 +61,7 @@ def _number(array: DeviceArray, key: str | int) -> int:
         return array._schema.index_of(key)
     number, n = index(key), array._n_children
     if not -n <= number < n:
-        raise IndexError(f"no column {number}, there are {n}")
+        raise IndexError(f"no column {number}: the batch has {n} columns")
     return number % n
 
 
@@ -93,7 +93,9 @@ def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -
     else:
         new = dict(enumerate(names))
         if len(new) != n:
-            raise ArgumentError(f"{len(new)} names for {n} columns; a mapping renames some of them")
+            raise ArgumentError(
+                f"{len(new)} names for {n} columns: pass one name for each column, or a mapping to rename some"
+            )
     return _with_fields(array, range(n), new)
 
 
@@ -103,7 +105,7 @@ def with_columns(array: DeviceArray, columns: Mapping[str, DeviceArray]) -> Devi
     s = array._schema
     made = dict(zip(s.names, array.children, strict=True))
     if len(made) < len(s.names):
-        raise ArgumentError("columns are replaced by name: two columns of the batch have one name")
+        raise ArgumentError("cannot replace a column by name: two columns of the batch have the same name")
     made |= columns
     return of_columns(list(made.values()), list(made), None)
 
@@ -137,11 +139,11 @@ def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike)
     lengths = {c.length for c in columns}
     if len(lengths) > 1:
         told = ", ".join(f"{n!r} has {c.length}" for n, c in zip(names, columns))
-        raise ArgumentError(f"the columns of a batch have one length: {told}")
+        raise ArgumentError(f"the columns of a batch must have equal lengths: {told}")
     places = {c.device: n for n, c in zip(names, columns)}
     if len(places) > 1:
         told = " and ".join(f"{n!r} on {d}" for d, n in places.items())
-        raise ArgumentError(f"the columns of a batch are on one device, here are {told}: pass device=")
+        raise ArgumentError(f"the columns of a batch must be on one device, got {told}: pass device=")
     fields = [c.schema.with_name(n) for n, c in zip(names, columns)]
     schema = Schema.make("+s", children=fields, nullable=False)
     if not columns:
@@ -180,7 +182,9 @@ def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     if child._format == "n":
         return child
     if child._format.startswith(("+u", "+r")):
-        raise CannotExport(f"field {child.schema.name!r}: a {child.type} has no bitmap that could take nulls")
+        raise CannotExport(
+            f"field {child.schema.name!r}: a {child.type} has no validity bitmap, so it cannot have nulls"
+        )
     valid = _bits(child, offset, length) & mask
     bitmap = (valid << offset).to_bytes((offset + length + 7) >> 3, "little")
     valid_bits = from_buffers("bool", offset + length, [None, bitmap], null_count=0)
@@ -200,7 +204,7 @@ def _masked(child: DeviceArray, mask: int) -> DeviceArray:
 def to_batch(array: DeviceArray) -> DeviceArray:
     """See :meth:`DeviceArray.to_batch`."""
     if array._format != "+s":
-        raise ArgumentError(f"a record batch is a struct array, this one is {array.type}")
+        raise ArgumentError(f"expected a struct array as record batch, not {array.type}")
     if array.null_count == 0:
         return array
     array._readable("to_batch()")

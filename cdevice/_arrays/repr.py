@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from .._types import DeviceArray, Schema
 
-_EDGE = 5  # rows at each end of what is longer than twice that
+_EDGE = 5  # rows at each end of an array longer than twice that
 _CELL = 32  # letters of one value in a table
-_PLAIN = ("datetime", "decimal", "pandas")  # modules whose types say in str() what repr() wraps in a call
+_PLAIN = ("datetime", "decimal", "pandas")  # modules whose types have in str() the text that repr() wraps in a call
 
 
 # ---- values ----

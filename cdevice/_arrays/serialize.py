@@ -43,7 +43,7 @@ def reconstruct(schema: Schema, parts: Any, home: str) -> DeviceArray:
         device(target)
     except ValueError as e:  # not even its name is known
         raise BackendUnavailable(
-            f"the array that arrived was on {target}, which is not here ({e}); "
+            f"the pickled array was on {target}, which is not available ({e}); "
             'with cdevice.pickling.load_on("cpu"): ... loads it elsewhere'
         ) from e
     return out.to(target)
@@ -76,10 +76,10 @@ def _build(schema: Schema, parts: Any) -> DeviceArray:
         length, offset, null_count, buffers, children, dictionary = parts
         n = len(children)
     except (TypeError, ValueError):
-        raise InvalidArray(f"a node of the array that arrived is {type(parts).__name__}, not its six parts") from None
+        raise InvalidArray(f"a node of the pickled array is {type(parts).__name__}, not its six parts") from None
     if n != len(schema.children) or (dictionary is None) != (schema.dictionary is None):
         raise InvalidArray(
-            f"a node of the array that arrived has {n} children and {'no' if dictionary is None else 'a'} dictionary,"
+            f"a node of the pickled array has {n} children and {'no' if dictionary is None else 'a'} dictionary,"
             f" its schema {len(schema.children)} and {'none' if schema.dictionary is None else 'one'}"
         )
     return from_buffers(

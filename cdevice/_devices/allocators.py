@@ -1,4 +1,4 @@
-"""Memory from somebody else's allocator: cupy's, an RMM resource, pyopencl's pools."""
+"""Memory from third-party allocators: cupy's, an RMM resource, pyopencl's pools."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def address_of(obj: Any) -> int:
 
 def _number_of(obj: Any) -> int:
     if type(obj) is bool:
-        raise TypeError(f"{obj} is no address")
+        raise TypeError(f"{obj} is not an address")
     if isinstance(obj, int):
         return int(obj)
     for name in ("ptr", "int_ptr", "handle", "device_ctypes_pointer", "data"):
@@ -84,15 +84,15 @@ def _number_of(obj: Any) -> int:
             return int(getattr(value, "value", value) or 0)
     if hasattr(obj, "__int__") and not isinstance(obj, float):
         return int(obj)
-    raise TypeError(f"{type(obj).__name__} is no memory of a device: pass an address, a handle or an object with one")
+    raise TypeError(f"{type(obj).__name__} is not device memory: pass an address, a handle or an object with one")
 
 
 def _plausible(address: int) -> int:
-    """An address or handle that may be one: 0 is left to who asks, who says so."""
+    """An address or handle that may be one: the caller checks for 0."""
     if address and not 4096 <= address < 1 << 57:
-        raise ValueError(f"{address:#x} is no address: memory and handles lie from 0x1000 to 2**57")
+        raise ValueError(f"{address:#x} is not an address: expected a value from 0x1000 to 2**57")
     if address % 8:
-        raise ValueError(f"{address:#x} is no address of an allocation: it is no multiple of 8")
+        raise ValueError(f"{address:#x} is not the address of an allocation: expected a multiple of 8")
     return address
 
 
@@ -228,7 +228,7 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
     has passed all work that could still use it; a consumer's stream that the backend cannot see is named with
     ``record_use``.  ``Device.memory()`` counts the backend's own pool only.
 
-    Raises TypeError for an object that is none of these, ValueError for a name nobody has and for a cupy or torch of
+    Raises TypeError for an object that is none of these, ValueError for an unknown name and for a cupy or torch of
     the other vendor, BackendUnavailable.
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
@@ -240,7 +240,7 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
         made, types = _NAMED.get(allocator, (None, ()))
         if made is None or type_id not in types:
             known = ", ".join(f'"{name}"' for name, (_, types) in _NAMED.items() if type_id in types)
-            raise ValueError(f"no allocator of this memory is called {allocator!r}; known: {known or 'none'}")
+            raise ValueError(f"no allocator for this memory is named {allocator!r}; known: {known or 'none'}")
         adapter = made(type_id)
     elif hasattr(allocator, "allocate") and hasattr(allocator, "deallocate"):
         adapter = _Resource(type_id, allocator)
@@ -248,6 +248,6 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
         name = getattr(allocator, "__name__", None) or allocator.__class__.__name__
         adapter = _Owning(type_id, getattr(allocator, "allocate", allocator), name)
     else:
-        raise TypeError(f"{allocator.__class__.__name__} is no allocator: it has no allocate() and cannot be called")
+        raise TypeError(f"{allocator.__class__.__name__} is not an allocator: it has no allocate() and is not callable")
     ensure_release_thread()
     _native.set_allocator(type_id, adapter)

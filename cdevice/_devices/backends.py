@@ -42,7 +42,7 @@ def _load(type_id: int) -> None:
     """Registers the backend of a type that has not been asked for yet, if there is one."""
     if type_id in BUILTIN and type_id not in objects:
         if _plugins.switched_off(BUILTIN[type_id][0]):
-            raise BackendUnavailable(f"{BUILTIN[type_id][0]} is switched off by CDEVICE_BACKENDS")
+            raise BackendUnavailable(f"{BUILTIN[type_id][0]} is disabled by CDEVICE_BACKENDS")
         if _plugins.chosen(type_id) is None:
             backend = builtin_class(type_id)()
             if not lib.cdv_backend_table(type_id):
@@ -58,7 +58,7 @@ def _load(type_id: int) -> None:
 
 
 def ensure_backend(type_id: int) -> None:
-    """Makes sure that the backend of a type is registered, if there is one.  The core says so if there is none.
+    """Makes sure that the backend of a type is registered, if there is one.  The core reports it if there is none.
 
     Raises BackendUnavailable where there is one that could not be loaded.
     """
@@ -80,26 +80,26 @@ def all_types() -> list[int]:
 
 
 def type_of_name(word: str) -> int:
-    """The device type of a backend's name.  Raises ValueError for a word nobody knows."""
+    """The device type of a backend's name.  Raises ValueError for an unknown word."""
     found = registered().get(word)
     if found is None:
         found = _plugins.type_of_word(word)
     if found is not None:
         return found
     known = sorted({t.name.lower() for t in DeviceType} | {name for name, _ in BUILTIN.values()} | {*registered()})
-    raise ValueError(f"no device type is called {word!r}; known: {', '.join(known)}, or a number")
+    raise ValueError(f"no device type is named {word!r}; known: {', '.join(known)}, or a number")
 
 
 def type_number(type: TypeLike) -> int:
-    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for a word nobody knows and for a
+    """The ArrowDeviceType of a name, a DeviceType or an int.  Raises ValueError for an unknown word and for a
     number that is none, TypeError for anything else."""
     if isinstance(type, str):
         return _type_of_word(type)
     if isinstance(type, bool):
-        raise TypeError("a device type is a name or a number, not bool")
+        raise TypeError("expected a name or a number as device type, not bool")
     number = index(type)
     if not 0 < number < 1 << 31:
-        raise ValueError(f"device types are positive numbers of 31 bits, not {number}")
+        raise ValueError(f"a device type must be between 1 and 2**31 - 1, not {number}")
     return number
 
 
@@ -114,7 +114,7 @@ def _type_of_word(word: str) -> int:
 
 
 def install_hint(type_id: int) -> str:
-    """What to install for a device type, in one sentence; "" where nobody knows."""
+    """What to install for a device type, in one sentence; "" where unknown."""
     try:
         backend = objects.get(type_id) or (builtin_class(type_id) if type_id in BUILTIN else None)
         return getattr(backend, "install_hint", "") or ""
@@ -186,7 +186,7 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
 
     ``type``: a DeviceType, an int or a name.  ``stream``: as ``stream=`` of :meth:`DeviceArray.to`; None: again the
     current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where
-    new arrays live, so that kernels of that context take them.  Raises TypeError for what is no stream there.
+    new arrays live, so that kernels of that context take them.  Raises TypeError for other objects.
     """
     type_id = type_number(type)
     if stream is None:
@@ -197,7 +197,7 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
 
 
 def stream_from_device_arg(device: object, stream: StreamLike) -> Any:
-    """``stream``, or where none is named what was passed as the device, if that is a queue: both in one."""
+    """``stream``, or the device argument if that is a queue."""
     return device if stream is None and type(device).__name__ == "CommandQueue" else stream  # pyopencl's
 
 
@@ -228,17 +228,17 @@ def stream_and_owner(type_id: int, stream: StreamLike) -> tuple[int, object]:
     except Exception as e:
         raise DeviceError(f"as_stream() of {type(backend).__name__} raised {type(e).__name__}: {e}") from e
     if handle is None or isinstance(stream, bool):
-        raise TypeError(f"{type(stream).__name__} is no stream of this device")
+        raise TypeError(f"{type(stream).__name__} is not a stream of this device")
     if type(handle) is not int:
         who, what = type(backend).__name__, type(handle).__name__
-        raise TypeError(f"as_stream() of {who} gave {what}: the handle of a stream is an int")
+        raise TypeError(f"as_stream() of {who} returned {what}: expected the handle of a stream, an int")
     if not 0 <= handle < 1 << 64:
-        raise ValueError(f"{handle} is no handle of a stream")
+        raise ValueError(f"{handle} is not a stream handle")
     return handle, None if isinstance(stream, int) else stream
 
 
 def current_stream(type_id: int, device_id: int) -> int:
-    """The handle of the stream that work of this thread goes to by default; 0: the backend does not say."""
+    """The handle of the stream that work of this thread goes to by default; 0: unknown."""
     table, out = lib.cdv_backend_table(type_id), ffi.new("void **")
     if not table or table.current_stream(table.self, device_id, out, ffi.NULL):
         return 0
@@ -246,7 +246,7 @@ def current_stream(type_id: int, device_id: int) -> int:
 
 
 def default_stream_for(array: DeviceArray) -> Any:
-    """The stream for work with an array on its own device where nobody names one: memory of a context of the user's
+    """The stream for work with an array on its own device where none is given: memory of a context of the user's
     stays in that.  None: as ever."""
     type_id = array.device_type_id
     near = None if type_id in _default_streams else getattr(backend_object(type_id), "default_stream_for", None)
@@ -266,5 +266,5 @@ def _first_buffer(array: DeviceArray) -> int:
 
 
 def stream_handle(type_id: int, stream: StreamLike) -> int:
-    """The raw handle alone, for what is over when the call is."""
+    """The raw handle alone, for calls that do not keep the stream."""
     return stream_and_owner(type_id, stream)[0]

@@ -1,4 +1,4 @@
-"""Devices: values without a driver behind them until somebody uses them."""
+"""Devices: values that start no driver before their first use."""
 
 from __future__ import annotations
 
@@ -106,18 +106,18 @@ class Device:
     def _extension(self, name: str, pointer: str) -> tuple[Cdata, Cdata]:
         """The backend's table, started, and its extension of that name or NULL."""
         _registry.ensure_backend(self._type)
-        check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or says why not
+        check(lib.cdv_device_count(self._type, ffi.new("int64_t *")))  # starts it, or raises the reason
         table = lib.cdv_backend_table(self._type)
         return table, ffi.cast(pointer, table.extension(table.self, ffi.new("char[]", name.encode())))
 
     def _pool(self) -> tuple[Cdata, Cdata]:
         table, pool = self._extension("cdevice.pool/1", "cdevice_pool *")
         if not pool:
-            raise Unsupported(f"{self} keeps no pool of memory")
+            raise Unsupported(f"{self} has no memory pool")
         return table, pool
 
     def _notes(self) -> list[str]:
-        """What people should know of the device's runtime: what it does not keep, and what is done about it."""
+        """Notes on the device's runtime: promises that it breaks, and the workaround."""
         table, extension = self._extension("cdevice.notes/1", "cdevice_notes *")
         if not extension:
             return []
@@ -136,7 +136,7 @@ class Device:
         return _types.MemoryInfo(*(v[0] for v in values))
 
     def trim(self) -> None:
-        """Gives memory that the pool holds for nobody back to the vendor, of the CPU to the system; may wait for the
+        """Gives unused memory of the pool back to the vendor, of the CPU to the system; may wait for the
         device."""
         table, pool = self._pool()
         lib.cdv_external_blocks_retry()
@@ -150,7 +150,7 @@ class Device:
         process releases and allocates memory of this device.
 
         Such a capture cannot be seen from outside.  With CUDA to record behind all streams would end it, with ROCm 7.0
-        to 7.2 to ask an event, whatever the thread; so neither is done for the package's own sake, and what is released
+        to 7.2 to ask an event, on any thread; so neither is done for the package's own sake, and what is released
         meanwhile is not used again before the end.  Does nothing for devices without graphs.  Raises
         BackendUnavailable.
         """
@@ -214,7 +214,7 @@ def device(spec: DeviceLike | Any) -> Device:
     """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
 
     Accepts objects with ``type`` and ``index`` (torch) or an integer ``id`` (cupy) as CUDA devices.  Touches no driver.
-    Raises ValueError for a word nobody knows, TypeError for anything else.
+    Raises ValueError for an unknown word, TypeError for anything else.
     """
     if isinstance(spec, Device):
         return spec
@@ -224,7 +224,7 @@ def device(spec: DeviceLike | Any) -> Device:
             return known
         word, colon, digits = spec.strip().partition(":")
         if not word.replace("_", "").replace("-", "").isalnum() or (colon and not digits.removeprefix("-").isdigit()):
-            raise ValueError(f'{spec!r} is no device: expected "name", "name:number" or "type:number"')
+            raise ValueError(f'{spec!r} is not a device: expected "name", "name:number" or "type:number"')
         number = int(digits) if colon else None
         type_id = _registry.type_number(word)
         if number is not None and number < 0 and type_id != _CPU:
@@ -260,7 +260,7 @@ def devices(type: TypeLike | None = None) -> list[Device]:
     """All devices that can be used here, or those of one type (a DeviceType, an int or a name).
 
     Starts the backends; those that are not available here contribute nothing, unless ``type`` asks for one by name:
-    then BackendUnavailable says why.
+    then BackendUnavailable gives the reason.
     """
     wanted = None if type is None else _registry.type_number(type)
     found = []
@@ -269,7 +269,7 @@ def devices(type: TypeLike | None = None) -> list[Device]:
         try:
             _registry.ensure_backend(type_id)
             check(lib.cdv_device_count(type_id, count))
-        except Error as e:  # a backend that fails has no devices: listing what is there does not fail
+        except Error as e:  # a backend that fails has no devices: listing devices does not fail
             if wanted is not None or isinstance(e, MemoryError):
                 raise
             continue

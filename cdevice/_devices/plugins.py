@@ -59,19 +59,19 @@ def _warn_of_word(word: str) -> None:
     import warnings
 
     warnings.warn(
-        f'CDEVICE_BACKENDS: "{word}" says nothing: it takes none, -NAME and TYPE=NAME (12=acme, vulkan=acme)',
+        f'CDEVICE_BACKENDS: "{word}" is not understood: expected none, -NAME and TYPE=NAME (12=acme, vulkan=acme)',
         DeviceWarning,
         stacklevel=4,
     )
 
 
 def all_off() -> bool:
-    """Does CDEVICE_BACKENDS say none?"""
+    """Is CDEVICE_BACKENDS none?"""
     return "none" in _words()
 
 
 def switched_off(name: str) -> bool:
-    """Does CDEVICE_BACKENDS say -name?"""
+    """Does CDEVICE_BACKENDS contain -name?"""
     return f"-{name}" in _words()
 
 
@@ -124,7 +124,7 @@ def where(entry: EntryPoint) -> str:
 
 
 def scan() -> dict[int | None, list[Plugin]]:
-    """{device type: plug-ins in order}, from the metadata of what is installed; read once."""
+    """{device type: plug-ins in order}, from the metadata of installed distributions; read once."""
     global _found
     if _found is None:
         ours = {value for _, value in BUILTIN.values()}
@@ -149,7 +149,7 @@ def scan() -> dict[int | None, list[Plugin]]:
 
 
 def refresh() -> None:
-    """Forgets what was found, for distributions installed since."""
+    """Clears the cache, for distributions installed since."""
     global _found
     _found = None
     _errors.clear()
@@ -183,15 +183,15 @@ def _register(plugin: Plugin) -> None:
         if callable(made) and not hasattr(made, "__fspath__"):
             made = made()
         if isinstance(made, int):
-            raise TypeError(f"{made!r} is no backend")
+            raise TypeError(f"{made!r} is not a backend")
         if isinstance(made, (str, os.PathLike)):
             load_backend(made)
         else:
             number = getattr(made, "device_type", plugin.type_id)
             if not isinstance(number, int):
-                raise TypeError(f"its device type is {number!r}, no number")
+                raise TypeError(f"its device type must be a number, not {number!r}")
             if plugin.type_id is not None and number != plugin.type_id:
-                raise TypeError(f"it serves device type {number}, its entry point says {plugin.type_id}")
+                raise TypeError(f"it serves device type {number}, but its entry point names {plugin.type_id}")
             register_backend(made)
             _loaded[number] = (plugin.name, plugin.where)
         if plugin.type_id is not None:
@@ -210,7 +210,9 @@ def _pick(type_id: int, rivals: list[Plugin]) -> Plugin:
         for p in rivals:
             if p.name == name:
                 return p
-        raise BackendUnavailable(f"CDEVICE_BACKENDS chooses {name!r} for device type {type_id}: no such plug-in")
+        raise BackendUnavailable(
+            f"CDEVICE_BACKENDS chooses {name!r} for device type {type_id}: no such plug-in is installed"
+        )
     if len(rivals) > 1:
         import warnings
 

@@ -50,13 +50,13 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
         try:
             backend = backend()
         except TypeError as e:
-            raise TypeError(f"{backend.__name__}() cannot be made ({e}): pass an instance of it") from e
+            raise TypeError(f"{backend.__name__}() failed ({e}): pass an instance of it") from e
     table = backend
     _check_numbers(backend)
     if not isinstance(backend, (int, ffi.CData)):
         method = getattr(backend, "__cdevice_backend__", None)
         if method is None:
-            raise TypeError(f"{type(backend).__name__} is no backend: it has no __cdevice_backend__()")
+            raise TypeError(f"{type(backend).__name__} is not a backend: it has no __cdevice_backend__()")
         table = method()
     if isinstance(table, bytes):  # the name of a built-in table
         check(lib.cdv_load_builtin(table, bool(replace)))
@@ -71,14 +71,14 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
 
 
 def _check_numbers(backend: Any) -> None:
-    """What a Python backend says of itself, before C makes narrower numbers of it.  Raises ValueError, TypeError."""
+    """The attributes of a Python backend, checked before C narrows them.  Raises ValueError, TypeError."""
     for name, most in (("device_type", (1 << 31) - 1), ("capabilities", (1 << 32) - 1)):
         value = getattr(backend, name, None)
         if isinstance(value, int) and not 0 <= value <= most:
-            raise ValueError(f"{type(backend).__name__}: {name} is 0 to {most}, not {value}")
+            raise ValueError(f"{type(backend).__name__}: {name} must be from 0 to {most}, not {value}")
     word = getattr(backend, "name", None)
     if isinstance(word, str) and "\0" in word:
-        raise ValueError(f"{type(backend).__name__}: name has a null character")
+        raise ValueError(f"{type(backend).__name__}: name contains a null character")
 
 
 def _look_in(type_id: int, folders: list[str]) -> None:
@@ -97,5 +97,5 @@ def load_backend(path: str | os.PathLike[str], *, replace: bool = False) -> None
     """
     name = os.fsencode(path)
     if b"\0" in name:
-        raise ValueError("a path has no null characters")
+        raise ValueError("the path contains a null character")
     check(lib.cdv_load_plugin(name, bool(replace)))

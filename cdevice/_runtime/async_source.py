@@ -71,7 +71,7 @@ class Pull:
             raise RuntimeError("no running event loop: an async source runs in the one that produce() is called from")
         self._source = source.__aiter__()
         if not hasattr(self._source, "__anext__"):
-            raise TypeError(f"{type(source).__name__}.__aiter__() gave no async iterator")
+            raise TypeError(f"{type(source).__name__}.__aiter__() did not return an async iterator")
         self._interrupted = interrupted
         self._leaving = False  # the step under way was cancelled by us
         self._step: Any = None  # what cancels it
@@ -259,7 +259,7 @@ class _TrioPull(Pull):
         try:
             sys.modules["trio"].lowlevel.spawn_system_task(self._close_quietly)
         except RuntimeError:
-            pass  # at the end of the run; trio closes what is left of async generators itself
+            pass  # at the end of the run; trio closes remaining async generators itself
 
     async def _close_quietly(self) -> None:
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _native.check_interpreter()
 if lib.cdv_install(id(_native), sys.hexversion) != 0:
-    raise ImportError("cdevice: the extension module could not be completed")
+    raise ImportError("cdevice: the extension module could not be initialised")
 _later.at_fork(_native.fork_begins, _native.fork_ended)
 
 
@@ -35,13 +35,13 @@ def as_address(pointer: Any) -> int:
     """The address that an int or a cffi pointer is; 0 for NULL.  Raises TypeError, ValueError for what can be none."""
     if isinstance(pointer, ffi.CData):
         if ffi.typeof(pointer).kind not in ("pointer", "array", "primitive"):
-            raise TypeError(f"an address is an int or a cffi pointer, not {pointer!r}")
+            raise TypeError(f"expected an int or a cffi pointer as address, not {pointer!r}")
         pointer = int(ffi.cast("uintptr_t", pointer))
     if not isinstance(pointer, int) or isinstance(pointer, bool):
-        raise TypeError(f"an address is an int or a cffi pointer, not {type(pointer).__name__}")
+        raise TypeError(f"expected an int or a cffi pointer as address, not {type(pointer).__name__}")
     number: int = int.__int__(pointer)  # a subclass may answer something else each time
     if not (number == 0 or 4096 <= number < 1 << 64):
-        raise ValueError(f"{number} is no address")
+        raise ValueError(f"{number} is not an address")
     return number
 
 

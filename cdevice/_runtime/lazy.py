@@ -2,7 +2,7 @@
 
 An import statement in a function costs half a microsecond every time; a name of one of these costs an attribute.
 
-A fork while another thread imports would leave the child a module that is locked for ever: forks wait for such imports,
+A fork while another thread imports would leave the child a module that is locked forever: forks wait for such imports,
 a second at most.
 """
 
@@ -42,14 +42,14 @@ def load(module: str, name: str = "") -> Any:
 
 
 def need(module: str, install: str) -> Any:
-    """A library that one call needs.  Raises ModuleNotFoundError that says what to install, a pip requirement."""
+    """A library that one call needs.  Raises ModuleNotFoundError that names what to install, a pip requirement."""
     try:
         return load(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # it is there, and lacks something
         name = module.partition(".")[0]
-        raise ModuleNotFoundError(f"{name} is needed for this: pip install {install}", name=error.name) from None
+        raise ModuleNotFoundError(f"{name} is needed for this call: pip install {install}", name=error.name) from None
 
 
 def _before_fork() -> None:

@@ -29,7 +29,7 @@ class _Reaper:
         with self.lock:
             if self.thread is None:
                 thread = Thread(target=self._run, name="cdevice-release", daemon=True)
-                thread.start()  # may fail, and Ctrl-C may come out of it: then the thread, if there is one, says so
+                thread.start()  # may fail, and Ctrl-C may come out of it: then the thread, if there is one, reports it
                 self.thread = thread
 
     def _run(self) -> None:

@@ -37,7 +37,7 @@ def _imports() -> bool:
 def take(key: Hashable, turn: object) -> bool:
     """True: the caller does it now.  False: it is done, or under way and not waited for.
 
-    ``turn``: a new object.  The call stands inside ``try``, with ``done(key, turn)`` in ``finally``, whatever it gives:
+    ``turn``: a new object.  The call stands inside ``try``, with ``done(key, turn)`` in ``finally``, for every result:
     a Ctrl-C may come behind it."""
     me = get_ident()
     with _lock:

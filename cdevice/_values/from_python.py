@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def from_list(values: list[Any], schema: Schema | None = None) -> DeviceArray:
-    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: as the values say, see
+    """A CPU array of Python values, None (and pandas' NA and NaT) as null.  ``schema`` None: inferred, see
     :func:`cdevice._values.infer.infer`.
 
     Raises TypeError for a value of a kind that the type has not, ValueError for one that it cannot hold exactly; floats
@@ -62,7 +62,7 @@ def _shown(v: Any) -> str:
 
 def _refused(k: int, v: Any, schema: Schema, why: Any, kind: type[Exception]) -> Exception:
     field = f"field {schema.name!r}, " if schema.name else ""
-    return kind(f"{field}row {k}: {_shown(v)} ({type(v).__name__}) is no {schema.type}: {why}")
+    return kind(f"{field}row {k}: cannot convert {_shown(v)} ({type(v).__name__}) to {schema.type}: {why}")
 
 
 def _converted(values: list[Any], convert: Callable[..., Any], schema: Schema, missing: Any) -> list[Any]:
@@ -109,7 +109,7 @@ def _is_bool(v: Any) -> bool:
 
 def _as_int(v: Any) -> int:
     if _is_bool(v):
-        raise TypeError("a bool is no number")
+        raise TypeError("expected a number, not a bool")
     if isinstance(v, int):
         return int(v)
     try:
@@ -117,7 +117,7 @@ def _as_int(v: Any) -> int:
     except TypeError:
         if hasattr(v, "__index__"):
             raise  # its own words
-        raise TypeError("an int is") from None
+        raise TypeError("expected int") from None
 
 
 def _integer(code: str) -> Any:
@@ -127,7 +127,7 @@ def _integer(code: str) -> Any:
     def convert(v: Any) -> Any:
         n = _as_int(v)
         if not low <= n <= high:
-            raise ValueError(f"the type goes from {low} to {high}")
+            raise ValueError(f"expected a value from {low} to {high}")
         return n
 
     return convert
@@ -141,11 +141,11 @@ def _float(f: str) -> Any:
             out = float(v)
         else:
             if not hasattr(v, "__index__"):
-                raise TypeError("a float or an int is")
+                raise TypeError("expected float or int")
             n = _as_int(v)
             m = abs(n)
             if m >> bits and m & ((1 << m.bit_length() - bits) - 1):
-                raise ValueError(f"integers of more than {bits} bits are not exact")
+                raise ValueError(f"integers of more than {bits} bits are not exact in this type")
             out = float(n)
         struct.pack(code, out)  # OverflowError
         return out
@@ -174,7 +174,7 @@ def _ticks(unit: str) -> Callable[[datetime.timedelta], int]:
         nanos: int = micros * 1000 + getattr(d, "nanoseconds", 0)
         count, rest = divmod(nanos * scale, 10**9)
         if rest:
-            raise ValueError("it is finer than the unit of the type")
+            raise ValueError("the value is finer than the unit of the type")
         return count
 
     return of_delta
@@ -183,18 +183,18 @@ def _ticks(unit: str) -> Callable[[datetime.timedelta], int]:
 def _date(v: Any) -> int:
     if isinstance(v, datetime.datetime):
         if v.tzinfo is not None or v.time() != datetime.time() or bool(getattr(v, "nanosecond", 0)):
-            raise ValueError("it has a time of day or a zone, a date has none")
+            raise ValueError("expected a date without time of day and time zone")
     elif not isinstance(v, datetime.date):
-        raise TypeError("a datetime.date or an int is")
+        raise TypeError("expected datetime.date or int")
     return int(v.toordinal() - EPOCH_DAY)
 
 
 def _time_of(ticks: Callable[[datetime.timedelta], int]) -> Any:
     def convert(v: Any) -> Any:
         if not isinstance(v, datetime.time):
-            raise TypeError("a datetime.time or an int is")
+            raise TypeError("expected datetime.time or int")
         if v.tzinfo is not None:
-            raise ValueError("a time of day has no zone in Arrow")
+            raise ValueError("expected a time without time zone")
         return ticks(datetime.timedelta(hours=v.hour, minutes=v.minute, seconds=v.second, microseconds=v.microsecond))
 
     return convert
@@ -203,11 +203,11 @@ def _time_of(ticks: Callable[[datetime.timedelta], int]) -> Any:
 def _moment_of(ticks: Callable[[datetime.timedelta], int], zone: str) -> Any:
     def convert(v: Any) -> Any:
         if not isinstance(v, datetime.date):
-            raise TypeError("a datetime.datetime or an int is")
+            raise TypeError("expected datetime.datetime or int")
         if not isinstance(v, datetime.datetime):
             v = datetime.datetime(v.year, v.month, v.day)
         if (v.tzinfo is not None) != bool(zone):
-            raise ValueError("it has no zone, the type has one" if zone else "it has a zone, the type has none")
+            raise ValueError("expected a datetime with time zone" if zone else "expected a datetime without time zone")
         return ticks(v - (EPOCH_UTC if zone else EPOCH))
 
     return convert
@@ -216,7 +216,7 @@ def _moment_of(ticks: Callable[[datetime.timedelta], int], zone: str) -> Any:
 def _duration_of(ticks: Callable[[datetime.timedelta], int]) -> Any:
     def convert(v: Any) -> Any:
         if not isinstance(v, datetime.timedelta):
-            raise TypeError("a datetime.timedelta or an int is")
+            raise TypeError("expected datetime.timedelta or int")
         return ticks(v)
 
     return convert
@@ -258,7 +258,7 @@ def _interval(code: str) -> Any:
 
     def convert(v: Any) -> Any:
         if not isinstance(v, (tuple, list)) or len(v) != len(parts):
-            raise TypeError(f"a tuple of {len(parts)} integers is")
+            raise TypeError(f"expected a tuple of {len(parts)} integers")
         return struct.pack("=" + code, *(to(x) for to, x in zip(parts, v)))
 
     return convert
@@ -272,19 +272,19 @@ def _decimal(f: str) -> tuple[Callable[[Any], bytes], bytes]:
     def convert(v: Any) -> Any:
         if not isinstance(v, decimal.Decimal):
             if not hasattr(v, "__index__"):
-                raise TypeError("a decimal.Decimal or an int is")
+                raise TypeError("expected decimal.Decimal or int")
             v = decimal.Decimal(_as_int(v))
         if not v.is_finite():
-            raise ValueError("Arrow's decimals are finite")
+            raise ValueError("expected a finite decimal")
         _, digits, exponent = v.as_tuple()
         if v and not -1000 < exponent + scale + len(digits) <= precision:
-            raise ValueError(f"it has more than {precision} digits")
+            raise ValueError(f"the value has more than {precision} digits")
         unscaled = 0
         if v:
             exact = context.scaleb(v, scale)
             unscaled = int(exact)
             if unscaled != exact:
-                raise ValueError(f"it has more than {scale} digits behind the point")
+                raise ValueError(f"the value has more than {scale} digits after the decimal point")
         return unscaled.to_bytes(width, "little", signed=True)
 
     return convert, bytes(width)
@@ -302,12 +302,12 @@ def _as_bytes(v: Any) -> bytes:
         return bytes(v.bytes)
     if _dtype_kind(v) == "V":
         return bytes(v.tobytes())
-    raise TypeError("bytes-like objects, str and UUIDs are")
+    raise TypeError("expected a bytes-like object, str or UUID")
 
 
 def _as_text(v: Any) -> bytes:
     if not isinstance(v, str):
-        raise TypeError("a str is")
+        raise TypeError("expected str")
     return v.encode()
 
 
@@ -319,7 +319,7 @@ def _of_width(width: int) -> Any:
     def convert(v: Any) -> Any:
         data = _as_bytes(v)
         if len(data) != width:
-            raise ValueError(f"{len(data)} bytes, the type has {width}")
+            raise ValueError(f"expected {width} bytes, got {len(data)}")
         return data
 
     return convert
@@ -327,7 +327,7 @@ def _of_width(width: int) -> Any:
 
 def _as_bool(v: Any) -> bool:
     if not _is_bool(v):
-        raise TypeError("a bool is")
+        raise TypeError("expected bool")
     return bool(v)
 
 
@@ -402,7 +402,7 @@ def _encode_views(values: list[Any], schema: Schema, f: str) -> DeviceArray:
 def _row(v: Any) -> list[Any]:
     """The values of one list."""
     if isinstance(v, (str, bytes, bytearray, dict, set, frozenset)) or not hasattr(v, "__iter__"):
-        raise TypeError("a list, a tuple or an array is")
+        raise TypeError("expected list, tuple or array")
     return list(v)
 
 
@@ -425,7 +425,7 @@ def _encode_fixed_lists(values: list[Any], schema: Schema, f: str) -> DeviceArra
     def convert(v: Any) -> Any:
         row = _row(v)
         if len(row) != n:
-            raise ValueError(f"it has {len(row)} values, the type {n}")
+            raise ValueError(f"expected {n} values, got {len(row)}")
         return row
 
     rows = _converted(values, convert, schema, [None] * n)
@@ -437,9 +437,9 @@ def _entries(v: Any) -> Any:
     pairs = list(v.items()) if isinstance(v, dict) else _row(v)
     for p in pairs:
         if not isinstance(p, (tuple, list)) or len(p) != 2:
-            raise TypeError("a dict or a list of (key, value) pairs is")
+            raise TypeError("expected a dict or a list of (key, value) pairs")
         if p[0] is None:
-            raise ValueError("a map has no null keys")
+            raise ValueError("a map cannot have null keys")
     return pairs
 
 
@@ -463,15 +463,15 @@ def _fields_of(schema: Schema) -> Any:
     def convert(v: Any) -> Any:
         if isinstance(v, dict):
             if len(known) != n:
-                raise ValueError("two fields have one name: pass tuples")
+                raise ValueError("two fields have the same name: pass tuples")
             if not v.keys() <= known:
                 other = ", ".join(repr(k) for k in v if k not in known)
-                raise ValueError(f"it has {other}; the fields are {', '.join(map(repr, names)) or 'none'}")
+                raise ValueError(f"unexpected {other}; the fields are {', '.join(map(repr, names)) or 'none'}")
             return [v.get(name) for name in names]
         if not isinstance(v, (tuple, list)):
-            raise TypeError("a dict or a tuple is")
+            raise TypeError("expected dict or tuple")
         if len(v) != n:
-            raise ValueError(f"it has {len(v)} values, the struct {n} fields")
+            raise ValueError(f"expected {n} values, one for each field, got {len(v)}")
         return list(v)
 
     return convert
@@ -546,11 +546,17 @@ def _choose(k: int, v: Any, ids: list[int], fields: list[Schema], schema: Schema
     if len(found) == 1:
         return found[0][0], v
     if not found:
-        raise _refused(k, v, schema, "no child can hold it", TypeError)
-    raise _refused(k, v, schema, f"children {[t for t, _ in found]} can hold it: pass (type id, value)", TypeError)
+        raise _refused(k, v, schema, "no child of the union can hold the value", TypeError)
+    raise _refused(
+        k,
+        v,
+        schema,
+        f"children {[t for t, _ in found]} of the union can hold the value: pass (type id, value)",
+        TypeError,
+    )
 
 
-# ---- values that are said once ----
+# ---- distinct values ----
 def _key(v: Any, schema: Schema) -> Any:
     """Something hashable that is equal for values that are the same in Arrow, and only for these: 0.0 and -0.0 are
     two, so are two instants of one wall clock."""
@@ -607,16 +613,14 @@ def _encode_dictionary(values: list[Any], schema: Schema, of: Schema) -> DeviceA
     try:
         data = _packed(indices, code, _integer(code), schema)
     except ValueError:
-        raise ValueError(
-            f"{len(distinct)} distinct values are more than the indices of {schema.type} can tell"
-        ) from None
+        raise ValueError(f"{len(distinct)} distinct values are too many for the indices of {schema.type}") from None
     words = _encode([v for _, v in distinct.values()], of)
     return from_buffers(schema, len(values), [validity, data], null_count=nulls, dictionary=words)
 
 
 def _encode_null(values: list[Any], schema: Schema, f: str) -> DeviceArray:
     def refuse(v: Any) -> None:
-        raise TypeError("None alone is")
+        raise TypeError("only None is allowed")
 
     _converted(values, refuse, schema, None)
     return from_buffers(schema, len(values), [], null_count=len(values))

@@ -64,7 +64,7 @@ def _duration(values: list[Any]) -> str:
 def _timestamp(values: list[Any]) -> str:
     aware = {v.tzinfo is not None for v in values}
     if len(aware) == 2:
-        raise TypeError("some of the times have a zone and some have none: pass schema=")
+        raise TypeError("cannot infer a type: some datetimes have a time zone and some have none: pass schema=")
     unit = _unit(values, "nanosecond")
     return f"timestamp[{unit}, tz={_zone(values[0])}]" if aware.pop() else f"timestamp[{unit}]"
 
@@ -74,12 +74,12 @@ def _decimal(values: list[Any]) -> str:
     for v in values:
         _, digits, exponent = v.as_tuple()
         if not isinstance(exponent, int):
-            raise ValueError(f"{v} is no decimal number that Arrow knows; None is null")
+            raise ValueError(f"{v} cannot be an Arrow decimal: expected a finite decimal, or None for null")
         before = max(before, len(digits) + exponent)
         after = max(after, -exponent)
     precision = max(before + after, 1)
     if precision > 76:
-        raise ValueError(f"{precision} digits are more than a decimal256 has")
+        raise ValueError(f"{precision} digits do not fit into decimal256")
     return f"decimal{128 if precision <= 38 else 256}({precision}, {after})"
 
 
@@ -102,7 +102,7 @@ def infer(values: list[Any]) -> Schema:
     word = words.pop()
     if words or word is None:
         met = ", ".join(sorted({k.__name__ for k in map(type, there)}))
-        raise TypeError(f"the type does not follow from the values ({met}): pass schema=")
+        raise TypeError(f"cannot infer a type from the values ({met}): pass schema=")
     if word == "int64" and max(there) >= 1 << 63 and min(there) >= 0:
         word = "uint64"
     if word == "list":
@@ -111,7 +111,7 @@ def infer(values: list[Any]) -> Schema:
         names = list(dict.fromkeys(k for row in there for k in row))
         odd = next((k for k in names if not isinstance(k, str)), None)
         if odd is not None:
-            raise TypeError(f"{odd!r} ({type(odd).__name__}) is no name of a field: pass schema= for a map")
+            raise TypeError(f"{odd!r} ({type(odd).__name__}) cannot be a field name: pass schema= for a map")
         return asschema({n: infer([row.get(n) for row in there]) for n in names})
     of_values = {"timestamp": _timestamp, "duration": _duration, "decimal": _decimal}.get(word)
     return asschema(of_values(there) if of_values else word)

@@ -31,7 +31,7 @@ def rows(a: DeviceArray) -> list[Any]:
     try:
         return _values(a, None)
     except (OverflowError, decimal.DecimalException) as e:
-        raise ValueError(f"a value of {a.type} that Python's type cannot hold: {e}") from e
+        raise ValueError(f"Python cannot represent a value of {a.type}: {e}") from e
 
 
 def _raw(a: DeviceArray, i: int) -> Any:
@@ -100,7 +100,7 @@ def _zone(name: str) -> Any:
     try:
         return zoneinfo.ZoneInfo(name)
     except (KeyError, OSError) as e:  # OSError: the name of a folder
-        raise ValueError(f"unknown time zone {name!r}; where the system has no zones, install tzdata") from e
+        raise ValueError(f"unknown time zone {name!r}; install tzdata if the system has no time zones") from e
 
 
 def _micros(value: int, unit: str, what: str) -> int:
@@ -150,7 +150,7 @@ def _time(unit: str) -> Any:
         # pyarrow cuts nanoseconds of a time of day
         micros = value // 1000 if unit == "n" else _micros(value, unit, "time")
         if not 0 <= micros < MILLISECONDS_A_DAY * 1000:
-            raise ValueError(f"{value} is no time of day")
+            raise ValueError(f"{value} is not a time of day")
         return (EPOCH + datetime.timedelta(microseconds=micros)).time()
 
     return make

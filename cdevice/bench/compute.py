@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ROWS = 10_000_000
-# what pyarrow's time is to be of ours, at least
+# the least ratio of pyarrow's time to cdevice's
 CPU = {
     "add int64": 0.85,
     "add float64": 0.85,

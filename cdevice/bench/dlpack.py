@@ -62,7 +62,7 @@ CALLS = 200_000
 
 
 def _from_c(array: Any, rounds: int) -> Any:
-    """Medians in ns of (out and deleted, lent, out and back as an array), or the reason as a string."""
+    """Medians in ns of (out and deleted, borrowed, out and back as an array), or the reason as a string."""
     import cdevice
 
     compiler = shutil.which(os.environ.get("CC", "cc"))
@@ -92,7 +92,7 @@ def _from_c(array: Any, rounds: int) -> Any:
 
 
 def _times(rounds: int, target: float, ours: Any, theirs: Any) -> tuple[float, float]:
-    """(ns of ours, times theirs), medians of pairs."""
+    """(ns of cdevice, ratio of the peer), medians of pairs."""
     cells = Cell("ours", ours), Cell("theirs", theirs)
     in_turns(cells, rounds, target)
     return cells[0].ns, statistics.median(a / b for a, b in zip(cells[0].samples, cells[1].samples))
@@ -125,7 +125,7 @@ def rows(options: Any) -> Any:
         return found, [f"the exchange table from C: {out}"]
     for title, ns, bound in (
         ("exchange table: a tensor out + deleted", out[0], 60),
-        ("exchange table: a tensor lent", out[1], 60),
+        ("exchange table: a tensor borrowed", out[1], 60),
         ("exchange table: out, in again, both dropped", out[2], 300),
     ):
         found.append((title, ns, "ns", bound, ns <= bound))

@@ -51,7 +51,7 @@ def processor() -> dict[str, Any]:
 
 def spin() -> dict[str, float]:
     """Equal pieces of work, in ms: the least, and how many times that the median and the worst take.  Beyond 1.1 and 2
-    somebody else was busy."""
+    another process was busy."""
 
     def piece() -> float:
         t0 = time.perf_counter()
@@ -78,7 +78,7 @@ def wake_up(turns: int = 2000) -> float:
 
 
 def _new_memory(size: int, work: Callable[[Any], object]) -> float:
-    """Seconds of work on memory that nobody has touched, in pages of the usual size."""
+    """Seconds of work on untouched memory, in pages of the usual size."""
     memory = mmap.mmap(-1, size)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)

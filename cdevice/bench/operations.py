@@ -5,7 +5,7 @@ them alike; figures are medians.
 
     export + destroy   both capsules of ``__arrow_c_device_array__``, dropped at once
     import, checked    the lowest entry point, on capsules that another library made beforehand, results kept alive;
-                       and whatever the library needs beyond that to have the layout verified
+                       and anything the library needs beyond that to have the layout verified
     round trip         export, import and release of everything, the library to itself
     NAME array in      an array of that library; its c_device_array is nanoarrow's side
     N columns          a struct of N int64 columns of 1000 rows
@@ -63,7 +63,7 @@ def build_rows(libs: Any) -> Any:
 
     cells = row("int64 import, checked", 6)
     for n, lib in libs.items():
-        # From somebody else: a library may know its own structs again.
+        # From a third party: a library may know its own structs again.
         others = [o for o in ("pyarrow", "nanoarrow", "cdevice") if o != n and o in libs] if lib.device else [n]
         if others:
             producer = libs[others[0]]

@@ -125,5 +125,5 @@ def _once(fn: Any) -> Any:
     out = fn()
     t = time.perf_counter() - t0
     if hasattr(out, "synchronize"):
-        out.synchronize()  # so that nobody finds the device awake from the other side's work
+        out.synchronize()  # so that neither side finds the device awake from the other's work
     return t

@@ -42,7 +42,7 @@ def _done_array(p: Any) -> None:
     p.contents.release = None
 
 
-_kept: list[Any] = []  # the structs live as long as the process: nobody tells us when the last child is let go
+_kept: list[Any] = []  # the structs live as long as the process: the release of the last child is not reported
 
 
 class WideStruct:

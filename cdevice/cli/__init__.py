@@ -160,7 +160,7 @@ def bench(argv: list[str]) -> Any:
 def parsed(argv: list[str]) -> Any:
     p, commands = parsers()
     args, unknown = p.parse_known_args(argv)
-    if unknown:  # said with the usage of the command that does not know them
+    if unknown:  # reported with the usage of the command that does not know them
         commands.get(args.command, p).error(f"unrecognized arguments: {' '.join(unknown)}")
     if not args.command:
         p.print_help()

@@ -81,12 +81,12 @@ def suite_of(args: Any, device: str | None) -> Any:
 
     module, _, name = args.suite.partition(":")
     if not module or not name:
-        raise ValueError(f"--suite is MODULE:CLASS, as in test_acme:TestAcme, not {args.suite!r}")
+        raise ValueError(f"--suite must be MODULE:CLASS, as in test_acme:TestAcme, not {args.suite!r}")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # python -m has it there; the console script has not
     base = getattr(import_module(module), name)
     if not isinstance(base, type) or not issubclass(base, BackendSuite):
-        raise TypeError(f"{args.suite} is no subclass of cdevice.testing.BackendSuite")
+        raise TypeError(f"{args.suite} is not a subclass of cdevice.testing.BackendSuite")
     return type(name, (base,), {"device": device} if device else {})
 
 
@@ -111,7 +111,7 @@ def run(args: Any) -> Any:
         chosen, every = runner.matching(args.k, suite), runner.matching(None, suite)
         if not chosen:
             areas = dict.fromkeys(area for area, _ in every)
-            print(f"cdevice check: no check is called like {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
+            print(f"cdevice check: no check matches {args.k!r}; areas: {', '.join(areas)}", file=sys.stderr)
             return USAGE
         printer = Printer([area for area, _ in chosen], args.verbose, args.json)
         told = json.dumps({"device": device, "suite": args.suite, "kernels": args.kernels})
@@ -125,7 +125,7 @@ def run(args: Any) -> Any:
         print(f"cdevice check: {e}", file=sys.stderr)
         return USAGE
     except (ArithmeticError, LookupError, AssertionError) as e:  # what a suite raises before its first check
-        print(f"cdevice check: the suite cannot be made: {type(e).__name__}: {e}", file=sys.stderr)
+        print(f"cdevice check: cannot create the suite: {type(e).__name__}: {e}", file=sys.stderr)
         return USAGE
     conforms = not printer.total["failed"]
     name = device or args.suite

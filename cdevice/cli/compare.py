@@ -52,7 +52,7 @@ def same_values(pa: Any, a: Any, b: Any) -> Any:
     try:
         # What is left: a NaN in a union or behind run ends; the text of a NaN equals itself.
         return repr(a.to_pylist()) == repr(b.to_pylist())
-    except (ValueError, OverflowError) as exc:  # a date that Python cannot say
+    except (ValueError, OverflowError) as exc:  # a date that Python cannot represent
         raise InputError(f"two arrays of {a.type} cannot be compared: {exc}") from None
 
 
@@ -80,7 +80,7 @@ def _lengths(pa: Any, lists: Any) -> Any:
 
 
 def same_field(f: Any, g: Any) -> Any:
-    """Same name, type, nullability and metadata; the names inside lists and maps say nothing of the type."""
+    """Same name, type, nullability and metadata; the names inside lists and maps do not affect the type."""
     return (f.name, f.type, f.nullable, f.metadata or {}) == (g.name, g.type, g.nullable, g.metadata or {})
 
 

@@ -145,7 +145,7 @@ def read(pa: Any, args: Any) -> Any:
         what = f"{args.file} ({what})"
     zero = next((name for name in names_inside(table.schema) if "\0" in name), None)
     if zero is not None:
-        raise Refused(f"the name {zero!r} has a zero byte, where names end in the C interface: rename it")
+        raise Refused(f"the name {zero!r} contains a null byte, which ends names in the C interface: rename it")
     if args.rows:
         table = table.slice(0, args.rows)
     batches = table.to_batches(max_chunksize=args.batch_rows)

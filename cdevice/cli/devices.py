@@ -1,4 +1,4 @@
-"""``python -m cdevice devices``: what is here, and why the others are not."""
+"""``python -m cdevice devices``: the devices here, and why others are missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reason(type_id: int) -> Any:
 
 
 def device_row(device: Device) -> Any:
-    """(device, its own name, driver and memory), for `columns`; a device that fails says so."""
+    """(device, its own name, driver and memory), for `columns`; a device that fails shows its error."""
     import cdevice
 
     try:
@@ -61,7 +61,7 @@ def device_row(device: Device) -> Any:
 
 
 def details(device: Device) -> dict[str, Any]:
-    """What a device says of itself, or its error."""
+    """The properties of a device, or its error."""
     import cdevice
 
     try:
@@ -112,7 +112,7 @@ def run(args: Any) -> Any:
             )
         )
         if not args.verbose and any(h for _, _, h in missing):
-            print("\n(-v says what was tried and what to install)")
+            print("\n(-v shows what was tried and what to install)")
     return OK
 
 

@@ -1,4 +1,4 @@
-"""Standard output and error as commands need them: there, of any encoding, and with an end that is told."""
+"""Standard output and error as commands need them: there, of any encoding, and with errors reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class OutputError(Exception):
-    """Standard output cannot be written to; the text says why."""
+    """Standard output cannot be written to; the text gives the reason."""
 
 
 class _Told:

@@ -19,7 +19,7 @@ def _figure(height: float) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, height), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, whatever the environment says
+    FigureCanvasAgg(figure)  # no window, independent of the environment
     return figure
 
 
@@ -33,7 +33,7 @@ def ready(path: str) -> None:
     ending = os.path.splitext(path)[1].lstrip(".").lower()
     known = sorted(_figure(2).canvas.get_supported_filetypes())
     if ending not in known:
-        raise InputError(f"--plot: {path!r} ends in no kind of picture; known: {', '.join(known)}")
+        raise InputError(f"--plot: {path!r} does not end in a known picture format; known: {', '.join(known)}")
 
 
 def draw(path: str, results: list[dict[str, Any]], title: str) -> None:

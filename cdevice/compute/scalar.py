@@ -21,9 +21,9 @@ class Scalar:
 
     def __init__(self, array: DeviceArray) -> None:
         if not isinstance(array, _native.Array):
-            raise TypeError(f"Scalar(): array is a DeviceArray of one row, not {type(array).__name__}")
+            raise TypeError(f"Scalar(): array must be a DeviceArray of one row, not {type(array).__name__}")
         if array.length != 1:
-            raise ValueError(f"Scalar(): array has {array.length} rows, a scalar has one")
+            raise ValueError(f"Scalar(): array has {array.length} rows: expected 1")
         self.array = array
 
     @property

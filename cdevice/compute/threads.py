@@ -18,5 +18,5 @@ def set_cpu_count(count: int) -> None:
     than 1."""
     n = operator.index(count)
     if n < 1:
-        raise ValueError(f"a number of threads is 1 or more, not {n}")
+        raise ValueError(f"the number of threads must be 1 or more, not {n}")
     lib.cdv_threads(lib.CDV_POOL_KERNELS, min(n, 1 << 30))

@@ -75,7 +75,7 @@ def asarray(
     Does not wait for the producer's event: the result carries it.  Raises InvalidArray, TypeError, ValueError.
     """
     if validate not in ("structure", "full", None):
-        raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
+        raise ValueError(f'validate must be "structure", "full" or None, not {validate!r}')
     want = None if schema is None else asschema(schema)
     out, fresh = _from_object(obj, want, copy, validate, device, stream)
     if device is None:
@@ -84,7 +84,7 @@ def asarray(
         return out
     target = _device.device(device)
     if copy is False and target != out.device:
-        raise ValueError(f"the data is on {out.device}: copy=False cannot bring it to {target}")
+        raise ValueError(f"the data is on {out.device}: copy=False forbids the copy to {target}")
     return out.to(device, stream=stream, copy=True if copy and not fresh else None)
 
 
@@ -132,7 +132,7 @@ def _from_object(
             raise ValueError("columns nested deeper than Python's stack, or inside themselves") from None
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
-            raise ValueError("a list cannot become an array without a copy")
+            raise ValueError("copy=False: a list cannot become an array without a copy")
         return _encode.from_list(list(obj), want), True
     try:
         data = memoryview(obj)
@@ -172,7 +172,7 @@ def _from_memory(obj: Any, data: Any, want: Schema | None, copy: bool | None) ->
         code = code.upper() if data.format[-1] in "LN" else code
     if code not in _MEMORY_FORMATS or data.ndim != 1 or not data.c_contiguous:
         raise TypeError(
-            f"a buffer of format {data.format!r} with {data.ndim} dimensions; one contiguous dimension is taken"
+            f"a buffer of format {data.format!r} with {data.ndim} dimensions; expected one contiguous dimension"
         )
     if copy:
         obj = bytes(data)
@@ -213,10 +213,10 @@ def record_batch(
 
     if isinstance(columns, abc.Mapping):
         if names is not None:
-            raise TypeError("a mapping has names: names= goes with a sequence of columns")
+            raise TypeError("names= needs a sequence of columns: a mapping already has names")
         odd = next((k for k in columns if not isinstance(k, str)), None)
         if odd is not None:
-            raise TypeError(f"{odd!r} ({type(odd).__name__}) is no name of a column")
+            raise TypeError(f"{odd!r} ({type(odd).__name__}) cannot be a column name: expected str")
         words, values = list(columns), list(columns.values())
     else:
         values = list(columns)
@@ -225,7 +225,7 @@ def record_batch(
             raise _errors.ArgumentError(f"{len(words)} names for {len(values)} columns")
     want = None if schema is None else asschema(schema)
     if want is not None and (want.format != "+s" or len(want) != len(values)):
-        raise _errors.ArgumentError(f"a batch of {len(values)} columns is no {want.type}")
+        raise _errors.ArgumentError(f"a batch of {len(values)} columns cannot be {want.type}")
     if want is None:
         types: list[Any] = [None] * len(values)
     elif words:

@@ -64,7 +64,7 @@ def asstream(
     TypeError.
     """
     if validate not in ("structure", "full", None):
-        raise ValueError(f'validate is "structure", "full" or None, not {validate!r}')
+        raise ValueError(f'validate must be "structure", "full" or None, not {validate!r}')
     want = None if schema is None else asschema(schema)
     out = _from_object(obj, want, validate)
     if device is not None:
@@ -86,7 +86,7 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
             out: DeviceArrayStream = obj.as_stream()
             _frames.require(out, want)
             return out
-        raise TypeError("an async iterable becomes a stream through cdevice.aio.produce() and consume()")
+        raise TypeError("an async iterable is not a stream: use cdevice.aio.produce() and consume()")
     if hasattr(obj, "__arrow_c_device_array__") or hasattr(obj, "__arrow_c_array__"):
         obj = [obj]
     if isinstance(obj, (list, tuple)):
@@ -118,5 +118,5 @@ def _first(arrays: list[DeviceArray], want: Schema | None) -> tuple[int, Schema]
     if arrays:
         return arrays[0].device_type_id, arrays[0].schema if want is None else want
     if want is None:
-        raise ArgumentError("without arrays the schema is unknown: pass schema=")
+        raise ArgumentError("the schema is unknown without arrays: pass schema=")
     return 1, want

@@ -1,4 +1,4 @@
-"""Are the values the same, wherever they are and whoever holds them?"""
+"""Are the values the same, on any device and in any library?"""
 
 from __future__ import annotations
 

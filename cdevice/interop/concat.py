@@ -23,17 +23,17 @@ def concat(
 ) -> DeviceArray:
     """One :class:`DeviceArray` of the rows of several, one after the other, in one allocation; one alone is itself.
 
-    ``arrays``: one or more of what :func:`asarray` takes, all of one type; names and metadata are those of the first,
-    null may be what is so in one of them.  ``device``: where the result shall be; None: where all of them are.
+    ``arrays``: one or more of what :func:`asarray` takes, all of one type; names and metadata are those of the first.
+    The result is nullable if any input is.  ``device``: where the result shall be; None: where all of them are.
     ``stream``: as in :meth:`DeviceArray.to`.  Only the rows of slices are taken.  Dictionaries that differ become one,
-    each value once in the order of its first appearance, ordered ones too: whoever means something by their order gives
+    each value once in the order of its first appearance, ordered ones too: if their order has a meaning, pass
     all of them the same dictionary.  Runs and views keep their encoding.
 
     From memory that the CPU can read everything goes to the device in one transfer, and the result carries the event.
     On a device, fixed-width arrays without nulls (structs and fixed-size lists of them too) are joined by its own
     copies while the host goes on; others are waited for and pass through the CPU.
 
-    Raises ArgumentError without arrays, for another type than the first's (its index is told), for arrays on several
+    Raises ArgumentError without arrays, for another type than the first's (with its index), for arrays on several
     devices without ``device``, and where 32-bit offsets, run ends or dictionary indices cannot count so many;
     InvalidArray for contents that point outside of their array; BackendUnavailable, DeviceError, OutOfMemory.  The
     sources are untouched.
@@ -42,5 +42,5 @@ def concat(
         raise TypeError(f"concat() takes several arrays, for example a list, not one {type(arrays).__name__}")
     made: list[Any] = [a if isinstance(a, _native.Array) else asarray(a) for a in arrays]
     if not made:
-        raise ArgumentError("without arrays the schema is unknown")
+        raise ArgumentError("the schema is unknown without arrays")
     return joined(made, device, stream)

@@ -72,7 +72,7 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     if format is None:
         raise ValueError(f"arrays of {typestr} have no Arrow type")
     if d.get("mask") is not None:
-        raise ValueError("an array with a mask cannot be taken without a copy")
+        raise ValueError("an array with a mask cannot be imported without a copy")
     if not shape:
         raise ValueError("an array without dimensions has no rows")
     values = nbytes // size
@@ -91,7 +91,7 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
             raise InvalidArray(f"{name} does not know the memory at {address:#x}: {ffi.string(err.message).decode()}")
         kind, device, behind = where[0], number[0], found[0]
         if 0 <= behind < nbytes:
-            raise InvalidArray(f"{values} values need {nbytes} bytes, there are {behind} at {address:#x}")
+            raise InvalidArray(f"{values} values need {nbytes} bytes, but only {behind} follow {address:#x}")
     named = d.get("stream")
     owner = Recorded(obj, table, device, 0 if named == _LEGACY else named)
     out = from_buffers(

@@ -24,9 +24,9 @@ def _values(array: DeviceArray, types: tuple[int, ...], what: str) -> tuple[int,
     _require(array, types, what)
     dtype = DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
-        raise CannotExport(f"{array.type} is no {what} array; its buffers have addresses")
+        raise CannotExport(f"{array.type} cannot become a {what} array: use the addresses of its buffers")
     if nulls:
-        raise CannotExport(f"the array has nulls, or may have; {what} has none")
+        raise CannotExport(f"the array has nulls, or may have: {what} has no nulls")
     size = int(dtype[1:])
     address = (array._buffer(1)[0] or 0) + array.offset * size if array.length else 0
     return address, array.length * size, ("|" if size == 1 else "<") + dtype, shape
@@ -53,7 +53,7 @@ def _ndarray(
 
 
 def memory_to_cupy(array: DeviceArray, interface: dict[str, Any], stream: StreamLike) -> Any:
-    """What an array interface says of memory of an array as a cupy array, which keeps that."""
+    """The array interface of an array's memory as a cupy array, which keeps that."""
     cupy = need("cupy", _CUPY)
 
     types = (_ROCM,) if cupy.cuda.runtime.is_hip else (_CUDA, _MANAGED)
@@ -70,7 +70,7 @@ def memory_to_hip(array: DeviceArray, interface: dict[str, Any], stream: StreamL
 
 def _require(array: DeviceArray, types: tuple[int, ...], what: str) -> None:
     if array.device_type_id not in types:
-        raise CannotExport(f'the data is on {array.device}; bring it to the device with .to("...") for {what}')
+        raise CannotExport(f'the data is on {array.device}: copy it to the device with .to("...") for {what}')
 
 
 class _Interface:

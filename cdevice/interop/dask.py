@@ -44,7 +44,7 @@ def register_frames() -> None:
 
 
 def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
-    """(header, frames): a frame a buffer, where it lies; the header says in numbers which is which."""
+    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number."""
     frames: list[memoryview] = []
 
     def put(buffer: memoryview) -> int:
@@ -62,7 +62,7 @@ def _from_frames(header: Any, frames: list[Any]) -> DeviceArray:
     except (KeyError, TypeError):
         raise InvalidArray("the header of the array lacks its schema, its parts or its device") from None
     if not isinstance(home, str):
-        raise InvalidArray(f"the header names a device by {home!r}, no text")
+        raise InvalidArray(f"the header names the device {home!r}: expected a str")
     left = set(range(len(frames)))
     filled = _filled(parts, frames, left, 1)
     if left:
@@ -100,7 +100,7 @@ def _schema(words: Any, level: int) -> Schema:
             dictionary=None if dictionary is None else _schema(dictionary, level + 1),
         )
     except (TypeError, AttributeError, OverflowError) as e:
-        raise InvalidArray(f"the header of the array has a schema that is none: {e}") from None
+        raise InvalidArray(f"the header of the array has an invalid schema: {e}") from None
 
 
 def _filled(parts: Any, frames: list[Any], left: set[int], level: int) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ def _filled(parts: Any, frames: list[Any], left: set[int], level: int) -> tuple[
     _deep(level)
     *numbers, buffers, children, dictionary = _list(parts, "a node", 6)
     if not all(type(n) is int for n in numbers):
-        raise InvalidArray(f"a node has length, offset and null count {numbers}, no numbers")
+        raise InvalidArray(f"a node has length, offset and null count {numbers}: expected ints")
     held: list[memoryview | None] = []
     for i in _list(buffers, "a list of buffers"):
         if i is not None and (type(i) is not int or i not in left):

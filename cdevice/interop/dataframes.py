@@ -24,7 +24,7 @@ def _from_pandas(obj: Any) -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise TypeError(f"a pandas {type(obj).__name__} becomes Arrow through pyarrow: pip install pyarrow") from None
+        raise TypeError(f"a pandas {type(obj).__name__} needs pyarrow to become Arrow: pip install pyarrow") from None
     import pandas
 
     if isinstance(obj, pandas.DataFrame):
@@ -90,7 +90,9 @@ def require(stream: DeviceArrayStream, want: Schema | None) -> None:
     if want is not None and not stream.schema.equals(want) and stream.schema.type != want.type:
         told = stream.schema.type
         stream.close()
-        raise ArgumentError(f"the stream is of {told}, asked for is {want.type}; nothing is converted here")
+        raise ArgumentError(
+            f"the stream has type {told}, but {want.type} was requested; no conversion is done: cast first"
+        )
 
 
 def one_array(

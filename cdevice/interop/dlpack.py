@@ -44,13 +44,13 @@ def _bools(array: DeviceArray, max_version: tuple[int, int] | None) -> Capsule:
 
     copied = to_numpy(array)
     if copied.dtype != bool:
-        raise CannotExport("the array has nulls, or may have: DLPack has none")
+        raise CannotExport("the array has nulls, or may have: DLPack has no nulls")
     capsule: Capsule = copied.__dlpack__() if max_version is None else copied.__dlpack__(max_version=max_version)
     return capsule
 
 
 def _as_it_says(array: DeviceArray) -> DeviceArray:
-    """Fixed-size lists with the dimensions that an extension says they have."""
+    """Fixed-size lists with the dimensions of their extension type."""
     if not array._schema.metadata or not array._format.startswith("+w:") or array.null_count:
         return array
     values, shape, _ = values_of(array)
@@ -80,18 +80,18 @@ def export(
         array = _as_it_says(array)
     if dl_device is not None and tuple(dl_device) != device_of(array):
         if tuple(dl_device) != (_CPU, 0):
-            raise CannotExport(f"the data is on {array.device}: it is handed out there, or on the CPU as (1, 0)")
+            raise CannotExport(f"the data is on {array.device}: dl_device must be this device, or (1, 0) for the CPU")
         if copy is False and not lib.cdv_is_host_accessible(kind):
-            raise CannotExport(f"the data is on {array.device}: copy=False cannot bring it to the CPU")
+            raise CannotExport(f"the data is on {array.device}: copy=False forbids the copy to the CPU")
         if stream is not None:
-            raise CannotExport("a copy on the CPU is complete: no stream waits for it")
+            raise CannotExport("a copy to the CPU takes no stream=: it is complete on return")
         if not lib.cdv_is_host_accessible(kind) or copy:
             flags = _COPIED  # and its consumer's alone; else it is the same memory under another name
         array, kind = array.to("cpu", copy=copy or None), _CPU
     elif copy:
         array, flags = array.to(array.device, copy=True), _COPIED
     if kind == _CPU and stream not in (None, -1):
-        raise CannotExport(f"stream {stream!r}: the CPU has none")
+        raise CannotExport(f"stream {stream!r}: the CPU has no streams, pass None")
     if stream != -1 and not array.ready:
         if stream is None and kind not in _DEFAULT_STREAM:
             array.synchronize()
@@ -144,7 +144,9 @@ def from_dlpack(
 def _of_a_device(obj: Any, validate: Validate) -> DeviceArray:
     place = obj.__dlpack_device__()
     if not isinstance(place, tuple) or len(place) != 2 or not all(isinstance(x, int) for x in place):
-        raise TypeError(f"__dlpack_device__() of {type(obj).__name__} gave {place!r}, not (device type, device id)")
+        raise TypeError(
+            f"__dlpack_device__() of {type(obj).__name__} returned {place!r}: expected (device type, device id)"
+        )
     kind, number = place
     kind = int(kind)
     arguments = {} if kind not in _DEFAULT_STREAM else {"stream": _DEFAULT_STREAM[kind]}

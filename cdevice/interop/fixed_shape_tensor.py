@@ -26,7 +26,7 @@ def values_of(array: DeviceArray) -> tuple[DeviceArray, tuple[int, ...], bool]:
 
 
 def _dimensions(array: DeviceArray) -> list[int]:
-    """Of one row of fixed-size lists: their size, or what arrow.fixed_shape_tensor says of it."""
+    """Of one row of fixed-size lists: their size, or the shape of arrow.fixed_shape_tensor."""
     size, metadata = int(array._format[3:]), array._schema.metadata
     if metadata and metadata.get(b"ARROW:extension:name") == b"arrow.fixed_shape_tensor":
         import json

@@ -52,8 +52,8 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
         mask = numpy.ma.getmaskarray(array)
         array = array.data
         if array.ndim != 1:
-            raise TypeError("masked arrays of more than one dimension cannot be taken")
-    if type(array) is not numpy.ndarray:  # a matrix has two dimensions whatever becomes of it
+            raise TypeError("masked arrays of more than one dimension are not supported")
+    if type(array) is not numpy.ndarray:  # a matrix always has two dimensions
         array = array.view(numpy.ndarray)
     if array.ndim > 1:
         if not array.flags.c_contiguous:
@@ -84,7 +84,7 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
             mask = nat if mask is None else mask | nat
     if array.dtype.kind == "b":
         if copy is False:
-            raise ValueError("numpy bool has a byte a value, Arrow a bit: copy=False is impossible")
+            raise ValueError("copy=False is impossible: numpy bool uses a byte for each value, Arrow a bit")
         return _primitive(numpy.packbits(array, bitorder="little"), "b", mask, len(array))
     if not array.dtype.isnative:
         array = _copied(array, copy, "its bytes are swapped").astype(array.dtype.newbyteorder("="))
@@ -163,7 +163,7 @@ def _with_nan(a: DeviceArray, values: Any) -> Any:
     if values.dtype.kind in "iu":
         exact = values.astype("f8")
         if values.dtype.itemsize == 8 and (numpy.abs(exact[~missing]) > 2**53).any():
-            raise ValueError(f'values of {a.type} beyond 2**53 are not exact beside NaN: pass nulls="object"')
+            raise ValueError(f'values of {a.type} beyond 2**53 are not exact as floats with NaN: pass nulls="object"')
         values = exact
     else:
         values = values.copy()
@@ -174,18 +174,18 @@ def _with_nan(a: DeviceArray, values: Any) -> Any:
 def to_numpy(a: DeviceArray, nulls: str | None = None, copy: bool | None = None) -> Any:
     """See DeviceArray.to_numpy."""
     if copy not in (None, True, False):
-        raise ValueError(f"copy is True, False or None, not {copy!r}")
+        raise ValueError(f"copy must be True, False or None, not {copy!r}")
     out = _to_numpy(a, nulls)
     if copy and not out.flags.writeable:
         return out.copy()
     if copy is False and out.flags.writeable and out.size:  # views are read-only
-        raise ValueError(f"{a.type} cannot be shown to numpy as it lies: copy=False is impossible")
+        raise ValueError(f"{a.type} has no zero-copy numpy form: copy=False is impossible")
     return out
 
 
 def _to_numpy(a: DeviceArray, nulls: str | None) -> Any:
     if nulls not in (None, "object", "nan"):
-        raise ValueError(f'nulls is "object", "nan" or None, not {nulls!r}')
+        raise ValueError(f'nulls must be "object", "nan" or None, not {nulls!r}')
     a = share(a)  # released meanwhile or afterwards, the values stay
     a._readable("to_numpy()")
     f = a._format

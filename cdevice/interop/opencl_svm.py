@@ -23,11 +23,11 @@ _FINE_GRAIN = 1
 def _table() -> Any:
     ensure_backend(_OPENCL)
     count = ffi.new("int64_t *")
-    check(lib.cdv_device_count(_OPENCL, count))  # starts it, or says why not
+    check(lib.cdv_device_count(_OPENCL, count))  # starts it, or raises the reason
     table = lib.cdv_backend_table(_OPENCL)
     extension = table.extension(table.self, ffi.new("char[]", b"cdevice.opencl.svm/1"))
     if not extension:
-        raise Unsupported("the OpenCL backend in place offers no shared virtual memory")
+        raise Unsupported("the registered OpenCL backend does not support shared virtual memory")
     functions = ffi.cast("void **", ffi.cast("char *", extension) + 8)
     return (
         table.self,
@@ -51,7 +51,7 @@ def _raise(code: int, err: Cdata, doing: str) -> None:
 
 
 class SharedMemory:
-    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (default: ours).
+    """``nbytes`` of shared virtual memory on OpenCL device ``device_id``, for the context of ``queue`` (or cdevice's).
 
     ``fine_grain``: the host may touch it without mapping. Freed by :meth:`release`, behind what its queue has been
     given so far, or with the object. Raises Unsupported where the device has none, OutOfMemory, BackendUnavailable.
@@ -60,7 +60,7 @@ class SharedMemory:
     def __init__(self, nbytes: int, *, device_id: int = 0, queue: StreamLike = None, fine_grain: bool = False) -> None:
         self.address = 0
         if nbytes <= 0:
-            raise ValueError(f"nbytes is positive, not {nbytes}")
+            raise ValueError(f"nbytes must be positive, not {nbytes}")
         self.nbytes, self.device_id, self._keep, self.address = nbytes, device_id, queue, 0
         self._self, _, alloc, self._free, self._copy, self._table = _table()
         self._stream = ffi.cast("void *", stream_handle(_OPENCL, queue))
@@ -82,7 +82,7 @@ class SharedMemory:
         """Copies a buffer of at most ``nbytes`` bytes in, and waits for it."""
         view = ffi.from_buffer(data)
         if len(view) > self.nbytes:
-            raise ValueError(f"{len(view)} bytes into {self.nbytes}")
+            raise ValueError(f"{len(view)} bytes do not fit into {self.nbytes}")
         self._move(ffi.cast("void *", self.address), view, len(view))
 
     def read(self, nbytes: int | None = None) -> bytes:
@@ -90,7 +90,7 @@ class SharedMemory:
         if nbytes is None:
             nbytes = self.nbytes
         if not 0 <= nbytes <= self.nbytes:
-            raise ValueError(f"{nbytes} bytes of {self.nbytes}")
+            raise ValueError(f"{nbytes} bytes exceed the {self.nbytes} of the memory")
         out = bytearray(nbytes)
         self._move(ffi.from_buffer(out), ffi.cast("const void *", self.address), len(out))
         return bytes(out)

@@ -45,9 +45,9 @@ def from_pyopencl(obj: Any, schema: Schema | None = None) -> DeviceArray:
     if format is None:
         raise TypeError(f"pyopencl arrays of {dtype} have no Arrow type")
     if memory.device_id is None:
-        raise ArgumentError("the buffer's OpenCL device is none of those that cdevice lists")
+        raise ArgumentError("the buffer's OpenCL device is not among those of cdevice.devices()")
     if memory.offset % dtype.itemsize:
-        raise ValueError(f"the array begins at byte {memory.offset}, no multiple of {dtype.itemsize}")
+        raise ValueError(f"the array begins at byte {memory.offset}: expected a multiple of {dtype.itemsize}")
     owner = marker_of(obj, memory)
     out = from_buffers(
         Schema.make(format),
@@ -88,9 +88,9 @@ def to_pyopencl(array: DeviceArray, queue: StreamLike = None) -> Any:
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
     if dtype is None or array._schema.dictionary is not None:
-        raise CannotExport(f"{array.type} is no pyopencl array; take array.buffers[i].to_pyopencl()")
+        raise CannotExport(f"{array.type} cannot become a pyopencl array: use array.buffers[i].to_pyopencl()")
     if nulls:
-        raise CannotExport("the array has nulls, or may have; take array.buffers[i].to_pyopencl()")
+        raise CannotExport("the array has nulls, or may have: use array.buffers[i].to_pyopencl()")
     if not array.length:
         raise CannotExport("an empty array has no OpenCL buffer")
     import numpy
@@ -151,4 +151,4 @@ def _named_queue(array: DeviceArray) -> StreamLike:
 
 def _require_opencl(array: DeviceArray) -> None:
     if array.device_type_id != _OPENCL:
-        raise TypeError(f'the data is on {array.device}; bring it to OpenCL with .to("opencl")')
+        raise TypeError(f'the data is on {array.device}: copy it to OpenCL with .to("opencl")')

@@ -1,4 +1,4 @@
-"""For whoever writes a backend: conformance suites and a reference device."""
+"""For authors of backends: conformance suites and a reference device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each area of a suite in a process of its own: a device that dies is told by area and check."""
+"""Each area of a suite in a process of its own: a device that dies is reported by area and check."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ class _Child:
         with selectors.DefaultSelector() as selector:
             selector.register(lines, selectors.EVENT_READ)
             while True:
-                ended = process.poll() is not None  # before the look: what it told is there then
+                ended = process.poll() is not None  # before the look: its messages are there then
                 if not selector.select(0 if ended else SLICE):
                     if ended:
                         return False
                     quiet += SLICE
                     if quiet == PATIENCE and self.running:
                         _say(
-                            f"cdevice check: {self.area}: {self.running} has said nothing for {PATIENCE:.0f} seconds\n"
+                            f"cdevice check: {self.area}: {self.running} reported nothing for {PATIENCE:.0f} seconds\n"
                         )
                     if quiet >= STANDSTILL:
                         return True

@@ -149,7 +149,7 @@ class DeviceCopyDoesNothing(FakeBackend):
 
 
 class UsesMemoryAgainAtOnce(FakeBackend):
-    """What is given back is the next one's, whatever is queued."""
+    """Freed memory is reused at once, in spite of queued work."""
 
     def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
         handle = super().alloc(nbytes, device_id=device_id, stream=stream)

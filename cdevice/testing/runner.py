@@ -23,7 +23,7 @@ VAIN = 15.0  # seconds of waiting in checks that failed, after which no more are
 
 
 class Result(collections.namedtuple("Result", "area name outcome text seconds where")):
-    """How one check ended: ``outcome`` is "passed", "failed" or "not applicable", ``text`` says why, ``where`` is the
+    """How one check ended: ``outcome`` is "passed", "failed" or "not applicable", ``text`` is the reason, ``where`` the
     traceback of a failure."""
 
     __slots__ = ()
@@ -78,7 +78,7 @@ def run(
 def _one(one: Any, area: str, name: str) -> Result:
     """The first thing that goes wrong is what went wrong: what fails while cleaning up after it is its consequence."""
     if one.settle_limit == BackendSuite.settle_limit:
-        one.settle_limit = 5_000  # somebody is watching
+        one.settle_limit = 5_000  # a terminal is attached
     began = time.monotonic()
     outcome, text, where = "passed", "", ""
 
@@ -90,7 +90,7 @@ def _one(one: Any, area: str, name: str) -> Result:
             traceback.clear_frames(e.__traceback__)
             e = e.__cause__ or e.__context__  # type: ignore[assignment]
 
-    lost: list[str] = []  # what free() and the like raised, where no caller can be told
+    lost: list[str] = []  # what free() and the like raised, where no caller can be notified
     before = sys.unraisablehook
 
     def not_raised(x: Any) -> None:

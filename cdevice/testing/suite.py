@@ -8,7 +8,7 @@ With pytest, in a file of its own::
         device = "acme"
 
 Without it: ``python -m cdevice check --device acme``.  A check that a device cannot have (no events, one device only,
-no gate offered) is skipped and says why; everything else passes or the backend is at fault.
+no gate offered) is skipped with a reason; everything else passes or the backend is at fault.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BackendSuite:
     backend: Any = None
     xfail: dict[str, str] = {}
     checks = CHECKS
-    hang_limit = 20.0  # seconds after which something that must not wait is said to hang
+    hang_limit = 20.0  # seconds after which something that must not wait counts as hanging
     settle_limit = 20_000  # milliseconds for what a test made to be given back
 
     # what open() finds: the modules of the package, the device, its table
@@ -137,7 +137,7 @@ class BackendSuite:
             first = cdevice.device(made.device_type)
         else:
             if self.device is None:
-                raise TypeError(f"{type(self).__name__} names no device: set `device` or `backend`")
+                raise TypeError(f"{type(self).__name__} has no device: set `device` or `backend`")
             first = cdevice.device(self.device)
         try:
             from cdevice._devices.device import need_device
@@ -154,7 +154,7 @@ class BackendSuite:
         self._kept_before = lib.cdv_retired_count()
 
     def close(self) -> None:
-        """After each test: whatever it made must be gone.  After one that failed its error alone counts."""
+        """After each test: all its objects must be gone.  After one that failed its error alone counts."""
         try:
             self.fail_after(None)
             if not self._failed:

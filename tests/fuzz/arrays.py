@@ -51,7 +51,7 @@ def values_of(array):
     try:
         return array.to("cpu").to_pylist()
     except ValueError as e:
-        if "that Python's type cannot hold" not in str(e):
+        if "Python cannot represent a value" not in str(e):
             raise
         return None
 

@@ -1,4 +1,4 @@
-"""What is remembered, of which there must not be more and more."""
+"""A cache of bounded size."""
 
 from __future__ import annotations
 

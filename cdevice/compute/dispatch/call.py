@@ -80,7 +80,7 @@ def _options(function: Function, options: Any, given: dict[str, Any]) -> Functio
     wanted = function.options
     if isinstance(options, wanted):
         if given:
-            raise TypeError(f"{function.name}: options= and options by name at once")
+            raise TypeError(f"{function.name}: options= and options by name were both given: pass one")
         options.check()
         return options
     if options is None:
@@ -159,7 +159,7 @@ def _name_nulls(function: Function, arguments: Sequence[Datum]) -> None:
 def execute(call: Call, arguments: list[Datum]) -> Any:
     """Dispatches on the types and runs the kernel, or where that does not want to, the next.
 
-    This is the one place where arguments become what a kernel's signature says."""
+    This is the one place where arguments are converted to the types of a kernel's signature."""
     function = call.function
     arguments = [of_one_type(call, a) if a.mixed else a for a in arguments]
     _name_nulls(function, arguments)
@@ -285,26 +285,26 @@ def _require_result(call: Call, kernel: Kernel, formats: tuple[str, ...], argume
     who = f"{function.name}: the kernel {kernel}"
     array = out.array if isinstance(out, Scalar) else out
     if not isinstance(array, _native.Array):
-        raise TypeError(f"{who} gave {type(out).__name__}: a kernel gives a DeviceArray or a Scalar")
+        raise TypeError(f"{who} returned {type(out).__name__}: a kernel must return a DeviceArray or a Scalar")
     kinds = array.device_type_id, call.device_type
     if array._n_buffers and kinds[0] != kinds[1] and not all(map(lib.cdv_is_host_accessible, kinds)):
         here, there = Device(call.device_type, call.device_id), Device(array.device_type_id, array.device_id)
-        raise TypeError(f"{who} gave an array on {there}, the arguments are on {here}")
+        raise TypeError(f"{who} returned an array on {there}, the arguments are on {here}")
     declared = kernel.signature.out
     if declared is not None and not isinstance(declared, str):
         declared = declared(formats)
         if not isinstance(declared, str):
-            raise TypeError(f"{who}: out() gave {type(declared).__name__}, it gives an Arrow format")
+            raise TypeError(f"{who}: out() returned {type(declared).__name__}, expected an Arrow format")
     found = format_of(array)  # type: ignore[arg-type]
     if declared is not None and found != declared:
-        raise TypeError(f"{who} gave {words_of(found)}, it was declared to give {words_of(declared)}")
+        raise TypeError(f"{who} returned {words_of(found)}, but it declares {words_of(declared)}")
     lengths = [a.array.length for a in arguments if a.array is not None and not a.one]
     wanted = 1 if function.kind == "scalar_aggregate" else lengths[0] if lengths and function.kind == "scalar" else None
     if wanted is not None and (
         array.length != wanted or (isinstance(out, Scalar) and lengths and function.kind == "scalar")
     ):
         what = "one value" if isinstance(out, Scalar) else f"{array.length} rows"
-        raise ValueError(f"{who} gave {what}, there must be {wanted} rows")
+        raise ValueError(f"{who} returned {what}, expected {wanted} rows")
 
 
 def _intersected(call: Call, out: Any, arguments: Sequence[Datum]) -> Any:
@@ -318,7 +318,7 @@ def _intersected(call: Call, out: Any, arguments: Sequence[Datum]) -> Any:
     if array._format[:2] in ("+u", "+r"):
         raise TypeError(
             f"{call.function.name}: rows of a {array._schema.type} have no bitmap that could take nulls: "
-            'add_kernel(null_handling="computed") for a kernel that gives its own'
+            'add_kernel(null_handling="computed") for a kernel that computes its own nulls'
         )
     bits = [Datum(known_rows(call, a.array), "b", one=a.one) if a.array is not None else _NEVER for a in nullable]
     if array._n_buffers and array._buffer(0)[0] is not None:

@@ -36,7 +36,7 @@ class ChunkStream:
 
     def __iter__(self) -> Iterator[DeviceArray]:
         if self._begun:
-            raise RuntimeError("the chunks of a stream are gone through once")
+            raise RuntimeError("the chunks of a stream can be iterated only once")
         while self.first is not None:
             yield self.first  # kept until the second is asked for: another kernel may have to begin again
             self._begun, self.first = True, None
@@ -64,10 +64,10 @@ class Datum:
 
     ``array``: a row for each row, or with ``one`` a row for all of them; ``chunks``: several arrays, a list or
     :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
-    its type, "dictionary" for a dictionary array; None where nothing says of which type a null is.
+    its type, "dictionary" for a dictionary array; None where the type of a null is unknown.
 
     ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks
-    are of several types; no kernel gets such a one.
+    are of several types; no kernel gets one.
     """
 
     __slots__ = ("array", "chunks", "follows", "format", "mixed", "one", "value")
@@ -117,7 +117,7 @@ def _chunked(arrays: list[DeviceArray], what: Any) -> Datum:
         schema = getattr(what, "schema", None)  # one without fields is false
         schema = getattr(what, "type", None) if schema is None else schema
         if schema is None:
-            raise ValueError("no chunks: their type is unknown")
+            raise ValueError("the type is unknown without chunks")
         empty = asarray([], schema=schema)
         where = getattr(what, "device_type_id", 1)
         arrays = [empty if where == 1 else empty.to((where, 0))]
@@ -178,7 +178,7 @@ def _rows_of_scalar(x: Any) -> Any:
 
 
 def argument(x: Any, whole: bool = True) -> Datum:
-    """Whatever a function takes.  ``whole``: a stream is read to its end."""
+    """Any argument of a function.  ``whole``: a stream is read to its end."""
     if isinstance(x, _Array):
         array: DeviceArray = x  # type: ignore[assignment]
         return Datum(array, format_of(array))

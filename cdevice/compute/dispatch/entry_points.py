@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "cdevice.compute"
 
-_left: list[tuple[int | None, EntryPoint]] | None = None  # None: nobody has looked yet
+_left: list[tuple[int | None, EntryPoint]] | None = None  # None: not looked up yet
 _into: FunctionRegistry | None = None
 
 
@@ -61,7 +61,7 @@ def _warn(entry: EntryPoint, why: str) -> None:
 def load(device: int | None) -> None:
     """Loads what was installed for a device type, or (None) all that is left.
 
-    Returns when it is loaded, on whatever thread; what is registered may ask for others, not for itself, and modules
+    Returns when it is loaded, on any thread; registered functions may ask for others, not for itself, and modules
     that are being imported do not wait for others (see :mod:`cdevice._runtime.single_flight`).  What fails is a
     DeviceWarning that names it.
     """

@@ -1,5 +1,5 @@
 """``fallback="copy"``: what a device has no kernel for is computed by the CPU, and arguments of two devices meet.  Only
-when it is asked for, and told each time."""
+on request, with a warning each time."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _WORDS = ("error", "copy")
 
 def _checked(word: str) -> str:
     if word not in _WORDS:
-        raise ValueError(f"fallback is one of {', '.join(_WORDS)}, not {word!r}")
+        raise ValueError(f"fallback must be one of {', '.join(_WORDS)}, not {word!r}")
     return word
 
 
 class fallback:
-    """``with fallback("copy"):`` says what calls of functions in this thread or task do that do not say it themselves.
+    """``with fallback("copy"):`` sets the default of calls in this thread or task.
 
     "error": a function without a kernel for the device of its arguments, and arguments on two devices, are errors.
     "copy": all arguments go to the device of the first that has rows; where that has no kernel, they go to the CPU and
-    the result comes back.  Each such call is a DeviceWarning that says the bytes.
+    the result comes back.  Each such call is a DeviceWarning that names the bytes.
     """
 
     def __init__(self, word: str) -> None:
@@ -50,12 +50,12 @@ class fallback:
 
 
 def copies_wanted(word: str | None) -> bool:
-    """Of a call: what it says, or what is said around it."""
+    """The fallback of a call: its argument, or the context's."""
     return (_wanted.get() if word is None else _checked(word)) == "copy"
 
 
 def target_array(arguments: Sequence[Datum]) -> DeviceArray | None:
-    """The array that says where the call is: one with rows, else a single value, which follows the others."""
+    """The array that decides the device of the call: one with rows, else a single value, which follows the others."""
     found = None
     for a in arguments:
         array = a.sample()

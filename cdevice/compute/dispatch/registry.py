@@ -70,7 +70,7 @@ class Matcher:
 @dataclass(frozen=True)
 class Signature:
     """The types that a kernel takes (Arrow formats, or matchers; the last one again and again where ``var_args``) and
-    the one it gives: a format, or a function of what it is given; None: as its ``exec`` says."""
+    the one it gives: a format, or a function of what it is given; None: decided by ``exec``."""
 
     inputs: tuple[str | Matcher, ...]
     out: str | Callable[[Sequence[str]], str] | None
@@ -113,7 +113,7 @@ class Kernel:
     *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
     may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
     ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is,
-    and the kernel need not look at nulls; "computed": the kernel says which rows are null.
+    and the kernel need not look at nulls; "computed": the kernel computes which rows are null.
     ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
 
     Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
@@ -161,15 +161,15 @@ class Function:
         compares: bool = False,
     ) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"Function(): name is a str, not {type(name).__name__}")
+            raise TypeError(f"Function(): name must be a str, not {type(name).__name__}")
         if not name or not name.isprintable():
-            raise ValueError(f"Function(): name is letters that can be printed, not {name!r}")
+            raise ValueError(f"Function(): name must be printable, not {name!r}")
         if kind not in KINDS:
-            raise ValueError(f"Function(): kind is one of {', '.join(KINDS)}, not {kind!r}")
+            raise ValueError(f"Function(): kind must be one of {', '.join(KINDS)}, not {kind!r}")
         if type(arity) is not int:
-            raise TypeError(f"Function(): arity is an int, not {type(arity).__name__}")
+            raise TypeError(f"Function(): arity must be an int, not {type(arity).__name__}")
         if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
-            raise TypeError(f"Function(): options is a subclass of FunctionOptions, not {options!r}")
+            raise TypeError(f"Function(): options must be a subclass of FunctionOptions, not {options!r}")
         self.name, self.kind, self.arity, self.doc, self.options = name, kind, arity, doc, options
         self.implicit, self.meta, self.nulls, self.compares = implicit, meta, nulls, compares
         self._kernels: tuple[Kernel, ...] = ()
@@ -207,7 +207,7 @@ class Function:
         """A new :class:`Kernel`.
 
         ``inputs``: what :func:`cdevice.asschema` takes, or matchers.  ``out``: the same, a function of formats, or None
-        for whatever the kernel gives.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
+        for any result of the kernel.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
         each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``null_handling``: by default
         "intersection" for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.
         The rest is as in :class:`Kernel`.
@@ -217,18 +217,18 @@ class Function:
             raise ValueError(f"{self.name} is a meta function: it has no kernels")
         for word, f in (("exec", exec), ("init", init), ("finalize", finalize)):
             if not callable(f) and (f is not None or word == "exec"):
-                raise TypeError(f"{self.name}.add_kernel(): {word} is a function, not {type(f).__name__}")
+                raise TypeError(f"{self.name}.add_kernel(): {word} must be callable, not {type(f).__name__}")
         if type(priority) is not int or type(chunks) is not bool:
             word, value = ("priority", priority) if type(priority) is not int else ("chunks", chunks)
             raise TypeError(
-                f"{self.name}.add_kernel(): {word} is an {'int' if word == 'priority' else 'bool'}, not {value!r}"
+                f"{self.name}.add_kernel(): {word} must be {'int' if word == 'priority' else 'bool'}, not {value!r}"
             )
         types = tuple(i if isinstance(i, Matcher) else asschema(i).format for i in inputs)
         self._check_arity(len(types), "add_kernel(): inputs has")
         null_handling = null_handling or ("intersection" if self.kind == "scalar" else "computed")
         if null_handling not in ("intersection", "computed"):
             raise ValueError(
-                f'{self.name}.add_kernel(): null_handling is "intersection" or "computed", not {null_handling!r}'
+                f'{self.name}.add_kernel(): null_handling must be "intersection" or "computed", not {null_handling!r}'
             )
         result = out if out is None or callable(out) else asschema(out).format
         number = None if device is None else _device.device(device).type_id
@@ -393,7 +393,9 @@ class FunctionRegistry:
 
     def __init__(self, parent: FunctionRegistry | None = None) -> None:
         if parent is not None and not isinstance(parent, FunctionRegistry):
-            raise TypeError(f"FunctionRegistry(): parent is a FunctionRegistry or None, not {type(parent).__name__}")
+            raise TypeError(
+                f"FunctionRegistry(): parent must be a FunctionRegistry or None, not {type(parent).__name__}"
+            )
         self.parent = parent
         self._functions: dict[str, Function] = {}
         self._options: dict[str, type[FunctionOptions]] = {}
@@ -408,11 +410,11 @@ class FunctionRegistry:
         return name in self._functions or (self.parent is not None and self.parent._has(name))
 
     def can_add_function(self, function: Function, allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for what is not a Function."""
+        """Raises KeyError where the name is taken, TypeError for an object that is not a Function."""
         if not isinstance(function, Function):
-            raise TypeError(f"function is a Function, not {type(function).__name__}")
+            raise TypeError(f"function must be a Function, not {type(function).__name__}")
         if not allow_overwrite and self._has(function.name):
-            raise KeyError(f"there is a function {function.name!r} already")
+            raise KeyError(f"the function {function.name!r} already exists: pass allow_overwrite=True to replace it")
 
     def add_function(self, function: Function, allow_overwrite: bool = False) -> None:
         """Raises KeyError where the name is taken."""
@@ -423,10 +425,10 @@ class FunctionRegistry:
         """Raises KeyError where ``target`` is taken or there is no ``source``, TypeError for names that are not str."""
         for word, name in (("target", target), ("source", source)):
             if not isinstance(name, str) or not name:
-                raise TypeError(f"{word} is the name of a function, not {name!r}")
+                raise TypeError(f"{word} must be the name of a function, not {name!r}")
         self.get_function(source)
         if self._has(target):
-            raise KeyError(f"there is a function {target!r} already")
+            raise KeyError(f"the function {target!r} already exists")
 
     def add_alias(self, target: str, source: str) -> None:
         """``target`` becomes another name of ``source``.  Raises KeyError."""
@@ -434,11 +436,11 @@ class FunctionRegistry:
         self._functions[target] = self.get_function(source)
 
     def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for what is not a class of options."""
+        """Raises KeyError where the name is taken, TypeError for an object that is not a class of options."""
         if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
-            raise TypeError(f"options is a subclass of FunctionOptions, not {options!r}")
+            raise TypeError(f"options must be a subclass of FunctionOptions, not {options!r}")
         if not allow_overwrite and options.__name__ in self._options:
-            raise KeyError(f"there are options {options.__name__!r} already")
+            raise KeyError(f"the options {options.__name__!r} already exist")
 
     def add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
         """Raises KeyError where the name is taken."""
@@ -448,7 +450,7 @@ class FunctionRegistry:
     def get_function(self, name: str) -> Function:
         """Raises UnknownFunction, a KeyError, with near names."""
         if not isinstance(name, str):
-            raise TypeError(f"name is the name of a function, not {type(name).__name__}")
+            raise TypeError(f"name must be the name of a function, not {type(name).__name__}")
         found = self._find(name)
         if found is None:
             entries.load(None)
@@ -459,7 +461,7 @@ class FunctionRegistry:
             return found
         near = difflib.get_close_matches(str(name), self.get_function_names(include_providers=True), 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; list_functions() names them"
-        raise UnknownFunction(f"there is no function {name!r}{hint}")
+        raise UnknownFunction(f"no function is named {name!r}{hint}")
 
     def _find(self, name: str) -> Function | None:
         found = self._functions.get(name)

@@ -1,6 +1,6 @@
 """Types as kernels know them, and which becomes which (Arrow's implicit casts).
 
-A type is told by its Arrow format; that of a dictionary array is "dictionary".
+A type is identified by its Arrow format; that of a dictionary array is "dictionary".
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def kernel_type(format: str) -> str:
 
 
 def is_binary(format: str) -> bool:
-    """Is it a type of strings or bytes, of whatever layout?"""
+    """Is it a type of strings or bytes, in any layout?"""
     return format in ("u", "U", "z", "Z", *VIEWS) or format.startswith("w:")
 
 

@@ -35,7 +35,7 @@ def schema_of(format: str) -> Schema:
 
 
 def _read_by(family: str, type: str, kernel: str, storage: str) -> str:
-    """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "-" whatever is there."""
+    """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "-" anything."""
     if family == "boolean":  # of first, the others tell where nulls are
         return "b--" if kernel == "first" else "-" if kernel in ("is_valid", "is_null") else "b" * len(storage)
     if family.startswith("own_"):

@@ -227,8 +227,8 @@ def _boolean(r: FunctionRegistry) -> None:
         _add(f, ("n", "n"), "n", nulls.nothing)
         r.add_function(f)
     kleene = {
-        "and_kleene": "Both, row by row; false where either is, whatever the other.",
-        "or_kleene": "Either or both, row by row; true where either is, whatever the other.",
+        "and_kleene": "Both, row by row; false where either is, also if the other is null.",
+        "or_kleene": "Either or both, row by row; true where either is, also if the other is null.",
     }
     for name, doc in kleene.items():
         f = Function(name, "scalar", 2, doc)
@@ -244,7 +244,7 @@ def _boolean(r: FunctionRegistry) -> None:
         _add(f, (ANY,), "b", Map("boolean", "bits", name, "b", "b", unit=WORD, rule=NEVER))
         _add(f, (BY_VALUES,), "b", convert.by_values(f.kernels[-1].exec))
         r.add_function(f)
-    f = Function("is_nan", "scalar", 1, "Is the row not a number?  null where it is null.")
+    f = Function("is_nan", "scalar", 1, "True where the value is NaN; null where it is null.")
     for n in HALF + FLOATS:
         _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
     _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
@@ -286,7 +286,7 @@ def _selection(r: FunctionRegistry) -> None:
         _add(fill, (f, f), f, Map("select", w, "if_else", s + s, f, unit=PACK, rule=FILLED))
     _add(choose, ("b", "b", "b"), "b", Map("boolean", "bits", "if_else", "bbb", "b", unit=WORD, rule=CHOSEN))
     _add(fill, ("b", "b"), "b", Map("boolean", "bits", "if_else", "bb", "b", unit=WORD, rule=FILLED))
-    for width in ("u8", "u16", "u32", "u64", "w128"):  # whatever is that wide and no number: times of a zone, decimals
+    for width in ("u8", "u16", "u32", "u64", "w128"):  # no numbers: times of a zone, decimals
         m = Matcher(f"{width} values", _as_wide(width), same=str)
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
@@ -342,8 +342,8 @@ def _aggregates(r: FunctionRegistry) -> None:
     total = function("sum", "The sum of the rows; of floats by a tree that is the same on every device.")
     mean = function("mean", "The sum divided by the number of rows that count, as float64.")
     extremes = {
-        "min": "The least of the rows; not a number does not count.",
-        "max": "The greatest of the rows; not a number does not count.",
+        "min": "Minimum. NaN and null values are ignored.",
+        "max": "Maximum. NaN and null values are ignored.",
         "min_max": "The least and the greatest of the rows, a struct.",
     }
     for n in NUMBERS:

@@ -57,7 +57,7 @@ class PyarrowOptions(FunctionOptions):
     def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
         """pyarrow's own object, as it is."""
         if given:
-            raise TypeError(f"{function}: options= and options by name at once")
+            raise TypeError(f"{function}: options= and options by name were both given: pass one")
         if type(options).__name__ != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {type(options).__name__}")
         return cls(options)
@@ -170,7 +170,7 @@ class FunctionProvider:
 
     def __call__(self, call: Call, *args: Datum) -> Any:
         if plugins.switched_off("pyarrow"):
-            raise _none(call, args, "CDEVICE_BACKENDS switches pyarrow off")
+            raise _none(call, args, "pyarrow is disabled by CDEVICE_BACKENDS")
         try:
             import pyarrow as pa
 
@@ -194,7 +194,7 @@ class FunctionProvider:
         options = _made(call.options)
         try:
             return pc.call_function(self.name, [_taken(a, False) for a in args], options)
-        except pa.ArrowTypeError:  # few functions take batches; what they say otherwise has all of the data in it
+        except pa.ArrowTypeError:  # few functions take batches; other messages contain all of the data
             if not any(map(_is_batch, args)):
                 raise
             return pc.call_function(self.name, [_taken(a, True) for a in args], options)
@@ -235,7 +235,7 @@ def names() -> list[str]:
 
 
 def function(name: str) -> Function | None:
-    """A function of pyarrow's as one of ours, or None."""
+    """A function of pyarrow as one of cdevice, or None."""
     try:
         f = _compute().get_function(name)
     except (KeyError, ImportError):

@@ -28,23 +28,25 @@ def _parsed(signature: str) -> tuple[list[tuple[str, str]], str]:
     """([(format, name)], format of the result).  Raises ValueError."""
     given, arrow, out = signature.partition("->")
     if not arrow:
-        raise ValueError(f'a signature is "float64 a, float64 b -> float64", not {signature!r}')
+        raise ValueError(f'expected a signature such as "float64 a, float64 b -> float64", not {signature!r}')
     arguments = []
     for part in given.split(","):
         word, _, name = part.strip().rpartition(" ")
         if not word or not _NAME.fullmatch(name) or name in _TAKEN or name.endswith("_"):
-            raise ValueError(f"{part.strip()!r} is no argument: a type and a name that C may have, as in 'float64 a'")
+            raise ValueError(
+                f"{part.strip()!r} is not an argument: expected a type and a C identifier, such as 'float64 a'"
+            )
         arguments.append((_type(word), name))
     names = [name for _, name in arguments]
     if len(arguments) > MOST or len(set(names)) < len(names):
-        raise ValueError(f"a kernel takes up to {MOST} arguments with names of their own, not {', '.join(names)}")
+        raise ValueError(f"a kernel takes up to {MOST} arguments with distinct names, not {', '.join(names)}")
     return arguments, _type(out)
 
 
 def _type(word: str) -> str:
     format = asschema(word.strip()).format
     if format not in NUMBERS and format != "b":
-        raise ValueError(f"{word.strip()!r} is no number and no bool: a kernel of one's own has no others")
+        raise ValueError(f"{word.strip()!r} is not supported: expected a number type or bool")
     return format
 
 
@@ -64,12 +66,12 @@ def elementwise(
     float.  ``registry``: where the function is added under its name; None: nowhere.
 
     The program is compiled when the function is first called on a device, by the device's compiler, on the CPU by
-    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported says what compiler is missing.  Here ValueError is
+    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported names the missing compiler.  Here ValueError is
     raised for a signature or an expression that is none, with the place, KeyError for a name that is taken.
     """
     for word, given in (("name", name), ("signature", signature), ("expression", expression)):
         if not isinstance(given, str):
-            raise TypeError(f"elementwise(): {word} is a str, not {type(given).__name__}")
+            raise TypeError(f"elementwise(): {word} must be a str, not {type(given).__name__}")
     arguments, out = _parsed(signature)
     words = [(KERNEL_TYPES.get(f, "bits"), n) for f, n in arguments]
     last = KERNEL_TYPES.get(out, "bits")
@@ -83,7 +85,7 @@ def elementwise(
     family = "own_" + hashlib.sha256(text.encode()).hexdigest()[:18]
     check(lib.cdv_kernel_register_source(family.encode(), text.encode()))
     inputs = tuple([f for f, _ in arguments])
-    wide = "f64 " if "g" in (*inputs, out) or doubles else ""  # says so to devices without
+    wide = "f64 " if "g" in (*inputs, out) or doubles else ""  # tells devices without it
     exec = Map(family, wide + last, "apply", "".join(inputs), out, unit=PACK if out == "b" else ROW, function_name=name)
     said = ", ".join(f"{words_of(f)} {n}" for f, n in arguments)
     f = Function(name, "scalar", len(arguments), doc or f"({said}) -> {words_of(out)}: {expression.strip()}")

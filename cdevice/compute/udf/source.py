@@ -91,7 +91,7 @@ def _width(t: str) -> int:
 
 
 class _Parser:
-    """One expression, from its text to a node; ``helpers``: functions of ours that it calls."""
+    """One expression, from its text to a node; ``helpers``: functions of cdevice that it calls."""
 
     def __init__(self, arguments: Sequence[tuple[str, str]], out: str, expression: str) -> None:
         self.source, self.names = expression, {name: t for t, name in arguments}
@@ -111,7 +111,7 @@ class _Parser:
             if m is None:
                 at += len(text[at:]) - len(text[at:].lstrip())
                 raise ExpressionError(
-                    f"{text[at]!r} is no part of an expression, at column {at + 1}:\n  {text}\n  {' ' * at}^"
+                    f"{text[at]!r} is not allowed in an expression, at column {at + 1}:\n  {text}\n  {' ' * at}^"
                 )
             kind = m.lastgroup if m.lastgroup != "suffix" else "int"
             begin = m.start(kind or 0)
@@ -134,7 +134,7 @@ class _Parser:
             raise ExpressionError("the expression is empty")
         out = self.choice()
         if self.at < len(self.tokens):
-            raise self.fail(f"{self.peek()!r} is too much")
+            raise self.fail(f"unexpected {self.peek()!r} after the expression")
         return out
 
     def choice(self) -> _Node:
@@ -178,7 +178,7 @@ class _Parser:
             return self.node("i32", f"(i32)(!{self.truth(x)})")
         if word == "~":
             if t in _FLOATS:
-                raise self.fail("'~' takes an integer", at)
+                raise self.fail("'~' needs an integer", at)
             return self.node(t, f"({t})(~{self.to(t, x)})")
         if word == "+":
             return self.node(t, self.to(t, x))
@@ -196,7 +196,7 @@ class _Parser:
         if token.kind == "name":
             return self.named(token)
         if token.text != "(":
-            raise self.fail(f"{token.text!r} stands where a value belongs", token.at)
+            raise self.fail(f"expected a value, not {token.text!r}", token.at)
         if self.peek() in TYPES and self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].text == ")":
             t = TYPES[self.peek()]
             self.at += 2
@@ -214,9 +214,9 @@ class _Parser:
         word = token.text.rstrip("uUlL")
         suffix = token.text[len(word) :].lower()
         if suffix not in ("", "u", "l", "ul", "lu", "ll", "ull", "llu"):
-            raise self.fail(f"{token.text!r} is no number", token.at)
+            raise self.fail(f"invalid number literal {token.text!r}", token.at)
         if len(word) > 1 and word[0] == "0" and word[1] not in "xX":
-            raise self.fail(f"{token.text!r} would be octal in C: write it without the 0", token.at)
+            raise self.fail(f"{token.text!r} would be octal in C: remove the leading 0", token.at)
         value = int(word, 0)
         kinds = ("u32", "u64") if "u" in suffix else ("i32", "i64", "u64")
         for t in kinds:
@@ -251,9 +251,9 @@ class _Parser:
         if name in ("true", "false"):
             return self.node("i32", f"((i32){int(name == 'true')})")
         if self.peek() == "(":
-            raise self.fail(f"{name}() is not known; there are {', '.join(sorted(FUNCTIONS))}", token.at)
+            raise self.fail(f"{name}() is unknown; known functions: {', '.join(sorted(FUNCTIONS))}", token.at)
         known = ", ".join(self.names)
-        raise self.fail(f"{name!r} is not known; the arguments are {known}", token.at)
+        raise self.fail(f"{name!r} is unknown; the arguments are {known}", token.at)
 
     # ---- types ----
     def wide(self, t: str) -> str:

@@ -39,7 +39,7 @@ def _shown(value: Any) -> str:
 
 
 def expect(got: Any, wanted: Any, what: str) -> None:
-    """AssertionError that says what was compared, and of bytes and lists where they differ first."""
+    """AssertionError that names the comparison, and of bytes and lists where they differ first."""
     if got == wanted:
         return
     where, parts = "", (got, wanted)

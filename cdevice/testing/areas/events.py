@@ -1,4 +1,4 @@
-"""What is pending is not ready, and everybody waits as promised."""
+"""What is pending is not ready, and every wait is as promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing leaks at any failure, and what has failed says so."""
+"""Nothing leaks at any failure, and failures are reported."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def check_a_failed_event_is_told(s: BackendSuite) -> None:
         assert str(e), "an error without a text"
         return
     # some devices go on behind what has failed
-    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of which synchronize() says that nothing has failed")
+    expect(there.to("cpu").to_pylist(), [1, 2, 3], "rows of which synchronize() reports no failure")
 
 
 @check()
 def check_events_that_fail_after_their_array_was_dropped(s: BackendSuite) -> None:
-    """Nobody holds anything of them any more."""
+    """Nothing of them is held any more."""
     with_events(s)
     other = s.new_stream()
     gate: Any = None if other is None else s.failing_gate(other)

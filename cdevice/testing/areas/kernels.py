@@ -120,7 +120,7 @@ def table_of(s: BackendSuite) -> Any:
     error.struct_size = s.ffi.sizeof("cdevice_error")
     code = table.identity(s.table.self, s.device_number().id, flags, text, 512, error)
     assert not code, f"identity fails: {s.ffi.string(error.message)!r}"
-    assert s.ffi.string(text), "identity says nothing: programs of two compilers would be mixed up on disk"
+    assert s.ffi.string(text), "identity is empty: programs of two compilers would be mixed up on disk"
     return table, flags[0], error
 
 
@@ -160,7 +160,7 @@ def check_what_kernels_complain_of(s: BackendSuite, word: str) -> None:
         except ArgumentError as e:
             assert said in str(e), f"{what}: {e}"
         else:
-            raise AssertionError(f"{what}: {said} was not told")
+            raise AssertionError(f"{what}: {said} was not reported")
     expect(_bits(cc.add_checked(x[:1], one[:1])), ["2"], "add_checked without an overflow")
 
 
@@ -265,7 +265,7 @@ def check_a_call_does_not_wait(s: BackendSuite) -> None:
     want = _bits(cc.add(there, 1))  # its program is built here
     with s.closed_gate():
         got = s.promptly(lambda: cc.is_valid(cc.add(there, 1)))
-        assert not got.ready, "the result is said to be there before the device has begun"
+        assert not got.ready, "the result is reported ready before the device has begun"
     expect(len(_bits(got)), len(want), "rows")
 
 
@@ -373,7 +373,7 @@ def check_what_binary_gives_load_takes(s: BackendSuite) -> None:
     this, size = s.table.self, s.ffi.new("int64_t *")
     assert not table.build(this, number, s.ffi.NULL, program, one, error), s.ffi.string(error.message)
     code = table.binary(this, number, one[0], s.ffi.NULL, size, error)
-    assert not code and size[0] > 0, f"binary does not say how large a program is: {code}, {size[0]}"
+    assert not code and size[0] > 0, f"binary does not report the size of a program: {code}, {size[0]}"
     data = s.ffi.new("char[]", size[0])
     assert not table.binary(this, number, one[0], data, size, error), s.ffi.string(error.message)
     assert not table.load(this, number, s.ffi.NULL, data, size[0], two, error), s.ffi.string(error.message)

@@ -83,8 +83,8 @@ def check_locate_tells_where_a_buffer_is(s: BackendSuite) -> None:
         except OSError as e:
             s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
             raise
-        expect((kind[0], device[0]), (s.type_id, b.device_id), "(device type, device) that locate() says")
-        assert nbytes[0] == -1 or nbytes[0] >= 4096, f"locate() says {nbytes[0]} bytes of a block of 4096"
+        expect((kind[0], device[0]), (s.type_id, b.device_id), "(device type, device) that locate() returns")
+        assert nbytes[0] == -1 or nbytes[0] >= 4096, f"locate() returned {nbytes[0]} bytes of a block of 4096"
 
 
 @check()
@@ -98,7 +98,7 @@ def check_locate_says_the_hinted_device_where_a_buffer_is_of_several(s: BackendS
             except OSError as e:
                 s.needs(e.errno != errno.ENOTSUP, "it has no locate()")
                 raise
-            assert device[0] == number, f"memory of device {number} is said to be of {device[0]}"
+            assert device[0] == number, f"memory of device {number} is reported as of {device[0]}"
 
 
 def _of(s: BackendSuite, value: int, rows: int) -> Any:

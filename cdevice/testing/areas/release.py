@@ -26,7 +26,7 @@ def check_release_is_idempotent_and_slices_keep_the_data(s: BackendSuite) -> Non
     part = there[3:]
     there.release()
     there.release()
-    assert there.released, "it does not say that it is released"
+    assert there.released, "it does not report that it is released"
     expect(part.to("cpu").to_pylist(), list(range(3, 10)), "rows of a slice whose whole was released")
 
 

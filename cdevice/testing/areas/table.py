@@ -1,4 +1,4 @@
-"""What the table says of itself and of its devices."""
+"""The properties of the table and of its devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_the_name_is_a_word(s: BackendSuite) -> None:
 
 @check()
 def check_there_is_a_device_and_it_says_what_it_is(s: BackendSuite) -> None:
-    assert s.devices >= 1, f"device_count() says {s.devices}"
+    assert s.devices >= 1, f"device_count() returned {s.devices}"
     info = s.device_number().info
     assert info.name, "a device without a name"
     assert (

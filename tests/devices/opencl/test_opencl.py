@@ -338,7 +338,7 @@ def test_shared_virtual_memory_is_an_allocation_asked_for_by_name(queue):
         return
     for memory in (SharedMemory(800), SharedMemory(800, queue=queue, fine_grain=True)):
         for size in (-1, 801):
-            with pytest.raises(ValueError, match="bytes of 800"):
+            with pytest.raises(ValueError, match="bytes exceed the 800"):
                 memory.read(size)
         values = np.arange(100)
         memory.write(values)

@@ -82,7 +82,7 @@ def test_what_makes_no_batch_says_why():
         cdevice.record_batch({"a": [1], "b": [1, 2]})
     with pytest.raises(cdevice.ArgumentError, match="1 names for 2 columns"):
         cdevice.record_batch([[1], [2]], ["a"])
-    with pytest.raises(TypeError, match="5 .int. is no name"):
+    with pytest.raises(TypeError, match="5 .int. cannot be a column name"):
         cdevice.record_batch({5: [1]})
     with pytest.raises(TypeError, match="a mapping has names"):
         cdevice.record_batch({"a": [1]}, ["a"])
@@ -116,10 +116,10 @@ def test_key_errors_name_what_exists():
             f()
     with pytest.raises(KeyError, match="int64 has no fields"):
         cdevice.asarray([1])["x"]
-    with pytest.raises(IndexError, match="no column 7, there are 3"):
+    with pytest.raises(IndexError, match="no column 7: the batch has 3 columns"):
         batch().select([7])
     for key in (0.5, None, ..., (0, 1)):
-        with pytest.raises(TypeError, match="columns by a name"):
+        with pytest.raises(TypeError, match="columns by name"):
             batch()[key]
 
 
@@ -216,7 +216,7 @@ def test_nulls_become_nan_and_nat_where_numpy_has_them():
     dates = cdevice.asarray([dt.date(2020, 1, 1), None])
     assert dates.to_numpy().dtype == "M8[D]" and np.isnat(dates.to_numpy()[1])
     assert dates.to_numpy(nulls="object").tolist() == [dt.date(2020, 1, 1), None]
-    with pytest.raises(ValueError, match="nulls is"):
+    with pytest.raises(ValueError, match="nulls must be"):
         ints.to_numpy(nulls="zero")
 
 
@@ -284,7 +284,7 @@ def test_rows_are_chosen_by_a_mask_or_by_numbers(place):
     for key in ([2, 0], cdevice.asarray([2, 0]).to(place), cdevice.asarray([2, 0], schema="uint8").to(place)):
         assert array[key].to("cpu").to_pylist() == [3, 1]
     assert array.filter(mask).to("cpu").to_pylist() == [1, 3] and array.take([1]).to("cpu").to_pylist() == [2]
-    with pytest.raises(ValueError, match=r"step 1 .*cdevice.compute.take\(\)"):
+    with pytest.raises(ValueError, match=r"step 1.*cdevice.compute.take\(\)"):
         array[::2]
     with pytest.raises(IndexError):
         array[[7]]
@@ -310,7 +310,7 @@ def test_a_batch_is_a_mapping_of_its_columns(place):
     more = rows.with_columns({"x": rows["y"]}, z=[1.5, None, 2.5])
     assert more.device == place and more.column_names == ["x", "y", "z"]
     assert more.to("cpu").to_pylist()[1] == {"x": "b", "y": "b", "z": None}
-    with pytest.raises(cdevice.ArgumentError, match="one length"):
+    with pytest.raises(cdevice.ArgumentError, match="equal lengths"):
         rows.with_columns(z=[1])
     with pytest.raises(cdevice.ArgumentError, match="has no columns"):
         rows["x"].with_columns(z=[1, 2, 3])
@@ -399,9 +399,9 @@ def test_nested_types_that_are_written_otherwise_are_shown_an_example(words, nea
     ("kind", "near"), [(decimal.Decimal, "decimal128"), (list, "list<int64>"), (uuid.UUID, "fixed_size_binary[16]")]
 )
 def test_classes_that_are_no_type_are_told_what_was_meant(kind, near):
-    with pytest.raises(TypeError, match=rf"no type can be made of {kind.__name__}: did you mean {re.escape(near)}"):
+    with pytest.raises(TypeError, match=rf"cannot make a type from {kind.__name__}: did you mean {re.escape(near)}"):
         cdevice.asschema(kind)
-    with pytest.raises(TypeError, match='no type can be made of int objects: a word such as "int64"'):
+    with pytest.raises(TypeError, match='cannot make a type from int objects: a word such as "int64"'):
         cdevice.asschema(5)
 
 

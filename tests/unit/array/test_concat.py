@@ -178,7 +178,7 @@ def test_other_types_are_refused_with_both_names_and_the_index():
 
 
 def test_without_arrays_the_schema_is_unknown():
-    with pytest.raises(cdevice.ArgumentError, match="without arrays the schema is unknown"):
+    with pytest.raises(cdevice.ArgumentError, match="the schema is unknown without arrays"):
         cdevice.concat([])
 
 

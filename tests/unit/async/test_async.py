@@ -579,7 +579,7 @@ def test_an_async_stream_becomes_a_stream_and_leaves_through_its_protocols():
     stream = cdevice.asstream(consumer)
     assert stream.schema.names == ["a"]
     assert pa.table(stream).equals(table)
-    with pytest.raises(cdevice.Released, match="become a stream"):
+    with pytest.raises(cdevice.Released, match="converted to a stream"):
         iter(consumer)
     early = cdevice.asstream(aio.iterate(table.to_batches(max_chunksize=1)))
     next(early)
@@ -687,11 +687,11 @@ def test_of_a_production_the_sources_exception_is_the_cause():
 
 
 def test_arguments_are_refused_where_they_are_passed():
-    with pytest.raises(TypeError, match="int is no source"):
+    with pytest.raises(TypeError, match="int is not a source"):
         aio.iterate(5)
-    with pytest.raises(TypeError, match="int is no source"):
+    with pytest.raises(TypeError, match="int is not a source"):
         aio.produce(5, aio.consume())
-    with pytest.raises(ValueError, match="no device type is called 'nowhere'"):
+    with pytest.raises(ValueError, match="no device type is named 'nowhere'"):
         aio.iterate([[1]], device="nowhere")
 
 

@@ -201,7 +201,7 @@ def test_demo_takes_odd_tables_or_says_what_is_wrong(tmp_path):
         r = run("demo", name, "--device", "cpu", cwd=tmp_path)
         assert r.returncode == 0, name + r.stdout + r.stderr
     r = run("demo", "zero.arrow", "--device", "cpu", cwd=tmp_path)
-    assert r.returncode == 2 and "zero byte" in r.stderr and "Traceback" not in r.stderr
+    assert r.returncode == 2 and "null byte" in r.stderr and "Traceback" not in r.stderr
 
 
 def test_demo_sees_a_difference():
@@ -529,7 +529,7 @@ def test_bench_of_nothing_says_what_there_is(tmp_path):
 def test_a_number_that_is_none_is_a_sentence(command, option, tmp_path):
     for word in ("abc", "0", "-1", "1.5"):
         r = run(command, f"{option}={word}", cwd=tmp_path)
-        assert r.returncode == 2 and f"argument {option}: {word!r} is no number: expected 1 or more" in r.stderr
+        assert r.returncode == 2 and f"argument {option}: {word!r} is not a number: expected 1 or more" in r.stderr
 
 
 def test_demo_says_first_what_is_wrong_with_its_input(tmp_path):
@@ -637,8 +637,8 @@ def test_a_suite_is_found_in_the_current_folder_by_the_console_script_too(tmp_pa
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ("json", "--suite is MODULE:CLASS"),
-        ("json:JSONEncoder", "is no subclass of cdevice.testing.BackendSuite"),
+        ("json", "--suite must be MODULE:CLASS"),
+        ("json:JSONEncoder", "is not a subclass of cdevice.testing.BackendSuite"),
         ("no_such_module:Suite", "No module named 'no_such_module'"),
     ],
 )

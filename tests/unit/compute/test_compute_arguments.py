@@ -256,7 +256,7 @@ def test_options_are_checked_by_type_and_value():
             cc.sum(x, **options)
     with pytest.raises(ValueError, match="min_count is 0 or more"):
         cc.sum(x, min_count=-1)
-    with pytest.raises(ValueError, match="mode is one of"):
+    with pytest.raises(ValueError, match="mode must be one of"):
         cc.count(x, mode="none")
     with pytest.raises(TypeError, match="safe"):
         cc.cast(x, "int8", safe="no")

@@ -156,14 +156,14 @@ def test_a_registry_takes_functions_alone():
 @pytest.mark.parametrize(
     ("out", "result", "error", "said"),
     [
-        ("int64", lambda x: cc.cast(x, "float64"), TypeError, "gave float64, it was declared to give int64"),
-        ("int64", lambda x: x.to_pylist(), TypeError, "gave list: a kernel gives a DeviceArray or a Scalar"),
+        ("int64", lambda x: cc.cast(x, "float64"), TypeError, "returned float64, but it declares int64"),
+        ("int64", lambda x: x.to_pylist(), TypeError, "gave list: a kernel must return a DeviceArray or a Scalar"),
         ("int64", lambda x: None, TypeError, "gave NoneType"),
-        ("int64", lambda x: cc.sum(x), ValueError, "gave one value, there must be 3 rows"),
-        (lambda formats: 5, lambda x: x, TypeError, "gave int, it gives an Arrow format"),
+        ("int64", lambda x: cc.sum(x), ValueError, "returned one value, expected 3 rows"),
+        (lambda formats: 5, lambda x: x, TypeError, "returned int, expected an Arrow format"),
         (None, lambda x: pc.run_end_encode(pa.array([1, 1, 2])), TypeError, "gave RunEndEncodedArray"),
-        ("int64", lambda x: x[:1], ValueError, "gave 1 rows, there must be 3 rows"),
-        (lambda formats: formats[0], lambda x: cc.is_null(x), TypeError, "gave bool, it was declared to give int64"),
+        ("int64", lambda x: x[:1], ValueError, "returned 1 rows, expected 3 rows"),
+        (lambda formats: formats[0], lambda x: cc.is_null(x), TypeError, "returned bool, but it declares int64"),
     ],
 )
 def test_what_a_kernel_gives_is_held_against_what_it_declared(out, result, error, said):

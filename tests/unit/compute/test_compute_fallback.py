@@ -78,7 +78,7 @@ def test_scalars_chunks_batches_and_other_kinds_of_functions_come_back_too(far):
 def test_every_function_takes_it():
     for name in cc.list_functions():
         f = getattr(cc, name)
-        with pytest.raises(ValueError, match="fallback is one of error, copy, not 'maybe'"):
+        with pytest.raises(ValueError, match="fallback must be one of error, copy, not 'maybe'"):
             f(*([[True]] * max(abs(cc.get_function(name).arity), 2 if name == "cast" else 1)), fallback="maybe")
 
 

@@ -143,7 +143,7 @@ def test_a_scalar_is_a_row_that_functions_take():
     assert cc.add(total, 1).as_py() == 4
     assert cc.min_max([3, 1])["max"].as_py() == 3
     assert cc.add(1, 2).as_py() == 3 and cc.add(1, None).as_py() is None
-    with pytest.raises(ValueError, match="2 rows, a scalar has one"):
+    with pytest.raises(ValueError, match="2 rows: expected 1"):
         cc.Scalar(cdevice.asarray([1, 2]))
 
 

@@ -191,5 +191,5 @@ def test_a_null_of_the_mask_may_become_a_null_row(device):  # noqa: F811
     batch = pa.record_batch({"a": column("int64", 90), "s": structs})
     got = cc.filter(there(batch, device), there(mask, device), null_selection_behavior="emit_null")
     assert pa.record_batch(got.to("cpu")).equals(batch.filter(mask, null_selection_behavior="emit_null"))
-    with pytest.raises(ValueError, match="is one of 'drop', 'emit_null', not 'keep'"):
+    with pytest.raises(ValueError, match="must be one of 'drop', 'emit_null', not 'keep'"):
         cc.filter(there(batch, device), there(mask, device), null_selection_behavior="keep")

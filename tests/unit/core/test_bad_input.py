@@ -388,7 +388,7 @@ def test_an_iterator_is_told_where_it_belongs():
 
 def test_a_stream_of_another_type_than_asked_for_tells_both():
     pl = pytest.importorskip("polars", reason="pip install polars")
-    with pytest.raises(cdevice.ArgumentError, match=r"struct<a: int64>, asked for is struct<a: int8>"):
+    with pytest.raises(cdevice.ArgumentError, match=r"struct<a: int64>, but struct<a: int8> was requested"):
         cdevice.asarray(pl.DataFrame({"a": [1]}), schema={"a": "int8"})
 
 
@@ -410,7 +410,7 @@ except ModuleNotFoundError as e:
     print(e.name, "|", e)
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.startswith(f"{module} | {module} is needed for this: pip install ")
+    assert told.startswith(f"{module} | {module} is needed for this call: pip install ")
 
 
 def test_whatever_is_inside_itself_or_has_dimensions_that_stay_ends_in_a_value_or_a_sentence():

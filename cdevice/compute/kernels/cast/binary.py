@@ -60,7 +60,7 @@ class Cast:
 
 
 def cast(a: str, b: str) -> Cast | None:
-    """From one type to another.  None: there is none here; bytes become strings only where somebody looks at them."""
+    """From one type to another.  None: there is none here; bytes become strings only where their UTF-8 is checked."""
     if b not in ("u", "U", "z", "Z") or not is_binary(a):
         return None
     return Cast(b) if b in "zZ" or a in ("u", "U", "vu") else None

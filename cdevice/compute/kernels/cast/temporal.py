@@ -23,7 +23,7 @@ def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
     kinds = kind_of_time(a), kind_of_time(b)
     if kinds in (("timestamp", "date"), ("timestamp", "time")):
         if a[4:] not in _TO_ZONE:
-            raise NoKernel(f"cast: no kernel knows time zones, so none is from {words_of(a)} to {words_of(b)}")
+            raise NoKernel(f"cast: time zones are not supported: no kernel from {words_of(a)} to {words_of(b)}")
         if kinds[1] == "date":
             return _made("date", a, b, False, _per_day(a), _per_day(b))
         by = _ratio(a, b)

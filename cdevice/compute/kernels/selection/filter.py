@@ -26,7 +26,7 @@ def filter_rows(call: Call, values: Datum, mask: Datum) -> DeviceArray:
     """``exec`` of filter."""
     options: Any = call.options
     if values.array is None or values.one or mask.array is None or mask.one:
-        raise TypeError("filter takes an array or a batch, and a mask")
+        raise TypeError("filter: expected an array or a batch, and a mask")
     if mask.array.length != values.array.length:
         raise ValueError(
             f"filter: a mask of {mask.array.length} rows for {values.array.length}; arrays must have the same length"
@@ -38,7 +38,7 @@ def drop_null(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of drop_null: of a batch the rows without any null."""
     array = values.array
     if array is None or values.one:
-        raise TypeError("drop_null takes an array or a batch")
+        raise TypeError("drop_null: expected an array or a batch")
     columns = array.children if is_batch(array) else [array]
     masks = [known_rows(call, c) for c in columns if may_be_null(c)]
     if not masks:
@@ -53,9 +53,9 @@ def take_rows(call: Call, values: Datum, indices: Datum) -> DeviceArray:
     """``exec`` of take."""
     options: Any = call.options
     if values.array is None or values.one:
-        raise TypeError("take takes an array or a batch, and indices")
+        raise TypeError("take: expected an array or a batch, and indices")
     if indices.format is None or indices.format not in NUMBERS or indices.format in "fg":
-        raise NoKernel(f"take: indices are integers, not {words_of(indices.format or 'n')}")
+        raise NoKernel(f"take: indices must be integers, not {words_of(indices.format or 'n')}")
     if indices.array is None:
         indices = lone(call, indices)
     rows = cast_argument(call, indices, "l", True).array
@@ -75,7 +75,7 @@ _add = Map("arith", "i64", "add", "ll", "l")
 def choose_any(call: Call, condition: Datum, a: Datum, b: Datum) -> DeviceArray:
     """``exec`` of if_else for values of several sizes: one behind the other, then taken by number.
 
-    Waits where what is chosen has offsets.
+    Blocks where the selected rows have offsets.
     """
     name = call.function.name
     if condition.array is None or a.array is None or b.array is None or condition.one:

@@ -1,4 +1,4 @@
-"""Rows that are chosen or taken by number, of whatever layout."""
+"""Rows selected by number, of any layout."""
 
 from __future__ import annotations
 
