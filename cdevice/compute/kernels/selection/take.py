@@ -22,7 +22,9 @@ both = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 
 def rows_of_null(where: tuple[int, int], length: int) -> DeviceArray:
     """Rows of type null on a device."""
-    return _native.build(schema_of("n"), device_type=where[0], device_id=where[1], length=length, null_count=length)  # of no memory
+    return _native.build(
+        schema_of("n"), device_type=where[0], device_id=where[1], length=length, null_count=length
+    )  # of no memory
 
 
 def filter_array(call: Call, array: DeviceArray, mask: DeviceArray, emit_null: bool) -> DeviceArray:
