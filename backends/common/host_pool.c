@@ -139,7 +139,9 @@ void host_pool_start(const cdevice_host *host) {
   int64_t limit = text && *text ? bytes_of(text) : KEPT;
   if (limit < 0) {
     limit = KEPT;
-    if (host) host->log(30, "CDEVICE_CPU_POOL is a number of bytes, with K, M or G behind it; the default is taken");
+    if (host)
+      host->log(30,
+                "CDEVICE_CPU_POOL: expected a number of bytes with an optional suffix K, M or G; using the default");
   }
 #ifdef __SANITIZE_ADDRESS__
   limit = 0; /* what is used after it was given back shall be seen */

@@ -273,10 +273,10 @@ static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   int code = cu.DeviceGet(&handle, device);
   if (!code) code = cu.DeviceGetAttribute(&major, CU_CAPABILITY_MAJOR, handle);
   if (!code) code = cu.DeviceGetAttribute(&minor, CU_CAPABILITY_MINOR, handle);
-  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  if (code) return rt_fail(err, code, "querying the device's architecture");
   int own = major * 10 + minor, asked = rtc.GetNumSupportedArchs(&n);
   if (!asked && n <= 256) asked = rtc.GetSupportedArchs(known);
-  if (asked || n > 256) return rt_compiler_fail(err, asked, "asking what it compiles for", "no answer");
+  if (asked || n > 256) return rt_compiler_fail(err, asked, "querying its supported architectures", "no output");
   for (int i = 0; i < n; i++) {
     if (known[i] <= own && known[i] > best) best = known[i];
     if (known[i] < least) least = known[i];

@@ -247,9 +247,10 @@ static const char *architecture(const char *properties, size_t n) {
 static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   char room[8192] = {0}; /* of HIP 7 it has 1472 bytes */
   int code = hip.GetProperties ? hip.GetProperties(room, device) : hip.GetOldProperties(room, device);
-  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  if (code) return rt_fail(err, code, "querying the device's architecture");
   const char *found = architecture(room, sizeof room - sizeof out->name);
-  if (!found) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the device's properties name no architecture");
+  if (!found)
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the device properties do not contain an architecture");
   snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found);
   snprintf(out->option, sizeof out->option, "--offload-arch=%s", out->name);
   out->portable = 0;

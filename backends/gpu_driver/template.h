@@ -38,7 +38,7 @@ static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
       if (code || n <= 0) {
         int none = !code || code == RT_BAD_DEVICE; /* HIP 5 says 101 where there is none */
         r = cdevice_backend_fail(err, none ? ENODEV : rt_errno(code), code, code ? rt_error_name(code) : "",
-                                 "%s is there, but no device: %s", rt_library,
+                                 "%s is installed, but found no device: %s", rt_library,
                                  code ? rt_error_text(code) : "it lists none");
       }
     }
@@ -119,7 +119,7 @@ static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t
   int code = rt_pointer_attributes(data, &kind, &where, &behind);
   rt_leave(&saved);
   if (code == RT_NOT_SUPPORTED)
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell where memory is");
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime cannot look up addresses");
   if (code) return rt_fail(err, code, "looking up an address");
   *device_type = k->device_type;
   for (int i = 0; i < RT_N_KINDS; i++)

@@ -132,7 +132,7 @@ static int binary(void *self, int64_t device, void *module, void *data, int64_t 
   if (code) return ocl_fail(err, code, "the binary of a program");
   *nbytes = (int64_t)sizes[place];
   if (!data) return 0;
-  if (room < sizes[place]) return cdevice_backend_fail(err, EINVAL, 0, NULL, "too little room for a binary");
+  if (room < sizes[place]) return cdevice_backend_fail(err, EINVAL, 0, NULL, "buffer too small for a binary");
   places[place] = data;
   code = ocl.GetProgramInfo(m->program, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL);
   return code ? ocl_fail(err, code, "the binary of a program") : 0;

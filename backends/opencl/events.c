@@ -237,7 +237,7 @@ int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)
   result = ocl_event_of(sync_event, &event, err);
   if (result) return result;
   if (is_deaf()) /* a thread for each event would be the only way, and the core can ask for many at once */
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime is not trusted to tell of every event");
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not call back for every event");
   notice = malloc(sizeof *notice);
   if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;

@@ -240,11 +240,11 @@ static int start_locked(cdevice_error *err) {
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return ocl_fail_as(err, EIO, code, "clGetPlatformIDs");
   if ((code || !n) && ocl_note_broken())
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
-                                "OpenCL through %s has no platform, for what is installed cannot be loaded (%s)",
+                                "OpenCL through %s has no platform: the installed runtime cannot be loaded (%s)",
                                 ocl_state.dl.path, ocl_state.dl.tried);
   if (code || !n)
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
-                                "%s knows no OpenCL platform; " INSTALL
+                                "%s finds no OpenCL platform; " INSTALL
                                 "; a runtime is found by its .icd file in /etc/OpenCL/vendors or $OCL_ICD_VENDORS",
                                 ocl_state.dl.path);
   platforms = calloc(n, sizeof *platforms);

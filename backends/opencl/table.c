@@ -60,7 +60,7 @@ int cdevice_opencl_init(uint32_t core_abi, int64_t index, const cdevice_backend 
       .extension = extension,
   };
   if (core_abi >> 16 != CDEVICE_BACKEND_ABI >> 16)
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the OpenCL backend serves plug-in ABI %d",
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the OpenCL backend requires plug-in ABI %d",
                                 CDEVICE_BACKEND_ABI >> 16);
   if (index) return ENOENT;
   *out = &table;

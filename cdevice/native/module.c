@@ -124,7 +124,7 @@ static PyObject *m_check_interpreter(PyObject *self, PyObject *unused) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ImportError,
                   "cdevice works in the main interpreter only, not in a sub-interpreter: its devices, "
-                  "arrays and threads belong to one");
+                  "arrays and threads belong to one interpreter");
   return NULL;
 }
 static PyMethodDef interpreter_method = {"check_interpreter", m_check_interpreter, METH_NOARGS, NULL};

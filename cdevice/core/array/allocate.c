@@ -126,7 +126,7 @@ static int record(struct cdv_array *a, void *stream, struct cdv_event **out) {
   *out = NULL;
   if (b->device_type == ARROW_DEVICE_CPU) return 0;
   int r = stream ? 0 : b->current_stream(b->self, device, &stream, &err);
-  if (r) return cdv_fail_backend(r, &err, b->device_type, device, "asking for the current stream");
+  if (r) return cdv_fail_backend(r, &err, b->device_type, device, "querying the current stream");
   return cdv_event_record(a->backend, device, stream, out);
 }
 

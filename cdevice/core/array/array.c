@@ -262,7 +262,7 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   const struct ArrowDeviceArray *own = &part->root->own;
   bool has_memory = part->node->n_buffers || part->node->n_children || part->node->dictionary;
   if (has_memory && (own->device_type != p->device_type || own->device_id != p->device_id))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s and %s",
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "the parts of one array are on two devices: %s and %s",
                     cdv_device_name(p->device_type, p->device_id), cdv_device_name(own->device_type, own->device_id));
   /* the whole array has one event; what a part waits for is waited for here unless the caller covers it */
   if (own->sync_event && !p->sync_event) {
@@ -349,8 +349,8 @@ static int view(struct cdv_array *a, struct cdv_schema *schema, const struct Arr
 
 int cdv_array_slice(struct cdv_array *a, int64_t offset, int64_t length, struct cdv_array **out) {
   if (offset < 0 || length < 0 || offset > a->length || length > a->length - offset)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "slice of %lld rows at %lld of an array of %lld", (long long)length,
-                    (long long)offset, (long long)a->length);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "slice of %lld rows at offset %lld is out of bounds of an array of %lld rows",
+                    (long long)length, (long long)offset, (long long)a->length);
   int64_t nulls = cut_null_count(atomic_load_explicit(&a->null_count, memory_order_relaxed), a->length, length);
   return view(a, cdv_schema_ref(a->schema), a->node, a->offset + offset, length, nulls, out);
 }

@@ -503,7 +503,7 @@ static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array *
     if (r) return r;
     return cdv_fail(CDV_STREAM, code, "extract_data failed (errno %d: %s)", code, strerror(code));
   }
-  if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success and gave no array");
+  if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success but returned no array");
   return cdv_stream_accept(&d, c->schema, c->level, c->device_type, 0, out);
 }
 

@@ -122,7 +122,7 @@ static int send_array(struct cdv_producer *p, struct cdv_array *a) {
 static int ended_from_outside(struct cdv_producer *p) {
   if (atomic_load(&p->cancelled)) return CDV_CANCELLED;
   if (atomic_load(&p->bad_request)) {
-    failed(p, cdv_fail(CDV_STREAM, EINVAL, "request(%lld): a positive number is expected",
+    failed(p, cdv_fail(CDV_STREAM, EINVAL, "request(%lld): expected a positive number",
                        (long long)atomic_load(&p->bad_request_n)));
     return CDV_FAILED;
   }
@@ -209,7 +209,7 @@ int cdv_producer_start(struct cdv_producer *p) {
   int r = pthread_create(&thread, NULL, run_thread, cdv_producer_ref(p));
   if (r) {
     cdv_producer_unref(p);
-    return cdv_fail(CDV_MEMORY, r, "no thread for a producer: %s", strerror(r));
+    return cdv_fail(CDV_MEMORY, r, "cannot start a thread for a producer: %s", strerror(r));
   }
   pthread_detach(thread);
   return 0;

@@ -55,7 +55,8 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   if (r) return r;
   if (a) {
     if (a->struct_size < sizeof *a || !a->alloc || !a->free)
-      return cdv_fail(CDV_ARGUMENT, EINVAL, "an allocator needs alloc and free in a struct of %zu bytes", sizeof *a);
+      return cdv_fail(CDV_ARGUMENT, EINVAL,
+                      "cdevice_allocator: alloc and free are required, in a struct of at least %zu bytes", sizeof *a);
     s = malloc(sizeof *s);
     if (!s) return cdv_fail_memory(sizeof *s, "an allocator");
     atomic_init(&s->refs, 1);
@@ -86,11 +87,11 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
   if (r == ENOTSUP) return 0;
   if (r) return r;
   if (!is_shared(b, type) && (type != b->device_type || where != device))
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave memory of %s:%lld for %s:%lld",
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator returned memory of %s:%lld for %s:%lld",
                                 cdv_device_type_name(type), (long long)where, b->name, (long long)device);
   if (size >= 0 && size < nbytes)
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave %lld bytes for %lld", (long long)size,
-                                (long long)nbytes);
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator returned %lld bytes, %lld were requested",
+                                (long long)size, (long long)nbytes);
   return 0;
 }
 
@@ -111,7 +112,7 @@ int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nby
   if (!s) return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
   struct cdv_external_block *l = calloc(1, sizeof *l);
   r = l ? cdv_checked_external_alloc(&s->table, device, nbytes, stream, out, err)
-        : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+        : cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of an allocation");
   if (!r && (r = misplaced(backend, device, nbytes, out, err))) s->table.free(s->table.self, out);
   if (r) {
     free(l);

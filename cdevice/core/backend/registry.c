@@ -55,7 +55,7 @@ __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL
 
 /* ---- holes in a table ---- */
 static int not_offered(cdevice_error *err, const char *what) {
-  return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this backend offers no %s", what);
+  return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this backend has no %s", what);
 }
 static int no_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
   (void)self, (void)device, (void)err;
@@ -164,7 +164,7 @@ static int check_table(const cdevice_backend *b) {
   if (b->abi_version >> 16 != mine >> 16)
     return cdv_fail(
         CDV_ARGUMENT, ENOTSUP,
-        "backend table of version %u.%u, this cdevice serves %u.x: rebuild the plug-in against its backend.h",
+        "backend table of version %u.%u, this cdevice supports %u.x: rebuild the plug-in against its backend.h",
         b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
   /* the head and the required members must be there whatever the minor version */
   size_t required = offsetof(cdevice_backend, copy) + sizeof b->copy;
@@ -247,10 +247,10 @@ int cdv_register(const cdevice_backend *b, int replace) {
   if (!at)
     r = cdv_fail_memory(64, "a backend");
   else if (namesake)
-    r = cdv_fail(CDV_BUSY, EEXIST, "the name \"%s\" is taken by the backend of device type %d", b->name,
+    r = cdv_fail(CDV_BUSY, EEXIST, "the name \"%s\" is already used by the backend of device type %d", b->name,
                  (int)namesake->table.device_type);
   else if (old && !replace)
-    r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is served by \"%s\" already; \"%s\" needs replace=True",
+    r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is already served by \"%s\"; pass replace=True to register \"%s\"",
                  (int)b->device_type, old->table.name, b->name);
   else {
     atomic_store_explicit(at, backend, memory_order_release); /* the old table stays for arrays made with it */
@@ -317,7 +317,7 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) 
     cdevice_error err = {.struct_size = sizeof err};
     int r = init(CDEVICE_BACKEND_ABI, i, &table, &err);
     if (r == ENOENT && i > 0) return made ? 0 : taken;
-    if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "it handed out no table");
+    if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "cdevice_backend_init() returned no table");
     if (r)
       return cdv_fail(CDV_ARGUMENT, r, "plug-in %s (core version %u.%u): %s", who, CDEVICE_BACKEND_ABI >> 16,
                       CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
@@ -394,7 +394,7 @@ static int start(struct cdv_backend *backend) {
   int r = 0;
   if (cdv_single_flight_begin(&turn, (uintptr_t)backend))
     return cdv_fail(CDV_DEVICE, EDEADLK,
-                    "%s: its start() waits for itself: it asks for %s, or for a backend whose start() does; ask once "
+                    "%s: its start() waits for itself: it uses %s, or a backend whose start() does; use it once "
                     "start() has returned",
                     backend->table.name, backend->table.name);
   if (atomic_load(&backend->state) != CDV_BACKEND_STARTED) {
@@ -435,7 +435,7 @@ int cdv_device_info(int32_t t, int64_t id, cdevice_device_info *out) {
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
   r = cdv_checked_device_info(backend, id, out, &err);
-  return r ? cdv_fail_backend(r, &err, t, id, "asking about a device") : 0;
+  return r ? cdv_fail_backend(r, &err, t, id, "querying a device") : 0;
 }
 
 int cdv_is_host_accessible(int32_t t) { return cdv_host_accessible(t); }

@@ -306,7 +306,7 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
     cdevice_error err = {.struct_size = sizeof err};
     cdevice_block *v = &out->blocks[out->n_blocks];
     int r = cdv_checked_view(p->to, &whole, x->dst_offset, *x->size, v, &err);
-    if (r) return cdv_plan_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
+    if (r) return cdv_plan_error(p, p->to, r, &err, "making a view of an allocation");
     out->n_blocks++;
     *x->where = v->data;
   }

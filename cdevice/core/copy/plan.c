@@ -338,8 +338,7 @@ static int add_buffer(struct cdv_plan *p, const struct node *d, int i) {
     range_of(p, d, role, &c);
   }
   if (c.nbytes > 0 && !c.src)
-    return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i,
-                    (long long)c.nbytes);
+    return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes are required", i, (long long)c.nbytes);
   return add_piece(p, &d->x, i, &c);
 }
 

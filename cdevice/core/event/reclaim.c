@@ -140,7 +140,7 @@ static int need_thread(void) {
     if (!r) atomic_store_explicit(&running, 1, memory_order_release);
   }
   pthread_mutex_unlock(&starting);
-  return r ? cdv_fail(CDV_MEMORY, r, "the reclaimer's thread cannot be started: %s", strerror(r)) : 0;
+  return r ? cdv_fail(CDV_MEMORY, r, "cannot start the reclaimer thread: %s", strerror(r)) : 0;
 }
 
 static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */

@@ -141,7 +141,7 @@ static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
   LoopObject *l = n->loop;
   *out = NULL;
   if (!l) {
-    PyErr_SetString(PyExc_RuntimeError, "an item is awaited once");
+    PyErr_SetString(PyExc_RuntimeError, "an item can be awaited only once");
     return PYGEN_ERROR;
   }
   if (!n->inner) {

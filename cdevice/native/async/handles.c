@@ -164,7 +164,7 @@ static PyObject *m_production_feed(PyObject *self, PyObject *args) {
   const char *encoded = metadata == Py_None ? NULL : metadata_of(metadata);
   if (!encoded && metadata != Py_None) return NULL;
   if (!PyObject_TypeCheck(stream, StreamBase)) {
-    PyErr_SetString(PyExc_TypeError, "a DeviceArrayStream is expected");
+    PyErr_SetString(PyExc_TypeError, "expected a DeviceArrayStream");
     return NULL;
   }
   run_deferred_releases();

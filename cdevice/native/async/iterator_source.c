@@ -104,7 +104,7 @@ static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
   if (arrays && held == n)
     result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
   else if (!PyErr_Occurred())
-    PyErr_SetString(PyExc_ValueError, "the list became shorter");
+    PyErr_SetString(PyExc_ValueError, "the list became shorter during iteration");
   struct pending pending = save_exception();
   while (held) cdv_array_unref(arrays[--held]);
   restore_exception(pending);

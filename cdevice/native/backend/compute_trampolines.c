@@ -131,7 +131,8 @@ static int py_binary(void *self, int64_t device, void *module, void *data, int64
     int64_t room = *nbytes;
     *nbytes = (int64_t)PyBytes_Size(bytes);
     if (data && room < *nbytes)
-      PyErr_Format(PyExc_ValueError, "%lld bytes, there is room for %lld", (long long)*nbytes, (long long)room);
+      PyErr_Format(PyExc_ValueError, "%lld bytes are larger than the buffer of %lld", (long long)*nbytes,
+                   (long long)room);
     else if (data)
       memcpy(data, PyBytes_AsString(bytes), (size_t)*nbytes);
   }

@@ -98,7 +98,7 @@ static void read_info(PyObject *info, cdevice_device_info *out) {
       out->total_bytes = PyLong_AsLongLong(total);
       out->free_bytes = PyLong_AsLongLong(available);
       if (!PyErr_Occurred() && (out->alignment == 0 || (out->alignment & (out->alignment - 1))))
-        PyErr_Format(PyExc_ValueError, "the alignment %u is no power of two", out->alignment);
+        PyErr_Format(PyExc_ValueError, "the alignment %u is not a power of two", out->alignment);
     }
     Py_XDECREF(n);
     Py_XDECREF(d);
@@ -173,7 +173,7 @@ static void take_block(struct py_backend *b, PyObject *result, int64_t device, i
     *out = (cdevice_block){p, nbytes, device, {h, NULL}};
     return;
   }
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() gave address 0");
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() returned address 0");
   free(h);
 }
 

@@ -71,7 +71,7 @@ static PyObject *take_pair(PyObject *method) {
   if (PyTuple_Size(pair) == 2)
     out = take_capsules(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1), 1);
   else
-    PyErr_Format(PyExc_ValueError, "the Arrow PyCapsule protocol gives 2 capsules, not %zd", PyTuple_Size(pair));
+    PyErr_Format(PyExc_ValueError, "the Arrow PyCapsule protocol returns 2 capsules, not %zd", PyTuple_Size(pair));
   Py_DECREF(pair);
   return out;
 }

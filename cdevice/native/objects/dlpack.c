@@ -156,8 +156,8 @@ static int import_tensor(const struct tensor *t, int level, struct cdv_array **o
                              .keep = t->keep};
   const DLTensor *dl = t->versioned ? &t->versioned->dl_tensor : &t->legacy->dl_tensor;
   if (t->versioned && t->versioned->version.major > DLPACK_MAJOR_VERSION)
-    r = cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u; major version %d is understood", t->versioned->version.major,
-                 t->versioned->version.minor, DLPACK_MAJOR_VERSION);
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u is not supported: expected major version %d",
+                 t->versioned->version.major, t->versioned->version.minor, DLPACK_MAJOR_VERSION);
   if (r) {
   } else if (t->behind) {
     PyThreadState *python = PyEval_SaveThread();
@@ -180,7 +180,7 @@ static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *k
   run_deferred_releases();
   bool versioned = PyCapsule_IsValid(capsule, N_TENSOR);
   if (!versioned && !PyCapsule_IsValid(capsule, N_LEGACY)) {
-    PyErr_SetString(PyExc_ValueError, "no DLPack capsule, or one that has already been consumed");
+    PyErr_SetString(PyExc_ValueError, "expected a DLPack capsule that has not been consumed");
     return NULL;
   }
   if (versioned)

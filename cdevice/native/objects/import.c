@@ -39,7 +39,7 @@ static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
   if (!PyCapsule_CheckExact(schema) || !PyCapsule_CheckExact(array)) {
     PyErr_Format(
         PyExc_TypeError,
-        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are wanted, not %R "
+        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are expected, not %R "
         "and %R",
         (PyObject *)Py_TYPE(schema), (PyObject *)Py_TYPE(array));
     return NULL;
@@ -151,7 +151,7 @@ static int read_numbers(PyObject *const *args, struct given *g) {
 
 static int read_buffers(PyObject *buffers, PyObject *children, struct given *g) {
   if (!PyTuple_Check(buffers) || !PyTuple_Check(children)) {
-    PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
+    PyErr_SetString(PyExc_TypeError, "buffers and children must be tuples");
     return -1;
   }
   Py_ssize_t nb = PyTuple_Size(buffers), nc = PyTuple_Size(children);

@@ -27,7 +27,7 @@ static int enter_stream(StreamObject *o) {
     return 0;
   }
   PyErr_SetString(PyExc_RuntimeError, atomic_load_explicit(&o->user, memory_order_relaxed) == &python_call_depth
-                                          ? "the stream is in use already: this call comes from its own source"
+                                          ? "the stream is already in use: this call comes from its own source"
                                           : "the stream is in use by another thread");
   return -1;
 }
@@ -36,7 +36,7 @@ static struct cdv_stream *stream_lock(StreamObject *o) {
   if (enter_stream(o)) return NULL;
   if (!o->stream) {
     atomic_store(&o->busy, 0);
-    cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed, or was handed to a consumer");
+    cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed or was passed to a consumer");
     raise_last();
   }
   return o->stream;

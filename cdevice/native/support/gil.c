@@ -152,8 +152,7 @@ static int enter_as_new(PyGILState_STATE *state, cdevice_error *err) {
   PyThreadState *t = atomic_load(&python_gone) ? NULL : PyThreadState_New(interpreter);
   pthread_mutex_unlock(&making);
   if (!t && atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
-  if (!t)
-    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory to enter Python from a thread of another library");
+  if (!t) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory to enter Python from a third-party thread");
   PyEval_RestoreThread(t);
   *state = PyGILState_UNLOCKED;
   return 0;
