@@ -180,7 +180,8 @@ static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *k
   run_deferred_releases();
   bool versioned = PyCapsule_IsValid(capsule, N_TENSOR);
   if (!versioned && !PyCapsule_IsValid(capsule, N_LEGACY)) {
-    PyErr_SetString(PyExc_ValueError, "expected a DLPack capsule that has not been consumed");
+    PyErr_SetString(PyExc_ValueError,
+                    "expected a DLPack capsule: this one is of another kind, or has already been consumed");
     return NULL;
   }
   if (versioned)
