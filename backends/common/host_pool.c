@@ -1,4 +1,4 @@
-/* host_pool.c - host memory that was given back, by size, until somebody wants it or there is too much.
+/* host_pool.c - a pool of freed host memory, by size, with a limit.
  *
  * Small ones are malloc's business.  What is kept is chained through its own first bytes, in a list for its size (the
  * youngest is taken, its pages are in the caches) and in one by age (the oldest goes first). */
@@ -66,7 +66,7 @@ static void put_in(block *b, size_t size, block **class) {
   pool.kept += (int64_t)size;
 }
 
-/* Takes the oldest out until no more than `most` bytes are kept; they are the caller's, chained by next. */
+/* Takes the oldest out until at most `most` bytes are pooled; they are the caller's, chained by next. */
 static block *shrink(int64_t most) {
   block *out = NULL;
   while (pool.kept > most) {

@@ -1,4 +1,4 @@
-/* compute.c - programs that were compiled with the extension, in one build or two, the processor says which;
+/* compute.c - programs that were compiled with the extension, in one build or two, selected by the processor;
  * others by this machine's C compiler. */
 #include "cpu/compute.h"
 

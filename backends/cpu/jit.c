@@ -43,7 +43,7 @@ static int folder_make(struct folder *f, cdevice_error *err) {
   const char *base = getenv("TMPDIR");
   char path[sizeof f->path];
   int n = snprintf(path, sizeof path, "%s/cdevice-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* nobody else may write there */
+  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* no other user may write there */
     return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: cannot create %s", path);
   for (int i = 0; i < FILES; i++) snprintf(f->files[i], sizeof f->files[i], "%s/%s", path, names[i]);
   memcpy(f->path, path, sizeof path);
@@ -75,7 +75,7 @@ static int write_program(const char *path, const cdevice_program *p) {
   if (!file) return -1;
   for (int64_t i = 0; i < p->n; i++) {
     const char *equals = strchr(p->defines[i], '=');
-    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text says so itself */
+    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text defines it itself */
     fprintf(file, "#define %.*s %s\n", (int)(equals - p->defines[i]), p->defines[i], equals + 1);
   }
   fprintf(file, "%s%s", prelude, p->text);

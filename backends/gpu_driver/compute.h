@@ -1,8 +1,8 @@
 /* compute.h - kernels: compiled at run time by the vendor's library for that (NVRTC, HIPRTC), which is found when a
  * kernel is asked for first, and launched on streams.
  *
- * The two libraries have the same functions under two prefixes.  They need no device to compile and read no files: the text is
- * all there is.  They are never closed.
+ * The two libraries have the same functions under two prefixes.  They need no device to compile and read no files:
+ * the text is all there is.  They are never closed.
  *
  * Needs the parameters of runtime_vendor.h. */
 #ifndef CDEVICE_RUNTIME_COMPUTE_H
@@ -48,7 +48,8 @@ typedef struct rt_module {
 } rt_module;
 
 /* ---- the compiler ---- */
-/* extension(self, "cdevice.wheels/1"): folders in which wheels of the vendor's may be, a line each; before first use. */
+/* extension(self, "cdevice.wheels/1"): folders in which wheels of the vendor's may be, a line each; before first
+ * use. */
 #define RT_WHEELS "cdevice.wheels/1"
 static void rt_look_in(const char *folders) {
   pthread_mutex_lock(&rt_compiler.lock);
@@ -108,7 +109,7 @@ static int rt_compiler_for(int64_t device, const rt_target_info **out, cdevice_e
   return r;
 }
 
-/* Without a compiler too: that it is missing is said by who needs it. */
+/* Also without a compiler: the function that needs it reports that it is missing. */
 static int rt_compute_identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size,
                                cdevice_error *err) {
   const rt_target_info *t;
@@ -147,7 +148,7 @@ static int rt_module_wrap(int64_t device, const void *image, char *code, size_t 
   return 0;
 }
 
-/* The beginning of what the compiler said. */
+/* The beginning of the compiler's log. */
 static int rt_fail_compile(void *program, int code, cdevice_error *err) {
   size_t n = 0;
   char *log = NULL;
@@ -167,7 +168,8 @@ static int rt_compile(void *program, const rt_target_info *t, cdevice_error *err
   return code ? rt_fail_compile(program, code, err) : 0;
 }
 
-/* The text behind its definitions: as options they would hold in HIPRTC's own headers too, where T is a name.  malloc'ed. */
+/* The text behind its definitions: as options they would hold in HIPRTC's own headers too, where T is a name.
+ * malloc'ed. */
 static char *rt_text(const cdevice_program *p) {
   size_t n = strlen(p->text) + 1;
   for (int64_t i = 0; i < p->n; i++) n += strlen(p->defines[i]) + sizeof "#define \n";

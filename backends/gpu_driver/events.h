@@ -60,7 +60,8 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   rt_saved_context saved;
   int r = rt_begin(device, &saved, err);
   if (r) return r;
-  int code, captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then nobody would wait */
+  int code,
+      captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then no wait would happen */
   if (!captured) {
     code = rt_stream_wait(stream, *(void **)sync_event);
   } else { /* a graph cannot wait for what is outside of it, and need not for what has passed */
@@ -73,7 +74,7 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   return rt_end(device, &saved, code, "making a stream wait for an event", err);
 }
 
-/* A vendor's thread: no lock of ours, no call of theirs. */
+/* A vendor's thread: takes no lock of cdevice, calls no vendor function. */
 static void rt_passed(void *arg) {
   rt_watch *w = arg;
   int armed = RT_ARMED;

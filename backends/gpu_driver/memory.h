@@ -57,8 +57,8 @@ static int rt_new_chunk(int device, int kind, int64_t nbytes, int64_t size, int 
   return 0;
 }
 
-/* What is ready, else what can be made ready at once, else new.  Waits for the device only when memory is short.
- * The device is current. */
+/* Reuses a free block, else a block whose fence completes at once, else allocates. Waits for the device only when
+ * memory is short. The device is current. */
 static int rt_get(int device, int kind, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   struct rt_pool *d = &rt_pools[device];
   int64_t size;
@@ -134,7 +134,7 @@ static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *po
   rt_leave(&saved);
 }
 
-/* What the device does not pass soon stays in the pool: nobody waits for long. */
+/* What the device does not pass soon stays in the pool: the wait is short. */
 static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved_context saved;

@@ -14,7 +14,7 @@
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
  *
- * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on somebody's non-blocking stream is not covered,
+ * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on a user's non-blocking stream is not covered,
  * and whether there is the one cannot be known before the start.  So the core keeps the source of a copy until the
  * copy's event has passed, and consumers on non-blocking streams keep the array, or say so by record_use.
  */
@@ -36,7 +36,7 @@ static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
     if (!r) {
       int code = rt_count(&n);
       if (code || n <= 0) {
-        int none = !code || code == RT_BAD_DEVICE; /* HIP 5 says 101 where there is none */
+        int none = !code || code == RT_BAD_DEVICE; /* HIP 5 returns 101 where there is none */
         r = cdevice_backend_fail(err, none ? ENODEV : rt_errno(code), code, code ? rt_error_name(code) : "",
                                  "%s is installed, but found no device: %s", rt_library,
                                  code ? rt_error_text(code) : "it lists none");
@@ -72,7 +72,7 @@ static int rt_device_info(void *self, int64_t device, cdevice_device_info *out, 
 /* ---- copies ---- */
 
 /* Without it a copy between two devices goes through the host's memory.  Asked once for each pair; it stays as it is
- * where somebody else has done it. */
+ * where it is enabled already. */
 static void rt_see_once(int device, int other) {
   static atomic_uchar asked[RT_DEVICES][RT_DEVICES];
   if (other >= 0 && other < rt_devices && other != device && !atomic_exchange(&asked[device][other], 1))

@@ -1,4 +1,4 @@
-/* allocate.c - arrays of a known layout that nobody has written yet, and what becomes of them once somebody has. */
+/* allocate.c - allocates arrays of a known layout for the caller to fill, and finishes them. */
 #include "core/array/allocate.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"

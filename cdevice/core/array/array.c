@@ -32,7 +32,8 @@ struct cdv_export_prototype {
 static atomic_llong live;
 int64_t cdv_live_arrays(void) { return atomic_load(&live); }
 
-/* Counted in several places, or threads would fight over one cache line at every export; a thread's stack says which. */
+/* Several counters, so that threads do not share one cache line at every export; the address of a thread's stack
+ * selects one. */
 #define PLACES 16
 static struct {
   atomic_llong n;
@@ -275,7 +276,7 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   return r;
 }
 
-/* -1 says "count them", which needs a bitmap: consumers refuse it without one. */
+/* -1 means "count them", which needs a bitmap: consumers refuse it without one. */
 static int64_t known_nulls(const struct ArrowSchema *s, const struct cdv_parts *p) {
   struct cdv_layout l;
   const char *why;
@@ -372,7 +373,7 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
     if (scale >= 0) { /* the child has the parent's rows */
       int64_t skip;
       if (__builtin_mul_overflow(a->offset, scale, &skip) || __builtin_add_overflow(offset, skip, &offset) ||
-          __builtin_mul_overflow(a->length, scale, &length)) /* of an array that nobody checked */
+          __builtin_mul_overflow(a->length, scale, &length)) /* of an array that was not validated */
         return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "child %lld has more values than 64 bits can count", (long long)i);
     }
   }

@@ -239,7 +239,7 @@ static int check_extent(const DLTensor *t, int64_t width) {
   return 0;
 }
 
-/* Numbers of the device without gaps, or says why not; *n is how many there are. */
+/* Checks for contiguous numbers of the device, or reports the reason; *n is how many there are. */
 static int check_tensor(const DLTensor *t, int64_t width, int64_t *n) {
   if (t->ndim < 1 || t->ndim > CDV_MAX_DEPTH)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "expected 1 to %d dimensions, not %d", CDV_MAX_DEPTH, t->ndim);

@@ -152,7 +152,8 @@ static int run(struct cdv_producer *p) {
   return outcome;
 }
 
-/* The one place where a production ends: the consumer is told how, everything is given back, and then it is known here. */
+/* The one place where a producer ends: reports the outcome to the consumer, frees everything, then publishes the
+ * outcome. */
 static void end(struct cdv_producer *p, int outcome) {
   struct ArrowAsyncDeviceStreamHandler *h = p->handler;
   if (outcome == CDV_REFUSED && p->code == ECANCELED) {
@@ -165,7 +166,7 @@ static void end(struct cdv_producer *p, int outcome) {
       p->code = cdv_errno(r);
     }
   } else if (outcome != CDV_REFUSED) {
-    cdv_error_restore(&p->error); /* a consumer of ours finds the cause there */
+    cdv_error_restore(&p->error); /* a consumer of cdevice finds the cause there */
     h->on_error(h, p->code, p->error.error.message, NULL);
   }
   if (outcome == CDV_CANCELLED) p->code = 0;

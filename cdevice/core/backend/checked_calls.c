@@ -1,5 +1,5 @@
-/* checked_calls.c - what a backend answers, checked before it is used: it is third-party C.  The core calls these functions of a
- * table nowhere else. */
+/* checked_calls.c - what a backend answers, checked before it is used: it is third-party C. The core calls these
+ * functions of a table nowhere else. */
 #include "core/backend/checked_calls.h"
 #include "cdevice/backend.h"
 #include "core/backend/table.h"
@@ -83,7 +83,7 @@ int cdv_checked_device_info(struct cdv_backend *backend, int64_t device, cdevice
   if (!out->name[0]) snprintf(out->name, sizeof out->name, "%s", backend->table.name); /* it need not say so */
   cdv_make_utf8(out->name);
   cdv_make_utf8(out->driver);
-  if (!out->alignment) out->alignment = 64; /* not said */
+  if (!out->alignment) out->alignment = 64; /* not set */
   if (r || !(out->alignment & (out->alignment - 1))) return r;
   return cdevice_backend_fail(err, EPROTO, 0, NULL, "device_info() returned alignment %u, which is not a power of two",
                               (unsigned)out->alignment);

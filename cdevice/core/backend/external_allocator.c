@@ -1,7 +1,7 @@
-/* external_allocator.c - memory from somebody else's allocator in place of a backend's own pool.
+/* external_allocator.c - memory from an external allocator instead of a backend's own pool.
  *
  * Such memory goes back only when the device has passed everything that may still use it at the time of release: the
- * allocator may hand it out again at once, to a stream that knows nothing of ours. */
+ * allocator may hand it out again at once, to a stream that is not ordered behind cdevice's. */
 #include "core/backend/external_allocator.h"
 #include "cdevice/backend.h"
 #include "core/backend/checked_calls.h"
@@ -191,7 +191,7 @@ static void go_on(struct cdv_retired *k) {
 
 static void try_to_end(struct cdv_external_block *l) {
   if (mark(l)) {
-    cdv_shared_unref(cdv_error_take_cause()); /* nobody will hear of it, and it holds frames with arrays */
+    cdv_shared_unref(cdv_error_take_cause()); /* it is not reported, and holds frames with arrays */
     save_exception(l);
   } else {
     go_on(&l->kept);
@@ -199,7 +199,7 @@ static void try_to_end(struct cdv_external_block *l) {
 }
 
 void cdv_external_block_free(struct cdv_external_block *l, struct cdv_shared *queue) {
-  if (!cdv_backend_usable_in_process(l->backend)) return; /* lent in the parent: the allocator is there, too */
+  if (!cdv_backend_usable_in_process(l->backend)) return; /* allocated in the parent: the allocator is there, too */
   l->queue = queue;
   try_to_end(l);
 }

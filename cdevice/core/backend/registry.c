@@ -18,8 +18,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* writers; nothing is 
 static struct cdv_backend *retired; /* removed or replaced: other threads may still be looking at them */
 static atomic_int forks;            /* counted in children: a runtime started before is not usable there */
 
-/* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its locks are as
- * some thread left them.  Tables that share a runtime share start(); those of Python backends share only the way in. */
+/* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its
+ * locks are as some thread left them. Tables that share a runtime share start(); those of Python backends share only
+ * the way in. */
 static int (*lost[16])(void *, const cdevice_host *, cdevice_error *);
 
 static bool is_lost(const struct cdv_backend *backend) {
@@ -270,7 +271,7 @@ int cdv_unregister(int32_t t) {
   _Atomic(struct cdv_backend *) *at = t > 0 ? cdv_backend_cell(t) : NULL;
   if (at) backend = atomic_load(at);
   if (backend) {
-    atomic_store(at, NULL); /* hidden first: nobody new counts itself in */
+    atomic_store(at, NULL); /* hidden first: no new user counts itself in */
     used = atomic_load(&backend->live);
     if (used)
       atomic_store(at, backend);
@@ -288,7 +289,7 @@ int cdv_unregister(int32_t t) {
   return r;
 }
 
-/* Finds a backend that nobody has asked for yet; whoever knows plug-ins sets it. */
+/* Loads a backend on first use; the plug-in loader sets it. */
 static _Atomic(int (*)(int32_t)) loader;
 void cdv_set_loader(int (*load)(int32_t device_type)) { atomic_store(&loader, load); }
 
@@ -323,7 +324,7 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) 
                       CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
     r = cdv_register(table, replace);
     if (r == EEXIST)
-      taken = r; /* somebody serves this one already; the others may be free */
+      taken = r; /* this type has a backend already; the others may be free */
     else if (r)
       return r;
     else
@@ -376,7 +377,7 @@ int cdv_backend_acquire(int32_t t, struct cdv_backend **out) {
     int r = cdv_backend_get_started(t, out);
     if (r) return r;
     cdv_backend_addref(*out, 1);
-    if (cdv_backend_lookup(t) == *out) return 0; /* whoever takes it out from now on sees that it is in use */
+    if (cdv_backend_lookup(t) == *out) return 0; /* an unregistration from now on sees that it is in use */
     cdv_backend_addref(*out, -1);
   }
 }

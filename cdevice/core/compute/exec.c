@@ -53,7 +53,7 @@ static int choose(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n
       two = true; /* memory that neither device's kernels need to reach: the CPU reads both */
     }
   }
-  if (!first && n) first = arrays[0]; /* none has any: the result is where the first says that it is */
+  if (!first && n) first = arrays[0]; /* none has buffers: the first one's device decides */
   if (first) {
     type = first->root->own.device_type;
     w->device = first->root->own.device_id;
@@ -82,7 +82,8 @@ static bool same_backend(const struct cdv_backend *a, const struct cdv_backend *
   return a == b || (a->table.alloc == b->table.alloc && a->table.self == b->table.self);
 }
 
-/* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes on. */
+/* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes
+ * on. */
 static int hold(struct cdv_exec *w, struct cdv_array *a) {
   const struct cdv_backend *backend = a->root->backend;
   if (!cdv_exec_is_host(w) && has_memory(a) && backend && !same_backend(backend, w->backend))
@@ -183,7 +184,7 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
   if (l->n_work_items == 1) l->work_group_size = 1;
 }
 
-/* float64 is told by the program's type, and sums of floats and means are made in it. */
+/* float64 appears in the program's type; sums of floats and means also use it. */
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
   bool mean = !strcmp(s->name, strcmp(s->type, "w128") ? "finish_mean" : "finish_mean_of_integers");
@@ -261,7 +262,7 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
 
 /* ---- what kernels complain of ---- */
 
-/* "u8" as Arrow says it. */
+/* "u8" in Arrow's words: "uint8". */
 static const char *words_of(const char *type, char *out, size_t size) {
   snprintf(out, size, "%s%s", type[0] == 'i' ? "int" : type[0] == 'u' ? "uint" : "float", type + 1);
   return out;

@@ -54,7 +54,7 @@ struct making {
   const char *defines[6];
   int64_t n;
   uint32_t flags;
-  bool own; /* the text was added at run time: nobody compiled it before */
+  bool own; /* the text was added at run time: it was not compiled ahead of time */
   struct cdv_digest digest;
 };
 

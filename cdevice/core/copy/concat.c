@@ -1,5 +1,5 @@
-/* concat.c - several arrays become one: where it is made, what must come to the CPU for it, and who keeps the sources until
- * a device has read them. */
+/* concat.c - several arrays become one: where it is made, what must come to the CPU for it, and who keeps the
+ * sources until a device has read them. */
 #include "core/copy/concat.h"
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"

@@ -1,9 +1,10 @@
 /* concat_plan.c - which pieces several arrays of one type become one array of.
  *
- * Buffers whose elements mean the same in the result (values, bytes, type ids; offsets that lose a number on the way) are
- * pieces of the sources, one behind the other, and what was cut from one memory is one piece again.  The others (bits, views,
- * list views, union offsets, run ends, indices of dictionaries that differ) are written to host memory first.  Nothing is
- * believed that is read from a source: what points outside of it is an error, or 0 where a null is. */
+ * Buffers whose elements mean the same in the result (values, bytes, type ids; offsets that lose a number on the
+ * way) are pieces of the sources, one behind the other, and what was cut from one memory is one piece again.  The
+ * others (bits, views, list views, union offsets, run ends, indices of dictionaries that differ) are written to host
+ * memory first.  Nothing is believed that is read from a source: what points outside of it is an error, or 0 where a
+ * null is. */
 #include "cdevice/arrow_abi.h"
 #include "core/base/error.h"
 #include "core/copy/engine.h"

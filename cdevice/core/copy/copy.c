@@ -116,7 +116,7 @@ static int attempt(struct cdv_plan *p, int32_t type, void *stream, struct cdv_ar
   return cdv_plan_finish(p, r, &made, a->schema, out);
 }
 
-/* Of allocations on the target; asking the device for all it says of itself can take longer than a small copy. */
+/* Of allocations on the target; a full device_info query can take longer than a small copy. */
 static int learn_alignment(struct cdv_plan *p) {
   long long known = atomic_load_explicit(&p->to->aligned, memory_order_relaxed);
   if (known >> 32 != p->to_device + 2) {

@@ -1,7 +1,7 @@
 /* plan.c - which pieces a copy is made of, how large they are, and where they lie on the target.
  *
- * A plan lists the pieces (one per buffer of the result) and lays them out in one allocation.  To learn sizes on a device,
- * the two offsets of every variable-size column are gathered level by level, one read for all. */
+ * A plan lists the pieces (one per buffer of the result) and lays them out in one allocation.  To learn sizes on a
+ * device, the two offsets of every variable-size column are gathered level by level, one read for all. */
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
 #include "core/array/array.h"
@@ -430,9 +430,9 @@ static bool is_pageable(const struct cdv_plan *p, const struct cdv_copy_segment 
   return b->locate(b->self, (const char *)x->src + x->src_offset, &type, &device, &nbytes, NULL) != 0;
 }
 
-/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned.  Pieces
- * of medium size behind one that is pageable are taken to be so: asking the driver for each of a thousand columns would
- * cost as much as copying some of them. */
+/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned.
+ * Pieces of medium size behind one that is pageable are taken to be so: asking the driver for each of a thousand
+ * columns would cost as much as copying some of them. */
 static void choose_staged(struct cdv_plan *p) {
   bool pageable = false;
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU,

@@ -75,7 +75,8 @@ int cdv_event_ready(struct cdv_array *a, int *done) {
   return 0;
 }
 
-/* Asks again and again for up to so many nanoseconds; pauses grow with the time waited, so little is lost at the end. */
+/* Asks again and again for up to so many nanoseconds; pauses grow with the time waited, so little is lost at the
+ * end. */
 int cdv_event_wait_for(struct cdv_array *a, int64_t nanoseconds, int *done) {
   struct timespec begin, now, pause = {0, 0};
   int r = cdv_event_ready(a, done);

@@ -248,7 +248,8 @@ static int child_lengths(const struct cdv_frame *f, const struct context *c, con
   return 0;
 }
 
-/* A plain array of numbers with nothing to complain about: most columns, most of what is handed over.  false: look closer. */
+/* A plain array of numbers with nothing to complain about: most columns, most of what is handed over. false: look
+ * closer. */
 static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a) {
   unsigned char c = (unsigned char)s->format[0];
   return cdv_format_width(c) > 0 && !s->format[1] && s->release && !s->n_children && !s->dictionary && !s->metadata &&

@@ -10,7 +10,7 @@ static void free_consumer_capsule(PyObject *capsule) {
   reacquire_gil(away); /* tasks that are dropped may need the GIL */
 }
 
-/* Of a consumer that has become a stream, which is its owner now: for whoever still waits. */
+/* Of a consumer that has become a stream, which is its owner now: for threads that still wait. */
 static void let_consumer_go(PyObject *capsule) {
   struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
   struct away away = release_gil();
@@ -152,7 +152,7 @@ static PyObject *m_production_open(PyObject *self, PyObject *to) {
     cdv_producer_cancel_unstarted(p);
     return NULL;
   }
-  if (c) cdv_consumer_handler(c); /* now that a producer has it: else nobody would release it */
+  if (c) cdv_consumer_handler(c); /* now that a producer has it: else it would not be released */
   return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(p));
 }
 

@@ -187,7 +187,7 @@ static PyObject *m_freeze(PyObject *self, PyObject *args) {
   return o;
 }
 
-/* What a stream takes from through streams of ours; NULL: no iterator. */
+/* The iterator behind a stream, through streams of cdevice; NULL: no iterator. */
 static PyObject *iterator_below(struct cdv_stream *s) {
   while (s && s->next != iterator_next) s = cdv_stream_upstream(s);
   return s ? ((struct iterator *)s)->iterator : NULL;

@@ -76,8 +76,8 @@ static int require_width(const struct cdv_elementwise *f, const struct cdv_datum
   return -1;
 }
 
-/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result, a letter for each
- * argument: the numbers that the kernel reads, "-" for any) */
+/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result, a letter for
+ * each argument: the numbers that the kernel reads, "-" for any) */
 static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   (void)self;
   const char *family, *type, *name, *said, *letters;

@@ -178,8 +178,8 @@ static int capi_raised(void) {
   return code;
 }
 
-/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot, whose code
- * is the exception's errno. */
+/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot,
+ * whose code is the exception's errno. */
 static PyObject *capi_call(const char *module, const char *function, PyObject *argument) { /* takes argument over */
   PyObject *m = PyErr_Occurred() ? NULL : PyImport_ImportModule(module);
   PyObject *f = m ? PyObject_GetAttrString(m, function) : NULL;

@@ -15,7 +15,7 @@ static PyObject *m_set_ndarray(PyObject *self, PyObject *class) {
   Py_RETURN_NONE;
 }
 
-/* The format of what a buffer holds; 0: it needs a second look.  A letter of struct's says the kind, not the size. */
+/* The format of what a buffer holds; 0: it needs a second look.  A letter of struct's gives the kind, not the size. */
 static char letter_of(const struct buffer_view *v) {
   static const char signed_letters[] = " cs i   l", unsigned_letters[] = " CS I   L", float_letters[] = "  e f   g";
   const char *code = v->format;

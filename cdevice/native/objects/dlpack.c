@@ -72,7 +72,7 @@ static int dlpack_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names
   return 0;
 }
 
-/* Which generation of capsules max_version asks for; -1: nothing that can be told here. */
+/* Which generation of capsules max_version asks for; -1: unknown here. */
 static int generation(PyObject *max_version) {
   if (max_version == Py_None) return 0;
   PyObject *major =
@@ -204,7 +204,7 @@ static PyObject *m_import_dlpack(PyObject *self, PyObject *args) {
   return import_capsule(capsule, sync_event, keep, level);
 }
 
-/* Is a tensor one of the CPU, as (type, number) says?  -1 with an exception. */
+/* Is a tensor one of the CPU, given its (type, number)?  -1 with an exception. */
 static int is_of_the_cpu(PyObject *where) {
   if (!where) return -1;
   PyObject *type = PyTuple_Check(where) && PyTuple_Size(where) == 2 ? PyTuple_GetItem(where, 0) : NULL;

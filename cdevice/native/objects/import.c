@@ -107,7 +107,8 @@ static struct cdv_array *hold_part(PyObject *part, const struct cdv_parts *p) {
   return NULL;
 }
 
-/* A buffer of a part: its address or handle (int), None, or (address, bytes that are there); 0, or -1 with an exception. */
+/* A buffer of a part: its address or handle (int), None, or (address, bytes that are there); 0, or -1 with an
+ * exception. */
 static int read_buffer(PyObject *b, const void **address, int64_t *size) {
   *address = NULL;
   *size = -1;

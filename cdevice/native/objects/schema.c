@@ -65,8 +65,8 @@ static PyObject *schema_capsule(struct cdv_schema *s) {
   return c;
 }
 
-/* What a consumer asked for: the schema we have, or theirs where only labels differ.  a: the array it is for; NULL: arrays
- * to come.  A new reference, or NULL with an exception. */
+/* What a consumer asked for: the schema we have, or theirs where only labels differ.  a: the array it is for; NULL:
+ * arrays to come.  A new reference, or NULL with an exception. */
 static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a, PyObject *requested) {
   if (!requested || requested == Py_None) return cdv_schema_ref(own);
   struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA), copy;

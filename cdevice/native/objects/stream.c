@@ -188,8 +188,8 @@ static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* _copied(device type, device id, stream handle, its owner or None, ahead, may a thread of ours run Python's iterators?) ->
- * another stream; this one is used up */
+/* _copied(device type, device id, stream handle, its owner or None, ahead, may a thread of cdevice run Python's
+ * iterators?) -> another stream; this one is used up */
 static PyObject *t_copied(PyObject *self, PyObject *args) {
   StreamObject *o = (StreamObject *)self;
   int type;
@@ -243,8 +243,8 @@ static PyObject *t_close(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-/* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a reader. A
- * Python iterator is reached through what it is the only source of. ---- */
+/* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a
+ * reader. A Python iterator is reached through what it is the only source of. ---- */
 static PyObject *iterator_of(StreamObject *o) { return iterator_below(o->stream); }
 
 static int t_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -271,7 +271,7 @@ static void t_dealloc(PyObject *self) {
     struct away away = release_gil();
     cdv_stream_close(s);
     reacquire_gil(away);
-  } /* a thread of ours, or a foreign producer, may need the GIL to end */
+  } /* a thread of cdevice, or a third-party producer, may need the GIL to end */
   release(self);
   Py_DECREF(type);
 }
