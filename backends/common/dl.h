@@ -12,7 +12,7 @@
  *   cdevice_dl dl = {0};
  *   if (cdevice_dl_open(&dl, "libacme", "CDEVICE_ACME_LIBRARY", names, "acmeInit") ||
  *       cdevice_dl_load(&dl, acme_rows, sizeof acme_rows / sizeof *acme_rows, &table))
- *     ... dl.tried says why
+ *     ... dl.tried lists the reasons
  */
 #ifndef CDEVICE_BACKENDS_DL_H
 #define CDEVICE_BACKENDS_DL_H
@@ -138,8 +138,8 @@ static inline int cdevice_dl_open(cdevice_dl *dl, const char *prefix, const char
   return -1;
 }
 
-/* The path of a file in the folder that this package is installed in, where wheels of others lie beside it.  0: too long, or
- * nothing knows where that is. */
+/* The path of a file in the folder that this package is installed in, where wheels of others lie beside it. 0: too
+ * long, or nothing knows where that is. */
 static inline int cdevice_dl_beside(char *out, size_t size, const char *file) {
   static const char here = 0;
   Dl_info where;

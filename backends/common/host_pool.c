@@ -1,4 +1,4 @@
-/* host_pool.c - host memory that was given back, by size, until somebody wants it or there is too much.
+/* host_pool.c - a pool of freed host memory, by size, with a limit.
  *
  * Small ones are malloc's business.  What is kept is chained through its own first bytes, in a list for its size (the
  * youngest is taken, its pages are in the caches) and in one by age (the oldest goes first). */
@@ -66,7 +66,7 @@ static void put_in(block *b, size_t size, block **class) {
   pool.kept += (int64_t)size;
 }
 
-/* Takes the oldest out until no more than `most` bytes are kept; they are the caller's, chained by next. */
+/* Takes the oldest out until at most `most` bytes are pooled; they are the caller's, chained by next. */
 static block *shrink(int64_t most) {
   block *out = NULL;
   while (pool.kept > most) {
@@ -139,7 +139,9 @@ void host_pool_start(const cdevice_host *host) {
   int64_t limit = text && *text ? bytes_of(text) : KEPT;
   if (limit < 0) {
     limit = KEPT;
-    if (host) host->log(30, "CDEVICE_CPU_POOL is a number of bytes, with K, M or G behind it; the default is taken");
+    if (host)
+      host->log(30,
+                "CDEVICE_CPU_POOL: expected a number of bytes with an optional suffix K, M or G; using the default");
   }
 #ifdef __SANITIZE_ADDRESS__
   limit = 0; /* what is used after it was given back shall be seen */

@@ -15,7 +15,7 @@ typedef struct host_pool_use { /* bytes of one device */
   atomic_llong live, peak;
 } host_pool_use;
 
-/* Reads CDEVICE_CPU_POOL: at most so many bytes are kept for nobody; 0: none.  Before the first allocation. */
+/* Reads CDEVICE_CPU_POOL: the maximum of pooled bytes; 0: no pool.  Before the first allocation. */
 void host_pool_start(const cdevice_host *host);
 /* Will a block of so many bytes be kept? */
 int host_pool_keeps(int64_t nbytes);

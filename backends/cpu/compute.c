@@ -1,4 +1,4 @@
-/* compute.c - programs that were compiled with the extension, in one build or two, the processor says which;
+/* compute.c - programs that were compiled with the extension, in one build or two, selected by the processor;
  * others by this machine's C compiler. */
 #include "cpu/compute.h"
 
@@ -57,7 +57,7 @@ static int build(void *self, int64_t device, void *stream, const cdevice_program
   if (r && !strncmp(program->family, "own_", 4))
     r = cpu_compile(program, table() != cpu_kernels_base, &m->own, err);
   else if (r)
-    cdevice_backend_fail(err, r, 0, NULL, "no kernels \"%s\" for %s were compiled", program->family, program->type);
+    cdevice_backend_fail(err, r, 0, NULL, "no kernels \"%s\" for %s in this build", program->family, program->type);
   if (r) free(m);
   return r;
 }
@@ -92,7 +92,7 @@ static int kernel(void *self, int64_t device, void *module_, const char *name, v
   }
   *out = (void *)k;
   if (k) return 0;
-  return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernel %s%s was compiled", m->prefix, name);
+  return cdevice_backend_fail(err, ENOENT, 0, NULL, "no kernel %s%s in this build", m->prefix, name);
 }
 
 static const cdevice_host *host;

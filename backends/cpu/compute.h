@@ -36,7 +36,8 @@ typedef struct cpu_library {
   char *code; /* of its file */
   int64_t nbytes;
 } cpu_library;
-/* v3: for processors with AVX2.  ENOTSUP: there is no compiler; EINVAL: it does not compile, with the compiler's words. */
+/* v3: for processors with AVX2. ENOTSUP: there is no compiler; EINVAL: it does not compile, with the compiler's
+ * words. */
 int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevice_error *err);
 int cpu_library_load(const void *data, int64_t nbytes, cpu_library *out, cdevice_error *err);
 void (*cpu_library_find(const cpu_library *l, const char *name))(const cpu_launch *launch);

@@ -1,4 +1,4 @@
-/* each_integer.h - the text TEXT once for each integer S; T and TEXT are said where it is included. */
+/* each_integer.h - the text TEXT once for each integer S; T and TEXT are defined where it is included. */
 #define S i8
 #include TEXT
 #undef S

@@ -43,8 +43,8 @@ static int folder_make(struct folder *f, cdevice_error *err) {
   const char *base = getenv("TMPDIR");
   char path[sizeof f->path];
   int n = snprintf(path, sizeof path, "%s/cdevice-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* nobody else may write there */
-    return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: %s cannot be made", path);
+  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* no other user may write there */
+    return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: cannot create %s", path);
   for (int i = 0; i < FILES; i++) snprintf(f->files[i], sizeof f->files[i], "%s/%s", path, names[i]);
   memcpy(f->path, path, sizeof path);
   return 0;
@@ -75,7 +75,7 @@ static int write_program(const char *path, const cdevice_program *p) {
   if (!file) return -1;
   for (int64_t i = 0; i < p->n; i++) {
     const char *equals = strchr(p->defines[i], '=');
-    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text says so itself */
+    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text defines it itself */
     fprintf(file, "#define %.*s %s\n", (int)(equals - p->defines[i]), p->defines[i], equals + 1);
   }
   fprintf(file, "%s%s", prelude, p->text);
@@ -132,7 +132,7 @@ static int open_library(const char *path, char *code, int64_t nbytes, cpu_librar
     return 0;
   }
   free(code);
-  return cdevice_backend_fail(err, EPROTO, 0, NULL, "a program cannot be loaded: %s", dlerror());
+  return cdevice_backend_fail(err, EPROTO, 0, NULL, "cannot load a program: %s", dlerror());
 }
 
 int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevice_error *err) {
@@ -150,11 +150,11 @@ int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevic
     free(log);
   } else if (r == ENOTSUP) {
     cdevice_backend_fail(err, r, 0, NULL,
-                         "no C compiler, %s, which kernels of one's own need on the CPU: "
-                         "apt-get install gcc libc6-dev; $CDEVICE_CC names another",
+                         "no C compiler, %s, which user-defined kernels need on the CPU: "
+                         "apt-get install gcc libc6-dev; set $CDEVICE_CC to use another",
                          compiler());
   } else {
-    cdevice_backend_fail(err, r, 0, NULL, "%s cannot be run on %s", compiler(), f.files[IN]);
+    cdevice_backend_fail(err, r, 0, NULL, "cannot run %s on %s", compiler(), f.files[IN]);
   }
   folder_drop(&f);
   return r;
@@ -173,7 +173,7 @@ int cpu_library_load(const void *data, int64_t nbytes, cpu_library *out, cdevice
     r = open_library(f.files[OUT], code, nbytes, out, err);
   } else if (code) {
     free(code);
-    r = cdevice_backend_fail(err, EPROTO, 0, NULL, "a program cannot be written to %s", f.path);
+    r = cdevice_backend_fail(err, EPROTO, 0, NULL, "cannot write a program to %s", f.path);
   } else {
     r = open_library(f.files[OUT], NULL, nbytes, out, err);
   }

@@ -1,4 +1,5 @@
-/* kernels.h - the whole text as C, and a table of it, CPU_KERNELS; a template: its parameters are said at its head. */
+/* kernels.h - the whole text as C, and a table of it, CPU_KERNELS; a template: its parameters are listed at its
+ * head. */
 #include "cpu/compute.h"
 
 #if defined(__GNUC__)
@@ -112,12 +113,11 @@
 #define CAST_ROW(s, t)                                    \
   {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t}, \
       {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
-#define CASTS(t)                                                                                       \
-  CAST_ROW(i8, t)                                                                                      \
-  CAST_ROW(i16, t)                                                                                     \
-  CAST_ROW(i32, t)                                                                                     \
-  CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) CAST_ROW(u64, t) CAST_ROW(f32, t) \
-      CAST_ROW(f64, t)
+#define CASTS(t)   \
+  CAST_ROW(i8, t)  \
+  CAST_ROW(i16, t) \
+  CAST_ROW(i32, t) \
+  CAST_ROW(i64, t) CAST_ROW(u8, t) CAST_ROW(u16, t) CAST_ROW(u32, t) CAST_ROW(u64, t) CAST_ROW(f32, t) CAST_ROW(f64, t)
 #define CASTS_OF(t) CASTS(t) CAST_ROW(f16, t) ROW(cast_bool, cast_bool, t) ROW(cast_bool, to_bool, t)
 #define RESCALE_ROW(s, t)                                                  \
   {"decimal_rescale/" #s " " #t "/rescale_" #s "_" #t, rescale_##s##_##t}, \

@@ -1,5 +1,5 @@
-/* kernels_base.c - the kernels for every processor of the architecture that the extension is built for.  Where there is a
- * better build, this one takes less time to compile. */
+/* kernels_base.c - the kernels for every processor of the architecture that the extension is built for.  Where there
+ * is a better build, this one takes less time to compile. */
 #include "cpu/compute.h"
 
 #if defined(CPU_KERNELS_SLOW)

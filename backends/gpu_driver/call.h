@@ -23,8 +23,8 @@ typedef struct rt_watch {
 } rt_watch;
 enum { RT_IDLE, RT_TAKEN, RT_ARMED, RT_DEAD };
 
-/* A stream of our own behind one of a user's: events are recorded there once it waits for that stream, where they may not be
- * asked after his is gone.  For one of his alone, or his streams would wait for each other. */
+/* A stream of our own behind one of a user's: events are recorded there once it waits for that stream, where they
+ * may not be asked after his is gone. For one of his alone, or his streams would wait for each other. */
 typedef struct rt_shadow {
   _Atomic(uintptr_t) of;  /* his handle; 0: free */
   _Atomic(void *) stream; /* NULL: being made */
@@ -39,7 +39,7 @@ static struct rt_state {
 } rt_state[RT_DEVICES];
 static char rt_library[512]; /* what was loaded */
 static int rt_devices;
-static atomic_int rt_holds; /* how many say, of any device, that a capture may be under way which nobody can see */
+static atomic_int rt_holds; /* the number of capture guards, of all devices */
 
 /* After these the device does nothing for this process any more, whatever it is asked: ECC, NVLink and contained
  * errors, faults of kernels, a context that was destroyed, an MPS server that has gone or ended this client. */
@@ -61,7 +61,7 @@ static int rt_is_sticky(int code) {
   }
 }
 
-/* EIO is for a dead device alone: memory goes back on it.  EPROTO: a code that says nothing of the device. */
+/* EIO is for a dead device only: memory is freed then.  EPROTO: a code that does not concern the device. */
 static int rt_errno(int code) {
   if (RT_GONE && code == RT_GONE) return EINVAL;
   switch (code) {
@@ -114,7 +114,7 @@ static int rt_event_keep(int device, void *event) {
   return room;
 }
 
-/* Has it passed?  That the device is dead is believed when it was said twice: one call may fail alone. */
+/* Has it passed?  A dead device must be reported twice: one call may fail alone. */
 static int rt_event_over(void *event) {
   int code = rt_event_ask(event);
   return rt_is_sticky(code) ? rt_event_ask(event) : code;
@@ -128,7 +128,7 @@ static void rt_event_put(int device, void *event) {
  * both are covered by the legacy stream. */
 static int rt_is_default(const void *stream) { return (uintptr_t)stream <= 2; }
 
-/* The stream of ours behind one of a user's; NULL: there is none, and no room for it. */
+/* cdevice's own stream behind a user's stream; NULL: there is none, and no room for it. */
 static void *rt_shadow_of(int device, void *stream) {
   uintptr_t of =
       (uintptr_t)stream == 2 ? (uintptr_t)pthread_self() : (uintptr_t)stream; /* 2 is another on each thread */
@@ -169,7 +169,7 @@ static int rt_event_rec_kept(int device, void *event, void *stream) {
   return code;
 }
 
-/* A failed device calls nobody back, so those who wait are called here.  A second failure confirms the first: one call
+/* A failed device makes no callbacks, so the waiters are called here.  A second failure confirms the first: one call
  * may fail alone. */
 static void rt_device_failed(int device) {
   void *event = NULL;

@@ -1,8 +1,8 @@
 /* compute.h - kernels: compiled at run time by the vendor's library for that (NVRTC, HIPRTC), which is found when a
  * kernel is asked for first, and launched on streams.
  *
- * The two libraries have the same functions under two prefixes.  They need no device to compile and read no files: the text is
- * all there is.  They are never closed.
+ * The two libraries have the same functions under two prefixes.  They need no device to compile and read no files:
+ * the text is all there is.  They are never closed.
  *
  * Needs the parameters of vendor.h. */
 #ifndef CDEVICE_RUNTIME_COMPUTE_H
@@ -48,7 +48,8 @@ typedef struct rt_module {
 } rt_module;
 
 /* ---- the compiler ---- */
-/* extension(self, "cdevice.wheels/1"): folders in which wheels of the vendor's may be, a line each; before first use. */
+/* extension(self, "cdevice.wheels/1"): folders in which wheels of the vendor's may be, a line each; before first
+ * use. */
 #define RT_WHEELS "cdevice.wheels/1"
 static void rt_look_in(const char *folders) {
   pthread_mutex_lock(&rt_compiler.lock);
@@ -72,7 +73,8 @@ static int rt_compiler_find_locked(cdevice_error *err) {
   cdevice_dl dl = {0};
   if (rt_compiler.found) return 0;
   if (!rt_can_launch())
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%s has no functions that load and start kernels", rt_library);
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%s lacks the functions that load and launch kernels",
+                                rt_library);
   if (rt_compiler_open(&dl) || cdevice_dl_load(&dl, rows, sizeof rows / sizeof *rows, &rtc)) {
     cdevice_dl_close(&dl);
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "no %s, which compiles kernels: %s; tried: %s", RT_COMPILER_NAME,
@@ -80,7 +82,7 @@ static int rt_compiler_find_locked(cdevice_error *err) {
   }
   int major, minor, code = rtc.Version(&major, &minor);
   if (code) {
-    int r = rt_compiler_fail(err, code, "asking for its version", dl.path);
+    int r = rt_compiler_fail(err, code, "querying its version", dl.path);
     cdevice_dl_close(&dl);
     return r;
   }
@@ -107,7 +109,7 @@ static int rt_compiler_for(int64_t device, const rt_target_info **out, cdevice_e
   return r;
 }
 
-/* Without a compiler too: that it is missing is said by who needs it. */
+/* Also without a compiler: the function that needs it reports that it is missing. */
 static int rt_compute_identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size,
                                cdevice_error *err) {
   const rt_target_info *t;
@@ -132,7 +134,7 @@ static int rt_module_wrap(int64_t device, const void *image, char *code, size_t 
   rt_module *m = malloc(sizeof *m);
   if (!m) {
     free(code);
-    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory to note a program");
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of a program");
   }
   *m = (rt_module){NULL, code, n};
   int r = rt_begin(device, &saved, err);
@@ -146,7 +148,7 @@ static int rt_module_wrap(int64_t device, const void *image, char *code, size_t 
   return 0;
 }
 
-/* The beginning of what the compiler said. */
+/* The beginning of the compiler's log. */
 static int rt_fail_compile(void *program, int code, cdevice_error *err) {
   size_t n = 0;
   char *log = NULL;
@@ -166,7 +168,8 @@ static int rt_compile(void *program, const rt_target_info *t, cdevice_error *err
   return code ? rt_fail_compile(program, code, err) : 0;
 }
 
-/* The text behind its definitions: as options they would hold in HIPRTC's own headers too, where T is a name.  malloc'ed. */
+/* The text behind its definitions: as options they would hold in HIPRTC's own headers too, where T is a name.
+ * malloc'ed. */
 static char *rt_text(const cdevice_program *p) {
   size_t n = strlen(p->text) + 1;
   for (int64_t i = 0; i < p->n; i++) n += strlen(p->defines[i]) + sizeof "#define \n";
@@ -183,13 +186,13 @@ static char *rt_text(const cdevice_program *p) {
 
 static int rt_take_code(void *program, const rt_target_info *t, char **out, size_t *n, cdevice_error *err) {
   int code = rt_code(program, t, NULL, n);
-  if (code) return rt_compiler_fail(err, code, "asking for the size of a program", t->name);
+  if (code) return rt_compiler_fail(err, code, "querying the size of a program", t->name);
   *out = malloc(*n ? *n : 1);
-  if (!*out) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for a program of %zu bytes", *n);
+  if (!*out) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for a program of %zu bytes", *n);
   code = rt_code(program, t, *out, n);
   if (!code) return 0;
   free(*out);
-  return rt_compiler_fail(err, code, "asking for a program", t->name);
+  return rt_compiler_fail(err, code, "reading a program", t->name);
 }
 
 static int rt_build(void *self, int64_t device, void *stream, const cdevice_program *p, void **out,
@@ -202,10 +205,10 @@ static int rt_build(void *self, int64_t device, void *stream, const cdevice_prog
   int r = rt_compiler_for(device, &t, err);
   if (r) return r;
   char *text = rt_text(p);
-  if (!text) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for the text of kernels");
+  if (!text) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the source of kernels");
   int made = rtc.CreateProgram(&program, text, p->family, 0, NULL, NULL);
   free(text); /* the compiler has a copy */
-  if (made) return rt_compiler_fail(err, made, "taking a text", p->family);
+  if (made) return rt_compiler_fail(err, made, "adding source text", p->family);
   r = rt_compile(program, t, err);
   if (!r) r = rt_take_code(program, t, &code, &n, err);
   rtc.DestroyProgram(&program);
@@ -215,9 +218,9 @@ static int rt_build(void *self, int64_t device, void *stream, const cdevice_prog
 static int rt_binary(void *self, int64_t device, void *module, void *data, int64_t *nbytes, cdevice_error *err) {
   const rt_module *m = module;
   (void)self, (void)device;
-  if (!m->code) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "a program that was loaded is not kept");
+  if (!m->code) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "a loaded program has no binary to cache");
   if (data && *nbytes < (int64_t)m->nbytes)
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "too little room for a program");
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "buffer too small for a program");
   *nbytes = (int64_t)m->nbytes;
   if (data) memcpy(data, m->code, m->nbytes);
   return 0;
@@ -226,7 +229,7 @@ static int rt_binary(void *self, int64_t device, void *module, void *data, int64
 static int rt_load_binary(void *self, int64_t device, void *stream, const void *data, int64_t nbytes, void **out,
                           cdevice_error *err) {
   (void)self, (void)stream;
-  if (!rt_can_launch()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%s loads no kernels", rt_library);
+  if (!rt_can_launch()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%s does not load kernels", rt_library);
   return rt_module_wrap(device, data, NULL, (size_t)nbytes, out, err);
 }
 
@@ -260,7 +263,7 @@ static int rt_compute_launch(void *self, int64_t device, void *kernel, const cde
   rt_saved_context saved;
   (void)self;
   if (blocks > RT_MOST_ITEMS / l->work_group_size || blocks > INT32_MAX)
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%lld items are more than a launch may have",
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "%lld work items are more than one launch supports",
                                 (long long)l->n_work_items);
   memcpy(places, l->buffers, sizeof places); /* the vendor's pointers are not to const */
   memcpy(numbers, l->scalars, sizeof numbers);
@@ -269,7 +272,7 @@ static int rt_compute_launch(void *self, int64_t device, void *kernel, const cde
   int r = rt_begin_on(device, stream, &saved, err);
   if (r) return r;
   int code = rt_launch(kernel, (unsigned)blocks, (unsigned)l->work_group_size, stream, arguments);
-  return rt_end(device, &saved, code, "starting a kernel", err);
+  return rt_end(device, &saved, code, "launching a kernel", err);
 }
 
 /* The device's context is the only one: scope is NULL. */

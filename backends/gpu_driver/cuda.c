@@ -200,7 +200,7 @@ static int rt_stream_wait(void *stream, void *event) { return cu.StreamWaitEvent
 static int rt_stream_new(void **out) { return cu.StreamCreate(out, CU_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return cu.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return cu.StreamSynchronize(stream); }
-static int rt_stream_ask(void *stream) { /* events stand alone: there are no streams of ours behind others */
+static int rt_stream_ask(void *stream) { /* events stand alone: cdevice has no streams of its own behind others */
   (void)stream;
   return RT_NOT_SUPPORTED;
 }
@@ -236,8 +236,8 @@ static int rt_pointer_attributes(const void *p, int *kind, int *device, int64_t 
 
 /* ---- kernels ---- */
 
-/* A copy that is in the process; a wheel's, which lies beside this package or where Python looks; the system's.  A driver takes what compilers of
- * its major version and older ones make. */
+/* A copy that is in the process; a wheel's, which lies beside this package or where Python looks; the system's. A
+ * driver takes what compilers of its major version and older ones make. */
 #define FOLDERS 6
 static int rt_compiler_open(cdevice_dl *dl) {
   static const char *const wheels[] = {"nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"};
@@ -266,17 +266,17 @@ static void rt_compiler_name(char *out, size_t size, int major, int minor) {
   snprintf(out, size, "NVRTC %d.%d", major, minor);
 }
 
-/* Code of the device's own (a cubin, which older drivers of the same major version take too) where the compiler knows it, else
- * PTX of the newest before it, which the driver compiles. */
+/* Code of the device's own (a cubin, which older drivers of the same major version take too) where the compiler
+ * knows it, else PTX of the newest before it, which the driver compiles. */
 static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   int known[256], n = 0, handle, major = 0, minor = 0, best = 0, least = INT32_MAX;
   int code = cu.DeviceGet(&handle, device);
   if (!code) code = cu.DeviceGetAttribute(&major, CU_CAPABILITY_MAJOR, handle);
   if (!code) code = cu.DeviceGetAttribute(&minor, CU_CAPABILITY_MINOR, handle);
-  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  if (code) return rt_fail(err, code, "querying the device's architecture");
   int own = major * 10 + minor, asked = rtc.GetNumSupportedArchs(&n);
   if (!asked && n <= 256) asked = rtc.GetSupportedArchs(known);
-  if (asked || n > 256) return rt_compiler_fail(err, asked, "asking what it compiles for", "no answer");
+  if (asked || n > 256) return rt_compiler_fail(err, asked, "querying its supported architectures", "no output");
   for (int i = 0; i < n; i++) {
     if (known[i] <= own && known[i] > best) best = known[i];
     if (known[i] < least) least = known[i];

@@ -43,7 +43,7 @@ static int rt_event_done(void *self, int64_t device, void *sync_event, int *done
   int code = rt_event_over(*(void **)sync_event);
   *done = code == RT_OK;
   if (code == RT_NOT_READY) code = 0;
-  return rt_end(device, &saved, code, "asking an event", err);
+  return rt_end(device, &saved, code, "querying an event", err);
 }
 
 static int rt_event_wait_host(void *self, int64_t device, void *sync_event, cdevice_error *err) {
@@ -60,7 +60,8 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   rt_saved_context saved;
   int r = rt_begin(device, &saved, err);
   if (r) return r;
-  int code, captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then nobody would wait */
+  int code,
+      captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then no wait would happen */
   if (!captured) {
     code = rt_stream_wait(stream, *(void **)sync_event);
   } else { /* a graph cannot wait for what is outside of it, and need not for what has passed */
@@ -73,7 +74,7 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
   return rt_end(device, &saved, code, "making a stream wait for an event", err);
 }
 
-/* A vendor's thread: no lock of ours, no call of theirs. */
+/* A vendor's thread: takes no lock of cdevice, calls no vendor function. */
 static void rt_passed(void *arg) {
   rt_watch *w = arg;
   int armed = RT_ARMED;
@@ -96,15 +97,16 @@ static rt_watch *rt_idle_watch(int device) {
 static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg,
                            cdevice_error *err) {
   (void)self;
-  if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime calls nobody back");
-  if (atomic_load(&rt_holds)) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "not while a graph may be captured");
+  if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime has no event callbacks");
+  if (atomic_load(&rt_holds))
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "not available while a graph may be captured");
   rt_saved_context saved;
   int r = rt_begin(device, &saved, err);
   if (r) return r;
   rt_watch *w = rt_idle_watch((int)device);
   if (!w) {
     rt_leave(&saved);
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "all streams that could tell of an event are busy");
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "all streams that could watch an event are busy");
   }
   int code = w->stream ? 0 : rt_stream_new(&w->stream);
   if (!code) code = rt_stream_wait(w->stream, *(void **)sync_event);

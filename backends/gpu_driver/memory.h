@@ -15,10 +15,11 @@ static int rt_no_memory(cdevice_error *err, int code, int device, int kind, int6
   if (kind == RT_DEVICE && info.total_bytes > 0)
     snprintf(of, sizeof of, ", %lld of %lld bytes of the device are free", (long long)info.free_bytes,
              (long long)info.total_bytes);
-  return cdevice_backend_fail(err, ENOMEM, code, rt_error_name(code),
-                              "%lld bytes (%lld with rounding): %s; %lld in use here, %lld given back but still busy%s",
-                              (long long)nbytes, (long long)size, rt_error_text(code),
-                              (long long)rt_pools[device].live[kind], (long long)pending, of);
+  return cdevice_backend_fail(
+      err, ENOMEM, code, rt_error_name(code),
+      "%lld bytes (%lld with rounding): %s; %lld in use here, %lld freed but still in use by the device%s",
+      (long long)nbytes, (long long)size, rt_error_text(code), (long long)rt_pools[device].live[kind],
+      (long long)pending, of);
 }
 
 /* Memory of the vendor's, perhaps of another size; or *c, what came back when it was short.  The vendor's code. */
@@ -50,14 +51,14 @@ static int rt_new_chunk(int device, int kind, int64_t nbytes, int64_t size, int 
   *c = malloc(sizeof **c);
   if (!*c) {
     rt_mfree(kind, data);
-    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of an allocation");
   }
   **c = (rt_block){NULL, data, size, NULL, NULL, kind, sort};
   return 0;
 }
 
-/* What is ready, else what can be made ready at once, else new.  Waits for the device only when memory is short.
- * The device is current. */
+/* Reuses a free block, else a block whose fence completes at once, else allocates. Waits for the device only when
+ * memory is short. The device is current. */
 static int rt_get(int device, int kind, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   struct rt_pool *d = &rt_pools[device];
   int64_t size;
@@ -78,7 +79,8 @@ static int rt_get(int device, int kind, int64_t nbytes, void *stream, cdevice_bl
 
 static int rt_too_much(int64_t nbytes, cdevice_error *err) {
   if (nbytes <= INT64_MAX / 4) return 0;
-  return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes are more than any device has", (long long)nbytes);
+  return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes are larger than the memory of any device",
+                              (long long)nbytes);
 }
 
 static int rt_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
@@ -132,7 +134,7 @@ static void rt_statistics(void *self, int64_t device, int64_t *live, int64_t *po
   rt_leave(&saved);
 }
 
-/* What the device does not pass soon stays in the pool: nobody waits for long. */
+/* What the device does not pass soon stays in the pool: the wait is short. */
 static void rt_trim(void *self, int64_t device) {
   (void)self;
   rt_saved_context saved;

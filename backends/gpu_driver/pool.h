@@ -2,17 +2,17 @@
  *
  * Needs the parameters of vendor.h.  memory.h allocates from it.
  *
- * Freed blocks go into a pool: a synchronous free would wait for the device, and a stream-ordered one could overtake a
- * consumer on another stream.  A block is used again once the device has passed an event that was recorded after it was
- * given back, on any stream, and not before: to wait for the event on the new user's stream would tie that to
- * everything else that runs.  Where the runtime can record one event behind all streams, giving back calls nobody: the
- * event is recorded when the pool has nothing ready, for all that was given back until then.  So a release is legal
- * wherever it happens to come, in somebody's capture of a graph too, which such a record would end.  Elsewhere two are
- * recorded at once, on the legacy default stream (which follows all blocking streams) and on the stream of the
- * allocation, whose handle may be gone later; by way of a stream of ours where the runtime wants the streams of events
- * that are asked to be there (rt_event_rec_kept).  Blocks behind which nothing can be recorded wait until something can, or
- * until memory is short: then for the device.  Only what the device has passed, or a dead device, makes a block free:
- * where the question fails, or may not be put (hold), it is put again later.
+ * Freed blocks go into a pool: a synchronous free would wait for the device, and a stream-ordered one could overtake
+ * a consumer on another stream.  A block is used again once the device has passed an event that was recorded after
+ * it was given back, on any stream, and not before: to wait for the event on the new user's stream would tie that to
+ * everything else that runs.  Where the runtime can record one event behind all streams, freeing makes no vendor
+ * call: the event is recorded when the pool has nothing ready, for all that was given back until then.  So a release
+ * is legal wherever it happens to come, in a user's capture of a graph too, which such a record would end.
+ * Elsewhere two are recorded at once, on the legacy default stream (which follows all blocking streams) and on the
+ * stream of the allocation, whose handle may be gone later; by way of a stream of cdevice where the runtime wants
+ * the streams of events that are asked to be there (rt_event_rec_kept).  Blocks behind which nothing can be recorded
+ * wait until something can, or until memory is short: then for the device.  Only what the device has passed, or a
+ * dead device, makes a block free: where the question fails, or may not be put (hold), it is put again later.
  */
 #ifndef CDEVICE_POOL_H
 #define CDEVICE_POOL_H
@@ -27,7 +27,7 @@
 #define RT_SMALLEST 512
 #define RT_LARGE (1 << 20)
 #define RT_CLASSES (52 * RT_STEPS)
-#define RT_ODD RT_CLASSES /* the class of blocks of another size; nobody looks for one there */
+#define RT_ODD RT_CLASSES /* the class of blocks of another size; never searched */
 #define RT_MEMORY_KINDS 3
 
 typedef struct rt_fence { /* what the device must have passed before blocks are used again */
@@ -252,7 +252,7 @@ static int rt_trim_device(int device, int all) {
     next = c->next;
     if (idle)
       rt_unmark_locked(device, c);
-    else /* nobody has waited */
+    else /* no wait happened */
       rt_pool_put_locked(device, c);
   }
   pthread_mutex_unlock(&d->lock);

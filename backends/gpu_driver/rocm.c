@@ -109,10 +109,10 @@ static int rt_load(cdevice_error *err) {
   return 0;
 }
 
-/* A thread's last error is the application's: what failed in here would be reported by its check of a kernel launch, long
- * after it was dealt with; and up to HIP 6 what goes well in here forgets an error of its own that it has not asked for yet.
- * So it is put back: by a call that fails in the same way, where there is a harmless one, else in another, for an error must
- * not become none. */
+/* A thread's last error is the application's: what failed in here would be reported by its check of a kernel launch,
+ * long after it was dealt with; and up to HIP 6 what goes well in here forgets an error of its own that it has not
+ * asked for yet. So it is put back: by a call that fails in the same way, where there is a harmless one, else in
+ * another, for an error must not become none. */
 static int last_error(void) { return hip.PeekAtLastError && hip.GetLastError ? hip.PeekAtLastError() : 0; }
 static void restore_error(int before) {
   int now = last_error();
@@ -196,7 +196,7 @@ static void rt_enable_peer(int device, int other) {
   int can = 0;
   if (!hip.DeviceCanAccessPeer || !hip.DeviceEnablePeerAccess || hip.DeviceCanAccessPeer(&can, device, other) || !can)
     return;
-  hip.DeviceEnablePeerAccess(other, 0); /* an error: done by somebody else */
+  hip.DeviceEnablePeerAccess(other, 0); /* an error: already enabled */
 }
 static int rt_can_call(void) { return hip.LaunchHostFunc != NULL; }
 static int rt_launch_host_func(void *stream, void (*fn)(void *), void *arg) {
@@ -218,8 +218,8 @@ static int rt_pointer_attributes(const void *p, int *kind, int *device, int64_t 
 
 /* ---- kernels ---- */
 
-/* A copy that is in the process; the runtime itself, which has it up to HIP 6; the one beside the runtime; the system's of the
- * same version. */
+/* A copy that is in the process; the runtime itself, which has it up to HIP 6; the one beside the runtime; the
+ * system's of the same version. */
 static int rt_compiler_open(cdevice_dl *dl) {
   char beside[600], own[32];
   const char *slash = strrchr(rt_library, '/');
@@ -230,7 +230,7 @@ static int rt_compiler_open(cdevice_dl *dl) {
   return cdevice_dl_open(dl, "libhiprtc", "CDEVICE_HIPRTC_LIBRARY", names, "hiprtcCreateProgram");
 }
 
-/* Its own number says little: HIP 5.2's is 9.0. */
+/* Its own version number is no help: HIP 5.2's is 9.0. */
 static void rt_compiler_name(char *out, size_t size, int major, int minor) {
   snprintf(out, size, "HIPRTC %d.%d of HIP %d.%d.%d", major, minor, version / 10000000, version / 100000 % 100,
            version % 100000);
@@ -247,9 +247,10 @@ static const char *architecture(const char *properties, size_t n) {
 static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   char room[8192] = {0}; /* of HIP 7 it has 1472 bytes */
   int code = hip.GetProperties ? hip.GetProperties(room, device) : hip.GetOldProperties(room, device);
-  if (code) return rt_fail(err, code, "asking for the device's architecture");
+  if (code) return rt_fail(err, code, "querying the device's architecture");
   const char *found = architecture(room, sizeof room - sizeof out->name);
-  if (!found) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the device's properties name no architecture");
+  if (!found)
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the device properties do not contain an architecture");
   snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found);
   snprintf(out->option, sizeof out->option, "--offload-arch=%s", out->name);
   out->portable = 0;

@@ -14,7 +14,7 @@
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
  *
- * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on somebody's non-blocking stream is not covered,
+ * CDEVICE_CAP_ASYNC_FREE is not claimed: with the two events, a copy on a user's non-blocking stream is not covered,
  * and whether there is the one cannot be known before the start.  So the core keeps the source of a copy until the
  * copy's event has passed, and consumers on non-blocking streams keep the array, or say so by record_use.
  */
@@ -36,9 +36,9 @@ static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
     if (!r) {
       int code = rt_count(&n);
       if (code || n <= 0) {
-        int none = !code || code == RT_BAD_DEVICE; /* HIP 5 says 101 where there is none */
+        int none = !code || code == RT_BAD_DEVICE; /* HIP 5 returns 101 where there is none */
         r = cdevice_backend_fail(err, none ? ENODEV : rt_errno(code), code, code ? rt_error_name(code) : "",
-                                 "%s is there, but no device: %s", rt_library,
+                                 "%s is installed, but found no device: %s", rt_library,
                                  code ? rt_error_text(code) : "it lists none");
       }
     }
@@ -72,7 +72,7 @@ static int rt_device_info(void *self, int64_t device, cdevice_device_info *out, 
 /* ---- copies ---- */
 
 /* Without it a copy between two devices goes through the host's memory.  Asked once for each pair; it stays as it is
- * where somebody else has done it. */
+ * where it is enabled already. */
 static void rt_see_once(int device, int other) {
   static atomic_uchar asked[RT_DEVICES][RT_DEVICES];
   if (other >= 0 && other < rt_devices && other != device && !atomic_exchange(&asked[device][other], 1))
@@ -119,7 +119,7 @@ static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t
   int code = rt_pointer_attributes(data, &kind, &where, &behind);
   rt_leave(&saved);
   if (code == RT_NOT_SUPPORTED)
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not tell where memory is");
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime cannot look up addresses");
   if (code) return rt_fail(err, code, "looking up an address");
   *device_type = k->device_type;
   for (int i = 0; i < RT_N_KINDS; i++)

@@ -1,11 +1,12 @@
 /* vendor.h - the parameters of the template: what a vendor's file defines.
  *
  * Before it is included: RT_FAMILY ("cuda"), RT_N_KINDS (how many tables), RT_SAVED (the type of what rt_enter keeps
- * for rt_leave); of the compiler RT_COMPILER (what its functions' names begin with), RT_COMPILER_NAME, RT_COMPILER_HINT
- * (what to install), RT_COMPILER_OPTIONS (strings, a comma behind each), RT_COMPILER_FUNCTIONS(X) (its own ones, as in dl.h)
- * and RT_MOST_ITEMS (that a launch may have); RT_GONE (the code that says of a stream or an event that it is gone, where
- * another vendor's says so of the device; 0: there is none) and RT_EVENTS_ALONE (may an event be asked when the stream
- * that it was recorded on has been destroyed?).  After it, in any order: the small functions below, with the vendor's calls.
+ * for rt_leave); of the compiler RT_COMPILER (what its functions' names begin with), RT_COMPILER_NAME,
+ * RT_COMPILER_HINT (what to install), RT_COMPILER_OPTIONS (strings, a comma behind each), RT_COMPILER_FUNCTIONS(X)
+ * (its own ones, as in dl.h) and RT_MOST_ITEMS (that a launch may have); RT_GONE (the code that says of a stream or
+ * an event that it is gone, where another vendor's says so of the device; 0: there is none) and RT_EVENTS_ALONE (may
+ * an event be asked when the stream that it was recorded on has been destroyed?).  After it, in any order: the small
+ * functions below, with the vendor's calls.
  *
  *   rt_load(err)                       loads the library, notes its path in rt_library; ENODEV where there is none
  *   rt_enter(device, &saved)           makes the device current and the thread's capture mode relaxed, returns the
@@ -13,16 +14,16 @@
  *   rt_malloc(kind, n, &p)  rt_mfree(kind, p)
  *   rt_memcpy(kind, host_kind, dst, src, n, stream)   rt_memset(p, byte, n, stream)
  *   rt_event_new(&e) rt_event_del(e) rt_event_rec(e, s) rt_event_ask(e) rt_event_sync(e)
- *   rt_can_record_context() rt_event_rec_all(device, e)   records after the work of all streams of the device, if it can
+ *   rt_can_record_context() rt_event_rec_all(device, e)   records after all streams of the device, if supported
  *   rt_capture(s, &status)             is the stream, or for the legacy one any that it follows, being captured?
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_launch_host_func(s, fn, arg)
- *   rt_stream_ask(s)                   is it idle?  Of streams of ours
+ *   rt_stream_ask(s)                   is it idle?  For streams of cdevice
  *   rt_device_sync()                   waits for the current device
  *   rt_enable_peer(device, other)              lets the current device reach the other's memory itself, if it can
  *   rt_pointer_attributes(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_launch_host_func needs?
- *   rt_compiler_open(dl)               finds the compiler's library; dl->tried says where it is not
+ *   rt_compiler_open(dl)               finds the compiler's library; dl->tried lists the paths that failed
  *   rt_compiler_name(text, size, major, minor)   what it is, with its version
  *   rt_target(device, t, err)          what the compiler compiles for the device: fills t, see rt_target_info
  *   rt_code(program, t, data, &n)      what it has made; data NULL: only how large it is
@@ -65,8 +66,8 @@ enum {
   RT_MISMATCH = 803,
   RT_TOO_OLD = 804,
 };
-/* cuLaunchKernel's and hipModuleLaunchKernel's: the function; blocks and lanes of a block, three directions of each; shared
- * memory; the stream; pointers to the arguments; other ways of giving them */
+/* cuLaunchKernel's and hipModuleLaunchKernel's: the function; blocks and lanes of a block, three directions of each;
+ * shared memory; the stream; pointers to the arguments; other ways of giving them */
 #define RT_LAUNCH_ARGUMENTS \
   (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)
 enum { RT_CAPTURED = 900, RT_CAPTURED_BY_OTHERS = 906, RT_CAPTURE_LAST = 908 };
@@ -81,7 +82,7 @@ typedef struct rt_kind {
 
 /* What kernels are compiled to, for one device. */
 typedef struct rt_target_info {
-  char option[96]; /* of the compiler, that says it */
+  char option[96]; /* the compiler's option for it */
   char name[64];   /* "sm_90" */
   int portable;    /* the driver compiles once more (PTX) */
 } rt_target_info;

@@ -1,9 +1,10 @@
 /* alloc.c - buffers made, counted, given back.
  *
- * A processor's buffers are put on memory of the host's pool.  The runtime tells when nothing refers to such a buffer
- * any more, no command, no part of it and no other owner: only then may the memory be used again.  Where a runtime was found to tell
- * it at another time (opencl_trials.c), its buffers are on memory of its own.  Other devices' memory
- * is the runtime's own: what others have made of a buffer cannot be seen from outside, so none is used again here. */
+ * A processor's buffers are put on memory of the host's pool.  The runtime tells when nothing refers to such a
+ * buffer any more, no command, no part of it and no other owner: only then may the memory be used again.  Where a
+ * runtime was found to tell it at another time (opencl_trials.c), its buffers are on memory of its own.  Other
+ * devices' memory is the runtime's own: what others have made of a buffer cannot be seen from outside, so none is
+ * used again here. */
 #include "opencl/internal.h"
 
 #include <stdbool.h>
@@ -78,7 +79,7 @@ int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
   int result = ocl_slot_of(device, &slot, err);
   size_t pooled = 0;
   (void)self;
-  if (!result && nbytes <= 0) result = ocl_fail(err, CL_INVALID_BUFFER_SIZE, "allocation of no bytes");
+  if (!result && nbytes <= 0) result = ocl_fail(err, CL_INVALID_BUFFER_SIZE, "allocation of 0 bytes");
   if (!result) result = lane_for(device, stream, &lane, err);
   if (result) return result;
   void *data = uses_pool(slot, nbytes) ? host_pool_get(nbytes, &pooled) : NULL;
@@ -102,7 +103,7 @@ static int prepare(void *self, int64_t device, int64_t nbytes, cdevice_block *ou
   if (r) return r;
   if (nbytes <= 0 || !uses_pool(slot, nbytes)) return ENOTSUP;
   void *data = host_pool_get(nbytes, &size);
-  if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory of %lld bytes", (long long)nbytes);
+  if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory: %lld bytes", (long long)nbytes);
   *out = (cdevice_block){.data = data, .nbytes = nbytes, .device_id = device, .opaque = {NULL, (void *)size}};
   return 0;
 }
@@ -119,7 +120,7 @@ static int commit(void *self, void *stream, cdevice_block *block, cdevice_error 
     return r;
   }
   cl_mem mem = make_lent(lane.context, block->nbytes, slot->use, block->data, size);
-  if (!mem) return ocl_fail_as(err, ENOMEM, 0, "a buffer on memory of the host");
+  if (!mem) return ocl_fail_as(err, ENOMEM, 0, "a buffer over host memory");
   made(slot, block->device_id, block->nbytes, mem, size, block);
   return 0;
 }

@@ -24,7 +24,7 @@ int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t 
   if (code) return ocl_fail(err, code, "view");
   if (offset < 0 || nbytes <= 0 || (uint64_t)offset > size || (uint64_t)nbytes > size - (uint64_t)offset)
     return cdevice_backend_fail(err, EINVAL, CL_INVALID_VALUE, ocl_code_name(CL_INVALID_VALUE),
-                                "OpenCL: a view of %lld bytes from offset %lld does not lie in a buffer of %zu",
+                                "OpenCL: a view of %lld bytes at offset %lld is outside a buffer of %zu bytes",
                                 (long long)nbytes, (long long)offset, size);
   if (!offset && (size_t)nbytes == size) {
     code = ocl.RetainMemObject(mem);
@@ -56,7 +56,7 @@ int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *d
   cl_int code;
   (void)self;
   if (!ocl_started(err)) return ENODEV;
-  if (!mem) return ocl_fail_as(err, EINVAL, CL_INVALID_MEM_OBJECT, "NULL is no buffer");
+  if (!mem) return ocl_fail_as(err, EINVAL, CL_INVALID_MEM_OBJECT, "NULL is not a buffer");
   code = ocl.GetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
   if (!code && type != CL_MEM_OBJECT_BUFFER) code = CL_INVALID_MEM_OBJECT;
   if (!code) code = ocl_look(mem, &seen);
@@ -64,7 +64,8 @@ int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *d
   code = ocl_pick_device(seen.context, *device, &id, &index);
   if (code) return ocl_fail(err, code, "the devices of the buffer's context");
   if (index < 0)
-    return ocl_fail_as(err, EINVAL, CL_INVALID_DEVICE, "the buffer's context has no device that this loader lists");
+    return ocl_fail_as(err, EINVAL, CL_INVALID_DEVICE,
+                       "the context of the buffer has no device that this loader lists");
   *device_type = ARROW_DEVICE_OPENCL;
   *device = index;
   *nbytes = seen.size > INT64_MAX ? INT64_MAX : (int64_t)seen.size;

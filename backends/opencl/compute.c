@@ -1,7 +1,7 @@
 /* compute.c - kernels: programs of a context, built by the runtime's compiler.
  *
  * Processors (CL_DEVICE_TYPE_CPU) get the shape in which an item does much, other devices that of blocks;
- * CDEVICE_COMPUTE_SHAPE=items or block says it for all of them, so that both can be tried anywhere. */
+ * CDEVICE_COMPUTE_SHAPE=items or block sets it for all of them, so that both can be tried anywhere. */
 #include "opencl/internal.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static int wrap(ocl_device *slot, cl_program program, void **out, cdevice_error 
   return 0;
 }
 
-/* What the compiler says, as far as there is room.  Other failures than that say nothing of the text: EINVAL would. */
+/* The compiler's log, as far as there is room.  EINVAL is for errors in the text only. */
 static int fail_build(cl_program program, cl_device_id id, cl_int code, cdevice_error *err) {
   size_t n = 0;
   char *log = NULL;
@@ -132,7 +132,7 @@ static int binary(void *self, int64_t device, void *module, void *data, int64_t 
   if (code) return ocl_fail(err, code, "the binary of a program");
   *nbytes = (int64_t)sizes[place];
   if (!data) return 0;
-  if (room < sizes[place]) return cdevice_backend_fail(err, EINVAL, 0, NULL, "too little room for a binary");
+  if (room < sizes[place]) return cdevice_backend_fail(err, EINVAL, 0, NULL, "buffer too small for a binary");
   places[place] = data;
   code = ocl.GetProgramInfo(m->program, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL);
   return code ? ocl_fail(err, code, "the binary of a program") : 0;

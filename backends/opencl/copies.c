@@ -27,7 +27,7 @@ static int check_side(cl_mem mem, int64_t offset, int64_t nbytes, const char *si
                                 ocl_code_name(code), code);
   if (offset < 0 || (uint64_t)offset > seen->size || (uint64_t)nbytes > seen->size - (uint64_t)offset)
     return cdevice_backend_fail(err, EINVAL, CL_INVALID_VALUE, ocl_code_name(CL_INVALID_VALUE),
-                                "OpenCL: %s of copy %lld: %lld bytes from offset %lld do not lie in a buffer of %zu",
+                                "OpenCL: %s of copy %lld: %lld bytes at offset %lld are outside a buffer of %zu bytes",
                                 side, (long long)at, (long long)nbytes, (long long)offset, seen->size);
   return 0;
 }
@@ -53,7 +53,7 @@ static int check_work(const ocl_work *work, const ocl_queue_ref *lane, int64_t *
     if (result) return result;
     if (from_buffer && to_buffer && src.context != dst.context)
       return cdevice_backend_fail(err, ENOTSUP, CL_INVALID_CONTEXT, ocl_code_name(CL_INVALID_CONTEXT),
-                                  "OpenCL: buffers of two contexts: copy through the host");
+                                  "OpenCL: the buffers belong to different contexts: copy through the host");
     if ((to_buffer ? dst.context : src.context) != lane->context) ++*foreign;
   }
   return 0;
@@ -180,7 +180,7 @@ int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, voi
   ocl_work work = {.kind = kind, .copies = copies, .n = n};
   (void)self;
   if (kind < CDEVICE_COPY_H2D || kind > CDEVICE_COPY_PEER)
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "OpenCL: there is no copy kind %d", kind);
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "OpenCL: unknown copy kind %d", kind);
   return do_work(&work, stream, err);
 }
 

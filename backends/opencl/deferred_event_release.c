@@ -1,4 +1,4 @@
-/* deferred_event_release.c - events that nobody must release yet; used when ocl_state.fragile only.  The commands
+/* deferred_event_release.c - events that must not be released yet; used when ocl_state.fragile only.  The commands
  * that are not over are among them, so they tell as well whether kernels still wait. */
 #include "opencl/internal.h"
 
@@ -8,7 +8,7 @@ static struct {
   pthread_mutex_t lock;
   cl_event *pending; /* a ring in use from `at`, `n` long */
   size_t at, n, capacity;
-  cl_event failed[LIMBO_FAILED]; /* the last ones: whoever fails them may still be walking over them */
+  cl_event failed[LIMBO_FAILED]; /* the last ones: the thread that fails them may still read them */
   size_t n_failed;
 } limbo = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -62,7 +62,7 @@ void ocl_defer_release(cl_event event) {
       limbo.at = 0;
     }
   }
-  /* Out of memory: kept for ever is better than too short. */
+  /* Out of memory: a leak is better than a use after free. */
   if (limbo.n < limbo.capacity) limbo.pending[(limbo.at + limbo.n++) % limbo.capacity] = event;
   pthread_mutex_unlock(&limbo.lock);
 }

@@ -52,7 +52,7 @@ static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {
 }
 
 /* What an event came to: 0 and *done, or EIO.  Status -1 is what runtimes give to a command when one before it has
- * failed; as a code it would read "device not found", so it is told as -14. */
+ * failed; as a code it would read "device not found", so it is reported as -14. */
 static int event_failed(cdevice_error *err, cl_int status) {
   if (status == -1 || status >= 0) {
     cl_int code = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -68,7 +68,7 @@ static int status_of(cl_event event, cl_int *status, cdevice_error *err) {
   return code ? ocl_fail(err, code, "clGetEventInfo") : 0;
 }
 
-/* A producer should have flushed: nobody else's wait need do it, and without it the command may stay queued for ever.
+/* A producer should have flushed: no other wait is required to, and without it the command may stay queued forever.
  * While a command is only queued, its queue lives, and we can. */
 static void push_queue(cl_event event) {
   cl_command_queue queue = NULL;
@@ -115,9 +115,9 @@ static void CL_CALL on_bridge(cl_event event, cl_int status, void *arg) {
   ocl_defer_release(arg);
 }
 
-/* Makes later work of `queue`, of `context`, come after `event`, which `foreign` says is of another context.
+/* Makes later work of `queue`, of `context`, come after `event`, which `foreign` marks as of another context.
  * An event that is over is looked at and not enqueued: that is cheaper, and behind one that has
- * failed already some runtimes wait for ever. */
+ * failed already some runtimes wait forever. */
 int ocl_wait_for(cl_command_queue queue, cl_context context, cl_event event, int foreign, cdevice_error *err) {
   cl_event twin;
   cl_int code;
@@ -222,7 +222,7 @@ static void CL_CALL on_notice(cl_event event, cl_int status, void *arg) {
   notice.fn(notice.arg);
 }
 
-/* An event that is over already may be told on the calling thread, before this returns. */
+/* An event that is over already may be notified on the calling thread, before this returns. */
 int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
                         cdevice_error *err) {
   ocl_notice *notice;
@@ -237,7 +237,7 @@ int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)
   result = ocl_event_of(sync_event, &event, err);
   if (result) return result;
   if (is_deaf()) /* a thread for each event would be the only way, and the core can ask for many at once */
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime is not trusted to tell of every event");
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime does not call back for every event");
   notice = malloc(sizeof *notice);
   if (!notice) return ocl_fail(err, CL_OUT_OF_HOST_MEMORY, "notification");
   notice->fn = fn;

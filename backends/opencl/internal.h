@@ -1,4 +1,4 @@
-/* internal.h - what the files of the OpenCL backend share.  Names: cl_ and CL_ are the standard's, ocl_ are ours,
+/* internal.h - shared by the files of the OpenCL backend.  Names: cl_ and CL_ are the standard's, ocl_ are cdevice's,
  * opencl_ are the functions of the table. */
 #ifndef CDEVICE_BACKENDS_OPENCL_PARTS_H
 #define CDEVICE_BACKENDS_OPENCL_PARTS_H
@@ -21,7 +21,7 @@ extern struct ocl_calls {
 
 /* What was enumerated. */
 
-/* What a device has lent, for as long as somebody may count in it. */
+/* Counters of a device's memory, alive while a buffer may still update them. */
 typedef struct ocl_usage {
   atomic_int refs;
   host_pool_use bytes;
@@ -39,7 +39,7 @@ typedef struct ocl_device {
   cl_command_queue queue; /* default, in order; read without the lock */
   ocl_usage *use;
   int is_host;             /* a processor: its memory is the host's */
-  int has_doubles, rounds; /* float64; divisions and roots of float32 that are rounded as IEEE 754 says */
+  int has_doubles, rounds; /* float64; divisions and roots of float32 that are rounded as IEEE 754 requires */
   int old;                 /* before OpenCL 1.2: listed, so that ids agree with other libraries, but of no use */
   uint32_t alignment;
   uint64_t svm;
@@ -65,7 +65,7 @@ extern struct ocl_state {
   ocl_device *slots;
   /* Of any platform here; asked on the runtime's threads too. */
   atomic_int fragile; /* a failed event that was released may end the process */
-  atomic_int deaf;    /* events are not told by callback alone */
+  atomic_int deaf;    /* events are not notified by callback alone */
   const cdevice_host *host;
   cdevice_dl dl;
 } ocl_state;
@@ -134,7 +134,7 @@ void opencl_stream_destroy(void *self, int64_t device, void *stream);
 int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err);
 
 /* ---- opencl_events.c ---- */
-/* ---- opencl_limbo.c: events that nobody must release yet ---- */
+/* ---- deferred_event_release.c: events that must not be released yet ---- */
 /* Takes a reference over; any thread, does not wait. */
 void ocl_defer_release(cl_event event);
 /* After a wait much may be over. */

@@ -31,8 +31,8 @@ typedef struct cdevice_opencl_svm {
   int (*copy)(void *self, int64_t device, void *dst, const void *src, int64_t nbytes, void *stream, cdevice_error *err);
 } cdevice_opencl_svm;
 
-/* extension(self, "cdevice.opencl.devices/1"): which device a cl_device_id is.  Loaders list platforms each in its own order;
- * the ids behind them are the runtime's. */
+/* extension(self, "cdevice.opencl.devices/1"): which device a cl_device_id is.  Loaders list platforms each in its
+ * own order; the ids behind them are the runtime's. */
 #define CDEVICE_OPENCL_DEVICES "cdevice.opencl.devices/1"
 
 typedef struct cdevice_opencl_devices {

@@ -1,4 +1,4 @@
-/* platforms.c - the loader, what it lists, and what is told of it. */
+/* platforms.c - the loader, its platforms and devices, and their information. */
 #include "opencl/internal.h"
 
 struct ocl_calls ocl;
@@ -54,7 +54,7 @@ cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, in
 }
 
 /* What a device is decides on results and on what is kept for it, so it is asked once for all, and again where the
- * question itself has failed: one call may fail alone.  0, and *out all zeros, where it says nothing. */
+ * question itself has failed: one call may fail alone.  0, and *out all zeros, where it reports nothing. */
 static int says(ocl_device *slot, cl_uint what, size_t size, void *out) {
   for (int i = 0; i < 2; i++)
     if (!ocl.GetDeviceInfo(slot->id, what, size, out, NULL)) return 1;
@@ -116,8 +116,8 @@ static const struct {
   int survives, tells;
 } known[] = {{"Intel(R) OpenCL", 1, 1}, {"rusticl", 1, 0}, {"Oclgrind", 1, 0}, {"Portable Computing Language", 0, 0}};
 
-/* A failed event that no user holds may end the process, and one that is not told would be waited for for ever: both are
- * expected of unknown runtimes. */
+/* A failed event that no user holds may end the process, and one without notification would be waited for forever:
+ * both are expected of unknown runtimes. */
 static void know(const char *platform) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strncmp(platform, known[i].platform, strlen(known[i].platform))) continue;
@@ -240,11 +240,11 @@ static int start_locked(cdevice_error *err) {
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return ocl_fail_as(err, EIO, code, "clGetPlatformIDs");
   if ((code || !n) && ocl_note_broken())
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
-                                "OpenCL through %s has no platform, for what is installed cannot be loaded (%s)",
+                                "OpenCL through %s has no platform: the installed runtime cannot be loaded (%s)",
                                 ocl_state.dl.path, ocl_state.dl.tried);
   if (code || !n)
     return cdevice_backend_fail(err, ENODEV, CL_PLATFORM_NOT_FOUND_KHR, ocl_code_name(CL_PLATFORM_NOT_FOUND_KHR),
-                                "%s knows no OpenCL platform; " INSTALL
+                                "%s finds no OpenCL platform; " INSTALL
                                 "; a runtime is found by its .icd file in /etc/OpenCL/vendors or $OCL_ICD_VENDORS",
                                 ocl_state.dl.path);
   platforms = calloc(n, sizeof *platforms);

@@ -25,7 +25,7 @@ static int svm_alloc(void *self, int64_t device, int64_t nbytes, uint32_t alignm
   void *pointer;
   int result;
   (void)self;
-  /* The runtime answers NULL to everything, so what can be told apart is told here. */
+  /* The runtime answers NULL to everything, so the reasons are checked here. */
   if (nbytes <= 0 || alignment > 128 || (alignment & (alignment - 1)))
     return ocl_fail(err, CL_INVALID_VALUE, "shared virtual memory of this size and alignment");
   result = svm_lane(device, stream, &lane, err);

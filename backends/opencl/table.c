@@ -5,16 +5,16 @@
  *
  * Contexts.  OpenCL ties buffers, events and queues to a context and refuses to mix them (-34).  A buffer of another
  * context than the stream's is copied on a short-lived queue of its own context; events cross over by a user event of
- * the other context that is completed when the first one is.  So the order is kept and nobody waits on the host.
+ * the other context that is completed when the first one is.  So the order is kept without a wait on the host.
  * Only where that cannot be set up does the host wait, and only between two buffers of two contexts is there
  * no way: ENOTSUP, go through the host.
  *
  * Streams may be out of order: each batch is then put behind a barrier, so that a stream is a stream.
  *
- * Runtimes.  What the standard promises is tried where it can be (opencl_trials.c).  PoCL (seen with 3.1) has two faults that
- * cannot: when a user event fails it walks over the events of the commands behind it and aborts the process if one was
- * released, so events are held until they are over (ocl_state.fragile); and it does not call callbacks of events that
- * fail, so a thread waits instead (ocl_state.deaf).  Of unknown runtimes both are expected. */
+ * Runtimes.  What the standard promises is tried where it can be (opencl_trials.c).  PoCL (seen with 3.1) has two
+ * faults that cannot: when a user event fails it walks over the events of the commands behind it and aborts the
+ * process if one was released, so events are held until they are over (ocl_state.fragile); and it does not call
+ * callbacks of events that fail, so a thread waits instead (ocl_state.deaf).  Of unknown runtimes both are expected. */
 #include "opencl/internal.h"
 
 static const void *extension(void *self, const char *id) {
@@ -60,7 +60,7 @@ int cdevice_opencl_init(uint32_t core_abi, int64_t index, const cdevice_backend 
       .extension = extension,
   };
   if (core_abi >> 16 != CDEVICE_BACKEND_ABI >> 16)
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the OpenCL backend serves plug-in ABI %d",
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "the OpenCL backend requires plug-in ABI %d",
                                 CDEVICE_BACKEND_ABI >> 16);
   if (index) return ENOENT;
   *out = &table;

@@ -1,8 +1,8 @@
 /* trials.c - what the standard promises and a runtime may not keep, tried once for each device.
  *
- * Each trial holds a command behind an event of ours, which is always opened again; nothing is flushed before, because a
- * runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.  What must not be tried
- * in a user's process is decided by name (opencl_devices.c). */
+ * Each trial holds a command behind an event of cdevice, which is always opened again; nothing is flushed before,
+ * because a runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.
+ * What must not be tried in a user's process is decided by name (opencl_devices.c). */
 #include "opencl/internal.h"
 
 #include <sched.h>
@@ -89,7 +89,8 @@ static int is_all(const unsigned char *bytes, int value) {
   return 1;
 }
 
-/* Was the buffer, whose memory was filled with SPOILT when its end was told, used after that?  -1: it cannot be read. */
+/* Was the buffer, whose memory was filled with SPOILT when its end was reported, used after that?  -1: it cannot be
+ * read. */
 static int was_used(trial *t, int kind, const guest *g) {
   uint32_t s = 0x01010101, result;
   if (kind == TRY_WRITE || kind == TRY_PART || kind == TRY_FILL) return !is_all(g->memory, SPOILT);
@@ -101,8 +102,8 @@ static int was_used(trial *t, int kind, const guest *g) {
   return result != s;
 }
 
-/* Lets the command go and watches until it is over: was its buffer's end told while it was in use?  An event may be over a
- * little later than its command, so what counts is what the command sees.  -1: it never ended. */
+/* Lets the command go and watches until it is over: was its buffer's end reported while it was in use?  An event may
+ * be over a little later than its command, so what counts is what the command sees. -1: it never ended. */
 static int early(trial *t, int kind, guest *g, cl_event gate, cl_event event) {
   int found = atomic_load(&g->ended), spoilt = 0;
   double end = seconds() + PATIENCE;
@@ -182,7 +183,7 @@ static int try_callback(trial *t) {
   return found;
 }
 
-/* Does a queue count in its context?  The count says it without touching what may be gone. */
+/* Does a queue count in its context?  The count shows it without touching what may be gone. */
 static int try_context(trial *t, cl_int *code) {
   cl_uint before = 0, after = 0;
   *code = ocl.GetContextInfo(t->context, CL_CONTEXT_REFERENCE_COUNT, sizeof before, &before, NULL);

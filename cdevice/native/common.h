@@ -1,5 +1,5 @@
-/* common.h - what the files of cdevice._native share.  They are one translation unit, see python.c: nothing here is seen from
- * outside, and what is small is inlined. */
+/* common.h - what the files of cdevice._native share. They are one translation unit, see python.c: nothing here is
+ * seen from outside, and what is small is inlined. */
 #ifndef CDEVICE_NATIVE_PY_H
 #define CDEVICE_NATIVE_PY_H
 
@@ -64,8 +64,8 @@
 /* ---- pylife.c: the GIL, and what is given back where something dies ---- */
 static PyThreadState *(*current_tstate)(void);
 static int tstate_is_thread_local; /* 3.12 and later */
-static atomic_int python_gone;     /* set at exit: nobody enters Python any more */
-/* What runs while something dies, or inside somebody's release, must leave the exception that is on its way alone: code
+static atomic_int python_gone;     /* set at exit: no thread enters Python any more */
+/* What runs while something dies, or inside a foreign release, must leave the exception that is on its way alone: code
  * of others stands between these two, ours or not. */
 struct pending {
   PyObject *type, *value, *traceback;
@@ -80,7 +80,7 @@ struct away {
 };
 static struct away release_gil(void);
 static void reacquire_gil(struct away a);
-/* From a thread of anybody's: takes the GIL, or fails with an errno and says why. */
+/* On any thread: takes the GIL, or fails with an errno and a message. */
 static int enter_python(PyGILState_STATE *state, cdevice_error *err);
 /* The same, with an exception that may be on its way there put aside. */
 struct visit {
@@ -105,7 +105,8 @@ static PyObject *make_error;         /* of what the core reported: cdevice._core
 static PyObject *error_class;        /* cdevice.Error */
 static PyObject *unavailable_class;  /* cdevice.BackendUnavailable */
 static PyObject *device_error_class; /* cdevice.DeviceError */
-/* The classes that stand above this module, whichever module of the package was imported first.  -1 with an exception. */
+/* The classes that stand above this module, whichever module of the package was imported first. -1 with an
+ * exception. */
 static int load_error_classes(void);
 static PyObject *raise_last(void); /* this thread's last error; always NULL */
 static PyObject *raise_original(void);
@@ -136,7 +137,7 @@ enum { /* names that are interned */
 };
 /* Each gives a new reference, or NULL with an exception. */
 static PyObject *call_method(PyObject *self, int name); /* without arguments */
-/* Calls with what was handed to a function of ours. */
+/* Calls with the arguments of a function of cdevice. */
 static PyObject *pass_on(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names);
 static PyObject *call_python(const char *module, const char *function, PyObject *args); /* takes args over */
 /* Py_buffer as every version has it. */
@@ -211,8 +212,8 @@ struct tensor { /* one of the first two */
   void *stream;
   PyObject *keep; /* a reference is taken, or NULL */
 };
-/* GIL held; let go while a device is asked.  ensure_release_thread() comes first.  0, or an error in the slot.  owns: the array has
- * the tensor; on an error it is the caller's. */
+/* GIL held; let go while a device is asked. ensure_release_thread() comes first. 0, or an error in the slot. owns:
+ * the array has the tensor; on an error it is the caller's. */
 static int import_tensor(const struct tensor *t, int level, struct cdv_array **out);
 /* A numpy array as it is; NULL without an exception: it is none, or needs a second look. */
 static PyObject *take_ndarray(PyObject *object);

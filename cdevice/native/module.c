@@ -1,8 +1,8 @@
 /* module.c - the one place where C meets Python objects: the module.
  *
- * Included by the text that cffi compiles, so that ffi, lib and these functions are one module, and the files below one
- * translation unit: a getter costs no call between them.  Limited API 3.10.  Functions that may take long or wait hold a
- * reference and let the GIL go. */
+ * Included by the text that cffi compiles, so that ffi, lib and these functions are one module, and the files below
+ * one translation unit: a getter costs no call between them.  Limited API 3.10.  Functions that may take long or
+ * wait hold a reference and let the GIL go. */
 #include <dlfcn.h>
 
 #include "native/common.h"
@@ -117,14 +117,14 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},
                                        {NULL, NULL, 0, NULL}};
 
-/* One interpreter owns the module: classes, registry and threads of this process are its.  A sub-interpreter that imports
- * the module gets a copy of its namespace, so each that imports the package comes through here first. */
+/* One interpreter owns the module: classes, registry and threads of this process are its.  A sub-interpreter that
+ * imports the module gets a copy of its namespace, so each that imports the package comes through here first. */
 static PyObject *m_check_interpreter(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ImportError,
                   "cdevice works in the main interpreter only, not in a sub-interpreter: its devices, "
-                  "arrays and threads belong to one");
+                  "arrays and threads belong to one interpreter");
   return NULL;
 }
 static PyMethodDef interpreter_method = {"check_interpreter", m_check_interpreter, METH_NOARGS, NULL};

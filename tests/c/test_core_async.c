@@ -551,7 +551,7 @@ static void test_consumer_rules(void) {
   test_consumer_meets(TOO_MANY, 9, 4, 4, EPROTO, "more than was requested");
   test_consumer_meets(NO_EXTRACT, 1, 2, 0, EPROTO, "extract_data");
   test_consumer_meets(EXTRACT_FAILS, 3, 1, 0, ENODATA, "lost its data");
-  test_consumer_meets(EXTRACT_EMPTY, 1, 1, 0, EPROTO, "gave no array");
+  test_consumer_meets(EXTRACT_EMPTY, 1, 1, 0, EPROTO, "returned no array");
   test_consumer_meets(WRONG_DEVICE, 1, 1, 0, EINVAL, "in a stream on");
   test_consumer_meets(BAD_ARRAY, 1, 1, 0, EINVAL, "length");
   test_consumer_meets(ERROR, 3, 2, 3, EPIPE, "pipe burst");

@@ -1,4 +1,4 @@
-/* allocate.c - arrays of a known layout that nobody has written yet, and what becomes of them once somebody has. */
+/* allocate.c - allocates arrays of a known layout for the caller to fill, and finishes them. */
 #include "core/array/allocate.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
@@ -126,7 +126,7 @@ static int record(struct cdv_array *a, void *stream, struct cdv_event **out) {
   *out = NULL;
   if (b->device_type == ARROW_DEVICE_CPU) return 0;
   int r = stream ? 0 : b->current_stream(b->self, device, &stream, &err);
-  if (r) return cdv_fail_backend(r, &err, b->device_type, device, "asking for the current stream");
+  if (r) return cdv_fail_backend(r, &err, b->device_type, device, "querying the current stream");
   return cdv_event_record(a->backend, device, stream, out);
 }
 

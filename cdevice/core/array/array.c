@@ -33,7 +33,8 @@ struct cdv_export_prototype {
 static atomic_llong live;
 int64_t cdv_live_arrays(void) { return atomic_load(&live); }
 
-/* Counted in several places, or threads would fight over one cache line at every export; a thread's stack says which. */
+/* Several counters, so that threads do not share one cache line at every export; the address of a thread's stack
+ * selects one. */
 #define PLACES 16
 static struct {
   atomic_llong n;
@@ -266,7 +267,7 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   const struct ArrowDeviceArray *own = &part->root->own;
   bool has_memory = part->node->n_buffers || part->node->n_children || part->node->dictionary;
   if (has_memory && (own->device_type != p->device_type || own->device_id != p->device_id))
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "parts of one array on two devices: %s and %s",
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "the parts of one array are on two devices: %s and %s",
                     cdv_device_name(p->device_type, p->device_id), cdv_device_name(own->device_type, own->device_id));
   /* the whole array has one event; what a part waits for is waited for here unless the caller covers it */
   if (own->sync_event && !p->sync_event) {
@@ -279,7 +280,7 @@ static int adopt_part(struct cdv_array *part, const struct cdv_parts *p, struct 
   return r;
 }
 
-/* -1 says "count them", which needs a bitmap: consumers refuse it without one. */
+/* -1 means "count them", which needs a bitmap: consumers refuse it without one. */
 static int64_t known_nulls(const struct ArrowSchema *s, const struct cdv_parts *p) {
   struct cdv_layout l;
   const char *why;
@@ -353,8 +354,8 @@ static int view(struct cdv_array *a, struct cdv_schema *schema, const struct Arr
 
 int cdv_array_slice(struct cdv_array *a, int64_t offset, int64_t length, struct cdv_array **out) {
   if (offset < 0 || length < 0 || offset > a->length || length > a->length - offset)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "slice of %lld rows at %lld of an array of %lld", (long long)length,
-                    (long long)offset, (long long)a->length);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "slice of %lld rows at offset %lld is out of bounds of an array of %lld rows",
+                    (long long)length, (long long)offset, (long long)a->length);
   int64_t nulls = cut_null_count(atomic_load_explicit(&a->null_count, memory_order_relaxed), a->length, length);
   return view(a, cdv_schema_ref(a->schema), a->node, a->offset + offset, length, nulls, out);
 }
@@ -376,7 +377,7 @@ int cdv_array_child(struct cdv_array *a, int64_t i, bool cut, struct cdv_array *
     if (scale >= 0) { /* the child has the parent's rows */
       int64_t skip;
       if (__builtin_mul_overflow(a->offset, scale, &skip) || __builtin_add_overflow(offset, skip, &offset) ||
-          __builtin_mul_overflow(a->length, scale, &length)) /* of an array that nobody checked */
+          __builtin_mul_overflow(a->length, scale, &length)) /* of an array that was not validated */
         return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "child %lld has more values than 64 bits can count", (long long)i);
     }
   }

@@ -47,7 +47,7 @@ struct cdv_array {
 };
 /* For an array that was just copied, on the copying thread: a reference for as long as it has memory of its own. */
 void cdv_array_set_stream_owner(struct cdv_array *array, struct cdv_shared *queue);
-/* Of a root: whose memory it is, whoever serves the type by now. */
+/* Of a root: the backend that made the memory, even after it was replaced. */
 void cdv_array_set_backend(struct cdv_array *root, struct cdv_backend *backend);
 /* owns: moves *array in (release becomes NULL); on error it is untouched.  Takes a reference on schema.
  * level: 0 none, 1 structure, 2 full. */
@@ -76,11 +76,11 @@ void cdv_array_unref(struct cdv_array *array);
  * them. */
 int cdv_array_slice(struct cdv_array *array, int64_t offset, int64_t length, struct cdv_array **out);
 int cdv_array_child(struct cdv_array *array, int64_t i, bool cut, struct cdv_array **out);
-/* As cdv_array_export, but uses up the reference: a struct that was imported and that nobody else holds moves on as it
+/* As cdv_array_export, but uses up the reference: a struct that was imported and with no other holder moves on as it
  * is.  On an error the reference is still the caller's. */
 int cdv_array_export_move(struct cdv_array *array, struct ArrowDeviceArray *out);
-/* Asks the caches for what an export of the array reads.  In three steps, as each is found through the one before: 0 its
- * structs, 1 its template, 2 its lists of buffers; changes nothing. */
+/* Asks the caches for what an export of the array reads. In three steps, as each is found through the one before: 0
+ * its structs, 1 its template, 2 its lists of buffers; changes nothing. */
 void cdv_array_prefetch_cache(struct cdv_array *array, int step);
 
 #endif

@@ -48,8 +48,8 @@ static int no_nulls(struct cdv_array *a) {
   int64_t nulls = cdv_array_null_count(a);
   if (!nulls) return 0;
   return cdv_fail(CDV_CANNOT_EXPORT, ENOTSUP,
-                  nulls < 0 ? "it cannot be known here whether the array has nulls, which DLPack cannot say"
-                            : "DLPack cannot say which values are null");
+                  nulls < 0 ? "the null count is unknown on this device, and DLPack cannot represent nulls"
+                            : "DLPack cannot represent nulls");
 }
 
 /* The numbers below fixed-size lists of fixed-size lists: *leaf is a new reference; shape[0..*ndim). */
@@ -226,22 +226,23 @@ static int check_extent(const DLTensor *t, int64_t width) {
     else
       high += step;
     if (far || high > FARTHEST || low < -FARTHEST)
-      return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor reaches beyond all memory: stride %lld of dimension %d",
+      return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor exceeds the address space: stride %lld of dimension %d",
                       (long long)t->strides[i], i);
   }
   if (t->byte_offset > (uint64_t)FARTHEST)
-    return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor begins %llu bytes into its memory, beyond all addresses",
+    return cdv_fail(CDV_ARGUMENT, ERANGE, "the byte offset %llu of the tensor exceeds the address space",
                     (unsigned long long)t->byte_offset);
   int64_t first = (int64_t)t->byte_offset + low;
   if (t->device.device_type == ARROW_DEVICE_CPU && first < 0 && (uint64_t)-first > (uintptr_t)t->data)
-    return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor reaches %lld bytes before its memory", (long long)-first);
+    return cdv_fail(CDV_ARGUMENT, ERANGE, "the tensor reaches %lld bytes before the start of its memory",
+                    (long long)-first);
   return 0;
 }
 
-/* Numbers of the device without gaps, or says why not; *n is how many there are. */
+/* Checks for contiguous numbers of the device, or reports the reason; *n is how many there are. */
 static int check_tensor(const DLTensor *t, int64_t width, int64_t *n) {
   if (t->ndim < 1 || t->ndim > CDV_MAX_DEPTH)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "from one dimension to %d are taken, not %d", CDV_MAX_DEPTH, t->ndim);
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "expected 1 to %d dimensions, not %d", CDV_MAX_DEPTH, t->ndim);
   if (!t->shape) return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor has no shape");
   *n = 1;
   for (int i = 0; i < t->ndim; i++) {
@@ -283,7 +284,7 @@ int cdv_dlpack_import(const DLTensor *t, void *sync_event, struct cdv_owner owne
   if (backend && (backend->table.capabilities & CDEVICE_CAP_ADDRESS)) {
     if (data) data += t->byte_offset;
   } else if (t->byte_offset % (uint64_t)width) {
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "the tensor begins %llu bytes into its memory, no multiple of %lld",
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "the byte offset %llu of the tensor is not a multiple of %lld",
                     (unsigned long long)t->byte_offset, (long long)width);
   } else {
     offset = (int64_t)(t->byte_offset / (uint64_t)width);
@@ -356,7 +357,7 @@ int cdv_default_stream(int32_t type, int64_t device, void *named, void **out) {
   if (r) return r;
   if (!named) r = backend->table.current_stream(backend->table.self, device, out, &err);
   cdv_backend_addref(backend, -1);
-  return r ? cdv_fail_backend(r, &err, type, device, "asking for the current stream") : 0;
+  return r ? cdv_fail_backend(r, &err, type, device, "querying the current stream") : 0;
 }
 
 /* ---- new tensors ---- */
@@ -374,7 +375,8 @@ int cdv_dlpack_allocate(const DLTensor *like, DLManagedTensorVersioned **out) {
   int64_t nbytes = tensor_bytes(like);
   struct exported *e = NULL;
   struct cdv_array *memory = NULL;
-  if (nbytes < 0) return cdv_fail(CDV_ARGUMENT, EINVAL, "the shape or the type of the tensor cannot be made");
+  if (nbytes < 0)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cannot make an Arrow type from the shape and type of the tensor");
   struct cdv_schema *bytes = cdv_schema_of_number('C');
   int r = cdv_array_empty(bytes, nbytes, false, like->device.device_type, like->device.device_id, NULL, &memory);
   cdv_schema_unref(bytes);

@@ -22,11 +22,11 @@ int cdv_dlpack_import(const DLTensor *tensor, void *sync_event, struct cdv_owner
  * start the backend; never waits for the device. */
 int cdv_dlpack_import_behind(const DLTensor *tensor, void *stream, struct cdv_owner owner, int level,
                              struct cdv_array **out);
-/* The stream of a device that work goes to where none is named: *out is `named`, or what the backend says where that is
- * NULL.  May start the backend; never waits for the device. */
+/* The stream of a device that work goes to where none is named: *out is `named`, or the backend's current stream
+ * where that is NULL. May start the backend; never waits for the device. */
 int cdv_default_stream(int32_t device_type, int64_t device_id, void *named, void **out);
-/* A tensor of that device, type and shape, writable, its values not set.  owns: (*out)->deleter is the caller's to call.
- * May start the backend, and wait for the device where memory is short. */
+/* A tensor of that device, type and shape, writable, its values not set. owns: (*out)->deleter is the caller's to
+ * call. May start the backend, and wait for the device where memory is short. */
 int cdv_dlpack_allocate(const DLTensor *like, DLManagedTensorVersioned **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* info.c - what is asked of an array: can the CPU read it, how many nulls, how many bytes.  Contents are looked at where
- * that needs no waiting. */
+/* info.c - what is asked of an array: can the CPU read it, how many nulls, how many bytes. Contents are looked at
+ * where that needs no waiting. */
 #include "core/array/info.h"
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
@@ -69,7 +69,7 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
     return sizes ? sizes[i - l->n_buffers] : 0;
   }
   int role = cdv_layout_buffer_types(l)[i];
-  if (!node->buffers[i] || (whole && !length)) return 0; /* no row, no byte: nobody has looked at what lies before */
+  if (!node->buffers[i] || (whole && !length)) return 0; /* no row, no byte: the bytes before are not validated */
   if (role != CDV_BYTES) {
     if (whole) return cdv_buffer_bytes(l, role, offset + length);
     int64_t from, to;
@@ -138,7 +138,7 @@ int64_t cdv_array_nbytes(struct cdv_array *a) {
   return tree_bytes(a->schema->node, a->node, a->offset, a->length, look_at(a));
 }
 
-/* ---- what a consumer may be told ---- */
+/* ---- schemas for consumers ---- */
 /* Has this node no null that its own bitmap could show?  Reads it where that is allowed and needed. */
 static bool without_nulls(const struct ArrowSchema *s, const struct ArrowArray *n, bool readable) {
   struct cdv_layout l;

@@ -15,13 +15,13 @@ int64_t cdv_array_null_count(struct cdv_array *array);
 int64_t cdv_array_nbytes(struct cdv_array *array);
 /* Size in bytes of buffer i of this node for its own slice's end, as far as it can be known without waiting; -1. */
 int64_t cdv_array_buffer_size(struct cdv_array *array, int64_t i);
-/* Can the CPU read it now?  0 yes; else an error that says what to do. */
+/* Can the CPU read it now?  0 yes; else an error with advice. */
 int cdv_array_readable(struct cdv_array *array, const char *doing);
-/* A schema that is asked for says "not null" only where that is known of the data, or was said before.  array: the data;
+/* A requested schema keeps "not null" only where the data or its own schema guarantees it.  array: the data;
  * NULL: data to come. */
 void cdv_schema_relax_nullability(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
-/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that calls
- * itself CPU may: libarrow's do in every stream. */
+/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that
+ * calls itself CPU may: libarrow's do in every stream. */
 bool cdv_has_no_device_memory(int32_t device_type, const struct ArrowArray *node);
 
 #endif

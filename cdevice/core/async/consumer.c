@@ -1,6 +1,6 @@
 /* consumer.c - an ArrowAsyncDeviceStreamHandler of our own, and the queue behind it.
  *
- * A producer's thread puts tasks in, one thread of ours takes them out: neither locks against the other.  A producer is
+ * A producer's thread puts tasks in, one thread of cdevice takes them out, without a lock between them.  A producer is
  * called only where every known one is alive: inside on_schema, inside on_next_task(task), or while we hold a task that
  * was not extracted; libarrow's may be gone at any other time. */
 #include "core/async/consumer.h"
@@ -27,7 +27,7 @@ struct item {
   char *metadata;
 };
 
-struct waiter { /* of one waiter, so that nobody hears another's */
+struct waiter { /* one eventfd per waiter, so a wake-up cannot be consumed by another */
   struct waiter *next;
   int descriptor, armed;
 };
@@ -35,7 +35,7 @@ struct waiter { /* of one waiter, so that nobody hears another's */
 struct cdv_consumer {
   struct ArrowAsyncDeviceStreamHandler handler; /* first */
   atomic_int refs;                              /* the owner, and the producer once it has the handler */
-  atomic_int exported, has_producer;            /* the handler: to somebody; by a production of ours */
+  atomic_int exported, has_producer;            /* the handler: exported; used by a producer of cdevice */
   int fork_generation;                          /* when the handler was given away */
   int level;
   int64_t queue_size;
@@ -47,7 +47,7 @@ struct cdv_consumer {
   int32_t device_type;
   bool ours; /* the producer is */
   char *metadata;
-  atomic_int has_failed; /* error is being or was written, by whoever came first */
+  atomic_int has_failed; /* error is being or was written, by the first failure */
   struct cdv_saved_error error;
   atomic_int error_delivered; /* the error was raised; afterwards the stream is at its end */
   atomic_int sleepers, armed; /* armed: some bell is */
@@ -59,7 +59,7 @@ struct cdv_consumer {
   atomic_llong tail;            /* of items put in since the beginning */
   atomic_int in_callback;       /* callbacks running */
   atomic_int producer_has_more; /* it had more at hand when it sent the last one */
-  bool notify_suppressed;       /* its thread's: for the next task nobody is to be woken */
+  bool notify_suppressed;       /* the producer thread's: the next task wakes no waiter */
   char pad_consumer[CDV_CACHE_LINE];
   atomic_llong head;      /* of items taken out */
   atomic_int calls;       /* calls into the producer, running */
@@ -162,7 +162,7 @@ static void cancel_once(struct cdv_consumer *c) {
   if (atomic_exchange(&c->cancel_due, 0)) call(c, 0);
 }
 
-/* From here on the producer is not called; waits until nobody else is inside it. */
+/* Stops calls of the producer; blocks until no thread is inside one. */
 static void producer_ends(struct cdv_consumer *c, int bits) {
   set_state(c, bits);
   int own = 0;
@@ -274,7 +274,7 @@ static int take_task(struct cdv_consumer *c, struct ArrowAsyncTask *task, const 
   item->task = *task;
   atomic_store(&c->tail, tail + 1);
   if (atomic_load(&c->state) & CDV_CLOSED)
-    drop_all(c); /* closed meanwhile: whoever comes last clears away */
+    drop_all(c); /* closed meanwhile: the last one frees the rest */
   else if (!c->notify_suppressed)
     wake(c);
   return 0;
@@ -363,8 +363,7 @@ struct ArrowAsyncDeviceStreamHandler *cdv_consumer_borrow_handler(struct cdv_con
 
 struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c) {
   if (!atomic_load(&c->exported)) {
-    c->fork_generation =
-        cdv_fork_generation(); /* until now it was nobody else's, in this process or in the one before */
+    c->fork_generation = cdv_fork_generation(); /* it has not been shared before, in this process or its parent */
     if (!atomic_exchange(&c->exported, 1)) atomic_fetch_add(&c->refs, 1);
   }
   return &c->handler;
@@ -467,7 +466,7 @@ int cdv_consumer_arm(struct cdv_consumer *c, int descriptor, int schema, int rel
   return 0;
 }
 
-/* EAGAIN says that nothing has come; what a producer calls so is still an error. */
+/* EAGAIN means that nothing arrived; EAGAIN from a producer is still an error. */
 static int as_error(int code) { return code && code != EAGAIN ? code : EIO; }
 
 static int made_before_a_fork(void) { return cdv_fail(CDV_STREAM, EINVAL, "the consumer was made before a fork"); }
@@ -477,13 +476,13 @@ int cdv_consumer_error(struct cdv_consumer *c) {
   if (!(atomic_load(&c->state) & CDV_FAILED_PENDING)) return 0;
   pthread_mutex_lock(&c->lock);
   cdv_error_restore(&c->error);
-  cdv_error_clear(&c->error); /* its cause is given out once: it may hold whoever holds this consumer */
+  cdv_error_clear(&c->error); /* its cause is returned once: it may own the object that owns this consumer */
   pthread_mutex_unlock(&c->lock);
   return as_error(cdv_error_last()->code);
 }
 
-/* Refills the credit before the task that is held goes: then the producer is alive.  Never beyond the room, whoever else
- * takes at the same time. */
+/* Refills the credit before the task that is held goes: then the producer is alive. Never beyond the room, whoever
+ * else takes at the same time. */
 static void refill(struct cdv_consumer *c) {
   long long requested = atomic_load(&c->requested), n;
   do {
@@ -506,11 +505,11 @@ static int extract(struct cdv_consumer *c, struct item *item, struct cdv_array *
     if (r) return r;
     return cdv_fail(CDV_STREAM, code, "extract_data failed (errno %d: %s)", code, strerror(code));
   }
-  if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success and gave no array");
+  if (!d.array.release) return cdv_fail(CDV_STREAM, EPROTO, "extract_data reported success but returned no array");
   return cdv_stream_accept(&d, c->schema, c->level, c->device_type, 0, out);
 }
 
-/* This thread's last error ends the stream: it is told now, and afterwards the end. */
+/* This thread's last error ends the stream: it is reported now, and afterwards the end. */
 static int close_with_error(struct cdv_consumer *c, int r) {
   struct cdv_saved_error kept;
   cdv_error_save(&kept);
@@ -562,8 +561,8 @@ void cdv_consumer_close(struct cdv_consumer *c) {
   if (atomic_fetch_or(&c->state, CDV_CLOSED) & CDV_CLOSED) return;
   forget_cause(c);
   drop_all(c);
-  /* one of ours is alive as long as it has not released us, and its cancel may come at any time; before the schema is
-   * there on_schema refuses it */
+  /* a producer of cdevice is alive as long as it has not released us, and its cancel may come at any time; before
+   * the schema is there on_schema refuses it */
   if ((atomic_load(&c->state) & CDV_HAS_SCHEMA) && c->ours) cancel_once(c);
   wake(c);
 }

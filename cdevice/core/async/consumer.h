@@ -46,13 +46,13 @@ int64_t cdv_consumer_drain(struct cdv_consumer *c);
 void cdv_consumer_unref(struct cdv_consumer *c);    /* of the owner: closes it */
 void cdv_consumer_weak_ref(struct cdv_consumer *c); /* keeps its memory alone */
 void cdv_consumer_weak_unref(struct cdv_consumer *c);
-/* The handler, which is nobody's yet: cdv_consumer_handler gives it away. */
+/* The handler, before it is exported by cdv_consumer_handler. */
 struct ArrowAsyncDeviceStreamHandler *cdv_consumer_borrow_handler(struct cdv_consumer *c);
-/* Takes a handler of ours for one producer, or (take = 0) gives it back unused.  0; EBUSY: it was taken before; ENOENT: it
- * is none of ours. */
+/* Claims a handler of cdevice for one producer, or (take = 0) returns it unused. 0; EBUSY: it was taken before;
+ * ENOENT: it is a third-party handler. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
-/* On: the next task will be followed at once by another or by the end, so that nobody need be woken for it; for handlers
- * of ours, on the producer's thread.  quick: whatever is asked for can be sent at once. */
+/* On: the next task will be followed at once by another or by the end, so that nobody need be woken for it; for
+ * handlers of ours, on the producer's thread. quick: whatever is asked for can be sent at once. */
 void cdv_handler_suppress_notify(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick);
 /* May more come as soon as the producer's thread runs? */
 bool cdv_consumer_has_more(struct cdv_consumer *c);

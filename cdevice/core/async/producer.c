@@ -1,7 +1,7 @@
 /* producer.c - a producer as its consumer and its maker see it: request, cancel, stop, wait, how it ended.
  *
- * request and cancel count and wake, on whatever thread they come.  The producer lives by count, for libarrow's consumer
- * calls request after the end, while it empties its queue. */
+ * request and cancel count and wake, on whatever thread they come.  The producer lives by count, for libarrow's
+ * consumer calls request after the end, while it empties its queue. */
 #include "core/async/producer.h"
 #include "cdevice/arrow_abi.h"
 #include "core/async/producer_object.h"
@@ -44,7 +44,7 @@ static void wake(struct cdv_producer *p) {
   pthread_mutex_unlock(&p->lock);
 }
 
-/* The run may be inside a source that waits for somebody else. */
+/* The run may be inside a source that is blocked. */
 static void interrupt(struct cdv_producer *p) {
   wake(p);
   pthread_mutex_lock(&p->source_lock);
@@ -142,7 +142,7 @@ void cdv_producer_error(struct cdv_producer *p) {
   int outcome = atomic_load(&p->outcome);
   if (outcome == CDV_FAILED || outcome == CDV_STOPPED) {
     cdv_error_restore(&p->error);
-    cdv_error_clear(&p->error); /* an exception may hold whoever holds this: it is given out once */
+    cdv_error_clear(&p->error); /* an exception may own the owner of this: it is returned once */
   } else if (outcome == CDV_REFUSED)
     cdv_fail(CDV_STREAM, p->code, "the consumer refused with errno %d (%s)", p->code, strerror(p->code));
 }

@@ -11,7 +11,8 @@
 struct cdv_producer;
 
 /* cffi: begin */
-/* 1 for the first who asks: run, start, fail or abandon, one of which it must call, is its.  0: another's.  Any thread. */
+/* 1 for the first who asks: run, start, fail or abandon, one of which it must call, is its. 0: another's. Any
+ * thread. */
 int cdv_producer_claim(struct cdv_producer *p);
 /* Ends it soon, in an error for the consumer.  Never blocks; any thread. */
 void cdv_producer_stop(struct cdv_producer *p);
@@ -30,7 +31,7 @@ int64_t cdv_live_async(void); /* productions and consumers, for leak checks */
 struct cdv_producer *cdv_producer_ref(struct cdv_producer *p);
 void cdv_producer_error(struct cdv_producer *p); /* what it failed with becomes this thread's error */
 extern atomic_llong cdv_async_objects;
-/* Is this producer one of ours, and so valid while anything of it is held? */
+/* True for a producer of cdevice, which is valid while any of its tasks is held. */
 bool cdv_is_producer(const struct ArrowAsyncProducer *p);
 
 #endif

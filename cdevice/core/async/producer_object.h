@@ -1,4 +1,4 @@
-/* producer_object.h - what a producer of ours is: the object in production.c, its run in produce.c. */
+/* producer_object.h - the struct of a producer: the object is in producer.c, its run in producer_run.c. */
 #ifndef CDEVICE_PRODUCTION_H
 #define CDEVICE_PRODUCTION_H
 
@@ -10,7 +10,8 @@
 #include "core/stream/stream.h"
 
 struct cdv_producer {
-  /* First, with a spare word: whoever follows the text's listing of the struct, with its extra member, finds zeros. */
+  /* First, with a spare word: a consumer that follows the specification's listing, with its extra member, reads
+   * zeros. */
   struct ArrowAsyncProducer producer;
   void *spare;
   atomic_int claimed; /* by the side that ends it, see cdv_producer_claim */
@@ -44,8 +45,8 @@ static inline bool cdv_is_interrupted(struct cdv_producer *p) {
   return atomic_load(&p->cancelled) || atomic_load(&p->stopped) || atomic_load(&p->bad_request);
 }
 
-/* Takes the source away and closes it: now, or where others are interrupting it, by the last of these.  A source waits for
- * no thread of others then, so this does not. */
+/* Takes the source away and closes it: now, or where others are interrupting it, by the last of these. A source
+ * waits for no thread of others then, so this does not. */
 void cdv_producer_close_source(struct cdv_producer *p);
 
 /* Fills zeroed memory: of one owner, with the functions that a consumer calls. */

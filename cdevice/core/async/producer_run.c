@@ -122,7 +122,7 @@ static int send_array(struct cdv_producer *p, struct cdv_array *a) {
 static int ended_from_outside(struct cdv_producer *p) {
   if (atomic_load(&p->cancelled)) return CDV_CANCELLED;
   if (atomic_load(&p->bad_request)) {
-    failed(p, cdv_fail(CDV_STREAM, EINVAL, "request(%lld): a positive number is expected",
+    failed(p, cdv_fail(CDV_STREAM, EINVAL, "request(%lld): expected a positive number",
                        (long long)atomic_load(&p->bad_request_n)));
     return CDV_FAILED;
   }
@@ -152,7 +152,8 @@ static int run(struct cdv_producer *p) {
   return outcome;
 }
 
-/* The one place where a production ends: the consumer is told how, everything is given back, and then it is known here. */
+/* The one place where a producer ends: reports the outcome to the consumer, frees everything, then publishes the
+ * outcome. */
 static void end(struct cdv_producer *p, int outcome) {
   struct ArrowAsyncDeviceStreamHandler *h = p->handler;
   if (outcome == CDV_REFUSED && p->code == ECANCELED) {
@@ -165,7 +166,7 @@ static void end(struct cdv_producer *p, int outcome) {
       p->code = cdv_errno(r);
     }
   } else if (outcome != CDV_REFUSED) {
-    cdv_error_restore(&p->error); /* a consumer of ours finds the cause there */
+    cdv_error_restore(&p->error); /* a consumer of cdevice finds the cause there */
     h->on_error(h, p->code, p->error.error.message, NULL);
   }
   if (outcome == CDV_CANCELLED) p->code = 0;
@@ -209,7 +210,7 @@ int cdv_producer_start(struct cdv_producer *p) {
   int r = pthread_create(&thread, NULL, run_thread, cdv_producer_ref(p));
   if (r) {
     cdv_producer_unref(p);
-    return cdv_fail(CDV_MEMORY, r, "no thread for a producer: %s", strerror(r));
+    return cdv_fail(CDV_MEMORY, r, "cannot start a thread for a producer: %s", strerror(r));
   }
   pthread_detach(thread);
   return 0;

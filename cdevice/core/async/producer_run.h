@@ -21,8 +21,8 @@ int cdv_producer_start(struct cdv_producer *p);
 /* Instead of a run, where there is no source: on_error with this thread's last error, or that it was stopped, and
  * release, on this thread.  cancelled: the consumer was closed before. */
 void cdv_producer_fail(struct cdv_producer *p, int cancelled);
-/* Takes a handler, before there is a source.  A handler of ours is taken once (EBUSY).  It is called by run, start or
- * fail, one of which must follow. */
+/* Takes a handler, before there is a source. A handler of cdevice is claimed once (EBUSY). It is called by run,
+ * start or fail, one of which must follow. */
 int cdv_producer_open(struct ArrowAsyncDeviceStreamHandler *handler, struct cdv_producer **out);
 /* cffi: end */
 

@@ -1,5 +1,5 @@
-/* checked_calls.c - what a backend answers, checked before it is used: it is third-party C.  The core calls these functions of a
- * table nowhere else. */
+/* checked_calls.c - what a backend answers, checked before it is used: it is third-party C. The core calls these
+ * functions of a table nowhere else. */
 #include "core/backend/checked_calls.h"
 #include "cdevice/backend.h"
 #include "core/backend/table.h"
@@ -9,9 +9,10 @@
 
 /* Is it memory, and as much as was asked for?  owns: on an error the block has gone back through `give_back`. */
 static int look_at(const cdevice_block *block, int64_t nbytes, const char *who, cdevice_error *err) {
-  if (!block->data) return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s reported success and gave no memory", who);
-  return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s gave %lld bytes for %lld", who, (long long)block->nbytes,
-                              (long long)nbytes);
+  if (!block->data)
+    return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s reported success but returned no memory", who);
+  return cdevice_backend_fail(err, EPROTO, 0, NULL, "%s returned %lld bytes, %lld were requested", who,
+                              (long long)block->nbytes, (long long)nbytes);
 }
 
 static bool is_good(const cdevice_block *block, int64_t nbytes) { return block->data && block->nbytes >= nbytes; }
@@ -68,7 +69,7 @@ int cdv_checked_device_count(struct cdv_backend *backend, int64_t *out, cdevice_
   *out = 0;
   int r = backend->table.device_count(backend->table.self, out, err);
   if (r || *out >= 0) return r;
-  r = cdevice_backend_fail(err, EPROTO, 0, NULL, "device_count() gave %lld", (long long)*out);
+  r = cdevice_backend_fail(err, EPROTO, 0, NULL, "device_count() returned %lld", (long long)*out);
   *out = 0;
   return r;
 }
@@ -82,9 +83,9 @@ int cdv_checked_device_info(struct cdv_backend *backend, int64_t device, cdevice
   if (!out->name[0]) snprintf(out->name, sizeof out->name, "%s", backend->table.name); /* it need not say so */
   cdv_make_utf8(out->name);
   cdv_make_utf8(out->driver);
-  if (!out->alignment) out->alignment = 64; /* not said */
+  if (!out->alignment) out->alignment = 64; /* not set */
   if (r || !(out->alignment & (out->alignment - 1))) return r;
-  return cdevice_backend_fail(err, EPROTO, 0, NULL, "device_info() gave the alignment %u, which is no power of two",
+  return cdevice_backend_fail(err, EPROTO, 0, NULL, "device_info() returned alignment %u, which is not a power of two",
                               (unsigned)out->alignment);
 }
 
@@ -92,7 +93,7 @@ int cdv_checked_event_done(struct cdv_backend *backend, int64_t device, void *ev
   *done = 0;
   int r = backend->table.event_done(backend->table.self, device, event, done, err);
   if (!r && (*done == 0 || *done == 1)) return 0;
-  if (!r) r = cdevice_backend_fail(err, EPROTO, 0, NULL, "event_done() answered %d, neither 0 nor 1", *done);
+  if (!r) r = cdevice_backend_fail(err, EPROTO, 0, NULL, "event_done() returned %d: expected 0 or 1", *done);
   *done = 0; /* its meaning is unspecified: "not passed" is the safe answer */
   return r;
 }

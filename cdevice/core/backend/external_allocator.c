@@ -1,7 +1,7 @@
-/* external_allocator.c - memory from somebody else's allocator in place of a backend's own pool.
+/* external_allocator.c - memory from an external allocator instead of a backend's own pool.
  *
  * Such memory goes back only when the device has passed everything that may still use it at the time of release: the
- * allocator may hand it out again at once, to a stream that knows nothing of ours. */
+ * allocator may hand it out again at once, to a stream that is not ordered behind cdevice's. */
 #include "core/backend/external_allocator.h"
 #include "cdevice/backend.h"
 #include "core/backend/checked_calls.h"
@@ -55,7 +55,8 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   if (r) return r;
   if (a) {
     if (a->struct_size < sizeof *a || !a->alloc || !a->free)
-      return cdv_fail(CDV_ARGUMENT, EINVAL, "an allocator needs alloc and free in a struct of %zu bytes", sizeof *a);
+      return cdv_fail(CDV_ARGUMENT, EINVAL,
+                      "cdevice_allocator: alloc and free are required, in a struct of at least %zu bytes", sizeof *a);
     s = malloc(sizeof *s);
     if (!s) return cdv_fail_memory(sizeof *s, "an allocator");
     atomic_init(&s->refs, 1);
@@ -86,11 +87,11 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
   if (r == ENOTSUP) return 0;
   if (r) return r;
   if (!is_shared(b, type) && (type != b->device_type || where != device))
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave memory of %s:%lld for %s:%lld",
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator returned memory of %s:%lld for %s:%lld",
                                 cdv_device_type_name(type), (long long)where, b->name, (long long)device);
   if (size >= 0 && size < nbytes)
-    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator gave %lld bytes for %lld", (long long)size,
-                                (long long)nbytes);
+    return cdevice_backend_fail(err, EINVAL, 0, NULL, "the allocator returned %lld bytes, %lld were requested",
+                                (long long)size, (long long)nbytes);
   return 0;
 }
 
@@ -111,7 +112,7 @@ int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nby
   if (!s) return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
   struct cdv_external_block *l = calloc(1, sizeof *l);
   r = l ? cdv_checked_external_alloc(&s->table, device, nbytes, stream, out, err)
-        : cdevice_backend_fail(err, ENOMEM, 0, NULL, "no host memory to note an allocation");
+        : cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of an allocation");
   if (!r && (r = misplaced(backend, device, nbytes, out, err))) s->table.free(s->table.self, out);
   if (r) {
     free(l);
@@ -190,7 +191,7 @@ static void go_on(struct cdv_retired *k) {
 
 static void try_to_end(struct cdv_external_block *l) {
   if (mark(l)) {
-    cdv_shared_unref(cdv_error_take_cause()); /* nobody will hear of it, and it holds frames with arrays */
+    cdv_shared_unref(cdv_error_take_cause()); /* it is not reported, and holds frames with arrays */
     save_exception(l);
   } else {
     go_on(&l->kept);
@@ -198,7 +199,7 @@ static void try_to_end(struct cdv_external_block *l) {
 }
 
 void cdv_external_block_free(struct cdv_external_block *l, struct cdv_shared *queue) {
-  if (!cdv_backend_usable_in_process(l->backend)) return; /* lent in the parent: the allocator is there, too */
+  if (!cdv_backend_usable_in_process(l->backend)) return; /* allocated in the parent: the allocator is there, too */
   l->queue = queue;
   try_to_end(l);
 }

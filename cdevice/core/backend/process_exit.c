@@ -48,10 +48,10 @@ int cdv_exit_drain_step(void) {
 }
 
 static void at_exit(void) {
-  if (ending.begun) return; /* Python has done it, or was told not to wait */
+  if (ending.begun) return; /* Python has done it, or was asked not to wait */
   while (cdv_exit_drain_step()) continue;
 }
 
-/* exit() calls the last one first, and what a compiler has to be taken down by then was registered while it was loaded and
- * while it built. */
+/* exit() calls the last one first, and what a compiler has to be taken down by then was registered while it was
+ * loaded and while it built. */
 void cdv_register_exit_drain(void) { atexit(at_exit); }

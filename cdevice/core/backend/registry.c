@@ -18,8 +18,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* writers; nothing is 
 static struct cdv_backend *retired; /* removed or replaced: other threads may still be looking at them */
 static atomic_int forks;            /* counted in children: a runtime started before is not usable there */
 
-/* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its locks are as
- * some thread left them.  Tables that share a runtime share start(); those of Python backends share only the way in. */
+/* What the parent had started, or was starting, is lost in a child: the runtime's threads are not there, and its
+ * locks are as some thread left them. Tables that share a runtime share start(); those of Python backends share only
+ * the way in. */
 static int (*lost[16])(void *, const cdevice_host *, cdevice_error *);
 
 static bool is_lost(const struct cdv_backend *backend) {
@@ -55,7 +56,7 @@ __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL
 
 /* ---- holes in a table ---- */
 static int not_offered(cdevice_error *err, const char *what) {
-  return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this backend offers no %s", what);
+  return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this backend has no %s", what);
 }
 static int no_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
   (void)self, (void)device, (void)err;
@@ -164,7 +165,7 @@ static int check_table(const cdevice_backend *b) {
   if (b->abi_version >> 16 != mine >> 16)
     return cdv_fail(
         CDV_ARGUMENT, ENOTSUP,
-        "backend table of version %u.%u, this cdevice serves %u.x: rebuild the plug-in against its backend.h",
+        "backend table of version %u.%u, this cdevice supports %u.x: rebuild the plug-in against its backend.h",
         b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
   /* the head and the required members must be there whatever the minor version */
   size_t required = offsetof(cdevice_backend, copy) + sizeof b->copy;
@@ -247,10 +248,10 @@ int cdv_register(const cdevice_backend *b, int replace) {
   if (!at)
     r = cdv_fail_memory(64, "a backend");
   else if (namesake)
-    r = cdv_fail(CDV_BUSY, EEXIST, "the name \"%s\" is taken by the backend of device type %d", b->name,
+    r = cdv_fail(CDV_BUSY, EEXIST, "the name \"%s\" is already used by the backend of device type %d", b->name,
                  (int)namesake->table.device_type);
   else if (old && !replace)
-    r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is served by \"%s\" already; \"%s\" needs replace=True",
+    r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is already served by \"%s\"; pass replace=True to register \"%s\"",
                  (int)b->device_type, old->table.name, b->name);
   else {
     atomic_store_explicit(at, backend, memory_order_release); /* the old table stays for arrays made with it */
@@ -270,7 +271,7 @@ int cdv_unregister(int32_t t) {
   _Atomic(struct cdv_backend *) *at = t > 0 ? cdv_backend_cell(t) : NULL;
   if (at) backend = atomic_load(at);
   if (backend) {
-    atomic_store(at, NULL); /* hidden first: nobody new counts itself in */
+    atomic_store(at, NULL); /* hidden first: no new user counts itself in */
     used = atomic_load(&backend->live);
     if (used)
       atomic_store(at, backend);
@@ -288,7 +289,7 @@ int cdv_unregister(int32_t t) {
   return r;
 }
 
-/* Finds a backend that nobody has asked for yet; whoever knows plug-ins sets it. */
+/* Loads a backend on first use; the plug-in loader sets it. */
 static _Atomic(int (*)(int32_t)) loader;
 void cdv_set_loader(int (*load)(int32_t device_type)) { atomic_store(&loader, load); }
 
@@ -317,13 +318,13 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) 
     cdevice_error err = {.struct_size = sizeof err};
     int r = init(CDEVICE_BACKEND_ABI, i, &table, &err);
     if (r == ENOENT && i > 0) return made ? 0 : taken;
-    if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "it handed out no table");
+    if (!r && !table) r = cdevice_backend_fail(&err, EINVAL, 0, NULL, "cdevice_backend_init() returned no table");
     if (r)
       return cdv_fail(CDV_ARGUMENT, r, "plug-in %s (core version %u.%u): %s", who, CDEVICE_BACKEND_ABI >> 16,
                       CDEVICE_BACKEND_ABI & 0xFFFF, err.message[0] ? err.message : strerror(r));
     r = cdv_register(table, replace);
     if (r == EEXIST)
-      taken = r; /* somebody serves this one already; the others may be free */
+      taken = r; /* this type has a backend already; the others may be free */
     else if (r)
       return r;
     else
@@ -376,7 +377,7 @@ int cdv_backend_acquire(int32_t t, struct cdv_backend **out) {
     int r = cdv_backend_get_started(t, out);
     if (r) return r;
     cdv_backend_addref(*out, 1);
-    if (cdv_backend_lookup(t) == *out) return 0; /* whoever takes it out from now on sees that it is in use */
+    if (cdv_backend_lookup(t) == *out) return 0; /* an unregistration from now on sees that it is in use */
     cdv_backend_addref(*out, -1);
   }
 }
@@ -394,7 +395,7 @@ static int start(struct cdv_backend *backend) {
   int r = 0;
   if (cdv_single_flight_begin(&turn, (uintptr_t)backend))
     return cdv_fail(CDV_DEVICE, EDEADLK,
-                    "%s: its start() waits for itself: it asks for %s, or for a backend whose start() does; ask once "
+                    "%s: its start() waits for itself: it uses %s, or a backend whose start() does; use it once "
                     "start() has returned",
                     backend->table.name, backend->table.name);
   if (atomic_load(&backend->state) != CDV_BACKEND_STARTED) {
@@ -435,7 +436,7 @@ int cdv_device_info(int32_t t, int64_t id, cdevice_device_info *out) {
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
   r = cdv_checked_device_info(backend, id, out, &err);
-  return r ? cdv_fail_backend(r, &err, t, id, "asking about a device") : 0;
+  return r ? cdv_fail_backend(r, &err, t, id, "querying a device") : 0;
 }
 
 int cdv_is_host_accessible(int32_t t) { return cdv_host_accessible(t); }

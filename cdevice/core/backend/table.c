@@ -1,5 +1,5 @@
-/* table.c - the places of backends: one per device type, found by one atomic load.  Messages are made from their names, so
- * this reports no error. */
+/* table.c - the places of backends: one per device type, found by one atomic load.  Messages are made from their
+ * names, so this reports no error. */
 #include "core/backend/table.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"

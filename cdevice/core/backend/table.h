@@ -32,7 +32,7 @@ struct cdv_backend {
 #define CDV_BACKEND_STARTING 2 /* by the thread `starter` */
 extern _Atomic(struct cdv_backend *) cdv_backends[64];
 struct cdv_backend *cdv_backend_lookup_slow(int32_t device_type);
-/* NULL: nobody serves that type.  A few nanoseconds; does not start the backend. */
+/* NULL: no backend serves that type.  A few nanoseconds; does not start the backend. */
 static inline struct cdv_backend *cdv_backend_lookup(int32_t device_type) {
   if (device_type > 0 && device_type < 64)
     return atomic_load_explicit(&cdv_backends[device_type], memory_order_acquire);

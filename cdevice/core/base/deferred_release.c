@@ -1,6 +1,6 @@
-/* deferred_release.c - work that a release callback must not do itself because it needs a lock (the GIL) that the releasing
- * thread must not wait for.  push is lock-free, never allocates and cannot fail, so it is safe from any thread,
- * before, during and after the life of the interpreter. */
+/* deferred_release.c - work that a release callback must not do itself because it needs a lock (the GIL) that the
+ * releasing thread must not wait for.  push is lock-free, never allocates and cannot fail, so it is safe from any
+ * thread, before, during and after the life of the interpreter. */
 #include "core/base/deferred_release.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@ static _Atomic(struct cdv_deferred *) head;
 static atomic_int stopped;
 static sem_t wake;
 
-/* What waited at a fork is the parent's to do: it may be memory of a runtime that is not here, whose locks are as some thread
- * left them. */
+/* What waited at a fork is the parent's to do: it may be memory of a runtime that is not here, whose locks are as
+ * some thread left them. */
 static void in_child(void) { atomic_store(&head, NULL); }
 __attribute__((constructor)) static void init(void) {
   sem_init(&wake, 0, 0);

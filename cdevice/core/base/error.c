@@ -19,7 +19,7 @@ static _Thread_local struct {
 } cause;
 
 #define LENT 4
-static _Thread_local struct lent { /* what backends in Python raised, until their error is this thread's */
+static _Thread_local struct lent { /* exceptions of backends in Python, until their error is this thread's */
   uint64_t text;
   int urgent;
   struct cdv_shared *exception;
@@ -79,7 +79,7 @@ void cdv_error_attach_cause(const cdevice_error *err, struct cdv_shared *excepti
   l->text = digest(err->message);
 }
 
-/* The one whose text is reported, unless another must not be lost; those that nobody reported go. */
+/* The cause whose text is reported, unless another must not be lost; unreported ones are dropped. */
 static void take_lent(const cdevice_error *err) {
   struct lent *found = NULL;
   uint64_t text = 0;

@@ -27,7 +27,7 @@ struct cdv_error {
   int64_t device_id;
   int64_t buffer;   /* index of the buffer the complaint is about, or -1 */
   int raised;       /* it is what a Python source raised, which is its cause */
-  int is_interrupt; /* its cause stops programs: told at once, and raised as itself */
+  int is_interrupt; /* its cause stops programs: reported at once, and raised as itself */
   int retryable;    /* a wait was interrupted and nothing was taken: the same call may be made again */
   uint64_t cause;   /* number of the Python exception behind it, or 0; see cdv_error_cause */
   char vendor_name[64];

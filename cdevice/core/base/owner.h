@@ -5,7 +5,7 @@
 struct cdv_shared;
 
 /* cffi: begin */
-/* Handed in by whoever owns memory: drop(owner) is called once, on any thread, without the GIL. */
+/* An owner of memory: drop(owner) is called once, on any thread, without the GIL. */
 struct cdv_owner {
   void (*drop)(void *owner);
   void *owner;

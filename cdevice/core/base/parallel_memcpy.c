@@ -1,4 +1,5 @@
-/* parallel_memcpy.c - copies in host memory, large ones by several threads: one alone moves far less than a device's link takes. */
+/* parallel_memcpy.c - copies in host memory, large ones by several threads: one alone moves far less than a device's
+ * link takes. */
 #include "core/base/parallel_memcpy.h"
 #include "core/base/thread_pool.h"
 
@@ -18,8 +19,8 @@ struct job {
 };
 
 #if defined(__SSE2__)
-/* As memcpy, past the caches: what is too large for them is written without reading what was there.  memcpy does so too,
- * but not for pieces. */
+/* As memcpy, past the caches: what is too large for them is written without reading what was there.  memcpy does so
+ * too, but not for pieces. */
 static void copy_past_caches(char *to, const char *from, size_t n) {
   size_t head = -(uintptr_t)to & 63;
   if (n < 1024) {

@@ -14,8 +14,8 @@ struct cdv_single_flight {
   pthread_t thread;
   bool waits; /* its thread does, for `awaited` */
 };
-/* Blocks while another thread has the turn.  0: it is this thread's, and what was to be done is looked at again; *me must
- * live until cdv_single_flight_end.  EDEADLK (no error is set): that thread waits for this one, or is this one. */
+/* Blocks while another thread has the turn.  0: it is this thread's, and what was to be done is looked at again; *me
+ * must live until cdv_single_flight_end.  EDEADLK (no error is set): that thread waits for this one, or is this one. */
 int cdv_single_flight_begin(struct cdv_single_flight *me, uint64_t key);
 void cdv_single_flight_end(struct cdv_single_flight *me);
 

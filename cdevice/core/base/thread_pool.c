@@ -1,7 +1,7 @@
 /* thread_pool.c - threads that share one caller's work: large copies in host memory, kernels on the CPU.
  *
- * They are started by the first work that is worth it and sleep between.  One work at a time has them, others are done by their
- * callers alone.  A helper that comes late finds the work closed and touches nothing. */
+ * They are started by the first work that is worth it and sleep between.  One work at a time has them, others are
+ * done by their callers alone.  A helper that comes late finds the work closed and touches nothing. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -64,7 +64,8 @@ static int processors(void) {
   return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Of copies one in four processors, four at most: then a socket's memory is busy, and the others have work of their own. */
+/* Of copies one in four processors, four at most: then a socket's memory is busy, and the others have work of their
+ * own. */
 static int usual_threads(int crew) {
   const char *value = getenv(crew == CDV_POOL_COPIES ? "CDEVICE_COPY_THREADS" : "CDEVICE_COMPUTE_THREADS");
   if (value && *value) return atoi(value);

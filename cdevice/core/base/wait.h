@@ -1,4 +1,5 @@
-/* wait.h - condition variables with a limit that a change of the clock does not move, and how often they were needed. */
+/* wait.h - condition variables with a limit that a change of the clock does not move, and how often they were
+ * needed. */
 #ifndef CDEVICE_WAIT_H
 #define CDEVICE_WAIT_H
 

@@ -177,8 +177,8 @@ int cdv_compute_aggregate(const struct cdv_aggregate *f, struct cdv_array *const
 }
 
 /* ---- chunks that come one after the other ---- */
-/* The tree of join() while it grows: a level is a tile of states; when there is one more, the tile becomes a state of the
- * level above. */
+/* The tree of join() while it grows: a level is a tile of states; when there is one more, the tile becomes a state
+ * of the level above. */
 #define TREE_LEVELS 6   /* of 2^12 states each */
 #define MAX_IN_FLIGHT 4 /* chunks that a device may be behind */
 

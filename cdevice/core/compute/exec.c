@@ -54,7 +54,7 @@ static int choose(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n
       two = true; /* memory that neither device's kernels need to reach: the CPU reads both */
     }
   }
-  if (!first && n) first = arrays[0]; /* none has any: the result is where the first says that it is */
+  if (!first && n) first = arrays[0]; /* none has buffers: the first one's device decides */
   if (first) {
     type = first->root->own.device_type;
     w->device = first->root->own.device_id;
@@ -63,7 +63,8 @@ static int choose(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n
     w->compute = two ? NULL : cdv_compute_of(backend);
     w->backend = backend;
     if (!w->compute && !cdv_array_host_accessible(first))
-      return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the backend of %s offers no kernels (cdevice.compute/1)", doing,
+      return cdv_fail(CDV_UNSUPPORTED, ENOTSUP,
+                      "%s: the backend of %s does not support kernels (extension cdevice.compute/1)", doing,
                       cdv_device_type_name(type));
   }
   if (!w->compute) {
@@ -71,7 +72,7 @@ static int choose(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n
     w->device = -1;
     w->compute = r ? NULL : cdv_compute_of(w->backend);
   }
-  if (!r && !w->compute) r = cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the CPU offers no kernels", doing);
+  if (!r && !w->compute) r = cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: the CPU backend does not support kernels", doing);
   return r;
 }
 
@@ -82,13 +83,14 @@ static bool same_backend(const struct cdv_backend *a, const struct cdv_backend *
   return a == b || (a->table.alloc == b->table.alloc && a->table.self == b->table.self);
 }
 
-/* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes on. */
+/* All that kernels get is memory of the backend that runs them: it may have been replaced since, or while this goes
+ * on. */
 static int hold(struct cdv_exec *w, struct cdv_array *a) {
   const struct cdv_backend *backend = a->root->backend;
   if (!cdv_exec_is_host(w) && has_memory(a) && backend && !same_backend(backend, w->backend))
     return cdv_fail(
         CDV_ARGUMENT, EXDEV,
-        "the backend of %s was replaced since an argument was made; .to(\"%s\", copy=True) brings it to the "
+        "the backend of %s was replaced since an argument was made; copy it with .to(\"%s\", copy=True) to the "
         "new one",
         backend->table.name, backend->table.name);
   if (w->n_retained == w->room) {
@@ -125,7 +127,7 @@ int cdv_exec_begin(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t 
     r = cdv_default_stream(type, w->device, stream_ref ? stream_ref->stream : NULL, &w->stream);
   if (!r) {
     r = w->compute->identity(w->backend->table.self, w->device, &w->flags, text, sizeof text, &err);
-    if (r) cdv_fail_backend(r, &err, type, w->device, "asking what compiles kernels");
+    if (r) cdv_fail_backend(r, &err, type, w->device, "querying the kernel compiler");
   }
   for (int64_t i = 0; !r && i < n; i++) r = cdv_exec_use(w, arrays[i]);
   return r;
@@ -184,7 +186,7 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
   if (l->n_work_items == 1) l->work_group_size = 1;
 }
 
-/* float64 is told by the program's type, and sums of floats and means are made in it. */
+/* float64 appears in the program's type; sums of floats and means also use it. */
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
   bool mean = !strcmp(s->name, strcmp(s->type, "w128") ? "finish_mean" : "finish_mean_of_integers");
@@ -205,7 +207,7 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
   if (r) return r;
   r = w->compute->launch(w->backend->table.self, w->device, kernel, &l, w->stream, &err);
   w->has_work = true;
-  return r ? cdv_fail_backend(r, &err, w->backend->table.device_type, w->device, "starting a kernel") : 0;
+  return r ? cdv_fail_backend(r, &err, w->backend->table.device_type, w->device, "launching a kernel") : 0;
 }
 
 int cdv_exec_error_slot(struct cdv_exec *w, cdevice_kernel_buffer *out) {
@@ -230,7 +232,7 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
   }
   struct cdv_event *event = NULL;
   void *memory = malloc((size_t)nbytes); /* the device may write to it after a failure */
-  if (!memory) return cdv_fail_memory(nbytes, "what is read from a device");
+  if (!memory) return cdv_fail_memory(nbytes, "a read from a device");
   cdevice_copy copy = {.dst = memory,
                        .src = from->data,
                        .src_offset = from->offset * width,
@@ -262,7 +264,7 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
 
 /* ---- what kernels complain of ---- */
 
-/* "u8" as Arrow says it. */
+/* "u8" in Arrow's words: "uint8". */
 static const char *words_of(const char *type, char *out, size_t size) {
   snprintf(out, size, "%s%s", type[0] == 'i' ? "int" : type[0] == 'u' ? "uint" : "float", type + 1);
   return out;

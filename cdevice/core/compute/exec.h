@@ -39,7 +39,7 @@ struct cdv_kernel_launch {
   int64_t scalars[CDEVICE_KERNEL_SCALARS]; /* the first is n */
 };
 /* Finds the device that all arrays are on, holds each, and makes the stream wait for them.  n = 0:
- * the CPU.  Whatever it says, cdv_exec_finish must follow. */
+ * the CPU.  cdv_exec_finish must follow, also after an error. */
 int cdv_exec_begin(struct cdv_exec *w, struct cdv_array *const *arrays, int64_t n,
                    const struct cdv_stream_ref *stream_ref, const char *doing);
 /* Is it the CPU that computes? */
@@ -48,7 +48,7 @@ bool cdv_exec_is_host(const struct cdv_exec *w);
 int cdv_exec_use(struct cdv_exec *w, struct cdv_array *a);
 /* Memory in one allocation (see cdv_buffers_empty), held until the work is done; borrowed. */
 int cdv_exec_alloc_buffers(struct cdv_exec *w, const int64_t *nbytes, int64_t n, struct cdv_array **out);
-/* Rows that nobody has written, held until the work is done; borrowed. */
+/* Uninitialised rows, retained until the work is done; borrowed. */
 int cdv_exec_alloc_array(struct cdv_exec *w, struct cdv_schema *schema, int64_t length, bool validity,
                          struct cdv_array **out);
 /* The same of one-letter formats: memory between two kernels. */
@@ -57,14 +57,14 @@ int cdv_exec_alloc_temp(struct cdv_exec *w, char letter, int64_t length, cdevice
 int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *step);
 /* Two words that a kernel may complain into, both 0. */
 int cdv_exec_error_slot(struct cdv_exec *w, cdevice_kernel_buffer *out);
-/* Blocks until the device has done what was enqueued, and says what was complained of: 0, or this thread's error. */
+/* Blocks until the device has done the enqueued work: 0, or the error that a kernel reported. */
 int cdv_exec_check_error(struct cdv_exec *w, const char *name, const char *type);
 /* The same of two words that were read already.  Does not block. */
 int cdv_exec_report_error(const int64_t said[2], const char *name, const char *type);
 /* Blocks; copies from memory of the device. */
 int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, int width, int64_t nbytes, void *to);
-/* The end: r is how it went so far, written what cdv_exec_alloc_array gave.  owns: *out is a new reference; nothing else is held
- * for longer than the device needs it. */
+/* The end: r is how it went so far, written what cdv_exec_alloc_array gave. owns: *out is a new reference; nothing
+ * else is held for longer than the device needs it. */
 int cdv_exec_finish(struct cdv_exec *w, int r, struct cdv_array *written, struct cdv_array **out);
 /* The end of one that hands nothing out.  owns: *event is behind what was enqueued, or NULL: that is done. */
 int cdv_exec_finish_void(struct cdv_exec *w, int r, struct cdv_event **event);

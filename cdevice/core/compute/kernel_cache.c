@@ -54,7 +54,7 @@ struct making {
   const char *defines[6];
   int64_t n;
   uint32_t flags;
-  bool own; /* the text was added at run time: nobody compiled it before */
+  bool own; /* the text was added at run time: it was not compiled ahead of time */
   struct cdv_digest digest;
 };
 
@@ -70,10 +70,10 @@ static int prepare(struct making *m) {
   char identity[512] = "";
   const cdevice_backend *b = &m->backend->table;
   int r = m->compute->identity(b->self, m->device, &m->flags, identity, sizeof identity, &err);
-  if (r) return cdv_fail_backend(r, &err, b->device_type, m->device, "asking what compiles kernels");
+  if (r) return cdv_fail_backend(r, &err, b->device_type, m->device, "querying the kernel compiler");
   const char *first = cdv_kernel_source(""), *text = cdv_kernel_source(m->family), *space = strchr(m->type, ' ');
   if (!text) text = cdv_kernel_user_source(m->family), m->own = true;
-  if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "no kernels are named \"%s\"", m->family);
+  if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "unknown kernel family \"%s\"", m->family);
   size_t n = strlen(first), more = strlen(text) + 1;
   m->text = malloc(n + more);
   if (!m->text) return cdv_fail_memory((int64_t)(n + more), "the text of kernels");
@@ -198,7 +198,7 @@ int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, 
   struct kernel want = {.backend = backend, .device = device, .flags = flags};
   cdevice_error err = {.struct_size = sizeof err};
   int r = compute->context ? compute->context(backend->table.self, device, stream, &want.scope, &err) : 0;
-  if (r) return cdv_fail_backend(r, &err, backend->table.device_type, device, "asking for the context of a stream");
+  if (r) return cdv_fail_backend(r, &err, backend->table.device_type, device, "querying the context of a stream");
   memccpy(want.family, family, 0, sizeof want.family - 1); /* no printf: every call comes by here */
   memccpy(want.type, type, 0, sizeof want.type - 1);
   memccpy(want.name, name, 0, sizeof want.name - 1);
@@ -209,7 +209,8 @@ int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, 
   /* a build may run Python code, wait for other threads, give back arrays, compute or fork */
   struct cdv_single_flight turn;
   if (cdv_single_flight_begin(&turn, hash | 1)) /* odd: no address of a slot */
-    return cdv_fail(CDV_DEVICE, EDEADLK, "%s: the build of the kernel \"%s\" for %s waits for itself: it asks for it",
+    return cdv_fail(CDV_DEVICE, EDEADLK,
+                    "%s: the build of the kernel \"%s\" for %s waits for itself: it requests the same kernel",
                     backend->table.name, name, type);
   *out = known(&want, place); /* by now? */
   if (!*out) r = find(&want, compute, stream, place, out);

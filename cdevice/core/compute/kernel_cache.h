@@ -23,11 +23,11 @@ enum cdv_granularity {
   CDV_SINGLE_ITEM
 };
 /* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
- * the backend said last.  Borrowed: it stays.  May take
+ * the backend reported last.  Borrowed: it stays.  May take
  * long the first time; never waits for the device. */
 int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, int64_t device, void *stream,
                    uint32_t flags, const char *family, const char *type, const char *name, void **out);
-/* What a backend says of its kernels, or NULL: it has none. */
+/* A backend's cdevice_compute, or NULL: it has none. */
 const cdevice_compute *cdv_compute_of(struct cdv_backend *backend);
 
 #endif

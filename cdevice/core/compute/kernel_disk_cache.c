@@ -34,8 +34,8 @@ void cdv_digest_add(struct cdv_digest *d, const char *text) {
   d->words[1] = add(d->words[1] ^ d->words[0] >> 32, text, n);
 }
 
-/* The folder as a descriptor, made where it is missing; -1: nothing is kept.  It is looked at once it is open, and files are
- * named from there: what is put in its place meanwhile is not used. */
+/* The folder as a descriptor, made where it is missing; -1: nothing is kept.  It is looked at once it is open, and
+ * files are named from there: what is put in its place meanwhile is not used. */
 static int folder(void) {
   char path[4000];
   const char *named = getenv("CDEVICE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

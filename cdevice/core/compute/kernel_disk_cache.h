@@ -10,7 +10,7 @@ struct cdv_digest {
 void cdv_digest_add(struct cdv_digest *digest, const char *text);
 /* malloc'ed, *nbytes long; NULL: there is none, or none that is whole and ours alone. */
 void *cdv_cache_read(const struct cdv_digest *digest, int64_t *nbytes);
-/* Where it cannot be written nothing is said: it is built again next time. */
+/* A failure to write is ignored: the kernel is built again next time. */
 void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t nbytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* launch_args.c - where values and nulls of an array are, as kernels are told. */
+/* launch_args.c - the values and nulls of an array as arguments of a kernel. */
 #include "core/compute/launch_args.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"

@@ -1,4 +1,4 @@
-/* launch_args.h - where values and nulls of an array are, as kernels are told. */
+/* launch_args.h - the values and nulls of an array as arguments of a kernel. */
 #ifndef CDEVICE_CORE_COMPUTE_LAUNCH_ARGS_H
 #define CDEVICE_CORE_COMPUTE_LAUNCH_ARGS_H
 

@@ -1,7 +1,7 @@
 /* select.c - filter and take of arrays and batches of any layout, in one call.
  *
- * What the host must know of the device is read at once: how many rows a mask chooses, whether a number is that of no row,
- * and how many bytes each column has.  Before that the device alone counts. */
+ * What the host must know of the device is read at once: how many rows a mask chooses, whether a number is that of
+ * no row, and how many bytes each column has.  Before that the device alone counts. */
 #include "core/compute/select.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
@@ -39,7 +39,7 @@ static int clear_error(struct cdv_select_plan *s, cdevice_kernel_buffer head) {
   return cdv_exec_launch(&s->work, &k);
 }
 
-/* The first level, of which the device was told how many rows there are; read: the head is needed even without columns. */
+/* The first level, whose number of rows the device knows; read: the head is needed even without columns. */
 static int write_first(struct cdv_select_plan *s, cdevice_kernel_buffer head, int64_t columns, bool read) {
   cdevice_kernel_buffer totals = {head.data, head.offset + HEAD_TOTALS}, sums = {NULL, 0};
   int64_t stride = 0, *words = cdv_select_memory(s, (size_t)(HEAD_TOTALS + columns) * sizeof *words);
@@ -112,7 +112,7 @@ static int know_rows(struct cdv_select_plan *s, struct cdv_array *mask, cdevice_
   return cdv_exec_launch(&s->work, &k);
 }
 
-/* A struct that says that its rows are never null: its columns get the nulls. */
+/* A struct declared not nullable: its columns get the nulls. */
 static bool is_batch(const struct cdv_array *a) {
   return !strcmp(a->schema->node->format, "+s") && !(a->schema->node->flags & ARROW_FLAG_NULLABLE);
 }

@@ -1,5 +1,5 @@
-/* select_internal.h - what the files of filter and take share: select.c decides, select_plan.c goes through the nodes level
- * by level, select_kernels.c starts their kernels, select_result.c owns what becomes the result. */
+/* select_internal.h - what the files of filter and take share: select.c decides, select_plan.c goes through the
+ * nodes level by level, select_kernels.c starts their kernels, select_result.c owns what becomes the result. */
 #ifndef CDEVICE_CORE_SELECTION_H
 #define CDEVICE_CORE_SELECTION_H
 
@@ -46,7 +46,7 @@ struct cdv_select_plan {
   struct cdv_select_result *result;
 };
 
-/* All of these run on the thread of the call, and none blocks but where it says so. */
+/* All of these run on the thread of the call, and none blocks unless its comment states it. */
 
 /* ---- select_result.c ---- */
 int cdv_select_begin(struct cdv_select_plan *s, struct cdv_array *const *arrays, int64_t n,
@@ -58,7 +58,7 @@ struct cdv_arena **cdv_select_arena(struct cdv_select_plan *s);
 int cdv_select_keep(struct cdv_select_plan *s, struct cdv_array *a);
 /* A node of the result is this array as it is.  owns: takes the reference on a over, also on an error. */
 int cdv_select_share(struct cdv_select_plan *s, struct cdv_array *a, struct ArrowArray *to);
-/* The end, whatever r says: gives back what the call had.  The result's event is behind all that was enqueued.  owns: *out
+/* The end, for any r: frees what the call held.  The result's event is behind all that was enqueued.  owns: *out
  * is a new reference. */
 int cdv_select_end(struct cdv_select_plan *s, int r, struct cdv_schema *schema, struct cdv_array **out);
 
@@ -76,8 +76,8 @@ int cdv_select_add_top(struct cdv_select_plan *s, struct cdv_array *array);
 int64_t cdv_select_columns(struct cdv_select_plan *s, size_t begin);
 /* Does one of the first level need the numbers of its rows? */
 bool cdv_select_needs_numbers(const struct cdv_select_plan *s);
-/* Has the sizes added up of k > 0 columns from `begin` on; *sums: where each tile of the first begins, *stride: those of one.
- * totals: room for k words. */
+/* Has the sizes added up of k > 0 columns from `begin` on; *sums: where each tile of the first begins, *stride:
+ * those of one. totals: room for k words. */
 int cdv_select_measure(struct cdv_select_plan *s, size_t begin, int64_t k, cdevice_kernel_buffer totals,
                        cdevice_kernel_buffer *sums, int64_t *stride);
 /* Tells each column from `begin` on its total.  EOVERFLOW: its offsets cannot count so many. */

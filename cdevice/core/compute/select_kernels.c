@@ -23,7 +23,7 @@ static cdevice_kernel_buffer source_of(const struct cdv_selected *x, int i) {
 
 static const char *number_type(int width) { return width == 8 ? "i64" : width == 4 ? "i32" : "i16"; }
 
-/* What kernels that take rows by number are told. */
+/* Arguments of kernels that take rows by index. */
 static struct cdv_kernel_launch step_of(const struct cdv_selected *x, const char *family, const char *type,
                                         const char *name, int unit) {
   struct cdv_kernel_launch s = {.family = family, .type = type, .name = name, .granularity = unit, .n = x->rows->n};

@@ -178,7 +178,7 @@ static int push(struct sizes *to, int64_t n, int64_t more, int64_t width) {
 static int64_t bitmap_words(int64_t n) { return n / 32 + (n % 32 != 0); }
 
 static int too_many(int64_t n, const char *what) {
-  return cdv_fail(CDV_ARGUMENT, EFBIG, "%lld rows are more than %s count", (long long)n, what);
+  return cdv_fail(CDV_ARGUMENT, EFBIG, "%lld rows are more than %s can count", (long long)n, what);
 }
 
 static int push_union(const struct cdv_selected *x, struct sizes *block, struct sizes *scratch) {

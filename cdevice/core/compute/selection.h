@@ -12,7 +12,8 @@ struct cdv_selection {
   struct cdv_array *mask, *counts;
   int64_t n_selected; /* rows */
 };
-/* Blocks: it reads how many rows a mask of bits chooses; what is null chooses nothing.  owns: the caller gives it back. */
+/* Blocks: it reads how many rows a mask of bits chooses; what is null chooses nothing. owns: the caller gives it
+ * back. */
 int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, const struct cdv_stream_ref *stream_ref);
 void cdv_selection_free(struct cdv_selection *c);
 #define CDV_LAYOUT_NOT_HANDLED (-1) /* no error is set */
@@ -20,8 +21,8 @@ void cdv_selection_free(struct cdv_selection *c);
  * Does not wait. */
 int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, const struct cdv_stream_ref *stream_ref,
                        struct cdv_array **out);
-/* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an error, for which the call waits;
- * else there are no such numbers. */
+/* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an
+ * error, for which the call waits; else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
 

@@ -1,5 +1,5 @@
-/* concat.c - several arrays become one: where it is made, what must come to the CPU for it, and who keeps the sources until
- * a device has read them. */
+/* concat.c - several arrays become one: where it is made, what must come to the CPU for it, and who keeps the
+ * sources until a device has read them. */
 #include "core/copy/concat.h"
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
@@ -74,7 +74,7 @@ static int common_place(struct cdv_array *const *arrays, int64_t n, int32_t *typ
   for (int64_t i = 0; i < n; i++) {
     const struct ArrowDeviceArray *own = place_of(arrays[i]);
     if (!is_nowhere(arrays[i]) && !same_place(own, first))
-      return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld is on %s, one before it on %s: pass device=", (long long)i,
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld is on %s, an earlier one on %s: pass device=", (long long)i,
                       cdv_device_name(own->device_type, own->device_id),
                       cdv_device_name(first->device_type, first->device_id));
   }
@@ -113,7 +113,7 @@ static int same_types(struct cdv_array *const *arrays, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     const struct ArrowSchema *t = arrays[i]->schema->node;
     if (t != s && !(cdv_schema_same_type(arrays[0]->schema, arrays[i]->schema) && same_extension(s, t)))
-      return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld has another type than the first: \"%.100s\", \"%.100s\"",
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "array %lld has a different type than the first: \"%.100s\", \"%.100s\"",
                       (long long)i, t->format, s->format);
   }
   return 0;

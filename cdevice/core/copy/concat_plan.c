@@ -1,9 +1,10 @@
 /* concat_plan.c - which pieces several arrays of one type become one array of.
  *
- * Buffers whose elements mean the same in the result (values, bytes, type ids; offsets that lose a number on the way) are
- * pieces of the sources, one behind the other, and what was cut from one memory is one piece again.  The others (bits, views,
- * list views, union offsets, run ends, indices of dictionaries that differ) are written to host memory first.  Nothing is
- * believed that is read from a source: what points outside of it is an error, or 0 where a null is. */
+ * Buffers whose elements mean the same in the result (values, bytes, type ids; offsets that lose a number on the
+ * way) are pieces of the sources, one behind the other, and what was cut from one memory is one piece again.  The
+ * others (bits, views, list views, union offsets, run ends, indices of dictionaries that differ) are written to host
+ * memory first.  Nothing is believed that is read from a source: what points outside of it is an error, or 0 where a
+ * null is. */
 #include "cdevice/arrow_abi.h"
 #include "core/base/error.h"
 #include "core/copy/engine.h"
@@ -42,7 +43,7 @@ static bool has_nulls(const struct ArrowArray *a) { return a->buffers[0] && a->n
 static bool is_null(const struct ArrowArray *a, int64_t i) { return has_nulls(a) && !cdv_bit(a->buffers[0], i); }
 
 static int missing(int64_t buffer, int64_t nbytes) {
-  return cdv_fail(INVALID, EINVAL, "buffer %lld is NULL, %lld bytes of it are needed", (long long)buffer,
+  return cdv_fail(INVALID, EINVAL, "buffer %lld is NULL, %lld bytes are required", (long long)buffer,
                   (long long)nbytes);
 }
 
@@ -249,7 +250,7 @@ static int read_union(const struct node *d, const signed char *child_of, struct 
     for (int64_t j = x->offset; j < x->offset + x->length; j++) {
       int64_t k = ids[j] < 0 ? -1 : child_of[ids[j]], at = cdv_read_int(x->a->buffers[1], 4, j);
       if (k < 0 || at < 0 || at >= x->a->children[k]->length)
-        return cdv_fail(INVALID, EINVAL, "value %lld of a union, number %lld of type id %d, is not there",
+        return cdv_fail(INVALID, EINVAL, "value %lld of a union is out of bounds: index %lld of type id %d",
                         (long long)(j - x->offset), (long long)at, ids[j]);
       struct span *span = &spans[k * d->n + i];
       if (span->last <= span->first || at < span->first) span->first = at;
@@ -331,7 +332,7 @@ static int concat_runs(const struct node *d) {
     const struct cdv_row_range *x = &d->rows[i];
     const struct ArrowArray *ends = x->a->children[0];
     if (!ends->length || !ends->buffers[1]) {
-      r = cdv_fail(INVALID, EINVAL, "%lld values without a run", (long long)x->length);
+      r = cdv_fail(INVALID, EINVAL, "%lld values without a run end", (long long)x->length);
       continue;
     }
     spans[i] =

@@ -23,7 +23,7 @@ int cdv_plan_streams(struct cdv_plan *p, void *stream) {
   if (!to_cpu) {
     p->to_stream = stream;
     if (!stream) r = p->to->table.current_stream(p->to->table.self, p->to_device, &p->to_stream, &err);
-    if (r) return cdv_plan_error(p, p->to, r, &err, "asking for the current stream");
+    if (r) return cdv_plan_error(p, p->to, r, &err, "querying the current stream");
   }
   if (p->from && !p->via_host && !to_cpu && p->from_device == p->to_device) {
     p->from_stream = p->to_stream; /* one queue does all, nothing waits on the host */
@@ -32,7 +32,7 @@ int cdv_plan_streams(struct cdv_plan *p, void *stream) {
   if (p->from) {
     p->from_stream = to_cpu ? stream : NULL;
     if (!p->from_stream) r = p->from->table.current_stream(p->from->table.self, p->from_device, &p->from_stream, &err);
-    if (r) return cdv_plan_error(p, p->from, r, &err, "asking for the current stream");
+    if (r) return cdv_plan_error(p, p->from, r, &err, "querying the current stream");
   }
   return 0;
 }
@@ -116,14 +116,14 @@ static int attempt(struct cdv_plan *p, int32_t type, void *stream, struct cdv_ar
   return cdv_plan_finish(p, r, &made, a->schema, out);
 }
 
-/* Of allocations on the target; asking the device for all it says of itself can take longer than a small copy. */
+/* Of allocations on the target; a full device_info query can take longer than a small copy. */
 static int learn_alignment(struct cdv_plan *p) {
   long long known = atomic_load_explicit(&p->to->aligned, memory_order_relaxed);
   if (known >> 32 != p->to_device + 2) {
     cdevice_error err = {.struct_size = sizeof err};
     cdevice_device_info info;
     int r = cdv_checked_device_info(p->to, p->to_device, &info, &err);
-    if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
+    if (r) return cdv_plan_error(p, p->to, r, &err, "querying a device");
     known = (long long)(p->to_device + 2) << 32 | info.alignment;
     atomic_store_explicit(&p->to->aligned, known, memory_order_relaxed);
   }
@@ -136,7 +136,7 @@ int cdv_plan_target(struct cdv_plan *p) {
   cdevice_error err = {.struct_size = sizeof err};
   int64_t count = 0;
   int r = cdv_checked_device_count(p->to, &count, &err);
-  if (r) return cdv_plan_error(p, p->to, r, &err, "asking about a device");
+  if (r) return cdv_plan_error(p, p->to, r, &err, "querying a device");
   if (p->to->table.device_type != ARROW_DEVICE_CPU && (p->to_device < 0 || p->to_device >= count))
     return cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld, there are %lld", p->to->table.name,
                     (long long)p->to_device, (long long)count);

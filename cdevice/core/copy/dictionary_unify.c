@@ -1,5 +1,5 @@
-/* dictionary_unify.c - the dictionaries of several arrays: the one that they share, or one of the values of all, each value once, with
- * the new number of every old one. */
+/* dictionary_unify.c - the dictionaries of several arrays: the one that they share, or one of the values of all,
+ * each value once, with the new number of every old one. */
 #include "cdevice/arrow_abi.h"
 #include "core/array/equal.h"
 #include "core/base/error.h"
@@ -32,7 +32,7 @@ struct value {
   int64_t n;
 };
 
-/* Are the values of this type told apart by their bytes? */
+/* True where values of this type are equal exactly if their bytes are. */
 static bool has_bytes(const struct ArrowSchema *s, const struct cdv_layout *l) {
   return !s->dictionary && (l->type == CDV_NULL || l->type == CDV_BOOL || l->type == CDV_FIXED ||
                             l->type == CDV_BINARY || l->type == CDV_LARGE_BINARY || l->type == CDV_BINARY_VIEW);

@@ -1,6 +1,6 @@
-/* engine.h - what the files of the transfer engine share: copy.c decides, plan.c says which pieces there are, fetch.c reads
- * from the source's device, transfer.c sends.  concat.c decides where several arrays become one, join.c says which pieces
- * they are made of. */
+/* engine.h - what the files of the transfer engine share: copy.c decides, plan.c lists the segments, readback.c
+ * reads from the source's device, execute.c sends. concat.c decides where several arrays become one, concat_plan.c
+ * lists the segments they are made of. */
 #ifndef CDEVICE_COPY_H
 #define CDEVICE_COPY_H
 
@@ -26,7 +26,7 @@ struct cdv_copy_segment {
   int64_t src_offset, nbytes, dst_offset;
   int64_t packed_offset; /* of src in the source's packed block */
   int64_t rebase;        /* to subtract from each element */
-  int64_t n_leading;     /* elements before the first row: nobody promised anything of them, they become 0 */
+  int64_t n_leading;     /* elements before the first row: unspecified, they become 0 */
   int64_t max_value;     /* what no element may be above, -1: anything; empty list views point anywhere */
   int width;             /* of an element, with these three */
   const int64_t *starts; /* views: what is cut off the front of each data buffer */
@@ -45,7 +45,7 @@ struct cdv_plan {
   int64_t from_device, to_device;
   void *from_stream, *to_stream;
   bool host_readable; /* the source's memory may be read here and now */
-  bool packed;        /* the source lies in one allocation of ours */
+  bool packed;        /* the source lies in one allocation of cdevice */
   struct cdv_arena *arena;
   struct cdv_copy_segment *segments;
   size_t n_segments, room;
@@ -75,8 +75,8 @@ int cdv_plan_error(struct cdv_plan *p, struct cdv_backend *backend, int code, co
 /* Room for so many elements of a list, at least. */
 int cdv_grow(void **list, size_t *room, size_t need, size_t size);
 int64_t cdv_chunk_bytes(void);
-/* Between two devices of a family the copy follows the event on the target's stream.  What must be read before that goes
- * over a stream of the source's own device, which has to follow the event too. */
+/* Between two devices of a family the copy follows the event on the target's stream. What must be read before that
+ * goes over a stream of the source's own device, which has to follow the event too. */
 int cdv_follow_source(struct cdv_plan *p);
 /* Copies from the source device into host memory and waits. */
 int cdv_read_back(struct cdv_plan *p, const cdevice_copy *copies, int64_t n);
@@ -120,8 +120,8 @@ struct cdv_row_range {
   const struct ArrowArray *a;
   int64_t offset, length;
 };
-/* Fills the tree below *top and lists the pieces that it needs, for the rows of n > 0 arrays of one type.  What has to be
- * written anew is written to *p->scratch, for which the sources must be readable, unless all of them are
+/* Fills the tree below *top and lists the pieces that it needs, for the rows of n > 0 arrays of one type. What has
+ * to be written anew is written to *p->scratch, for which the sources must be readable, unless all of them are
  * cdv_is_flat(). */
 int cdv_concat_plan_make(struct cdv_plan *p, const struct ArrowSchema *s, const struct cdv_row_range *rows, int64_t n,
                          struct ArrowArray *top);
@@ -146,7 +146,7 @@ void cdv_unified_free(struct cdv_unified_dictionary *u); /* also after an error 
 /* ---- transfer.c ---- */
 /* Offsets that must be rebased but lie on a device and go to one: they travel through the host. */
 int cdv_plan_read_rebased(struct cdv_plan *p);
-/* Allocates, sends everything, and says in the result when it is there. */
+/* Allocates, sends everything, and gives the result its event. */
 int cdv_plan_execute(struct cdv_plan *p, struct cdv_array *out);
 
 #endif

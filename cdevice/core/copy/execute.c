@@ -1,8 +1,8 @@
 /* execute.c - how the pieces of a copy travel.
  *
- * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together, or packed where
- * they will lie, if the host may write that (processors); large ones go straight from their memory.  Between two vendors
- * everything passes through two chunks, both sides busy. */
+ * Small pieces and those whose offsets must be rebased are packed into staging chunks and sent together, or packed
+ * where they will lie, if the host may write that (processors); large ones go straight from their memory.  Between
+ * two vendors everything passes through two chunks, both sides busy. */
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
 #include "core/array/array.h"
@@ -164,8 +164,8 @@ static int fill_stage(struct cdv_plan *p, struct cdv_staging_buffer *s, int64_t 
   return r;
 }
 
-/* Fills a chunk with the target's bytes [at, at + n) and sends them.  What is joined is sent part by part: there nearly all
- * goes through chunks, and the device takes one part while the next is filled. */
+/* Fills a chunk with the target's bytes [at, at + n) and sends them.  What is joined is sent part by part: there
+ * nearly all goes through chunks, and the device takes one part while the next is filled. */
 static int send_chunk(struct cdv_plan *p, const cdevice_block *block, struct cdv_staging_buffer *stage, int64_t at,
                       int64_t n, size_t *segment) {
   int64_t most = p->scratch ? PART : n;
@@ -306,7 +306,7 @@ static int place_buffers(struct cdv_plan *p, struct cdv_array *out) {
     cdevice_error err = {.struct_size = sizeof err};
     cdevice_block *v = &out->blocks[out->n_blocks];
     int r = cdv_checked_view(p->to, &whole, x->dst_offset, *x->size, v, &err);
-    if (r) return cdv_plan_error(p, p->to, r, &err, "cutting a buffer out of an allocation");
+    if (r) return cdv_plan_error(p, p->to, r, &err, "making a view of an allocation");
     out->n_blocks++;
     *x->where = v->data;
   }

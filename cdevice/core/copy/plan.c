@@ -1,7 +1,7 @@
 /* plan.c - which pieces a copy is made of, how large they are, and where they lie on the target.
  *
- * A plan lists the pieces (one per buffer of the result) and lays them out in one allocation.  To learn sizes on a device,
- * the two offsets of every variable-size column are gathered level by level, one read for all. */
+ * A plan lists the pieces (one per buffer of the result) and lays them out in one allocation.  To learn sizes on a
+ * device, the two offsets of every variable-size column are gathered level by level, one read for all. */
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
 #include "core/array/array.h"
@@ -339,8 +339,7 @@ static int add_buffer(struct cdv_plan *p, const struct node *d, int i) {
     range_of(p, d, role, &c);
   }
   if (c.nbytes > 0 && !c.src)
-    return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes of it are needed", i,
-                    (long long)c.nbytes);
+    return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "buffer %d is NULL, %lld bytes are required", i, (long long)c.nbytes);
   return add_piece(p, &d->x, i, &c);
 }
 
@@ -432,9 +431,9 @@ static bool is_pageable(const struct cdv_plan *p, const struct cdv_copy_segment 
   return b->locate(b->self, (const char *)x->src + x->src_offset, &type, &device, &nbytes, NULL) != 0;
 }
 
-/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned.  Pieces
- * of medium size behind one that is pageable are taken to be so: asking the driver for each of a thousand columns would
- * cost as much as copying some of them. */
+/* Small pieces are packed; large ones go by themselves, except from pageable memory to a device that has pinned.
+ * Pieces of medium size behind one that is pageable are taken to be so: asking the driver for each of a thousand
+ * columns would cost as much as copying some of them. */
 static void choose_staged(struct cdv_plan *p) {
   bool pageable = false;
   bool to_cpu = p->to->table.device_type == ARROW_DEVICE_CPU,

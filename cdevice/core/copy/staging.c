@@ -1,5 +1,5 @@
-/* staging.c - chunks of host memory that a transfer packs into: pinned where the device's backend has such memory and the
- * chunk is large enough for that to matter, else ordinary memory, of which two chunks are kept. */
+/* staging.c - chunks of host memory that a transfer packs into: pinned where the device's backend has such memory
+ * and the chunk is large enough for that to matter, else ordinary memory, of which two chunks are kept. */
 #include "core/copy/staging.h"
 #include "cdevice/backend.h"
 #include "core/backend/checked_calls.h"

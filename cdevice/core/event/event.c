@@ -70,12 +70,13 @@ int cdv_event_ready(struct cdv_array *a, int *done) {
   if (r) return r;
   cdevice_error err = {.struct_size = sizeof err};
   r = cdv_checked_event_done(backend, root->own.device_id, root->own.sync_event, done, &err);
-  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "asking an event");
+  if (r) return cdv_fail_backend(r, &err, root->own.device_type, root->own.device_id, "querying an event");
   if (*done) atomic_store_explicit(&root->event_done, 1, memory_order_release);
   return 0;
 }
 
-/* Asks again and again for up to so many nanoseconds; pauses grow with the time waited, so little is lost at the end. */
+/* Asks again and again for up to so many nanoseconds; pauses grow with the time waited, so little is lost at the
+ * end. */
 int cdv_event_wait_for(struct cdv_array *a, int64_t nanoseconds, int *done) {
   struct timespec begin, now, pause = {0, 0};
   int r = cdv_event_ready(a, done);

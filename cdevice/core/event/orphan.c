@@ -1,7 +1,7 @@
 /* orphan.c - what a failed copy or call leaves: memory that a device may still write to or read.
  *
- * It is given back behind an event on each stream that was given work.  The failure itself may be that the host does not
- * wait any more (Ctrl-C in a backend), so nothing here waits for long. */
+ * It is given back behind an event on each stream that was given work.  The failure itself may be that the host does
+ * not wait any more (Ctrl-C in a backend), so nothing here waits for long. */
 #include "core/event/orphan.h"
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
@@ -39,15 +39,15 @@ static void lose(const struct cdv_orphans *x, const char *who) {
   cdv_log(30, text);
 }
 
-/* An event behind the stream's work so far in *out, NULL: nothing is under way.  false: that cannot be known.  Where none can
- * be recorded the host waits; EIO: the device is dead, nothing will run there; EINVAL: the stream is none, and took
- * nothing. */
+/* An event behind the stream's work so far in *out, NULL: nothing is under way. false: that cannot be known. Where
+ * none can be recorded the host waits; EIO: the device is dead, nothing will run there; EINVAL: the stream is none,
+ * and took nothing. */
 static bool mark(const struct cdv_stream_use *u, struct cdv_event **out) {
   *out = NULL;
   if (!u->backend || u->backend->table.device_type == ARROW_DEVICE_CPU) return true;
   if (!cdv_event_record(u->backend, u->device, u->stream, out)) return true;
   int r = EIO;
-  for (int i = 0; i < 2 && cdv_is_dead(r); i++) /* believed when it was said twice, as of an event */
+  for (int i = 0; i < 2 && cdv_is_dead(r); i++) /* must be reported twice, as for an event */
     r = u->backend->table.stream_wait_host(u->backend->table.self, u->device, u->stream, NULL);
   return !r || cdv_is_dead(r) || r == EINVAL;
 }

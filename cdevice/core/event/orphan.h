@@ -24,10 +24,10 @@ struct cdv_stream_use { /* a stream that was given work; slot NULL: none */
   int64_t device;
   void *stream;
 };
-/* Gives all of it back behind the streams' work so far: now where that is done within moments, else on the reclaimer's
- * thread.  Where it cannot be known when the work is done it stays for good, and the log says so: better lost than changed
- * under somebody else.  owns: takes over what *left names.  Blocks for a twentieth of a second at most, longer only in a
- * backend that can record no event. */
+/* Gives all of it back behind the streams' work so far: now where that is done within moments, else on the
+ * reclaimer's thread. Where the end of the work cannot be determined the memory is leaked, with a warning in the
+ * log: better lost than changed under another user. owns: takes over what *left names. Blocks for a twentieth of a
+ * second at most, longer only in a backend that can record no event. */
 void cdv_retire_after_streams(const struct cdv_orphans *left, const struct cdv_stream_use users[2]);
 
 #endif

@@ -1,8 +1,8 @@
 /* reclaim.c - memory that a device may still read.
  *
- * One thread gives it back once the device has passed the event: told by the backend where it can tell, by asking
- * otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor.  Only a passed event and a dead
- * one let memory go; where the question itself fails, it is asked again after a pause that grows. */
+ * One thread gives it back once the device has passed the event: notified by the backend where it can, else by
+ * asking otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor.  Only a passed
+ * event and a dead one let memory go; where the question itself fails, it is asked again after a pause that grows. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #endif
@@ -29,7 +29,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 #define PAUSE 1000000        /* nanoseconds between two rounds */
 #define LONGEST (64 * PAUSE) /* while nothing can be asked */
 
-/* glibc has it from 2.30 on, and only it does not stand still when somebody sets the clock back. */
+/* glibc has it from 2.30 on, and only it does not stand still when the clock is set back. */
 static int (*wait_by)(sem_t *, clockid_t, const struct timespec *);
 
 static void in_child(void) { /* the thread did not come along, and what it kept is the parent's */
@@ -62,13 +62,14 @@ static void give_back(struct cdv_retired *k) {
   atomic_fetch_sub(&n_kept, 1);
 }
 
-/* Does somebody say that no event may be asked now? */
+/* True while a capture guard forbids event queries. */
 static bool is_held(const struct cdv_event *e) {
   const cdevice_memory *m = cdv_memory_of(e->backend);
   return CDV_HAS(m, capture_active) && m->capture_active(e->backend->table.self, e->device);
 }
 
-/* One round over what must be asked; gives back what has passed, returns the rest.  *answered: some of it could be asked. */
+/* One round over what must be asked; gives back what has passed, returns the rest. *answered: some of it could be
+ * asked. */
 static struct cdv_retired *ask(struct cdv_retired *list, bool *answered) {
   struct cdv_retired *rest = NULL;
   *answered = false;
@@ -140,7 +141,7 @@ static int need_thread(void) {
     if (!r) atomic_store_explicit(&running, 1, memory_order_release);
   }
   pthread_mutex_unlock(&starting);
-  return r ? cdv_fail(CDV_MEMORY, r, "the reclaimer's thread cannot be started: %s", strerror(r)) : 0;
+  return r ? cdv_fail(CDV_MEMORY, r, "cannot start the reclaimer thread: %s", strerror(r)) : 0;
 }
 
 static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */
@@ -155,7 +156,7 @@ int cdv_on_event_complete(struct cdv_event *event, struct cdv_retired *k, void (
   atomic_fetch_add(&n_kept, 1);
   r = is_held(event) ? ENOTSUP : b->event_notify(b->self, event->device, event->event.sync_event, on_passed, k, &err);
   if (!r) return 0;
-  if (!cdv_is_dead(r)) { /* not told, for whatever reason: asked */
+  if (!cdv_is_dead(r)) { /* no notification: poll */
     push(&asked, k);
     return 0;
   }

@@ -13,7 +13,7 @@ int64_t cdv_retired_count(void); /* sources and chunks that wait for a device */
 /* cffi: end */
 
 /* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?
- * Every other error says nothing of the device: ask again, and give no memory back. */
+ * After any other error the state is unknown: ask again, and free no memory. */
 static inline bool cdv_is_dead(int code) { return code == EIO; }
 struct cdv_retired { /* the caller's memory, put first in what it belongs to */
   struct cdv_retired *next;

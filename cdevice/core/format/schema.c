@@ -234,7 +234,7 @@ static inline bool same_text(const char *a, const char *b) {
 bool cdv_format_equal(const char *a, const char *b) {
   if (same_text(a, b)) return true;
   if (strncmp(a, "d:", 2) || strncmp(b, "d:", 2)) return false;
-  size_t n = strlen(a), m = strlen(b); /* 128 bits need not be said */
+  size_t n = strlen(a), m = strlen(b); /* 128 bits need not be written */
   const char *shorter = n < m ? a : b, *longer = n < m ? b : a;
   size_t k = n < m ? n : m;
   return strchr(shorter, ',') == strrchr(shorter, ',') && !strncmp(shorter, longer, k) && !strcmp(longer + k, ",128");
@@ -266,8 +266,8 @@ bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, 
   return equal(a, b, (struct labels){top_name, top_name, true, metadata, true});
 }
 
-/* A number is given out once and never again, and only ever carried to a schema of the same type: whatever threads do at
- * once, one number is one type.  The smaller one wins, so that those of one type come to have the same. */
+/* A number is given out once and never again, and only ever carried to a schema of the same type: whatever threads
+ * do at once, one number is one type. The smaller one wins, so that those of one type come to have the same. */
 static uint64_t number_of(struct cdv_schema *s) {
   static _Atomic uint64_t last;
   uint64_t none = 0, n = atomic_load_explicit(&s->type, memory_order_relaxed);

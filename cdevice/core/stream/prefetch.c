@@ -1,4 +1,5 @@
-/* prefetch.c - a stream copied to a device ahead of its consumer, by a thread where the source does not enter Python. */
+/* prefetch.c - a stream copied to a device ahead of its consumer, by a thread where the source does not enter
+ * Python. */
 #include "core/stream/prefetch.h"
 #include "core/array/array.h"
 #include "core/base/error.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry { /* one array, and what was told with it */
+struct entry { /* one array and its metadata */
   struct cdv_array *array;
   char *metadata;
 };
@@ -131,7 +132,7 @@ static void *copy_ahead(void *arg) {
     c->in_source = false;
     put(c, one, r);
     wake_consumer(c);
-    if (c->stop && c->threaded == false) { /* nobody waits for this thread any more */
+    if (c->stop && c->threaded == false) { /* no one joins this thread any more */
       pthread_mutex_unlock(&c->lock);
       free_prefetcher(c);
       return NULL;
@@ -181,7 +182,7 @@ static int take(struct prefetcher *c, struct cdv_array **out) {
   }
   if (!c->failed) return 0;
   cdv_error_restore(&c->error);
-  cdv_error_clear(&c->error); /* told once: cdv_stream_next remembers the text */
+  cdv_error_clear(&c->error); /* reported once: cdv_stream_next remembers the text */
   return c->failed;
 }
 
@@ -222,7 +223,7 @@ static void copied_close(struct cdv_stream *s) {
     c->stop = true;
     pthread_t thread = c->thread;
     if (c->in_source) {
-      pthread_mutex_unlock(&c->lock); /* it stays until it is told or joined */
+      pthread_mutex_unlock(&c->lock); /* it stays until it is woken or joined */
       cdv_stream_interrupt(c->from);
       pthread_mutex_lock(&c->lock);
     }

@@ -51,7 +51,7 @@ static int fits(struct cdv_stream *s, struct cdv_array *a) {
   if (cdv_schema_same_type(a->schema, s->schema)) return 0;
   char how[320];
   cdv_schema_difference(a->schema->node, s->schema->node, how, sizeof how);
-  return cdv_fail(CDV_STREAM, EINVAL, "an array has another schema than the stream announced: %s", how);
+  return cdv_fail(CDV_STREAM, EINVAL, "an array has a different schema than its stream: %s", how);
 }
 
 int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out) {
@@ -300,8 +300,8 @@ static int producer_failed(struct imported *i, int code, const char *doing) {
   int urgent = cdv_error_last()->is_interrupt;
   struct cdv_shared *cause = cdv_error_take_cause();
   int r = cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code < 0 ? EIO : code,
-                   "the producer of the stream failed in %s: %s (errno %d: %s)", doing,
-                   text ? text : "it gave no reason", code, strerror(code));
+                   "the producer of the stream failed in %s: %s (errno %d: %s)", doing, text ? text : "no reason given",
+                   code, strerror(code));
   if (cause) cdv_error_set_cause(cause, urgent);
   return r;
 }
@@ -367,7 +367,7 @@ static int finish_import(struct imported *i, int32_t device_type, struct cdv_str
   if (r) {
     r = producer_failed(i, r, "get_schema");
   } else if (!schema.release) {
-    r = cdv_fail(CDV_STREAM, EINVAL, "the producer of the stream gave a released schema");
+    r = cdv_fail(CDV_STREAM, EINVAL, "the producer of the stream returned a released schema");
   } else {
     r = cdv_schema_import(&schema, &s);
     if (r) schema.release(&schema);
@@ -411,7 +411,7 @@ int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_s
   if (i->in.device.device_type > 0) return finish_import(i, i->in.device.device_type, out);
   int32_t type = i->in.device.device_type;
   imported_close(&i->s);
-  return cdv_fail(CDV_STREAM, EINVAL, "a stream on device type %d; types are positive", type);
+  return cdv_fail(CDV_STREAM, EINVAL, "stream: device type %d is not positive", type);
 }
 
 int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out) {

@@ -27,7 +27,8 @@ struct cdv_stream {
   void (*close)(struct cdv_stream *self);
   /* Ends a next that waits on another thread, soon, in an error; later ones too.  Never blocks.  NULL: it cannot. */
   void (*interrupt)(struct cdv_stream *self);
-  /* The stream that this one takes from and alone owns, also through a struct of ours, or NULL.  NULL: there is none. */
+  /* The stream that this one takes from and alone owns, also through a struct of cdevice, or NULL. NULL: there is
+   * none. */
   struct cdv_stream *(*upstream)(struct cdv_stream *self);
   char *metadata;       /* of the array that came last, malloc'ed, or NULL */
   bool nonblocking;     /* next neither blocks nor enters Python */
@@ -48,16 +49,16 @@ int cdv_stream_next(struct cdv_stream *s, struct cdv_array **out);
  * error, where it is released. */
 int cdv_stream_accept(struct ArrowDeviceArray *d, struct cdv_schema *schema, int level, int32_t device_type,
                       int64_t device_id, struct cdv_array **out);
-/* As cdv_array_export_move, for who was told that the array comes from this stream's device. */
+/* As cdv_array_export_move, for a caller that knows that the array is on this stream's device. */
 int cdv_stream_export_array(const struct cdv_stream *s, struct cdv_array *array, struct ArrowDeviceArray *out);
-/* May wait for a thread of ours that is not inside the source; never for the device. */
+/* May block for a thread of cdevice that is not inside the source; never for the device. */
 void cdv_stream_close(struct cdv_stream *s);
 /* See cdv_stream.interrupt.  The caller keeps s from being closed meanwhile. */
 void cdv_stream_interrupt(struct cdv_stream *s);
 /* See cdv_stream.below.  For walks. */
 struct cdv_stream *cdv_stream_upstream(struct cdv_stream *s);
-/* What waits of ours for somebody else call every CDV_SIGNAL_POLL_NS nanoseconds: 0, or this thread's error, which ends the
- * wait (Ctrl-C). */
+/* Every blocking wait in cdevice calls this at least every CDV_SIGNAL_POLL_NS ns. Returns 0, or this thread's error,
+ * which ends the wait (Ctrl-C). */
 #define CDV_SIGNAL_POLL_NS 50000000
 void cdv_set_signal_check(int (*look_up)(void));
 int cdv_check_signals(void);
@@ -70,8 +71,8 @@ int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct 
  * level: as for cdv_array_import, for each array. */
 int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out);
 int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out);
-/* owns: s moves into *out; on an error it stays the caller's.  schema: what is announced instead of the stream's own, the
- * same types under other names, or NULL.  The plain form waits for each array's event. */
+/* owns: s moves into *out; on an error it stays the caller's. schema: what is announced instead of the stream's own,
+ * the same types under other names, or NULL. The plain form waits for each array's event. */
 int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);
 

@@ -26,7 +26,7 @@ int cdv_invalid(const struct cdv_frame *f, int64_t buffer, int kind, const char 
 int cdv_validate_contents(const struct cdv_frame *f, const struct cdv_layout *l, const struct ArrowSchema *s,
                           const struct ArrowArray *a, bool text);
 
-/* The layout that a format says. */
+/* Parses the layout of a format. */
 static inline int cdv_validate_format(const struct cdv_frame *f, const struct ArrowSchema *s,
                                       struct cdv_layout *layout) {
   const char *why;

@@ -236,7 +236,7 @@ static int child_lengths(const struct cdv_frame *f, const struct context *c, con
                          (long long)values->length);
     if (ends->null_count > 0) return cdv_invalid(f, -1, INVALID, "run ends have nulls");
     if (a->length && !ends->length)
-      return cdv_invalid(f, -1, INVALID, "%lld values without a run", (long long)a->length);
+      return cdv_invalid(f, -1, INVALID, "%lld values without a run end", (long long)a->length);
   }
   bool lists = l->type == CDV_LIST || l->type == CDV_LARGE_LIST || l->type == CDV_MAP;
   if (c->readable && lists && a->length) {
@@ -248,7 +248,8 @@ static int child_lengths(const struct cdv_frame *f, const struct context *c, con
   return 0;
 }
 
-/* A plain array of numbers with nothing to complain about: most columns, most of what is handed over.  false: look closer. */
+/* A plain array of numbers with nothing to complain about: most columns, most of what is handed over. false: look
+ * closer. */
 static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a) {
   unsigned char c = (unsigned char)s->format[0];
   return cdv_format_width(c) > 0 && !s->format[1] && s->release && !s->n_children && !s->dictionary && !s->metadata &&

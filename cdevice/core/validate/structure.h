@@ -18,7 +18,8 @@ int cdv_validate(const struct ArrowSchema *schema, const struct ArrowDeviceArray
 int cdv_validate_sized(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, const int64_t *sizes,
                        int level, bool *extra);
 int cdv_validate_view(struct cdv_array *array, int level);
-/* Contents of a node and of those below, which the CPU may read: what they point to is there.  Not whether text is text. */
+/* Contents of a node and of those below, which the CPU may read: what they point to is there. Not whether text is
+ * text. */
 int cdv_validate_values(const struct ArrowSchema *schema, const struct ArrowArray *array);
 
 #endif

@@ -1,15 +1,18 @@
 /* backend.h - how a device type enters cdevice: one table of functions.
  *
- * A hardware vendor reads this header and nothing else.  One cdevice_backend serves one ArrowDeviceType.  The
- * built-in devices come in by exactly this door.
+ * A hardware vendor needs this header only. One cdevice_backend serves one ArrowDeviceType. The built-in backends use
+ * the same table.
  *
- * Conventions of every function in the table
- *   thread: any thread, several at once, never with Python's GIL held on cdevice's account.
- *   device: each call names its device; the thread's current device is left as it was found.
- *   errors: 0 or an errno-compatible code; `err` may be NULL and is filled by cdevice_backend_fail().  On any
- *           error nothing was allocated, enqueued or recorded, and `out` is not read.
- *   stream: the vendor's handle (CUstream, hipStream_t, cl_command_queue ...); NULL is the device's default.
- *   blocks: only functions whose comment says so may wait for the device.
+ * Conventions of every function in the tables below
+ *   thread: any thread, several at once. The core never holds Python's GIL during a call.
+ *   device: each call names its device. The function restores the thread's current device before it returns.
+ *   errors: 0 or an errno-compatible code. `err` may be NULL; cdevice_backend_fail() fills it. After an error
+ *           nothing was allocated, enqueued or recorded, and the core does not read `out`.
+ *   stream: the vendor's handle (CUstream, hipStream_t, cl_command_queue ...). NULL is the device's default stream.
+ *   blocks: only functions whose comment permits it may wait for the device.
+ *   sizes:  in bytes unless the comment names another unit.
+ *   structs: a struct that begins with (or has) struct_size may grow at its end. Read a member only where struct_size
+ *           covers it, and set struct_size to the size of the struct that you compiled.
  */
 #ifndef CDEVICE_BACKEND_H
 #define CDEVICE_BACKEND_H
@@ -27,15 +30,15 @@
 extern "C" {
 #endif
 
-/* Major (high 16 bits): a member moved or changed its meaning.  Minor: members were appended. */
+/* Major (high 16 bits): a member moved or changed its meaning. Minor: members were appended. */
 #define CDEVICE_BACKEND_ABI 0x00010000
 
-/* Filled in by a failing call; memory of the caller, so nobody frees anybody's strings. */
+/* Filled in by a function that fails. The memory belongs to the caller, so there is no string to free. */
 typedef struct cdevice_error {
   uint32_t struct_size;
   int32_t vendor_code;  /* CUresult, hipError_t, cl_int; 0: none */
   char vendor_name[64]; /* "CUDA_ERROR_OUT_OF_MEMORY" */
-  char message[952];    /* UTF-8, one sentence */
+  char message[952];    /* UTF-8: what was wrong and what to do */
 } cdevice_error;
 
 /* One allocation. */
@@ -43,19 +46,19 @@ typedef struct cdevice_block {
   void *data; /* goes into ArrowArray.buffers: an address, or a handle such as cl_mem */
   int64_t nbytes;
   int64_t device_id;
-  void *opaque[2]; /* the backend's own */
+  void *opaque[2]; /* private to the backend */
 } cdevice_block;
 
-/* A recorded event.  It lives in memory that the array's release frees; its address is stable until
- * event_destroy, so a vendor whose sync_event is "pointer to the handle" stores the handle in `slot` and sets
+/* A recorded event. The core stores it in memory that the array's release frees; its address is stable until
+ * event_destroy. A vendor whose sync_event is a pointer to the handle stores the handle in `slot` and sets
  * sync_event = &slot. */
 typedef struct cdevice_event {
-  void *sync_event; /* goes into ArrowDeviceArray.sync_event; NULL: the data is safe already */
+  void *sync_event; /* goes into ArrowDeviceArray.sync_event; NULL: the data is ready */
   void *slot;
   void *opaque;
 } cdevice_event;
 
-/* A buffer and an offset on both sides: a handle is no address, so nothing can be added to it. */
+/* One copy. Both sides are a buffer and an offset, because an offset cannot be added to a handle. */
 typedef struct cdevice_copy {
   void *dst;
   int64_t dst_offset, dst_device;
@@ -66,17 +69,17 @@ typedef struct cdevice_copy {
 
 #define CDEVICE_COPY_H2D 1  /* src is host memory */
 #define CDEVICE_COPY_D2H 2  /* dst is host memory */
-#define CDEVICE_COPY_D2D 3  /* one device */
-#define CDEVICE_COPY_PEER 4 /* two devices of one family */
+#define CDEVICE_COPY_D2D 3  /* within one device */
+#define CDEVICE_COPY_PEER 4 /* between two devices of one family */
 
-/* Capabilities.  Unknown bits are ignored. */
-#define CDEVICE_CAP_HOST_ACCESSIBLE 0x1 /* the CPU may read the memory once the event is done */
+/* Capabilities. Unknown bits are ignored. */
+#define CDEVICE_CAP_HOST_ACCESSIBLE 0x1 /* the CPU may read the memory once the event has completed */
 #define CDEVICE_CAP_ADDRESS 0x2         /* data + offset is an address */
 #define CDEVICE_CAP_EVENTS 0x4
 #define CDEVICE_CAP_STREAMS 0x8
 #define CDEVICE_CAP_ASYNC_FREE 0x10    /* free is ordered after work that uses the block */
 #define CDEVICE_CAP_BLOCKING_FREE 0x20 /* free may wait for the device: only the reclaimer calls it */
-#define CDEVICE_CAP_PEER 0x40          /* copy takes CDEVICE_COPY_PEER */
+#define CDEVICE_CAP_PEER 0x40          /* copy accepts CDEVICE_COPY_PEER */
 #define CDEVICE_CAP_NEEDS_PYTHON 0x80  /* set by the Python bridge; frees go through the deferred list */
 #define CDEVICE_CAP_FORK_SAFE 0x100    /* usable in a forked child */
 
@@ -88,17 +91,18 @@ typedef struct cdevice_device_info {
   uint8_t uuid[16];
 } cdevice_device_info;
 
-/* What the core offers to a backend; valid for the life of the process. */
+/* The services of the core for a backend. Valid for the life of the process; any thread. */
 typedef void (*cdevice_range_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct cdevice_host {
   uint32_t abi_version, struct_size;
-  void (*log)(int level, const char *text); /* any thread; level as in Python's logging: 10, 20, 30, 40 */
-  /* Calls part for all of [0, total), in slices, on this thread and on others of the process, several at once; returns when
-   * all is done.  Added later: read it only where struct_size covers it. */
+  /* Logs a message. level: as in Python's logging: 10, 20, 30, 40. */
+  void (*log)(int level, const char *text);
+  /* Calls part(arg, begin, end) for slices that cover [0, total), on this thread and on others of the process,
+   * several at once. slice: the length of one. Blocks until all calls have returned. */
   void (*parallel_for)(cdevice_range_fn part, void *arg, int64_t total, int64_t slice);
-  /* What a backend has found out and what costs time to find out again, on disk under a key (a text: of what, of which
-   * driver version), where the user lets anything be kept.  recall: the bytes that were kept, at most nbytes of them; 0: nothing.
-   * Any thread; they read and write a file.  Added later. */
+  /* A cache on disk for findings that are expensive to repeat. key: a text that names the finding and the driver
+   * version. cache_get copies at most nbytes into data and returns the number of bytes, 0 where there is no entry.
+   * cache_put does nothing where the user has disabled the cache. Both block for a file. */
   int64_t (*cache_get)(const char *key, void *data, int64_t nbytes);
   void (*cache_put)(const char *key, const void *data, int64_t nbytes);
 } cdevice_host;
@@ -111,128 +115,142 @@ typedef struct cdevice_backend {
   uint64_t capabilities;
   const char *name;    /* "acme": [a-z][a-z0-9_]*, the word before ":" in device strings */
   const char *version; /* free text, or NULL */
-  const char *family;  /* tables with one family copy among themselves, share streams and events; NULL: name */
+  const char *family;  /* tables of one family copy between each other and share streams and events; NULL: name */
   void *self;          /* first argument of every function below */
 
   /* required */
 
-  /* On first use, until it succeeds once.  ENODEV: nothing here to serve (err->message says what is missing and was tried); any
-   * other code is a fault.  May block. */
+  /* Loads the vendor's runtime. Called on first use, and again until it succeeds once; never twice at once. ENODEV:
+   * this machine has no such runtime or device; err->message states what is missing and what was tried. Any other
+   * code is a fault. May block. */
   int (*start)(void *self, const cdevice_host *host, cdevice_error *err);
+  /* Sets *out to the number of devices; they are numbered from 0. */
   int (*device_count)(void *self, int64_t *out, cdevice_error *err);
-  /* owns: on success the caller owns *out until free.  nbytes > 0.  ENOMEM: out of memory.  May wait for the device
-   * when memory is short. */
+  /* Allocates nbytes (> 0) for work on `stream`. owns: the caller owns *out until free. ENOMEM: out of memory. May
+   * block when memory is short. */
   int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
-  /* Never fails; after the vendor's runtime is gone it does nothing.  Blocks only with CAP_FREE_BLOCKS. */
+  /* Frees a block of alloc or view. Never fails; does nothing once the vendor's runtime has shut down. Blocks only
+   * with CAP_BLOCKING_FREE. */
   void (*free)(void *self, const cdevice_block *block);
-  /* Enqueues n copies, all of one kind.  Host memory stays valid until the stream has passed them; without CAP_EVENTS
-   * the copies are complete on return.  NULL: the default stream of the copies' device, for PEER of the target's.
-   * ENOTSUP for D2D or PEER: the core goes through the host.  A failing call need not have
-   * waited for what it has sent: the core records an event behind it (or waits for the stream, where that fails) before it
-   * gives memory back, and leaves the memory where that fails too, see stream_wait_host. */
+  /* Enqueues n copies of one kind (CDEVICE_COPY_*) on `stream`. stream NULL: the default stream of the copies'
+   * device, for PEER of the target's device. owns: the caller keeps all memory valid until the stream has passed the
+   * copies. Without CAP_EVENTS the copies are complete on return. ENOTSUP for D2D or PEER: the core copies through
+   * the host. A call that fails may have enqueued some copies: the core records an event behind them, or waits for
+   * the stream, before it frees memory. Where both fail the core leaks the memory; see stream_wait_host. */
   int (*copy)(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
 
   /* required with CAP_EVENTS */
 
-  /* Creates an event, records it after all work enqueued on stream, and flushes the stream. */
+  /* Creates an event, records it after all work enqueued on `stream`, and flushes the stream. owns: the caller owns
+   * *out until event_destroy. */
   int (*event_record)(void *self, int64_t device, void *stream, cdevice_event *out, cdevice_error *err);
-  /* *done = 1 when the device has passed it.  EIO: the event has failed or the device is dead, nothing of it will run any
-   * more, so memory goes back.  Any other error says that it could not be asked now (EAGAIN where that is all): it is
-   * asked again later. */
+  /* Sets *done to 1 when the device has passed the event, else to 0. EIO: the event has failed or the device is
+   * dead. None of its work will run any more, so the core frees the memory. Any other error (EAGAIN where nothing is
+   * wrong): the state is unknown now, and the core asks again later. */
   int (*event_done)(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
-  /* Blocks until the device has passed it. */
+  /* Blocks until the device has passed the event. Errors as event_done. */
   int (*event_wait_host)(void *self, int64_t device, void *sync_event, cdevice_error *err);
-  /* Makes later work on a stream of `device` wait; the host does not.  The event may be of another device of the
-   * family. */
+  /* Makes later work on `stream` of `device` wait for the event, which may belong to another device of the family.
+   * Does not block. */
   int (*event_wait_stream)(void *self, int64_t device, void *sync_event, void *stream, cdevice_error *err);
-  /* Legal while pending; never blocks. */
+  /* Destroys an event of event_record, pending or not. Never blocks. */
   void (*event_destroy)(void *self, int64_t device, cdevice_event *event);
 
   /* optional: NULL where the device has none */
 
-  /* What it leaves out: the backend's name, an alignment of 64, sizes that are not known. */
+  /* Fills in *out, which the core has preset: the backend's name, an alignment of 64, unknown sizes. */
   int (*device_info)(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
-  /* required without CAP_ADDRESS: a block that is nbytes of `whole` from offset (a multiple of the alignment).
-   * The view keeps `whole` alive by the vendor's own count; it is freed with free().  Where whole->opaque is all NULL,
-   * the memory is another allocator's and data alone tells; ENOTSUP: this device cannot cut such memory. */
+  /* Makes a block of the nbytes of `whole` at `offset` (a multiple of the alignment). Required without CAP_ADDRESS.
+   * owns: the caller owns *out until free; the view keeps `whole` alive by the vendor's own reference count. Where
+   * whole->opaque is all NULL another allocator made the memory, and only `data` describes it. ENOTSUP: the device
+   * has no views of such memory. */
   int (*view)(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
               cdevice_error *err);
-  /* The stream work goes to when the caller names none: the vendor library's current stream. */
+  /* Sets *out to the stream that work uses when the caller names none: the vendor library's current stream.
+   * Borrowed. */
   int (*current_stream)(void *self, int64_t device, void **out, cdevice_error *err);
+  /* Creates a stream. owns: the caller owns *out until stream_destroy. */
   int (*stream_create)(void *self, int64_t device, void **out, cdevice_error *err);
   void (*stream_destroy)(void *self, int64_t device, void *stream);
-  /* Blocks until the stream is empty.  Required with CAP_STREAMS.  EIO: the device is dead, nothing will run any more;
-   * EINVAL: no stream of this device; any other code says nothing of what is under way. */
+  /* Blocks until the stream is empty. Required with CAP_STREAMS. EIO: the device is dead and nothing will run any
+   * more. EINVAL: not a stream of this device. After any other code the state of enqueued work is unknown. */
   int (*stream_wait_host)(void *self, int64_t device, void *stream, cdevice_error *err);
-  /* Calls fn(arg) once the device has passed the event or it has failed, on a foreign thread, or on this one before
-   * returning; fn must not call the vendor's API. */
+  /* Calls fn(arg) once, when the device has passed the event or the event has failed: on any thread, or on this one
+   * before it returns. fn must not call the vendor's API. */
   int (*event_notify)(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
                       cdevice_error *err);
+  /* Enqueues on `stream`: set nbytes of the block, from offset, to `byte`. */
   int (*fill)(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
               cdevice_error *err);
-  /* Where a buffer lives and how large it is (*nbytes = -1: cannot be known).  *device is a hint on entry, where one
-   * buffer belongs to several devices.  EINVAL: not a live buffer. */
+  /* Sets the device type, device and size of a buffer; *nbytes = -1: unknown. *device is a hint on entry, for a
+   * buffer that belongs to several devices. EINVAL: not a live buffer. */
   int (*locate)(void *self, const void *data, int32_t *device_type, int64_t *device, int64_t *nbytes,
                 cdevice_error *err);
-  /* May work on `stream` of `device` use this buffer or event directly (either may be NULL)?  1 or 0.  Absent: 1. */
+  /* Returns 1 if work on `stream` of `device` may use this buffer and this event directly, else 0. Either may be
+   * NULL. An absent function means 1. */
   int (*compatible)(void *self, int64_t device, const void *data, void *sync_event, void *stream);
-  void (*stop)(void *self);                             /* at unregistration, when nothing of this backend lives */
-  const void *(*extension)(void *self, const char *id); /* a struct named by a string, or NULL */
+  /* Called at unregistration, when no memory or event of this backend is left. */
+  void (*stop)(void *self);
+  /* Returns the struct with that name (CDEVICE_POOL and others below), which lives as long as the table, or NULL. */
+  const void *(*extension)(void *self, const char *id);
 } cdevice_backend;
 
-/* extension(self, "cdevice.pool/1"): for backends that keep freed memory to use it again. */
+/* extension(self, "cdevice.pool/1"): for backends that pool freed memory. */
 typedef struct cdevice_pool {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Bytes: in use; free to use again; free, but the device may still use them; the most that was ever in use. */
+  /* Bytes. live: in use. pooled: free for use. pending: freed, but the device may still use them. peak: the maximum
+   * of live so far. */
   void (*statistics)(void *self, int64_t device, int64_t *live, int64_t *pooled, int64_t *pending, int64_t *peak);
-  /* Gives what is free to use again back to the vendor.  May wait for the device. */
+  /* Returns pooled memory to the vendor. May block. */
   void (*trim)(void *self, int64_t device);
 } cdevice_pool;
 
-/* extension(self, "cdevice.memory/1"): what else a backend knows of memory.  Each member may be NULL. */
+/* extension(self, "cdevice.memory/1"): further functions for memory. Each member may be NULL. */
 typedef struct cdevice_memory {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Records behind all work that may use memory allocated for `stream`, in one event or two; one that is not needed is
-   * left as it is, all zero.  Never blocks. */
+  /* Records one or two events behind all work that may use memory allocated for `stream`. An unused event stays all
+   * zero. owns: the caller owns both until event_destroy. Never blocks. */
   int (*record_last_use)(void *self, int64_t device, void *stream, cdevice_event *first, cdevice_event *second,
                          cdevice_error *err);
-  /* Makes the device the calling thread's current one for the vendor's API, and undoes it. */
+  /* enter makes the device current for the vendor's API on the calling thread; leave restores the one in *saved. */
   int (*enter)(void *self, int64_t device, void **saved, cdevice_error *err);
   void (*leave)(void *self, int64_t device, void *saved);
-  /* Host memory that this device's copies are fastest with.  stage_free: the device is done with it. */
+  /* Allocates host memory for fast copies with this device (pinned memory). owns: the caller owns *out until
+   * stage_free, which it calls when the device no longer uses the memory. */
   int (*stage_alloc)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   void (*stage_free)(void *self, const cdevice_block *block);
-  /* May work be put on `stream` now?  Asked before another allocator gives memory for it (CUDA: not while the stream is
-   * being captured).  This and what follows were added later: read them only where struct_size covers them. */
+  /* 0 if work may be enqueued on `stream` now. Called before an external allocator allocates for the stream (CUDA:
+   * an error while the stream is being captured). */
   int (*stream_accepts_work)(void *self, int64_t device, void *stream, cdevice_error *err);
-  /* 1 before and -1 after something that a record behind all streams would break and that the backend cannot see (CUDA:
-   * the capture of a graph on a non-blocking stream).  Until then nothing is recorded so. */
+  /* Called with change 1 before, and -1 after, an operation that an event recorded behind all streams would break,
+   * and that the backend cannot detect (CUDA: the capture of a graph on a non-blocking stream). In between the
+   * backend records no such event. */
   void (*capture_enter_exit)(void *self, int64_t device, int change);
-  /* 1 while anybody holds: then no event is asked that nobody but the core's own housekeeping wants to know of (ROCm: the
-   * question may end a capture). */
+  /* Non-zero while a capture guard is active. The core then does not query events for its own bookkeeping (ROCm: a
+   * query may end a capture). */
   int (*capture_active)(void *self, int64_t device);
-  /* A block whose first contents the host writes where they will lie (a device that is a processor).  prepare: out->data is
-   * host memory of nbytes, not the device's yet; ENOTSUP: there is none such, or not of that size.  Then either commit: the
-   * block becomes one as alloc(.., stream, ..) makes, with what is in it (owns: after an error the memory has gone back), or
-   * discard.  Never block. */
+  /* For devices that use host memory: the host writes the first contents of a block in place. prepare sets out->data
+   * to nbytes of host memory; ENOTSUP: not available, or not for this size. Then the caller calls one of the other
+   * two. commit turns it into a block as alloc(.., stream, ..) returns, with these contents; owns: after an error
+   * the memory has been freed. discard frees it. None of the three blocks. */
   int (*prepare)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   int (*commit)(void *self, void *stream, cdevice_block *block, cdevice_error *err);
   void (*discard)(void *self, cdevice_block *block);
-  /* 1 while work is under way that the end of the process must not cut off (PoCL compiles a kernel when its turn comes, and
-   * exit() takes the compiler away under it).  Asked at the end of Python or of a C program, again and again for some seconds.
-   * Never blocks. */
+  /* Non-zero while the end of the process must wait for work of the device (PoCL compiles a kernel when the kernel's
+   * turn comes, and exit() unloads the compiler). Called repeatedly, for some seconds, when Python or a C program
+   * ends. Never blocks. */
   int (*has_pending_work)(void *self);
 } cdevice_memory;
 
-/* extension(self, "cdevice.compute/1"): how kernels get to a device.  The core brings them as text in the dialect of
- * cdevice/kernels/dialect.h, which is C, OpenCL C and CUDA or HIP C++ at once; a backend that has a compiler for one of these
- * has every function.  A module is one program for the device and scope that it was built for. */
+/* extension(self, "cdevice.compute/1"): kernels. The core passes them as source text in the dialect of
+ * cdevice/kernels/lang/dialect.h, which is C, OpenCL C, and CUDA or HIP C++ at once. A backend with a compiler for
+ * one of these languages supports every function. A module is one program, built for one device and context. */
 typedef struct cdevice_program {
-  const char *family, *type;  /* "arith", "i64": which text, and what its T is; "cast", "i32 f64": its S and its T;
-                               * "own_...": a user's, which was not there before */
-  const char *text;           /* with the dialect in front */
+  const char *family, *type;  /* "arith", "i64": the text and its type T; "cast", "i32 f64": its types S and T;
+                               * "own_...": a user-defined kernel */
+  const char *text;           /* the source, with the dialect in front */
   const char *const *defines; /* "T=i64"; n of them */
   int64_t n;
 } cdevice_program;
@@ -241,67 +259,68 @@ typedef struct cdevice_program {
 #define CDEVICE_KERNEL_SCALARS 5
 typedef struct cdevice_kernel_buffer {
   void *data;     /* as in ArrowArray.buffers, or NULL */
-  int64_t offset; /* in elements, of a bitmap in bits */
+  int64_t offset; /* in elements; of a bitmap in bits */
 } cdevice_kernel_buffer;
 
-/* The parameters of a kernel are, in this order: data and offset of each buffer, then the numbers. */
+/* The parameters of a kernel, in this order: data and offset of each buffer, then the scalars. */
 typedef struct cdevice_launch {
-  int64_t n_work_items;    /* in all; the last block may have fewer to do, which the kernel looks after */
-  int32_t work_group_size; /* items of a block */
+  int64_t n_work_items;    /* in total; the kernel itself bounds-checks the last work group */
+  int32_t work_group_size; /* work items per work group */
   int32_t flags;           /* 0 */
   const cdevice_kernel_buffer *buffers;
   const int64_t *scalars;
 } cdevice_launch;
 
-#define CDEVICE_COMPUTE_COARSE 0x1      /* an item does much, as processors like it: text with CDV_COARSE */
-#define CDEVICE_COMPUTE_NO_FP64 0x2     /* there is no float64 */
-#define CDEVICE_COMPUTE_VARIANTS 0xFF00 /* the backend's own: a program for one value of these is not for another */
-#define CDEVICE_COMPUTE_AOT 0x4         /* programs were compiled before: nothing is kept on disk */
+#define CDEVICE_COMPUTE_COARSE 0x1      /* few work items that each do much, for CPUs: text with CDV_COARSE */
+#define CDEVICE_COMPUTE_NO_FP64 0x2     /* float64 is not supported */
+#define CDEVICE_COMPUTE_VARIANTS 0xFF00 /* private to the backend: each value needs programs of its own */
+#define CDEVICE_COMPUTE_AOT 0x4         /* programs were compiled ahead of time: nothing is cached on disk */
 typedef struct cdevice_compute {
   uint32_t struct_size;
   uint32_t reserved;
-  /* *flags: CDEVICE_COMPUTE_*; text: what compiles and what runs, in words, as the key of what is kept on disk. */
+  /* *flags: CDEVICE_COMPUTE_*. text: `size` bytes for a text that identifies the compiler and the device, the key of
+   * programs cached on disk. */
   int (*identity)(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err);
-  /* What modules belong to besides their device: a handle that is not used again while a module of it lives.  NULL: nothing
-   * (a runtime with one context for each device). */
+  /* Sets *out to the context that modules belong to besides their device: a handle that is not reused while one of its
+   * modules lives. An absent function: one context per device. */
   int (*context)(void *self, int64_t device, void *stream, void **out, cdevice_error *err);
-  /* owns: *module is the caller's until unload.  ENOTSUP: no compiler (err->message says what to install and what was tried);
-   * EINVAL: the text does not compile (err->message begins the log); ENOENT: this program was not compiled before.  May take
-   * long; does not wait for the device. */
+  /* Compiles a program. owns: the caller owns *module until unload. ENOTSUP: no compiler (err->message states what
+   * to install and what was tried). EINVAL: the text does not compile (err->message begins with the log). ENOENT:
+   * there is no such program compiled ahead of time. May take seconds; does not wait for the device. */
   int (*build)(void *self, int64_t device, void *stream, const cdevice_program *program, void **module,
                cdevice_error *err);
-  /* What load takes: *nbytes is how much data has room for, and becomes how much there is; data may be NULL.  Either may be
-   * absent: not kept on disk. */
+  /* Copies the binary of a module for load. *nbytes: the size of data on entry, the size of the binary on return;
+   * data may be NULL. Where binary or load is absent nothing is cached on disk. owns: as build. */
   int (*binary)(void *self, int64_t device, void *module, void *data, int64_t *nbytes, cdevice_error *err);
   int (*load)(void *self, int64_t device, void *stream, const void *data, int64_t nbytes, void **module,
               cdevice_error *err);
-  /* Borrowed from the module. */
+  /* Sets *out to the kernel with that name. Borrowed from the module. */
   int (*kernel)(void *self, int64_t device, void *module, const char *name, void **out, cdevice_error *err);
-  /* Enqueues it; where the device has no streams it is done on return. */
+  /* Enqueues a kernel. Where the device has no streams it is complete on return. *launch is read before it returns. */
   int (*launch)(void *self, int64_t device, void *kernel, const cdevice_launch *launch, void *stream,
                 cdevice_error *err);
   void (*unload)(void *self, int64_t device, void *module);
 } cdevice_compute;
 
-/* extension(self, "cdevice.notes/1"): what people should know of a device's runtime: what it was found not to keep, and what is
- * done about it. */
+/* extension(self, "cdevice.notes/1"): known defects of a device's runtime and their workarounds, for people. */
 typedef struct cdevice_notes {
   uint32_t struct_size;
   uint32_t reserved;
-  /* A line for each, in text of `size` bytes; none: "".  May try things first, which takes time. */
+  /* Writes one line for each into text (`size` bytes); "" where there is none. May test the runtime first, and so
+   * block. */
   int (*notes)(void *self, int64_t device, char *text, int64_t size, cdevice_error *err);
 } cdevice_notes;
 
-/* Where the memory of a device type comes from instead of its backend (cdevice_set_allocator). */
+/* Allocates the memory of a device type instead of its backend (cdevice_set_allocator). */
 typedef struct cdevice_allocator {
   uint32_t struct_size;
   uint32_t reserved;
   void *self;
-  /* As the backend's: work on `stream` may use the memory from now on. */
+  /* As the backend's alloc: work on `stream` may use the memory at once. */
   int (*alloc)(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
-  /* The device has passed all work that could use the block.  Any thread; must not wait for the device. */
+  /* Called when the device has passed all work that could use the block. Any thread; must not wait for the device. */
   void (*free)(void *self, const cdevice_block *block);
-  /* Called once, when it was replaced and its last block is back; NULL: not wanted. */
+  /* Called once, when the allocator was replaced and its last block has been freed. May be NULL. */
   void (*drop)(void *self);
 } cdevice_allocator;
 /* cffi: skip */
@@ -311,8 +330,8 @@ typedef struct cdevice_allocator {
 #define CDEVICE_NOTES "cdevice.notes/1"
 /* cffi: end */
 
-/* A native plug-in exports `cdevice_backend_init`.  index counts its tables from 0; ENOENT ends the list;
- * ENOTSUP: core_abi is not one it can serve. */
+/* A native plug-in exports `cdevice_backend_init`. index counts its tables from 0; ENOENT ends the list. ENOTSUP: the
+ * plug-in does not support core_abi. owns: the table stays the plug-in's and must live as long as the process. */
 typedef int (*cdevice_backend_init_fn)(uint32_t core_abi, int64_t index, const cdevice_backend **out,
                                        cdevice_error *err);
 
@@ -320,7 +339,7 @@ typedef int (*cdevice_backend_init_fn)(uint32_t core_abi, int64_t index, const c
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
-/* Fills err (which may be NULL) and returns code. */
+/* Fills in err (which may be NULL) and returns code. */
 static inline int
 cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name, const char *format, ...) {
   if (err) {

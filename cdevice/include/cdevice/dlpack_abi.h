@@ -56,8 +56,8 @@ typedef struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/* What stands behind a type's `__dlpack_c_exchange_api__`, a capsule named "dlpack_exchange_api": static, for the life of
- * the process.  0, or -1 with a Python exception (the allocator: set_error was called). */
+/* What stands behind a type's `__dlpack_c_exchange_api__`, a capsule named "dlpack_exchange_api": static, for the
+ * life of the process.  0, or -1 with a Python exception (the allocator: set_error was called). */
 typedef struct DLPackExchangeAPIHeader {
   DLPackVersion version;
   struct DLPackExchangeAPIHeader *prev_api; /* of an older major version, or NULL */

@@ -1,6 +1,6 @@
-/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of REDUCE_TILE_ROWS rows in WORK_GROUP_SIZE
- * lanes, lane l adding rows l, l + WORK_GROUP_SIZE, ... one after the other; then the lanes by halves; then the tiles in the same
- * way.
+/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of
+ * REDUCE_TILE_ROWS rows in WORK_GROUP_SIZE lanes, lane l adding rows l, l + WORK_GROUP_SIZE, ... one after the
+ * other; then the lanes by halves; then the tiles in the same way.
  *
  * State: a value, and how many rows it is of (i64). */
 #define A OF(SUM, T)
@@ -148,8 +148,8 @@ KERNEL(sum_exactly) {
 #undef ADD_HALVES
 #undef OF_HALVES
 
-/* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6 the
- * counts of the tiles before, or NULL.  What is not a number does not count. */
+/* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6
+ * the counts of the tiles before, or NULL. NaN is ignored. */
 #if OF(IS_WIDE, T)
 #define MIN_SKIP_NAN(x, y) (wide_less(y, x) ? (y) : (x))
 #define MAX_SKIP_NAN(x, y) (wide_less(x, y) ? (y) : (x))
@@ -232,8 +232,8 @@ KERNEL(min_max) {
 #undef NOTHING_GREATEST
 #undef NAN_OF
 
-/* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state.  Numbers: 2 all rows, 3 how many
- * must count at least, 4 may there be nulls. */
+/* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state. Numbers: 2 all rows, 3 how
+ * many must count at least, 4 may there be nulls. */
 #define IS_VALID (IN(i64, BUF_RESULT_COUNT)[0] >= SCALAR(3) && (SCALAR(4) || IN(i64, BUF_RESULT_COUNT)[0] == SCALAR(2)))
 #if OF(IS_FLOAT, T)
 #define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
@@ -252,7 +252,7 @@ KERNEL(finish_mean) {
     const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
 #if OF(IS_WIDE, T)
     OUT(T, BUF_RESULT)[only] = wide_mean(IN(T, BUF_RESULT_VALUE)[0], c ? c : 1);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && IS_VALID, 1); /* no decimal is not a number */
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && IS_VALID, 1); /* decimals have no NaN */
 #else
     const f64 x = (f64)IN(T, BUF_RESULT_VALUE)[0] / (f64)c;
     OUT(f64, BUF_RESULT)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;

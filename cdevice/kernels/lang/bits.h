@@ -3,8 +3,8 @@
  * The driver gives bitmaps whose first byte is at a multiple of four; nothing is read behind the byte that has the last
  * bit. */
 
-/* The 32 bits of rows i ... i + 31, i < n, of n rows that begin `offset` bits into b; what lies beyond n is anything.  No b:
- * all of them are set. */
+/* The 32 bits of rows i ... i + 31, i < n, of n rows that begin `offset` bits into b; what lies beyond n is
+ * anything.  No b: all of them are set. */
 FN u32 bits32(GLOBAL const u32 *b, i64 offset, i64 i, i64 n) {
   if (!b) return ~0u;
   const i64 p = offset + i, end = offset + n, w = p >> 5;

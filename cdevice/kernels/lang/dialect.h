@@ -1,26 +1,30 @@
-/* dialect.h - one language for four compilers: C (a kernel is a function that does a range of items), OpenCL C, NVRTC and
- * HIPRTC.  Nothing is included, so that it is all the text there is.
+/* dialect.h - one language for four compilers: C (a kernel is a function that does a range of items), OpenCL C,
+ * NVRTC and HIPRTC.  Nothing is included, so that it is all the text there is.
  *
- * Every kernel has the same parameters: KERNEL_BUFFERS buffers, each with an offset in elements (of a bitmap: in bits; a handle
- * is no address, so nothing can be added to it before), and KERNEL_SCALARS numbers, the first of which is the number of rows.
+ * Every kernel has the same parameters: KERNEL_BUFFERS buffers, each with an offset in elements (of a bitmap: in
+ * bits; a handle is no address, so nothing can be added to it before), and KERNEL_SCALARS numbers, the first of
+ * which is the number of rows.
  *
  *   KERNEL(name) { ... }     its name has the types of the program behind it: add_i64
  *   IN(T, k) OUT(T, k)       buffer k, from its offset on; may be NULL
  *   RAW(T, k) OFFSET(k)      buffer k from its beginning, and the offset
  *   SCALAR(k)                number k; SCALAR(0) is the rows
  *
- * What an item is, is said by the macro that goes through them, and the driver launches as many:
+ * The macro of the loop defines the work item, and the driver launches as many:
  *   ROWS(i, n)      a row
  *   WORDS(w, n)     32 rows, that is a word of a bitmap
  *   PACK(...)       bits.h: where a word is an item (CDV_COARSE), 32 rows; else a row, and a block packs the words
- *   TILES(t, n, s)  s rows: where an item does a tile alone (CDV_COARSE), that; else a block of WORK_GROUP_SIZE does it
+ *   TILES(t, n, s)  s rows: where an item does a tile alone (CDV_COARSE), that; else a block of WORK_GROUP_SIZE does
+ *   it
  *   one item
- * CDV_COARSE is the shape for processors, which like an item that does much; devices of many threads take the other one. */
+ * CDV_COARSE is the shape for processors, which like an item that does much; devices of many threads take the other
+ * one. */
 #define CAT_(a, b) a##_##b
 #define CAT(a, b) CAT_(a, b)
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
-/* A program has one kernel, where CDV_ONLY says so: that whose name is behind KERNEL_ENABLED_.  The build puts this around each. */
+/* With CDV_ONLY a program has one kernel: the one whose name is behind KERNEL_ENABLED_. The build puts this around
+ * each. */
 #define KERNEL_ENABLED(name) (!CDV_ONLY || GLUE(KERNEL_ENABLED_, name))
 
 #if defined(CDV_HOST)
@@ -127,7 +131,7 @@ typedef float f32;
 typedef double f64;
 #define GLOBAL
 #define RESTRICT __restrict__
-#define FN inline __device__ /* static ones that nobody calls are warned of */
+#define FN inline __device__ /* unused static functions cause warnings */
 #define ENTRY(name) extern "C" __global__ void name
 #define SHARED(type, name, n) __shared__ type name[n]
 #define GID ((i64)blockIdx.x * blockDim.x + threadIdx.x)
@@ -339,7 +343,8 @@ typedef double f64;
 /* The one value of an argument that is not an array. */
 #define ONE(type, k, buffer) (ARG_KIND(k) == ARG_SCALAR ? OF(FROM, type)(SCALAR(2 + (k))) : (buffer)[0])
 
-/* What a kernel found, in the two words of an error: one of these, and a value.  Which of several is told is left open. */
+/* What a kernel found, in the two words of an error: one of these, and a value. Which of several is reported is
+ * unspecified. */
 FN void report_error(GLOBAL i64 *error, i64 code, i64 value) {
   STORE_RELAXED(error + 1, value);
   STORE_RELAXED(error, code);

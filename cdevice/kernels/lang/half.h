@@ -1,5 +1,5 @@
-/* half.h - floats of 16 bits: they are stored as integers and computed with as f32, which has room for the result of one
- * operation to be rounded once more.  Not all compilers have such a type. */
+/* half.h - floats of 16 bits: they are stored as integers and computed with as f32, which has room for the result of
+ * one operation to be rounded once more.  Not all compilers have such a type. */
 typedef u16 f16;
 
 FN f32 half_value(f16 h) {

@@ -1,5 +1,5 @@
-/* protocol.h - what the driver (core/compute) and the kernels agree on.  Both read it, so that nothing is defined twice.
- * The core includes it; the build puts its text in front of dialect.h. */
+/* protocol.h - what the driver (core/compute) and the kernels agree on.  Both read it, so that nothing is defined
+ * twice. The core includes it; the build puts its text in front of dialect.h. */
 
 #define WORK_GROUP_SIZE 256                     /* work items of a group */
 #define REDUCE_TILE_ROWS 4096                   /* of a reduction */
@@ -9,7 +9,8 @@
 #define KERNEL_BUFFERS 8
 #define KERNEL_SCALARS 5
 
-/* Scalars: the rows; how arguments are given, two bits for each; values of scalar arguments, or options of the kernel. */
+/* Scalars: the rows; how arguments are given, two bits for each; values of scalar arguments, or options of the
+ * kernel. */
 #define SCALAR_ROWS 0
 #define SCALAR_ARG_KINDS 1
 #define SCALAR_FIRST_ARG 2

@@ -1,5 +1,5 @@
-/* wide.h - whole numbers of 128 bits, two's complement in two words: what decimals are stored as.  Only some compilers have such
- * a type. */
+/* wide.h - whole numbers of 128 bits, two's complement in two words: what decimals are stored as.  Only some
+ * compilers have such a type. */
 typedef struct {
   u64 low, high;
 } w128;

@@ -1,5 +1,5 @@
-/* arith.h - numbers of one type T: 0 result, 1 and 2 arguments; where something is checked 4 the bitmap of the rows that
- * count, 5 the error. */
+/* arith.h - numbers of one type T: 0 result, 1 and 2 arguments; where something is checked 4 the bitmap of the rows
+ * that count, 5 the error. */
 #define V OF(VALUE, T)
 #define LOADED(x) OF(LOAD, T)(x)
 #define STORED(x) OF(STORE, T)(x)

@@ -61,7 +61,7 @@ FN_ALWAYS OF(row, T) OF(row_of, T)(GLOBAL const u8 *rows, GLOBAL const u8 *bytes
   } else if (layout >= 0) {
     r.size = layout;
     r.at = r.head = rows + i * layout;
-  } else if (bit1(known, offset, i)) { /* what the view of a null says is anything */
+  } else if (bit1(known, offset, i)) { /* the view of a null is unspecified */
     GLOBAL const i32 *view = (GLOBAL const i32 *)rows + 4 * i;
     r.size = view[0];
     r.head = (GLOBAL const u8 *)(view + 1);
@@ -95,7 +95,7 @@ FN_ALWAYS int OF(order, T)(OF(row, T) a, OF(row, T) b) {
 #endif
 }
 
-/* What is said of less, equal, greater, a bit each. */
+/* The results for less, equal, greater, a bit each. */
 FN_ALWAYS u32 OF(told, T)(OF(row, T) a, OF(row, T) b, i64 says) {
   if (says == 2 || says == 5) { /* are they equal, or not? */
     u32 same = a.size == b.size;
@@ -112,7 +112,7 @@ FN_ALWAYS u32 OF(told, T)(OF(row, T) a, OF(row, T) b, i64 says) {
 }
 
 /* 0 result; of the first one 1 rows, 2 bytes and 3 nulls, and number 3 its layout; of the second one, which may be one
- * row for all, 4, 5, 6 and number 4; number 2: what is said. */
+ * row for all, 4, 5, 6 and number 4; scalar 2: the results. */
 #define LEFT(layout, i) \
   OF(row_of, T)(RAW(const u8, 1), IN(u8, 2), RAW(const u32, 3), OFFSET(3) - OFFSET(1), layout, OFFSET(1) + (i))
 #define RIGHT(layout, i) \

@@ -1,7 +1,7 @@
-/* cast.h - numbers of type S, 1, become numbers of type T, 0; where it is checked 4 is the bitmap of the rows that count
- * and 5 the error.
+/* cast.h - numbers of type S, 1, become numbers of type T, 0; where it is checked 4 is the bitmap of the rows that
+ * count and 5 the error.
  *
- * A float that no integer of T is near becomes the nearest one that there is, not a number becomes 0: C leaves that
+ * A float that no integer of T is near becomes the nearest one that there is, NaN becomes 0: C leaves that
  * open, and each device would answer another thing. */
 #define VS OF(VALUE, S)
 #define LOADED(x) OF(LOAD, S)(x)

@@ -1,6 +1,6 @@
 /* compare.h - two arguments of one type T, 1 and 2, become a bitmap, 0.  What is greater has less on its other side. */
 #define LOADED(x) OF(LOAD, T)(x)
-#if OF(QUAD, T) /* the CPU's build for AVX2 says so: four values at a time, or memory waits */
+#if OF(QUAD, T) /* the CPU's build for AVX2 defines it: four values at a time, or memory waits */
 typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
 #define QUAD(x, i) (*(const OF(quad_, T) *)&(x)[i])
 #define FOUR(v) ((OF(quad_, T)){v, v, v, v})

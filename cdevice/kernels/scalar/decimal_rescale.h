@@ -1,6 +1,6 @@
-/* decimal_rescale.h - decimals, and integers as decimals of scale 0: S, 1, becomes T, 0.  Number 3: by how many digits the scale grows
- * (or shrinks); 4: how many digits the result may have.  Where it is checked 4 is the bitmap of the rows that count and 5 the
- * error. */
+/* decimal_rescale.h - decimals, and integers as decimals of scale 0: S, 1, becomes T, 0.  Number 3: by how many
+ * digits the scale grows (or shrinks); 4: how many digits the result may have.  Where it is checked 4 is the bitmap
+ * of the rows that count and 5 the error. */
 #if OF(IS_WIDE, S)
 #define WIDE_OF(x) (x)
 #elif OF(IS_SIGNED, S)

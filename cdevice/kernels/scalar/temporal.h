@@ -1,5 +1,6 @@
-/* temporal.h - times of type S, 1, become times of type T, 0, of another unit.  Number 3: so many for one, or so many to one, which
- * is below 0 and cuts towards zero.  Where it is checked 4 is the bitmap of the rows that count and 5 the error. */
+/* temporal.h - times of type S, 1, become times of type T, 0, of another unit.  Number 3: so many for one, or so
+ * many to one, which is below 0 and cuts towards zero.  Where it is checked 4 is the bitmap of the rows that count
+ * and 5 the error. */
 #define BEYOND_BY(x) ((i64)(x) > (i64)OF(MAX, T) / by || (i64)(x) < (i64)OF(MIN, T) / by)
 #define SCALED(x) (by > 0 ? (T)((u64)(i64)(x) * (u64)by) : (T)((i64)(x) / -by))
 

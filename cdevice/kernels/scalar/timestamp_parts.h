@@ -1,5 +1,5 @@
-/* timestamp_parts.h - timestamps, 1 (i64), become dates or times of the day of type T, 0.  Number 3: how many to a day.  Where it is
- * checked 4 is the bitmap of the rows that count and 5 the error. */
+/* timestamp_parts.h - timestamps, 1 (i64), become dates or times of the day of type T, 0.  Number 3: how many to a
+ * day.  Where it is checked 4 is the bitmap of the rows that count and 5 the error. */
 KERNEL(date) { /* number 4: how a day is counted */
   ROWS(i, SCALAR(0)) {
     const i64 x = IN(i64, BUF_ARG0)[i], day = SCALAR(3);

@@ -139,8 +139,8 @@ KERNEL(check_rows) {
       report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
   }
 }
-/* Of unions: 0 the type ids of rows, 1 those of the values, of which there are number 2; 2 the numbers of the rows and 3
- * their nulls.  Rows without a number are of type number 3. */
+/* Of unions: 0 the type ids of rows, 1 those of the values, of which there are number 2; 2 the numbers of the rows
+ * and 3 their nulls.  Rows without a number are of type number 3. */
 KERNEL(union_types) {
   ROWS(i, SCALAR(0)) {
     const i64 at = IN(i64, 2)[i];
@@ -148,8 +148,8 @@ KERNEL(union_types) {
     OUT(u8, 0)[i] = there ? IN(u8, 1)[at] : (u8)SCALAR(3);
   }
 }
-/* The same of dense ones: 0 the numbers (i64) of rows of the child with type number 3, 7 the type ids of the result, 1 the
- * offsets of the values.  Rows of other children have any. */
+/* The same of dense ones: 0 the numbers (i64) of rows of the child with type number 3, 7 the type ids of the result,
+ * 1 the offsets of the values.  Rows of other children have any. */
 KERNEL(union_rows) {
   ROWS(i, SCALAR(0)) {
     const i64 at = IN(i64, 2)[i];
@@ -158,7 +158,8 @@ KERNEL(union_rows) {
   }
 }
 
-/* The nulls of what is taken: 0 result; 1 nulls of the values, of which there are number 2; 2 indices, 3 their nulls. */
+/* The nulls of what is taken: 0 result; 1 nulls of the values, of which there are number 2; 2 indices, 3 their
+ * nulls. */
 KERNEL(take_valid) {
   PACK_ROOM;
   GLOBAL const i64 *RESTRICT index = IN(i64, 2);
@@ -167,8 +168,8 @@ KERNEL(take_valid) {
        bit1(RAW(const u32, 3), OFFSET(3), i) &&
            (index[i] < 0 || index[i] >= values || bit1(RAW(const u32, 1), OFFSET(1), index[i])))
 }
-/* 0 the numbers of the items (i64) of rows that have number 4 items each; 2 the numbers of the rows and 3 their nulls, 5 the
- * error.  There are number 2 rows, behind number 3 that do not count. */
+/* 0 the numbers of the items (i64) of rows that have number 4 items each; 2 the numbers of the rows and 3 their
+ * nulls, 5 the error.  There are number 2 rows, behind number 3 that do not count. */
 KERNEL(spread) {
   ROWS(i, SCALAR(0)) {
     const i64 row = i / SCALAR(4), at = IN(i64, 2)[row];

@@ -1,5 +1,5 @@
-/* run_end.h - which run a row is in; T is the type of the ends, 1, of which there are number 3.  0 result (i64); 2 numbers of rows
- * (i64) and 3 their nulls, 5 the error.  There are number 2 rows, behind number 4 that do not count. */
+/* run_end.h - which run a row is in; T is the type of the ends, 1, of which there are number 3.  0 result (i64); 2
+ * numbers of rows (i64) and 3 their nulls, 5 the error.  There are number 2 rows, behind number 4 that do not count. */
 KERNEL(run_of) {
   GLOBAL const T *RESTRICT end = IN(T, 1);
   ROWS(i, SCALAR(0)) {

@@ -48,8 +48,8 @@ KERNEL(take) {
   }
 }
 
-/* The rows of 1 whose bit in 2 is set and known (3), to 0; 4 their nulls, to 6, whose words are 0 before; 5 where each tile
- * begins. */
+/* The rows of 1 whose bit in 2 is set and known (3), to 0; 4 their nulls, to 6, whose words are 0 before; 5 where
+ * each tile begins. */
 #define CHOSEN(i) (bits32(RAW(const u32, 2), OFFSET(2), i, n) & bits32(RAW(const u32, 3), OFFSET(3), i, n) & tail(i, n))
 #if defined(CDV_COARSE)
 KERNEL(filter) {

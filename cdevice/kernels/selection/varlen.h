@@ -12,7 +12,7 @@ FN i64 OF(row_size, T)(GLOBAL const T *offsets, GLOBAL const i64 *index, GLOBAL 
 #define ROW_SIZE(i) \
   OF(row_size, T)(IN(T, 1), IN(i64, 2), RAW(const u32, 3), OFFSET(3), RAW(const u32, 4), OFFSET(4), i, SCALAR(2))
 
-/* 0 sums of tiles of row sizes.  Rows from number 3 on do not count; 5: there are as many as it says there. */
+/* 0 sums of tiles of row sizes.  Rows from number 3 on do not count; 5: holds their number. */
 KERNEL(row_tiles) {
   const i64 rows = RAW(i64, 5) ? IN(i64, 5)[0] : SCALAR(3);
 #if defined(CDV_COARSE)

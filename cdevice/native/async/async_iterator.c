@@ -93,8 +93,8 @@ static int must_look_up(LoopObject *l) {
 }
 
 /* ---- one item ---- */
-/* A producer of ours that shares this processor may have the next ones at hand: to let it run once costs less than to
- * sleep.  Has something come? */
+/* A producer of cdevice that shares this processor may have the next ones at hand: to let it run once costs less
+ * than to sleep. Has something come? */
 static int yield_for(struct cdv_consumer *c) {
   if (!cdv_consumer_has_more(c)) return 0;
   PyThreadState *python = PyEval_SaveThread();
@@ -109,7 +109,7 @@ static PyObject *take_at_once(LoopObject *l) {
   struct cdv_consumer *c = consumer_of(l->capsule);
   if (!c || (!cdv_consumer_waiting(c) && !yield_for(c))) return NULL;
   PyObject *item = take_item(c, 0);
-  if (item == Py_None || item == Py_Ellipsis) { /* somebody else was faster; the end stays the end */
+  if (item == Py_None || item == Py_Ellipsis) { /* another thread was faster; the end stays the end */
     Py_DECREF(item);
     return NULL;
   }
@@ -141,7 +141,7 @@ static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
   LoopObject *l = n->loop;
   *out = NULL;
   if (!l) {
-    PyErr_SetString(PyExc_RuntimeError, "an item is awaited once");
+    PyErr_SetString(PyExc_RuntimeError, "an item can be awaited only once");
     return PYGEN_ERROR;
   }
   if (!n->inner) {
@@ -162,7 +162,7 @@ static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
   return r;
 }
 
-/* As an iterator says it: what was yielded, or NULL and StopIteration with the value. */
+/* As an iterator returns it: the item, or NULL and StopIteration with the value. */
 static PyObject *as_iterator(PySendResult r, PyObject *out) {
   if (r == PYGEN_NEXT) return out;
   if (r == PYGEN_RETURN) {

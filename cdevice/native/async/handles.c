@@ -10,7 +10,7 @@ static void free_consumer_capsule(PyObject *capsule) {
   reacquire_gil(away); /* tasks that are dropped may need the GIL */
 }
 
-/* Of a consumer that has become a stream, which is its owner now: for whoever still waits. */
+/* Of a consumer that has become a stream, which is its owner now: for threads that still wait. */
 static void let_consumer_go(PyObject *capsule) {
   struct cdv_consumer *c = PyCapsule_GetPointer(capsule, N_CONSUMER);
   struct away away = release_gil();
@@ -152,7 +152,7 @@ static PyObject *m_production_open(PyObject *self, PyObject *to) {
     cdv_producer_cancel_unstarted(p);
     return NULL;
   }
-  if (c) cdv_consumer_handler(c); /* now that a producer has it: else nobody would release it */
+  if (c) cdv_consumer_handler(c); /* now that a producer has it: else it would not be released */
   return Py_BuildValue("NN", capsule, PyLong_FromVoidPtr(p));
 }
 
@@ -164,7 +164,7 @@ static PyObject *m_production_feed(PyObject *self, PyObject *args) {
   const char *encoded = metadata == Py_None ? NULL : metadata_of(metadata);
   if (!encoded && metadata != Py_None) return NULL;
   if (!PyObject_TypeCheck(stream, StreamBase)) {
-    PyErr_SetString(PyExc_TypeError, "a DeviceArrayStream is expected");
+    PyErr_SetString(PyExc_TypeError, "expected a DeviceArrayStream");
     return NULL;
   }
   run_deferred_releases();

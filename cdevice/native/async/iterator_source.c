@@ -104,7 +104,7 @@ static PyObject *m_stream_of_arrays(PyObject *self, PyObject *args) {
   if (arrays && held == n)
     result = cdv_stream_of_arrays(s, device_type, arrays, n, &out) ? raise_last() : wrap_stream(out);
   else if (!PyErr_Occurred())
-    PyErr_SetString(PyExc_ValueError, "the list became shorter");
+    PyErr_SetString(PyExc_ValueError, "the list became shorter during iteration");
   struct pending pending = save_exception();
   while (held) cdv_array_unref(arrays[--held]);
   restore_exception(pending);
@@ -187,7 +187,7 @@ static PyObject *m_freeze(PyObject *self, PyObject *args) {
   return o;
 }
 
-/* What a stream takes from through streams of ours; NULL: no iterator. */
+/* The iterator behind a stream, through streams of cdevice; NULL: no iterator. */
 static PyObject *iterator_below(struct cdv_stream *s) {
   while (s && s->next != iterator_next) s = cdv_stream_upstream(s);
   return s ? ((struct iterator *)s)->iterator : NULL;

@@ -1,9 +1,9 @@
 /* compute_trampolines.c - cdevice.compute/1 of a backend in Python: its functions are methods of a Python object
  * (cdevice.backend.Compute), called as those of pybackend.c are.
  *
- * Each takes the GIL, on whatever thread; none of them blocks but for what its method does.  A module owns what build() or
- * load() returned and the kernels that were asked for, which the core borrows.  unload goes through the deferred list, where
- * the GIL is not held. */
+ * Each takes the GIL, on whatever thread; none of them blocks but for what its method does.  A module owns what
+ * build() or load() returned and the kernels that were asked for, which the core borrows.  unload goes through the
+ * deferred list, where the GIL is not held. */
 #include "native/common.h"
 
 struct py_module {
@@ -14,7 +14,7 @@ struct py_module {
   PyObject *binary;  /* what binary() gave when it was asked how much, until it is read; or NULL */
 };
 
-/* What is said of a text has a code of its own; all else is as for any method. */
+/* Errors in a text have a code of their own; all others are as for any method. */
 static int end_kernels(struct call *c, const char *method, PyObject *result) {
   int code = 0;
   if (PyErr_Occurred()) {
@@ -131,7 +131,8 @@ static int py_binary(void *self, int64_t device, void *module, void *data, int64
     int64_t room = *nbytes;
     *nbytes = (int64_t)PyBytes_Size(bytes);
     if (data && room < *nbytes)
-      PyErr_Format(PyExc_ValueError, "%lld bytes, there is room for %lld", (long long)*nbytes, (long long)room);
+      PyErr_Format(PyExc_ValueError, "%lld bytes are larger than the buffer of %lld", (long long)*nbytes,
+                   (long long)room);
     else if (data)
       memcpy(data, PyBytes_AsString(bytes), (size_t)*nbytes);
   }

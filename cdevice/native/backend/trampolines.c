@@ -23,12 +23,12 @@ struct py_held {
   const char *method;
 };
 
-/* The pending exception as code and message; it becomes the cause of what raise_last raises for them.  DeviceError alone
- * says that the event has failed or the device is dead: what else goes wrong says nothing of the device. */
+/* The pending exception as code and message; it becomes the cause of what raise_last raises for them. DeviceError
+ * alone means that the event has failed or the device is dead: other errors do not concern the device. */
 static int caught(struct py_backend *b, const char *method, cdevice_error *err) {
   char text[900];
   PyObject *value = take_exception(text, sizeof text);
-  int code = EREMOTEIO; /* says nothing of the device */
+  int code = EREMOTEIO; /* does not concern the device */
   if (PyErr_GivenExceptionMatches(value, PyExc_MemoryError))
     code = ENOMEM;
   else if (PyErr_GivenExceptionMatches(value, PyExc_NotImplementedError))
@@ -39,7 +39,8 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
     code = EIO;
   cdevice_backend_fail(err, code, 0, NULL, "%s() of the %s \"%s\" raised %s", method + (*method == '_'), b->role,
                        b->name, text);
-  if (!err && PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt)) PyErr_SetInterrupt(); /* nobody will tell */
+  if (!err && PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt))
+    PyErr_SetInterrupt(); /* it is not reported otherwise */
   struct cdv_shared *shared = err ? share_exception(value) : NULL;
   if (shared) cdv_error_attach_cause(err, shared, is_urgent(value));
   Py_XDECREF(value);
@@ -48,7 +49,7 @@ static int caught(struct py_backend *b, const char *method, cdevice_error *err) 
 
 /* A method call around which the GIL is taken: begin_call(), PyObject_CallMethod(), end_call(). */
 struct call {
-  struct visit visit; /* a release runs in the middle of somebody's exception */
+  struct visit visit; /* a release runs while an exception is pending */
   struct py_backend *backend;
   cdevice_error *err;
 };
@@ -98,7 +99,7 @@ static void read_info(PyObject *info, cdevice_device_info *out) {
       out->total_bytes = PyLong_AsLongLong(total);
       out->free_bytes = PyLong_AsLongLong(available);
       if (!PyErr_Occurred() && (out->alignment == 0 || (out->alignment & (out->alignment - 1))))
-        PyErr_Format(PyExc_ValueError, "the alignment %u is no power of two", out->alignment);
+        PyErr_Format(PyExc_ValueError, "the alignment %u is not a power of two", out->alignment);
     }
     Py_XDECREF(n);
     Py_XDECREF(d);
@@ -127,7 +128,7 @@ static void call_last(PyObject *backend, const char *method, PyObject *object) {
     PyErr_Clear();
     PyErr_SetInterrupt(); /* Ctrl-C was meant for the program, not for this */
   } else if (!result) {
-    PyErr_WriteUnraisable(backend); /* nobody is there to raise it to */
+    PyErr_WriteUnraisable(backend); /* there is no caller to raise it to */
   }
   Py_XDECREF(result);
 }
@@ -173,7 +174,7 @@ static void take_block(struct py_backend *b, PyObject *result, int64_t device, i
     *out = (cdevice_block){p, nbytes, device, {h, NULL}};
     return;
   }
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() gave address 0");
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "alloc() returned address 0");
   free(h);
 }
 
@@ -333,8 +334,8 @@ static struct py_backend *made; /* all of them; under the GIL */
 /* pykernels.c: the table hands out cdevice.compute/1, whose functions call methods of `compute`. */
 static void offer_kernels(struct py_backend *b, PyObject *compute, int scoped, int keeps);
 
-/* make_backend(object, its compute or None, do modules belong to scopes, are they kept on disk) -> address of a table that
- * calls its methods.  It lives as long as the process: another thread may be looking at it. */
+/* make_backend(object, its compute or None, do modules belong to scopes, are they kept on disk) -> address of a
+ * table that calls its methods. It lives as long as the process: another thread may be looking at it. */
 static PyObject *m_make_backend(PyObject *self, PyObject *args) {
   PyObject *object, *compute;
   int scoped, keeps;
@@ -391,7 +392,7 @@ failed:
 }
 
 /* ---- allocators: an object with `_alloc` and `free` as a backend has them ---- */
-static void run_dropped(void *p) { /* GIL held; what it lent has a reference of its own */
+static void run_dropped(void *p) { /* GIL held; its blocks have references of their own */
   struct py_backend *b = p;
   Py_DECREF(b->object);
   free(b);
@@ -431,7 +432,7 @@ static PyObject *m_set_allocator(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* ---- backends that nobody has asked for yet ---- */
+/* ---- backends that are loaded on first use ---- */
 static PyObject *load_backend; /* ensure_backend of cdevice._devices.backends, behind a late import */
 
 static int load_for_core(int32_t device_type) {

@@ -71,13 +71,13 @@ static int8_t width_of_letter(char letter) {
 static int require_width(const struct cdv_elementwise *f, const struct cdv_datum *x, int i) {
   const struct ArrowSchema *s = x->array->schema->node;
   if (f->widths[i] < 0 || s->format[0] == 'n' || cdv_value_width(s) == f->widths[i]) return 0;
-  PyErr_Format(PyExc_TypeError, "%s: argument %d is of type \"%.60s\", its kernel %s takes %s", f->function_name, i + 1,
+  PyErr_Format(PyExc_TypeError, "%s: argument %d has type \"%.60s\", but kernel %s takes %s", f->function_name, i + 1,
                s->format, f->name, f->type);
   return -1;
 }
 
-/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result, a letter for each
- * argument: the numbers that the kernel reads, "-" for any) */
+/* compute_plan(family, type, kernel, the function in errors, unit, rule, checked, schema of the result, a letter for
+ * each argument: the numbers that the kernel reads, "-" for any) */
 static PyObject *m_compute_plan(PyObject *self, PyObject *args) {
   (void)self;
   const char *family, *type, *name, *said, *letters;

@@ -83,7 +83,7 @@ static PyObject *m_compute_view_bytes(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
-/* compute_compare(strings, strings, which of them are one row for all, what is said, bool, stream handle, its owner), or
+/* compute_compare(strings, strings, which of them are one row for all, results, bool, stream handle, its owner), or
  * NotImplemented: views of several buffers */
 static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;

@@ -160,7 +160,7 @@ static int capi_dlpack_import(DLManagedTensorVersioned *t, void *sync_event, int
   int r = capi_level("dlpack_import", level);
   if (r) return r;
   if (t->version.major > DLPACK_MAJOR_VERSION)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u; major version %d is understood", t->version.major,
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u is not supported: expected major version %d", t->version.major,
                     t->version.minor, DLPACK_MAJOR_VERSION);
   return cdv_dlpack_import(&t->dl_tensor, sync_event, owner, level, out);
 }
@@ -178,8 +178,8 @@ static int capi_raised(void) {
   return code;
 }
 
-/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot, whose code
- * is the exception's errno. */
+/* module.function(argument), without one where it is NULL; a new reference, or NULL with the error in the slot,
+ * whose code is the exception's errno. */
 static PyObject *capi_call(const char *module, const char *function, PyObject *argument) { /* takes argument over */
   PyObject *m = PyErr_Occurred() ? NULL : PyImport_ImportModule(module);
   PyObject *f = m ? PyObject_GetAttrString(m, function) : NULL;
@@ -233,7 +233,8 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
     *n = PyList_Size(list);
     for (int64_t k = 0; k < *n && k < room; k++) types[k] = (int32_t)PyLong_AsLong(PyList_GetItem(list, k));
   } else {
-    r = list ? cdv_fail(CDV_ARGUMENT, EIO, "cdevice_device_types(): no list came") : cdv_error_last()->code;
+    r = list ? cdv_fail(CDV_ARGUMENT, EIO, "cdevice_device_types(): the package returned no list")
+             : cdv_error_last()->code;
   }
   Py_XDECREF(list);
   leave_python(&host);
@@ -251,7 +252,7 @@ static int capi_call_python(const char *module, const char *function, void *addr
     *result = x == Py_None ? 0 : PyLong_AsLongLong(x);
     if (PyErr_Occurred()) {
       PyErr_Clear();
-      r = cdv_fail(CDV_ARGUMENT, EINVAL, "%s.%s() returned no int", module, function);
+      r = cdv_fail(CDV_ARGUMENT, EINVAL, "%s.%s() did not return an int", module, function);
     }
   }
   Py_XDECREF(x);

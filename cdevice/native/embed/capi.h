@@ -1,8 +1,8 @@
-/* capi.h - the functions of cdevice.h once more, as a list: the extension makes a table of it, the embedding library the
- * functions that forward to the table.  The compiler compares each with its declaration in cdevice.h.
+/* capi.h - the functions of cdevice.h once more, as a list: the extension makes a table of it, the embedding library
+ * the functions that forward to the table.  The compiler compares each with its declaration in cdevice.h.
  *
- * F(result, when it cannot be called, name, parameters, arguments, behind it, what must not be NULL: {name, value} ...);
- * V: without a result.  CDEVICE_REFUSED_CODE is ENOSYS where the start failed, EINVAL where something is NULL. */
+ * F(result, when it cannot be called, name, parameters, arguments, behind it, what must not be NULL: {name, value}
+ * ...); V: without a result.  CDEVICE_REFUSED_CODE is ENOSYS where the start failed, EINVAL where something is NULL. */
 #ifndef CDEVICE_CAPI_H
 #define CDEVICE_CAPI_H
 

@@ -108,7 +108,7 @@ static int start_python(void) { /* with a PyConfig: Py_InitializeEx() ends the p
   return 0;
 }
 
-/* The pending exception as this library's error; a Ctrl-C is told to Python again, for a waiting caller. */
+/* The pending exception as this library's error; a Ctrl-C is raised in Python again, for a waiting caller. */
 static void error_from_exception(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -127,7 +127,7 @@ static void error_from_exception(void) {
   PyErr_Clear();
 }
 
-/* Is cffi there?  The package says the same, in more words than a C program has use for. */
+/* Is cffi there?  The package's own message is longer than a C program needs. */
 static int cffi_is_there(void) {
   PyObject *module = PyImport_ImportModule("_cffi_backend");
   if (!module && PyErr_ExceptionMatches(PyExc_ModuleNotFoundError)) {

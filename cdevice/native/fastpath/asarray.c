@@ -15,7 +15,7 @@ static PyObject *m_set_ndarray(PyObject *self, PyObject *class) {
   Py_RETURN_NONE;
 }
 
-/* The format of what a buffer holds; 0: it needs a second look.  A letter of struct's says the kind, not the size. */
+/* The format of what a buffer holds; 0: it needs a second look.  A letter of struct's gives the kind, not the size. */
 static char letter_of(const struct buffer_view *v) {
   static const char signed_letters[] = " cs i   l", unsigned_letters[] = " CS I   L", float_letters[] = "  e f   g";
   const char *code = v->format;
@@ -71,7 +71,7 @@ static PyObject *take_pair(PyObject *method) {
   if (PyTuple_Size(pair) == 2)
     out = take_capsules(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1), 1);
   else
-    PyErr_Format(PyExc_ValueError, "the Arrow PyCapsule protocol gives 2 capsules, not %zd", PyTuple_Size(pair));
+    PyErr_Format(PyExc_ValueError, "the Arrow PyCapsule protocol returns 2 capsules, not %zd", PyTuple_Size(pair));
   Py_DECREF(pair);
   return out;
 }

@@ -1,5 +1,5 @@
-/* dispatch_cache.c - the way in to functions: calls whose types were met before, with arrays on the CPU and nothing else, are made
- * without a line of Python. */
+/* dispatch_cache.c - the way in to functions: calls whose types were met before, with arrays on the CPU and nothing
+ * else, are made without a line of Python. */
 #include "native/common.h"
 
 #define KNOWN 32 /* of a function; the types that were met first are forgotten first */
@@ -90,8 +90,8 @@ static PyObject *front(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
   return out;
 }
 
-/* compute_front(function, "name(x, y, /, *, stream=None)", its docstring): the function, tried in C first.  The new function
- * and what it knows stay until the process ends. */
+/* compute_front(function, "name(x, y, /, *, stream=None)", its docstring): the function, tried in C first.  The new
+ * function and what it knows stay until the process ends. */
 static PyObject *m_compute_front(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *function, *out = NULL;
@@ -129,8 +129,8 @@ static struct known *place_for(struct front *f, const struct known *like) {
   return &f->known[f->next];
 }
 
-/* compute_learn(what compute_front gave, generation, formats or None: forget all, plan or reduction, swap, what the result is
- * handed to or None).  What was found before the kernels changed is not learned. */
+/* compute_learn(what compute_front gave, generation, formats or None: forget all, plan or reduction, swap, what the
+ * result is handed to or None).  What was found before the kernels changed is not learned. */
 static PyObject *m_dispatch_cache_insert(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *made, *formats, *plan, *wrap;

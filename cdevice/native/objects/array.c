@@ -39,8 +39,9 @@ static struct cdv_array *array_of(PyObject *o) {
 }
 
 /* How a function comes to core pointers, in this order (a test reads the sources for it):
- *   - arguments are converted, which may run anybody's code;
- *   - array_incref(), hold_schema(): deferred drops are run, anybody's code as well, then the pointer is taken, counted;
+ *   - arguments are converted, which may run arbitrary code;
+ *   - array_incref(), hold_schema(): deferred drops are run, arbitrary code as well, then the pointer is taken,
+ *     counted;
  *   - the core is called, and the reference given back.
  * The borrowed pointer of array_of() and schema_of() is for getters that do nothing else. */
 static struct cdv_array *array_incref(PyObject *o) {
@@ -48,7 +49,7 @@ static struct cdv_array *array_incref(PyObject *o) {
   struct cdv_array *a = array_of(o);
   return a ? cdv_array_ref(a) : NULL;
 }
-/* Once the result is made and what went wrong is raised: the last reference may run anybody's release. */
+/* Once the result is made and what went wrong is raised: the last reference may run a foreign release. */
 static void array_decref(struct cdv_array *a) {
   struct pending p = save_exception();
   cdv_array_unref(a);
@@ -103,7 +104,7 @@ static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None
   return o;
 }
 
-/* _lend(): whoever got an address and holds this object may use it for as long as it does. */
+/* _lend(): the holder of this object may use the address as long as it holds it. */
 static PyObject *a_lend(PyObject *self, PyObject *unused) {
   (void)unused;
   struct cdv_array *a = array_incref(self);
@@ -189,7 +190,7 @@ static PyObject *a_wait_for(PyObject *self, PyObject *seconds) { /* -> has it pa
   double s = PyFloat_AsDouble(seconds);
   int r, passed = 0;
   if (s == -1 && PyErr_Occurred()) return NULL;
-  int64_t ns = s > 1e6 ? (int64_t)1000000000000000 : s > 0 ? (int64_t)(s * 1e9) : 0; /* not a number: 0 */
+  int64_t ns = s > 1e6 ? (int64_t)1000000000000000 : s > 0 ? (int64_t)(s * 1e9) : 0; /* NaN: 0 */
   struct cdv_array *a = array_incref(self);
   if (!a) return NULL;
   PyThreadState *python = PyEval_SaveThread();

@@ -72,7 +72,7 @@ static int dlpack_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names
   return 0;
 }
 
-/* Which generation of capsules max_version asks for; -1: nothing that can be told here. */
+/* Which generation of capsules max_version asks for; -1: unknown here. */
 static int generation(PyObject *max_version) {
   if (max_version == Py_None) return 0;
   PyObject *major =
@@ -156,8 +156,8 @@ static int import_tensor(const struct tensor *t, int level, struct cdv_array **o
                              .keep = t->keep};
   const DLTensor *dl = t->versioned ? &t->versioned->dl_tensor : &t->legacy->dl_tensor;
   if (t->versioned && t->versioned->version.major > DLPACK_MAJOR_VERSION)
-    r = cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u; major version %d is understood", t->versioned->version.major,
-                 t->versioned->version.minor, DLPACK_MAJOR_VERSION);
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "DLPack %u.%u is not supported: expected major version %d",
+                 t->versioned->version.major, t->versioned->version.minor, DLPACK_MAJOR_VERSION);
   if (r) {
   } else if (t->behind) {
     PyThreadState *python = PyEval_SaveThread();
@@ -180,7 +180,8 @@ static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *k
   run_deferred_releases();
   bool versioned = PyCapsule_IsValid(capsule, N_TENSOR);
   if (!versioned && !PyCapsule_IsValid(capsule, N_LEGACY)) {
-    PyErr_SetString(PyExc_ValueError, "no DLPack capsule, or one that has already been consumed");
+    PyErr_SetString(PyExc_ValueError,
+                    "expected a DLPack capsule: this one is of another kind, or has already been consumed");
     return NULL;
   }
   if (versioned)
@@ -203,7 +204,7 @@ static PyObject *m_import_dlpack(PyObject *self, PyObject *args) {
   return import_capsule(capsule, sync_event, keep, level);
 }
 
-/* Is a tensor one of the CPU, as (type, number) says?  -1 with an exception. */
+/* Is a tensor one of the CPU, given its (type, number)?  -1 with an exception. */
 static int is_of_the_cpu(PyObject *where) {
   if (!where) return -1;
   PyObject *type = PyTuple_Check(where) && PyTuple_Size(where) == 2 ? PyTuple_GetItem(where, 0) : NULL;

@@ -1,16 +1,16 @@
-/* dlpack_exchange.c - DLPack's exchange table: ours, and those of other libraries.  Tensors go from C to C, without a capsule
- * and without a look-up of methods.
+/* dlpack_exchange.c - DLPack's exchange table: the one of cdevice, and those of other libraries.  Tensors go from C to C, without
+ * a capsule and without a look-up of methods.
  *
- * None of its functions waits for a device.  What they promise instead: current_work_stream names the stream that our own
- * work goes to; the data of a tensor that is handed out is safe to use there, for where the array's event has not passed
- * that stream is made to wait for it; and a tensor that comes in is taken to be safe there, so its array carries an event
- * recorded on that stream. */
+ * None of its functions waits for a device.  What they promise instead: current_work_stream names the stream that
+ * our own work goes to; the data of a tensor that is handed out is safe to use there, for where the array's event
+ * has not passed that stream is made to wait for it; and a tensor that comes in is taken to be safe there, so its
+ * array carries an event recorded on that stream. */
 #include "native/common.h"
 
 static const char N_EXCHANGE[] = "dlpack_exchange_api";
 
-/* The stream for work of ours on a device: what cdevice.set_default_stream() named, else the vendor library's; -1 with an
- * exception. */
+/* The stream for work of cdevice on a device: what cdevice.set_default_stream() named, else the vendor library's; -1
+ * with an exception. */
 static int work_stream(int32_t type, int64_t device, void **out) {
   *out = NULL;
   if (type == ARROW_DEVICE_CPU) return 0;
@@ -155,7 +155,7 @@ static const DLPackExchangeAPI *table_of(PyTypeObject *type) {
   return table && table->managed_tensor_from_py_object_no_sync && table->current_work_stream ? table : NULL;
 }
 
-/* Devices whose streams are those of DLPack's table; of others nobody says what current_work_stream gives. */
+/* Devices whose streams are those of DLPack's table; for others the result of current_work_stream is unspecified. */
 static bool has_known_streams(int32_t type) {
   return type == ARROW_DEVICE_CUDA || type == ARROW_DEVICE_CUDA_MANAGED || type == ARROW_DEVICE_ROCM;
 }
@@ -175,7 +175,7 @@ static PyObject *take_exchange(PyObject *object) {
   if (!table || keeps_to_itself(object) || PyErr_Occurred() || ensure_release_thread()) return NULL;
   run_deferred_releases();
   if (table->managed_tensor_from_py_object_no_sync(object, &t.versioned)) {
-    if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* __dlpack__ says why */
+    if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* __dlpack__ reports the reason */
     return NULL;
   }
   if (!t.versioned) return NULL;

@@ -39,7 +39,7 @@ static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
   if (!PyCapsule_CheckExact(schema) || !PyCapsule_CheckExact(array)) {
     PyErr_Format(
         PyExc_TypeError,
-        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are wanted, not %R "
+        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are expected, not %R "
         "and %R",
         (PyObject *)Py_TYPE(schema), (PyObject *)Py_TYPE(array));
     return NULL;
@@ -107,7 +107,8 @@ static struct cdv_array *hold_part(PyObject *part, const struct cdv_parts *p) {
   return NULL;
 }
 
-/* A buffer of a part: its address or handle (int), None, or (address, bytes that are there); 0, or -1 with an exception. */
+/* A buffer of a part: its address or handle (int), None, or (address, bytes that are there); 0, or -1 with an
+ * exception. */
 static int read_buffer(PyObject *b, const void **address, int64_t *size) {
   *address = NULL;
   *size = -1;
@@ -151,7 +152,7 @@ static int read_numbers(PyObject *const *args, struct given *g) {
 
 static int read_buffers(PyObject *buffers, PyObject *children, struct given *g) {
   if (!PyTuple_Check(buffers) || !PyTuple_Check(children)) {
-    PyErr_SetString(PyExc_TypeError, "buffers and children are tuples");
+    PyErr_SetString(PyExc_TypeError, "buffers and children must be tuples");
     return -1;
   }
   Py_ssize_t nb = PyTuple_Size(buffers), nc = PyTuple_Size(children);

@@ -31,7 +31,7 @@ static struct cdv_schema *schema_of(PyObject *o) {
     return NULL;
   }
   struct cdv_schema *s = ((SchemaObject *)o)->schema;
-  if (!s) PyErr_SetString(PyExc_ValueError, "an empty Schema object");
+  if (!s) PyErr_SetString(PyExc_ValueError, "the Schema object is empty");
   return s;
 }
 
@@ -65,8 +65,8 @@ static PyObject *schema_capsule(struct cdv_schema *s) {
   return c;
 }
 
-/* What a consumer asked for: the schema we have, or theirs where only labels differ.  a: the array it is for; NULL: arrays
- * to come.  A new reference, or NULL with an exception. */
+/* What a consumer asked for: the schema we have, or theirs where only labels differ.  a: the array it is for; NULL:
+ * arrays to come.  A new reference, or NULL with an exception. */
 static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a, PyObject *requested) {
   if (!requested || requested == Py_None) return cdv_schema_ref(own);
   struct ArrowSchema *want = PyCapsule_GetPointer(requested, N_SCHEMA), copy;
@@ -120,7 +120,7 @@ static PyObject *m_make_schema(PyObject *self, PyObject *args) {
   struct ArrowSchema top = {0}, **nodes = calloc((size_t)n + 1, sizeof *nodes), copy;
   struct cdv_schema *s = NULL;
   if (strlen(PyBytes_AsString(bytes)) != (size_t)PyBytes_Size(bytes)) {
-    PyErr_SetString(PyExc_ValueError, "a name with a zero byte, which the C data interface cannot say");
+    PyErr_SetString(PyExc_ValueError, "the name contains a zero byte, which the C data interface does not support");
     goto done;
   }
   if (!nodes) {

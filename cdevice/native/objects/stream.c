@@ -27,7 +27,7 @@ static int enter_stream(StreamObject *o) {
     return 0;
   }
   PyErr_SetString(PyExc_RuntimeError, atomic_load_explicit(&o->user, memory_order_relaxed) == &python_call_depth
-                                          ? "the stream is in use already: this call comes from its own source"
+                                          ? "the stream is already in use: this call comes from its own source"
                                           : "the stream is in use by another thread");
   return -1;
 }
@@ -36,7 +36,7 @@ static struct cdv_stream *stream_lock(StreamObject *o) {
   if (enter_stream(o)) return NULL;
   if (!o->stream) {
     atomic_store(&o->busy, 0);
-    cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed, or was handed to a consumer");
+    cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed or was passed to a consumer");
     raise_last();
   }
   return o->stream;
@@ -188,8 +188,8 @@ static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* _copied(device type, device id, stream handle, its owner or None, ahead, may a thread of ours run Python's iterators?) ->
- * another stream; this one is used up */
+/* _copied(device type, device id, stream handle, its owner or None, ahead, may a thread of cdevice run Python's
+ * iterators?) -> another stream; this one is used up */
 static PyObject *t_copied(PyObject *self, PyObject *args) {
   StreamObject *o = (StreamObject *)self;
   int type;
@@ -243,8 +243,8 @@ static PyObject *t_close(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-/* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a reader. A
- * Python iterator is reached through what it is the only source of. ---- */
+/* ---- its part in garbage collection: a stream over a generator of its own holder is the usual way to write a
+ * reader. A Python iterator is reached through what it is the only source of. ---- */
 static PyObject *iterator_of(StreamObject *o) { return iterator_below(o->stream); }
 
 static int t_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -271,7 +271,7 @@ static void t_dealloc(PyObject *self) {
     struct away away = release_gil();
     cdv_stream_close(s);
     reacquire_gil(away);
-  } /* a thread of ours, or a foreign producer, may need the GIL to end */
+  } /* a thread of cdevice, or a third-party producer, may need the GIL to end */
   release(self);
   Py_DECREF(type);
 }

@@ -41,7 +41,7 @@ static int level_of(PyObject *validate) {
 static const char *metadata_of(PyObject *bytes) {
   const char *m = PyBytes_AsString(bytes);
   if (!m || cdv_metadata_fits(m, PyBytes_Size(bytes))) return m;
-  PyErr_SetString(PyExc_ValueError, "no block of metadata: as ArrowSchema.metadata is encoded, or a mapping");
+  PyErr_SetString(PyExc_ValueError, "metadata: expected a mapping, or bytes encoded as ArrowSchema.metadata");
   return NULL;
 }
 
@@ -49,7 +49,7 @@ static const char *metadata_of(PyObject *bytes) {
 static int protocol_arguments(PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject **requested) {
   *requested = n > 0 ? args[0] : NULL;
   if (n > 1) {
-    PyErr_SetString(PyExc_TypeError, "at most 1 positional argument (requested_schema) is taken");
+    PyErr_SetString(PyExc_TypeError, "expected at most 1 positional argument (requested_schema)");
     return -1;
   }
   Py_ssize_t keywords = names ? PyTuple_Size(names) : 0;

@@ -84,10 +84,10 @@ static PyObject *take_cause(void) {
   PyObject *cause = ((struct cdv_deferred *)cdv_shared_owner(shared))->object;
   Py_INCREF(cause);
   cdv_shared_unref(shared);
-  run_deferred_releases(); /* now: nobody else may keep it alive */
+  run_deferred_releases(); /* now: nothing else may keep it alive */
   return cause;
 }
-/* Is there no such device?  Then that is this thread's error, with a sentence; else what was reported stays. */
+/* Is there no such device?  Then that is this thread's error, with a message; else the reported error stays. */
 static bool no_such_device(int32_t type, int64_t id) {
   struct cdv_error kept = *cdv_error_last();
   int64_t n = 0;
@@ -116,7 +116,7 @@ static PyObject *raise_last(void) {
     Py_XDECREF(cause);
     return NULL;
   }
-  if (cause && e.is_interrupt) { /* KeyboardInterrupt and SystemExit: nobody may take them for something else */
+  if (cause && e.is_interrupt) { /* KeyboardInterrupt and SystemExit: never converted to another exception */
     PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
     Py_DECREF(cause);
     return NULL;
@@ -168,7 +168,7 @@ static int code_of(PyObject *value) {
   return EIO;
 }
 
-/* The one place where an exception becomes an error of the core: text and code for whoever knows no Python; where Python
+/* The one place where an exception becomes an error of the core: text and code for callers in C; where Python
  * code waits for the answer, the exception itself. */
 static int error_from_exception(PyObject *value, const char *text, int keep) {
   int code = cdv_fail(CDV_STREAM, value ? code_of(value) : EIO, "%s", text);
@@ -186,7 +186,7 @@ static int error_from_source(void) {
   return code;
 }
 
-/* Called by long waits of ours: Ctrl-C ends them. */
+/* Called by long waits: Ctrl-C ends them. */
 static int check_python_signals(void) {
   PyGILState_STATE state = PyGILState_UNLOCKED;
   cdevice_error err = {.struct_size = sizeof err};
@@ -197,7 +197,7 @@ static int check_python_signals(void) {
   return r;
 }
 
-/* An exception that somebody below has dealt with is kept no longer. */
+/* An exception that was handled below is dropped. */
 static void forget_cause(void) {
   struct cdv_shared *shared = cdv_error_last()->cause ? cdv_error_take_cause() : NULL;
   if (!shared) return;

@@ -94,14 +94,14 @@ static void reacquire_gil(struct away a) {
   restore_exception(a.pending);
 }
 
-/* ---- into Python ----
- * Python keeps a list of its threads' states behind a lock.  A fork in the middle of a change leaves the child that lock taken,
- * and CPython (3.11, for one) takes it there before it makes it anew: the child stops for ever.  With the GIL held there is
- * no change under way but by a thread that Python does not know yet, so these make their states one at a time, and not
- * during a fork.  Whoever holds `making` waits for nobody. */
+/* ---- into Python ---- Python keeps a list of its threads' states behind a lock. A fork in the middle of a change
+ * leaves the child that lock taken, and CPython (3.11, for one) takes it there before it makes it anew: the child
+ * blocks forever. With the GIL held there is no change under way but by a thread that Python does not know yet, so
+ * these make their states one at a time, and not during a fork. The holder of `making` never blocks. */
 static pthread_mutex_t making;
 static PyInterpreterState *interpreter; /* the main one */
-/* After a fork that Python does not know of: the owner of the GIL, or of a lock of Python's, may be in another process. */
+/* After a fork that Python does not know of: the owner of the GIL, or of a lock of Python's, may be in another
+ * process. */
 static atomic_int python_lost;
 static const char lost_text[] =
     "this process was forked outside Python: its Python may have been in use by a thread that is in the other process. "
@@ -120,7 +120,8 @@ static void new_making(void) {
   pthread_mutexattr_destroy(&again);
 }
 
-/* fork_begins(), fork_ended(in the child?): Python's handlers and not pthread_atfork's, which run once Python has its lock */
+/* fork_begins(), fork_ended(in the child?): Python's handlers and not pthread_atfork's, which run once Python has
+ * its lock */
 static PyObject *m_fork_begins(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   pthread_mutex_lock(&making);
@@ -137,7 +138,7 @@ static PyObject *m_fork_ended(PyObject *self, PyObject *child) {
   Py_RETURN_NONE;
 }
 
-/* python_ends(): nobody enters any more */
+/* python_ends(): no thread enters any more */
 static PyObject *m_python_ends(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   pthread_mutex_lock(&making);
@@ -152,8 +153,7 @@ static int enter_as_new(PyGILState_STATE *state, cdevice_error *err) {
   PyThreadState *t = atomic_load(&python_gone) ? NULL : PyThreadState_New(interpreter);
   pthread_mutex_unlock(&making);
   if (!t && atomic_load(&python_gone)) return cdevice_backend_fail(err, ESHUTDOWN, 0, NULL, "Python has ended");
-  if (!t)
-    return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory to enter Python from a thread of another library");
+  if (!t) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory to enter Python from a third-party thread");
   PyEval_RestoreThread(t);
   *state = PyGILState_UNLOCKED;
   return 0;
@@ -174,7 +174,7 @@ static int enter_python(PyGILState_STATE *state, cdevice_error *err) {
 static int enter_python_saving(struct visit *v, cdevice_error *err) {
   v->state = PyGILState_UNLOCKED;
   int r = enter_python(&v->state, err);
-  if (!r) v->pending = save_exception(); /* of whoever is on this thread */
+  if (!r) v->pending = save_exception(); /* of the code on this thread */
   return r;
 }
 static void leave_python(struct visit *v) {

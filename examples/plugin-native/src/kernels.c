@@ -104,7 +104,7 @@ static int open_library(const char *path, char *code, int64_t nbytes, void **out
   }
   free(code);
   free(m);
-  return cdevice_backend_fail(err, m ? EPROTO : ENOMEM, 0, NULL, "a program cannot be loaded: %s", m ? dlerror() : "");
+  return cdevice_backend_fail(err, m ? EPROTO : ENOMEM, 0, NULL, "cannot load a program: %s", m ? dlerror() : "");
 }
 
 static int build(void *self, int64_t device, void *stream, const cdevice_program *program, void **out,
@@ -154,7 +154,7 @@ static int load(void *self, int64_t device, void *stream, const void *data, int6
     r = open_library(f.files[OUT], code, nbytes, out, err);
   } else {
     free(code);
-    r = cdevice_backend_fail(err, EIO, 0, NULL, "a program cannot be written to %s", f.path);
+    r = cdevice_backend_fail(err, EIO, 0, NULL, "cannot write a program to %s", f.path);
   }
   folder_drop(&f);
   return r;

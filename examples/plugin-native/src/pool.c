@@ -156,7 +156,7 @@ static void append(struct stream *s, struct job *j) {
 static int enqueue(struct stream *s, enum kind kind, struct event *e, const cdevice_copy *copies, int64_t n,
                    cdevice_error *err) {
   struct job *j = malloc(sizeof *j + (size_t)n * sizeof *copies);
-  if (!j) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for a job");
+  if (!j) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for a job");
   *j = (struct job){.kind = kind, .event = e, .n = n};
   if (n) memcpy(j->copies, copies, (size_t)n * sizeof *copies);
   if (e) event_ref(e);
@@ -166,7 +166,7 @@ static int enqueue(struct stream *s, enum kind kind, struct event *e, const cdev
 
 int pool_start(int64_t device, void *kernel, const cdevice_launch *l, void *stream, cdevice_error *err) {
   struct job *j = calloc(1, sizeof *j);
-  if (!j) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for a job");
+  if (!j) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for a job");
   j->kind = KERNEL;
   *(void **)&j->kernel = kernel;
   memcpy(j->buffers, l->buffers, sizeof j->buffers);
@@ -179,8 +179,7 @@ int pool_start(int64_t device, void *kernel, const cdevice_launch *l, void *stre
 /* ---- the table ---- */
 static int known(int64_t device, cdevice_error *err) {
   if (device >= 0 && device < DEVICES) return 0;
-  return cdevice_backend_fail(err, ENODEV, 0, NULL, "there is no pool:%lld, only %d devices", (long long)device,
-                              DEVICES);
+  return cdevice_backend_fail(err, ENODEV, 0, NULL, "no device pool:%lld: there are %d", (long long)device, DEVICES);
 }
 
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -213,7 +212,7 @@ static int alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
   if (r) return r;
   size_t size = ((size_t)nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   void *data = nbytes > INT64_MAX / 4 ? NULL : aligned_alloc(ALIGNMENT, size);
-  if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "%lld bytes are not to be had", (long long)nbytes);
+  if (!data) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "cannot allocate %lld bytes", (long long)nbytes);
   out->data = data;
   out->nbytes = nbytes;
   out->device_id = device;
@@ -253,7 +252,7 @@ static int event_record(void *self, int64_t device, void *stream, cdevice_event 
   int r = known(device, err);
   if (r) return r;
   struct event *e = event_new();
-  if (!e) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "no memory for an event");
+  if (!e) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory for an event");
   r = enqueue(stream_of(device, stream), SET, e, NULL, 0, err);
   if (r) {
     event_unref(e);
@@ -304,7 +303,7 @@ static int stream_create(void *self, int64_t device, void **out, cdevice_error *
   int r = known(device, err);
   if (r) return r;
   *out = stream_new();
-  return *out ? 0 : cdevice_backend_fail(err, EAGAIN, 0, NULL, "no thread for a stream");
+  return *out ? 0 : cdevice_backend_fail(err, EAGAIN, 0, NULL, "cannot start a thread for a stream");
 }
 
 static void stream_destroy(void *self, int64_t device, void *stream) {

@@ -61,7 +61,7 @@ def test_an_item_is_awaited_once():
         loop = aiter_of(ready(2))
         item = anext_of(loop)
         assert value(await item) == 0
-        with pytest.raises(RuntimeError, match="awaited once"):
+        with pytest.raises(RuntimeError, match="awaited only once"):
             await item
         assert value(await anext_of(loop)) == 1
         with pytest.raises(StopAsyncIteration):

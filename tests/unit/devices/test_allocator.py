@@ -286,7 +286,7 @@ def test_hostrt_memory_of_another_device_is_refused_and_given_back(runtimes):
     other = Resource("cuda", 1)
     cdevice.set_allocator("cuda", other)
     try:
-        with pytest.raises(cdevice.DeviceError, match="gave memory of cuda:1 for cuda:0"):
+        with pytest.raises(cdevice.DeviceError, match="returned memory of cuda:1 for cuda:0"):
             cdevice.asarray([1]).to("cuda:0")
         settle()
         until(lambda: len(other.back) == 1)

@@ -97,7 +97,7 @@ def test_a_backend_without_kernels_says_so():
     backend = FakeBackend(SCALAR, "kernelled")
     cdevice.register_backend(backend)
     try:
-        with pytest.raises(cdevice.Unsupported, match=r"offers no kernels \(cdevice.compute/1\)"):
+        with pytest.raises(cdevice.Unsupported, match=r"does not support kernels \(extension cdevice.compute/1\)"):
             cc.add(there([1]), 1)
     finally:
         unregister(backend)
@@ -195,7 +195,7 @@ def raising(e):
         ("build", KeyError("arith"), cdevice.DeviceError, 2, "arith"),
         ("build", MemoryError("much"), cdevice.OutOfMemory, 12, "much"),
         ("kernel", LookupError("add_i64"), cdevice.DeviceError, 2, "finding a kernel: kernel.. of .* add_i64"),
-        ("launch", RuntimeError("not now"), cdevice.DeviceError, 121, "starting a kernel: launch.. of .* not now"),
+        ("launch", RuntimeError("not now"), cdevice.DeviceError, 121, "launching a kernel: launch.. of .* not now"),
         ("launch", ValueError("odd"), cdevice.DeviceError, 121, "odd"),
         ("launch", cdevice.DeviceError("it is dead"), cdevice.DeviceError, 5, "it is dead"),
         ("launch", KeyboardInterrupt(), KeyboardInterrupt, None, None),

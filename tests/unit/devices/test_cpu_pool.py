@@ -136,7 +136,7 @@ def test_the_limit_is_the_environments():
     assert run(code, CDEVICE_CPU_POOL="0")[0] == "0\n"
     assert run(code, CDEVICE_CPU_POOL="4k")[0] == "0\n"
     for wrong in ("many", "-1", "5 ", "3MB", "9999999999G"):
-        assert "CDEVICE_CPU_POOL is a number of bytes" in run(code, CDEVICE_CPU_POOL=wrong)[1], wrong
+        assert "CDEVICE_CPU_POOL: expected a number of bytes" in run(code, CDEVICE_CPU_POOL=wrong)[1], wrong
     assert "CDEVICE_CPU_POOL" not in run(code, CDEVICE_CPU_POOL="1G")[1]
 
 

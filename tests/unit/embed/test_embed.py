@@ -980,13 +980,13 @@ def test_memory_that_is_less_than_was_asked_for_is_refused(tmp_path):
     int main(void) {
       cdevice_array *a = make(), *b = NULL;
       if (plug(CDEVICE_CAP_ADDRESS)) return 1;
-      if (only(1, a, "gave no memory") || freed || only(2, a, "gave 8 bytes for ") || freed != 1) return 2;
-      if (only(3, a, "gave -") || freed != 2 || only(4, a, "its code is -7") || only(5, a, "device_count() gave -3")) return 3;
+      if (only(1, a, "returned no memory") || freed || only(2, a, "returned 8 bytes, ") || freed != 1) return 2;
+      if (only(3, a, "returned -") || freed != 2 || only(4, a, "its code is -7") || only(5, a, "device_count() returned -3")) return 3;
       cdevice_allocator allocator = {sizeof allocator, 0, NULL, lent, fr, NULL};
       if (cdevice_set_allocator(12, &allocator)) return 4;
-      if (only(1, a, "gave no memory") || freed != 2 || only(2, a, "gave 8 bytes") || freed != 3) return 5;
+      if (only(1, a, "returned no memory") || freed != 2 || only(2, a, "returned 8 bytes") || freed != 3) return 5;
       if (cdevice_set_allocator(12, NULL) || plug(0)) return 6;
-      if (only(6, a, "view() reported success") || only(7, a, "view() gave")) return 7;
+      if (only(6, a, "view() reported success") || only(7, a, "view() returned")) return 7;
       mode = 0;
       return cdevice_array_copy(a, 12, 0, NULL, 1, &b);
     }""")  # fmt: skip

@@ -164,7 +164,7 @@ def test_a_capsule_is_consumed_once_and_a_stream_handed_on_is_closed():
     stream = cdevice.asstream(TABLE)
     capsule = stream.__arrow_c_device_stream__()
     assert stream.closed
-    with pytest.raises(cdevice.Released, match="handed"):
+    with pytest.raises(cdevice.Released, match="passed to a consumer"):
         stream.__arrow_c_stream__()
     assert len(list(_native.import_stream(capsule, "structure"))) == 1
     with pytest.raises(ValueError, match="already been consumed"):
@@ -355,7 +355,7 @@ def test_an_array_that_calls_itself_cpu_is_accepted_where_it_has_no_buffers(fake
 
 
 def test_an_array_with_another_schema_is_refused():
-    with pytest.raises(cdevice.StreamError, match="another schema"):
+    with pytest.raises(cdevice.StreamError, match="different schema"):
         list(cdevice.asstream([cdevice.asarray([1]), cdevice.asarray(["x"])]))
     one = pa.record_batch({"a": [1]})
     for other, how in (
@@ -630,7 +630,7 @@ def test_schemas_that_were_found_equal_stay_equal_and_others_do_not():
             assert [x.to_pylist() for x in cdevice.asstream(group)] == [x.to_pylist() for x in group]
             assert cdevice.concat(group).length == len(group)
         for mixed in ([ab[0], ac[0]], [ac[1], ab[2]]):
-            with pytest.raises(cdevice.StreamError, match="another schema"):
+            with pytest.raises(cdevice.StreamError, match="different schema"):
                 list(cdevice.asstream(mixed))
             with pytest.raises(cdevice.ArgumentError, match="array 1 is"):
                 cdevice.concat(mixed)
@@ -659,7 +659,7 @@ def test_a_stream_that_lacks_a_function_is_refused_or_does_without_its_text(miss
     if missing == "get_last_error":
         got = take()
         assert next(got).to_pylist() == batch().to_pylist()
-        with pytest.raises(cdevice.StreamError, match="gave no reason"):
+        with pytest.raises(cdevice.StreamError, match="no reason given"):
             next(got)
         got.close()
     else:
