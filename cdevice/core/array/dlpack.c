@@ -209,7 +209,7 @@ static int schema_of(char letter, const int64_t *shape, int ndim, struct cdv_sch
 /* Beyond this no memory ends: sums of such numbers stay within 64 bits. */
 #define FARTHEST ((int64_t)1 << 57)
 
-/* Does every value lie where memory can be?  Whoever reads the tensor, with gaps or without, multiplies these numbers.
+/* Does every value lie where memory can be?  A reader of the tensor multiplies these numbers, with gaps or without.
  * ERANGE: no. */
 static int check_extent(const DLTensor *t, int64_t width) {
   int64_t low = 0, high = 0, values = 1;

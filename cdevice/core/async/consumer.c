@@ -481,8 +481,8 @@ int cdv_consumer_error(struct cdv_consumer *c) {
   return as_error(cdv_error_last()->code);
 }
 
-/* Refills the credit before the task that is held goes: then the producer is alive. Never beyond the room, whoever
- * else takes at the same time. */
+/* Refills the credit before the task that is held goes: then the producer is alive. Never beyond the room, also
+ * where another thread takes at the same time. */
 static void refill(struct cdv_consumer *c) {
   long long requested = atomic_load(&c->requested), n;
   do {

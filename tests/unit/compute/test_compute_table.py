@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from everywhere import everywhere
+from everywhere import device, everywhere  # noqa: F401 - a fixture
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
