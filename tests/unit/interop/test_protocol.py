@@ -390,8 +390,8 @@ def test_exports_of_cpu_arrays_say_cpu_and_minus_one():
 
 @pytest.mark.parametrize(
     "module",
-    "array schema buffer stream aio pickling errors _core _devices.device _devices.registry _devices.plugins "
-    "_devices.allocators objects.buffers objects.encode objects.values interop.asarray interop.numpy interop.frames "
+    "array schema buffer stream aio pickling errors _core _devices.device _devices.backends _devices.plugins "
+    "_devices.allocators _arrays.from_buffers _values.from_python _values.to_python interop.asarray interop.numpy interop.dataframes "
     "interop.dlpack testing.fake".split(),
 )
 def test_any_module_may_be_imported_first(module):
