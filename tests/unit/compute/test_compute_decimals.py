@@ -31,7 +31,7 @@ def decimals(precision, scale, n=140, seed=0, nulls=0.2, bits=128):
 
 
 @everywhere
-def test_decimals_are_added_and_multiplied(device):  # noqa: F811
+def test_decimals_are_added_and_multiplied(device):
     for name, (p, s), (q, t) in (
         ("add", (10, 2), (8, 4)),
         ("add", (37, 3), (20, 3)),
@@ -63,7 +63,7 @@ def test_decimals_are_added_and_multiplied(device):  # noqa: F811
 
 @everywhere
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_decimals_are_compared(device, name):  # noqa: F811
+def test_decimals_are_compared(device, name):
     for (p, s), (q, t) in (((38, 2), (38, 2)), ((10, 2), (8, 4)), ((20, 10), (28, 0))):
         a, b = decimals(p, s, seed=1), decimals(q, t, seed=1)
         for i, n in SLICES[:4]:
@@ -76,7 +76,7 @@ def test_decimals_are_compared(device, name):  # noqa: F811
 
 
 @everywhere
-def test_decimals_are_summed(device):  # noqa: F811
+def test_decimals_are_summed(device):
     for p, s, n in ((10, 2, 140), (38, 5, 9000), (38, 0, 4097), (5, 5, 0)):
         for nulls in (0, 0.3, 1):
             a = decimals(p, s, n, nulls=nulls)
@@ -98,7 +98,7 @@ def test_decimals_are_summed(device):  # noqa: F811
 
 
 @everywhere
-def test_decimals_are_chosen_and_filled(device):  # noqa: F811
+def test_decimals_are_chosen_and_filled(device):
     a, b, mask = decimals(10, 2, seed=1), decimals(8, 4, seed=2), column("bool")
     check(device, "if_else", (mask, a, b))
     check(device, "if_else", (mask, a, pa.scalar(7, pa.int8())))
@@ -124,7 +124,7 @@ TARGETS = [
 
 
 @everywhere
-def test_decimals_are_cast(device):  # noqa: F811
+def test_decimals_are_cast(device):
     small = pa.array([decimal.Decimal(v) if v else None for v in ("1.00", None, "-3.00", "99.00", "0.00")] * 9)
     odd = decimals(10, 2, seed=4)
     for name, *parameters in TARGETS:
@@ -145,7 +145,7 @@ def test_decimals_are_cast(device):  # noqa: F811
 
 
 @everywhere
-def test_decimals_that_do_not_fit_are_told(device):  # noqa: F811
+def test_decimals_that_do_not_fit_are_told(device):
     a = there(pa.array([decimal.Decimal(v) if v else None for v in ("1.25", "-3.99", None, "999.99")]), device)
     for schema, text in (
         (pa.decimal128(4, 2), "Decimal value does not fit in precision 4"),
@@ -162,7 +162,7 @@ def test_decimals_that_do_not_fit_are_told(device):  # noqa: F811
     with pytest.raises(cdevice.ArgumentError, match="expected at least 21"):
         cc.cast(there(pa.array([1]), device), pa.decimal128(10, 2))
     most = there(decimals(38, 2), device)
-    with pytest.raises(cdevice.ArgumentError, match=r"Decimal precision out of range \[1, 38\]: 39"):
+    with pytest.raises(cdevice.ArgumentError, match="decimal precision must be from 1 to 38, not 39"):
         cc.add(most, most)
     with pytest.raises(cdevice.ArgumentError, match=r"Decimal precision out of range \[1, 38\]: 56"):
         cc.less(most, there(decimals(38, 20), device))

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(7)
 A, B = RNG.permutation(ALL), RNG.permutation(ALL)
 
 
-def on(device, values):  # noqa: F811
+def on(device, values):
     return there(pa.array(values), device)
 
 
@@ -31,7 +31,7 @@ def same(got, want):
 
 
 @everywhere
-def test_halves_are_computed_with(device):  # noqa: F811
+def test_halves_are_computed_with(device):
     with np.errstate(all="ignore"):
         a, b = on(device, A), on(device, B)
         for name in ("add", "subtract", "multiply", "divide"):
@@ -50,7 +50,7 @@ def test_halves_are_computed_with(device):  # noqa: F811
 
 
 @everywhere
-def test_halves_are_cast(device):  # noqa: F811
+def test_halves_are_cast(device):
     with np.errstate(all="ignore"):
         h = on(device, ALL)
         same(cc.cast(h, "float32"), ALL.astype("f4"))
@@ -79,7 +79,7 @@ def test_halves_are_cast(device):  # noqa: F811
 
 
 @everywhere
-def test_halves_are_summed(device):  # noqa: F811
+def test_halves_are_summed(device):
     finite = A[np.isfinite(A)][:9000]
     for values in (finite, finite[:100], finite[:0]):
         a, wide = pa.array(values), pa.array(values.astype("f4"))

@@ -53,7 +53,7 @@ def arrays():
 LAYOUTS = sorted(arrays())
 
 
-def same(device, name, args, want, **options):  # noqa: F811
+def same(device, name, args, want, **options):
     got = back(getattr(cc, name)(*(there(a, device) for a in args), **options))
     got.validate(full=True)
     assert got.type == args[1 if name == "if_else" else 0].type
@@ -62,7 +62,7 @@ def same(device, name, args, want, **options):  # noqa: F811
 
 @everywhere
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_rows_of_any_layout_are_chosen(device, layout):  # noqa: F811
+def test_rows_of_any_layout_are_chosen(device, layout):
     a = arrays()[layout]
     n, rows = len(a), a.to_pylist()
     mask = column("bool", n, seed=5)
@@ -91,7 +91,7 @@ def test_rows_of_any_layout_are_chosen(device, layout):  # noqa: F811
 @pytest.mark.parametrize(
     "layout", ["binary-3", "decimal256", "fixed-list", "map", "string-view", "sparse-union", "runs"]
 )
-def test_rows_of_any_layout_are_chosen_from_two(device, layout):  # noqa: F811
+def test_rows_of_any_layout_are_chosen_from_two(device, layout):
     a = arrays()[layout]
     b, rows = a.take(pa.array(range(len(a)))[::-1]) if layout not in ("string-view", "runs") else a, a.to_pylist()
     mask = column("bool", len(a), seed=5)
@@ -105,7 +105,7 @@ def test_rows_of_any_layout_are_chosen_from_two(device, layout):  # noqa: F811
 
 
 @everywhere
-def test_a_batch_of_many_layouts_is_filtered(device):  # noqa: F811
+def test_a_batch_of_many_layouts_is_filtered(device):
     columns = {k: v.slice(0, 30) for k, v in arrays().items() if k not in ("dense-union", "large-list-view")}
     batch, mask = pa.record_batch({**columns, "n": pa.nulls(30)}), column("bool", 30, seed=5, nulls=0)
     got = cc.filter(there(batch, device), there(mask, device)).to("cpu")
@@ -119,7 +119,7 @@ def test_a_batch_of_many_layouts_is_filtered(device):  # noqa: F811
 
 @everywhere
 @pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
-def test_binaries_of_one_size_are_compared(device, name):  # noqa: F811
+def test_binaries_of_one_size_are_compared(device, name):
     for width in (1, 3, 16):
         a = pa.array([bytes([65 + k % 3]) * width if k % 5 else None for k in range(70)], pa.binary(width)).slice(3)
         b = pa.array([b"A" * (width - 1) + bytes([65 + k % 2]) for k in range(70)], pa.binary(width)).slice(1, 67)
@@ -128,7 +128,7 @@ def test_binaries_of_one_size_are_compared(device, name):  # noqa: F811
 
 
 @everywhere
-def test_more_rows_than_ends_count_are_told(device):  # noqa: F811
+def test_more_rows_than_ends_count_are_told(device):
     a = there(pc.run_end_encode(pa.array([1, 2]), run_end_type=pa.int16()), device)
     with pytest.raises(cc.NoKernel, match="40000 rows are more than ends"):
         cc.take(a, there(pa.array([1] * 40000), device))

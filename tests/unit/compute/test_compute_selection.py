@@ -41,7 +41,7 @@ class Counting(FakeBackend):
 
 
 @pytest.fixture
-def counted(fake, monkeypatch):  # noqa: F811
+def counted(fake, monkeypatch):
     """counted(call): its result, and (crossings, waits, reads)."""
     fake(device=Counting)
     crossings = collections.Counter()
@@ -179,7 +179,7 @@ def tree(n, depth, rng):
 
 @everywhere
 @pytest.mark.parametrize("seed", range(12))
-def test_rows_of_layouts_in_layouts_are_chosen(device, seed):  # noqa: F811
+def test_rows_of_layouts_in_layouts_are_chosen(device, seed):
     rng = random.Random(seed)
     n = 40
     arrays = [tree(n, depth, rng) for depth in (1, 2, 3)] + leaves(n, rng)
@@ -204,7 +204,7 @@ def columns_of(batch):
 
 
 @everywhere
-def test_many_rows_of_strings_are_gathered(device):  # noqa: F811
+def test_many_rows_of_strings_are_gathered(device):
     n = 40_000
     a, b = pa.array(texts(n, 1)), pa.array(texts(n + 5, 2), pa.large_string()).slice(5)
     plain = pa.array([w or "x" for w in texts(n, 3)])
@@ -224,7 +224,7 @@ def test_many_rows_of_strings_are_gathered(device):  # noqa: F811
 
 
 @everywhere
-def test_a_null_of_the_mask_is_a_null_in_each_column(device):  # noqa: F811
+def test_a_null_of_the_mask_is_a_null_in_each_column(device):
     batch = batch_of([pa.array(texts(30)), pa.array(range(30)), pa.array([[i] for i in range(30)])])
     mask = pa.array([[True, None, False][i % 3] for i in range(30)])
     got = cc.filter(there(batch, device), there(mask, device), null_selection_behavior="emit_null").to("cpu")
@@ -233,7 +233,7 @@ def test_a_null_of_the_mask_is_a_null_in_each_column(device):  # noqa: F811
 
 
 @everywhere
-def test_what_was_chosen_keeps_what_it_shares(device):  # noqa: F811
+def test_what_was_chosen_keeps_what_it_shares(device):
     words = [w for w in WORDS if w]
     batch = batch_of(
         [pa.array(words, pa.string_view()), pa.array(words).dictionary_encode(), pa.array([words[:2]] * 5)]
@@ -250,7 +250,7 @@ def test_what_was_chosen_keeps_what_it_shares(device):  # noqa: F811
 
 
 @everywhere
-def test_rows_that_offsets_cannot_count_are_an_error(device):  # noqa: F811
+def test_rows_that_offsets_cannot_count_are_an_error(device):
     big = there(pa.array(["x" * (1 << 20)]), device)
     picks = there(pa.array([0] * 2049, pa.int64()), device)
     with pytest.raises(cdevice.ArgumentError, match="more than 32-bit offsets can count"):
@@ -275,7 +275,7 @@ def test_buffers_that_are_not_aligned_are_chosen_from():
 
 
 @everywhere
-def test_a_batch_without_columns_keeps_its_number_of_rows(device):  # noqa: F811
+def test_a_batch_without_columns_keeps_its_number_of_rows(device):
     empty = there(batch_of([pa.array(range(3))]), device).select([])
     assert len(cc.filter(empty, there(pa.array([True, False, True]), device))) == 2
     assert len(cc.take(empty, there(pa.array([2, 2, 2, 0], pa.int64()), device))) == 4

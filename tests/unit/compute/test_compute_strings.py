@@ -66,7 +66,7 @@ def told(name, left, right):
 
 @everywhere
 @pytest.mark.parametrize("name", SAYS)
-def test_any_layout_is_compared_with_any(device, name):  # noqa: F811
+def test_any_layout_is_compared_with_any(device, name):
     a = {k: there(of(t, LEFT), device) for k, t in TYPES.items()}
     b = {k: there(of(t, RIGHT), device) for k, t in TYPES.items()}
     for x, y in itertools.product(TYPES, TYPES):
@@ -76,7 +76,7 @@ def test_any_layout_is_compared_with_any(device, name):  # noqa: F811
 @everywhere
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("word", ["abc", "x" * 40, ""])
-def test_a_column_is_compared_with_a_word_of_python(device, kind, word):  # noqa: F811
+def test_a_column_is_compared_with_a_word_of_python(device, kind, word):
     a = there(of(TYPES[kind], LEFT), device)
     for name, value in itertools.product(SAYS, (word, word.encode())):
         assert back(getattr(cc, name)(a, value)).to_pylist() == told(name, LEFT, [word] * len(LEFT))
@@ -85,7 +85,7 @@ def test_a_column_is_compared_with_a_word_of_python(device, kind, word):  # noqa
 
 
 @everywhere
-def test_bytes_of_one_size_are_compared_with_strings(device):  # noqa: F811
+def test_bytes_of_one_size_are_compared_with_strings(device):
     words = ["abc", None, "xyz", "ab\0", "abd"] * 9
     a = there(pa.array([w and w.encode() for w in words], pa.binary(3))[2:], device)
     for other in ("abc", b"abcd", "ab"):
@@ -97,7 +97,7 @@ def test_bytes_of_one_size_are_compared_with_strings(device):  # noqa: F811
 
 @everywhere
 @pytest.mark.parametrize("buffers", [0, 1, 2, 4, 5, 9])
-def test_views_of_many_buffers_are_compared_and_cast(device, buffers):  # noqa: F811
+def test_views_of_many_buffers_are_compared_and_cast(device, buffers):
     left, right = ([w if not w or buffers or len(w) < 12 else "short" for w in x] for x in (LEFT, RIGHT))
     a, b = there(views(left, buffers)[3:], device), there(views(right, max(buffers - 1, 0) or buffers)[3:], device)
     for name in ("equal", "less"):
@@ -113,7 +113,7 @@ def test_views_of_many_buffers_are_compared_and_cast(device, buffers):  # noqa: 
 @everywhere
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("to", ["string", "large_string", "binary", "large_binary"])
-def test_strings_are_cast_to_other_offsets_and_to_bytes(device, kind, to):  # noqa: F811
+def test_strings_are_cast_to_other_offsets_and_to_bytes(device, kind, to):
     a = there(of(TYPES[kind], LEFT), device)
     if "binary" in kind and "string" in to and device != "cpu":
         with pytest.raises(cc.NoKernel, match=rf"from {kind} to {to}"):
@@ -128,7 +128,7 @@ def test_strings_are_cast_to_other_offsets_and_to_bytes(device, kind, to):  # no
 
 
 @everywhere
-def test_bytes_of_one_size_get_offsets(device):  # noqa: F811
+def test_bytes_of_one_size_get_offsets(device):
     a = there(pa.array([b"abc", None, b"xyz"] * 20, pa.binary(3))[1:], device)
     for to in ("binary", "large_binary"):
         got = back(cc.cast(a, to))
@@ -137,7 +137,7 @@ def test_bytes_of_one_size_get_offsets(device):  # noqa: F811
 
 @everywhere
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view"])
-def test_nulls_are_filled_with_a_word_of_python(device, kind):  # noqa: F811
+def test_nulls_are_filled_with_a_word_of_python(device, kind):
     a = there(of(TYPES[kind], LEFT), device)
     got = back(cc.fill_null(a, "none"))
     assert got.to_pylist() == [w if w is not None else "none" for w in LEFT]
@@ -150,7 +150,7 @@ def test_nulls_are_filled_with_a_word_of_python(device, kind):  # noqa: F811
 
 
 @everywhere
-def test_columns_of_polars_are_asked_for_a_word(device):  # noqa: F811
+def test_columns_of_polars_are_asked_for_a_word(device):
     pl = pytest.importorskip("polars", reason="pip install polars")
     words = ["UA", None, "a carrier of a long name", "AA"] * 500
     carriers = cdevice.asarray(pl.Series(words)).to(device)

@@ -38,7 +38,7 @@ def moments(kind, whole):
     return pa.array([v if v is None else v * by for v in values] * 7, storage).cast(kind)
 
 
-def answers(device, a, target, safe):  # noqa: F811
+def answers(device, a, target, safe):
     """Both say the same, or both refuse it; was there an answer?"""
     try:
         want = a.cast(target, safe=safe)
@@ -57,7 +57,7 @@ def answers(device, a, target, safe):  # noqa: F811
 
 
 @everywhere
-def test_times_are_cast(device):  # noqa: F811
+def test_times_are_cast(device):
     kinds = TIMES if device == "cpu" else TIMES[::2]
     count = 0
     for a, b in itertools.product(kinds, kinds):
@@ -71,7 +71,7 @@ def test_times_are_cast(device):  # noqa: F811
 
 
 @everywhere
-def test_times_that_do_not_fit_are_told(device):  # noqa: F811
+def test_times_that_do_not_fit_are_told(device):
     for values, source, target in (
         ([1 << 60, 3], pa.timestamp("s"), pa.timestamp("ms")),
         ([None, -(1 << 60)], pa.duration("s"), pa.duration("ns")),
@@ -88,7 +88,7 @@ def test_times_that_do_not_fit_are_told(device):  # noqa: F811
 
 
 @everywhere
-def test_nulls_become_any_type(device):  # noqa: F811
+def test_nulls_become_any_type(device):
     nulls = there(pa.nulls(40), device)
     for kind in (
         pa.int8(),
@@ -109,7 +109,7 @@ def test_nulls_become_any_type(device):  # noqa: F811
 
 
 @everywhere
-def test_nulls_are_arguments(device):  # noqa: F811
+def test_nulls_are_arguments(device):
     n, mask = pa.nulls(33), column("bool", 33, seed=9)
     for name in ("is_null", "is_valid", "count", "sum", "mean", "min", "max", "min_max", "drop_null", "negate", "abs"):
         check(device, name, (n,))
@@ -144,7 +144,7 @@ def test_nulls_are_arguments(device):  # noqa: F811
 
 
 @everywhere
-def test_dictionaries_are_what_they_stand_for(device):  # noqa: F811
+def test_dictionaries_are_what_they_stand_for(device):
     words = pa.array(["a", "b", None, "a", "ccc"] * 9).dictionary_encode()
     other = pa.array(["b", None, "a", "a", "ccc"] * 9)
     numbers = pa.array([5, 6, None, 5, -7] * 9).dictionary_encode()
@@ -173,7 +173,7 @@ def test_dictionaries_are_what_they_stand_for(device):  # noqa: F811
 
 
 @everywhere
-def test_a_null_of_the_mask_may_become_a_null_row(device):  # noqa: F811
+def test_a_null_of_the_mask_may_become_a_null_row(device):
     mask = column("bool", 100, seed=5).slice(3, 90)
     structs = pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": "bbb"}] * 30)
     for a in (

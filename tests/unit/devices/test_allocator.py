@@ -22,7 +22,7 @@ N = 1000
 
 
 @pytest.fixture
-def resource(device, runtime):  # noqa: F811
+def resource(device, runtime):
     r = Resource(device)
     cdevice.set_allocator(device, r)
     yield r
@@ -49,7 +49,7 @@ def test_hostrt_copies_take_their_memory_from_the_resource_and_give_it_back_once
 
 
 @every_type
-def test_hostrt_memory_goes_back_when_the_device_has_passed_and_release_does_not_wait(device, resource, runtime):  # noqa: F811
+def test_hostrt_memory_goes_back_when_the_device_has_passed_and_release_does_not_wait(device, resource, runtime):
     runtime.gate()
     there = cdevice.asarray(list(range(N))).to(device)
     there.release()
@@ -63,7 +63,7 @@ def test_hostrt_memory_goes_back_when_the_device_has_passed_and_release_does_not
 
 
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
-def test_hostrt_the_stream_reaches_the_allocator_and_a_consumers_stream_holds_the_memory(device, resource, runtime):  # noqa: F811
+def test_hostrt_the_stream_reaches_the_allocator_and_a_consumers_stream_holds_the_memory(device, resource, runtime):
     table = lib.cdv_backend_table(TYPES[device])
     made = ffi.new("void *[2]")
     for i in range(2):
@@ -103,7 +103,7 @@ def test_hostrt_foreign_threads_give_it_back(device, resource):
 
 
 @every_type
-def test_hostrt_where_nothing_can_be_recorded_the_memory_waits_for_the_next_allocation(device, resource, runtime):  # noqa: F811
+def test_hostrt_where_nothing_can_be_recorded_the_memory_waits_for_the_next_allocation(device, resource, runtime):
     there = cdevice.asarray([1]).to(device)
     there.synchronize()
     runtime.fail("cuCtxRecordEvent" if device.startswith("cuda") else "hipEventRecord", 0, 999)
@@ -123,7 +123,7 @@ def test_hostrt_nothing_is_taken_from_the_resource_for_a_stream_that_is_being_ca
     device,
     blocking,
     resource,
-    runtime,  # noqa: F811
+    runtime,
 ):
     vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream(blocking)
@@ -138,7 +138,7 @@ def test_hostrt_nothing_is_taken_from_the_resource_for_a_stream_that_is_being_ca
 def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_the_next_allocation(
     device,
     resource,
-    runtime,  # noqa: F811
+    runtime,
 ):
     vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream(blocking=True)
@@ -155,7 +155,7 @@ def test_hostrt_memory_released_while_a_blocking_stream_is_captured_waits_for_th
 
 
 @every_type
-def test_hostrt_memory_released_during_a_capture_that_is_told_of_goes_back_at_its_end(device, resource, runtime):  # noqa: F811
+def test_hostrt_memory_released_during_a_capture_that_is_told_of_goes_back_at_its_end(device, resource, runtime):
     vendor = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     stream = vendor.stream()
     there = cdevice.asarray([1]).to(device)
@@ -196,7 +196,7 @@ class Torch:
 
 
 @pytest.mark.parametrize("device", ["cuda", "rocm"])
-def test_hostrt_torchs_functions_allocate_by_name(device, runtime, monkeypatch):  # noqa: F811
+def test_hostrt_torchs_functions_allocate_by_name(device, runtime, monkeypatch):
     cuda = Torch(device)
     version = types.SimpleNamespace(cuda="13.0" if device == "cuda" else None, hip="7.0" if device == "rocm" else None)
     torch = types.SimpleNamespace(cuda=cuda, version=version, __name__="torch")
@@ -298,7 +298,7 @@ def test_hostrt_memory_of_another_device_is_refused_and_given_back(runtimes):
 
 
 @pytest.mark.parametrize("device", ["cuda"])
-def test_hostrt_an_allocator_that_was_replaced_lives_until_its_last_block_is_back(device, runtime):  # noqa: F811
+def test_hostrt_an_allocator_that_was_replaced_lives_until_its_last_block_is_back(device, runtime):
     first = Resource(device)
     gone = weakref.ref(first)
     cdevice.set_allocator(device, first)
