@@ -532,7 +532,7 @@ class ProducerTask:
 
     def _will_end(self) -> None:
         if not self.done and os.getpid() != self._process:
-            raise StreamError("the producer was created before a fork: its thread runs in the parent process")
+            raise StreamError("the producer was made before a fork: its thread runs in the parent process")
 
     def _wait_over(self, timeout: float | None) -> bool:
         """In slices: Python does not see a Ctrl-C that comes just before it begins to wait until the wait is over."""

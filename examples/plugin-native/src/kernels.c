@@ -22,7 +22,7 @@ static const char prelude[] =
     "#define CDV_HOST 1\n"
     "#define CDV_LINKAGE __attribute__((visibility(\"default\")))\n"
     "typedef struct { void *data; __INT64_TYPE__ offset; } cdevice_kernel_buffer;\n"
-    "typedef struct { __INT64_TYPE__ begin, end; const cdevice_kernel_buffer *buffers; const __INT64_TYPE__ *numbers; }"
+    "typedef struct { __INT64_TYPE__ begin, end; const cdevice_kernel_buffer *buffers; const __INT64_TYPE__ *scalars; }"
     " cpu_launch;\n";
 
 typedef struct module {

@@ -84,7 +84,7 @@ def test_what_makes_no_batch_says_why():
         cdevice.record_batch([[1], [2]], ["a"])
     with pytest.raises(TypeError, match="5 .int. cannot be a column name"):
         cdevice.record_batch({5: [1]})
-    with pytest.raises(TypeError, match="a mapping has names"):
+    with pytest.raises(TypeError, match="a mapping already has names"):
         cdevice.record_batch({"a": [1]}, ["a"])
     with pytest.raises(cdevice.ArgumentError, match="3 columns"):
         batch().rename(["x"])

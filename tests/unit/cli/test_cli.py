@@ -529,7 +529,7 @@ def test_bench_of_nothing_says_what_there_is(tmp_path):
 def test_a_number_that_is_none_is_a_sentence(command, option, tmp_path):
     for word in ("abc", "0", "-1", "1.5"):
         r = run(command, f"{option}={word}", cwd=tmp_path)
-        assert r.returncode == 2 and f"argument {option}: {word!r} is not a number: expected 1 or more" in r.stderr
+        assert r.returncode == 2 and f"argument {option}: expected a number of 1 or more, not {word!r}" in r.stderr
 
 
 def test_demo_says_first_what_is_wrong_with_its_input(tmp_path):

@@ -254,7 +254,7 @@ def test_options_are_checked_by_type_and_value():
     ):
         with pytest.raises(TypeError, match=next(iter(options))):
             cc.sum(x, **options)
-    with pytest.raises(ValueError, match="min_count is 0 or more"):
+    with pytest.raises(ValueError, match="min_count must be from 0"):
         cc.sum(x, min_count=-1)
     with pytest.raises(ValueError, match="mode must be one of"):
         cc.count(x, mode="none")

@@ -164,9 +164,9 @@ def test_decimals_that_do_not_fit_are_told(device):
     most = there(decimals(38, 2), device)
     with pytest.raises(cdevice.ArgumentError, match="decimal precision must be from 1 to 38, not 39"):
         cc.add(most, most)
-    with pytest.raises(cdevice.ArgumentError, match=r"Decimal precision out of range \[1, 38\]: 56"):
+    with pytest.raises(cdevice.ArgumentError, match="decimal precision must be from 1 to 38, not 56"):
         cc.less(most, there(decimals(38, 20), device))
-    with pytest.raises(cc.NoKernel, match="negative scales"):
+    with pytest.raises(cc.NoKernel, match="negative scale"):
         cc.add(there(pa.array([decimal.Decimal(100)], pa.decimal128(5, -2)), device), a)
     with pytest.raises(cc.NoKernel):
         cc.add(there(decimals(60, 2, bits=256), device), a)

@@ -86,7 +86,7 @@ def test_what_is_remembered_does_not_grow_with_the_types_that_are_met():
     gc.collect()
     casts = importlib.import_module("cdevice.compute.kernels.cast.numeric")
     kernels = importlib.import_module("cdevice.compute.kernels.elementwise")  # the name is a function's, too
-    assert len(equal._best) <= 256 and len(kernels._schemas) <= 1000 and len(casts._kernels) <= 1000
+    assert len(equal._dispatch_cache) <= 256 and len(kernels._schemas) <= 1000 and len(casts._kernels) <= 1000
     for f in (cc.get_function(n) for n in cc.list_functions()):
         for k in f.kernels:
             plans = getattr(k.exec, "plans", None)
@@ -157,11 +157,11 @@ def test_a_registry_takes_functions_alone():
     ("out", "result", "error", "said"),
     [
         ("int64", lambda x: cc.cast(x, "float64"), TypeError, "returned float64, but it declares int64"),
-        ("int64", lambda x: x.to_pylist(), TypeError, "gave list: a kernel must return a DeviceArray or a Scalar"),
-        ("int64", lambda x: None, TypeError, "gave NoneType"),
+        ("int64", lambda x: x.to_pylist(), TypeError, "returned list: a kernel must return a DeviceArray or a Scalar"),
+        ("int64", lambda x: None, TypeError, "returned NoneType"),
         ("int64", lambda x: cc.sum(x), ValueError, "returned one value, expected 3 rows"),
         (lambda formats: 5, lambda x: x, TypeError, "returned int, expected an Arrow format"),
-        (None, lambda x: pc.run_end_encode(pa.array([1, 1, 2])), TypeError, "gave RunEndEncodedArray"),
+        (None, lambda x: pc.run_end_encode(pa.array([1, 1, 2])), TypeError, "returned RunEndEncodedArray"),
         ("int64", lambda x: x[:1], ValueError, "returned 1 rows, expected 3 rows"),
         (lambda formats: formats[0], lambda x: cc.is_null(x), TypeError, "returned bool, but it declares int64"),
     ],
@@ -255,7 +255,7 @@ def test_help_and_completion_show_functions():
 
 def test_scalars_are_made_of_arrays_of_one_row():
     for thing in (5, None, "x", [1]):
-        with pytest.raises(TypeError, match="array is a DeviceArray of one row"):
+        with pytest.raises(TypeError, match="array must be a DeviceArray"):
             cc.Scalar(thing)
     s = cc.sum([1, 2])
     s.array.release()
@@ -347,7 +347,7 @@ def test_options_beside_options_are_an_error():
         lambda: cc.count(x, "all", options=cc.CountOptions()),
         lambda: cc.call_function("sum", [x], options=cc.ScalarAggregateOptions(), min_count=5),
     ):
-        with pytest.raises(TypeError, match="at once"):
+        with pytest.raises(TypeError, match="were both given"):
             call()
     assert cc.cast(x, options=pc.CastOptions.safe(pa.int32())).type == "int32" and cc.count(x, "all").as_py() == 3
     with pytest.raises(TypeError, match="target_type"):
