@@ -90,7 +90,7 @@ int ocl_code_errno(cl_int code);
 int ocl_fail_as(cdevice_error *err, int result, cl_int code, const char *what);
 int ocl_fail(cdevice_error *err, cl_int code, const char *what);
 
-/* ---- opencl_devices.c ---- */
+/* ---- platforms.c ---- */
 static inline int ocl_started(cdevice_error *err) {
   if (__atomic_load_n(&ocl_state.started, __ATOMIC_ACQUIRE)) return 1;
   cdevice_backend_fail(err, ENODEV, 0, NULL, "OpenCL has not been started");
@@ -168,13 +168,13 @@ int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, voi
 int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
                 cdevice_error *err);
 
-/* ---- opencl_blocks.c ---- */
+/* ---- alloc.c ---- */
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
 void opencl_free(void *self, const cdevice_block *block);
 const void *opencl_pool(void);
 const void *opencl_memory(void);
 
-/* ---- opencl_memory.c ---- */
+/* ---- buffers.c ---- */
 cl_int ocl_look(cl_mem mem, ocl_seen *seen);
 int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
                 cdevice_error *err);
