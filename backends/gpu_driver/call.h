@@ -1,6 +1,6 @@
 /* call.h - every call of the template: its device, its error, its events.
  *
- * Needs the parameters of runtime_vendor.h. */
+ * Needs the parameters of vendor.h. */
 #ifndef CDEVICE_RUNTIME_CALL_H
 #define CDEVICE_RUNTIME_CALL_H
 

@@ -4,7 +4,7 @@
  * The two libraries have the same functions under two prefixes.  They need no device to compile and read no files:
  * the text is all there is.  They are never closed.
  *
- * Needs the parameters of runtime_vendor.h. */
+ * Needs the parameters of vendor.h. */
 #ifndef CDEVICE_RUNTIME_COMPUTE_H
 #define CDEVICE_RUNTIME_COMPUTE_H
 

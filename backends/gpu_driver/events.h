@@ -1,6 +1,6 @@
 /* events.h - events and streams.
  *
- * Needs the parameters of runtime_vendor.h. */
+ * Needs the parameters of vendor.h. */
 #ifndef CDEVICE_RUNTIME_EVENTS_H
 #define CDEVICE_RUNTIME_EVENTS_H
 

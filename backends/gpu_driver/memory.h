@@ -1,6 +1,6 @@
 /* memory.h - memory from the pool, staging memory, and the extensions about both.
  *
- * Needs the parameters of runtime_vendor.h. */
+ * Needs the parameters of vendor.h. */
 #ifndef CDEVICE_RUNTIME_MEMORY_H
 #define CDEVICE_RUNTIME_MEMORY_H
 

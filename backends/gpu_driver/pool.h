@@ -1,6 +1,6 @@
 /* pool.h - the pool of the template's memory: what has come back, and when it may be used again.
  *
- * Needs the parameters of runtime_vendor.h.  runtime_memory.h allocates from it.
+ * Needs the parameters of vendor.h.  memory.h allocates from it.
  *
  * Freed blocks go into a pool: a synchronous free would wait for the device, and a stream-ordered one could overtake
  * a consumer on another stream.  A block is used again once the device has passed an event that was recorded after

@@ -1,15 +1,15 @@
 /* template.h - the one template of a driver-shaped runtime: streams, events, device, pinned and managed memory.
  *
- * cuda.c and rocm.c define the parameters that runtime_vendor.h lists, include this file, and define the small
+ * cuda.c and rocm.c define the parameters that vendor.h lists, include this file, and define the small
  * functions declared there with their vendor's calls; the backend tables are made of them here.  All of it runs on any
  * thread, without the GIL.
  *
- *   runtime_vendor.h   the parameters
- *   runtime_call.h     every call: its device, its error, its events
+ *   vendor.h   the parameters
+ *   call.h     every call: its device, its error, its events
  *   pool.h             what has come back, and when it may be used again
- *   runtime_memory.h   allocating, staging
- *   runtime_events.h   events and streams
- *   runtime_compute.h  kernels
+ *   memory.h   allocating, staging
+ *   events.h   events and streams
+ *   compute.h  kernels
  *
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
