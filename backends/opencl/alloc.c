@@ -2,7 +2,7 @@
  *
  * A processor's buffers are put on memory of the host's pool.  The runtime tells when nothing refers to such a
  * buffer any more, no command, no part of it and no other owner: only then may the memory be used again.  Where a
- * runtime was found to tell it at another time (opencl_trials.c), its buffers are on memory of its own.  Other
+ * runtime was found to tell it at another time (trials.c), its buffers are on memory of its own.  Other
  * devices' memory is the runtime's own: what others have made of a buffer cannot be seen from outside, so none is
  * used again here. */
 #include "opencl/internal.h"

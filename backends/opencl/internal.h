@@ -50,7 +50,7 @@ typedef struct ocl_device {
   int attempts;
 } ocl_device;
 
-/* What trials have found; see opencl_trials.c. */
+/* What trials have found; see trials.c. */
 #define OCL_FREED_EARLY 1   /* the destructor callback comes while a command that uses the buffer is queued */
 #define OCL_FREED_LATE 2    /* it does not come when the last one is over */
 #define OCL_NO_CALLBACK 4   /* none for an event that is over */
@@ -84,13 +84,13 @@ typedef struct ocl_seen {
   size_t size;
 } ocl_seen;
 
-/* ---- opencl_errors.c ---- */
+/* ---- errors.c ---- */
 const char *ocl_code_name(cl_int code);
 int ocl_code_errno(cl_int code);
 int ocl_fail_as(cdevice_error *err, int result, cl_int code, const char *what);
 int ocl_fail(cdevice_error *err, cl_int code, const char *what);
 
-/* ---- opencl_devices.c ---- */
+/* ---- platforms.c ---- */
 static inline int ocl_started(cdevice_error *err) {
   if (__atomic_load_n(&ocl_state.started, __ATOMIC_ACQUIRE)) return 1;
   cdevice_backend_fail(err, ENODEV, 0, NULL, "OpenCL has not been started");
@@ -106,11 +106,11 @@ int opencl_device_count(void *self, int64_t *out, cdevice_error *err);
 const void *opencl_devices(void);
 int opencl_device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err);
 
-/* ---- opencl_icds.c ---- */
+/* ---- icds.c ---- */
 /* Notes in ocl_state.dl which installed runtimes cannot be loaded; how many. */
 int ocl_note_broken(void);
 
-/* ---- opencl_trials.c ---- */
+/* ---- trials.c ---- */
 /* Tries what the standard promises, the first time; may take as long as a small kernel takes to compile. */
 int ocl_try(ocl_device *slot);
 const void *opencl_notes(void);
@@ -122,7 +122,7 @@ static inline int ocl_tells_end(ocl_device *slot) {
   return !(found & (OCL_FREED_EARLY | OCL_FREED_LATE | OCL_UNTRIED));
 }
 
-/* ---- opencl_queues.c ---- */
+/* ---- queues.c ---- */
 cl_command_queue ocl_make_queue(cl_context context, cl_device_id device, cl_int *code);
 int ocl_defaults(int64_t device, ocl_device **out, cdevice_error *err);
 int ocl_lane_of(int64_t device, void *stream, ocl_queue_ref *out, cdevice_error *err);
@@ -133,7 +133,7 @@ int opencl_stream_create(void *self, int64_t device, void **out, cdevice_error *
 void opencl_stream_destroy(void *self, int64_t device, void *stream);
 int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_error *err);
 
-/* ---- opencl_events.c ---- */
+/* ---- events.c ---- */
 /* ---- deferred_event_release.c: events that must not be released yet ---- */
 /* Takes a reference over; any thread, does not wait. */
 void ocl_defer_release(cl_event event);
@@ -163,18 +163,18 @@ void opencl_event_destroy(void *self, int64_t device, cdevice_event *event);
 int opencl_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *arg), void *arg,
                         cdevice_error *err);
 
-/* ---- opencl_copies.c ---- */
+/* ---- copies.c ---- */
 int opencl_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err);
 int opencl_fill(void *self, const cdevice_block *block, int64_t offset, int64_t nbytes, int byte, void *stream,
                 cdevice_error *err);
 
-/* ---- opencl_blocks.c ---- */
+/* ---- alloc.c ---- */
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err);
 void opencl_free(void *self, const cdevice_block *block);
 const void *opencl_pool(void);
 const void *opencl_memory(void);
 
-/* ---- opencl_memory.c ---- */
+/* ---- buffers.c ---- */
 cl_int ocl_look(cl_mem mem, ocl_seen *seen);
 int opencl_view(void *self, const cdevice_block *whole, int64_t offset, int64_t nbytes, cdevice_block *out,
                 cdevice_error *err);
@@ -182,11 +182,11 @@ int opencl_locate(void *self, const void *data, int32_t *device_type, int64_t *d
                   cdevice_error *err);
 int opencl_compatible(void *self, int64_t device, const void *data, void *sync_event, void *stream);
 
-/* ---- opencl_compute.c ---- */
+/* ---- compute.c ---- */
 extern const cdevice_compute opencl_compute;
 int ocl_has_programs(void);
 
-/* ---- opencl_svm.c ---- */
+/* ---- svm.c ---- */
 const void *opencl_svm(void);
 
 #endif

@@ -11,7 +11,7 @@
  *
  * Streams may be out of order: each batch is then put behind a barrier, so that a stream is a stream.
  *
- * Runtimes.  What the standard promises is tried where it can be (opencl_trials.c).  PoCL (seen with 3.1) has two
+ * Runtimes.  What the standard promises is tried where it can be (trials.c).  PoCL (seen with 3.1) has two
  * faults that cannot: when a user event fails it walks over the events of the commands behind it and aborts the
  * process if one was released, so events are held until they are over (ocl_state.fragile); and it does not call
  * callbacks of events that fail, so a thread waits instead (ocl_state.deaf).  Of unknown runtimes both are expected. */

@@ -2,7 +2,7 @@
  *
  * Each trial holds a command behind an event of cdevice, which is always opened again; nothing is flushed before,
  * because a runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.
- * What must not be tried in a user's process is decided by name (opencl_devices.c). */
+ * What must not be tried in a user's process is decided by name (platforms.c). */
 #include "opencl/internal.h"
 
 #include <sched.h>

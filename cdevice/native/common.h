@@ -177,7 +177,7 @@ static struct cdv_schema *hold_schema(PyObject *o);
 static PyObject *schema_capsule(struct cdv_schema *s);
 static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a, PyObject *requested);
 
-/* ---- pyarray.c ---- */
+/* ---- objects/array.c ---- */
 typedef struct {
   PyObject_HEAD struct cdv_array *array;
   struct cdv_array *lent; /* shown by address to holders of this object: theirs until it dies, release() or not */

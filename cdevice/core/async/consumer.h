@@ -51,7 +51,7 @@ struct ArrowAsyncDeviceStreamHandler *cdv_consumer_borrow_handler(struct cdv_con
 /* Claims a handler of cdevice for one producer, or (take = 0) returns it unused. 0; EBUSY: it was taken before;
  * ENOENT: it is a third-party handler. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
-/* On: the next task will be followed at once by another or by the end, so no thread is woken for it; for
+/* On: the next task will be followed at once by another or by the end, so no waiter need be woken for it; for
  * handlers of cdevice, on the producer's thread. quick: whatever is asked for can be sent at once. */
 void cdv_handler_suppress_notify(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick);
 /* May more come as soon as the producer's thread runs? */

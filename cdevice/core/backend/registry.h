@@ -21,7 +21,7 @@ int cdv_load_plugin(const char *path, int replace);
 
 /* load(type) is asked where no backend serves a type that is needed: 0, or an error in the slot.  Any thread. */
 void cdv_set_loader(int (*load)(int32_t device_type));
-/* Gives back what was kept for a table that was taken out and that nothing needs any more; a module that keeps such sets
+/* Gives back what was kept for a table that was taken out and that nothing needs any more; its keeper sets
  * it. */
 void cdv_set_forget(void (*forget)(struct cdv_backend *backend));
 /* A backend, found if need be, not started; or an error in the slot (BackendUnavailable). */

@@ -49,14 +49,14 @@ struct cdv_plan {
   struct cdv_arena *arena;
   struct cdv_copy_segment *segments;
   size_t n_segments, room;
-  struct cdv_arena **scratch;     /* of join.c: host memory that lives as long as src */
+  struct cdv_arena **scratch;     /* of concat_plan.c: host memory that lives as long as src */
   struct cdv_pending_node *items; /* of plan.c: nodes and rows yet to be planned */
   size_t n_items, items_room;
   int64_t total, alignment;
   bool copy_whole_block;      /* the source's packed block is taken as it is */
   bool via_host;              /* two vendors: everything through staging chunks */
-  bool allocate_only;         /* of empty.c: there is nothing to copy */
-  bool validity;              /* of empty.c: nodes get bitmaps */
+  bool allocate_only;         /* of allocate.c: there is nothing to copy */
+  bool validity;              /* of allocate.c: nodes get bitmaps */
   bool ordered;               /* from_stream follows the source's event */
   bool sent;                  /* the target's stream was given something */
   bool pending;               /* after a failure: a device may still write to our memory or read it */
@@ -68,7 +68,7 @@ static inline bool cdv_is_adjusted(const struct cdv_copy_segment *x) {
   return x->rebase || x->n_leading || x->max_value >= 0 || x->starts;
 }
 
-/* ---- fetch.c ---- */
+/* ---- readback.c ---- */
 /* This thread's error: what a backend of the two reported. */
 int cdv_plan_error(struct cdv_plan *p, struct cdv_backend *backend, int code, const cdevice_error *err,
                    const char *doing);
@@ -114,7 +114,7 @@ int cdv_plan_streams(struct cdv_plan *p, void *stream);
 int cdv_plan_finish(struct cdv_plan *p, int r, struct ArrowDeviceArray *made, struct cdv_schema *schema,
                     struct cdv_array **out);
 
-/* ---- join.c ---- */
+/* ---- concat_plan.c ---- */
 /* Rows of one node; a's own offset is counted in. */
 struct cdv_row_range {
   const struct ArrowArray *a;
@@ -143,7 +143,7 @@ int cdv_dictionary_unify(const struct ArrowSchema *schema, const struct cdv_row_
                          struct cdv_unified_dictionary *out);
 void cdv_unified_free(struct cdv_unified_dictionary *u); /* also after an error */
 
-/* ---- transfer.c ---- */
+/* ---- execute.c ---- */
 /* Offsets that must be rebased but lie on a device and go to one: they travel through the host. */
 int cdv_plan_read_rebased(struct cdv_plan *p);
 /* Allocates, sends everything, and gives the result its event. */

@@ -1,7 +1,7 @@
 /* pool.c - a device of threads for cdevice: EXT_DEV (12), two devices, a queue and a thread for each stream.
  *
  * All a vendor needs is backend.h; kernels.c adds the functions of cdevice.compute.  Work is done in the order of its stream by the stream's thread; an event is a
- * counted flag that such a thread sets.  Memory is the host's, but whoever reads it before the event reads nonsense. */
+ * counted flag that such a thread sets.  Memory is the host's, but reads before the event return unspecified values. */
 #include "pool.h"
 
 #include <errno.h>
