@@ -82,7 +82,7 @@ def unbuilt(e: ImportError) -> ImportError:
     return ImportError(text, name="cdevice._native")
 
 
-# what the C core calls them: CDV_... of core.h
+# what the C core calls them: CDV_... of core/base/error.h
 KINDS = {
     1: InvalidArray,
     2: Released,

@@ -12,7 +12,7 @@ _Static_assert(KERNEL_BUFFERS == CDEVICE_KERNEL_BUFFERS && KERNEL_SCALARS == CDE
 
 struct cdv_backend;
 
-/* What a kernel's items are; see kernels/dialect.h. */
+/* What a kernel's items are; see kernels/lang/dialect.h. */
 enum cdv_granularity {
   CDV_PER_ROW,
   CDV_PER_BIT_WORD,   /* 32 rows */
