@@ -150,7 +150,7 @@ typedef struct cdevice_backend {
    * dead. None of its work will run any more, so the core frees the memory. Any other error (EAGAIN where nothing is
    * wrong): the state is unknown now, and the core asks again later. */
   int (*event_done)(void *self, int64_t device, void *sync_event, int *done, cdevice_error *err);
-  /* Blocks until the device has passed the event. Errors as event_done. */
+  /* Blocks until the device has passed the event. */
   int (*event_wait_host)(void *self, int64_t device, void *sync_event, cdevice_error *err);
   /* Makes later work on `stream` of `device` wait for the event, which may belong to another device of the family.
    * Does not block. */

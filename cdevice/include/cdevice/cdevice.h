@@ -100,7 +100,7 @@ void cdevice_schema_unref(cdevice_schema *schema);
 /* ---- arrays ---- */
 
 #define CDEVICE_CHECK_NONE 0
-#define CDEVICE_CHECK_STRUCTURE 1 /* the structs, and of CPU memory the last offset of each variable-size buffer */
+#define CDEVICE_CHECK_STRUCTURE 1 /* the structs, and of CPU memory one offset per variable-size buffer */
 #define CDEVICE_CHECK_FULL 2      /* the contents too; blocks for the event */
 
 /* owns: both structs are moved into *out; after an error both are untouched. Does not wait for the event, unless
@@ -233,9 +233,9 @@ int cdevice_consumer_stream(cdevice_consumer *c, cdevice_stream **out);
 /* ---- Python ---- */
 
 /* Calls module.function(address), with the address as an int. *result: the int that it returns, 0 for None; result
- * may be NULL. EIO: it raised an exception; cdevice_error_text() contains it. Pass structs by address: Python fills
- * them in (array.export_to_c, stream.export_to_c) or moves them (import_from_c, import_stream_from_c). Blocks as
- * long as the function. [Python] */
+ * may be NULL. EIO: it raised an exception, whose text cdevice_error_text() returns. EINVAL: it did not return an
+ * int. Pass structs by address: Python fills them in (array.export_to_c, stream.export_to_c) or moves them
+ * (import_from_c, import_stream_from_c). Blocks as long as the function. [Python] */
 int cdevice_call_python(const char *module, const char *function, void *address, int64_t *result);
 
 #ifdef __cplusplus
