@@ -330,7 +330,7 @@ def test_shared_virtual_memory_is_an_allocation_asked_for_by_name(queue):
     from cdevice.interop.opencl_svm import SharedMemory
 
     for size in (0, -8):
-        with pytest.raises(ValueError, match="nbytes is positive"):
+        with pytest.raises(ValueError, match="nbytes must be positive"):
             SharedMemory(size)
     if not queue.device.svm_capabilities:
         with pytest.raises(cdevice.Unsupported, match="has no shared virtual memory"):
