@@ -39,7 +39,7 @@ def _run(
         defaults = function.options.defaults
         twice = [name for name, value in named.items() if value is not defaults[name] and value != defaults[name]]
         if twice:
-            raise TypeError(f"{function.name}: options= and {twice[0]}= at once")
+            raise TypeError(f"{function.name}: options= and {twice[0]}= were both given")
         named = {}
     return run(function, args, options, stream, named, fallback)
 

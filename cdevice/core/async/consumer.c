@@ -373,7 +373,7 @@ int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take) {
   if (handler->release != release) return ENOENT;
   struct cdv_consumer *c = (struct cdv_consumer *)handler;
   if (!atomic_exchange(&c->has_producer, take) || !take) return 0;
-  return cdv_fail(CDV_ARGUMENT, EBUSY, "this consumer has a producer already: each takes one");
+  return cdv_fail(CDV_ARGUMENT, EBUSY, "this consumer already has a producer: create another consumer");
 }
 
 void cdv_handler_suppress_notify(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick) {

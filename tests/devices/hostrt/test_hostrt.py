@@ -444,7 +444,7 @@ def test_hostrt_the_pool_tells_what_it_holds_and_gives_it_back(device, runtime):
 def test_a_device_without_a_pool_says_so():
     backend = FakeBackend(5140, "poolless")
     cdevice.register_backend(backend)
-    with pytest.raises(cdevice.Unsupported, match="poolless:0 keeps no pool"):
+    with pytest.raises(cdevice.Unsupported, match="poolless:0 has no memory pool"):
         cdevice.device("poolless").memory()
     unregister(backend)
 
@@ -547,7 +547,7 @@ def test_hostrt_dlpack_waits_on_the_stream_that_was_named_and_comes_back_with_an
     assert back.sync_event and not back.ready
     runtime.open()
     assert back.to("cpu").to_pylist() == list(range(2, 10))
-    with pytest.raises(ValueError, match="ambiguous|means nothing"):
+    with pytest.raises(ValueError, match="ambiguous|is not a ROCm stream"):
         runtime.gate()
         cdevice.asarray([1]).to(device).__dlpack__(stream=0 if device != "rocm" else 1)
 

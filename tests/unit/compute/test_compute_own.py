@@ -113,7 +113,7 @@ def test_it_is_a_function_and_in_a_registry_when_asked():
 @pytest.mark.parametrize(
     ("signature", "expression", "said"),
     [
-        ("float64 a", "a", "a signature is"),
+        ("float64 a", "a", "expected a signature such as"),
         ("float64 -> float64", "a", "is not an argument"),
         ("float64 T -> float64", "T", "is not an argument"),
         ("float64 int -> float64", "1", "is not an argument"),

@@ -112,7 +112,7 @@ def test_an_interrupted_read_returns_while_the_device_is_busy_and_its_memory_com
 def test_what_cannot_be_waited_for_is_left_and_the_log_says_so():
     code = f"""
 import sys
-sys.path[:0] = [{os.path.dirname(__file__)!r}]
+sys.path[:0] = {[os.path.dirname(__file__), *(p for p in sys.path if p)]!r}
 import cdevice
 from test_failing_copies import Failing, zeros, N
 b = Failing(41, "failing")

@@ -82,7 +82,7 @@ def test_a_wrong_capsule_is_refused():
         with pytest.raises(ValueError):
             cdevice.import_capsules(*pair)
     for pair in ((object(), array), (schema, 2)):
-        with pytest.raises(TypeError, match="capsules? .*are wanted"):
+        with pytest.raises(TypeError, match="capsules? .*are expected"):
             cdevice.import_capsules(*pair)
 
 
