@@ -159,14 +159,14 @@ def test_decimals_that_do_not_fit_are_told(device):
         cc.cast(whole, "int64")
     with pytest.raises(cdevice.ArgumentError, match="Rescaling Decimal value would cause data loss"):
         cc.cast(whole, pa.decimal128(38, 9))
-    with pytest.raises(cdevice.ArgumentError, match="expected at least 21"):
+    with pytest.raises(cdevice.ArgumentError, match="It should be at least 21"):
         cc.cast(there(pa.array([1]), device), pa.decimal128(10, 2))
     most = there(decimals(38, 2), device)
-    with pytest.raises(cdevice.ArgumentError, match="decimal precision must be from 1 to 38, not 39"):
+    with pytest.raises(cdevice.ArgumentError, match=r"Decimal precision out of range \[1, 38\]: 39"):
         cc.add(most, most)
-    with pytest.raises(cdevice.ArgumentError, match="decimal precision must be from 1 to 38, not 56"):
+    with pytest.raises(cdevice.ArgumentError, match=r"Decimal precision out of range \[1, 38\]: 56"):
         cc.less(most, there(decimals(38, 20), device))
-    with pytest.raises(cc.NoKernel, match="negative scale"):
+    with pytest.raises(cc.NoKernel, match="negative scales"):
         cc.add(there(pa.array([decimal.Decimal(100)], pa.decimal128(5, -2)), device), a)
     with pytest.raises(cc.NoKernel):
         cc.add(there(decimals(60, 2, bits=256), device), a)

@@ -20,7 +20,7 @@ _MOST = 38
 def format_of(precision: int, scale: int) -> str:
     """A decimal128.  Raises ArgumentError for more digits than it has."""
     if not 1 <= precision <= _MOST:
-        raise ArgumentError(f"decimal precision must be from 1 to {_MOST}, not {precision}")
+        raise ArgumentError(f"Decimal precision out of range [1, {_MOST}]: {precision}")  # Arrow's text
     return f"d:{precision},{scale}"
 
 
@@ -44,7 +44,7 @@ def scale_of(format: str) -> int:
 
 def _refuse_negative(parts: Sequence[tuple[int, int]]) -> None:
     if any(s < 0 for _, s in parts):
-        raise NoKernel("decimals with negative scale are not supported")
+        raise NoKernel("Decimals with negative scales not supported")
 
 
 def of_one_scale(formats: Sequence[str]) -> tuple[str, ...] | None:
@@ -115,7 +115,7 @@ def cast(a: str, b: str, safe: bool) -> WithNumbers | None:
         return None
     (p, s), (q, t) = parts
     if decimal_of(a) is None and q < p + t:
-        raise ArgumentError(f"precision is too small for the result: expected at least {p + t}")
+        raise ArgumentError(f"Precision is not great enough for the result. It should be at least {p + t}")
     never_loses = result is not None and t >= s and q - t >= p - s
     checked, s_type, t_type = safe and not never_loses, kernel_type(a), kernel_type(b)
     name = f"rescale_{'checked_' * checked}{s_type}"
