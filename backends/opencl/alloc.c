@@ -9,15 +9,15 @@
 
 #include <stdbool.h>
 
-typedef struct lent { /* a buffer on memory of the pool */
+typedef struct pooled_buffer { /* a buffer on memory of the pool */
   void *data;
   size_t size;
   ocl_usage *use;
-} lent;
+} pooled_buffer;
 
 /* On a thread of the runtime's, or within the last release. */
 static void CL_CALL on_end(cl_mem mem, void *arg) {
-  lent *l = arg;
+  pooled_buffer *l = arg;
   (void)mem;
   host_pool_put(l->data, l->size);
   atomic_fetch_sub(&l->use->pending, (long long)l->size);
@@ -26,12 +26,12 @@ static void CL_CALL on_end(cl_mem mem, void *arg) {
 }
 
 /* A buffer on memory of the pool, which it takes; NULL: not to be had, which the runtime shall say itself. */
-static cl_mem make_lent(cl_context context, int64_t nbytes, ocl_usage *use, void *data, size_t size) {
-  lent *l = malloc(sizeof *l);
+static cl_mem make_pooled_buffer(cl_context context, int64_t nbytes, ocl_usage *use, void *data, size_t size) {
+  pooled_buffer *l = malloc(sizeof *l);
   cl_mem mem = NULL;
   cl_int code = 0;
   if (l) {
-    *l = (lent){data, size, use};
+    *l = (pooled_buffer){data, size, use};
     atomic_fetch_add(&use->refs, 1);
     mem = ocl.CreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)nbytes, data, &code);
     if (mem && !ocl.SetMemObjectDestructorCallback(mem, on_end, l)) return mem;
@@ -83,7 +83,7 @@ int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
   if (!result) result = lane_for(device, stream, &lane, err);
   if (result) return result;
   void *data = uses_pool(slot, nbytes) ? host_pool_get(nbytes, &pooled) : NULL;
-  if (data) mem = make_lent(lane.context, nbytes, slot->use, data, pooled);
+  if (data) mem = make_pooled_buffer(lane.context, nbytes, slot->use, data, pooled);
   if (!mem) {
     pooled = 0;
     mem = ocl.CreateBuffer(lane.context, CL_MEM_READ_WRITE, (size_t)nbytes, NULL, &code);
@@ -119,7 +119,7 @@ static int commit(void *self, void *stream, cdevice_block *block, cdevice_error 
     host_pool_put(block->data, size);
     return r;
   }
-  cl_mem mem = make_lent(lane.context, block->nbytes, slot->use, block->data, size);
+  cl_mem mem = make_pooled_buffer(lane.context, block->nbytes, slot->use, block->data, size);
   if (!mem) return ocl_fail_as(err, ENOMEM, 0, "a buffer over host memory");
   made(slot, block->device_id, block->nbytes, mem, size, block);
   return 0;

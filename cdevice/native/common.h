@@ -180,7 +180,7 @@ static struct cdv_schema *negotiate(struct cdv_schema *own, struct cdv_array *a,
 /* ---- objects/array.c ---- */
 typedef struct {
   PyObject_HEAD struct cdv_array *array;
-  struct cdv_array *lent; /* shown by address to holders of this object: theirs until it dies, release() or not */
+  struct cdv_array *borrowed; /* shown by address to holders of this object: theirs until it dies, release() or not */
   DLManagedTensorVersioned *tensor; /* the same of a tensor */
 } ArrayObject;
 static PyTypeObject *ArrayBase;                   /* here */

@@ -545,7 +545,7 @@ class Lender:
     """The backend's own memory through the door for allocators."""
 
     def __init__(self, type_id):
-        self.table, self.lent = lib.cdv_backend_table(type_id), {}
+        self.table, self.allocated = lib.cdv_backend_table(type_id), {}
 
     def allocate(self, nbytes, stream=None):
         block, error = (
@@ -555,11 +555,11 @@ class Lender:
         if self.table.alloc(self.table.self, 0, nbytes, ffi.NULL, block, error):
             raise MemoryError(f"{ffi.string(error.message).decode()} [{error.vendor_code}]")
         address = int(ffi.cast("uintptr_t", block.data))
-        self.lent[address] = block
+        self.allocated[address] = block
         return address
 
     def deallocate(self, address, nbytes, stream=None):
-        self.table.free(self.table.self, self.lent.pop(address))
+        self.table.free(self.table.self, self.allocated.pop(address))
 
 
 @operation("device")

@@ -83,7 +83,7 @@ class World:
                 raise SystemExit(f"{d} is not available")
         self.table = lib.cdv_backend_table(self.devices[0].type_id)
         self.streams = {i: [None, *(self.new_stream(i) for _ in range(streams))] for i in range(2)}
-        self.lent, self.lock = {}, threading.Lock()
+        self.allocated, self.lock = {}, threading.Lock()
         self.stop = threading.Event()
         self.stormy = 0  # counted up when faults begin and when they end: odd while there are some
 
@@ -119,7 +119,7 @@ class World:
 
 
 class Lender:
-    """The backend's own memory, lent through the door for allocators."""
+    """The backend's own memory, through set_allocator."""
 
     def __init__(self, world, type_id):
         self.world, self.table = world, lib.cdv_backend_table(type_id)
@@ -130,14 +130,14 @@ class Lender:
             raise MemoryError("nothing to lend")
         address = int(ffi.cast("uintptr_t", block.data))
         with self.world.lock:
-            self.world.lent[address] = block, nbytes
+            self.world.allocated[address] = block, nbytes
         return address
 
     def deallocate(self, address, nbytes, stream=None):
         with self.world.lock:
-            block, asked = self.world.lent.pop(address)
+            block, asked = self.world.allocated.pop(address)
         if asked != nbytes:
-            self.world.fail(Failed(f"{asked} bytes were lent, {nbytes} came back"))
+            self.world.fail(Failed(f"{asked} bytes were allocated, {nbytes} came back"))
         self.table.free(self.table.self, block)
 
 
@@ -402,8 +402,8 @@ def leaks(world, before, faults):
     try:
         until(lambda: not lib.cdv_retired_count(), lambda: f"that nothing is kept: {lib.cdv_retired_count()}")
         until(
-            lambda: lib.cdv_external_blocks_retry() or faults or not world.lent,
-            lambda: f"that nothing is lent: {len(world.lent)}",
+            lambda: lib.cdv_external_blocks_retry() or faults or not world.allocated,
+            lambda: f"that nothing is allocated: {len(world.allocated)}",
         )
         until(
             lambda: faults or lib.cdv_live_arrays() <= before,

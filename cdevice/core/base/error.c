@@ -18,12 +18,12 @@ static _Thread_local struct {
   struct cdv_shared *exception;
 } cause;
 
-#define LENT 4
-static _Thread_local struct lent { /* exceptions of backends in Python, until their error is this thread's */
+#define ATTACHED 4
+static _Thread_local struct attached_cause { /* exceptions of backends in Python, until their error is this thread's */
   uint64_t text;
   int urgent;
   struct cdv_shared *exception;
-} lent[LENT];
+} attached[ATTACHED];
 
 static pthread_key_t at_thread_end;
 
@@ -31,9 +31,9 @@ static void forget_all(void *unused) {
   (void)unused;
   cdv_shared_unref(cause.exception);
   cause.exception = NULL;
-  for (int i = 0; i < LENT; i++) {
-    cdv_shared_unref(lent[i].exception);
-    lent[i].exception = NULL;
+  for (int i = 0; i < ATTACHED; i++) {
+    cdv_shared_unref(attached[i].exception);
+    attached[i].exception = NULL;
   }
 }
 
@@ -73,7 +73,7 @@ static uint64_t digest(const char *text) { /* FNV-1a */
 
 void cdv_error_attach_cause(const cdevice_error *err, struct cdv_shared *exception, int urgent) {
   static _Thread_local unsigned at;
-  struct lent *l = &lent[at++ % LENT];
+  struct attached_cause *l = &attached[at++ % ATTACHED];
   replace(&l->exception, exception);
   l->urgent = urgent;
   l->text = digest(err->message);
@@ -81,18 +81,18 @@ void cdv_error_attach_cause(const cdevice_error *err, struct cdv_shared *excepti
 
 /* The cause whose text is reported, unless another must not be lost; unreported ones are dropped. */
 static void take_lent(const cdevice_error *err) {
-  struct lent *found = NULL;
+  struct attached_cause *found = NULL;
   uint64_t text = 0;
-  for (int i = 0; i < LENT; i++) {
-    if (!lent[i].exception) continue;
+  for (int i = 0; i < ATTACHED; i++) {
+    if (!attached[i].exception) continue;
     if (!text) text = digest(err->message);
-    if (lent[i].urgent || (lent[i].text == text && !(found && found->urgent))) found = &lent[i];
+    if (attached[i].urgent || (attached[i].text == text && !(found && found->urgent))) found = &attached[i];
   }
   if (found) {
     cdv_error_set_cause(found->exception, found->urgent);
     found->exception = NULL;
   }
-  for (int i = 0; i < LENT; i++) replace(&lent[i].exception, NULL);
+  for (int i = 0; i < ATTACHED; i++) replace(&attached[i].exception, NULL);
 }
 
 void cdv_error_save(struct cdv_saved_error *to) {

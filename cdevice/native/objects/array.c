@@ -110,10 +110,10 @@ static PyObject *a_lend(PyObject *self, PyObject *unused) {
   struct cdv_array *a = array_incref(self);
   ArrayObject *o = (ArrayObject *)self;
   if (!a) return NULL;
-  if (o->lent)
+  if (o->borrowed)
     array_decref(a);
   else
-    o->lent = a;
+    o->borrowed = a;
   Py_RETURN_NONE;
 }
 
@@ -318,10 +318,10 @@ static void delete_tensor(DLManagedTensorVersioned *t) {
 
 static void a_dealloc(PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
-  struct cdv_array *a = ((ArrayObject *)o)->array, *lent = ((ArrayObject *)o)->lent;
+  struct cdv_array *a = ((ArrayObject *)o)->array, *borrowed = ((ArrayObject *)o)->borrowed;
   DLManagedTensorVersioned *tensor = ((ArrayObject *)o)->tensor;
   if (a) array_decref(a);
-  if (lent) array_decref(lent);
+  if (borrowed) array_decref(borrowed);
   if (tensor) delete_tensor(tensor);
   array_free(o);
   Py_DECREF(type);

@@ -81,8 +81,8 @@ static int table_lend(void *object, DLTensor *out) {
   if (!a) return -1;
   int ordered = order_work(a);
   int r = ordered ? -1 : cdv_dlpack_borrow(a, out) != 0;
-  if (!r && !o->lent)
-    o->lent = a;
+  if (!r && !o->borrowed)
+    o->borrowed = a;
   else
     array_decref(a);
   if (r <= 0) return r;
