@@ -65,6 +65,11 @@ int cdv_checked_prepare(struct cdv_backend *backend, int64_t device, int64_t nby
   return look_at(out, nbytes, "prepare()", err);
 }
 
+int cdv_checked_stream(struct cdv_backend *backend, int64_t device, void *stream, cdevice_error *err) {
+  const cdevice_memory *m = cdv_memory_of(backend);
+  return CDV_HAS(m, stream_accepts_work) ? m->stream_accepts_work(backend->table.self, device, stream, err) : 0;
+}
+
 int cdv_checked_device_count(struct cdv_backend *backend, int64_t *out, cdevice_error *err) {
   *out = 0;
   int r = backend->table.device_count(backend->table.self, out, err);

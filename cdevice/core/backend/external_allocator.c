@@ -102,8 +102,7 @@ int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nby
   cdv_external_blocks_retry();
   if (!atomic_load_explicit(&backend->supply, memory_order_relaxed))
     return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
-  const cdevice_memory *m = cdv_memory_of(backend);
-  int r = CDV_HAS(m, stream_accepts_work) ? m->stream_accepts_work(b->self, device, stream, err) : 0;
+  int r = cdv_checked_stream(backend, device, stream, err);
   if (r) return r;
   pthread_mutex_lock(&lock);
   struct cdv_external_allocator *s = atomic_load(&backend->supply);

@@ -33,6 +33,8 @@ int cdv_plan_streams(struct cdv_plan *p, void *stream) {
     p->from_stream = to_cpu ? stream : NULL;
     if (!p->from_stream) r = p->from->table.current_stream(p->from->table.self, p->from_device, &p->from_stream, &err);
     if (r) return cdv_plan_error(p, p->from, r, &err, "querying the current stream");
+    r = cdv_checked_stream(p->from, p->from_device, p->from_stream, &err); /* the target's is asked by its alloc */
+    if (r) return cdv_plan_error(p, p->from, r, &err, "reading from the device");
   }
   return 0;
 }

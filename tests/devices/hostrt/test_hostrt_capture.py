@@ -24,11 +24,13 @@ def device(request):
 def vendor(runtimes, device):
     runtime = runtimes[device.split("_")[0]]
     settle()
+    before = lib.cdv_backend_live(TYPES[device])
     made = Vendor(ctypes.CDLL(str(runtime.path)), device.split("_")[0], lib.cdv_backend_table(TYPES[device]))
     yield made
     runtime.open()
     gc.collect()  # frames of expected exceptions keep arrays, and those their streams' handles
     settle()
+    until(lambda: lib.cdv_backend_live(TYPES[device]) <= before)  # what was refused has left nothing behind
     made.close()
     assert runtime.stats().misuse == 0
 

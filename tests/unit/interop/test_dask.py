@@ -37,11 +37,16 @@ def batch():
     )
 
 
+@pytest.fixture(autouse=True)
+def registered():
+    """Whatever test runs first: looking up the class registers it in distributed, which is imported by now."""
+    protocol.serialize(cdevice.asarray([1]))
+    cdevice.DeviceArray  # noqa: B018
+
+
 @pytest.fixture(params=["dask", "pickle"])
 def family(request):
     """Dask's word for how an array is sent: by our hooks, or as the same frames by pickle."""
-    protocol.serialize(cdevice.asarray([1]))
-    cdevice.DeviceArray  # noqa: B018
     return request.param
 
 
