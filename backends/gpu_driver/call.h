@@ -39,7 +39,17 @@ static struct rt_state {
 } rt_state[RT_DEVICES];
 static char rt_library[512]; /* what was loaded */
 static int rt_devices;
-static atomic_int rt_holds; /* the number of capture guards, of all devices */
+static atomic_int rt_holds;   /* the number of capture guards, of all devices */
+static atomic_int rt_queries; /* calls under way that would end a capture */
+
+/* Around a call that would end a capture: 0 while a guard is active. After non-zero: rt_query_end. */
+static int rt_query_begin(void) {
+  atomic_fetch_add(&rt_queries, 1); /* first: rt_guard looks the other way round, so one of the two sees the other */
+  if (!atomic_load(&rt_holds)) return 1;
+  atomic_fetch_sub(&rt_queries, 1);
+  return 0;
+}
+static void rt_query_end(void) { atomic_fetch_sub(&rt_queries, 1); }
 
 /* After these the device does nothing for this process any more, whatever it is asked: ECC, NVLink and contained
  * errors, faults of kernels, a context that was destroyed, an MPS server that has gone or ended this client. */
@@ -146,12 +156,14 @@ static void *rt_shadow_of(int device, void *stream) {
     }
     if (there == of) return atomic_load(&s->stream);
   }
-  for (int i = 0; i < RT_SHADOWS && !atomic_load(&rt_holds);
-       i++) { /* one that nothing waits for takes another's place */
+  for (int i = 0; i < RT_SHADOWS; i++) { /* one that nothing waits for takes another's place */
     rt_shadow *s = &rt_state[device].shadows[(of / 64 + (uintptr_t)i) % RT_SHADOWS];
     uintptr_t before = atomic_load(&s->of);
     void *stream = atomic_load(&s->stream);
-    if (stream && !rt_stream_ask(stream) && atomic_compare_exchange_strong(&s->of, &before, of)) return stream;
+    if (!stream || !rt_query_begin()) continue;
+    int busy = rt_stream_ask(stream);
+    rt_query_end();
+    if (!busy && atomic_compare_exchange_strong(&s->of, &before, of)) return stream;
   }
   return NULL;
 }

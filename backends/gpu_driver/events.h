@@ -94,12 +94,7 @@ static rt_watch *rt_idle_watch(int device) {
   return NULL;
 }
 
-static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg,
-                           cdevice_error *err) {
-  (void)self;
-  if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime has no event callbacks");
-  if (atomic_load(&rt_holds))
-    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "not available while a graph may be captured");
+static int rt_watch_event(int64_t device, void *sync_event, void (*fn)(void *), void *arg, cdevice_error *err) {
   rt_saved_context saved;
   int r = rt_begin(device, &saved, err);
   if (r) return r;
@@ -122,6 +117,17 @@ static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*
       code = 0; /* another thread saw the device fail and called */
   }
   return rt_end(device, &saved, code, "watching an event", err);
+}
+
+static int rt_event_notify(void *self, int64_t device, void *sync_event, void (*fn)(void *), void *arg,
+                           cdevice_error *err) {
+  (void)self;
+  if (!rt_can_call()) return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "this runtime has no event callbacks");
+  if (!rt_query_begin())
+    return cdevice_backend_fail(err, ENOTSUP, 0, NULL, "not available while a graph may be captured");
+  int r = rt_watch_event(device, sync_event, fn, arg, err);
+  rt_query_end();
+  return r;
 }
 
 static int rt_stream_create(void *self, int64_t device, void **out, cdevice_error *err) {

@@ -175,6 +175,7 @@ static void rt_hold(void *self, int64_t device, int change) {
   if (device < 0 || device >= rt_devices) return;
   atomic_fetch_add(&rt_pools[device].held, change);
   atomic_fetch_add(&rt_holds, change);
+  while (change > 0 && atomic_load(&rt_queries)) sched_yield(); /* short calls: none of them waits for the device */
 }
 
 /* Of all devices: a question about an event of one may end a capture on another. */

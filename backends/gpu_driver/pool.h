@@ -82,9 +82,11 @@ static void rt_unmark_locked(int device, rt_block *c) {
 
 static int rt_mark_ask(rt_fence *m) {
   int code = 0;
-  if (!m->passed && atomic_load(&rt_holds)) return RT_CAPTURED; /* HIP 7: the question may end captures */
-  for (int i = 0; i < 2 && !code && !m->passed; i++)
+  if (m->passed) return 0;
+  if (!rt_query_begin()) return RT_CAPTURED; /* HIP 7: the question may end captures */
+  for (int i = 0; i < 2 && !code; i++)
     if (m->event[i]) code = rt_event_over(m->event[i]);
+  rt_query_end();
   if (!code) m->passed = 1;
   return code;
 }

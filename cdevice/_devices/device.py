@@ -47,6 +47,7 @@ class _Capturing:
 
     def __enter__(self) -> None:
         self._hold(1)
+        lib.cdv_wait_for_query()
 
     def __exit__(self, *exc: object) -> None:
         self._hold(-1)

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,9 @@
 static _Atomic(struct cdv_retired *) passed, asked; /* stacks: to give back; to ask about */
 static atomic_llong n_kept;
 static atomic_int running;
+static atomic_llong queries; /* begun and ended; odd: one is under way */
 static atomic_int polling; /* the thread looks again by itself soon */
+static _Thread_local bool is_reclaimer;
 static sem_t wake;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
@@ -38,6 +41,7 @@ static void in_child(void) { /* the thread did not come along, and what it kept 
   atomic_store(&n_kept, 0);
   atomic_store(&running, 0);
   atomic_store(&polling, 0);
+  atomic_store(&queries, 0);
   sem_init(&wake, 0, 0);
   pthread_mutex_init(&starting, NULL);
 }
@@ -77,7 +81,9 @@ static struct cdv_retired *ask(struct cdv_retired *list, bool *answered) {
     next = k->next;
     const struct cdv_event *e = k->event;
     int done = 0, r = EAGAIN;
+    atomic_fetch_add(&queries, 1); /* before the look at the guards: see cdv_wait_for_query */
     if (!is_held(e)) r = cdv_event_completed(e, &done);
+    atomic_fetch_add(&queries, 1);
     if (!r || cdv_is_dead(r)) *answered = true;
     if ((!r && done) || cdv_is_dead(r)) {
       give_back(k);
@@ -103,6 +109,7 @@ static void wait_for(int64_t nanoseconds) {
 
 static void *work(void *unused) {
   (void)unused;
+  is_reclaimer = true;
   struct cdv_retired *waiting = NULL;
   int64_t pause = PAUSE;
   for (;;) {
@@ -125,6 +132,12 @@ static void *work(void *unused) {
     pause = answered || !waiting ? PAUSE : pause < LONGEST ? 2 * pause : pause;
   }
   return NULL;
+}
+
+void cdv_wait_for_query(void) {
+  long long seen = atomic_load(&queries);
+  if (is_reclaimer) return; /* a backend in Python, asked in that very query */
+  while (seen & 1 && atomic_load(&queries) == seen) sched_yield();
 }
 
 static int need_thread(void) {

@@ -10,6 +10,9 @@ struct cdv_event;
 
 /* cffi: begin */
 int64_t cdv_retired_count(void); /* sources and chunks that wait for a device */
+/* Returns once no event query of the reclaimer is under way that began before this call. A capture guard calls it after
+ * it has become active, because a query that looked before would end the capture. Blocks for one query. Any thread. */
+void cdv_wait_for_query(void);
 /* cffi: end */
 
 /* Does this error of a backend say that the event has failed or the device is dead, so that nothing will run any more?

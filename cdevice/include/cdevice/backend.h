@@ -221,8 +221,8 @@ typedef struct cdevice_memory {
    * stage_free, which it calls when the device no longer uses the memory. */
   int (*stage_alloc)(void *self, int64_t device, int64_t nbytes, cdevice_block *out, cdevice_error *err);
   void (*stage_free)(void *self, const cdevice_block *block);
-  /* 0 if work may be enqueued on `stream` now. Called before an external allocator allocates for the stream (CUDA:
-   * an error while the stream is being captured). */
+  /* 0 if work may be enqueued on `stream` now. Called before an external allocator allocates for the stream and before
+   * a copy reads over it (CUDA: an error while the stream is being captured). */
   int (*stream_accepts_work)(void *self, int64_t device, void *stream, cdevice_error *err);
   /* Called with change 1 before, and -1 after, an operation that an event recorded behind all streams would break,
    * and that the backend cannot detect (CUDA: the capture of a graph on a non-blocking stream). In between the
