@@ -113,6 +113,7 @@ KERNELS = {
     "scalar": "arith compare boolean cast cast_bool decimal_rescale temporal timestamp_parts binary",
     "aggregate": "reduce reduce_bool",
     "selection": "select filter varlen run_end",
+    "sort": "radix sort_key sort_binary",
 }
 
 

@@ -203,6 +203,9 @@ def compute_take(
 def compute_runs(
     array: DeviceArray, ends: DeviceArray, indices: DeviceArray, checked: bool, handle: int, owner: object, /
 ) -> DeviceArray: ...
+def compute_sort_indices(
+    keys: list[tuple[DeviceArray, bool, bool]], doing: str, handle: int, owner: object, /
+) -> Any: ...
 def compute_rows(near: DeviceArray, first: int, n: int, handle: int, owner: object, /) -> DeviceArray: ...
 def compute_compare(
     a: DeviceArray, b: DeviceArray, ones: int, says: int, schema: Schema, handle: int, owner: object, /

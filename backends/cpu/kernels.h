@@ -32,18 +32,22 @@
 #undef T
 #define T u8
 #include "cpu/numbers.h"
+#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u16
 #include "cpu/numbers.h"
+#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u32
 #include "cpu/numbers.h"
+#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u64
 #include "cpu/numbers.h"
+#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T i32
@@ -77,6 +81,7 @@
 #include "cdevice/kernels/scalar/arith.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
+#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #ifndef CPU_NO_CASTS
 #define TEXT "cdevice/kernels/scalar/decimal_rescale.h"
@@ -91,6 +96,7 @@
 #include "cdevice/kernels/scalar/binary.h"
 #include "cdevice/kernels/scalar/boolean.h"
 #include "cdevice/kernels/selection/filter.h"
+#include "cdevice/kernels/sort/radix.h"
 #undef T
 #define T bool
 #include "cdevice/kernels/aggregate/reduce_bool.h"
@@ -134,6 +140,9 @@
   ROW(varlen, row_offsets, t) \
   ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
 #define RUNS(t) ROW(run_end, run_of, t) ROW(run_end, ends, t)
+#define SORT_KEY(t) ROW(sort_key, sort_key, t)
+#define SORT_BYTES(t) ROW(sort_binary, sort_bytes, t)
+#define RADIX_SORT(name) ROW(radix, name, bits)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define FILTER(name) ROW(filter, name, bits)
@@ -167,4 +176,10 @@ const cpu_kernel CPU_KERNELS[] = {
                                             FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
                                                 FILTER(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any)
                                                     REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count)
-                                                        REDUCE_BOOL(finish_extreme){NULL, NULL}};
+                                                        REDUCE_BOOL(finish_extreme) SORT_KEY(u8) SORT_KEY(u16)
+                                                            SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(w128) SORT_BYTES(i32)
+                                                                SORT_BYTES(i64) RADIX_SORT(radix_buckets)
+                                                                    RADIX_SORT(radix_ranges) RADIX_SORT(radix_count)
+                                                                        RADIX_SORT(radix_scatter) RADIX_SORT(sort_key)
+                                                                            RADIX_SORT(sort_validity)
+                                                                                RADIX_SORT(sort_rows){NULL, NULL}};

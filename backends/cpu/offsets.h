@@ -1,6 +1,7 @@
 /* offsets.h - what is known to do with offsets of type T, and with times that are stored so. */
 #include "cdevice/kernels/selection/varlen.h"
 #include "cdevice/kernels/selection/run_end.h"
+#include "cdevice/kernels/sort/sort_binary.h"
 #ifndef CPU_NO_CASTS
 #include "cdevice/kernels/scalar/timestamp_parts.h"
 #define S i32

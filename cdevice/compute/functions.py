@@ -293,6 +293,11 @@ _cast = _registry.get_function("cast")
 _filter = _registry.get_function("filter")
 _take = _registry.get_function("take")
 _count = _registry.get_function("count")
+_array_sort = _registry.get_function("array_sort_indices")
+_sort_indices = _registry.get_function("sort_indices")
+_sort_by = _registry.get_function("sort_by")
+_select_k = _registry.get_function("select_k_unstable")
+_partition_nth = _registry.get_function("partition_nth_indices")
 
 
 def coalesce(*args: Any, stream: StreamLike = None, fallback: str | None = None) -> Any:
@@ -381,6 +386,155 @@ def take(
     :raises IndexOutOfBounds: for an index outside of values
     """
     return _run(_take, (values, indices), options, stream, fallback, boundscheck=boundscheck)
+
+
+def array_sort_indices(
+    x: Any,
+    /,
+    order: str = "ascending",
+    *,
+    null_placement: str = "at_end",
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The row numbers of an array in the order of its values; equal rows stay in their order.
+
+    Waits for the device, which reports the bits in which the values differ.  Memory beside the array: 24 bytes a row,
+    the result included.
+
+    Accepted types -> result type::
+
+        bool, numbers, decimals to 128 bits, dates, times, durations, strings, bytes, dictionaries by value -> uint64
+        null -> uint64
+
+    :param x: an array, or chunks, which become one array
+    :param order: "ascending" or "descending"; NaN comes after all numbers in either
+    :param null_placement: "at_end" or "at_start"; NaN lies between the numbers and the nulls
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: an ArraySortOptions, in place of the two
+    :returns: a DeviceArray
+    :raises NoKernel: for types without an order, strings above 8192 bytes, 2**32 rows and more
+    """
+    return _run(_array_sort, (x,), options, stream, fallback, order=order, null_placement=null_placement)
+
+
+def sort_indices(
+    x: Any,
+    /,
+    sort_keys: Any = (),
+    *,
+    null_placement: str | None = None,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The row numbers of an array or a batch in the order of the sort keys; equal rows stay in their order.
+
+    Waits, needs memory, and accepts types as :func:`array_sort_indices`.
+
+    :param x: an array or a batch, or chunks of them, which become one
+    :param sort_keys: (name, order) or (name, order, null_placement) for each key, the most significant first; a name
+        alone is ascending.  Of an array: the first key's order counts, its name does not
+    :param null_placement: "at_end" or "at_start", of keys that name none; None: "at_end"
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a SortOptions, in place of the two
+    :returns: a DeviceArray of uint64
+    :raises KeyError: for a key that the batch has no column of
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    placement = "at_end" if null_placement is None else null_placement
+    return _run(_sort_indices, (x,), options, stream, fallback, sort_keys=sort_keys, null_placement=placement)
+
+
+def sort_by(
+    x: Any,
+    /,
+    sort_keys: Any = (),
+    *,
+    null_placement: str | None = None,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The rows of an array or a batch in the order of the sort keys: ``take`` by :func:`sort_indices`, whose
+    parameters it has.
+
+    :returns: a DeviceArray of the type of x
+    """
+    placement = "at_end" if null_placement is None else null_placement
+    return _run(_sort_by, (x,), options, stream, fallback, sort_keys=sort_keys, null_placement=placement)
+
+
+def select_k_unstable(
+    x: Any,
+    /,
+    k: int | None = None,
+    sort_keys: Any = None,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The numbers of the first k rows in the order of the sort keys, nulls last.  Waits as :func:`sort_indices`.
+
+    :param x: an array or a batch
+    :param k: the number of rows; all where there are fewer
+    :param sort_keys: as in :func:`sort_indices`
+    :param options: a SelectKOptions, in place of the two
+    :returns: a DeviceArray of uint64
+    """
+    named = {name: value for name, value in (("k", k), ("sort_keys", sort_keys)) if value is not None}
+    return _run(_select_k, (x,), options, stream, fallback, **named)
+
+
+def top_k_unstable(
+    x: Any, k: int, sort_keys: Any = None, *, stream: StreamLike = None, fallback: str | None = None
+) -> Any:
+    """The numbers of the k greatest rows, the greatest first: :func:`select_k_unstable` in descending order.
+
+    :param sort_keys: names of columns; None for an array
+    """
+    keys = [("", "descending")] if sort_keys is None else [(name, "descending") for name in sort_keys]
+    return select_k_unstable(x, k, keys, stream=stream, fallback=fallback)
+
+
+def bottom_k_unstable(
+    x: Any, k: int, sort_keys: Any = None, *, stream: StreamLike = None, fallback: str | None = None
+) -> Any:
+    """The numbers of the k least rows, the least first: :func:`select_k_unstable` in ascending order.
+
+    :param sort_keys: names of columns; None for an array
+    """
+    keys = [("", "ascending")] if sort_keys is None else [(name, "ascending") for name in sort_keys]
+    return select_k_unstable(x, k, keys, stream=stream, fallback=fallback)
+
+
+def partition_nth_indices(
+    x: Any,
+    /,
+    pivot: int | None = None,
+    *,
+    null_placement: str = "at_end",
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The row numbers so that no row before the pivot is greater, and none behind it less, than the row there.
+
+    Waits, needs memory, and accepts types as :func:`array_sort_indices`.
+
+    :param x: an array
+    :param pivot: the number of rows before it, up to the number of all
+    :param null_placement: "at_end" or "at_start"
+    :param options: a PartitionNthOptions, in place of the two
+    :returns: a DeviceArray of uint64
+    :raises ArgumentError: for a pivot beyond the rows
+    """
+    named: dict[str, Any] = {} if pivot is None else {"pivot": pivot}
+    return _run(_partition_nth, (x,), options, stream, fallback, null_placement=null_placement, **named)
 
 
 def _count_rows(

@@ -22,6 +22,7 @@ ScalarLike: TypeAlias = (
     | Scalar
     | None
 )
+_SortKeys: TypeAlias = Sequence[str | int | tuple[str | int, str] | tuple[str | int, str, str | None]]
 ArrayLike: TypeAlias = Any
 """What :func:`cdevice.asarray` takes, streams and lists of such (chunks)."""
 
@@ -249,6 +250,72 @@ def take(
     stream: StreamLike = None,
     fallback: str | None = None,
     boundscheck: bool = True,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def array_sort_indices(
+    x: ArrayLike,
+    /,
+    order: str = "ascending",
+    *,
+    null_placement: str = "at_end",
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def sort_indices(
+    x: ArrayLike,
+    /,
+    sort_keys: _SortKeys = (),
+    *,
+    null_placement: str | None = None,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def sort_by(
+    x: ArrayLike,
+    /,
+    sort_keys: _SortKeys = (),
+    *,
+    null_placement: str | None = None,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def select_k_unstable(
+    x: ArrayLike,
+    /,
+    k: int | None = None,
+    sort_keys: _SortKeys | None = None,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def top_k_unstable(
+    x: ArrayLike,
+    k: int,
+    sort_keys: Sequence[str | int] | None = None,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+) -> DeviceArray: ...
+def bottom_k_unstable(
+    x: ArrayLike,
+    k: int,
+    sort_keys: Sequence[str | int] | None = None,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+) -> DeviceArray: ...
+def partition_nth_indices(
+    x: ArrayLike,
+    /,
+    pivot: int | None = None,
+    *,
+    null_placement: str = "at_end",
+    stream: StreamLike = None,
+    fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> DeviceArray: ...
 def sum(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from _operator import index as _integer  # operator's own import costs a tenth of the package's
 
 TYPE_CHECKING = False
@@ -18,7 +19,9 @@ def _plain(word: str) -> Any:
     return (
         int(word)
         if word.lstrip("-").isdigit()
-        else {"NON_NULL": "only_valid", "NULLS": "only_null"}.get(word, word.lower())
+        else {"NON_NULL": "only_valid", "NULLS": "only_null", "AtEnd": "at_end", "AtStart": "at_start"}.get(
+            word, word.lower()
+        )
     )
 
 
@@ -164,6 +167,90 @@ class TakeOptions(FunctionOptions):
 
     defaults: ClassVar[Mapping[str, Any]] = {"boundscheck": True}
     allowed: ClassVar[Mapping[str, Any]] = {"boundscheck": bool}
+
+
+_ORDERS = ("ascending", "descending")
+_PLACEMENTS = ("at_end", "at_start")
+_ARROWS_KEY = re.compile(r"FieldRef\.Name\((.*?)\) (ASC|DESC) NULLS (LAST|FIRST)")
+
+
+def _sort_keys(owner: str, keys: Any) -> list[tuple[str | int, str, str | None]]:
+    """Sort keys as (name, order, null placement or None).  Raises TypeError, ValueError."""
+    if isinstance(keys, str):  # as pyarrow's rank: an order alone
+        keys = [("", keys)]
+    try:
+        parts = [(k, "ascending") if isinstance(k, (str, int)) else tuple(k) for k in keys]
+    except TypeError:
+        raise TypeError(f"{owner}: sort_keys must be a list of (name, order), not {keys!r}") from None
+    made: list[tuple[str | int, str, str | None]] = []
+    for part in parts:
+        if not 2 <= len(part) <= 3 or not isinstance(part[0], (str, int)):
+            raise TypeError(f"{owner}: a sort key must be (name, order) or (name, order, null_placement), not {part!r}")
+        name, order, placement = (*part, None)[:3]
+        if order not in _ORDERS:
+            raise ValueError(f"{owner}: order must be one of 'ascending', 'descending', not {order!r}")
+        if placement not in (*_PLACEMENTS, None):
+            raise ValueError(f"{owner}: null_placement must be one of 'at_end', 'at_start', not {placement!r}")
+        made.append((name, order, placement))
+    return made
+
+
+def _arrows_sort_keys(options: Any) -> list[tuple[str, str, str]]:
+    """The sort keys of an object of pyarrow's, which shows them only as text."""
+    orders, placements = {"ASC": "ascending", "DESC": "descending"}, {"LAST": "at_end", "FIRST": "at_start"}
+    return [(name, orders[order], placements[nulls]) for name, order, nulls in _ARROWS_KEY.findall(str(options))]
+
+
+class ArraySortOptions(FunctionOptions):
+    """``order``: "ascending" or "descending".  ``null_placement``: "at_end" or "at_start".
+
+    NaN lies between the numbers and the nulls."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"order": "ascending", "null_placement": "at_end"}
+    allowed: ClassVar[Mapping[str, Any]] = {"order": _ORDERS, "null_placement": _PLACEMENTS}
+
+
+class SortOptions(FunctionOptions):
+    """``sort_keys``: (name, order) or (name, order, null_placement) for each key, the most significant first.
+    ``null_placement``: of keys that name none."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"sort_keys": (), "null_placement": "at_end"}
+    allowed: ClassVar[Mapping[str, Any]] = {"null_placement": _PLACEMENTS}
+
+    def check(self) -> None:
+        if self.null_placement is None:  # pyarrow's default
+            self.null_placement = "at_end"
+        super().check()
+        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return {"sort_keys": _arrows_sort_keys(options)}
+
+
+class SelectKOptions(FunctionOptions):
+    """``k``: the number of rows; ``sort_keys``: as in SortOptions."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"k": ..., "sort_keys": ...}
+    allowed: ClassVar[Mapping[str, Any]] = {"k": int}
+
+    def check(self) -> None:
+        super().check()
+        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
+        if not self.sort_keys:
+            raise ValueError("SelectKOptions: sort_keys must have a key")
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        k = re.search(r"k=(\d+)", str(options))
+        return {"k": int(k.group(1)) if k else ..., "sort_keys": _arrows_sort_keys(options)}
+
+
+class PartitionNthOptions(FunctionOptions):
+    """``pivot``: the row that gets its place in the order; ``null_placement``: "at_end" or "at_start"."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"pivot": ..., "null_placement": "at_end"}
+    allowed: ClassVar[Mapping[str, Any]] = {"pivot": int, "null_placement": _PLACEMENTS}
 
 
 class NoOptions(FunctionOptions):

@@ -42,6 +42,7 @@
 #include "core/compute/launch_args.h"
 #include "core/compute/select.h"
 #include "core/compute/selection.h"
+#include "core/compute/sort.h"
 #include "core/compute/varlen.h"
 #include "core/copy/concat.h"
 #include "core/copy/copy.h"

@@ -25,6 +25,7 @@
 #include "native/async/async_iterator.c"
 #include "native/compute/calls.c"
 #include "native/compute/selection.c"
+#include "native/compute/sort.c"
 #include "native/fastpath/dispatch_cache.c"
 #include "native/embed/capi.c"
 
@@ -103,6 +104,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
+                                       {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
                                        {"compute_view_offsets", m_compute_view_offsets, METH_VARARGS, NULL},

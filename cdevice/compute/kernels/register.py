@@ -21,10 +21,21 @@ from ..dispatch.types import (
     storage_of,
     width_of,
 )
-from ..options import CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions
+from ..options import (
+    ArraySortOptions,
+    CastOptions,
+    CountOptions,
+    FilterOptions,
+    NoOptions,
+    PartitionNthOptions,
+    ScalarAggregateOptions,
+    SelectKOptions,
+    SortOptions,
+    TakeOptions,
+)
 from ..providers import pyarrow
 from ..scalar import Scalar
-from . import aggregate, nulls
+from . import aggregate, nulls, sort
 from .cast import binary as strings
 from .cast import decimal as decimals
 from .cast import dictionary as convert
@@ -315,6 +326,26 @@ def _selection(r: FunctionRegistry) -> None:
     r.add_function(f)
 
 
+def _order(r: FunctionRegistry) -> None:
+    def function(name: str, doc: str, options: Any, exec: Callable[..., Any]) -> None:
+        f = Function(name, "vector", 1, doc, options)
+        _add(f, (ANY,), "L" if exec is not sort.sort_by else None, exec)
+        r.add_function(f)
+
+    function(
+        "array_sort_indices", "The row numbers in the order of the values.", ArraySortOptions, sort.array_sort_indices
+    )
+    function("sort_indices", "The row numbers in the order of the sort keys.", SortOptions, sort.sort_indices)
+    function("sort_by", "The rows in the order of the sort keys.", SortOptions, sort.sort_by)
+    function("select_k_unstable", "The numbers of the first k rows.", SelectKOptions, sort.select_k_unstable)
+    function(
+        "partition_nth_indices",
+        "The row numbers so that the pivot's is at its place in the order.",
+        PartitionNthOptions,
+        sort.partition_nth_indices,
+    )
+
+
 def _coalesce(call: Call, fill: Function, args: Sequence[Datum]) -> Any:
     """Of one type first: the first argument's is not always that of all."""
     args = [convert.dictionary_decode(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
@@ -389,8 +420,20 @@ def make() -> FunctionRegistry:
     _compare(r)
     _boolean(r)
     _selection(r)
+    _order(r)
     _aggregates(r)
-    for options in (CastOptions, CountOptions, FilterOptions, NoOptions, ScalarAggregateOptions, TakeOptions):
+    for options in (
+        ArraySortOptions,
+        CastOptions,
+        CountOptions,
+        FilterOptions,
+        NoOptions,
+        PartitionNthOptions,
+        ScalarAggregateOptions,
+        SelectKOptions,
+        SortOptions,
+        TakeOptions,
+    ):
         r.add_function_options_type(options)
     if pyarrow.here():
         for name in r.get_function_names():

@@ -168,7 +168,11 @@ static int64_t parts(int64_t n, int64_t rows) { return n / rows + (n % rows != 0
 /* How many items, and how many of them a block has. */
 static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s, cdevice_launch *l) {
   bool items = w->flags & CDEVICE_COMPUTE_COARSE;
-  int64_t tile = s->granularity == CDV_REDUCE_TILE ? REDUCE_TILE_ROWS : FILTER_TILE_ROWS, tiles = parts(s->n, tile);
+  int64_t tile = s->granularity == CDV_REDUCE_TILE ? REDUCE_TILE_ROWS
+                 : s->granularity != CDV_SORT_TILE ? FILTER_TILE_ROWS
+                 : items                           ? SORT_TILE_ROWS
+                                                   : SORT_GROUP_ROWS;
+  int64_t tiles = parts(s->n, tile);
   l->work_group_size = WORK_GROUP_SIZE;
   switch (s->granularity) {
     case CDV_PER_ROW: l->n_work_items = s->n; break;
@@ -176,9 +180,14 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
     case CDV_PER_ROW_PACKED: l->n_work_items = items ? parts(s->n, 32) : s->n; break;
     case CDV_REDUCE_TILE:
     case CDV_FILTER_TILE:
+    case CDV_SORT_TILE:
       l->n_work_items = tiles ? tiles : 1;
       if (!items) l->n_work_items *= WORK_GROUP_SIZE;
       if (items) l->work_group_size = 1;
+      break;
+    case CDV_SORT_BUCKETS:
+      l->n_work_items = 1 << SORT_TILE_BITS;
+      l->work_group_size = 1;
       break;
     case CDV_SINGLE_BLOCK: l->n_work_items = items ? 1 : WORK_GROUP_SIZE; break;
     default: l->n_work_items = 1;

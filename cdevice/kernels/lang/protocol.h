@@ -59,3 +59,41 @@
 #define KERNEL_ERROR_LOSSY_UNIT 8
 #define KERNEL_ERROR_UNIT_OVERFLOW 9
 #define KERNEL_ERROR_LOSSY_TIME 10
+
+/* Sorting: words of 64 bits whose order is that of the rows, least significant digit first. A tile is what a work item
+ * counts and scatters alone (CDV_COARSE), or what a work group does. */
+#define SORT_TILE_ROWS 65536
+#define SORT_TILE_BITS 11 /* of a digit */
+#define SORT_GROUP_ITEM_ROWS 16
+#define SORT_GROUP_ROWS (WORK_GROUP_SIZE * SORT_GROUP_ITEM_ROWS)
+#define SORT_GROUP_BITS 4
+
+/* Buffers of radix.h. Rows are uint32; NULL: each row is at its own place. */
+#define BUF_RADIX_WORDS_OUT 0 /* NULL: the words are not needed any more */
+#define BUF_RADIX_ROWS_OUT 1
+#define BUF_RADIX_WORDS 2
+#define BUF_RADIX_ROWS 3
+#define BUF_RADIX_COUNTS 4 /* of each digit and tile; then their sums */
+#define BUF_RADIX_RANGES 0 /* of each tile: its words' least, greatest, or, and */
+#define SCALAR_RADIX_TOP 1 /* of radix_buckets: above this bit the rows of a bucket are equal */
+#define SCALAR_RADIX_SHIFT 2
+#define SCALAR_RADIX_BIAS 3 /* the least word */
+#define SCALAR_RADIX_TILES 4
+
+/* Buffers of sort_key.h and sort_binary.h: a word for each row of BUF_KEY_ROWS, which are as above. */
+#define BUF_KEY_OUT 0
+#define BUF_KEY_VALUES 1 /* or offsets */
+#define BUF_KEY_VALIDITY 2
+#define BUF_KEY_ROWS 3
+#define BUF_KEY_BYTES 4
+#define SCALAR_KEY_FLAGS 2
+#define SCALAR_KEY_PART 3     /* SORT_KEY_*; of bytes: a word of eight of them, or SORT_KEY_LENGTH */
+#define SCALAR_KEY_INFINITY 4 /* bits of the infinity of a float; of bytes of one size: that */
+#define SORT_KEY_SIGNED 1
+#define SORT_KEY_FLOAT 2
+#define SORT_KEY_NULLS_FIRST 4
+#define SORT_KEY_DESCENDING 8
+#define SORT_KEY_VALUE 0 /* types below 64 bits: with the class above it */
+#define SORT_KEY_HIGH 1  /* of 128 bits */
+#define SORT_KEY_CLASS 2 /* value, NaN, null; or the other way round */
+#define SORT_KEY_LENGTH (-1)

@@ -17,6 +17,7 @@ import test_compute_decimals
 import test_compute_half
 import test_compute_layouts
 import test_compute_selection
+import test_compute_sort
 import test_compute_table
 import test_compute_types
 from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
@@ -85,7 +86,7 @@ def takes_a_device(f):
 
 
 TABLES = (test_compute_table, test_compute_decimals, test_compute_half, test_compute_layouts, test_compute_types)
-TABLES += (test_compute_selection,)
+TABLES += (test_compute_selection, test_compute_sort)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

@@ -1,0 +1,117 @@
+"""The order of rows: sort_indices and what is made of it.
+
+All are one radix sort of row numbers on the arguments' device (core/compute/sort.c).
+"""
+
+from __future__ import annotations
+
+import errno
+
+from ..._runtime.ext import _native
+from ...errors import ArgumentError, Unsupported
+from ..dispatch.datum import Datum
+from ..dispatch.types import VIEWS, format_of, words_of
+from ..errors import NoKernel
+from .cast.binary import to_offsets_layout
+from .cast.dictionary import dictionary_decode
+from .elementwise import schema_of
+from .selection.take import is_batch, row_numbers, take_array, with_schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..._types import DeviceArray
+    from ..dispatch.call import Call
+
+    Key = tuple[DeviceArray, bool, bool]  # column, descending, nulls first
+
+
+def _plain(call: Call, column: DeviceArray) -> DeviceArray:
+    """A column in a layout that kernels have an order for: dictionaries by value, views with offsets."""
+    column_format = format_of(column)
+    decoded = dictionary_decode(call, Datum(column, column_format)).array
+    assert decoded is not None
+    if decoded._format in VIEWS:
+        return to_offsets_layout(call, decoded, "U" if decoded._format == "vu" else "Z")
+    return decoded
+
+
+def _indices(call: Call, keys: Sequence[Key]) -> DeviceArray:
+    """The numbers of the rows as uint64, in the order of the keys."""
+    name, made = call.function.name, []
+    for column, descending, nulls_first in keys:
+        plain = _plain(call, column)
+        if plain._format != "n":  # one value has no order
+            made.append((plain, descending, nulls_first))
+    if not made:
+        return with_schema(row_numbers(call, keys[0][0]), schema_of("L"))
+    try:
+        out = _native.compute_sort_indices(made, name, call.stream, call.owner)
+    except Unsupported as e:
+        raise NoKernel(str(e)) from None
+    except ArgumentError as e:
+        raise NoKernel(str(e)) if e.code == errno.EFBIG else e from None
+    if out is NotImplemented:
+        types = ", ".join(words_of(format_of(k[0])) for k in keys)
+        raise NoKernel(f"{name}: no order for {types}")
+    return out
+
+
+def _rows(call: Call, values: Datum) -> DeviceArray:
+    if values.array is None or values.one:
+        raise TypeError(f"{call.function.name}: expected an array or a batch")
+    return values.array
+
+
+def _keys(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str | None) -> list[Key]:
+    """The columns of a batch by sort keys; of an array it alone, by the first."""
+    keys = [(name, order, (placement or null_placement or "at_end")) for name, order, placement in sort_keys]
+    if not is_batch(array):
+        _, order, placement = keys[0] if keys else ("", "ascending", null_placement or "at_end")
+        return [(array, order == "descending", placement == "at_start")]
+    if not keys:
+        raise ArgumentError(f"{call.function.name}: a batch needs sort_keys, (name, order) for each key")
+    return [(array.field(name), order == "descending", placement == "at_start") for name, order, placement in keys]
+
+
+def array_sort_indices(call: Call, values: Datum) -> DeviceArray:
+    """``exec`` of array_sort_indices."""
+    options: Any = call.options
+    array = _rows(call, values)
+    if is_batch(array):
+        raise NoKernel("array_sort_indices: no kernel for batches; sort_indices takes sort_keys")
+    return _indices(call, [(array, options.order == "descending", options.null_placement == "at_start")])
+
+
+def sort_indices(call: Call, values: Datum) -> DeviceArray:
+    """``exec`` of sort_indices."""
+    options: Any = call.options
+    array = _rows(call, values)
+    return _indices(call, _keys(call, array, options.sort_keys, options.null_placement))
+
+
+def sort_by(call: Call, values: Datum) -> DeviceArray:
+    """``exec`` of sort_by."""
+    array = _rows(call, values)
+    rows = sort_indices(call, values)
+    return take_array(call, array, with_schema(rows, schema_of("l")), False)
+
+
+def select_k_unstable(call: Call, values: Datum) -> DeviceArray:
+    """``exec`` of select_k_unstable: the first rows of a stable order."""
+    options: Any = call.options
+    array = _rows(call, values)
+    return _indices(call, _keys(call, array, options.sort_keys, None))[: options.k]
+
+
+def partition_nth_indices(call: Call, values: Datum) -> DeviceArray:
+    """``exec`` of partition_nth_indices: a whole order is a partition at every row."""
+    options: Any = call.options
+    array = _rows(call, values)
+    if is_batch(array):
+        raise NoKernel("partition_nth_indices: no kernel for batches")
+    if options.pivot > array.length:
+        raise ArgumentError(f"partition_nth_indices: pivot {options.pivot} is beyond the {array.length} rows")
+    return _indices(call, [(array, False, options.null_placement == "at_start")])

@@ -1,0 +1,305 @@
+/* sort.c - the order of rows by several columns: a radix sort of row numbers by words made of the columns, from the
+ * last word of the last key to the first word of the first.
+ *
+ * The host reads the range of each word, and only bits in which the words of the range differ are sorted by: from the
+ * lowest digit up, or, where a work item sorts alone, first by the highest digit and then within each, in its cache.
+ * Beside the arguments a row takes 24 bytes: two words, of which one becomes the result, and two row numbers. */
+#include "core/compute/sort.h"
+#include "cdevice/arrow_abi.h"
+#include "cdevice/backend.h"
+#include "core/array/array.h"
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/compute/selection.h"
+#include "core/format/layout.h"
+#include "core/format/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SORT_LONGEST_BYTES 8192 /* of a string: a word of eight takes several kernels */
+
+_Static_assert(BUF_RADIX_COUNTS < KERNEL_BUFFERS && BUF_KEY_BYTES < KERNEL_BUFFERS, "sort kernels have room");
+_Static_assert(SCALAR_RADIX_TILES < KERNEL_SCALARS && SCALAR_KEY_INFINITY < KERNEL_SCALARS, "sort kernels have room");
+_Static_assert(SORT_GROUP_ROWS <= UINT16_MAX, "a group counts in 16 bits");
+
+struct sort {
+  struct cdv_exec work;
+  int64_t n, tiles;
+  int digit_bits;
+  cdevice_kernel_buffer words[2], rows[2], counts, ranges;
+  uint64_t *read; /* the ranges on the host */
+  int current;    /* of rows */
+  bool by_item;   /* a work item sorts a tile alone */
+  bool ordered;   /* else each row is at its own place */
+};
+
+/* ---- keys ---- */
+struct column {
+  struct cdv_array *array;
+  struct cdv_layout layout;
+  int64_t flags, infinity;
+  bool nan;
+};
+
+/* What the kernels need to know of a type; false: it has no order here. */
+static bool look_at(struct column *c) {
+  const char *f = c->array->schema->node->format, *why;
+  if (c->array->schema->node->dictionary || cdv_layout_parse(f, &c->layout, &why)) return false;
+  switch (c->layout.type) {
+    case CDV_BOOL:
+    case CDV_BINARY:
+    case CDV_LARGE_BINARY: return true;
+    case CDV_FIXED: break;
+    default: return false;
+  }
+  if (f[0] == 'w') return c->layout.width > 0;
+  if (f[0] == 'd' && c->layout.width > 16) return false;
+  if (!cdv_width_name(c->layout.width)) return false;
+  if (f[0] == 't' && f[1] == 'i' && f[2] != 'M') return false; /* intervals of several parts have no order */
+  if (strchr("csildt", f[0])) c->flags |= SORT_KEY_SIGNED;
+  c->nan = strchr("efg", f[0]) != NULL;
+  if (c->nan) c->flags |= SORT_KEY_FLOAT;
+  c->infinity = f[0] == 'e' ? 0x7c00 : f[0] == 'f' ? 0x7f800000 : (int64_t)0x7ff0000000000000;
+  return true;
+}
+
+static bool is_bytes(const struct column *c) {
+  return c->layout.type == CDV_BINARY || c->layout.type == CDV_LARGE_BINARY || c->array->schema->node->format[0] == 'w';
+}
+
+static cdevice_kernel_buffer rows_now(const struct sort *s) {
+  return s->ordered ? s->rows[s->current] : (cdevice_kernel_buffer){NULL, 0};
+}
+
+static struct cdv_kernel_launch key_launch(const struct sort *s, const struct column *c, const char *name) {
+  struct cdv_kernel_launch k = {.family = "radix", .type = "bits", .name = name, .granularity = CDV_PER_ROW, .n = s->n};
+  k.buffers[BUF_KEY_OUT] = s->words[0];
+  k.buffers[BUF_KEY_VALIDITY] = cdv_kernel_nulls(c->array);
+  k.buffers[BUF_KEY_ROWS] = rows_now(s);
+  k.scalars[SCALAR_KEY_FLAGS] = c->flags;
+  return k;
+}
+
+static int write_words(struct sort *s, const struct column *c, int64_t part) {
+  struct cdv_kernel_launch k = key_launch(s, c, "sort_key");
+  k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(c->array);
+  k.scalars[SCALAR_KEY_PART] = part;
+  k.scalars[SCALAR_KEY_INFINITY] = c->infinity;
+  if (c->layout.type != CDV_BOOL) k.family = "sort_key", k.type = cdv_width_name(c->layout.width);
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int write_bytes(struct sort *s, const struct column *c, int64_t part) {
+  struct cdv_kernel_launch k = key_launch(s, c, "sort_bytes");
+  const struct cdv_array *a = c->array;
+  bool fixed = c->layout.type == CDV_FIXED;
+  k.family = "sort_binary";
+  k.type = c->layout.type == CDV_LARGE_BINARY ? "i64" : "i32";
+  cdevice_kernel_buffer values = {(void *)a->node->buffers[1], a->offset * (fixed ? c->layout.width : 1)};
+  k.buffers[fixed ? BUF_KEY_BYTES : BUF_KEY_VALUES] = values;
+  if (!fixed) k.buffers[BUF_KEY_BYTES] = (cdevice_kernel_buffer){(void *)a->node->buffers[2], 0};
+  k.scalars[SCALAR_KEY_PART] = part;
+  k.scalars[SCALAR_KEY_INFINITY] = fixed ? c->layout.width : 0;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* ---- passes ---- */
+static struct cdv_kernel_launch pass_launch(const struct sort *s, const char *name, int word) {
+  struct cdv_kernel_launch k = {
+      .family = "radix", .type = "bits", .name = name, .granularity = CDV_SORT_TILE, .n = s->n};
+  k.buffers[BUF_RADIX_WORDS] = s->words[word];
+  k.scalars[SCALAR_RADIX_TILES] = s->tiles;
+  return k;
+}
+
+/* What the words are, together. */
+struct range {
+  uint64_t least, greatest, differ; /* bits in which not all are equal */
+};
+
+/* Blocks. */
+static int read_range(struct sort *s, struct range *out) {
+  struct cdv_kernel_launch k = pass_launch(s, "radix_ranges", 0);
+  uint64_t any = 0, all = ~UINT64_C(0);
+  *out = (struct range){~UINT64_C(0), 0, 0};
+  k.buffers[BUF_RADIX_RANGES] = s->ranges;
+  int r = cdv_exec_launch(&s->work, &k);
+  if (!r) r = cdv_exec_read_back(&s->work, &s->ranges, 8, 32 * s->tiles, s->read);
+  for (int64_t t = 0; !r && t < s->tiles; t++) {
+    const uint64_t *x = s->read + 4 * t;
+    if (x[0] < out->least) out->least = x[0];
+    if (x[1] > out->greatest) out->greatest = x[1];
+    any |= x[2];
+    all &= x[3];
+  }
+  out->differ = any & ~all;
+  return r;
+}
+
+static int sort_digit(struct sort *s, int word, int shift, uint64_t bias, bool last) {
+  struct cdv_kernel_launch count = pass_launch(s, "radix_count", word), move = pass_launch(s, "radix_scatter", word);
+  struct cdv_kernel_launch scan = {.family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK};
+  scan.n = s->tiles << s->digit_bits;
+  scan.buffers[0] = s->counts;
+  count.scalars[SCALAR_RADIX_SHIFT] = move.scalars[SCALAR_RADIX_SHIFT] = shift;
+  count.scalars[SCALAR_RADIX_BIAS] = move.scalars[SCALAR_RADIX_BIAS] = (int64_t)bias;
+  count.buffers[BUF_RADIX_COUNTS] = move.buffers[BUF_RADIX_COUNTS] = s->counts;
+  move.buffers[BUF_RADIX_ROWS] = rows_now(s);
+  move.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
+  if (!last) move.buffers[BUF_RADIX_WORDS_OUT] = s->words[!word];
+  int r = cdv_exec_launch(&s->work, &count);
+  if (!r) r = cdv_exec_launch(&s->work, &scan);
+  if (!r) r = cdv_exec_launch(&s->work, &move);
+  s->current = !s->current;
+  s->ordered = true;
+  return r;
+}
+
+/* What has one highest digit, each by the bits below it. */
+static int sort_buckets(struct sort *s, int low, int top, uint64_t bias) {
+  struct cdv_kernel_launch k = pass_launch(s, "radix_buckets", 1);
+  k.granularity = CDV_SORT_BUCKETS;
+  k.buffers[BUF_RADIX_WORDS_OUT] = s->words[0];
+  k.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
+  k.buffers[BUF_RADIX_ROWS] = s->rows[s->current];
+  k.buffers[BUF_RADIX_COUNTS] = s->counts;
+  k.scalars[SCALAR_RADIX_TOP] = top;
+  k.scalars[SCALAR_RADIX_SHIFT] = low;
+  k.scalars[SCALAR_RADIX_BIAS] = (int64_t)bias;
+  return cdv_exec_launch(&s->work, &k);
+}
+
+/* By the words that were written. */
+static int sort_range(struct sort *s, const struct range *x) {
+  if (!x->differ) return 0;
+  int low = __builtin_ctzll(x->differ), top = 64 - __builtin_clzll(x->greatest - x->least), r = 0, word = 0;
+  if (s->by_item && s->tiles > 1 && top - low > s->digit_bits) {
+    r = sort_digit(s, 0, top - s->digit_bits, x->least, false);
+    return r ? r : sort_buckets(s, low, top - s->digit_bits, x->least);
+  }
+  for (int shift = low; !r && shift < top; shift += s->digit_bits, word = !word)
+    r = sort_digit(s, word, shift, x->least, shift + s->digit_bits >= top);
+  return r;
+}
+
+static int sort_words(struct sort *s) {
+  struct range x;
+  int r = read_range(s, &x);
+  return r ? r : sort_range(s, &x);
+}
+
+/* ---- keys, from their last word to the first ---- */
+static int sort_by_bytes(struct sort *s, const struct column *c) {
+  struct range lengths = {0, (uint64_t)c->layout.width, 0};
+  int r = 0;
+  if (c->layout.type != CDV_FIXED) {
+    r = write_bytes(s, c, SORT_KEY_LENGTH);
+    if (!r) r = read_range(s, &lengths);
+    if (!r) r = sort_range(s, &lengths);
+  }
+  int64_t longest = (int64_t)(c->flags & SORT_KEY_DESCENDING ? ~lengths.least : lengths.greatest);
+  if (c->layout.type == CDV_FIXED) longest = c->layout.width;
+  if (!r && longest > SORT_LONGEST_BYTES)
+    return cdv_fail(CDV_UNSUPPORTED, EFBIG, "%s: strings of more than %d bytes have no sort kernel",
+                    s->work.function_name, SORT_LONGEST_BYTES);
+  for (int64_t part = (longest + 7) / 8 - 1; !r && part >= 0; part--) {
+    r = write_bytes(s, c, part);
+    if (!r) r = sort_words(s);
+  }
+  return r;
+}
+
+static int sort_by_values(struct sort *s, const struct column *c) {
+  bool wide = c->layout.type != CDV_BOOL && c->layout.width == 16;
+  int r = write_words(s, c, SORT_KEY_VALUE);
+  if (!r) r = sort_words(s);
+  if (!r && wide) r = write_words(s, c, SORT_KEY_HIGH);
+  if (!r && wide) r = sort_words(s);
+  return r;
+}
+
+/* Nulls, and NaN where a word has no room for them beside the value. */
+static int sort_by_class(struct sort *s, const struct column *c) {
+  bool bytes = is_bytes(c), fused = !bytes && (c->layout.type == CDV_BOOL || c->layout.width < 8);
+  if (fused || !(c->nan || cdv_may_be_null(c->array))) return 0;
+  struct cdv_kernel_launch k = key_launch(s, c, "sort_validity");
+  int r = c->nan ? write_words(s, c, SORT_KEY_CLASS) : cdv_exec_launch(&s->work, &k);
+  return r ? r : sort_words(s);
+}
+
+static int sort_by(struct sort *s, const struct column *c) {
+  int r = is_bytes(c) ? sort_by_bytes(s, c) : sort_by_values(s, c);
+  return r ? r : sort_by_class(s, c);
+}
+
+/* ---- the call ---- */
+static int prepare(struct sort *s, struct cdv_array **out) {
+  s->by_item = s->work.flags & CDEVICE_COMPUTE_COARSE;
+  int64_t tile = s->by_item ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
+  struct cdv_schema *schema = cdv_schema_of_number('L');
+  s->digit_bits = s->by_item ? SORT_TILE_BITS : SORT_GROUP_BITS;
+  s->tiles = s->n / tile + (s->n % tile != 0);
+  int r = cdv_exec_alloc_array(&s->work, schema, s->n, false, out);
+  cdv_schema_unref(schema);
+  if (r || !s->n) return r;
+  s->words[0] = (cdevice_kernel_buffer){(void *)(*out)->node->buffers[1], 0};
+  r = cdv_exec_alloc_temp(&s->work, 'L', s->n, &s->words[1]);
+  for (int i = 0; !r && i < 2; i++) r = cdv_exec_alloc_temp(&s->work, 'I', s->n, &s->rows[i]);
+  if (!r) r = cdv_exec_alloc_temp(&s->work, 'l', (s->tiles << s->digit_bits) + 1, &s->counts);
+  if (!r) r = cdv_exec_alloc_temp(&s->work, 'L', 4 * s->tiles, &s->ranges);
+  s->read = r ? NULL : malloc((size_t)(32 * s->tiles));
+  return r || s->read ? r : cdv_fail_memory(32 * s->tiles, "a sort");
+}
+
+static int write_rows(struct sort *s) {
+  struct cdv_kernel_launch k = {
+      .family = "radix", .type = "bits", .name = "sort_rows", .granularity = CDV_PER_ROW, .n = s->n};
+  k.buffers[BUF_KEY_OUT] = s->words[0];
+  k.buffers[BUF_KEY_ROWS] = rows_now(s);
+  return cdv_exec_launch(&s->work, &k);
+}
+
+static int make_columns(const struct cdv_sort_key *keys, int64_t n, struct column *columns, struct cdv_array **arrays,
+                        int64_t *made) {
+  int r = 0;
+  for (*made = 0; !r && *made < n; ++*made) {
+    struct column *c = &columns[*made];
+    if (keys[*made].descending) c->flags |= SORT_KEY_DESCENDING;
+    if (keys[*made].nulls_first) c->flags |= SORT_KEY_NULLS_FIRST;
+    c->array = keys[*made].column;
+    if (!look_at(c)) return CDV_LAYOUT_NOT_HANDLED;
+    r = cdv_array_aligned(keys[*made].column, &c->array);
+    if (r) return r;
+    arrays[*made] = c->array;
+  }
+  return r;
+}
+
+int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
+                             const char *doing, struct cdv_array **out) {
+  struct sort s = {.n = keys[0].column->length};
+  struct cdv_array *made = NULL;
+  int64_t n_columns = 0;
+  CDV_ASSERT(n_keys > 0);
+  if (s.n > UINT32_MAX)
+    return cdv_fail(CDV_UNSUPPORTED, EFBIG, "%s: %lld rows; a sort takes up to 4294967295", doing, (long long)s.n);
+  struct column *columns = calloc((size_t)n_keys, sizeof *columns);
+  struct cdv_array **arrays = calloc((size_t)n_keys, sizeof *arrays);
+  int r = columns && arrays ? make_columns(keys, n_keys, columns, arrays, &n_columns) : cdv_fail_memory(n_keys, doing);
+  if (!r) {
+    r = cdv_exec_begin(&s.work, arrays, n_keys, stream_ref, doing);
+    if (!r) r = prepare(&s, &made);
+    for (int64_t i = n_keys - 1; !r && s.n && i >= 0; i--) r = sort_by(&s, &columns[i]);
+    if (!r && s.n) r = write_rows(&s);
+    r = cdv_exec_finish(&s.work, r, made, out);
+  }
+  for (int64_t i = 0; i < n_columns; i++) cdv_array_unref(arrays[i]);
+  free(s.read);
+  free(columns);
+  free(arrays);
+  return r;
+}

@@ -1,0 +1,22 @@
+/* sort.h - the order of rows by several columns. */
+#ifndef CDEVICE_CORE_COMPUTE_SORT_H
+#define CDEVICE_CORE_COMPUTE_SORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cdv_array;
+struct cdv_stream_ref;
+
+struct cdv_sort_key {
+  struct cdv_array *column; /* borrowed */
+  bool descending, nulls_first;
+};
+/* The numbers (uint64) of the rows in the order of the keys, the first of them first; rows that are equal in all stay
+ * in their order. Columns: values of one size, bits, strings and bytes with offsets or of one size; NaN lies between
+ * the numbers and the nulls. CDV_LAYOUT_NOT_HANDLED for other types. EFBIG: more rows than uint32 counts, or strings
+ * longer than SORT_LONGEST_BYTES. Blocks: it reads which bits of the keys differ. owns: *out is a new reference. */
+int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
+                             const char *doing, struct cdv_array **out);
+
+#endif

@@ -1,0 +1,244 @@
+/* radix.h - a stable sort of rows by words, a digit at a time: count the digits of each tile, add the counts up
+ * (filter.h's scan), put each row where the counts have it. */
+#define RADIX_WORD(i) (IN(u64, BUF_RADIX_WORDS)[i] - (u64)SCALAR(SCALAR_RADIX_BIAS))
+#define RADIX_DIGIT(x) ((int)(((x) >> SCALAR(SCALAR_RADIX_SHIFT)) & (RADIX - 1)))
+#if defined(CDV_COARSE)
+#define RADIX (1 << SORT_TILE_BITS)
+KERNEL(radix_ranges) {
+  const i64 n = SCALAR(SCALAR_ROWS);
+  GLOBAL const u64 *RESTRICT words = IN(u64, BUF_RADIX_WORDS);
+  TILES(t, n, SORT_TILE_ROWS) {
+    u64 least = ~(u64)0, greatest = 0, any = 0, all = ~(u64)0;
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) {
+      const u64 x = words[i];
+      least = x < least ? x : least;
+      greatest = x > greatest ? x : greatest;
+      any |= x;
+      all &= x;
+    }
+    GLOBAL u64 *o = OUT(u64, BUF_RADIX_RANGES) + 4 * t;
+    o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+  }
+}
+KERNEL(radix_count) {
+  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);
+  TILES(t, n, SORT_TILE_ROWS) {
+    u32 counts[RADIX];
+    for (int d = 0; d < RADIX; d++) counts[d] = 0;
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) counts[RADIX_DIGIT(RADIX_WORD(i))]++;
+    for (int d = 0; d < RADIX; d++) OUT(i64, BUF_RADIX_COUNTS)[d * tiles + t] = counts[d];
+  }
+}
+KERNEL(radix_scatter) {
+  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);
+  GLOBAL u64 *RESTRICT words = OUT(u64, BUF_RADIX_WORDS_OUT);
+  GLOBAL u32 *RESTRICT rows_out = OUT(u32, BUF_RADIX_ROWS_OUT);
+  GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_RADIX_ROWS);
+  GLOBAL const u64 *RESTRICT from = IN(u64, BUF_RADIX_WORDS);
+  const u64 bias = (u64)SCALAR(SCALAR_RADIX_BIAS);
+  TILES(t, n, SORT_TILE_ROWS) {
+    u32 at[RADIX];
+    for (int d = 0; d < RADIX; d++) at[d] = (u32)IN(i64, BUF_RADIX_COUNTS)[d * tiles + t];
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) {
+      const u64 word = from[i];
+      const u32 to = at[RADIX_DIGIT(word - bias)]++;
+      rows_out[to] = rows ? rows[i] : (u32)i;
+      if (words) words[to] = word;
+    }
+  }
+}
+/* ---- rows whose highest digit is equal: a work item sorts them in its cache ---- */
+#define RADIX_FEW 24
+#define RADIX_BUCKET 32768 /* rows above which a bucket is split once more */
+FN void radix_insert(GLOBAL u64 *words, GLOBAL u32 *rows, i64 n) {
+  for (i64 i = 1; i < n; i++) {
+    const u64 x = words[i];
+    const u32 row = rows[i];
+    i64 k = i;
+    for (; k > 0 && words[k - 1] > x; k--) words[k] = words[k - 1], rows[k] = rows[k - 1];
+    words[k] = x, rows[k] = row;
+  }
+}
+/* By the bits from low to top, of words at x or, on return, at y: 1 if they are there. */
+FN int radix_local(GLOBAL u64 *x, GLOBAL u32 *x_rows, GLOBAL u64 *y, GLOBAL u32 *y_rows, i64 n, u64 bias, int low,
+                   int top) {
+  int moved = 0;
+  if (n <= RADIX_FEW) {
+    radix_insert(x, x_rows, n);
+    return 0;
+  }
+  for (int shift = low; shift < top; shift += 8) {
+    GLOBAL u64 *from = moved ? y : x, *to = moved ? x : y;
+    GLOBAL u32 *from_rows = moved ? y_rows : x_rows, *to_rows = moved ? x_rows : y_rows;
+    u32 at[256], sum = 0;
+    for (int d = 0; d < 256; d++) at[d] = 0;
+    for (i64 i = 0; i < n; i++) at[(from[i] - bias) >> shift & 255]++;
+    if (at[(from[0] - bias) >> shift & 255] == (u32)n) continue;
+    for (int d = 0; d < 256; d++) {
+      const u32 c = at[d];
+      at[d] = sum;
+      sum += c;
+    }
+    for (i64 i = 0; i < n; i++) {
+      const u64 word = from[i];
+      const u32 k = at[(word - bias) >> shift & 255]++;
+      to[k] = word;
+      to_rows[k] = from_rows[i];
+    }
+    moved = !moved;
+  }
+  return moved;
+}
+FN void radix_copy_rows(GLOBAL u32 *to, GLOBAL const u32 *from, i64 n) {
+  for (i64 i = 0; i < n; i++) to[i] = from[i];
+}
+/* A bucket that is larger than a cache: by its next digit, and then as the others. */
+FN void radix_split(GLOBAL u64 *x, GLOBAL u32 *x_rows, GLOBAL u64 *y, GLOBAL u32 *y_rows, i64 n, u64 bias, int low,
+                    int top) {
+  const int shift = top - SORT_TILE_BITS > low ? top - SORT_TILE_BITS : low;
+  u32 at[RADIX], sum = 0, begin = 0;
+  for (int d = 0; d < RADIX; d++) at[d] = 0;
+  for (i64 i = 0; i < n; i++) at[(x[i] - bias) >> shift & (RADIX - 1)]++;
+  for (int d = 0; d < RADIX; d++) {
+    const u32 c = at[d];
+    at[d] = sum;
+    sum += c;
+  }
+  for (i64 i = 0; i < n; i++) {
+    const u64 word = x[i];
+    const u32 k = at[(word - bias) >> shift & (RADIX - 1)]++;
+    y[k] = word;
+    y_rows[k] = x_rows[i];
+  }
+  for (int d = 0; d < RADIX; d++) { /* at[d] is the end of the digit now */
+    const i64 rows = (i64)at[d] - begin;
+    if (rows && !radix_local(y + begin, y_rows + begin, x + begin, x_rows + begin, rows, bias, low, shift))
+      radix_copy_rows(x_rows + begin, y_rows + begin, rows);
+    begin = at[d];
+  }
+}
+KERNEL(radix_buckets) {
+  const i64 tiles = SCALAR(SCALAR_RADIX_TILES);
+  const u64 bias = (u64)SCALAR(SCALAR_RADIX_BIAS);
+  const int low = (int)SCALAR(SCALAR_RADIX_SHIFT), top = (int)SCALAR(SCALAR_RADIX_TOP);
+  ITEMS(d, RADIX) {
+    const i64 begin = IN(i64, BUF_RADIX_COUNTS)[d * tiles], n = IN(i64, BUF_RADIX_COUNTS)[(d + 1) * tiles] - begin;
+    GLOBAL u64 *x = OUT(u64, BUF_RADIX_WORDS) + begin, *y = OUT(u64, BUF_RADIX_WORDS_OUT) + begin;
+    GLOBAL u32 *x_rows = OUT(u32, BUF_RADIX_ROWS) + begin, *y_rows = OUT(u32, BUF_RADIX_ROWS_OUT) + begin;
+    if (n > RADIX_BUCKET)
+      radix_split(x, x_rows, y, y_rows, n, bias, low, top);
+    else if (n > 1 && radix_local(x, x_rows, y, y_rows, n, bias, low, top))
+      radix_copy_rows(x_rows, y_rows, n);
+  }
+}
+#undef RADIX_FEW
+#undef RADIX_BUCKET
+#else
+/* A work item takes SORT_GROUP_ITEM_ROWS rows that lie together: counts[digit][item] are then in the rows' order. */
+#define RADIX (1 << SORT_GROUP_BITS)
+#define RADIX_FIRST ((BID * WORK_GROUP_SIZE + LID) * SORT_GROUP_ITEM_ROWS)
+KERNEL(radix_ranges) {
+  SHARED(u64, least, WORK_GROUP_SIZE);
+  SHARED(u64, greatest, WORK_GROUP_SIZE);
+  SHARED(u64, any, WORK_GROUP_SIZE);
+  SHARED(u64, all, WORK_GROUP_SIZE);
+  const i64 n = SCALAR(SCALAR_ROWS), first = RADIX_FIRST;
+  u64 a = ~(u64)0, b = 0, c = 0, d = ~(u64)0;
+  for (int k = 0; k < SORT_GROUP_ITEM_ROWS; k++)
+    if (first + k < n) {
+      const u64 x = IN(u64, BUF_RADIX_WORDS)[first + k];
+      a = x < a ? x : a;
+      b = x > b ? x : b;
+      c |= x;
+      d &= x;
+    }
+  least[LID] = a, greatest[LID] = b, any[LID] = c, all[LID] = d;
+  SYNC;
+  for (int k = WORK_GROUP_SIZE / 2; k; k >>= 1) {
+    if (LID < k) {
+      least[LID] = least[LID + k] < least[LID] ? least[LID + k] : least[LID];
+      greatest[LID] = greatest[LID + k] > greatest[LID] ? greatest[LID + k] : greatest[LID];
+      any[LID] |= any[LID + k];
+      all[LID] &= all[LID + k];
+    }
+    SYNC;
+  }
+  if (!LID) {
+    GLOBAL u64 *o = OUT(u64, BUF_RADIX_RANGES) + 4 * BID;
+    o[0] = least[0], o[1] = greatest[0], o[2] = any[0], o[3] = all[0];
+  }
+}
+KERNEL(radix_count) {
+  SHARED(u16, counts, RADIX * WORK_GROUP_SIZE);
+  const i64 n = SCALAR(SCALAR_ROWS), first = RADIX_FIRST;
+  for (int d = 0; d < RADIX; d++) counts[d * WORK_GROUP_SIZE + LID] = 0;
+  for (int k = 0; k < SORT_GROUP_ITEM_ROWS; k++)
+    if (first + k < n) counts[RADIX_DIGIT(RADIX_WORD(first + k)) * WORK_GROUP_SIZE + LID]++;
+  SYNC;
+  if (LID < RADIX) {
+    i64 sum = 0;
+    for (int k = 0; k < WORK_GROUP_SIZE; k++) sum += counts[LID * WORK_GROUP_SIZE + k];
+    OUT(i64, BUF_RADIX_COUNTS)[LID * SCALAR(SCALAR_RADIX_TILES) + BID] = sum;
+  }
+}
+KERNEL(radix_scatter) {
+  SHARED(u16, counts, RADIX * WORK_GROUP_SIZE);
+  SHARED(i64, begin, RADIX);
+  GLOBAL u64 *RESTRICT words = OUT(u64, BUF_RADIX_WORDS_OUT);
+  GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_RADIX_ROWS);
+  const i64 n = SCALAR(SCALAR_ROWS), first = RADIX_FIRST;
+  for (int d = 0; d < RADIX; d++) counts[d * WORK_GROUP_SIZE + LID] = 0;
+  for (int k = 0; k < SORT_GROUP_ITEM_ROWS; k++)
+    if (first + k < n) counts[RADIX_DIGIT(RADIX_WORD(first + k)) * WORK_GROUP_SIZE + LID]++;
+  SYNC;
+  if (LID < RADIX) {
+    u16 sum = 0;
+    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
+      const u16 c = counts[LID * WORK_GROUP_SIZE + k];
+      counts[LID * WORK_GROUP_SIZE + k] = sum;
+      sum = (u16)(sum + c);
+    }
+    begin[LID] = IN(i64, BUF_RADIX_COUNTS)[LID * SCALAR(SCALAR_RADIX_TILES) + BID];
+  }
+  SYNC;
+  for (int k = 0; k < SORT_GROUP_ITEM_ROWS; k++)
+    if (first + k < n) {
+      const u64 word = IN(u64, BUF_RADIX_WORDS)[first + k];
+      const int d = RADIX_DIGIT(word - (u64)SCALAR(SCALAR_RADIX_BIAS));
+      const i64 to = begin[d] + counts[d * WORK_GROUP_SIZE + LID]++;
+      OUT(u32, BUF_RADIX_ROWS_OUT)[to] = rows ? rows[first + k] : (u32)(first + k);
+      if (words) words[to] = word;
+    }
+}
+#undef RADIX_FIRST
+#endif
+#undef RADIX
+#undef RADIX_WORD
+#undef RADIX_DIGIT
+
+/* Bits, with their class above them. */
+KERNEL(sort_key) {
+  GLOBAL const u32 *rows = IN(u32, BUF_KEY_ROWS);
+  const int first = (SCALAR(SCALAR_KEY_FLAGS) & SORT_KEY_NULLS_FIRST) != 0;
+  const int down = (SCALAR(SCALAR_KEY_FLAGS) & SORT_KEY_DESCENDING) != 0;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 row = rows ? (i64)rows[i] : i;
+    const u32 valid = bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), row);
+    const u32 bit = bit1(RAW(const u32, BUF_KEY_VALUES), OFFSET(BUF_KEY_VALUES), row);
+    OUT(u64, BUF_KEY_OUT)[i] = valid ? (u64)((first << 1) | ((int)bit ^ down)) : (u64)(!first << 1);
+  }
+}
+/* Which rows are null, alone. */
+KERNEL(sort_validity) {
+  GLOBAL const u32 *rows = IN(u32, BUF_KEY_ROWS);
+  const int first = (SCALAR(SCALAR_KEY_FLAGS) & SORT_KEY_NULLS_FIRST) != 0;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const u32 valid = bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), rows ? (i64)rows[i] : i);
+    OUT(u64, BUF_KEY_OUT)[i] = (u64)((int)valid == first);
+  }
+}
+/* The rows as the uint64 of the result. */
+KERNEL(sort_rows) {
+  GLOBAL const u32 *rows = IN(u32, BUF_KEY_ROWS);
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u64, BUF_KEY_OUT)[i] = rows ? (u64)rows[i] : (u64)i; }
+}
