@@ -37,6 +37,9 @@ TYPES = {
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "timestamp_parts": ("i32", "i64"),
     "run_end": ("i16", "i32", "i64"),
+    "radix": ("bits",),
+    "sort_key": ("u8", "u16", "u32", "u64", "w128"),
+    "sort_binary": ("i32", "i64"),
     "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "varlen": ("i32", "i64"),
 }
@@ -60,13 +63,13 @@ def programs():
             *source, target = word.split()
             defined = "".join(f"#define S {s}\n" for s in source) + f"#define T {target}\n"
             yield family, word, defined + texts[""] + texts[family]
-    own = runpy.run_path(str(HERE / "cdevice" / "compute" / "expression.py"))["program"]
+    own = runpy.run_path(str(HERE / "cdevice" / "compute" / "udf" / "source.py"))["program"]
     for arguments, out, expression in OWN:
         yield "own", out, f"#define T {out}\n" + texts[""] + own(arguments, out, expression)
 
 
 def options_of(vendor):
-    with open(HERE / "backends" / f"{vendor}.c", encoding="utf-8") as f:
+    with open(HERE / "backends" / "gpu_driver" / f"{vendor}.c", encoding="utf-8") as f:
         return re.findall(r'"([^"]+)"', re.search(r"#define RT_COMPILER_OPTIONS (.*)", f.read())[1])
 
 

@@ -97,7 +97,6 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
 
 int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
                         struct cdv_external_block **external_block, cdevice_error *err) {
-  const cdevice_backend *b = &backend->table;
   *external_block = NULL;
   cdv_external_blocks_retry();
   if (!atomic_load_explicit(&backend->supply, memory_order_relaxed))

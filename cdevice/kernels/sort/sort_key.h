@@ -1,6 +1,6 @@
 /* sort_key.h - words whose order is that of values of one size: T is the width, and no floating point is needed.
  *
- * Both zeros are one value. The word of a NaN or a null is 0, its class tells where it is. */
+ * Both zeros are one value. NaN and nulls have a word among the others, and their class puts them in their place. */
 #if OF(IS_WIDE, T)
 #define KEY_OF(x) (SCALAR(SCALAR_KEY_PART) == SORT_KEY_HIGH ? (x).high ^ sign : (x).low)
 #define KEY_SIGN ((u64)1 << 63)
@@ -15,7 +15,7 @@ KERNEL(sort_key) {
   GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_KEY_ROWS);
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_KEY_OUT);
   const i64 part = SCALAR(SCALAR_KEY_PART), flags = SCALAR(SCALAR_KEY_FLAGS);
-  const u64 infinity = (u64)SCALAR(SCALAR_KEY_INFINITY), top = KEY_SIGN;
+  const u64 top = KEY_SIGN;
   const u64 sign = flags & SORT_KEY_SIGNED ? top : (u64)0, all = top | (top - 1);
   const u64 value_class = flags & SORT_KEY_NULLS_FIRST ? 2 : 0, null_class = 2 - value_class;
   ROWS(i, SCALAR(SCALAR_ROWS)) {
@@ -25,7 +25,7 @@ KERNEL(sort_key) {
 #if !OF(IS_WIDE, T)
     if (flags & SORT_KEY_FLOAT) {
       const u64 magnitude = key & (top - 1);
-      if (magnitude > infinity)
+      if (magnitude > (u64)SCALAR(SCALAR_KEY_INFINITY))
         key = 0, class_ = 1;
       else
         key = !magnitude ? top : key & top ? ~key & all : key | top;
