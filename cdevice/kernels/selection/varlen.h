@@ -11,6 +11,50 @@ FN i64 OF(row_size, T)(GLOBAL const T *offsets, GLOBAL const i64 *index, GLOBAL 
   OF(row_size, T)                                                                                           \
   (IN(T, BUF_VALUES), IN(i64, BUF_INDICES), RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), \
    RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i, SCALAR(SCALAR_VALUES_LENGTH))
+#define SIZE(i) IN(i64, BUF_SIZES)[i]
+#if !defined(CDV_COARSE)
+/* A group's tile: the sum of size(i) of its rows i below n. */
+#define GROUP_SUM(n, size)                                      \
+  SHARED(i64, s, WORK_GROUP_SIZE);                              \
+  i64 sum = 0;                                                  \
+  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE) { \
+    const i64 i = BID * FILTER_TILE_ROWS + r + LID;             \
+    if (i < n) sum += size(i);                                  \
+  }                                                             \
+  s[LID] = sum;                                                 \
+  SYNC;                                                         \
+  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {               \
+    if (LID < d) s[LID] += s[LID + d];                          \
+    SYNC;                                                       \
+  }                                                             \
+  if (!LID) OUT(i64, BUF_OUT)[BID] = s[0];
+/* A group's tile: where each row begins, as rows of size(i) follow each other; an item has 32 of the n rows. */
+#define GROUP_OFFSETS(n, size)                          \
+  SHARED(i64, s, WORK_GROUP_SIZE);                      \
+  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32; \
+  i64 sum = 0;                                          \
+  for (int r = 0; r < 32; r++)                          \
+    if (first + r < n) sum += size(first + r);          \
+  s[LID] = sum;                                         \
+  SYNC;                                                 \
+  if (!LID) {                                           \
+    i64 all = IN(i64, BUF_TILE_BEGINS)[BID];            \
+    for (int k = 0; k < WORK_GROUP_SIZE; k++) {         \
+      const i64 c = s[k];                               \
+      s[k] = all;                                       \
+      all += c;                                         \
+    }                                                   \
+  }                                                     \
+  SYNC;                                                 \
+  sum = s[LID];                                         \
+  for (int r = 0; r < 32; r++) {                        \
+    const i64 i = first + r;                            \
+    if (i >= n) continue;                               \
+    OUT(T, BUF_OUT)[i] = (T)sum;                        \
+    sum += size(i);                                     \
+    if (i + 1 == n) OUT(T, BUF_OUT)[n] = (T)sum;        \
+  }
+#endif
 
 /* Sums of tiles of row sizes.  Rows behind the count do not count. */
 KERNEL(row_tiles) {
@@ -23,19 +67,7 @@ KERNEL(row_tiles) {
     OUT(i64, BUF_OUT)[t] = sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  i64 sum = 0;
-  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE) {
-    const i64 i = BID * FILTER_TILE_ROWS + r + LID;
-    if (i < rows) sum += ROW_SIZE(i);
-  }
-  s[LID] = sum;
-  SYNC;
-  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
-    if (LID < d) s[LID] += s[LID + d];
-    SYNC;
-  }
-  if (!LID) OUT(i64, BUF_OUT)[BID] = s[0];
+  GROUP_SUM(rows, ROW_SIZE)
 #endif
 }
 /* Offsets, one more than rows. */
@@ -53,34 +85,10 @@ KERNEL(row_offsets) {
     if (end == n) o[n] = (T)sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32;
-  i64 sum = 0;
-  for (int r = 0; r < 32; r++)
-    if (first + r < n) sum += ROW_SIZE(first + r);
-  s[LID] = sum;
-  SYNC;
-  if (!LID) {
-    i64 all = IN(i64, BUF_TILE_BEGINS)[BID];
-    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
-      const i64 c = s[k];
-      s[k] = all;
-      all += c;
-    }
-  }
-  SYNC;
-  sum = s[LID];
-  for (int r = 0; r < 32; r++) {
-    const i64 i = first + r;
-    if (i >= n) continue;
-    OUT(T, BUF_OUT)[i] = (T)sum;
-    sum += ROW_SIZE(i);
-    if (i + 1 == n) OUT(T, BUF_OUT)[n] = (T)sum;
-  }
+  GROUP_OFFSETS(n, ROW_SIZE)
   if (!n && !LID) OUT(T, BUF_OUT)[0] = (T)0;
 #endif
 }
-#undef ROW_SIZE
 
 /* Sums of tiles of sizes. */
 KERNEL(tile_sizes) {
@@ -92,17 +100,7 @@ KERNEL(tile_sizes) {
     OUT(i64, BUF_OUT)[t] = sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  i64 sum = 0;
-  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE)
-    if (BID * FILTER_TILE_ROWS + r + LID < n) sum += IN(i64, BUF_SIZES)[BID * FILTER_TILE_ROWS + r + LID];
-  s[LID] = sum;
-  SYNC;
-  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
-    if (LID < d) s[LID] += s[LID + d];
-    SYNC;
-  }
-  if (!LID) OUT(i64, BUF_OUT)[BID] = s[0];
+  GROUP_SUM(n, SIZE)
 #endif
 }
 
@@ -119,32 +117,13 @@ KERNEL(offsets) {
     }
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32;
-  i64 sum = 0;
-  for (int r = 0; r < 32; r++)
-    if (first + r < n) sum += IN(i64, BUF_SIZES)[first + r];
-  s[LID] = sum;
-  SYNC;
-  if (!LID) {
-    i64 all = IN(i64, BUF_TILE_BEGINS)[BID];
-    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
-      const i64 c = s[k];
-      s[k] = all;
-      all += c;
-    }
-  }
-  SYNC;
-  sum = s[LID];
-  for (int r = 0; r < 32; r++) {
-    const i64 i = first + r;
-    if (i >= n) continue;
-    OUT(T, BUF_OUT)[i] = (T)sum;
-    sum += IN(i64, BUF_SIZES)[i];
-    if (i + 1 == n) OUT(T, BUF_OUT)[n] = (T)sum;
-  }
+  GROUP_OFFSETS(n, SIZE)
 #endif
 }
+#undef ROW_SIZE
+#undef SIZE
+#undef GROUP_SUM
+#undef GROUP_OFFSETS
 
 /* The bytes of rows. */
 KERNEL(gather) {
