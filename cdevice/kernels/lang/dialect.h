@@ -338,8 +338,8 @@ typedef double f64;
 #define FROM_w128(x) wide_signed(x)
 #define ZERO(type) OF(FROM, type)(0)
 
-/* How an argument of a call is given, two bits for each: a row for each row; one row for all of them; a number, in SCALAR_ARG0
- * for the first argument and so on. */
+/* How an argument of a call is given, two bits for each: a row for each row; one row for all of them; a number,
+ * in SCALAR_ARG0 for the first argument and so on. */
 #define ARG_KIND(k) ((int)(SCALAR(SCALAR_ARG_KINDS) >> (2 * (k))) & 3)
 /* The one value of an argument that is not an array. */
 #define ONE(type, k, buffer) (ARG_KIND(k) == ARG_SCALAR ? OF(FROM, type)(SCALAR(SCALAR_ARG0 + (k))) : (buffer)[0])
