@@ -1,6 +1,6 @@
 """Compiles the kernels with NVRTC or HIPRTC, without a device; ``ci/kernels`` calls it.
 
-The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are
+The texts are those that the package carries, the options those of ``backends/gpu_driver/``.  Printed are
 sizes and, for each architecture, the most registers and the bytes spilled, as far as the compiler or its code tells.
 """
 
@@ -60,13 +60,13 @@ def programs():
             *source, target = word.split()
             defined = "".join(f"#define S {s}\n" for s in source) + f"#define T {target}\n"
             yield family, word, defined + texts[""] + texts[family]
-    own = runpy.run_path(str(HERE / "cdevice" / "compute" / "expression.py"))["program"]
+    own = runpy.run_path(str(HERE / "cdevice" / "compute" / "udf" / "source.py"))["program"]
     for arguments, out, expression in OWN:
         yield "own", out, f"#define T {out}\n" + texts[""] + own(arguments, out, expression)
 
 
 def options_of(vendor):
-    with open(HERE / "backends" / f"{vendor}.c", encoding="utf-8") as f:
+    with open(HERE / "backends" / "gpu_driver" / f"{vendor}.c", encoding="utf-8") as f:
         return re.findall(r'"([^"]+)"', re.search(r"#define RT_COMPILER_OPTIONS (.*)", f.read())[1])
 
 
