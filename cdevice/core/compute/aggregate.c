@@ -26,7 +26,7 @@ _Static_assert(CDV_BUFFER_SLOTS(BUF_RESULT, BUF_RESULT_VALIDITY, BUF_RESULT_VALU
                    CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_STATE_INDEX, SCALAR_LENGTH, SCALAR_MIN_COUNT,
                                     SCALAR_SKIP_NULLS) == 5 &&
                    SCALAR_COUNT_MODE == SCALAR_MIN_COUNT,
-               "and buffers and scalars of the last kernel; option[0] is either of two");
+               "buffers and scalars of the last kernel are distinct, and option[0] goes to one place");
 
 struct call {
   const struct cdv_aggregate *f;

@@ -13,13 +13,13 @@
 _Static_assert(BUF_ARG1 == BUF_ARG0 + 1 && BUF_ARG2 == BUF_ARG0 + 2 && CDV_MAX_ARGS == 3,
                "pass() counts the arguments on from the first one");
 _Static_assert(SCALAR_ARG1 == SCALAR_ARG0 + 1 && SCALAR_ARG2 == SCALAR_ARG0 + 2 && SCALAR_ARG2 < KERNEL_SCALARS,
-               "and so the values of scalar arguments");
+               "pass() counts the values of scalar arguments on from the first one");
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_ARG0, BUF_ARG1, BUF_ARG2, BUF_COUNTED, BUF_ERROR, BUF_OUT_VALIDITY) == 7,
-               "buffers of a kernel are distinct");
+               "buffers of an elementwise kernel are distinct");
 _Static_assert(BUF_KLEENE_VALIDITY1 == BUF_KLEENE_VALIDITY0 + 1 &&
                    CDV_BUFFER_SLOTS(BUF_OUT, BUF_ARG0, BUF_ARG1, BUF_KLEENE_VALIDITY0, BUF_KLEENE_VALIDITY1, BUF_ERROR,
                                     BUF_OUT_VALIDITY) == 7,
-               "and those of and_kleene and or_kleene");
+               "buffers of and_kleene and or_kleene are distinct");
 
 struct call {
   const struct cdv_elementwise *f;

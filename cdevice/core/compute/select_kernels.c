@@ -17,12 +17,12 @@ _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALI
                                     BUF_TILE_BEGINS, BUF_BYTES, BUF_OUT_OFFSETS) == 8,
                "buffers of values of variable length are distinct");
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_OUT_TYPE_IDS) == 5,
-               "and those of a union");
+               "buffers of a union are distinct");
 _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_VALUES_OFFSET, SCALAR_LIST_SIZE) == 4 &&
                    CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_VALUE_WIDTH) == 3 &&
                    CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_ROW_COUNT) == 3 &&
                    CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_TYPE_ID) == 3,
-               "and the scalars");
+               "scalars of kernels that take rows are distinct");
 
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int64_t i) {
   return (cdevice_kernel_buffer){a ? (void *)a->node->buffers[i] : NULL, 0};

@@ -14,7 +14,7 @@ _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_MASK, BUF_MASK_VALIDITY
                                 BUF_OUT_VALIDITY) == 7,
                "buffers of a filter are distinct");
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_ERROR) == 5,
-               "and those of a take");
+               "buffers of a take are distinct");
 
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};

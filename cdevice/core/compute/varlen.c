@@ -13,7 +13,7 @@
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_SIZES, BUF_TILE_BEGINS) == 3, "buffers of sizes and offsets are distinct");
 _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_RUNS, SCALAR_RUNS_OFFSET) == 4,
-               "and the scalars of a search for runs");
+               "scalars of a search for runs are distinct");
 
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};
