@@ -1,6 +1,6 @@
 """Compiles the kernels with NVRTC or HIPRTC, without a device; ``ci/kernels`` calls it.
 
-The texts are those that the package carries, the options those of ``backends/cuda.c`` and ``rocm.c``.  Printed are
+The texts are those that the package carries, the options those of ``backends/gpu_driver/``.  Printed are
 sizes and, for each architecture, the most registers and the bytes spilled, as far as the compiler or its code tells.
 """
 

@@ -82,6 +82,12 @@ TESTS = {
     "test_architecture.py": """
         test_every_header_is_whole
     """,
+    "test_kernels.py": """
+        test_a_barrier_in_a_function_that_kernels_call_is_found
+        test_a_barrier_that_all_work_items_reach_is_no_error
+        test_a_barrier_that_some_work_items_miss_is_found
+        test_every_work_item_of_a_group_comes_to_each_barrier
+    """,
     "test_lifetime.py": """
         test_a_fork_while_another_thread_imports_leaves_no_module_locked
         test_after_fork_the_child_drops_its_own_owners

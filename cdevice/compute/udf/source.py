@@ -409,22 +409,22 @@ def program(arguments: Sequence[tuple[str, str]], out: str, expression: str) -> 
         "}",
         "KERNEL(apply) {",
         *(["  PACK_ROOM;"] if out == "bits" else []),
-        "  const i64 n = SCALAR(0);",
+        "  const i64 n = SCALAR(SCALAR_ROWS);",
     ]
     values = []
     for k, (t, _) in enumerate(arguments):
         if t == "bits":
-            row = f"RAW(const u32, {k + 1}), OFFSET({k + 1})"
-            one = f"ARG_KIND({k}) == ARG_SCALAR ? (int)SCALAR({2 + k}) : ARG_KIND({k}) ? (int)bit1({row}, 0) : 0"
+            row = f"RAW(const u32, BUF_ARG{k}), OFFSET(BUF_ARG{k})"
+            one = f"ARG_KIND({k}) == ARG_SCALAR ? (int)SCALAR(SCALAR_ARG{k}) : ARG_KIND({k}) ? (int)bit1({row}, 0) : 0"
             values.append(f"ARG_KIND({k}) ? one{k}_ : (int)bit1({row}, i)")
         else:
-            lines.append(f"  GLOBAL const {t} *RESTRICT in{k}_ = IN({t}, {k + 1});")
+            lines.append(f"  GLOBAL const {t} *RESTRICT in{k}_ = IN({t}, BUF_ARG{k});")
             one = f"ARG_KIND({k}) ? ONE({t}, {k}, in{k}_) : ({t})0"
             values.append(f"ARG_KIND({k}) ? one{k}_ : in{k}_[i]")
         lines.append(f"  const {words[k][0]} one{k}_ = {one};")
     call = f"own_({', '.join(values)})"
     if out == "bits":
-        lines.append(f"  PACK(OUT(u32, 0), n, i, {call})")
+        lines.append(f"  PACK(OUT(u32, BUF_OUT), n, i, {call})")
     else:
-        lines += [f"  GLOBAL {out} *RESTRICT o_ = OUT({out}, 0);", f"  ROWS(i, n) {{ o_[i] = {call}; }}"]
+        lines += [f"  GLOBAL {out} *RESTRICT o_ = OUT({out}, BUF_OUT);", f"  ROWS(i, n) {{ o_[i] = {call}; }}"]
     return "\n".join([*lines, "}", ""])

@@ -18,6 +18,16 @@
 
 #define STATE 3 /* places of one: a value or two, and how many rows it is of */
 
+_Static_assert(CDV_BUFFER_SLOTS(BUF_SUM_OUT, BUF_SUM_COUNT_OUT, BUF_SUM_IN, BUF_VALIDITY_IN, BUF_COUNT_IN) == 5 &&
+                   CDV_BUFFER_SLOTS(BUF_MIN_OUT, BUF_MAX_OUT, BUF_EXTREMES_COUNT_OUT, BUF_MIN_IN, BUF_MAX_IN,
+                                    BUF_VALIDITY_IN, BUF_COUNT_IN) == 7,
+               "buffers of a reduction are distinct");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_RESULT, BUF_RESULT_VALIDITY, BUF_RESULT_VALUE, BUF_RESULT_COUNT) == 4 &&
+                   CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_STATE_INDEX, SCALAR_LENGTH, SCALAR_MIN_COUNT,
+                                    SCALAR_SKIP_NULLS) == 5 &&
+                   SCALAR_COUNT_MODE == SCALAR_MIN_COUNT,
+               "buffers and scalars of the last kernel are distinct, and option[0] goes to one place");
+
 struct call {
   const struct cdv_aggregate *f;
   struct cdv_exec work;
@@ -105,7 +115,8 @@ static int require_width(const struct cdv_aggregate *f, const struct cdv_array *
 static int count_all(struct call *c, int64_t rows, const cdevice_kernel_buffer to[STATE]) {
   int r = 0;
   for (int i = 0; !r && i < STATE; i += 2) {
-    struct cdv_kernel_launch s = {"filter", "bits", "rows", CDV_PER_ROW, 1, {to[i]}, {0, 0, rows}};
+    struct cdv_kernel_launch s = {
+        "filter", "bits", "rows", CDV_PER_ROW, 1, {[BUF_OUT] = to[i]}, {[SCALAR_FIRST] = rows}};
     r = cdv_exec_launch(&c->work, &s);
   }
   return r;
@@ -145,10 +156,10 @@ static int finalize(struct call *c, struct cdv_array *out, const cdevice_kernel_
     s.buffers[BUF_RESULT_VALIDITY].data = (void *)node->buffers[0];
     s.buffers[BUF_RESULT_VALUE] = state[c->extremes ? i : 0];
     s.buffers[BUF_RESULT_COUNT] = state[2];
-    s.scalars[1] = i;
-    s.scalars[2] = rows;
-    s.scalars[3] = f->option[0];
-    s.scalars[4] = f->option[1];
+    s.scalars[SCALAR_STATE_INDEX] = i;
+    s.scalars[SCALAR_LENGTH] = rows;
+    s.scalars[SCALAR_MIN_COUNT] = f->option[0];
+    s.scalars[SCALAR_SKIP_NULLS] = f->option[1];
     r = cdv_exec_launch(&c->work, &s);
   }
   return r;

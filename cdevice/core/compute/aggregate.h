@@ -16,8 +16,10 @@ struct cdv_aggregate {
   char merge[24];                      /* the type of its states, which "reduce" joins */
   char end_family[24], end_type[24], end[32];
   char function_name[32]; /* the function, in errors */
-  int64_t option[3]; /* of the last kernel: its numbers 3 and 4; and which value of the state, 2: both in a struct */
-  bool values;       /* the rows are read, not their nulls alone */
+  /* Of the last kernel: SCALAR_MIN_COUNT or SCALAR_COUNT_MODE, SCALAR_SKIP_NULLS; and which value of the state, 2:
+   * both in a struct. */
+  int64_t option[3];
+  bool values; /* the rows are read, not their nulls alone */
   struct cdv_schema *out;
 };
 /* Of chunks of one type, one after the other; n > 0.  Does not wait for the device.  owns: *out is a new reference. */

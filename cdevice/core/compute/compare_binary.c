@@ -15,16 +15,28 @@
 
 #include <string.h>
 
-/* as in kernels/binary.h */
-enum {
-  BY_OFFSETS = -1,
-  BY_LONG_OFFSETS = -2,
-  BY_VIEWS = -3,
-  BY_TABLE = -4,
-  NOT_BINARY = -5,
-  BY_NAME = 0,
-  BY_JOINED = 1
-};
+#define NOT_BINARY (-5)
+_Static_assert(NOT_BINARY < BY_TABLE && BY_TABLE < BY_VIEWS && BY_VIEWS < BY_LONG_OFFSETS &&
+                   BY_LONG_OFFSETS < BY_OFFSETS && BY_OFFSETS < 0,
+               "a layout that is no width is below 0");
+
+/* Where the two sides of a comparison go. */
+static const struct {
+  int rows, bytes, validity, layout;
+} side_slots[2] = {{BUF_LEFT_ROWS, BUF_LEFT_BYTES, BUF_LEFT_VALIDITY, SCALAR_LEFT_LAYOUT},
+                   {BUF_RIGHT_ROWS, BUF_RIGHT_BYTES, BUF_RIGHT_VALIDITY, SCALAR_RIGHT_LAYOUT}};
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_LEFT_ROWS, BUF_LEFT_BYTES, BUF_LEFT_VALIDITY, BUF_RIGHT_ROWS,
+                                BUF_RIGHT_BYTES, BUF_RIGHT_VALIDITY) == 7 &&
+                   CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_ARG_KINDS, SCALAR_ORDERINGS, SCALAR_LEFT_LAYOUT,
+                                    SCALAR_RIGHT_LAYOUT) == 5,
+               "buffers and scalars of a comparison are distinct");
+/* Where buffers of views' bytes go. */
+static const int data_slots[] = {BUF_DATA0, BUF_DATA1, BUF_DATA2, BUF_DATA3};
+#define DATA_SLOTS ((int64_t)(sizeof data_slots / sizeof *data_slots))
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_DATA0, BUF_DATA1, BUF_DATA2, BUF_DATA3, BUF_OUT_OFFSETS) ==
+                       7 &&
+                   CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_DATA0, BUF_DATA_BEGINS, BUF_OUT_OFFSETS) == 5,
+               "buffers of views that become bytes are distinct");
 
 static int64_t layout_of(const struct ArrowSchema *s) {
   struct cdv_layout l;
@@ -59,14 +71,14 @@ static int pass_rows(const struct cdv_exec *w, struct cdv_kernel_launch *s, cons
   bool views = layout == BY_VIEWS;
   if (views && cdv_exec_is_host(w)) layout = BY_TABLE;
   if (layout == NOT_BINARY || (layout == BY_VIEWS && looked_at(a) > 1)) return CDV_LAYOUT_NOT_HANDLED;
-  s->buffers[1 + 3 * side] = rows_of(a);
+  s->buffers[side_slots[side].rows] = rows_of(a);
   if (layout == BY_TABLE)
-    s->buffers[2 + 3 * side] = table_of(a);
+    s->buffers[side_slots[side].bytes] = table_of(a);
   else if (layout < 0 && a->node->n_buffers > (views ? 3 : 2))
-    s->buffers[2 + 3 * side] = buffer_of(a, 2);
-  if (views) s->buffers[3 + 3 * side] = cdv_kernel_nulls(a);
-  s->scalars[1] |= (int64_t)x->is_scalar << (2 * side);
-  s->scalars[3 + side] = layout;
+    s->buffers[side_slots[side].bytes] = buffer_of(a, 2);
+  if (views) s->buffers[side_slots[side].validity] = cdv_kernel_nulls(a);
+  s->scalars[SCALAR_ARG_KINDS] |= (int64_t)x->is_scalar << (2 * side);
+  s->scalars[side_slots[side].layout] = layout;
   return 0;
 }
 
@@ -94,8 +106,8 @@ int cdv_compute_compare(const struct cdv_datum args[2], int says, struct cdv_sch
   for (int i = 0; !r && i < 2; i++) r = pass_rows(&w, &s, &args[i], i);
   if (!r) r = cdv_exec_alloc_array(&w, schema, n, false, &made);
   if (!r && n) {
-    s.buffers[0] = buffer_of(made, 1);
-    s.scalars[2] = says;
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.scalars[SCALAR_ORDERINGS] = says;
     r = cdv_exec_launch(&w, &s);
   }
   return cdv_exec_finish(&w, r, made, out);
@@ -114,8 +126,9 @@ int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_stream_re
   if (!r) r = cdv_exec_alloc_temp(&w, 'l', n + 1, &sizes);
   cdv_schema_unref(schema);
   if (!r) {
-    struct cdv_kernel_launch s = {"binary", "bits", "view_sizes", CDV_PER_ROW, n, {sizes, rows_of(views)}, {0}};
-    s.buffers[4] = cdv_kernel_nulls(views);
+    struct cdv_kernel_launch s = {
+        "binary", "bits", "view_sizes", CDV_PER_ROW, n, {[BUF_OUT] = sizes, [BUF_VALUES] = rows_of(views)}, {0}};
+    s.buffers[BUF_VALUES_VALIDITY] = cdv_kernel_nulls(views);
     r = cdv_exec_launch(&w, &s);
   }
   if (!r) r = cdv_sizes_to_offsets(&w, "i64", n, &sizes, made, total);
@@ -131,9 +144,10 @@ static int join(struct cdv_exec *w, const struct cdv_array *views, int64_t nbyte
   if (!r) r = cdv_exec_alloc_temp(w, 'l', n, begins);
   cdevice_kernel_buffer to = *bytes;
   for (int64_t k = 0; !r && k < n; to.offset += sizes[k++]) {
-    struct cdv_kernel_launch s = {"binary", "bits", "join", CDV_PER_ROW, sizes[k], {to, buffer_of(views, 2 + k)}, {0}};
-    s.buffers[3] = *begins;
-    s.scalars[2] = k;
+    struct cdv_kernel_launch s = {
+        "binary", "bits", "join", CDV_PER_ROW, sizes[k], {[BUF_OUT] = to, [BUF_VALUES] = buffer_of(views, 2 + k)}, {0}};
+    s.buffers[BUF_DATA_BEGINS] = *begins;
+    s.scalars[SCALAR_DATA_INDEX] = k;
     if (sizes[k]) r = cdv_exec_launch(w, &s);
   }
   return r;
@@ -141,21 +155,22 @@ static int join(struct cdv_exec *w, const struct cdv_array *views, int64_t nbyte
 
 /* Four buffers at a time, or joined where that is less work. */
 static int put_bytes(struct cdv_exec *w, const struct cdv_array *views, struct cdv_kernel_launch *s) {
-  static const int places[4] = {2, 3, 5, 6};
   const int64_t *sizes = views->node->buffers[views->node->n_buffers - 1];
   int64_t n = looked_at(views), nbytes = 0;
   for (int64_t k = 0; k < n; k++) nbytes += sizes[k];
-  s->scalars[3] = cdv_exec_is_host(w) ? BY_TABLE : n > 4 && n / 4 > nbytes / 16 / s->n ? BY_JOINED : BY_NAME;
-  s->buffers[2] = table_of(views);
-  if (s->scalars[3] == BY_JOINED) {
-    int r = join(w, views, nbytes, &s->buffers[2], &s->buffers[3]);
+  s->scalars[SCALAR_DATA_KIND] = cdv_exec_is_host(w)                                     ? BY_TABLE
+                                 : n > DATA_SLOTS && n / DATA_SLOTS > nbytes / 16 / s->n ? BY_JOINED
+                                                                                         : BY_NAME;
+  s->buffers[BUF_DATA0] = table_of(views);
+  if (s->scalars[SCALAR_DATA_KIND] == BY_JOINED) {
+    int r = join(w, views, nbytes, &s->buffers[BUF_DATA0], &s->buffers[BUF_DATA_BEGINS]);
     if (r) return r;
   }
-  if (s->scalars[3] != BY_NAME) return cdv_exec_launch(w, s);
-  for (int64_t first = 0; first == 0 || first < n; first += 4) {
-    for (int64_t k = 0; k < 4; k++)
-      s->buffers[places[k]] = first + k < n ? buffer_of(views, 2 + first + k) : (cdevice_kernel_buffer){NULL, 0};
-    s->scalars[2] = first;
+  if (s->scalars[SCALAR_DATA_KIND] != BY_NAME) return cdv_exec_launch(w, s);
+  for (int64_t first = 0; first == 0 || first < n; first += DATA_SLOTS) {
+    for (int64_t k = 0; k < DATA_SLOTS; k++)
+      s->buffers[data_slots[k]] = first + k < n ? buffer_of(views, 2 + first + k) : (cdevice_kernel_buffer){NULL, 0};
+    s->scalars[SCALAR_DATA_INDEX] = first;
     int r = cdv_exec_launch(w, s);
     if (r) return r;
   }
@@ -171,10 +186,10 @@ int cdv_compute_view_bytes(struct cdv_array *views, struct cdv_array *offsets, i
   if (!r) r = cdv_exec_alloc_array(&w, schema, total, false, &made);
   cdv_schema_unref(schema);
   if (!r && total) {
-    struct cdv_kernel_launch s = {"binary", "bits", "view_bytes", CDV_PER_ROW, views->length, {buffer_of(made, 1)},
-                                  {0}};
-    s.buffers[1] = rows_of(views);
-    s.buffers[7] = cdv_kernel_values(offsets);
+    struct cdv_kernel_launch s = {
+        "binary", "bits", "view_bytes", CDV_PER_ROW, views->length, {[BUF_OUT] = buffer_of(made, 1)}, {0}};
+    s.buffers[BUF_VALUES] = rows_of(views);
+    s.buffers[BUF_OUT_OFFSETS] = cdv_kernel_values(offsets);
     r = put_bytes(&w, views, &s);
   }
   return cdv_exec_finish(&w, r, made, out);

@@ -10,6 +10,17 @@
 
 #include <string.h>
 
+_Static_assert(BUF_ARG1 == BUF_ARG0 + 1 && BUF_ARG2 == BUF_ARG0 + 2 && CDV_MAX_ARGS == 3,
+               "pass() counts the arguments on from the first one");
+_Static_assert(SCALAR_ARG1 == SCALAR_ARG0 + 1 && SCALAR_ARG2 == SCALAR_ARG0 + 2 && SCALAR_ARG2 < KERNEL_SCALARS,
+               "pass() counts the values of scalar arguments on from the first one");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_ARG0, BUF_ARG1, BUF_ARG2, BUF_COUNTED, BUF_ERROR, BUF_OUT_VALIDITY) == 7,
+               "buffers of an elementwise kernel are distinct");
+_Static_assert(BUF_KLEENE_VALIDITY1 == BUF_KLEENE_VALIDITY0 + 1 &&
+                   CDV_BUFFER_SLOTS(BUF_OUT, BUF_ARG0, BUF_ARG1, BUF_KLEENE_VALIDITY0, BUF_KLEENE_VALIDITY1, BUF_ERROR,
+                                    BUF_OUT_VALIDITY) == 7,
+               "buffers of and_kleene and or_kleene are distinct");
+
 struct call {
   const struct cdv_elementwise *f;
   const struct cdv_datum *args;
@@ -40,11 +51,11 @@ static void pass_values(struct cdv_kernel_launch *s, const struct cdv_datum *x, 
   bool word =
       !strcmp(s->family, "boolean") || (as == 0 && s->granularity == CDV_PER_ROW_PACKED && !strcmp(s->name, "if_else"));
   pass(s, x, as, x->array ? cdv_kernel_values(x->array) : (cdevice_kernel_buffer){NULL, 0});
-  if (!x->array) s->scalars[SCALAR_FIRST_ARG + as] = word ? all_bits(x->bits & 1) : x->bits;
+  if (!x->array) s->scalars[SCALAR_ARG0 + as] = word ? all_bits(x->bits & 1) : x->bits;
 }
 static void pass_nulls(struct cdv_kernel_launch *s, const struct cdv_datum *x, int as) {
   pass(s, x, as, nulls_of(x));
-  if (!x->array) s->scalars[SCALAR_FIRST_ARG + as] = all_bits(!x->null);
+  if (!x->array) s->scalars[SCALAR_ARG0 + as] = all_bits(!x->null);
 }
 
 static int find_rows(struct call *c) {
@@ -74,14 +85,20 @@ static bool needs_nulls(const struct call *c) {
 }
 
 static int all_null(struct call *c) {
-  struct cdv_kernel_launch s = {"boolean",      "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)},
-                                {0, ARG_SCALAR}};
+  struct cdv_kernel_launch s = {"boolean",
+                                "bits",
+                                "valid_all",
+                                CDV_PER_BIT_WORD,
+                                c->rows,
+                                {[BUF_OUT] = buffer_of(c->out, 0)},
+                                {[SCALAR_ARG_KINDS] = ARG_SCALAR}};
   return cdv_exec_launch(&c->work, &s);
 }
 
 static int put_nulls(struct call *c) {
   const struct cdv_datum *x = c->args;
-  struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {buffer_of(c->out, 0)}, {0}};
+  struct cdv_kernel_launch s = {
+      "boolean", "bits", "valid_all", CDV_PER_BIT_WORD, c->rows, {[BUF_OUT] = buffer_of(c->out, 0)}, {0}};
   switch (c->f->null_handling) {
     case CDV_NULL_INTERSECTION:
       for (int i = 0; i < c->n_args; i++) pass_nulls(&s, &x[i], i);
@@ -110,7 +127,8 @@ static int put_values(struct call *c) {
   const struct cdv_elementwise *f = c->f;
   const struct cdv_datum *x = c->args;
   bool nulls = c->out->node->null_count < 0;
-  struct cdv_kernel_launch s = {f->family, f->type, f->name, f->granularity, c->rows, {buffer_of(c->out, 1)}, {0}};
+  struct cdv_kernel_launch s = {
+      f->family, f->type, f->name, f->granularity, c->rows, {[BUF_OUT] = buffer_of(c->out, 1)}, {0}};
   if (f->null_handling == CDV_NULL_OUTPUT_NOT_NULL) {
     pass_nulls(&s, &x[0], 0);
   } else if (f->null_handling == CDV_NULL_COALESCE) {

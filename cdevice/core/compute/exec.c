@@ -210,7 +210,7 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
   if (w->flags & CDEVICE_COMPUTE_NO_FP64 && needs_f64(s))
     return cdv_fail(CDV_UNSUPPORTED, ENOTSUP, "%s: %s:%lld has no float64", w->function_name,
                     cdv_device_type_name(w->backend->table.device_type), (long long)w->device);
-  s->scalars[0] = s->n;
+  s->scalars[SCALAR_ROWS] = s->n;
   measure(w, s, &l);
   int r = cdv_kernel_get(w->backend, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);
   if (r) return r;
@@ -227,8 +227,13 @@ int cdv_exec_error_slot(struct cdv_exec *w, cdevice_kernel_buffer *out) {
     memset(out->data, 0, 2 * sizeof(int64_t));
     return 0;
   }
-  struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD,
-                                128,       {*out}, {0, 2}}; /* a number, 0 */
+  struct cdv_kernel_launch s = {"boolean",
+                                "bits",
+                                "valid_all",
+                                CDV_PER_BIT_WORD,
+                                128,
+                                {[BUF_OUT] = *out},
+                                {[SCALAR_ARG_KINDS] = ARG_SCALAR}}; /* a number, 0 */
   return cdv_exec_launch(w, &s);
 }
 

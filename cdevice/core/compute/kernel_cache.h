@@ -10,6 +10,16 @@
 _Static_assert(KERNEL_BUFFERS == CDEVICE_KERNEL_BUFFERS && KERNEL_SCALARS == CDEVICE_KERNEL_SCALARS,
                "backend.h and the kernels have the same parameters");
 
+/* How many buffers, or scalars, these names are, at most eight: what a kernel uses together is distinct. */
+#define CDV_BUFFER_SLOTS(...) \
+  __builtin_popcount(CDV_SLOT_BITS_(KERNEL_BUFFERS, __VA_ARGS__, -1, -1, -1, -1, -1, -1, -1, -1))
+#define CDV_SCALAR_SLOTS(...) \
+  __builtin_popcount(CDV_SLOT_BITS_(KERNEL_SCALARS, __VA_ARGS__, -1, -1, -1, -1, -1, -1, -1, -1))
+#define CDV_SLOT_BIT_(n, k) ((k) < 0 || (k) >= (n) ? 0u : 1u << ((k) & 31))
+#define CDV_SLOT_BITS_(n, a, b, c, d, e, f, g, h, ...)                                                           \
+  (CDV_SLOT_BIT_(n, a) | CDV_SLOT_BIT_(n, b) | CDV_SLOT_BIT_(n, c) | CDV_SLOT_BIT_(n, d) | CDV_SLOT_BIT_(n, e) | \
+   CDV_SLOT_BIT_(n, f) | CDV_SLOT_BIT_(n, g) | CDV_SLOT_BIT_(n, h))
+
 struct cdv_backend;
 
 /* What a kernel's items are; see kernels/lang/dialect.h. */

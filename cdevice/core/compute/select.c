@@ -35,7 +35,13 @@ static int clear_error(struct cdv_select_plan *s, cdevice_kernel_buffer head) {
     memset((int64_t *)head.data + at, 0, 2 * sizeof(int64_t));
     return 0;
   }
-  struct cdv_kernel_launch k = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, 128, {{head.data, 2 * at}}, {0, 2}};
+  struct cdv_kernel_launch k = {"boolean",
+                                "bits",
+                                "valid_all",
+                                CDV_PER_BIT_WORD,
+                                128,
+                                {[BUF_OUT] = {head.data, 2 * at}},
+                                {[SCALAR_ARG_KINDS] = ARG_SCALAR}};
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -79,16 +85,17 @@ static int filter_plain(struct cdv_array *array, struct cdv_array *mask, const s
 
 static struct cdv_kernel_launch mask_step(const char *name, struct cdv_array *mask, bool emit_null,
                                           cdevice_kernel_buffer to) {
-  struct cdv_kernel_launch k = {"filter", "bits", name, CDV_FILTER_TILE, mask->length, {to}, {0, 0, emit_null}};
-  k.buffers[2] = cdv_kernel_values(mask);
-  k.buffers[3] = cdv_kernel_nulls(mask);
+  struct cdv_kernel_launch k = {
+      "filter", "bits", name, CDV_FILTER_TILE, mask->length, {[BUF_OUT] = to}, {[SCALAR_EMIT_NULL] = emit_null}};
+  k.buffers[BUF_MASK] = cdv_kernel_values(mask);
+  k.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(mask);
   return k;
 }
 
 /* Which rows of each tile are chosen, and how many there are before it. */
 static int count_rows(struct cdv_select_plan *s, struct cdv_array *mask, bool emit_null, int64_t tiles) {
   struct cdv_kernel_launch count = mask_step("filter_count", mask, emit_null, s->tiles);
-  struct cdv_kernel_launch scan = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {s->tiles}, {0}};
+  struct cdv_kernel_launch scan = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {[BUF_OUT] = s->tiles}, {0}};
   int r = tiles ? cdv_exec_launch(&s->work, &count) : 0;
   return r ? r : cdv_exec_launch(&s->work, &scan);
 }
@@ -98,17 +105,22 @@ static int number_rows(struct cdv_select_plan *s, struct cdv_array *mask, bool e
   struct cdv_kernel_launch k = mask_step("filter_rows", mask, emit_null, s->ignored);
   int r = cdv_exec_alloc_temp(&s->work, 'l', s->rows->n, &s->rows->index);
   if (r || !s->rows->n) return r;
-  k.buffers[0] = s->rows->index;
-  k.buffers[5] = s->tiles;
+  k.buffers[BUF_OUT] = s->rows->index;
+  k.buffers[BUF_TILE_BEGINS] = s->tiles;
   return cdv_exec_launch(&s->work, &k);
 }
 
 /* Which of the numbers stand for a null of the mask. */
 static int know_rows(struct cdv_select_plan *s, struct cdv_array *mask, cdevice_kernel_buffer *known) {
-  struct cdv_kernel_launch k = {"filter",   "bits",   "take_valid",        CDV_PER_ROW_PACKED,
-                                s->rows->n, {*known}, {0, 0, mask->length}};
-  k.buffers[1] = cdv_kernel_nulls(mask);
-  k.buffers[2] = s->rows->index;
+  struct cdv_kernel_launch k = {"filter",
+                                "bits",
+                                "take_valid",
+                                CDV_PER_ROW_PACKED,
+                                s->rows->n,
+                                {[BUF_OUT] = *known},
+                                {[SCALAR_VALUES_LENGTH] = mask->length}};
+  k.buffers[BUF_VALUES] = cdv_kernel_nulls(mask);
+  k.buffers[BUF_INDICES] = s->rows->index;
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -156,10 +168,11 @@ int cdv_select_filter(struct cdv_array *array, struct cdv_array *mask, bool emit
 
 /* ---- take ---- */
 static int check_rows(struct cdv_select_plan *s, struct cdv_array *array, cdevice_kernel_buffer head) {
-  struct cdv_kernel_launch k = {"filter", "bits", "check_rows", CDV_PER_ROW, s->rows->n, {{0}}, {0, 0, array->length}};
-  k.buffers[2] = s->rows->index;
-  k.buffers[3] = s->rows->known;
-  k.buffers[5] = (cdevice_kernel_buffer){head.data, head.offset + HEAD_ERROR};
+  struct cdv_kernel_launch k = {
+      "filter", "bits", "check_rows", CDV_PER_ROW, s->rows->n, {{0}}, {[SCALAR_VALUES_LENGTH] = array->length}};
+  k.buffers[BUF_INDICES] = s->rows->index;
+  k.buffers[BUF_INDEX_VALIDITY] = s->rows->known;
+  k.buffers[BUF_ERROR] = (cdevice_kernel_buffer){head.data, head.offset + HEAD_ERROR};
   int r = clear_error(s, head);
   return r ? r : cdv_exec_launch(&s->work, &k);
 }

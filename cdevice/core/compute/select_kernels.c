@@ -11,6 +11,19 @@
 
 #include <string.h>
 
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_VALUES_VALIDITY,
+                                BUF_ROW_COUNT) == 6 &&
+                   CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_VALUES_VALIDITY,
+                                    BUF_TILE_BEGINS, BUF_BYTES, BUF_OUT_OFFSETS) == 8,
+               "buffers of values of variable length are distinct");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_OUT_TYPE_IDS) == 5,
+               "buffers of a union are distinct");
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_VALUES_OFFSET, SCALAR_LIST_SIZE) == 4 &&
+                   CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_VALUE_WIDTH) == 3 &&
+                   CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_ROW_COUNT) == 3 &&
+                   CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_TYPE_ID) == 3,
+               "scalars of kernels that take rows are distinct");
+
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int64_t i) {
   return (cdevice_kernel_buffer){a ? (void *)a->node->buffers[i] : NULL, 0};
 }
@@ -27,38 +40,39 @@ static const char *number_type(int width) { return width == 8 ? "i64" : width ==
 static struct cdv_kernel_launch step_of(const struct cdv_selected *x, const char *family, const char *type,
                                         const char *name, int unit) {
   struct cdv_kernel_launch s = {.family = family, .type = type, .name = name, .granularity = unit, .n = x->rows->n};
-  s.buffers[2] = x->rows->index;
-  s.buffers[3] = x->rows->known;
-  s.scalars[2] = x->from->length;
+  s.buffers[BUF_INDICES] = x->rows->index;
+  s.buffers[BUF_INDEX_VALIDITY] = x->rows->known;
+  s.scalars[SCALAR_VALUES_LENGTH] = x->from->length;
   return s;
 }
 
 static struct cdv_kernel_launch sizes_of(const struct cdv_selected *x, const char *name) {
   struct cdv_kernel_launch s = step_of(x, "varlen", number_type(x->layout.width), name, CDV_FILTER_TILE);
-  s.buffers[1] = source_of(x, 1);
-  s.buffers[4] = cdv_kernel_nulls(x->from);
+  s.buffers[BUF_VALUES] = source_of(x, 1);
+  s.buffers[BUF_VALUES_VALIDITY] = cdv_kernel_nulls(x->from);
   return s;
 }
 
 int cdv_select_tiles(struct cdv_select_plan *s, const struct cdv_selected *x, int64_t n, cdevice_kernel_buffer sums) {
   struct cdv_kernel_launch k = sizes_of(x, "row_tiles");
   k.n = n;
-  k.buffers[0] = sums;
-  k.buffers[5] = x->rows->count;
-  k.scalars[3] = x->rows->n;
+  k.buffers[BUF_OUT] = sums;
+  k.buffers[BUF_ROW_COUNT] = x->rows->count;
+  k.scalars[SCALAR_ROW_COUNT] = x->rows->n;
   return cdv_exec_launch(&s->work, &k);
 }
 
 /* ---- nulls and values ---- */
 static int clear_bits(struct cdv_select_plan *s, cdevice_kernel_buffer bits, int64_t n) {
-  struct cdv_kernel_launch k = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, n, {bits}, {0, 2}};
+  struct cdv_kernel_launch k = {
+      "boolean", "bits", "valid_all", CDV_PER_BIT_WORD, n, {[BUF_OUT] = bits}, {[SCALAR_ARG_KINDS] = ARG_SCALAR}};
   return cdv_exec_launch(&s->work, &k);
 }
 
 static int put_nulls(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
   struct cdv_kernel_launch k = step_of(x, "filter", "bits", "take_valid", CDV_PER_ROW_PACKED);
-  k.buffers[0] = to;
-  k.buffers[1] = cdv_kernel_nulls(x->from);
+  k.buffers[BUF_OUT] = to;
+  k.buffers[BUF_VALUES] = cdv_kernel_nulls(x->from);
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -68,13 +82,13 @@ static int put_values(struct cdv_select_plan *s, const struct cdv_selected *x, i
   const char *named = width ? cdv_width_name(width) : "bits";
   struct cdv_kernel_launch k = step_of(x, width && named ? "select" : "filter", named ? named : "bits",
                                        named ? "take" : "take_bytes", width ? CDV_PER_ROW : CDV_PER_ROW_PACKED);
-  k.buffers[0] = to;
-  k.buffers[1] = from;
-  k.buffers[5] = s->ignored;
+  k.buffers[BUF_OUT] = to;
+  k.buffers[BUF_VALUES] = from;
+  k.buffers[BUF_ERROR] = s->ignored;
   if (!named) {
     k.n *= width;
-    k.buffers[1].offset *= width;
-    k.scalars[3] = width;
+    k.buffers[BUF_VALUES].offset *= width;
+    k.scalars[SCALAR_VALUE_WIDTH] = width;
   }
   return cdv_exec_launch(&s->work, &k);
 }
@@ -83,14 +97,14 @@ static int put_values(struct cdv_select_plan *s, const struct cdv_selected *x, i
 static int put_masked(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
                       cdevice_kernel_buffer nulls) {
   struct cdv_kernel_launch k = {
-      "select", cdv_width_name(x->layout.width), "filter", CDV_FILTER_TILE, s->mask->length, {to}, {0}};
+      "select", cdv_width_name(x->layout.width), "filter", CDV_FILTER_TILE, s->mask->length, {[BUF_OUT] = to}, {0}};
   int r = nulls.data ? clear_bits(s, nulls, x->rows->n) : 0;
-  k.buffers[1] = source_of(x, 1);
-  k.buffers[2] = cdv_kernel_values(s->mask);
-  k.buffers[3] = cdv_kernel_nulls(s->mask);
-  k.buffers[4] = cdv_kernel_nulls(x->from);
-  k.buffers[5] = s->tiles;
-  k.buffers[6] = nulls;
+  k.buffers[BUF_VALUES] = source_of(x, 1);
+  k.buffers[BUF_MASK] = cdv_kernel_values(s->mask);
+  k.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(s->mask);
+  k.buffers[BUF_VALUES_VALIDITY] = cdv_kernel_nulls(x->from);
+  k.buffers[BUF_TILE_BEGINS] = s->tiles;
+  k.buffers[BUF_OUT_VALIDITY] = nulls;
   return r || !x->rows->n ? r : cdv_exec_launch(&s->work, &k);
 }
 
@@ -98,8 +112,8 @@ static int put_masked(struct cdv_select_plan *s, const struct cdv_selected *x, c
 static int put_offsets(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
                        cdevice_kernel_buffer sums) {
   struct cdv_kernel_launch k = sizes_of(x, "row_offsets");
-  k.buffers[0] = to;
-  k.buffers[5] = sums;
+  k.buffers[BUF_OUT] = to;
+  k.buffers[BUF_TILE_BEGINS] = sums;
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -109,9 +123,9 @@ static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cd
   struct cdv_kernel_launch k = sizes_of(x, list ? "expand" : "gather");
   if (!x->total) return 0;
   if (list) k.granularity = CDV_PER_ROW;
-  k.buffers[0] = to;
-  if (!list) k.buffers[6] = (cdevice_kernel_buffer){(void *)x->from->node->buffers[2], 0};
-  k.buffers[7] = offsets;
+  k.buffers[BUF_OUT] = to;
+  if (!list) k.buffers[BUF_BYTES] = (cdevice_kernel_buffer){(void *)x->from->node->buffers[2], 0};
+  k.buffers[BUF_OUT_OFFSETS] = offsets;
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -119,16 +133,16 @@ static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cd
 static int put_spread(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
   struct cdv_kernel_launch k = step_of(x, "filter", "bits", "spread", CDV_PER_ROW);
   k.n *= x->layout.list_size;
-  k.buffers[0] = to;
-  k.buffers[5] = s->ignored;
-  k.scalars[3] = x->from->offset;
-  k.scalars[4] = x->layout.list_size;
+  k.buffers[BUF_OUT] = to;
+  k.buffers[BUF_ERROR] = s->ignored;
+  k.scalars[SCALAR_VALUES_OFFSET] = x->from->offset;
+  k.scalars[SCALAR_LIST_SIZE] = x->layout.list_size;
   return cdv_exec_launch(&s->work, &k);
 }
 
 static int put_counted(struct cdv_select_plan *s, const char *type, int64_t first, int64_t n,
                        cdevice_kernel_buffer to) {
-  struct cdv_kernel_launch k = {"run_end", type, "ends", CDV_PER_ROW, n, {to}, {0, 0, first}};
+  struct cdv_kernel_launch k = {"run_end", type, "ends", CDV_PER_ROW, n, {[BUF_OUT] = to}, {[SCALAR_FIRST] = first}};
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -140,12 +154,12 @@ static int put_runs(struct cdv_select_plan *s, const struct cdv_selected *x, cde
   if (cdv_layout_parse(x->from->schema->node->children[0]->format, &l, &why))
     return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%s", why);
   struct cdv_kernel_launch k = step_of(x, "run_end", number_type(l.width), "run_of", CDV_PER_ROW);
-  k.buffers[0] = rows;
-  k.buffers[1] =
+  k.buffers[BUF_OUT] = rows;
+  k.buffers[BUF_VALUES] =
       old->length ? (cdevice_kernel_buffer){(void *)old->buffers[1], old->offset} : (cdevice_kernel_buffer){NULL, 0};
-  k.buffers[5] = s->ignored;
-  k.scalars[3] = old->length;
-  k.scalars[4] = x->from->offset;
+  k.buffers[BUF_ERROR] = s->ignored;
+  k.scalars[SCALAR_RUNS] = old->length;
+  k.scalars[SCALAR_RUNS_OFFSET] = x->from->offset;
   int r = cdv_exec_launch(&s->work, &k);
   return r ? r : put_counted(s, number_type(l.width), 1, x->rows->n, ends);
 }
@@ -156,10 +170,10 @@ static int put_union_rows(struct cdv_select_plan *s, const struct cdv_selected *
   int r = 0;
   for (int64_t i = 0; !r && i < n; i++) {
     struct cdv_kernel_launch k = step_of(x, "filter", "bits", "union_rows", CDV_PER_ROW);
-    k.buffers[0] = buffer_of(scratch, x->scratch + 2 * i);
-    k.buffers[1] = source_of(x, 1);
-    k.buffers[7] = types;
-    k.scalars[3] = x->layout.type_ids[i];
+    k.buffers[BUF_OUT] = buffer_of(scratch, x->scratch + 2 * i);
+    k.buffers[BUF_VALUES] = source_of(x, 1);
+    k.buffers[BUF_OUT_TYPE_IDS] = types;
+    k.scalars[SCALAR_TYPE_ID] = x->layout.type_ids[i];
     r = cdv_exec_launch(&s->work, &k);
     cdevice_kernel_buffer none = buffer_of(scratch, x->scratch + 2 * i + 1);
     if (!r && none.data) r = clear_bits(s, none, x->rows->n);
@@ -171,9 +185,9 @@ static int put_union(struct cdv_select_plan *s, const struct cdv_selected *x, co
                      const struct cdv_array *scratch) {
   struct cdv_kernel_launch k = step_of(x, "filter", "bits", "union_types", CDV_PER_ROW);
   cdevice_kernel_buffer types = buffer_of(block, x->buffer);
-  k.buffers[0] = types;
-  k.buffers[1] = source_of(x, 0);
-  k.scalars[3] = x->layout.n_type_ids ? x->layout.type_ids[0] : 0;
+  k.buffers[BUF_OUT] = types;
+  k.buffers[BUF_VALUES] = source_of(x, 0);
+  k.scalars[SCALAR_TYPE_ID] = x->layout.n_type_ids ? x->layout.type_ids[0] : 0;
   int r = cdv_exec_launch(&s->work, &k);
   if (r || x->layout.type == CDV_SPARSE_UNION) return r;
   r = put_counted(s, "i32", 0, x->rows->n, buffer_of(block, x->buffer + 1));

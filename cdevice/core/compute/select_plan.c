@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_TOTALS) == 2 && CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_STRIDE) == 2,
+               "buffers and scalars of a scan of columns are distinct");
+
 static bool is_counted(const struct cdv_layout *l) {
   switch (l->type) {
     case CDV_BINARY:
@@ -140,9 +143,14 @@ int cdv_select_measure(struct cdv_select_plan *s, size_t begin, int64_t k, cdevi
     cdevice_kernel_buffer own = {sums->data, *stride * x->column};
     if (x->column >= 0) r = cdv_select_tiles(s, x, n, own);
   }
-  struct cdv_kernel_launch scan = {"filter",        "bits", "scan_columns", CDV_FILTER_TILE, k * FILTER_TILE_ROWS,
-                                   {*sums, totals}, {0}};
-  scan.scalars[2] = *stride;
+  struct cdv_kernel_launch scan = {"filter",
+                                   "bits",
+                                   "scan_columns",
+                                   CDV_FILTER_TILE,
+                                   k * FILTER_TILE_ROWS,
+                                   {[BUF_OUT] = *sums, [BUF_TOTALS] = totals},
+                                   {0}};
+  scan.scalars[SCALAR_STRIDE] = *stride;
   return r ? r : cdv_exec_launch(&s->work, &scan);
 }
 

@@ -10,6 +10,12 @@
 
 #include <string.h>
 
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_MASK, BUF_MASK_VALIDITY, BUF_VALUES_VALIDITY, BUF_TILE_BEGINS,
+                                BUF_OUT_VALIDITY) == 7,
+               "buffers of a filter are distinct");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_INDICES, BUF_INDEX_VALIDITY, BUF_ERROR) == 5,
+               "buffers of a take are distinct");
+
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};
 }
@@ -25,13 +31,14 @@ int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, con
   cdv_schema_unref(numbers);
   cdevice_kernel_buffer at = r ? (cdevice_kernel_buffer){NULL, 0} : buffer_of(counts, 1), total = {at.data, tiles};
   if (!r && tiles) {
-    struct cdv_kernel_launch s = {"filter", "bits", "filter_count", CDV_FILTER_TILE, mask->length, {at}, {0}};
-    s.buffers[2] = cdv_kernel_values(mask);
-    s.buffers[3] = cdv_kernel_nulls(mask);
+    struct cdv_kernel_launch s = {"filter",         "bits", "filter_count", CDV_FILTER_TILE, mask->length,
+                                  {[BUF_OUT] = at}, {0}};
+    s.buffers[BUF_MASK] = cdv_kernel_values(mask);
+    s.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(mask);
     r = cdv_exec_launch(&w, &s);
   }
   if (!r) {
-    struct cdv_kernel_launch s = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {at}, {0}};
+    struct cdv_kernel_launch s = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {[BUF_OUT] = at}, {0}};
     r = cdv_exec_launch(&w, &s);
   }
   if (!r) r = cdv_exec_read_back(&w, &total, 8, 8, &c->n_selected);
@@ -49,7 +56,13 @@ void cdv_selection_free(struct cdv_selection *c) {
 static int64_t whole_words(int64_t rows) { return (rows + 31) / 32 * 32; }
 
 static int clear_nulls(struct cdv_exec *w, struct cdv_array *a) {
-  struct cdv_kernel_launch s = {"boolean", "bits", "valid_all", CDV_PER_BIT_WORD, a->length, {buffer_of(a, 0)}, {0, 2}};
+  struct cdv_kernel_launch s = {"boolean",
+                                "bits",
+                                "valid_all",
+                                CDV_PER_BIT_WORD,
+                                a->length,
+                                {[BUF_OUT] = buffer_of(a, 0)},
+                                {[SCALAR_ARG_KINDS] = ARG_SCALAR}};
   return cdv_exec_launch(w, &s);
 }
 
@@ -71,13 +84,13 @@ int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, c
   if (!r) r = cdv_exec_alloc_array(&w, array->schema, nulls ? whole_words(c->n_selected) : c->n_selected, nulls, &made);
   if (!r && nulls) r = clear_nulls(&w, made);
   if (!r && c->n_selected) {
-    s.buffers[0] = buffer_of(made, 1);
-    s.buffers[1] = cdv_kernel_values(inputs[2]);
-    s.buffers[2] = cdv_kernel_values(c->mask);
-    s.buffers[3] = cdv_kernel_nulls(c->mask);
-    s.buffers[4] = cdv_kernel_nulls(inputs[2]);
-    s.buffers[5] = buffer_of(c->counts, 1);
-    if (nulls) s.buffers[6] = buffer_of(made, 0);
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.buffers[BUF_VALUES] = cdv_kernel_values(inputs[2]);
+    s.buffers[BUF_MASK] = cdv_kernel_values(c->mask);
+    s.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(c->mask);
+    s.buffers[BUF_VALUES_VALIDITY] = cdv_kernel_nulls(inputs[2]);
+    s.buffers[BUF_TILE_BEGINS] = buffer_of(c->counts, 1);
+    if (nulls) s.buffers[BUF_OUT_VALIDITY] = buffer_of(made, 0);
     r = cdv_exec_launch(&w, &s);
   }
   struct cdv_array *whole = NULL;
@@ -110,23 +123,23 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
                                 .name = bytes ? "take_bytes" : "take",
                                 .granularity = width ? CDV_PER_ROW : CDV_PER_ROW_PACKED,
                                 .n = indices->length * (bytes ? width : 1)};
-  s.scalars[2] = array->length;
-  s.scalars[3] = width;
-  s.buffers[2] = cdv_kernel_values(indices);
-  s.buffers[3] = cdv_kernel_nulls(indices);
+  s.scalars[SCALAR_VALUES_LENGTH] = array->length;
+  s.scalars[SCALAR_VALUE_WIDTH] = width;
+  s.buffers[BUF_INDICES] = cdv_kernel_values(indices);
+  s.buffers[BUF_INDEX_VALIDITY] = cdv_kernel_nulls(indices);
   struct cdv_kernel_launch valid = s;
   if (!r && nulls) {
     valid.family = "filter", valid.type = "bits", valid.name = "take_valid", valid.granularity = CDV_PER_ROW_PACKED;
     valid.n = indices->length;
-    valid.buffers[0] = buffer_of(made, 0);
-    valid.buffers[1] = cdv_kernel_nulls(inputs[0]);
+    valid.buffers[BUF_OUT] = buffer_of(made, 0);
+    valid.buffers[BUF_VALUES] = cdv_kernel_nulls(inputs[0]);
     r = cdv_exec_launch(&w, &valid);
   }
-  if (!r) r = cdv_exec_error_slot(&w, &s.buffers[5]);
+  if (!r) r = cdv_exec_error_slot(&w, &s.buffers[BUF_ERROR]);
   if (!r) {
-    s.buffers[0] = buffer_of(made, 1);
-    s.buffers[1] = cdv_kernel_values(inputs[0]);
-    if (bytes) s.buffers[1].offset *= width;
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.buffers[BUF_VALUES] = cdv_kernel_values(inputs[0]);
+    if (bytes) s.buffers[BUF_VALUES].offset *= width;
     r = cdv_exec_launch(&w, &s);
   }
   if (!r && checked) r = cdv_exec_check_error(&w, "take", s.type);

@@ -11,6 +11,10 @@
 
 #include <string.h>
 
+_Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_SIZES, BUF_TILE_BEGINS) == 3, "buffers of sizes and offsets are distinct");
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_VALUES_LENGTH, SCALAR_RUNS, SCALAR_RUNS_OFFSET) == 4,
+               "scalars of a search for runs are distinct");
+
 static cdevice_kernel_buffer buffer_of(const struct cdv_array *a, int i) {
   return (cdevice_kernel_buffer){(void *)a->node->buffers[i], 0};
 }
@@ -22,10 +26,14 @@ int cdv_sizes_to_offsets(struct cdv_exec *w, const char *type, int64_t n, const 
   cdevice_kernel_buffer sums;
   int r = cdv_exec_alloc_temp(w, 'l', tiles + 1, &sums);
   if (r) return r;
-  struct cdv_kernel_launch tile = {"varlen", type, "tile_sizes", CDV_FILTER_TILE, n, {sums, *sizes}, {0}};
-  struct cdv_kernel_launch scan = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {sums}, {0}};
-  struct cdv_kernel_launch spread = {"varlen", type, "offsets", CDV_FILTER_TILE, n, {buffer_of(out, 1), *sizes, sums},
-                                     {0}};
+  struct cdv_kernel_launch tile = {
+      "varlen", type, "tile_sizes", CDV_FILTER_TILE, n, {[BUF_OUT] = sums, [BUF_SIZES] = *sizes}, {0}};
+  struct cdv_kernel_launch scan = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {[BUF_OUT] = sums}, {0}};
+  struct cdv_kernel_launch spread = {
+      "varlen",  type,
+      "offsets", CDV_FILTER_TILE,
+      n,         {[BUF_OUT] = buffer_of(out, 1), [BUF_SIZES] = *sizes, [BUF_TILE_BEGINS] = sums},
+      {0}};
   cdevice_kernel_buffer last = {sums.data, tiles};
   r = cdv_exec_launch(w, &tile);
   if (!r) r = cdv_exec_launch(w, &scan);
@@ -54,22 +62,22 @@ int cdv_compute_find_runs(struct cdv_array *array, struct cdv_array *ends, struc
   cdv_schema_unref(schema);
   if (!r && cdv_may_be_null(indices)) {
     struct cdv_kernel_launch s = {
-        "boolean", "bits", "valid_all", CDV_PER_BIT_WORD, indices->length, {buffer_of(made, 0)}, {0}};
-    s.buffers[1] = cdv_kernel_nulls(indices);
+        "boolean", "bits", "valid_all", CDV_PER_BIT_WORD, indices->length, {[BUF_OUT] = buffer_of(made, 0)}, {0}};
+    s.buffers[BUF_ARG0] = cdv_kernel_nulls(indices);
     r = cdv_exec_launch(&w, &s);
   }
   struct cdv_kernel_launch s = {
       .family = "run_end", .type = end_type(array->schema->node), .name = "run_of", .granularity = CDV_PER_ROW};
   s.n = indices->length;
-  if (!r) r = cdv_exec_error_slot(&w, &s.buffers[5]);
+  if (!r) r = cdv_exec_error_slot(&w, &s.buffers[BUF_ERROR]);
   if (!r) {
-    s.buffers[0] = buffer_of(made, 1);
-    s.buffers[1] = cdv_kernel_values(ends);
-    s.buffers[2] = cdv_kernel_values(indices);
-    s.buffers[3] = cdv_kernel_nulls(indices);
-    s.scalars[2] = array->length;
-    s.scalars[3] = ends->length;
-    s.scalars[4] = array->offset;
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.buffers[BUF_VALUES] = cdv_kernel_values(ends);
+    s.buffers[BUF_INDICES] = cdv_kernel_values(indices);
+    s.buffers[BUF_INDEX_VALIDITY] = cdv_kernel_nulls(indices);
+    s.scalars[SCALAR_VALUES_LENGTH] = array->length;
+    s.scalars[SCALAR_RUNS] = ends->length;
+    s.scalars[SCALAR_RUNS_OFFSET] = array->offset;
     r = cdv_exec_launch(&w, &s);
   }
   if (!r && checked) r = cdv_exec_check_error(&w, "take", s.type);
@@ -85,7 +93,8 @@ int cdv_compute_iota(struct cdv_array *near, int64_t first, int64_t n, const str
   if (!r) r = cdv_exec_alloc_array(&w, schema, n, false, &made);
   cdv_schema_unref(schema);
   if (!r) {
-    struct cdv_kernel_launch s = {"filter", "bits", "rows", CDV_PER_ROW, n, {buffer_of(made, 1)}, {0, 0, first}};
+    struct cdv_kernel_launch s = {
+        "filter", "bits", "rows", CDV_PER_ROW, n, {[BUF_OUT] = buffer_of(made, 1)}, {[SCALAR_FIRST] = first}};
     r = cdv_exec_launch(&w, &s);
   }
   return cdv_exec_finish(&w, r, made, out);

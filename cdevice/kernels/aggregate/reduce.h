@@ -54,7 +54,7 @@
 #endif
 #define ADD_COUNT(x, y) ((x) + (y))
 
-/* 0 sums, 1 counts of the tiles; 2 the rows, 3 their nulls; or 2 the sums of tiles before and 6 their counts. */
+/* Sums and counts of the tiles: of rows, or of the sums of tiles before and their counts. */
 #define ADD(lane, i, m)                                       \
   {                                                           \
     const T x_ = a[i];                                        \
@@ -65,7 +65,7 @@
 KERNEL(sum) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, REDUCE_TILE_ROWS) {
     A s[WORK_GROUP_SIZE];
     i64 c = 0, more = 0;
@@ -86,7 +86,7 @@ KERNEL(sum) {
   SHARED(i64, counts, WORK_GROUP_SIZE);
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   i64 c = 0, more = 0;
   s[LID] = ZERO(A);
   if (counted) {
@@ -115,7 +115,7 @@ KERNEL(sum) {
 #if defined(CDV_COARSE)
 KERNEL(sum_exactly) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, REDUCE_TILE_ROWS) {
     i64 low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
     i64 c = 0;
@@ -133,7 +133,7 @@ KERNEL(sum_exactly) {
   SHARED(i64, high, WORK_GROUP_SIZE);
   SHARED(i64, counts, WORK_GROUP_SIZE);
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   i64 c = 0;
   low[LID] = 0, high[LID] = 0;
   FOR_TILE(ADD_HALVES, c)
@@ -148,8 +148,8 @@ KERNEL(sum_exactly) {
 #undef ADD_HALVES
 #undef OF_HALVES
 
-/* 0 least, 1 greatest, 2 counts of the tiles; 4 and 5 the rows (or 5 the greatest of tiles before), 3 their nulls; 6
- * the counts of the tiles before, or NULL. NaN is ignored. */
+/* Least, greatest and counts of the tiles: of rows, which are BUF_MIN_IN and BUF_MAX_IN, or of tiles before. NaN is
+ * ignored. */
 #if OF(IS_WIDE, T)
 #define MIN_SKIP_NAN(x, y) (wide_less(y, x) ? (y) : (x))
 #define MAX_SKIP_NAN(x, y) (wide_less(x, y) ? (y) : (x))
@@ -181,7 +181,7 @@ KERNEL(min_max) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_MIN_IN);
   GLOBAL const T *RESTRICT b = IN(T, BUF_MAX_IN);
   GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
   TILES(t, n, REDUCE_TILE_ROWS) {
     T low[WORK_GROUP_SIZE], high[WORK_GROUP_SIZE];
@@ -207,7 +207,7 @@ KERNEL(min_max) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_MIN_IN);
   GLOBAL const T *RESTRICT b = IN(T, BUF_MAX_IN);
   GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   const T p = NOTHING_LEAST, q = NOTHING_GREATEST;
   i64 c = 0, more = 0;
   low[LID] = p, high[LID] = q;
@@ -232,9 +232,10 @@ KERNEL(min_max) {
 #undef NOTHING_GREATEST
 #undef NAN_OF
 
-/* The end of all of them: 0 result, 1 its null; 2 the value and 3 the count of the state. Numbers: 2 all rows, 3 how
- * many must count at least, 4 may there be nulls. */
-#define IS_VALID (IN(i64, BUF_RESULT_COUNT)[0] >= SCALAR(3) && (SCALAR(4) || IN(i64, BUF_RESULT_COUNT)[0] == SCALAR(2)))
+/* The end of all of them: the result is valid where enough rows count, and, unless nulls are skipped, all. */
+#define IS_VALID                                               \
+  (IN(i64, BUF_RESULT_COUNT)[0] >= SCALAR(SCALAR_MIN_COUNT) && \
+   (SCALAR(SCALAR_SKIP_NULLS) || IN(i64, BUF_RESULT_COUNT)[0] == SCALAR(SCALAR_LENGTH)))
 #if OF(IS_FLOAT, T)
 #define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
 #else

@@ -2,10 +2,10 @@
 #define KNOWN(i) (bits32(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i, n) & tail(i, n))
 #define SET(i) (bits32(RAW(const u32, BUF_SUM_IN), OFFSET(BUF_SUM_IN), i, n) & KNOWN(i))
 
-/* 0 set, 1 known of the tiles; 2 the bits (NULL: all are set), 3 their nulls. */
+/* Set and known of the tiles; no BUF_SUM_IN: all are set. */
 #if defined(CDV_COARSE)
 KERNEL(sum) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, FILTER_TILE_ROWS) {
     i64 set = 0, known = 0;
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) {
@@ -20,7 +20,7 @@ KERNEL(sum) {
 KERNEL(sum) {
   SHARED(u32, set, WORK_GROUP_SIZE);
   SHARED(u32, known, WORK_GROUP_SIZE);
-  const i64 n = SCALAR(0), i = (BID * WORK_GROUP_SIZE + LID) * 32;
+  const i64 n = SCALAR(SCALAR_ROWS), i = (BID * WORK_GROUP_SIZE + LID) * 32;
   set[LID] = i < n ? (u32)POPC(SET(i)) : 0u;
   known[LID] = i < n ? (u32)POPC(KNOWN(i)) : 0u;
   SYNC;
@@ -37,30 +37,35 @@ KERNEL(sum) {
 /* The ends: as reduce.h's. */
 #define VALUE IN(i64, BUF_RESULT_VALUE)[0]
 #define COUNT IN(i64, BUF_RESULT_COUNT)[0]
-#define ENOUGH (COUNT >= SCALAR(3))
+#define ENOUGH (COUNT >= SCALAR(SCALAR_MIN_COUNT))
 KERNEL(finish_any) {
   ITEMS(only, 1) {
     put32(OUT(u32, BUF_RESULT), only, VALUE > 0, 1);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, ENOUGH && (VALUE > 0 || SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only,
+          ENOUGH && (VALUE > 0 || SCALAR(SCALAR_SKIP_NULLS) || COUNT == SCALAR(SCALAR_LENGTH)), 1);
   }
 }
 KERNEL(finish_all) {
   ITEMS(only, 1) {
     put32(OUT(u32, BUF_RESULT), only, VALUE == COUNT, 1);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, ENOUGH && (VALUE != COUNT || SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only,
+          ENOUGH && (VALUE != COUNT || SCALAR(SCALAR_SKIP_NULLS) || COUNT == SCALAR(SCALAR_LENGTH)), 1);
   }
 }
-/* Number 3: 0 known rows, 1 nulls, 2 all rows. */
 KERNEL(finish_count) {
   ITEMS(only, 1) {
-    OUT(i64, BUF_RESULT)[only] = SCALAR(3) == 0 ? COUNT : SCALAR(3) == 1 ? SCALAR(2) - COUNT : SCALAR(2);
+    OUT(i64, BUF_RESULT)
+    [only] = SCALAR(SCALAR_COUNT_MODE) == 0   ? COUNT
+             : SCALAR(SCALAR_COUNT_MODE) == 1 ? SCALAR(SCALAR_LENGTH) - COUNT
+                                              : SCALAR(SCALAR_LENGTH);
   }
 }
-/* Number 1: 0 the least, 1 the greatest. */
+/* The least or the greatest of bits. */
 KERNEL(finish_extreme) {
   ITEMS(only, 1) {
-    put32(OUT(u32, BUF_RESULT), only, SCALAR(1) ? VALUE > 0 : VALUE == COUNT, 1);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, COUNT && ENOUGH && (SCALAR(4) || COUNT == SCALAR(2)), 1);
+    put32(OUT(u32, BUF_RESULT), only, SCALAR(SCALAR_STATE_INDEX) ? VALUE > 0 : VALUE == COUNT, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only,
+          COUNT && ENOUGH && (SCALAR(SCALAR_SKIP_NULLS) || COUNT == SCALAR(SCALAR_LENGTH)), 1);
   }
 }
 #undef VALUE

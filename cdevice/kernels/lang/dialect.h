@@ -8,7 +8,8 @@
  *   KERNEL(name) { ... }     its name has the types of the program behind it: add_i64
  *   IN(T, k) OUT(T, k)       buffer k, from its offset on; may be NULL
  *   RAW(T, k) OFFSET(k)      buffer k from its beginning, and the offset
- *   SCALAR(k)                number k; SCALAR(0) is the rows
+ *   SCALAR(k)                number k
+ * k is a name of protocol.h, which the driver uses too: BUF_OUT, SCALAR_ROWS.
  *
  * The macro of the loop defines the work item, and the driver launches as many:
  *   ROWS(i, n)      a row
@@ -154,7 +155,7 @@ typedef double f64;
    i64 x2_, i64 x3_, i64 x4_)
 #define RAW_(type, k) ((GLOBAL type *)b##k##_)
 #define OFFSET_(k) (o##k##_)
-#define RAW(type, k) RAW_(type, k) /* k may be a name of protocol.h */
+#define RAW(type, k) RAW_(type, k) /* k is replaced before it is pasted */
 #define OFFSET(k) OFFSET_(k)
 #define SCALAR(k) ((k) == 0 ? x0_ : (k) == 1 ? x1_ : (k) == 2 ? x2_ : (k) == 3 ? x3_ : x4_)
 #define ITEMS(i, n)  \
@@ -337,11 +338,11 @@ typedef double f64;
 #define FROM_w128(x) wide_signed(x)
 #define ZERO(type) OF(FROM, type)(0)
 
-/* How an argument of a call is given, two bits for each in SCALAR(1): a row for each row; one row for all of them; a
- * number, in SCALAR(2) for the first argument and so on. */
-#define ARG_KIND(k) ((int)(SCALAR(1) >> (2 * (k))) & 3)
+/* How an argument of a call is given, two bits for each: a row for each row; one row for all of them; a number,
+ * in SCALAR_ARG0 for the first argument and so on. */
+#define ARG_KIND(k) ((int)(SCALAR(SCALAR_ARG_KINDS) >> (2 * (k))) & 3)
 /* The one value of an argument that is not an array. */
-#define ONE(type, k, buffer) (ARG_KIND(k) == ARG_SCALAR ? OF(FROM, type)(SCALAR(2 + (k))) : (buffer)[0])
+#define ONE(type, k, buffer) (ARG_KIND(k) == ARG_SCALAR ? OF(FROM, type)(SCALAR(SCALAR_ARG0 + (k))) : (buffer)[0])
 
 /* What a kernel found, in the two words of an error: one of these, and a value. Which of several is reported is
  * unspecified. */

@@ -9,11 +9,16 @@
 #define KERNEL_BUFFERS 8
 #define KERNEL_SCALARS 5
 
+/* A buffer or scalar has several names where kernels use it for several things; a kernel uses one of them. They are
+ * numbers without parentheses, because the parameters of a kernel are found by pasting them. */
+
 /* Scalars: the rows; how arguments are given, two bits for each; values of scalar arguments, or options of the
  * kernel. */
 #define SCALAR_ROWS 0
 #define SCALAR_ARG_KINDS 1
-#define SCALAR_FIRST_ARG 2
+#define SCALAR_ARG0 2
+#define SCALAR_ARG1 3
+#define SCALAR_ARG2 4
 
 /* How an argument is given: a row for each row; one row for all of them; a scalar. */
 #define ARG_ARRAY 0
@@ -47,6 +52,71 @@
 #define BUF_RESULT_VALIDITY 1
 #define BUF_RESULT_VALUE 2
 #define BUF_RESULT_COUNT 3
+#define SCALAR_STATE_INDEX 1 /* 0: the first value of the state, 1: the second one */
+#define SCALAR_LENGTH 2      /* of all chunks */
+#define SCALAR_MIN_COUNT 3
+#define SCALAR_COUNT_MODE 3 /* of finish_count: 0 valid rows, 1 nulls, 2 all rows */
+#define SCALAR_SKIP_NULLS 4
+
+/* Buffers of a filter. */
+#define BUF_VALUES 1
+#define BUF_MASK 2
+#define BUF_MASK_VALIDITY 3
+#define BUF_VALUES_VALIDITY 4
+#define BUF_TILE_BEGINS 5  /* where the rows of each tile begin in the result (i64) */
+#define SCALAR_EMIT_NULL 2 /* not 0: a null of the mask selects its row */
+/* scan_columns: the sum of each column, and how many counts a column has. */
+#define BUF_TOTALS 1
+#define SCALAR_STRIDE 2
+
+/* Buffers of kernels that take rows by index; BUF_VALUES: values, offsets, type ids or run ends; of take_valid the
+ * validity of the values. */
+#define BUF_INDICES 2 /* i64 */
+#define BUF_INDEX_VALIDITY 3
+#define SCALAR_VALUES_LENGTH 2 /* every index is below it */
+#define SCALAR_VALUE_WIDTH 3   /* take_bytes: bytes of a value */
+#define SCALAR_VALUES_OFFSET 3 /* spread: rows before the first one */
+#define SCALAR_LIST_SIZE 4
+#define BUF_OUT_TYPE_IDS 7 /* union_rows: of the result */
+#define SCALAR_TYPE_ID 3
+#define SCALAR_RUNS 3        /* run_of: how many */
+#define SCALAR_RUNS_OFFSET 4 /* rows before the first one */
+#define SCALAR_FIRST 2       /* rows, ends: the first number */
+
+/* Buffers of values of variable length that are taken by index; BUF_VALUES: their offsets. */
+#define BUF_SIZES 1     /* of rows (i64), instead of offsets and indices */
+#define BUF_ROW_COUNT 5 /* i64; NULL: SCALAR_ROW_COUNT has it */
+#define SCALAR_ROW_COUNT 3
+#define BUF_BYTES 6
+#define BUF_OUT_OFFSETS 7
+
+/* Buffers of a comparison of strings or bytes; the second argument may be one row for all. */
+#define BUF_LEFT_ROWS 1 /* offsets, views, or values of one width */
+#define BUF_LEFT_BYTES 2
+#define BUF_LEFT_VALIDITY 3
+#define BUF_RIGHT_ROWS 4
+#define BUF_RIGHT_BYTES 5
+#define BUF_RIGHT_VALIDITY 6
+#define SCALAR_ORDERINGS 2 /* the results for less, equal, greater, a bit each */
+#define SCALAR_LEFT_LAYOUT 3
+#define SCALAR_RIGHT_LAYOUT 4
+/* A layout: how many bytes each value has, or one of these. */
+#define BY_OFFSETS (-1)      /* of 32 bits */
+#define BY_LONG_OFFSETS (-2) /* of 64 bits */
+#define BY_VIEWS (-3)        /* of one buffer of bytes at most */
+#define BY_TABLE (-4)        /* views of any number of them, whose addresses are in a table: where kernels are C */
+
+/* Buffers of views, BUF_VALUES, that become offsets and bytes.  What they look at: up to four buffers, the first of
+ * which is number SCALAR_DATA_INDEX (BY_NAME); or all in BUF_DATA0, joined (BY_JOINED) or as a table (BY_TABLE). */
+#define BUF_DATA0 2
+#define BUF_DATA1 3
+#define BUF_DATA2 5
+#define BUF_DATA3 6
+#define BUF_DATA_BEGINS 3 /* where each of those joined begins (i64) */
+#define SCALAR_DATA_INDEX 2
+#define SCALAR_DATA_KIND 3
+#define BY_NAME 0
+#define BY_JOINED 1
 
 /* Errors that a kernel reports, with a value.  Which of several is reported is unspecified. */
 #define KERNEL_ERROR_OVERFLOW 1

@@ -1,5 +1,4 @@
-/* arith.h - numbers of one type T: 0 result, 1 and 2 arguments; where something is checked 4 the bitmap of the rows
- * that count, 5 the error. */
+/* arith.h - numbers of one type T. */
 #define V OF(VALUE, T)
 #define LOADED(x) OF(LOAD, T)(x)
 #define STORED(x) OF(STORE, T)(x)
@@ -34,7 +33,7 @@
 #define RESULT                                              \
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                   \
   GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);             \
-  const i64 n = SCALAR(0);                                  \
+  const i64 n = SCALAR(SCALAR_ROWS);                        \
   const V p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T)); \
   (void)n, (void)p
 #define SECOND                                  \

@@ -1,10 +1,4 @@
-/* binary.h - strings and bytes of any layout, row by row: their offsets, views of them, or values of one size.
- *
- * A layout is a number: how many bytes each value has, or one of these. */
-#define BY_OFFSETS -1      /* of 32 bits */
-#define BY_LONG_OFFSETS -2 /* of 64 bits */
-#define BY_VIEWS -3        /* of one buffer of bytes at most */
-#define BY_TABLE -4        /* views of any number of them, whose addresses are in a table: where kernels are C */
+/* binary.h - strings and bytes of any layout, row by row: their offsets, views of them, or values of one size. */
 #if defined(CDV_HOST)
 #define OF_TABLE(table, k) (((const u8 *const *)(table))[k])
 #else
@@ -111,18 +105,21 @@ FN_ALWAYS u32 OF(told, T)(OF(row, T) a, OF(row, T) b, i64 says) {
   return (u32)(says >> OF(order, T)(a, b)) & 1u;
 }
 
-/* 0 result; of the first one 1 rows, 2 bytes and 3 nulls, and number 3 its layout; of the second one, which may be one
- * row for all, 4, 5, 6 and number 4; scalar 2: the results. */
-#define LEFT(layout, i) \
-  OF(row_of, T)(RAW(const u8, 1), IN(u8, 2), RAW(const u32, 3), OFFSET(3) - OFFSET(1), layout, OFFSET(1) + (i))
-#define RIGHT(layout, i) \
-  OF(row_of, T)(RAW(const u8, 4), IN(u8, 5), RAW(const u32, 6), OFFSET(6) - OFFSET(4), layout, OFFSET(4) + (i))
+#define LEFT(layout, i)                                                                     \
+  OF(row_of, T)                                                                             \
+  (RAW(const u8, BUF_LEFT_ROWS), IN(u8, BUF_LEFT_BYTES), RAW(const u32, BUF_LEFT_VALIDITY), \
+   OFFSET(BUF_LEFT_VALIDITY) - OFFSET(BUF_LEFT_ROWS), layout, OFFSET(BUF_LEFT_ROWS) + (i))
+#define RIGHT(layout, i)                                                                       \
+  OF(row_of, T)                                                                                \
+  (RAW(const u8, BUF_RIGHT_ROWS), IN(u8, BUF_RIGHT_BYTES), RAW(const u32, BUF_RIGHT_VALIDITY), \
+   OFFSET(BUF_RIGHT_VALIDITY) - OFFSET(BUF_RIGHT_ROWS), layout, OFFSET(BUF_RIGHT_ROWS) + (i))
 #define BESIDE(layout, layout2) \
-  PACK(OUT(u32, 0), n, i, OF(told, T)(LEFT(layout, i), RIGHT(layout2, ARG_KIND(1) ? 0 : i), says))
-#define BESIDE_ONE(layout) PACK(OUT(u32, 0), n, i, OF(told, T)(LEFT(layout, i), one, says))
+  PACK(OUT(u32, BUF_OUT), n, i, OF(told, T)(LEFT(layout, i), RIGHT(layout2, ARG_KIND(1) ? 0 : i), says))
+#define BESIDE_ONE(layout) PACK(OUT(u32, BUF_OUT), n, i, OF(told, T)(LEFT(layout, i), one, says))
 KERNEL(compare) {
   PACK_ROOM;
-  const i64 n = SCALAR(0), says = SCALAR(2), la = SCALAR(3), lb = SCALAR(4);
+  const i64 n = SCALAR(SCALAR_ROWS), says = SCALAR(SCALAR_ORDERINGS), la = SCALAR(SCALAR_LEFT_LAYOUT),
+            lb = SCALAR(SCALAR_RIGHT_LAYOUT);
 #if defined(BY_WORDS) /* loops that know the layout */
   if (ARG_KIND(1)) {
     const OF(row, T) one = RIGHT(lb, 0);
@@ -145,45 +142,43 @@ KERNEL(compare) {
     BESIDE(la, lb)
 }
 
-/* Views become strings one behind the other: 0 how many bytes each row has (i64); 1 views, 4 nulls. */
+/* Views become strings one behind the other: how many bytes each row has (i64). */
 KERNEL(view_sizes) {
-  ROWS(i, SCALAR(0))
-  OUT(i64, 0)[i] = bit1(RAW(const u32, 4), OFFSET(4), i) ? (i64)RAW(const i32, 1)[4 * (OFFSET(1) + i)] : 0;
-}
-
-/* Buffers of bytes become one: 0 where this one goes, 1 what it has, 3 where each begins (i64); number 2: which it
- * is. */
-KERNEL(join) {
-  ROWS(i, SCALAR(0)) {
-    OUT(u8, 0)[i] = IN(u8, 1)[i];
-    if (i == 0) OUT(i64, 3)[SCALAR(2)] = OFFSET(0);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const u32 known = bit1(RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i);
+    OUT(i64, BUF_OUT)[i] = known ? (i64)RAW(const i32, BUF_VALUES)[4 * (OFFSET(BUF_VALUES) + i)] : 0;
   }
 }
 
-/* 0 the bytes, 7 where each row begins (i64).  Number 3, what the views look at: 2, 3, 5, 6, the first of which has
- * number 2; or what was joined, 2, and 3 where each begins; or 2, a table. */
-#define BY_NAME 0
-#define BY_JOINED 1
+/* Buffers of bytes become one, one after the other. */
+KERNEL(join) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    OUT(u8, BUF_OUT)[i] = IN(u8, BUF_VALUES)[i];
+    if (i == 0) OUT(i64, BUF_DATA_BEGINS)[SCALAR(SCALAR_DATA_INDEX)] = OFFSET(BUF_OUT);
+  }
+}
+
+/* The bytes, from where each row begins (i64). */
 KERNEL(view_bytes) {
-  const i64 first = SCALAR(2), how = SCALAR(3);
-  ROWS(i, SCALAR(0)) {
-    GLOBAL const i32 *view = RAW(const i32, 1) + 4 * (OFFSET(1) + i);
-    const i64 to = IN(i64, 7)[i], size = IN(i64, 7)[i + 1] - to;
+  const i64 first = SCALAR(SCALAR_DATA_INDEX), how = SCALAR(SCALAR_DATA_KIND);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    GLOBAL const i32 *view = RAW(const i32, BUF_VALUES) + 4 * (OFFSET(BUF_VALUES) + i);
+    const i64 to = IN(i64, BUF_OUT_OFFSETS)[i], size = IN(i64, BUF_OUT_OFFSETS)[i + 1] - to;
     GLOBAL const u8 *from = 0;
     if (size <= 12) {
       if (first == 0) from = (GLOBAL const u8 *)(view + 1);
     } else if (how == BY_TABLE) {
-      from = OF_TABLE(RAW(const u8, 2), view[2]) + view[3];
+      from = OF_TABLE(RAW(const u8, BUF_DATA0), view[2]) + view[3];
     } else if (how == BY_JOINED) {
-      from = IN(u8, 2) + IN(i64, 3)[view[2]] + view[3];
+      from = IN(u8, BUF_DATA0) + IN(i64, BUF_DATA_BEGINS)[view[2]] + view[3];
     } else {
       const i64 k = view[2] - first;
-      if (k == 0) from = IN(u8, 2) + view[3];
-      if (k == 1) from = IN(u8, 3) + view[3];
-      if (k == 2) from = IN(u8, 5) + view[3];
-      if (k == 3) from = IN(u8, 6) + view[3];
+      if (k == 0) from = IN(u8, BUF_DATA0) + view[3];
+      if (k == 1) from = IN(u8, BUF_DATA1) + view[3];
+      if (k == 2) from = IN(u8, BUF_DATA2) + view[3];
+      if (k == 3) from = IN(u8, BUF_DATA3) + view[3];
     }
     if (from)
-      for (i64 k = 0; k < size; k++) OUT(u8, 0)[to + k] = from[k];
+      for (i64 k = 0; k < size; k++) OUT(u8, BUF_OUT)[to + k] = from[k];
   }
 }

@@ -1,26 +1,26 @@
 /* boolean.h - bitmaps: values that are bits, and the nulls of everything.  A word is an item.
  *
  * An argument that is a number is a word, all of whose bits are the same. */
-#define WORD(k, buffer)                             \
-  (ARG_KIND(k) == ARG_SCALAR ? (u32)SCALAR(2 + (k)) \
+#define WORD(k, buffer)                                       \
+  (ARG_KIND(k) == ARG_SCALAR ? (u32)SCALAR(SCALAR_ARG0 + (k)) \
                              : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
 
-/* ---- nulls: 0 result, 1 2 3 the bitmaps of the arguments ---- */
+/* ---- nulls: the arguments are bitmaps ---- */
 KERNEL(valid_all) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0) & WORD(1, BUF_ARG1) & WORD(2, BUF_ARG2), n); }
 }
 KERNEL(is_valid) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0), n); }
 }
 KERNEL(is_null) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, ~WORD(0, BUF_ARG0), n); }
 }
-/* Of if_else: 1 the condition, 2 and 3 the nulls of the two; 4 the nulls of the condition. */
+/* Of if_else: the condition, the nulls of the two; BUF_COUNTED: the nulls of the condition. */
 KERNEL(valid_select) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) {
     const u32 c = WORD(0, BUF_ARG0);
     const u32 known = wide32(RAW(const u32, BUF_COUNTED), OFFSET(BUF_COUNTED), w * 32, n, ARG_KIND(0) == ARG_BROADCAST);
@@ -28,10 +28,10 @@ KERNEL(valid_select) {
   }
 }
 
-/* ---- values: 0 result, 1 2 3 arguments ---- */
+/* ---- values ---- */
 #define LOGIC(name, expression)                               \
   KERNEL(name) {                                              \
-    const i64 n = SCALAR(0);                                  \
+    const i64 n = SCALAR(SCALAR_ROWS);                        \
     WORDS(w, n) {                                             \
       const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1); \
       put32(OUT(u32, BUF_OUT), w, expression, n);             \
@@ -48,15 +48,15 @@ LOGIC(greater, a & ~b)
 LOGIC(greater_equal, a | ~b)
 #undef LOGIC
 KERNEL(first) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0), n); }
 }
 KERNEL(invert) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, ~WORD(0, BUF_ARG0), n); }
 }
 KERNEL(if_else) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) {
     const u32 c = WORD(0, BUF_ARG0);
     put32(OUT(u32, BUF_OUT), w, (c & WORD(1, BUF_ARG1)) | (~c & WORD(2, BUF_ARG2)), n);
@@ -69,7 +69,7 @@ KERNEL(if_else) {
                              : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
 #define KLEENE(name, value, decided)                                                                  \
   KERNEL(name) {                                                                                      \
-    const i64 n = SCALAR(0);                                                                          \
+    const i64 n = SCALAR(SCALAR_ROWS);                                                                \
     WORDS(w, n) {                                                                                     \
       const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1), va = KNOWN(0, BUF_KLEENE_VALIDITY0),    \
                 vb = KNOWN(1, BUF_KLEENE_VALIDITY1);                                                  \

@@ -1,5 +1,4 @@
-/* cast.h - numbers of type S, 1, become numbers of type T, 0; where it is checked 4 is the bitmap of the rows that
- * count and 5 the error.
+/* cast.h - numbers of type S become numbers of type T.
  *
  * A float that no integer of T is near becomes the nearest one that there is, NaN becomes 0: C leaves that
  * open, and each device would answer another thing. */
@@ -37,7 +36,7 @@
 KERNEL(OF(cast, S)) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
-  ROWS(i, SCALAR(0)) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
     const VS x = LOADED(a[i]);
     o[i] = CONVERTED(x);
   }
@@ -47,7 +46,7 @@ KERNEL(OF(cast_checked, S)) {
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   int bad = 0;
   {
-    ROWS(i, SCALAR(0)) {
+    ROWS(i, SCALAR(SCALAR_ROWS)) {
       const VS x = LOADED(a[i]);
       const T r = CONVERTED(x);
       o[i] = r;
@@ -55,7 +54,7 @@ KERNEL(OF(cast_checked, S)) {
     }
   }
   if (bad) {
-    ROWS(i, SCALAR(0)) {
+    ROWS(i, SCALAR(SCALAR_ROWS)) {
       const VS x = LOADED(a[i]);
       const T r = CONVERTED(x);
       (void)r;

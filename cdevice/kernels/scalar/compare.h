@@ -1,4 +1,4 @@
-/* compare.h - two arguments of one type T, 1 and 2, become a bitmap, 0.  What is greater has less on its other side. */
+/* compare.h - two arguments of one type T become a bitmap.  What is greater has less on its other side. */
 #define LOADED(x) OF(LOAD, T)(x)
 #if OF(QUAD, T) /* the CPU's build for AVX2 defines it: four values at a time, or memory waits */
 typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
@@ -46,7 +46,7 @@ typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
     GLOBAL u32 *RESTRICT o = OUT(u32, BUF_OUT);                          \
     GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);                        \
     GLOBAL const T *RESTRICT b = IN(T, BUF_ARG1);                        \
-    const i64 n = SCALAR(0);                                             \
+    const i64 n = SCALAR(SCALAR_ROWS);                                   \
     const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T)); \
     const OF(VALUE, T) q = LOADED(ARG_KIND(1) ? ONE(T, 1, b) : ZERO(T)); \
     EACH(TEST)                                                           \
@@ -82,7 +82,7 @@ COMPARE(less_equal, AT_MOST)
 KERNEL(is_nan) {
   PACK_ROOM;
   GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T));
   PACK(OUT(u32, BUF_OUT), n, i, (ARG_KIND(0) ? p : LOADED(a[i])) != (ARG_KIND(0) ? p : LOADED(a[i])))
 }

@@ -1,6 +1,5 @@
-/* decimal_rescale.h - decimals, and integers as decimals of scale 0: S, 1, becomes T, 0.  Number 3: by how many
- * digits the scale grows (or shrinks); 4: how many digits the result may have.  Where it is checked 4 is the bitmap
- * of the rows that count and 5 the error. */
+/* decimal_rescale.h - decimals, and integers as decimals of scale 0: S becomes T.  SCALAR_ARG1: by how many digits
+ * the scale grows (or shrinks); SCALAR_ARG2: how many digits the result may have. */
 #if OF(IS_WIDE, S)
 #define WIDE_OF(x) (x)
 #elif OF(IS_SIGNED, S)
@@ -20,8 +19,8 @@
 KERNEL(OF(rescale, S)) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
-  const int by = (int)SCALAR(3);
-  ROWS(i, SCALAR(0)) {
+  const int by = (int)SCALAR(SCALAR_ARG1);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
     int lost = 0;
     const w128 x = WIDE_OF(a[i]), w = GROWN(x);
     o[i] = CUT_OF(w);
@@ -30,8 +29,8 @@ KERNEL(OF(rescale, S)) {
 KERNEL(OF(rescale_checked, S)) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
-  const int by = (int)SCALAR(3), digits = (int)SCALAR(4);
-  ROWS(i, SCALAR(0)) {
+  const int by = (int)SCALAR(SCALAR_ARG1), digits = (int)SCALAR(SCALAR_ARG2);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
     int lost = 0;
     const w128 x = WIDE_OF(a[i]), w = GROWN(x);
     const T r = CUT_OF(w);

@@ -1,32 +1,34 @@
 /* filter.h - which rows a bitmap chooses, and the nulls of what is taken by number. */
-/* Bits and their nulls; what is null chooses its row where number 2 is not 0. */
+/* Bits and their nulls; what is null chooses its row where SCALAR_EMIT_NULL is not 0. */
 FN u32 chosen32(GLOBAL const u32 *bits, i64 k, GLOBAL const u32 *known, i64 m, i64 i, i64 n, i64 nulls) {
   const u32 there = bits32(known, m, i, n), set = bits32(bits, k, i, n);
   return (nulls ? set | ~there : set & there) & tail(i, n);
 }
-#define CHOSEN(i) chosen32(RAW(const u32, 2), OFFSET(2), RAW(const u32, 3), OFFSET(3), i, n, SCALAR(2))
+#define CHOSEN(i)                                                                                                    \
+  chosen32(RAW(const u32, BUF_MASK), OFFSET(BUF_MASK), RAW(const u32, BUF_MASK_VALIDITY), OFFSET(BUF_MASK_VALIDITY), \
+           i, n, SCALAR(SCALAR_EMIT_NULL))
 
-/* 0 how many of each tile of 2 (bits) and 3 (nulls); select.h's filter takes it from there. */
+/* How many rows of each tile are chosen; select.h's filter takes it from there. */
 #if defined(CDV_COARSE)
 KERNEL(filter_count) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, FILTER_TILE_ROWS) {
     i64 c = 0;
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) c += POPC(CHOSEN(i));
-    OUT(i64, 0)[t] = c;
+    OUT(i64, BUF_OUT)[t] = c;
   }
 }
-KERNEL(filter_rows) { /* 0 the numbers of the rows, 5 where each tile begins */
-  const i64 n = SCALAR(0);
+KERNEL(filter_rows) { /* the numbers of the rows */
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, FILTER_TILE_ROWS) {
-    i64 to = IN(i64, 5)[t];
+    i64 to = IN(i64, BUF_TILE_BEGINS)[t];
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32)
-      for (u32 m = CHOSEN(i); m; m &= m - 1) OUT(i64, 0)[to++] = i + CTZ(m);
+      for (u32 m = CHOSEN(i); m; m &= m - 1) OUT(i64, BUF_OUT)[to++] = i + CTZ(m);
   }
 }
-KERNEL(scan) { /* 0: number 0 counts become the sums of those before; their sum stands behind them */
-  GLOBAL i64 *RESTRICT o = OUT(i64, 0);
-  const i64 n = SCALAR(0);
+KERNEL(scan) { /* in place: counts become the sums of those before; their sum stands behind them */
+  GLOBAL i64 *RESTRICT o = OUT(i64, BUF_OUT);
+  const i64 n = SCALAR(SCALAR_ROWS);
   ITEMS(only, 1) {
     i64 sum = 0;
     for (i64 i = 0; i < n; i++) {
@@ -37,33 +39,33 @@ KERNEL(scan) { /* 0: number 0 counts become the sums of those before; their sum 
     o[n + only] = sum;
   }
 }
-KERNEL(scan_columns) { /* 0: the same for each column of number 2 counts; 1 the sums.  A column is a tile. */
-  TILES(c, SCALAR(0), FILTER_TILE_ROWS) {
-    GLOBAL i64 *RESTRICT o = OUT(i64, 0) + c * SCALAR(2);
+KERNEL(scan_columns) { /* the same for each column of SCALAR_STRIDE counts, with the sums apart.  A column is a tile. */
+  TILES(c, SCALAR(SCALAR_ROWS), FILTER_TILE_ROWS) {
+    GLOBAL i64 *RESTRICT o = OUT(i64, BUF_OUT) + c * SCALAR(SCALAR_STRIDE);
     i64 sum = 0;
-    for (i64 i = 0; i < SCALAR(2); i++) {
+    for (i64 i = 0; i < SCALAR(SCALAR_STRIDE); i++) {
       const i64 k = o[i];
       o[i] = sum;
       sum += k;
     }
-    OUT(i64, 1)[c] = sum;
+    OUT(i64, BUF_TOTALS)[c] = sum;
   }
 }
 #else
 KERNEL(filter_count) {
   SHARED(u32, s, WORK_GROUP_SIZE);
-  const i64 n = SCALAR(0), i = (BID * WORK_GROUP_SIZE + LID) * 32;
+  const i64 n = SCALAR(SCALAR_ROWS), i = (BID * WORK_GROUP_SIZE + LID) * 32;
   s[LID] = i < n ? (u32)POPC(CHOSEN(i)) : 0u;
   SYNC;
   for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
     if (LID < d) s[LID] += s[LID + d];
     SYNC;
   }
-  if (!LID) OUT(i64, 0)[BID] = s[0];
+  if (!LID) OUT(i64, BUF_OUT)[BID] = s[0];
 }
 KERNEL(filter_rows) {
   SHARED(u32, before, WORK_GROUP_SIZE);
-  const i64 n = SCALAR(0), i = (BID * WORK_GROUP_SIZE + LID) * 32;
+  const i64 n = SCALAR(SCALAR_ROWS), i = (BID * WORK_GROUP_SIZE + LID) * 32;
   u32 m = i < n ? CHOSEN(i) : 0u;
   before[LID] = (u32)POPC(m);
   SYNC;
@@ -73,13 +75,13 @@ KERNEL(filter_rows) {
     before[LID] += more;
     SYNC;
   }
-  i64 to = IN(i64, 5)[BID] + before[LID] - POPC(m);
-  for (; m; m &= m - 1) OUT(i64, 0)[to++] = i + CTZ(m);
+  i64 to = IN(i64, BUF_TILE_BEGINS)[BID] + before[LID] - POPC(m);
+  for (; m; m &= m - 1) OUT(i64, BUF_OUT)[to++] = i + CTZ(m);
 }
 KERNEL(scan) { /* one block */
   SHARED(i64, s, WORK_GROUP_SIZE);
-  GLOBAL i64 *RESTRICT o = OUT(i64, 0);
-  const i64 n = SCALAR(0), each = (n + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;
+  GLOBAL i64 *RESTRICT o = OUT(i64, BUF_OUT);
+  const i64 n = SCALAR(SCALAR_ROWS), each = (n + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;
   const i64 from = LID * each < n ? LID * each : n, to = from + each < n ? from + each : n;
   i64 sum = 0;
   for (i64 i = from; i < to; i++) sum += o[i];
@@ -104,8 +106,8 @@ KERNEL(scan) { /* one block */
 }
 KERNEL(scan_columns) { /* a block for each */
   SHARED(i64, s, WORK_GROUP_SIZE);
-  GLOBAL i64 *RESTRICT o = OUT(i64, 0) + BID * SCALAR(2);
-  const i64 n = SCALAR(2), each = (n + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;
+  GLOBAL i64 *RESTRICT o = OUT(i64, BUF_OUT) + BID * SCALAR(SCALAR_STRIDE);
+  const i64 n = SCALAR(SCALAR_STRIDE), each = (n + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;
   const i64 from = LID * each < n ? LID * each : n, to = from + each < n ? from + each : n;
   i64 sum = 0;
   for (i64 i = from; i < to; i++) sum += o[i];
@@ -118,7 +120,7 @@ KERNEL(scan_columns) { /* a block for each */
       s[k] = all;
       all += c;
     }
-    OUT(i64, 1)[BID] = all;
+    OUT(i64, BUF_TOTALS)[BID] = all;
   }
   SYNC;
   sum = s[LID];
@@ -131,68 +133,73 @@ KERNEL(scan_columns) { /* a block for each */
 #endif
 #undef CHOSEN
 
-/* 2 numbers of rows (i64), 3 their nulls: 5 the error, where one is none of number 2 rows. */
+/* An error where an index is that of no row. */
 KERNEL(check_rows) {
-  ROWS(i, SCALAR(0)) {
-    const i64 at = IN(i64, 2)[i];
-    if ((at < 0 || at >= SCALAR(2)) && bit1(RAW(const u32, 3), OFFSET(3), i))
-      report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 at = IN(i64, BUF_INDICES)[i];
+    if ((at < 0 || at >= SCALAR(SCALAR_VALUES_LENGTH)) &&
+        bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i))
+      report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
   }
 }
-/* Of unions: 0 the type ids of rows, 1 those of the values, of which there are number 2; 2 the numbers of the rows
- * and 3 their nulls.  Rows without a number are of type number 3. */
+/* Of unions: the type ids of rows, from those of the values.  Rows without an index are of type SCALAR_TYPE_ID. */
 KERNEL(union_types) {
-  ROWS(i, SCALAR(0)) {
-    const i64 at = IN(i64, 2)[i];
-    const int there = at >= 0 && at < SCALAR(2) && bit1(RAW(const u32, 3), OFFSET(3), i);
-    OUT(u8, 0)[i] = there ? IN(u8, 1)[at] : (u8)SCALAR(3);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 at = IN(i64, BUF_INDICES)[i];
+    const int there = at >= 0 && at < SCALAR(SCALAR_VALUES_LENGTH) &&
+                      bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i);
+    OUT(u8, BUF_OUT)[i] = there ? IN(u8, BUF_VALUES)[at] : (u8)SCALAR(SCALAR_TYPE_ID);
   }
 }
-/* The same of dense ones: 0 the numbers (i64) of rows of the child with type number 3, 7 the type ids of the result,
- * 1 the offsets of the values.  Rows of other children have any. */
+/* Of dense ones: the numbers (i64) of rows of the child with type SCALAR_TYPE_ID, from the offsets of the values.
+ * Rows of other children have any. */
 KERNEL(union_rows) {
-  ROWS(i, SCALAR(0)) {
-    const i64 at = IN(i64, 2)[i];
-    const int there = at >= 0 && at < SCALAR(2) && bit1(RAW(const u32, 3), OFFSET(3), i);
-    OUT(i64, 0)[i] = there && IN(u8, 7)[i] == (u8)SCALAR(3) ? (i64)IN(i32, 1)[at] : 0;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 at = IN(i64, BUF_INDICES)[i];
+    const int there = at >= 0 && at < SCALAR(SCALAR_VALUES_LENGTH) &&
+                      bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i);
+    OUT(i64, BUF_OUT)
+    [i] = there && IN(u8, BUF_OUT_TYPE_IDS)[i] == (u8)SCALAR(SCALAR_TYPE_ID) ? (i64)IN(i32, BUF_VALUES)[at] : 0;
   }
 }
 
-/* The nulls of what is taken: 0 result; 1 nulls of the values, of which there are number 2; 2 indices, 3 their
- * nulls. */
+/* The nulls of what is taken. */
 KERNEL(take_valid) {
   PACK_ROOM;
-  GLOBAL const i64 *RESTRICT index = IN(i64, 2);
-  const i64 n = SCALAR(0), values = SCALAR(2);
-  PACK(OUT(u32, 0), n, i,
-       bit1(RAW(const u32, 3), OFFSET(3), i) &&
-           (index[i] < 0 || index[i] >= values || bit1(RAW(const u32, 1), OFFSET(1), index[i])))
+  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  const i64 n = SCALAR(SCALAR_ROWS), values = SCALAR(SCALAR_VALUES_LENGTH);
+  PACK(OUT(u32, BUF_OUT), n, i,
+       bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i) &&
+           (index[i] < 0 || index[i] >= values || bit1(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), index[i])))
 }
-/* 0 the numbers of the items (i64) of rows that have number 4 items each; 2 the numbers of the rows and 3 their
- * nulls, 5 the error.  There are number 2 rows, behind number 3 that do not count. */
+/* The numbers of the items (i64) of rows that have SCALAR_LIST_SIZE items each. */
 KERNEL(spread) {
-  ROWS(i, SCALAR(0)) {
-    const i64 row = i / SCALAR(4), at = IN(i64, 2)[row];
-    const int known = bit1(RAW(const u32, 3), OFFSET(3), row), there = at >= 0 && at < SCALAR(2);
-    if (known && !there) report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
-    OUT(i64, 0)[i] = known && there ? (SCALAR(3) + at) * SCALAR(4) + i % SCALAR(4) : 0;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 row = i / SCALAR(SCALAR_LIST_SIZE), at = IN(i64, BUF_INDICES)[row];
+    const int known = bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), row),
+              there = at >= 0 && at < SCALAR(SCALAR_VALUES_LENGTH);
+    if (known && !there) report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
+    OUT(i64, BUF_OUT)
+    [i] = known && there ? (SCALAR(SCALAR_VALUES_OFFSET) + at) * SCALAR(SCALAR_LIST_SIZE) + i % SCALAR(SCALAR_LIST_SIZE)
+                         : 0;
   }
 }
-/* 0 the numbers (i64) from number 2 on. */
+/* The numbers (i64) from SCALAR_FIRST on. */
 KERNEL(rows) {
-  ROWS(i, SCALAR(0)) { OUT(i64, 0)[i] = SCALAR(2) + i; }
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_OUT)[i] = SCALAR(SCALAR_FIRST) + i; }
 }
-/* As select.h's take, of values of number 3 bytes, one by one: an item is a byte, and the offset is in bytes. */
+/* As select.h's take, of values of any width, byte by byte: an item is a byte, and the offset is in bytes. */
 KERNEL(take_bytes) {
-  const i64 values = SCALAR(2), width = SCALAR(3);
-  ROWS(i, SCALAR(0)) {
+  const i64 values = SCALAR(SCALAR_VALUES_LENGTH), width = SCALAR(SCALAR_VALUE_WIDTH);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
     const i64 row = i / width;
-    i64 at = IN(i64, 2)[row];
+    i64 at = IN(i64, BUF_INDICES)[row];
     if (at < 0 || at >= values) {
-      if (bit1(RAW(const u32, 3), OFFSET(3), row)) report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+      if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), row))
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
       at = 0;
     }
-    OUT(u8, 0)[i] = values ? IN(u8, 1)[at * width + i % width] : (u8)0;
+    OUT(u8, BUF_OUT)[i] = values ? IN(u8, BUF_VALUES)[at * width + i % width] : (u8)0;
   }
 }
 /* As select.h's take, of values that are bits. */
@@ -203,8 +210,9 @@ FN u32 taken_bit(GLOBAL const u32 *b, i64 offset, i64 values, i64 at, u32 known,
 }
 KERNEL(take) {
   PACK_ROOM;
-  GLOBAL const i64 *RESTRICT index = IN(i64, 2);
-  const i64 n = SCALAR(0), values = SCALAR(2);
-  PACK(OUT(u32, 0), n, i,
-       taken_bit(RAW(const u32, 1), OFFSET(1), values, index[i], bit1(RAW(const u32, 3), OFFSET(3), i), OUT(i64, 5)))
+  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  const i64 n = SCALAR(SCALAR_ROWS), values = SCALAR(SCALAR_VALUES_LENGTH);
+  PACK(OUT(u32, BUF_OUT), n, i,
+       taken_bit(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), values, index[i],
+                 bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i), OUT(i64, BUF_ERROR)))
 }

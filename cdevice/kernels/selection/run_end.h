@@ -1,12 +1,12 @@
-/* run_end.h - which run a row is in; T is the type of the ends, 1, of which there are number 3.  0 result (i64); 2
- * numbers of rows (i64) and 3 their nulls, 5 the error.  There are number 2 rows, behind number 4 that do not count. */
+/* run_end.h - which run (i64) a row is in; T is the type of the ends, BUF_VALUES. */
 KERNEL(run_of) {
-  GLOBAL const T *RESTRICT end = IN(T, 1);
-  ROWS(i, SCALAR(0)) {
-    const i64 at = IN(i64, 2)[i], row = at + SCALAR(4);
-    const int known = bit1(RAW(const u32, 3), OFFSET(3), i), there = at >= 0 && at < SCALAR(2);
-    i64 low = 0, high = known && there ? SCALAR(3) : 0; /* the first end behind the row */
-    if (known && !there) report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+  GLOBAL const T *RESTRICT end = IN(T, BUF_VALUES);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 at = IN(i64, BUF_INDICES)[i], row = at + SCALAR(SCALAR_RUNS_OFFSET);
+    const int known = bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i),
+              there = at >= 0 && at < SCALAR(SCALAR_VALUES_LENGTH);
+    i64 low = 0, high = known && there ? SCALAR(SCALAR_RUNS) : 0; /* the first end behind the row */
+    if (known && !there) report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
     while (low < high) {
       const i64 middle = low + (high - low) / 2;
       if ((i64)end[middle] > row)
@@ -14,10 +14,10 @@ KERNEL(run_of) {
       else
         low = middle + 1;
     }
-    OUT(i64, 0)[i] = low;
+    OUT(i64, BUF_OUT)[i] = low;
   }
 }
-/* 0 the numbers from number 2 on, as ends and offsets have them. */
+/* The numbers from SCALAR_FIRST on, as ends and offsets have them. */
 KERNEL(ends) {
-  ROWS(i, SCALAR(0)) { OUT(T, 0)[i] = (T)(SCALAR(2) + i); }
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(T, BUF_OUT)[i] = (T)(SCALAR(SCALAR_FIRST) + i); }
 }

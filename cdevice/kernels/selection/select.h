@@ -1,11 +1,13 @@
 /* select.h - values that are moved, never looked at: T is a width. */
-/* 0 result; 1 the condition, a bitmap; 2 and 3 the values. */
-#define OF_ROW(i) (ARG_KIND(0) == ARG_SCALAR ? (u32)SCALAR(2) : wide32(RAW(const u32, 1), OFFSET(1), i, n, ARG_KIND(0)))
+/* The condition, BUF_ARG0, is a bitmap. */
+#define OF_ROW(i)                                       \
+  (ARG_KIND(0) == ARG_SCALAR ? (u32)SCALAR(SCALAR_ARG0) \
+                             : wide32(RAW(const u32, BUF_ARG0), OFFSET(BUF_ARG0), i, n, ARG_KIND(0)))
 KERNEL(if_else) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const T *RESTRICT a = IN(T, 2);
-  GLOBAL const T *RESTRICT b = IN(T, 3);
-  const i64 n = SCALAR(0);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_ARG1);
+  GLOBAL const T *RESTRICT b = IN(T, BUF_ARG2);
+  const i64 n = SCALAR(SCALAR_ROWS);
   if (!ARG_KIND(1) && !ARG_KIND(2)) {
     FOR_BITS(n, OF_ROW, bit, i, {
       const T x = a[i];
@@ -31,38 +33,40 @@ KERNEL(if_else) {
 }
 #undef OF_ROW
 
-/* 0 result, 1 values, of which there are number 2; 2 indices (i64), 3 their nulls, 5 the error.  A null index takes the
- * first one. */
+/* A null index takes the first value. */
 KERNEL(take) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const T *RESTRICT a = IN(T, 1);
-  GLOBAL const i64 *RESTRICT index = IN(i64, 2);
-  const i64 values = SCALAR(2);
-  ROWS(i, SCALAR(0)) {
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_VALUES);
+  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  const i64 values = SCALAR(SCALAR_VALUES_LENGTH);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
     i64 at = index[i];
     if (at < 0 || at >= values) {
-      if (bit1(RAW(const u32, 3), OFFSET(3), i)) report_error(OUT(i64, 5), KERNEL_ERROR_INDEX, at);
+      if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i))
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
       at = 0;
     }
     o[i] = values ? a[at] : ZERO(T);
   }
 }
 
-/* The rows of 1 whose bit in 2 is set and known (3), to 0; 4 their nulls, to 6, whose words are 0 before; 5 where
- * each tile begins. */
-#define CHOSEN(i) (bits32(RAW(const u32, 2), OFFSET(2), i, n) & bits32(RAW(const u32, 3), OFFSET(3), i, n) & tail(i, n))
+/* The rows whose bit in the mask is set and valid; the words of BUF_OUT_VALIDITY are 0 before. */
+#define CHOSEN(i)                                             \
+  (bits32(RAW(const u32, BUF_MASK), OFFSET(BUF_MASK), i, n) & \
+   bits32(RAW(const u32, BUF_MASK_VALIDITY), OFFSET(BUF_MASK_VALIDITY), i, n) & tail(i, n))
 #if defined(CDV_COARSE)
 KERNEL(filter) {
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const T *RESTRICT a = IN(T, 1);
-  GLOBAL u32 *RESTRICT valid = OUT(u32, 6);
-  const i64 n = SCALAR(0);
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_VALUES);
+  GLOBAL u32 *RESTRICT valid = OUT(u32, BUF_OUT_VALIDITY);
+  const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, FILTER_TILE_ROWS) {
-    i64 to = IN(i64, 5)[t], at = to >> 5;
+    i64 to = IN(i64, BUF_TILE_BEGINS)[t], at = to >> 5;
     int held = (int)(to & 31), shared = held != 0;
     u64 hold = 0;
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += 32) {
-      u32 m = CHOSEN(i), known = valid ? bits32(RAW(const u32, 4), OFFSET(4), i, n) : 0u, r = 0;
+      u32 m = CHOSEN(i),
+          known = valid ? bits32(RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i, n) : 0u, r = 0;
       const int c = POPC(m);
       if (m == ~0u) {
         for (int j = 0; j < 32; j++) o[to + j] = a[i + j];
@@ -92,10 +96,10 @@ KERNEL(filter) {
 #else
 KERNEL(filter) {
   SHARED(u32, before, WORK_GROUP_SIZE);
-  GLOBAL T *RESTRICT o = OUT(T, 0);
-  GLOBAL const T *RESTRICT a = IN(T, 1);
-  GLOBAL u32 *RESTRICT valid = OUT(u32, 6);
-  const i64 n = SCALAR(0), i = (BID * WORK_GROUP_SIZE + LID) * 32;
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_VALUES);
+  GLOBAL u32 *RESTRICT valid = OUT(u32, BUF_OUT_VALIDITY);
+  const i64 n = SCALAR(SCALAR_ROWS), i = (BID * WORK_GROUP_SIZE + LID) * 32;
   u32 m = i < n ? CHOSEN(i) : 0u;
   before[LID] = (u32)POPC(m);
   SYNC;
@@ -106,8 +110,8 @@ KERNEL(filter) {
     SYNC;
   }
   if (m) {
-    i64 to = IN(i64, 5)[BID] + before[LID] - POPC(m);
-    const u32 known = valid ? bits32(RAW(const u32, 4), OFFSET(4), i, n) : 0u;
+    i64 to = IN(i64, BUF_TILE_BEGINS)[BID] + before[LID] - POPC(m);
+    const u32 known = valid ? bits32(RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i, n) : 0u;
     const int held = (int)(to & 31);
     const i64 at = to >> 5;
     u64 hold = 0;

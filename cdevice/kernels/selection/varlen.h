@@ -1,6 +1,4 @@
-/* varlen.h - values of several sizes, strings and lists, that are taken by number: T is the type of the offsets.
- *
- * 1 offsets, 2 indices (i64) and 3 their nulls, 4 nulls of the values, of which there are number 2. */
+/* varlen.h - values of several sizes, strings and lists, that are taken by number: T is the type of the offsets. */
 
 /* How many bytes or items row i of the result has. */
 FN i64 OF(row_size, T)(GLOBAL const T *offsets, GLOBAL const i64 *index, GLOBAL const u32 *known, i64 k,
@@ -9,43 +7,77 @@ FN i64 OF(row_size, T)(GLOBAL const T *offsets, GLOBAL const i64 *index, GLOBAL 
   if (at < 0 || at >= values || !bit1(known, k, i) || !bit1(valid, v, at)) return 0;
   return (i64)offsets[at + 1] - (i64)offsets[at];
 }
-#define ROW_SIZE(i) \
-  OF(row_size, T)(IN(T, 1), IN(i64, 2), RAW(const u32, 3), OFFSET(3), RAW(const u32, 4), OFFSET(4), i, SCALAR(2))
+#define ROW_SIZE(i)                                                                                         \
+  OF(row_size, T)                                                                                           \
+  (IN(T, BUF_VALUES), IN(i64, BUF_INDICES), RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), \
+   RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i, SCALAR(SCALAR_VALUES_LENGTH))
+#define SIZE(i) IN(i64, BUF_SIZES)[i]
+#if !defined(CDV_COARSE)
+/* A group's tile: the sum of size(i) of its rows i below n. */
+#define GROUP_SUM(n, size)                                      \
+  SHARED(i64, s, WORK_GROUP_SIZE);                              \
+  i64 sum = 0;                                                  \
+  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE) { \
+    const i64 i = BID * FILTER_TILE_ROWS + r + LID;             \
+    if (i < n) sum += size(i);                                  \
+  }                                                             \
+  s[LID] = sum;                                                 \
+  SYNC;                                                         \
+  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {               \
+    if (LID < d) s[LID] += s[LID + d];                          \
+    SYNC;                                                       \
+  }                                                             \
+  if (!LID) OUT(i64, BUF_OUT)[BID] = s[0];
+/* A group's tile: where each row begins, as rows of size(i) follow each other; an item has 32 of the n rows. */
+#define GROUP_OFFSETS(n, size)                          \
+  SHARED(i64, s, WORK_GROUP_SIZE);                      \
+  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32; \
+  i64 sum = 0;                                          \
+  for (int r = 0; r < 32; r++)                          \
+    if (first + r < n) sum += size(first + r);          \
+  s[LID] = sum;                                         \
+  SYNC;                                                 \
+  if (!LID) {                                           \
+    i64 all = IN(i64, BUF_TILE_BEGINS)[BID];            \
+    for (int k = 0; k < WORK_GROUP_SIZE; k++) {         \
+      const i64 c = s[k];                               \
+      s[k] = all;                                       \
+      all += c;                                         \
+    }                                                   \
+  }                                                     \
+  SYNC;                                                 \
+  sum = s[LID];                                         \
+  for (int r = 0; r < 32; r++) {                        \
+    const i64 i = first + r;                            \
+    if (i >= n) continue;                               \
+    OUT(T, BUF_OUT)[i] = (T)sum;                        \
+    sum += size(i);                                     \
+    if (i + 1 == n) OUT(T, BUF_OUT)[n] = (T)sum;        \
+  }
+#endif
 
-/* 0 sums of tiles of row sizes.  Rows from number 3 on do not count; 5: holds their number. */
+/* Sums of tiles of row sizes.  Rows behind the count do not count. */
 KERNEL(row_tiles) {
-  const i64 rows = RAW(i64, 5) ? IN(i64, 5)[0] : SCALAR(3);
+  const i64 rows = RAW(i64, BUF_ROW_COUNT) ? IN(i64, BUF_ROW_COUNT)[0] : SCALAR(SCALAR_ROW_COUNT);
 #if defined(CDV_COARSE)
-  TILES(t, SCALAR(0), FILTER_TILE_ROWS) {
+  TILES(t, SCALAR(SCALAR_ROWS), FILTER_TILE_ROWS) {
     i64 sum = 0;
     ONE_BY_ONE
     for (i64 i = t * FILTER_TILE_ROWS; i < rows && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += ROW_SIZE(i);
-    OUT(i64, 0)[t] = sum;
+    OUT(i64, BUF_OUT)[t] = sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  i64 sum = 0;
-  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE) {
-    const i64 i = BID * FILTER_TILE_ROWS + r + LID;
-    if (i < rows) sum += ROW_SIZE(i);
-  }
-  s[LID] = sum;
-  SYNC;
-  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
-    if (LID < d) s[LID] += s[LID + d];
-    SYNC;
-  }
-  if (!LID) OUT(i64, 0)[BID] = s[0];
+  GROUP_SUM(rows, ROW_SIZE)
 #endif
 }
-/* 0 offsets, one more than rows; 5 where each tile begins. */
+/* Offsets, one more than rows. */
 KERNEL(row_offsets) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
 #if defined(CDV_COARSE)
   TILES(t, n, FILTER_TILE_ROWS) {
-    GLOBAL T *RESTRICT o = OUT(T, 0);
+    GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
     const i64 begin = t * FILTER_TILE_ROWS, end = begin + FILTER_TILE_ROWS < n ? begin + FILTER_TILE_ROWS : n;
-    i64 sum = IN(i64, 5)[t];
+    i64 sum = IN(i64, BUF_TILE_BEGINS)[t];
     for (i64 i = begin; i < end; i++) {
       o[i] = (T)sum;
       sum += ROW_SIZE(i);
@@ -53,109 +85,56 @@ KERNEL(row_offsets) {
     if (end == n) o[n] = (T)sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32;
-  i64 sum = 0;
-  for (int r = 0; r < 32; r++)
-    if (first + r < n) sum += ROW_SIZE(first + r);
-  s[LID] = sum;
-  SYNC;
-  if (!LID) {
-    i64 all = IN(i64, 5)[BID];
-    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
-      const i64 c = s[k];
-      s[k] = all;
-      all += c;
-    }
-  }
-  SYNC;
-  sum = s[LID];
-  for (int r = 0; r < 32; r++) {
-    const i64 i = first + r;
-    if (i >= n) continue;
-    OUT(T, 0)[i] = (T)sum;
-    sum += ROW_SIZE(i);
-    if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
-  }
-  if (!n && !LID) OUT(T, 0)[0] = (T)0;
+  GROUP_OFFSETS(n, ROW_SIZE)
+  if (!n && !LID) OUT(T, BUF_OUT)[0] = (T)0;
 #endif
 }
-#undef ROW_SIZE
 
-/* 0 sums of tiles of sizes, 1. */
+/* Sums of tiles of sizes. */
 KERNEL(tile_sizes) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
 #if defined(CDV_COARSE)
   TILES(t, n, FILTER_TILE_ROWS) {
     i64 sum = 0;
-    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += IN(i64, 1)[i];
-    OUT(i64, 0)[t] = sum;
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += IN(i64, BUF_SIZES)[i];
+    OUT(i64, BUF_OUT)[t] = sum;
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  i64 sum = 0;
-  for (int r = 0; r < FILTER_TILE_ROWS; r += WORK_GROUP_SIZE)
-    if (BID * FILTER_TILE_ROWS + r + LID < n) sum += IN(i64, 1)[BID * FILTER_TILE_ROWS + r + LID];
-  s[LID] = sum;
-  SYNC;
-  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
-    if (LID < d) s[LID] += s[LID + d];
-    SYNC;
-  }
-  if (!LID) OUT(i64, 0)[BID] = s[0];
+  GROUP_SUM(n, SIZE)
 #endif
 }
 
-/* 0 offsets, one more than rows; 1 the sizes, 2 where each tile begins. */
+/* Offsets of sizes, one more than rows. */
 KERNEL(offsets) {
-  const i64 n = SCALAR(0);
+  const i64 n = SCALAR(SCALAR_ROWS);
 #if defined(CDV_COARSE)
   TILES(t, n, FILTER_TILE_ROWS) {
-    i64 sum = IN(i64, 2)[t];
+    i64 sum = IN(i64, BUF_TILE_BEGINS)[t];
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) {
-      OUT(T, 0)[i] = (T)sum;
-      sum += IN(i64, 1)[i];
-      if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
+      OUT(T, BUF_OUT)[i] = (T)sum;
+      sum += IN(i64, BUF_SIZES)[i];
+      if (i + 1 == n) OUT(T, BUF_OUT)[n] = (T)sum;
     }
   }
 #else
-  SHARED(i64, s, WORK_GROUP_SIZE);
-  const i64 first = (BID * WORK_GROUP_SIZE + LID) * 32;
-  i64 sum = 0;
-  for (int r = 0; r < 32; r++)
-    if (first + r < n) sum += IN(i64, 1)[first + r];
-  s[LID] = sum;
-  SYNC;
-  if (!LID) {
-    i64 all = IN(i64, 2)[BID];
-    for (int k = 0; k < WORK_GROUP_SIZE; k++) {
-      const i64 c = s[k];
-      s[k] = all;
-      all += c;
-    }
-  }
-  SYNC;
-  sum = s[LID];
-  for (int r = 0; r < 32; r++) {
-    const i64 i = first + r;
-    if (i >= n) continue;
-    OUT(T, 0)[i] = (T)sum;
-    sum += IN(i64, 1)[i];
-    if (i + 1 == n) OUT(T, 0)[n] = (T)sum;
-  }
+  GROUP_OFFSETS(n, SIZE)
 #endif
 }
+#undef ROW_SIZE
+#undef SIZE
+#undef GROUP_SUM
+#undef GROUP_OFFSETS
 
-/* 0 bytes, from 6; 7 the offsets of the result. */
+/* The bytes of rows. */
 KERNEL(gather) {
-  GLOBAL u8 *RESTRICT o = OUT(u8, 0);
-  GLOBAL const u8 *RESTRICT bytes = IN(u8, 6);
-  GLOBAL const T *RESTRICT to = IN(T, 7);
-  GLOBAL const T *RESTRICT begins = IN(T, 1);
-  GLOBAL const i64 *RESTRICT index = IN(i64, 2);
-  const i64 n = SCALAR(0);
+  GLOBAL u8 *RESTRICT o = OUT(u8, BUF_OUT);
+  GLOBAL const u8 *RESTRICT bytes = IN(u8, BUF_BYTES);
+  GLOBAL const T *RESTRICT to = IN(T, BUF_OUT_OFFSETS);
+  GLOBAL const T *RESTRICT begins = IN(T, BUF_VALUES);
+  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  const i64 n = SCALAR(SCALAR_ROWS);
 #if defined(CDV_COARSE)
-  const i64 readable = (i64)begins[SCALAR(2)] - 32;
+  const i64 readable = (i64)begins[SCALAR(SCALAR_VALUES_LENGTH)] - 32;
   TILES(t, n, FILTER_TILE_ROWS) { /* in order: what is written behind a row, the next one overwrites */
     const i64 begin = t * FILTER_TILE_ROWS, end = begin + FILTER_TILE_ROWS < n ? begin + FILTER_TILE_ROWS : n;
     const i64 writable = (i64)to[end] - 32;
@@ -182,11 +161,11 @@ KERNEL(gather) {
   }
 #endif
 }
-/* 0 the numbers of the items (i64); 7 the offsets of the result. */
+/* The numbers of the items (i64) of rows. */
 KERNEL(expand) {
-  ROWS(i, SCALAR(0)) {
-    const i64 put = (i64)IN(T, 7)[i], size = (i64)IN(T, 7)[i + 1] - put;
-    const i64 from = size ? (i64)IN(T, 1)[IN(i64, 2)[i]] : 0;
-    for (i64 k = 0; k < size; k++) OUT(i64, 0)[put + k] = from + k;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 put = (i64)IN(T, BUF_OUT_OFFSETS)[i], size = (i64)IN(T, BUF_OUT_OFFSETS)[i + 1] - put;
+    const i64 from = size ? (i64)IN(T, BUF_VALUES)[IN(i64, BUF_INDICES)[i]] : 0;
+    for (i64 k = 0; k < size; k++) OUT(i64, BUF_OUT)[put + k] = from + k;
   }
 }
