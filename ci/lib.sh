@@ -120,7 +120,7 @@ run_pytest() {
     if [[ $a == tests/* && -e $root/${a%%::*} ]]; then a=${a#tests/}; fi
     args+=("$a")
   done
-  (cd "$root/tests" && env -u PYTHONPATH PYTHONSAFEPATH=1 CDEVICE_TEST_WHEEL="$wheel" "${pytest[@]}" \
+  (cd "$root/tests" && env -u PYTHONPATH PYTHONSAFEPATH=1 CDEVICE_TEST_WHEEL="${wheel:-}" "${pytest[@]}" \
     -c "$root/pyproject.toml" --rootdir "$root" "${args[@]}")
 }
 

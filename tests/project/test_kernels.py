@@ -87,6 +87,9 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "binary": ["bits"],
     "boolean": ["bits"],
     "filter": ["bits"],
+    "radix": ["bits"],
+    "sort_key": ["u8", "w128"],
+    "sort_binary": ["i32"],
 }
 
 

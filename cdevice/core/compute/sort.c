@@ -144,7 +144,7 @@ static int sort_digit(struct sort *s, int word, int shift, uint64_t bias, bool l
   struct cdv_kernel_launch count = pass_launch(s, "radix_count", word), move = pass_launch(s, "radix_scatter", word);
   struct cdv_kernel_launch scan = {.family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK};
   scan.n = s->tiles << s->digit_bits;
-  scan.buffers[0] = s->counts;
+  scan.buffers[BUF_OUT] = s->counts;
   count.scalars[SCALAR_RADIX_SHIFT] = move.scalars[SCALAR_RADIX_SHIFT] = shift;
   count.scalars[SCALAR_RADIX_BIAS] = move.scalars[SCALAR_RADIX_BIAS] = (int64_t)bias;
   count.buffers[BUF_RADIX_COUNTS] = move.buffers[BUF_RADIX_COUNTS] = s->counts;
