@@ -297,6 +297,11 @@ _array_sort = _registry.get_function("array_sort_indices")
 _sort_indices = _registry.get_function("sort_indices")
 _sort_by = _registry.get_function("sort_by")
 _select_k = _registry.get_function("select_k_unstable")
+_unique = _registry.get_function("unique")
+_value_counts = _registry.get_function("value_counts")
+_dictionary_encode = _registry.get_function("dictionary_encode")
+_count_distinct = _registry.get_function("count_distinct")
+_rank = _registry.get_function("rank")
 _partition_nth = _registry.get_function("partition_nth_indices")
 
 
@@ -535,6 +540,127 @@ def partition_nth_indices(
     """
     named: dict[str, Any] = {} if pivot is None else {"pivot": pivot}
     return _run(_partition_nth, (x,), options, stream, fallback, null_placement=null_placement, **named)
+
+
+def unique(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
+    """The values of an array, each once, in the order of their first rows; null is a value.
+
+    Waits for the device.  The rows are sorted (see :func:`array_sort_indices`), on the CPU only where pyarrow is not
+    there, whose hash table is faster.
+
+    Accepted types -> result type::
+
+        as array_sort_indices -> the type of x
+
+    :param x: an array, or chunks, which become one array
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :returns: a DeviceArray
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    return run(_unique, (x,), None, stream, {}, fallback)
+
+
+def value_counts(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
+    """The values as :func:`unique` gives them, and how many rows have each: a struct of ``values`` and ``counts``.
+
+    Waits as :func:`unique`.
+
+    Accepted types -> result type::
+
+        as array_sort_indices -> struct of values (the type of x) and counts (int64)
+
+    :param x: an array, or chunks, which become one array
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :returns: a DeviceArray
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    return run(_value_counts, (x,), None, stream, {}, fallback)
+
+
+def dictionary_encode(
+    x: Any,
+    /,
+    null_encoding: str = "mask",
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The rows as int32 indices of a dictionary of the values that :func:`unique` gives.  Waits as :func:`unique`.
+
+    Accepted types -> result type::
+
+        as array_sort_indices -> dictionary of the type of x; a dictionary -> itself
+
+    :param x: an array, or chunks, which become one array
+    :param null_encoding: "mask": a null has a null index; "encode": null is a value of the dictionary
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a DictionaryEncodeOptions, in place of null_encoding
+    :returns: a DeviceArray
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    return _run(_dictionary_encode, (x,), options, stream, fallback, null_encoding=null_encoding)
+
+
+def count_distinct(
+    x: Any,
+    /,
+    mode: str = "only_valid",
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """How many different values there are.  Waits as :func:`unique`.
+
+    Accepted types -> result type::
+
+        as array_sort_indices -> int64
+
+    :param x: an array, or chunks, which become one array
+    :param mode: "only_valid"; "only_null": 1 where a row is null; "all": null is a value
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a CountOptions, in place of mode
+    :returns: a :class:`Scalar`
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    return _run(_count_distinct, (x,), options, stream, fallback, mode=mode)
+
+
+def rank(
+    x: Any,
+    /,
+    sort_keys: Any = "ascending",
+    *,
+    null_placement: str | None = None,
+    tiebreaker: str = "first",
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Any:
+    """The place of each row in the order of the sort keys, from 1 on.  Waits as :func:`sort_indices`.
+
+    Accepted types -> result type::
+
+        as array_sort_indices -> uint64
+
+    :param x: an array or a batch
+    :param sort_keys: "ascending" or "descending", or as in :func:`sort_indices`
+    :param null_placement: "at_end" or "at_start", of keys that name none; None: "at_end"
+    :param tiebreaker: the rank of equal rows: "first" (by their place), "min", "max", "dense" (no number is left out)
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a RankOptions, in place of the three
+    :returns: a DeviceArray
+    :raises NoKernel: as :func:`array_sort_indices`
+    """
+    placement = "at_end" if null_placement is None else null_placement
+    named = {"sort_keys": sort_keys, "null_placement": placement, "tiebreaker": tiebreaker}
+    return _run(_rank, (x,), options, stream, fallback, **named)
 
 
 def _count_rows(

@@ -318,6 +318,37 @@ def partition_nth_indices(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> DeviceArray: ...
+def unique(x: ArrayLike, /, *, stream: StreamLike = None, fallback: str | None = None) -> DeviceArray: ...
+def value_counts(x: ArrayLike, /, *, stream: StreamLike = None, fallback: str | None = None) -> DeviceArray: ...
+def dictionary_encode(
+    x: ArrayLike,
+    /,
+    null_encoding: str = "mask",
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+def count_distinct(
+    x: ArrayLike,
+    /,
+    mode: str = "only_valid",
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Scalar: ...
+def rank(
+    x: ArrayLike,
+    /,
+    sort_keys: str | _SortKeys = "ascending",
+    *,
+    null_placement: str | None = None,
+    tiebreaker: str = "first",
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
 def sum(
     x: ArrayLike | DeviceArrayStream,
     /,

@@ -246,6 +246,43 @@ class SelectKOptions(FunctionOptions):
         return {"k": int(k.group(1)) if k else ..., "sort_keys": _arrows_sort_keys(options)}
 
 
+class RankOptions(FunctionOptions):
+    """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none.  ``tiebreaker``: which
+    rank equal rows have: "min", "max", "first" (by their place) or "dense" (no number is left out)."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "sort_keys": "ascending",
+        "null_placement": "at_end",
+        "tiebreaker": "first",
+    }
+    allowed: ClassVar[Mapping[str, Any]] = {
+        "null_placement": _PLACEMENTS,
+        "tiebreaker": ("min", "max", "first", "dense"),
+    }
+
+    def check(self) -> None:
+        if self.null_placement is None:
+            self.null_placement = "at_end"
+        super().check()
+        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        found = re.search(r"tiebreaker=(\w+)", str(options))
+        return {"sort_keys": _arrows_sort_keys(options), "tiebreaker": found.group(1).lower() if found else "first"}
+
+
+class DictionaryEncodeOptions(FunctionOptions):
+    """``null_encoding``: "mask": a null has a null index; "encode": null is a value of the dictionary."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"null_encoding": "mask"}
+    allowed: ClassVar[Mapping[str, Any]] = {"null_encoding": ("mask", "encode")}
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return {"null_encoding": str(options).partition("=")[2].rstrip(")").lower()}
+
+
 class PartitionNthOptions(FunctionOptions):
     """``pivot``: the row that gets its place in the order; ``null_placement``: "at_end" or "at_start"."""
 

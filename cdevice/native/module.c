@@ -104,6 +104,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
+                                       {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},

@@ -21,13 +21,16 @@ from ..dispatch.types import (
     storage_of,
     width_of,
 )
+from ..errors import NoKernel
 from ..options import (
     ArraySortOptions,
     CastOptions,
     CountOptions,
+    DictionaryEncodeOptions,
     FilterOptions,
     NoOptions,
     PartitionNthOptions,
+    RankOptions,
     ScalarAggregateOptions,
     SelectKOptions,
     SortOptions,
@@ -35,7 +38,7 @@ from ..options import (
 )
 from ..providers import pyarrow
 from ..scalar import Scalar
-from . import aggregate, nulls, sort
+from . import aggregate, distinct, nulls, sort
 from .cast import binary as strings
 from .cast import decimal as decimals
 from .cast import dictionary as convert
@@ -346,6 +349,34 @@ def _order(r: FunctionRegistry) -> None:
     )
 
 
+def _distinct(r: FunctionRegistry) -> None:
+    def function(name: str, doc: str, options: Any, exec: Callable[..., Any], out: Any = None) -> None:
+        f = Function(name, "vector", 1, doc, options)
+        last = pyarrow.PRIORITY - 1 if name != "rank" else 0  # a hash table of the CPU is faster than a sort
+        f._add(Kernel(Signature((ANY,), out, False), exec, priority=last))
+        r.add_function(f)
+
+    function("unique", "The values, each once, in the order of appearance.", NoOptions, distinct.unique)
+    function("value_counts", "The values, each once, and how many rows have it.", NoOptions, distinct.value_counts)
+    function(
+        "dictionary_encode",
+        "The rows as indices of their values.",
+        DictionaryEncodeOptions,
+        distinct.dictionary_encode,
+    )
+    function("rank", "The place of each row in the order.", RankOptions, distinct.rank, "L")
+    f = Function("count_distinct", "vector", 1, "How many values there are.", CountOptions)
+    f.meta = _count_distinct
+    r.add_function(f)
+
+
+def _count_distinct(call: Call, args: Sequence[Datum]) -> Scalar:
+    """Left to pyarrow on the CPU, as ``unique`` is."""
+    if call.device_type == 1 and any(k.library == "pyarrow" for k in call.function.kernels):
+        raise NoKernel("count_distinct: pyarrow counts on the CPU")
+    return Scalar(distinct.count_distinct(call, joined(of_one_type(call, args[0]) if args[0].mixed else args[0])))
+
+
 def _coalesce(call: Call, fill: Function, args: Sequence[Datum]) -> Any:
     """Of one type first: the first argument's is not always that of all."""
     args = [convert.dictionary_decode(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
@@ -421,14 +452,17 @@ def make() -> FunctionRegistry:
     _boolean(r)
     _selection(r)
     _order(r)
+    _distinct(r)
     _aggregates(r)
     for options in (
         ArraySortOptions,
         CastOptions,
         CountOptions,
+        DictionaryEncodeOptions,
         FilterOptions,
         NoOptions,
         PartitionNthOptions,
+        RankOptions,
         ScalarAggregateOptions,
         SelectKOptions,
         SortOptions,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Key = tuple[DeviceArray, bool, bool]  # column, descending, nulls first
 
 
-def _plain(call: Call, column: DeviceArray) -> DeviceArray:
+def plain_layout(call: Call, column: DeviceArray) -> DeviceArray:
     """A column in a layout that kernels have an order for: dictionaries by value, views with offsets."""
     column_format = format_of(column)
     decoded = dictionary_decode(call, Datum(column, column_format)).array
@@ -40,32 +40,39 @@ def _plain(call: Call, column: DeviceArray) -> DeviceArray:
 
 def _indices(call: Call, keys: Sequence[Key]) -> DeviceArray:
     """The numbers of the rows as uint64, in the order of the keys."""
-    name, made = call.function.name, []
+    made = []
     for column, descending, nulls_first in keys:
-        plain = _plain(call, column)
+        plain = plain_layout(call, column)
         if plain._format != "n":  # one value has no order
-            made.append((plain, descending, nulls_first))
+            made.append((plain, descending, nulls_first, False))
     if not made:
         return with_schema(row_numbers(call, keys[0][0]), schema_of("L"))
+    return sorted_rows(call, made, [k[0] for k in keys])
+
+
+def sorted_rows(
+    call: Call, keys: list[tuple[DeviceArray, bool, bool, bool]], columns: Sequence[DeviceArray]
+) -> DeviceArray:
+    """The same of keys in a plain layout, with ``distinct`` as the fourth; ``columns``: what they were made of."""
+    name = call.function.name
     try:
-        out = _native.compute_sort_indices(made, name, call.stream, call.owner)
+        out = _native.compute_sort_indices(keys, name, call.stream, call.owner)
     except Unsupported as e:
         raise NoKernel(str(e)) from None
     except ArgumentError as e:
         raise NoKernel(str(e)) if e.code == errno.EFBIG else e from None
     if out is NotImplemented:
-        types = ", ".join(words_of(format_of(k[0])) for k in keys)
-        raise NoKernel(f"{name}: no order for {types}")
-    return out
+        raise NoKernel(f"{name}: no order for {', '.join(words_of(format_of(c)) for c in columns)}")
+    return out  # type: ignore[no-any-return]
 
 
-def _rows(call: Call, values: Datum) -> DeviceArray:
+def rows_of(call: Call, values: Datum) -> DeviceArray:
     if values.array is None or values.one:
         raise TypeError(f"{call.function.name}: expected an array or a batch")
     return values.array
 
 
-def _keys(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str | None) -> list[Key]:
+def keys_of(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str | None) -> list[Key]:
     """The columns of a batch by sort keys; of an array it alone, by the first."""
     keys = [(name, order, (placement or null_placement or "at_end")) for name, order, placement in sort_keys]
     if not is_batch(array):
@@ -79,7 +86,7 @@ def _keys(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str | 
 def array_sort_indices(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of array_sort_indices."""
     options: Any = call.options
-    array = _rows(call, values)
+    array = rows_of(call, values)
     if is_batch(array):
         raise NoKernel("array_sort_indices: no kernel for batches; sort_indices takes sort_keys")
     return _indices(call, [(array, options.order == "descending", options.null_placement == "at_start")])
@@ -88,13 +95,13 @@ def array_sort_indices(call: Call, values: Datum) -> DeviceArray:
 def sort_indices(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of sort_indices."""
     options: Any = call.options
-    array = _rows(call, values)
-    return _indices(call, _keys(call, array, options.sort_keys, options.null_placement))
+    array = rows_of(call, values)
+    return _indices(call, keys_of(call, array, options.sort_keys, options.null_placement))
 
 
 def sort_by(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of sort_by."""
-    array = _rows(call, values)
+    array = rows_of(call, values)
     rows = sort_indices(call, values)
     return take_array(call, array, with_schema(rows, schema_of("l")), False)
 
@@ -102,14 +109,14 @@ def sort_by(call: Call, values: Datum) -> DeviceArray:
 def select_k_unstable(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of select_k_unstable: the first rows of a stable order."""
     options: Any = call.options
-    array = _rows(call, values)
-    return _indices(call, _keys(call, array, options.sort_keys, None))[: options.k]
+    array = rows_of(call, values)
+    return _indices(call, keys_of(call, array, options.sort_keys, None))[: options.k]
 
 
 def partition_nth_indices(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of partition_nth_indices: a whole order is a partition at every row."""
     options: Any = call.options
-    array = _rows(call, values)
+    array = rows_of(call, values)
     if is_batch(array):
         raise NoKernel("partition_nth_indices: no kernel for batches")
     if options.pivot > array.length:

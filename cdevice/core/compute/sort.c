@@ -14,6 +14,7 @@
 #include "core/compute/kernel_cache.h"
 #include "core/compute/launch_args.h"
 #include "core/compute/selection.h"
+#include "core/compute/varlen.h"
 #include "core/format/layout.h"
 #include "core/format/schema.h"
 
@@ -31,10 +32,12 @@ struct sort {
   int64_t n, tiles;
   int digit_bits;
   cdevice_kernel_buffer words[2], rows[2], counts, ranges;
-  uint64_t *read; /* the ranges on the host */
-  int current;    /* of rows */
-  bool by_item;   /* a work item sorts a tile alone */
-  bool ordered;   /* else each row is at its own place */
+  uint64_t *read;                /* the ranges on the host */
+  int current;                   /* of rows */
+  cdevice_kernel_buffer changes; /* data set: nothing is sorted, and these are written for words in their order */
+  bool changes_known;            /* by a word before */
+  bool by_item;                  /* a work item sorts a tile alone */
+  bool ordered;                  /* else each row is at its own place */
 };
 
 /* ---- keys ---- */
@@ -186,8 +189,19 @@ static int sort_range(struct sort *s, const struct range *x) {
   return r;
 }
 
+static int write_changes(struct sort *s) {
+  struct cdv_kernel_launch k = {
+      .family = "radix", .type = "bits", .name = "sort_changes", .granularity = CDV_PER_ROW, .n = s->n};
+  k.buffers[BUF_CHANGES_OUT] = s->changes;
+  k.buffers[BUF_CHANGES_WORDS] = s->words[0];
+  k.scalars[SCALAR_CHANGES_FIRST] = !s->changes_known;
+  s->changes_known = true;
+  return cdv_exec_launch(&s->work, &k);
+}
+
 static int sort_words(struct sort *s) {
   struct range x;
+  if (s->changes.data) return write_changes(s);
   int r = read_range(s, &x);
   return r ? r : sort_range(s, &x);
 }
@@ -199,7 +213,7 @@ static int sort_by_bytes(struct sort *s, const struct column *c) {
   if (c->layout.type != CDV_FIXED) {
     r = write_bytes(s, c, SORT_KEY_LENGTH);
     if (!r) r = read_range(s, &lengths);
-    if (!r) r = sort_range(s, &lengths);
+    if (!r) r = s->changes.data ? write_changes(s) : sort_range(s, &lengths);
   }
   int64_t longest = (int64_t)(c->flags & SORT_KEY_DESCENDING ? ~lengths.least : lengths.greatest);
   if (c->layout.type == CDV_FIXED) longest = c->layout.width;
@@ -270,6 +284,7 @@ static int make_columns(const struct cdv_sort_key *keys, int64_t n, struct colum
     struct column *c = &columns[*made];
     if (keys[*made].descending) c->flags |= SORT_KEY_DESCENDING;
     if (keys[*made].nulls_first) c->flags |= SORT_KEY_NULLS_FIRST;
+    if (keys[*made].distinct) c->flags |= SORT_KEY_DISTINCT;
     c->array = keys[*made].column;
     if (!look_at(c)) return CDV_LAYOUT_NOT_HANDLED;
     r = cdv_array_aligned(keys[*made].column, &c->array);
@@ -279,27 +294,92 @@ static int make_columns(const struct cdv_sort_key *keys, int64_t n, struct colum
   return r;
 }
 
+/* The keys as columns, which are held; end_keys() follows, also after an error. */
+struct keys {
+  struct column *columns;
+  struct cdv_array **arrays;
+  int64_t n;
+};
+
+static int begin_keys(struct keys *x, const struct cdv_sort_key *keys, int64_t n, const char *doing) {
+  int64_t rows = keys[0].column->length;
+  CDV_ASSERT(n > 0);
+  *x = (struct keys){calloc((size_t)n, sizeof *x->columns), calloc((size_t)n + 1, sizeof *x->arrays), 0};
+  if (!x->columns || !x->arrays) return cdv_fail_memory(n * (int64_t)sizeof *x->columns, doing);
+  if (rows > UINT32_MAX)
+    return cdv_fail(CDV_UNSUPPORTED, EFBIG, "%s: %lld rows; a sort takes up to 4294967295", doing, (long long)rows);
+  for (int64_t i = 1; i < n; i++)
+    if (keys[i].column->length != rows)
+      return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: keys of %lld and %lld rows", doing, (long long)rows,
+                      (long long)keys[i].column->length);
+  return make_columns(keys, n, x->columns, x->arrays, &x->n);
+}
+
+static void end_keys(struct keys *x) {
+  for (int64_t i = 0; i < x->n; i++) cdv_array_unref(x->arrays[i]);
+  free(x->columns);
+  free(x->arrays);
+}
+
 int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
                              const char *doing, struct cdv_array **out) {
   struct sort s = {.n = keys[0].column->length};
   struct cdv_array *made = NULL;
-  int64_t n_columns = 0;
-  CDV_ASSERT(n_keys > 0);
-  if (s.n > UINT32_MAX)
-    return cdv_fail(CDV_UNSUPPORTED, EFBIG, "%s: %lld rows; a sort takes up to 4294967295", doing, (long long)s.n);
-  struct column *columns = calloc((size_t)n_keys, sizeof *columns);
-  struct cdv_array **arrays = calloc((size_t)n_keys, sizeof *arrays);
-  int r = columns && arrays ? make_columns(keys, n_keys, columns, arrays, &n_columns) : cdv_fail_memory(n_keys, doing);
+  struct keys x;
+  int r = begin_keys(&x, keys, n_keys, doing);
   if (!r) {
-    r = cdv_exec_begin(&s.work, arrays, n_keys, stream_ref, doing);
+    r = cdv_exec_begin(&s.work, x.arrays, n_keys, stream_ref, doing);
     if (!r) r = prepare(&s, &made);
-    for (int64_t i = n_keys - 1; !r && s.n && i >= 0; i--) r = sort_by(&s, &columns[i]);
+    for (int64_t i = n_keys - 1; !r && s.n && i >= 0; i--) r = sort_by(&s, &x.columns[i]);
     if (!r && s.n) r = write_rows(&s);
     r = cdv_exec_finish(&s.work, r, made, out);
   }
-  for (int64_t i = 0; i < n_columns; i++) cdv_array_unref(arrays[i]);
+  end_keys(&x);
   free(s.read);
-  free(columns);
-  free(arrays);
+  return r;
+}
+
+/* ---- runs of equal rows ---- */
+static int prepare_groups(struct sort *s, struct cdv_array *indices) {
+  struct cdv_kernel_launch k = {
+      .family = "radix", .type = "bits", .name = "sort_rows_of", .granularity = CDV_PER_ROW, .n = s->n};
+  int64_t tile = s->work.flags & CDEVICE_COMPUTE_COARSE ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
+  s->tiles = s->n / tile + (s->n % tile != 0);
+  s->ordered = true;
+  int r = cdv_exec_alloc_temp(&s->work, 'L', s->n, &s->words[0]);
+  if (!r) r = cdv_exec_alloc_temp(&s->work, 'I', s->n, &s->rows[0]);
+  if (!r) r = cdv_exec_alloc_temp(&s->work, 'l', s->n, &s->changes);
+  if (!r) r = cdv_exec_alloc_temp(&s->work, 'L', 4 * s->tiles, &s->ranges);
+  s->read = r ? NULL : malloc((size_t)(32 * s->tiles));
+  if (!r && !s->read) r = cdv_fail_memory(32 * s->tiles, "groups of rows");
+  if (r) return r;
+  k.buffers[BUF_KEY_OUT] = s->rows[0];
+  k.buffers[BUF_KEY_ROWS] = cdv_kernel_values(indices);
+  return cdv_exec_launch(&s->work, &k);
+}
+
+int cdv_compute_sorted_groups(const struct cdv_sort_key *keys, int64_t n_keys, struct cdv_array *indices,
+                              const struct cdv_stream_ref *stream_ref, const char *doing, struct cdv_array **out) {
+  struct sort s = {.n = keys[0].column->length};
+  struct cdv_array *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('l');
+  struct keys x;
+  int64_t n_groups = 0;
+  int r = begin_keys(&x, keys, n_keys, doing);
+  if (!r && (indices->length != s.n || !s.n || strcmp(indices->schema->node->format, "L")))
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "%s: %lld indices, of type \"%.40s\", for %lld rows", doing,
+                 (long long)indices->length, indices->schema->node->format, (long long)s.n);
+  if (!r) {
+    x.arrays[n_keys] = indices;
+    r = cdv_exec_begin(&s.work, x.arrays, n_keys + 1, stream_ref, doing);
+    if (!r) r = cdv_exec_alloc_array(&s.work, schema, s.n + 1, false, &made);
+    if (!r) r = prepare_groups(&s, indices);
+    for (int64_t i = 0; !r && i < n_keys; i++) r = sort_by(&s, &x.columns[i]);
+    if (!r) r = cdv_sizes_to_offsets(&s.work, "i64", s.n, &s.changes, made, &n_groups);
+    r = cdv_exec_finish(&s.work, r, made, out);
+  }
+  cdv_schema_unref(schema);
+  end_keys(&x);
+  free(s.read);
   return r;
 }

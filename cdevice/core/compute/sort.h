@@ -11,6 +11,7 @@ struct cdv_stream_ref;
 struct cdv_sort_key {
   struct cdv_array *column; /* borrowed */
   bool descending, nulls_first;
+  bool distinct; /* the two zeros of a float are two values */
 };
 /* The numbers (uint64) of the rows in the order of the keys, the first of them first; rows that are equal in all stay
  * in their order. Columns: values of one size, bits, strings and bytes with offsets or of one size; NaN lies between
@@ -18,5 +19,9 @@ struct cdv_sort_key {
  * longer than SORT_LONGEST_BYTES. Blocks: it reads which bits of the keys differ. owns: *out is a new reference. */
 int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
                              const char *doing, struct cdv_array **out);
+/* The groups of equal rows: offsets (int64, one more than the n > 0 rows) of 0 or 1 for each row of `indices`, which
+ * sort_indices gave for the same keys: the groups that begin before it. Blocks, fails and owns as the one above. */
+int cdv_compute_sorted_groups(const struct cdv_sort_key *keys, int64_t n_keys, struct cdv_array *indices,
+                              const struct cdv_stream_ref *stream_ref, const char *doing, struct cdv_array **out);
 
 #endif

@@ -163,7 +163,13 @@
 #define SORT_KEY_FLOAT 2
 #define SORT_KEY_NULLS_FIRST 4
 #define SORT_KEY_DESCENDING 8
+#define SORT_KEY_DISTINCT 16 /* the two zeros of a float are two values */
 #define SORT_KEY_VALUE 0 /* types below 64 bits: with the class above it */
 #define SORT_KEY_HIGH 1  /* of 128 bits */
 #define SORT_KEY_CLASS 2 /* value, NaN, null; or the other way round */
 #define SORT_KEY_LENGTH (-1)
+
+/* Buffers of sort_changes, whose words are those of the rows in their order. */
+#define BUF_CHANGES_OUT 0
+#define BUF_CHANGES_WORDS 1
+#define SCALAR_CHANGES_FIRST 2 /* 0: BUF_CHANGES_OUT has what other words have found */

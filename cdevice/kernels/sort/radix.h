@@ -242,3 +242,17 @@ KERNEL(sort_rows) {
   GLOBAL const u32 *rows = IN(u32, BUF_KEY_ROWS);
   ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u64, BUF_KEY_OUT)[i] = rows ? (u64)rows[i] : (u64)i; }
 }
+/* The other way round. */
+KERNEL(sort_rows_of) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_KEY_OUT)[i] = (u32)IN(u64, BUF_KEY_ROWS)[i]; }
+}
+/* 1 where a word differs from the one before it, and for the first. */
+KERNEL(sort_changes) {
+  GLOBAL const u64 *RESTRICT words = IN(u64, BUF_CHANGES_WORDS);
+  GLOBAL i64 *RESTRICT o = OUT(i64, BUF_CHANGES_OUT);
+  const int first = (int)SCALAR(SCALAR_CHANGES_FIRST);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 changed = i == 0 || words[i] != words[i - 1];
+    o[i] = first ? changed : o[i] | changed;
+  }
+}

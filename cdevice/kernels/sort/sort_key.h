@@ -28,7 +28,7 @@ KERNEL(sort_key) {
       if (magnitude > (u64)SCALAR(SCALAR_KEY_INFINITY))
         key = 0, class_ = 1;
       else
-        key = !magnitude ? top : key & top ? ~key & all : key | top;
+        key = !magnitude && !(flags & SORT_KEY_DISTINCT) ? top : key & top ? ~key & all : key | top;
     } else {
       key ^= sign;
     }
