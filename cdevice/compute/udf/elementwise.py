@@ -61,8 +61,8 @@ def elementwise(
     round, fmod, copysign, fmin, fmax, isnan, isinf, isfinite, abs, min, max, which give the same everywhere, and exp,
     log, pow, sin ..., of which the last bits are the device's.  Types are converted as C does, and integers are
     computed with at least as many bits as the result has; bools are 0 and 1.  What C leaves undefined is defined:
-    integers wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer that there
-    is, NaN 0.  A row is null where an argument is.  Integers of other types are cast where nothing is lost, any number to a
+    integers wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer, NaN 0.
+    A row is null where an argument is.  Integers of other types are cast where nothing is lost, any number to a
     float.  ``name``: of the function.  ``doc``: its description.  ``registry``: where the function is added under its
     name; None: nowhere.
 
