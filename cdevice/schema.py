@@ -112,7 +112,7 @@ def _encode_metadata(metadata: Metadata | None) -> bytes | None:
 
 
 class Schema(_native.SchemaBase):
-    """A type, a field or the schema of a record batch: one node of an ArrowSchema with what is below it.
+    """A type, a field or the schema of a record batch: one node of an ArrowSchema with the nodes below it.
 
     Comes from an array's ``.schema``, from :func:`asschema`, or from :meth:`make`.  Immutable, shared by count; keeping
     a schema does not keep any data.  No method blocks.  Any thread.

@@ -39,7 +39,7 @@ class FunctionOptions:
     def __init_subclass__(cls) -> None:
         if cls.__module__.partition(".")[0] != "cdevice":
             FunctionOptions.known[cls.__name__] = cls
-        else:  # what is built in stays before what is made of pyarrow's
+        else:  # built-in classes take precedence over pyarrow's
             FunctionOptions.known.setdefault(cls.__name__, cls)
 
     def __init__(self, *args: Any, **options: Any) -> None:

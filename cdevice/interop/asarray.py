@@ -54,7 +54,7 @@ def import_from_c(array: Address, schema: Address, validate: Validate = "structu
     return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
-@_native.asarray_fast  # what is common is made in C, without coming here
+@_native.asarray_fast  # C handles the common cases without calling this
 def asarray(
     obj: Any,
     schema: SchemaLike | None = None,
@@ -101,7 +101,7 @@ def _from_object(
     device: DeviceLike | None,
     stream: StreamLike,
 ) -> tuple[DeviceArray, bool]:
-    """(DeviceArray, was it copied?); what is joined is joined on the device."""
+    """(DeviceArray, was it copied?); chunks are joined on the device."""
     if isinstance(obj, _native.Array):
         ours: Any = obj
         if want is not None:

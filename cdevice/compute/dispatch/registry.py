@@ -350,7 +350,7 @@ class Function:
         return [] if self.implicit else self._by_widening(known, device)
 
     def _by_widening(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
-        """Kernels for wider numbers, which was added to a function that says nothing of casts."""
+        """Kernels for wider numbers that were added to a function without implicit casts."""
         out = []
         for k in self._kernels:
             wanted = k.signature.inputs + k.signature.inputs[-1:] * (len(formats) - len(k.signature.inputs))

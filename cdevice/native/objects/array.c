@@ -346,7 +346,7 @@ static PyMethodDef a_methods[] = {
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nThe DLPack protocol, for "
      "fixed-width "
      "numbers without nulls, fixed-size lists of them having more dimensions;\nwithout a copy unless asked for one.\n\n"
-     "``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the\n"
+     "``stream``: waits for the data, as DLPack numbers streams (-1: nothing waits; None: the default stream, or the\n"
      "host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)\n"
      "copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError)."},
     {"release", a_release, METH_NOARGS,

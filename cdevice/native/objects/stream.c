@@ -174,7 +174,7 @@ static PyObject *t_plain_stream(PyObject *self, PyObject *const *args, Py_ssize_
   return stream_capsule(self, args, n, names, 1);
 }
 
-/* _export_struct(address, plain): writes over what is there */
+/* _export_struct(address, plain): overwrites the struct */
 static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   PyObject *address;
   int plain;
