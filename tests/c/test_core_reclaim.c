@@ -133,7 +133,7 @@ static void test_answers(void) {
   }
 }
 
-/* A copy that has succeeded does not fail because its event cannot be recorded. */
+/* A copy that has succeeded does not fail because event_notify does. */
 static void test_notice(void) {
   static const int codes[] = {ENOMEM, EINVAL, EAGAIN, EPROTO, ENOTSUP};
   struct cdv_event *e = new_event();
