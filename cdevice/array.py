@@ -250,8 +250,15 @@ class DeviceArray(_native.Array):
         return _numpy.dtype_of(self)
 
     def to_numpy(self, *, nulls: str | None = None, copy: bool | None = None) -> Any:
-        """A numpy array: a read-only view for numbers and for times without a zone, fixed-size lists of them having
-        more dimensions, bools and dates as a copy; else an object array of one dimension.
+        """A numpy array.
+
+        Type -> dtype, without nulls::
+
+            int8 to uint64, float16, float32, float64 -> the same, a read-only view
+            timestamp without a zone -> datetime64, duration -> timedelta64, of the same unit, a read-only view
+            fixed_size_list of these -> their dtype, more dimensions, a read-only view
+            bool -> bool, date32 -> datetime64[D], date64 -> datetime64[ms], a copy
+            any other type -> object, one dimension, a copy
 
         ``nulls``: "object" gives None in an object array; "nan" a copy with NaN, integers as float64, and NaT in times;
         default: NaN and NaT where numpy's type has them, objects elsewhere.  ``copy``: True gives an array of its own,

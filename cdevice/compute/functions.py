@@ -6,9 +6,9 @@ type checkers.
 Arguments: what :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
 pyarrow, and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`; ``fallback``:
 "error" or "copy", see :func:`cdevice.compute.fallback`.  A row of a result is null where one of its arguments is,
-unless its docstring states otherwise.  No function blocks unless its docstring states it; the result carries the
-event.  All raise NoKernel for types they do not know, ValueError for lengths that differ, and ArgumentError for
-arguments on two devices.
+unless its docstring states otherwise.  No function blocks for a device unless its docstring states it; the result
+carries the event.  The CPU computes within the call.  All raise NoKernel for types they do not know,
+ValueError for lengths that differ, and ArgumentError for arguments on two devices.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def list_functions(include_providers: bool = False) -> list[str]:
     """The names of all functions, sorted: built-in and registered ones.
 
     ``include_providers``: also those found only when called: entry points are loaded, pyarrow is asked for its names.
-    Does not block for a device.  Any thread.  Never raises for an entry point: one that
-    fails is a DeviceWarning.
+    Does not block for a device.  Any thread.  Never raises for an entry point: one that fails
+    is a DeviceWarning.
     """
     return _registry.get_function_names(include_providers)
 
