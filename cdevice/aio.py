@@ -448,7 +448,7 @@ class ProducerTask:
             closed = self._watched is not None and bool(lib.cdv_consumer_state(self._watched) & _CLOSED)
             return _native.production_fail(self._capsule, e, closed)
         finally:
-            source = None  # who may be waiting for its end
+            source = None  # its owner may wait for its end
         return _native.production_run(self._capsule)
 
     def _finish(self, ending: int, code: int, error: BaseException | None) -> None:

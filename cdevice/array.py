@@ -533,7 +533,7 @@ if not TYPE_CHECKING:
     del DeviceArray
 
     def __getattr__(name):
-        """The class is looked up by who imports it and by who unpickles it, which Dask does before an array comes."""
+        """The class is looked up on import and when it is unpickled, which Dask does before an array comes."""
         if name != "DeviceArray":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if "distributed" in sys.modules:

@@ -267,7 +267,7 @@ class Function:
 
     def _change(self, kernels: tuple[Kernel, ...]) -> None:
         self._kernels = kernels
-        self._generation += 1  # after the kernels: who reads the number first sees kernels at least as new
+        self._generation += 1  # after the kernels: a thread that reads the number first sees kernels at least as new
         self._dispatch_cache.clear()
         for front in self._fast_calls:
             _native.compute_learn(front, self._generation, None, None, False, None)
