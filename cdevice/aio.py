@@ -68,8 +68,13 @@ class Consumer:
 
     ``async for`` (asyncio, trio, anyio) or plain ``for`` in a thread; one loop, by one task or thread at a time.
     Leaving the loop in any way, ``aclose()``, ``close()``, the end of ``with`` or dropping the object cancels the
-    producer and drops what waits; nothing waits for a producer that does not answer.  At most ``queue_size`` tasks wait
-    unextracted.  Comes from :func:`consume`.
+    producer and drops what waits; nothing waits for a producer that does not answer.  Comes from :func:`consume`.
+    Methods raise Released once :meth:`as_stream` was called.
+
+    ``queue_size``: at most so many tasks wait unextracted.  ``validate``: for each array, see :func:`cdevice.asarray`.
+
+    Arrays are extracted in the loop.  An ``async for`` loop does not block but for the producer's ``extract_data``;
+    where that fails, for up to 100 ms until the producer has reported its error.
     """
 
     def __init__(self, queue_size: int, validate: Validate) -> None:
@@ -116,7 +121,11 @@ class Consumer:
         return _decode_metadata(_native.consumer_metadata(self._capsule)) or {}
 
     async def schema(self) -> Schema:
-        """The :class:`Schema`, as soon as the producer has sent it.  Raises StreamError."""
+        """The :class:`Schema`, as soon as the producer has sent it.
+
+        The task waits; does not block the event loop.  Raises StreamError, or the source's own exception in
+        :func:`iterate`.
+        """
         self._handle()
         capsule = self._capsule  # also where this becomes a stream meanwhile
         await self._wait(schema=1)
@@ -128,7 +137,11 @@ class Consumer:
             raise self._told(e)  # noqa: B904 - it has its own cause
 
     def read_schema(self, timeout: float | None = None) -> Schema:
-        """The :class:`Schema`; blocks.  ``timeout``: seconds.  Raises StreamError, TimeoutError."""
+        """The :class:`Schema`.
+
+        ``timeout``: seconds, None: without limit.  Blocks until the producer has sent it.  Raises StreamError,
+        TimeoutError, RuntimeError without a timeout where the source runs in this event loop.
+        """
         self._handle()
         capsule = self._capsule
         self._block(timeout)
@@ -227,8 +240,12 @@ class Consumer:
             raise RuntimeError("the source runs in this event loop, which would wait for itself: use async for")
 
     def as_stream(self) -> DeviceArrayStream:
-        """The arrays as a :class:`DeviceArrayStream`, which blocks where it has to wait; this object is used up.  Who
-        waits for its schema or its release goes on waiting."""
+        """The arrays as a :class:`DeviceArrayStream`; this object is used up.  Tasks that wait for its schema or its
+        release go on waiting.
+
+        Blocks until the producer has sent the schema; the stream blocks where it has to wait.  Raises StreamError,
+        RuntimeError where the source runs in this event loop.
+        """
         self.read_schema()
         out = _native.consumer_stream(self._capsule)
         self._capsule = None
@@ -236,16 +253,22 @@ class Consumer:
 
     # ---- the end ----
     def close(self) -> None:
-        """Cancels the producer and drops what waits.  Idempotent; does not wait for the producer."""
+        """Cancels the producer and drops what waits.  Idempotent.
+
+        Does not block: nothing waits for the producer.  Any thread.  Never raises.
+        """
         if self._capsule is not None:
             lib.cdv_consumer_close(self._pointer)
 
     async def aclose(self) -> None:
-        """As :meth:`close`."""
+        """As :meth:`close`: does not block, never raises."""
         self.close()
 
     async def released(self) -> None:
-        """Waits until the producer has released the handler: it will never call again."""
+        """Waits until the producer has released the handler: it will never call again.
+
+        The task waits; does not block the event loop.  Raises OSError where there is no file descriptor to wait on.
+        """
         if self._given:
             await self._wait(released=1)
 
@@ -317,6 +340,9 @@ def consume(queue_size: int = 4, *, validate: Validate = "structure") -> Consume
     ``queue_size``: how many arrays may be requested and not yet taken, 1 to 2**20; more of them cost memory and save
     waiting.  ``validate``: for each array, see :func:`cdevice.asarray`.  Data is extracted where it is taken, on the
     consumer's thread.
+
+    Does not block.  Any thread.  Raises ArgumentError for a ``queue_size`` out of range, ValueError for an unknown
+    ``validate``.
     """
     return Consumer(queue_size, validate)
 
@@ -333,7 +359,9 @@ def _is_pair(item: Any) -> bool:
 
 
 class ProducerTask:
-    """A source being sent to a handler.  ``await`` it, or :meth:`join` it.  Comes from :func:`produce`."""
+    """A source being sent to a handler.  ``await`` it, or :meth:`join` it, from any thread.  Comes from
+    :func:`produce`, which describes ``source``, ``handler``, ``schema``, ``device``, ``stream`` and ``metadata``.
+    """
 
     def __init__(
         self,
@@ -420,7 +448,7 @@ class ProducerTask:
             closed = self._watched is not None and bool(lib.cdv_consumer_state(self._watched) & _CLOSED)
             return _native.production_fail(self._capsule, e, closed)
         finally:
-            source = None  # who may be waiting for its end
+            source = None  # its owner may wait for its end
         return _native.production_run(self._capsule)
 
     def _finish(self, ending: int, code: int, error: BaseException | None) -> None:
@@ -495,7 +523,10 @@ class ProducerTask:
 
     # ---- on any other ----
     def cancel(self) -> None:
-        """Ends it soon: the consumer gets ``on_error`` with ECANCELED.  Any thread; does not wait."""
+        """Ends it soon: the consumer gets ``on_error`` with ECANCELED.
+
+        Does not block.  Any thread.  Never raises.
+        """
         lib.cdv_producer_stop(self._pointer)
         pull = self._pull
         if pull is not None:
@@ -543,8 +574,11 @@ class ProducerTask:
         return True
 
     def join(self, timeout: float | None = None) -> Any:
-        """Waits until the handler was released, and returns :attr:`outcome`; raises what the source raised, StreamError
-        when the consumer refused, TimeoutError after ``timeout`` seconds."""
+        """Waits until the handler was released, and returns :attr:`outcome`.
+
+        ``timeout``: seconds, None: without limit.  Blocks.  Raises what the source raised, StreamError when the
+        consumer refused, TimeoutError, RuntimeError without a timeout where the source runs in this event loop.
+        """
         self._will_end()
         if timeout is None and not self.done and self._home is not None and self._home is _loops.home():
             raise RuntimeError(
@@ -612,14 +646,15 @@ def produce(
     """Sends ``source`` to ``handler``, on a thread of its own: a :class:`ProducerTask`.
 
     ``source``: a :class:`DeviceArrayStream` or any argument of :func:`cdevice.asstream`, a generator for example, which
-    then runs on that thread; or an async iterable, which runs in this task's event loop.  Items may be
-    ``(array, mapping)``: the mapping travels as the task's metadata.  One item is fetched ahead of the demand, so that
-    the end is sent without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi
-    pointer), or a :class:`Consumer`.  ``schema``: needed for sources that may be empty.  ``device``, ``stream``: see
+    then runs on that thread; or an async iterable, which runs in this task's event loop.  Items may be ``(array,
+    mapping)``: the mapping travels as the task's metadata.  One item is fetched ahead of the demand, so that the end is
+    sent without another request.  ``handler``: address of an ArrowAsyncDeviceStreamHandler (int or cffi pointer), or a
+    :class:`Consumer`.  ``schema``: needed for sources that may be empty.  ``device``, ``stream``: see
     :meth:`DeviceArrayStream.to`.  ``metadata``: mapping of str or bytes about the whole stream.
 
-    Raises for invalid arguments; then the handler was not touched.  Any failure after this call
-    reaches the consumer as on_error, and is raised by awaiting or joining the result, as it was.
+    Blocks only to start the backend of ``device``.  Any thread.  Raises TypeError, ValueError and BackendUnavailable
+    for invalid arguments; then the handler was not touched.  Any failure after this call reaches the consumer as
+    on_error, and is raised by awaiting or joining the result, as it was.
     """
     if isinstance(handler, Consumer):
         handler._handle()
@@ -644,10 +679,14 @@ def iterate(
     device: DeviceLike | None = None,
     stream: StreamLike = None,
 ) -> Consumer:
-    """A :class:`Consumer` of ``source``: any stream or iterable, blocking ones too, as an async iterable whose work is
-    done on another thread.  Arguments as for :func:`produce` and :func:`consume`.
+    """A :class:`Consumer` of a source as an async iterable, whose work is done on another thread.
 
-    What the source raises comes out as it was; of a :func:`produce` of yours as the cause of a StreamError."""
+    ``source``: any stream or iterable, blocking ones too.  ``queue_size``: as for :func:`consume`.  ``schema``,
+    ``device``, ``stream``: as for :func:`produce`.
+
+    Blocks only to start the backend of ``device``.  Raises as :func:`consume` and :func:`produce`.  The loop raises
+    what the source raises, as it was.
+    """
     consumer = consume(queue_size=queue_size)
     consumer._owns_producer = True
     produce(source, consumer, schema=schema, device=device, stream=stream)

@@ -72,10 +72,10 @@ def _wait_host(array: DeviceArray, timeout: float | None) -> None:
 class DeviceArray(_native.Array):
     """An Arrow array, or a record batch (a struct array), on some device.
 
-    Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is given back when the
-    last of them and of everything exported from them is gone.  ``length``, ``offset``, ``null_count``, ``nbytes``,
-    ``device_id``, ``sync_event``, ``ready``, ``released`` and the methods of Arrow's and DLPack's protocols are
-    implemented in C.
+    Comes from :func:`cdevice.asarray`.  Immutable.  Slices and children share the memory; it is freed when the last of
+    them and of everything exported from them is gone.  Any thread may use it, several at once.  After :meth:`release`
+    methods raise Released.  ``length``, ``offset``, ``null_count``, ``nbytes``, ``device_id``, ``sync_event``,
+    ``ready``, ``released`` and the methods of Arrow's and DLPack's protocols are implemented in C.
     """
 
     __slots__ = ("__weakref__",)
@@ -125,7 +125,10 @@ class DeviceArray(_native.Array):
         return None if self._schema.dictionary is None else self._child(-1)
 
     def field(self, key: str | int) -> DeviceArray:
-        """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
+        """A child, without a copy.
+
+        ``key``: a number, or in a struct a name.  Does not block.  Raises KeyError, IndexError.
+        """
         if isinstance(key, str):
             return self._child(self._schema.index_of(key))
         n = self._n_children
@@ -138,7 +141,10 @@ class DeviceArray(_native.Array):
 
     # ---- rows ----
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceArray:
-        """Rows [offset, offset + length) without a copy; length None: to the end.  Raises ArgumentError outside."""
+        """Rows [``offset``, ``offset`` + ``length``) without a copy; ``length`` None: to the end.
+
+        Does not block.  Raises ArgumentError outside.
+        """
         return self._slice(offset, self.length - offset if length is None else length)
 
     def __getitem__(self, key: Any) -> Any:
@@ -180,20 +186,33 @@ class DeviceArray(_native.Array):
         )
 
     def filter(self, mask: Any) -> DeviceArray:
-        """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them.  Waits."""
+        """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them.
+
+        Blocks until the number of rows is known.  Raises ValueError for a mask of another length, NoKernel.
+        """
         return _functions.filter(self, mask)
 
     def take(self, indices: Any) -> DeviceArray:
-        """The rows with these numbers, as :func:`cdevice.compute.take` does it.  Raises IndexOutOfBounds.  Waits."""
+        """The rows with these numbers.
+
+        ``indices``: integers, as :func:`cdevice.compute.take` takes them.  Blocks until they were checked.  Raises
+        IndexOutOfBounds, NoKernel.
+        """
         return _functions.take(self, indices)
 
     def head(self, n: int = 5) -> DeviceArray:
-        """The first ``n`` rows, or all but the last ``-n``, without a copy."""
+        """The first ``n`` rows, or all but the last ``-n``, without a copy.
+
+        Does not block.  Raises TypeError for a number that is not an int.
+        """
         n = _index(n)
         return self._slice(0, min(n, self.length) if n >= 0 else max(self.length + n, 0))
 
     def tail(self, n: int = 5) -> DeviceArray:
-        """The last ``n`` rows, or all but the first ``-n``, without a copy."""
+        """The last ``n`` rows, or all but the first ``-n``, without a copy.
+
+        Does not block.  Raises TypeError for a number that is not an int.
+        """
         n = _index(n)
         start = max(self.length - n, 0) if n >= 0 else min(-n, self.length)
         return self._slice(start, self.length - start)
@@ -205,8 +224,8 @@ class DeviceArray(_native.Array):
     def to_pylist(self) -> list[Any]:
         """The rows as Python objects, null as None; types as pyarrow's ``to_pylist``.
 
-        Waits for the event.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value that
-        Python's types cannot hold (year 0, a nanosecond where pandas is missing).
+        Blocks until the data is ready.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value
+        that Python's types cannot hold (year 0, a nanosecond where pandas is missing).
         """
         return self._slice(0, self.length)._rows("to_pylist()")  # its own share: another thread may release this one
 
@@ -231,13 +250,22 @@ class DeviceArray(_native.Array):
         return _numpy.dtype_of(self)
 
     def to_numpy(self, *, nulls: str | None = None, copy: bool | None = None) -> Any:
-        """A numpy array: a read-only view for numbers and for times without a zone, fixed-size lists of them having
-        more dimensions, bools and dates as a copy; else an object array of one dimension.
+        """A numpy array.
+
+        Type -> dtype, without nulls::
+
+            int8 to uint64, float16, float32, float64 -> the same, a read-only view
+            timestamp without a zone -> datetime64, duration -> timedelta64, of the same unit, a read-only view
+            fixed_size_list of these -> their dtype, more dimensions, a read-only view
+            bool -> bool, date32 -> datetime64[D], date64 -> datetime64[ms], a copy
+            any other type -> object, one dimension, a copy
 
         ``nulls``: "object" gives None in an object array; "nan" a copy with NaN, integers as float64, and NaT in times;
         default: NaN and NaT where numpy's type has them, objects elsewhere.  ``copy``: True gives an array of its own,
-        writable; False a view or ValueError.  Waits for the event.  Raises CannotExport for memory that the CPU cannot
-        read, ValueError for integers that NaN beside them would change.
+        writable; False a view or ValueError.
+
+        Blocks until the data is ready.  Raises CannotExport for memory that the CPU cannot read, ValueError for
+        integers that NaN beside them would change.
         """
         return _numpy.to_numpy(self, nulls, copy)
 
@@ -245,9 +273,11 @@ class DeviceArray(_native.Array):
         """A pyopencl.array.Array on the same memory, for fixed-width types without nulls on an OpenCL device.
 
         ``queue``: of the data's context; its later work waits for the data on the device, and the result computes with
-        it.  None: the queue that :func:`cdevice.set_default_stream` named, where that is of this context; else the
-        host waits, and the result has none: ``.with_queue(queue)`` before it is computed with or fetched.
-        Raises CannotExport, ValueError for a queue of another context.
+        it.  None: the queue that :func:`cdevice.set_default_stream` named, where that is of this context; otherwise the
+        result has none: ``.with_queue(queue)`` before it is computed with or fetched.
+
+        Without a queue it blocks until the data is ready; with one it does not block.  Raises TypeError for data that
+        is not on OpenCL, CannotExport for other types and for nulls, ValueError for a queue of another context.
         """
         return _pyopencl.to_pyopencl(self, queue)
 
@@ -256,15 +286,17 @@ class DeviceArray(_native.Array):
         lists of them, on a CUDA, CUDA_MANAGED or, where cupy is built for it, ROCm device.
 
         ``stream``: its later work waits for the data; None: cupy's current stream.  The memory must not be written.
-        Work that still reads it when the cupy array goes is announced by :meth:`record_use`.  Raises CannotExport.
+        Work that still reads it when the cupy array goes is announced by :meth:`record_use`.  Does not block.  Raises
+        CannotExport for other data, ModuleNotFoundError without cupy.
         """
         return _cupy.to_cupy(self, stream)
 
     def to_hip(self, stream: StreamLike = None) -> Any:
         """A hip-python DeviceArray on the same memory, for fixed-width types without nulls on ROCm.
 
-        ``stream``: its later work waits for the data; None: the host waits.  hip-python's objects own nothing: this
-        array must be kept for as long as the result is used.  Raises CannotExport.
+        ``stream``: its later work waits for the data; None: blocks until the data is ready.  hip-python's objects own
+        nothing: this array must be kept for as long as the result is used.  Raises CannotExport for other data,
+        ModuleNotFoundError without hip-python.
         """
         return _cupy.to_hip(self, stream)
 
@@ -305,14 +337,19 @@ class DeviceArray(_native.Array):
         return _batch.columns_of(self)
 
     def select(self, columns: Iterable[str | int]) -> DeviceArray:
-        """The record batch of these columns, by name or number, in this order; also ``batch[["a", "b"]]``.
+        """The record batch of these columns, in this order; also ``batch[["a", "b"]]``.
 
-        Nothing is copied, on any device.  Raises KeyError with the names there are, IndexError, ArgumentError for
-        arrays without columns."""
+        ``columns``: names or numbers.  Nothing is copied, on any device.  Does not block.  Raises KeyError with the
+        names there are, IndexError, ArgumentError for arrays without columns.
+        """
         return _batch.select(self, columns)
 
     def drop(self, columns: Iterable[str | int]) -> DeviceArray:
-        """The record batch without these columns; as :meth:`select`."""
+        """The record batch without these columns.
+
+        ``columns``: names or numbers.  Nothing is copied.  Does not block.  Raises KeyError, IndexError, ArgumentError
+        for arrays without columns.
+        """
         return _batch.drop(self, columns)
 
     @property
@@ -326,7 +363,9 @@ class DeviceArray(_native.Array):
         """The record batch with these columns, each what :func:`asarray` takes: one of a name that there is takes its
         place, others come last.  Lists of Python go to the batch's device.  Nothing else is copied.
 
-        Raises ArgumentError for arrays without columns and for another length or device."""
+        ``columns``: a mapping of names to columns; ``named``: columns by keyword.  Blocks as :func:`asarray` does.
+        Raises ArgumentError for arrays without columns and for another length or device.
+        """
         given = {**(columns or {}), **named}
         made = {
             k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else _asarray.asarray(v) for k, v in given.items()
@@ -334,7 +373,12 @@ class DeviceArray(_native.Array):
         return _batch.with_columns(self, made)
 
     def rename(self, columns: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
-        """The record batch with other names: a mapping of old (or numbers) to new, or a name for each column."""
+        """The record batch with other names.
+
+        ``columns``: a mapping of old names or numbers to new names, or a name for each column.  Does not block.  Raises
+        KeyError, IndexError, ArgumentError for arrays without columns and for another number of names, TypeError for a
+        name that is not a str.
+        """
         return _batch.rename(self, columns)
 
     def __contains__(self, value: object) -> bool:
@@ -350,25 +394,29 @@ class DeviceArray(_native.Array):
         """This struct array as a record batch: without nulls at its top, they are pushed into its fields.
 
         Nothing is copied but the fields' bitmaps; an array without nulls is returned as it is.  Consumers of batches
-        (pyarrow.record_batch, polars) refuse a struct array with nulls.  Raises ArgumentError for other types,
-        CannotExport where the CPU cannot read the memory, and for unions and run-end encoded fields, which have no
-        bitmap.
+        (pyarrow.record_batch, polars) refuse a struct array with nulls.  Blocks until the data is ready where there are
+        nulls.  Raises ArgumentError for other types, CannotExport where the CPU cannot read the memory, and for unions
+        and run-end encoded fields, which have no bitmap.
         """
         return _batch.to_batch(self)
 
     # ---- checks and comparison ----
     def validate(self, level: Validate = "structure") -> None:
-        """Checks the array: "structure" reads the structs, "full" also the contents (offsets, type ids, run ends,
-        views, dictionary indices, UTF-8, null counts; waits for the event), on a device the sizes of its buffers as
-        far as its
-        backend knows them.  Raises InvalidArray with node and buffer."""
+        """Checks the array.
+
+        ``level``: "structure" reads the structs; "full" also the contents (offsets, type ids, run ends, views,
+        dictionary indices, UTF-8, null counts), on a device the sizes of its buffers as far as its backend knows them.
+        "full" blocks until the data is ready; "structure" does not block.  Raises InvalidArray with node and buffer.
+        """
         self._validate(level)
 
     def equals(self, other: object, *, nans_equal: bool = False) -> bool:
         """Same type (names of the top, metadata aside) and same values.
 
-        ``other``: what :func:`cdevice.asarray` takes, a table of another library too.  Where types and lengths agree,
-        data that the CPU cannot read is copied there to be compared.  Waits."""
+        ``other``: what :func:`cdevice.asarray` takes, a table of another library too.  ``nans_equal``: whether NaN
+        equals NaN.  Where types and lengths agree, data that the CPU cannot read is copied there to be compared.
+        Blocks until the data is ready.  Raises what :func:`cdevice.asarray` raises for ``other``, DeviceError.
+        """
         return _compare.equal(self, other, nans_equal)
 
     def __eq__(self, other: object) -> bool:
@@ -380,7 +428,7 @@ class DeviceArray(_native.Array):
 
     # ---- events ----
     def synchronize(self, timeout: float | None = None) -> None:
-        """Waits on the host until the data may be read.  Ctrl-C interrupts.
+        """Blocks until the data may be read.  Ctrl-C interrupts.
 
         ``timeout``: seconds; TimeoutError after it.  Raises DeviceError when the work before the event failed.
         """
@@ -388,13 +436,22 @@ class DeviceArray(_native.Array):
             _wait_host(self, timeout)
 
     def wait(self, stream: StreamLike) -> None:
-        """Makes ``stream`` (of this array's device) wait for the data; the host does not wait where the device can."""
+        """Makes later work on a stream wait for the data.
+
+        ``stream``: of this array's device, as in :meth:`to`.  Does not block where the device can make a stream wait;
+        elsewhere blocks until the data is ready.  Raises TypeError for an object that is not a stream of the device,
+        DeviceError.
+        """
         kind = self.device_type_id
         self._wait_stream(kind, _registry.stream_handle(kind, stream))
 
     def record_use(self, stream: StreamLike) -> None:
-        """Says that work enqueued on ``stream`` so far reads this array: its memory is kept until that is done,
-        even when the array is released before.  Needed only for streams that its producer cannot know."""
+        """Declares that work enqueued on a stream so far reads this array: its memory is kept until that work is done,
+        even when the array is released before.  Needed only for streams that its producer cannot know.
+
+        ``stream``: of this array's device, as in :meth:`to`.  Does not block.  Raises TypeError for an object that is
+        not a stream of the device, DeviceError.
+        """
         ensure_release_thread()
         self._record_use(_registry.stream_handle(self.device_type_id, stream))
 
@@ -409,9 +466,9 @@ class DeviceArray(_native.Array):
         result's memory, a handle must live so long by itself.  ``copy``: True copies always, False never (ValueError).
         Only the rows of the slice travel, in one allocation, buffers aligned to 64 bytes or more.
 
-        The result carries an event where the target has events and the host does not wait, except where sizes of
-        strings or lists must be read from a device; a CPU result is complete.  Raises BackendUnavailable, DeviceError,
-        OutOfMemory; the source is untouched by an error.
+        Does not block where the target has events: the result carries one.  Blocks for a copy to the CPU or to a device
+        without events, and where sizes of strings or lists must be read from a device.  Any thread.  Raises
+        BackendUnavailable, DeviceError, OutOfMemory; the source is untouched by an error.
 
         The device may read the source until the event has passed.  Until then the source is kept alive, but no one
         keeps it as it is: wait (:meth:`synchronize`) before you write to memory that came without a copy (numpy, a
@@ -437,8 +494,11 @@ class DeviceArray(_native.Array):
 
     # ---- C ----
     def export_to_c(self, array: Address, schema: Address | None = None) -> None:
-        """Fills the ArrowDeviceArray at ``array`` and, where given, the ArrowSchema at ``schema`` (int or cffi
-        pointer), overwriting both; their ``release`` must then be called by the holder."""
+        """Fills two structs, overwriting both; their holder must then call their ``release``.
+
+        ``array``: address of an ArrowDeviceArray (int or cffi pointer).  ``schema``: address of an ArrowSchema, or
+        None.  Does not block: the struct carries the event.  Raises ValueError for NULL, TypeError for another object.
+        """
         self._export_structs(as_address(array), 0 if schema is None else as_address(schema))
 
     # ---- life ----
@@ -473,7 +533,7 @@ if not TYPE_CHECKING:
     del DeviceArray
 
     def __getattr__(name):
-        """The class is looked up by who imports it and by who unpickles it, which Dask does before an array comes."""
+        """The class is looked up on import and when it is unpickled, which Dask does before an array comes."""
         if name != "DeviceArray":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if "distributed" in sys.modules:

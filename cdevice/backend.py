@@ -61,23 +61,25 @@ def _memory(block: Any) -> Any:
 class Backend:
     """One device type, served by Python methods.  Subclass it and pass an instance to ``register_backend``.
 
-    Set ``device_type`` (int) and ``name`` (``[a-z][a-z0-9_]*``).  Required methods: :meth:`device_count`,
-    :meth:`alloc`, :meth:`free`, :meth:`copy`; with ``Capability.EVENTS`` the ``event_`` methods; without
-    ``Capability.ADDRESS`` :meth:`view`.  Methods are called from any thread, with the GIL; what they raise becomes a
-    DeviceError (MemoryError: OutOfMemory, NotImplementedError: Unsupported, BackendUnavailable: itself) at the caller
-    with the exception as its cause.
+    Required methods: :meth:`device_count`, :meth:`alloc`, :meth:`free`, :meth:`copy`; with ``Capability.EVENTS`` the
+    ``event_`` methods; without ``Capability.ADDRESS`` :meth:`view`.  Methods are called from any thread, with the GIL,
+    several at once; what they raise becomes a DeviceError (MemoryError: OutOfMemory, NotImplementedError: Unsupported,
+    BackendUnavailable: itself) at the caller with the exception as its cause.
+
+    ``device_type``: the ArrowDeviceType (int).  ``name``: ``[a-z][a-z0-9_]*``, the word before ":" in device strings.
+    ``version``: any text.  ``family``: backends of one family copy among themselves and share streams and events;
+    empty: alone.  ``capabilities``: :class:`Capability` flags.  ``install_hint``: what to install, one sentence; ends
+    the message of BackendUnavailable.  ``compute``: its kernels; with it all functions of ``cdevice.compute`` run
+    there.
     """
 
     device_type = 0
     name = ""
     version = ""
     family = ""
-    """Backends of one family copy among themselves and share streams and events; empty: alone."""
     capabilities = Capability.ADDRESS
     install_hint = ""
-    """What to install, one sentence; ends the message of BackendUnavailable."""
     compute: Compute | None = None
-    """Its kernels: with it all functions of ``cdevice.compute`` run there."""
 
     def __cdevice_backend__(self) -> Any:
         from ._runtime.ext import _native
@@ -104,66 +106,117 @@ class Backend:
             raise ArgumentError(f'the backend "{self.name}" ({type(self).__name__}) has no {text}')
 
     def start(self) -> None:
-        """Loads the runtime; called once, on first use.  Raises BackendUnavailable where there is nothing to serve."""
+        """Loads the runtime; called on first use, and again until it succeeds once, never twice at once.
+
+        May block.  Raises BackendUnavailable where there is nothing to serve.
+        """
 
     def device_count(self) -> int:
-        """How many devices there are."""
+        """How many devices there are; they are numbered from 0.
+
+        Should not block.  Raises DeviceError where the runtime fails.
+        """
         raise NotImplementedError("device_count")
 
     def device_info(self, device_id: int) -> DeviceInfo:
-        """A :class:`cdevice.DeviceInfo`; ``alignment`` in bytes holds for allocations and for views into them."""
+        """A :class:`cdevice.DeviceInfo`; its ``alignment`` in bytes holds for allocations and for views into them.
+
+        ``device_id``: number of the device.  Should not block.  Raises DeviceError where the runtime fails.
+        """
         from .device_types import DeviceInfo
 
         return DeviceInfo(f"{self.name} {device_id}", "", 64, -1, -1)
 
     def alloc(self, nbytes: int, *, device_id: int, stream: int = 0) -> Any:
-        """Memory of ``nbytes`` > 0: an address or handle (int), or an object with that as ``data``; it is what
-        :meth:`free` gets."""
+        """Memory for work on a stream: an address or handle (int), or an object with that as ``data``; :meth:`free`
+        gets it.
+
+        ``nbytes``: bytes, more than 0.  ``device_id``: number of the device.  ``stream``: raw handle, 0: the default
+        stream.  May block when memory is short.  Raises MemoryError.
+        """
         raise NotImplementedError("alloc")
 
     def free(self, block: Any) -> None:
-        """Gives back what :meth:`alloc` or :meth:`view` returned.  With EVENTS enqueued work may still use it: then it
-        is to be put aside here, not waited for.  Never called from inside a release callback of a thread without the
-        GIL: it runs on a thread of the package then."""
+        """Frees ``block``, which :meth:`alloc` or :meth:`view` returned.
+
+        With EVENTS enqueued work may still use the memory: then put it aside.  Must not block, unless the capabilities
+        have BLOCKING_FREE.  Any thread; where a release callback runs on a thread without the GIL, a thread of the
+        package calls this instead.  It should not raise: an exception cannot reach a caller.
+        """
         raise NotImplementedError("free")
 
     def view(self, block: Any, offset: int, nbytes: int) -> Any:
-        """A part of a block where addresses cannot be added to; keeps the block's memory alive.  ``block`` is an int,
-        the handle, where :func:`cdevice.set_allocator` brought the memory."""
+        """A part of a block where addresses cannot be added to; keeps the block's memory alive.
+
+        ``block``: what :meth:`alloc` returned, or an int, the handle, where :func:`cdevice.set_allocator` brought the
+        memory.  ``offset``: bytes, a multiple of the alignment.  ``nbytes``: bytes.  Should not block.  Raises
+        NotImplementedError where the device has no views of such memory.
+        """
         raise NotImplementedError("view")
 
     def copy(self, kind: CopyKind, copies: list[Copy], *, stream: int = 0) -> None:
-        """Does or enqueues a list of :class:`Copy`.  Without EVENTS all are done on return; with EVENTS host memory
-        stays valid until the stream has passed them."""
+        """Does or enqueues copies.  Without EVENTS all are done on return; with EVENTS host memory stays valid until
+        the stream has passed them.
+
+        ``kind``: a :class:`CopyKind`, of all of them.  ``copies``: a list of :class:`Copy`.  ``stream``: raw handle, 0:
+        the default stream.  Blocks only without EVENTS.  Raises NotImplementedError for D2D or PEER: then the copy goes
+        through the host.
+        """
         raise NotImplementedError("copy")
 
     def event_record(self, *, device_id: int, stream: int = 0) -> Any:
         """Records an event after the work enqueued on ``stream``: the address for ``sync_event`` (int), an object with
-        that as ``sync_event``, or None where the work is done already."""
+        that as ``sync_event``, or None where the work is done already.
+
+        ``device_id``: number of the device.  ``stream``: raw handle, 0: the default stream.  Should not block.  Raises
+        DeviceError where the runtime fails.
+        """
         raise NotImplementedError("event_record")
 
     def event_done(self, event: int, *, device_id: int) -> bool:
-        """Has the device passed the event at this address?  Raises DeviceError when its work has failed, so that
-        nothing of it will run any more; any other exception says that it could not be asked now: it is asked again."""
+        """True when the device has passed the event at the address ``event``.
+
+        ``device_id``: number of the device.  Should not block.  Raises DeviceError when the event's work has failed, so
+        that nothing of it will run any more; after any other exception the state is unknown, and it is asked again
+        later.
+        """
         raise NotImplementedError("event_done")
 
     def event_wait(self, event: int, *, device_id: int, stream: int | None = None) -> None:
-        """stream None: blocks until the event has passed; else later work on the stream waits for it."""
+        """Makes the host or a stream wait for the event at the address ``event``.
+
+        ``device_id``: number of the device.  ``stream``: None blocks until the device has passed the event; a raw
+        handle makes later work on that stream wait and does not block.  Raises DeviceError when the event's work has
+        failed.
+        """
         raise NotImplementedError("event_wait")
 
     def event_destroy(self, event: Any) -> None:
-        """Gives back what :meth:`event_record` returned; legal while pending."""
+        """Destroys ``event``, which :meth:`event_record` returned, pending or not.
+
+        Must not block.  It should not raise: an exception cannot reach a caller.
+        """
 
     def current_stream(self, device_id: int) -> int:
-        """The stream to use when the caller names none."""
+        """The raw handle of the stream for work whose caller names none; 0: the default stream.
+
+        ``device_id``: number of the device.  Should not block.  Raises DeviceError where the runtime fails.
+        """
         return 0
 
     def stream_wait(self, *, device_id: int, stream: int = 0) -> None:
-        """Blocks until the stream is empty."""
+        """Blocks until all work enqueued on ``stream`` is done.
+
+        ``device_id``: number of the device.  ``stream``: raw handle, 0: the default stream.  Raises DeviceError when
+        the device is dead and nothing will run any more.
+        """
 
     def as_stream(self, obj: Any) -> int | None:
-        """The raw handle (int) of another library's stream object, or None if it is none of this device.  Default: an
-        int is the handle itself."""
+        """The raw handle (int) of another library's stream object, or None if it is none of this device.
+
+        ``obj``: what a caller passed as ``stream=``.  Default: an int is the handle itself.  Should not block.  Raises
+        TypeError or ValueError for an object that cannot be used, with the reason.
+        """
         return obj if isinstance(obj, int) and not isinstance(obj, bool) else None
 
     # what the C side calls: positional, plain values

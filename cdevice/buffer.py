@@ -16,18 +16,28 @@ else:
 
 
 class Buffer(BufferBase):
-    """A buffer of a :class:`DeviceArray`, of the rows that it had; it keeps the memory itself, also after the
-    array is released."""
+    """A buffer of a :class:`DeviceArray`, of the rows that it had; it keeps the memory itself, also after the array is
+    released.  Any thread may use it.
+
+    ``array``, ``index``: whose buffer, and which one in the order of the Arrow struct.
+    """
 
     __slots__ = ()
 
     def memoryview(self) -> memoryview:
-        """The bytes, without a copy, read-only.  Waits for the event; raises CannotExport where the CPU cannot read."""
+        """The bytes, without a copy, read-only.
+
+        Blocks until the data is ready.  Raises CannotExport where the CPU cannot read the memory.
+        """
         self._owner._readable("reading a buffer")
         return view(self._owner, self._index)
 
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
-        """A pyopencl.Buffer on the same memory; later work of ``queue`` waits for it, None: the host waits."""
+        """A pyopencl.Buffer on the same memory.
+
+        ``queue``: its later work waits for the data; None: blocks until the data is ready.  Raises TypeError for memory
+        that is not on OpenCL, ValueError where there is no buffer.
+        """
         return _pyopencl.buffer_to_pyopencl(self._owner, self._index, queue)
 
     @property

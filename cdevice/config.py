@@ -12,7 +12,10 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def get_include() -> str:
-    """Directory to put on a C compiler's include path for ``#include <cdevice/backend.h>``."""
+    """Directory to put on a C compiler's include path for ``#include <cdevice/backend.h>``.
+
+    Does not block.  Any thread.  Never raises.
+    """
     return os.path.join(_HERE, "include")
 
 

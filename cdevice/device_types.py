@@ -28,12 +28,20 @@ class DeviceType(enum.IntEnum):
 
 
 class DeviceInfo(collections.namedtuple("DeviceInfo", "name driver alignment total_bytes free_bytes")):
-    """The properties of a device; sizes in bytes, -1 where unknown."""
+    """The properties of a device.
+
+    ``name``: of the device.  ``driver``: its version, free text.  ``alignment``: bytes, of allocations and of views
+    into them.  ``total_bytes``, ``free_bytes``: of its memory, -1 where unknown.
+    """
 
     __slots__ = ()
 
 
 class MemoryInfo(collections.namedtuple("MemoryInfo", "live pooled pending peak")):
-    """Bytes of a pool: in use, free to use again, free but perhaps still used by the device, most ever in use."""
+    """Bytes of a pool.
+
+    ``live``: in use.  ``pooled``: free to use again.  ``pending``: free but perhaps still used by the device.
+    ``peak``: most ever in use.
+    """
 
     __slots__ = ()

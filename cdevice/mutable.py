@@ -48,9 +48,9 @@ def empty(
     where a buffer is handed out.  ``validity``: with a bitmap for nulls at every node; a struct at the top, a record
     batch, has none of its own.
 
-    The contents are uninitialised.  Does not wait.  Raises ArgumentError for other types (from_buffers
-    makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable, DeviceError,
-    OutOfMemory.
+    The contents are uninitialised.  Does not block for the device.  Any thread.  Raises ArgumentError for other types
+    (from_buffers makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable,
+    DeviceError, OutOfMemory.
     """
     want = asschema(schema)
     target = _device.device(device)
@@ -91,8 +91,9 @@ class MutableArray:
     """An array that is being filled: buffers of the Arrow layout, uninitialized, on some device.
 
     Comes from :func:`empty`.  ``buffers`` and ``children`` are as in :class:`DeviceArray`, but writable; :meth:`freeze`
-    makes a :class:`DeviceArray` of the same memory.  Dropped without that, the memory goes back behind the work of the
-    stream that it was made for; what other streams still do with it must be over.
+    makes a :class:`DeviceArray` of the same memory.  Dropped without that, the memory is freed behind the work of the
+    stream that it was made for; work of other streams on it must have ended.  Any thread; of several threads that
+    freeze it one succeeds.
     """
 
     __slots__ = ("__weakref__", "_array", "_drafts", "_frozen", "_name", "_root", "_stream")
@@ -170,7 +171,10 @@ class MutableArray:
         ]
 
     def field(self, key: str | int) -> MutableArray:
-        """A child by number or, in a struct, by name.  Raises KeyError, IndexError."""
+        """A child.
+
+        ``key``: a number, or in a struct a name.  Does not block.  Raises KeyError, IndexError.
+        """
         children = self.children
         n = self.schema.index_of(key) if isinstance(key, str) else _index(key)
         if not -len(children) <= n < len(children):
@@ -183,10 +187,10 @@ class MutableArray:
         ``stream``: the stream of the work that writes it; the result's event is behind all that was enqueued there
         (None: the stream that :func:`empty` was given, else what :func:`cdevice.set_default_stream` named, else the
         current stream of the vendor's library, else the device's default).  ``null_count``: of the top, where it is
-        known; -1: counted when needed.  Does not wait.
+        known; -1: counted when needed.  Does not block.
 
-        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.
-        Raises Released the second time, ArgumentError for more nulls than rows.
+        Writing through previously obtained buffers after freeze() is undefined behaviour and is not detected.  Raises
+        Released the second time, ArgumentError for more nulls than rows.
         """
         if self._root is not None:
             raise ArgumentError(f"{self._name!r} is a child of another array: freeze the parent")
@@ -214,7 +218,7 @@ class MutableArray:
 
 
 class MutableBuffer(BufferBase):
-    """A writable buffer of a :class:`MutableArray`; it keeps the memory."""
+    """A writable buffer of a :class:`MutableArray`; it keeps the memory.  Any thread may use it."""
 
     __slots__ = ("_draft",)
 
@@ -260,24 +264,40 @@ class MutableBuffer(BufferBase):
         }
 
     def memoryview(self) -> memoryview:
-        """The bytes, writable.  Waits until they may be used; raises CannotExport where the CPU cannot reach them."""
+        """The bytes, writable.
+
+        Blocks until they may be used.  Raises CannotExport where the CPU cannot reach them, Released after
+        ``freeze()``.
+        """
         self._owner._readable("writing a buffer")
         address, size = self._there()
         owner = self._owner
         return memoryview(ffi.buffer(ffi.gc(ffi.cast("char *", address), lambda _, owner=owner: None), size))
 
     def to_pyopencl(self, queue: StreamLike = None) -> Any:
-        """A pyopencl.Buffer on the same memory; later work of ``queue`` may write to it, None: the host waits."""
+        """A pyopencl.Buffer on the same memory.
+
+        ``queue``: its later work may write to it; None: blocks until the memory may be used.  Raises TypeError for
+        memory that is not on OpenCL, Released after ``freeze()``.
+        """
         self._there()
         return _pyopencl.buffer_to_pyopencl(self._owner, self._index, queue)
 
     def to_cupy(self, stream: StreamLike = None) -> Any:
-        """A cupy array of :attr:`dtype` on the same memory, which it keeps; ``stream`` (None: cupy's current one) may
-        write to it."""
+        """A cupy array of :attr:`dtype` on the same memory, which it keeps.
+
+        ``stream``: its later work may write to it; None: cupy's current stream.  Does not block.  Raises CannotExport
+        for memory that is not on CUDA or, where cupy is built for it, ROCm, Released after ``freeze()``,
+        ModuleNotFoundError without cupy.
+        """
         return _cupy.memory_to_cupy(self._owner, self._interface(), stream)
 
     def to_hip(self, stream: StreamLike = None) -> Any:
-        """A hip-python DeviceArray of :attr:`dtype` on the same memory; this buffer must be kept for as long."""
+        """A hip-python DeviceArray of :attr:`dtype` on the same memory; this buffer must be kept for as long.
+
+        ``stream``: its later work may write to it; None: blocks until the memory may be used.  Raises CannotExport for
+        memory that is not on ROCm, Released after ``freeze()``, ModuleNotFoundError without hip-python.
+        """
         return _cupy.memory_to_hip(self._owner, self._interface(), stream)
 
     @property

@@ -112,10 +112,10 @@ def _encode_metadata(metadata: Metadata | None) -> bytes | None:
 
 
 class Schema(_native.SchemaBase):
-    """A type, a field or the schema of a record batch: one node of an ArrowSchema with what is below it.
+    """A type, a field or the schema of a record batch: one node of an ArrowSchema with the nodes below it.
 
     Comes from an array's ``.schema``, from :func:`asschema`, or from :meth:`make`.  Immutable, shared by count; keeping
-    a schema does not keep any data.
+    a schema does not keep any data.  No method blocks.  Any thread.
     """
 
     __slots__ = ("__weakref__",)
@@ -133,9 +133,12 @@ class Schema(_native.SchemaBase):
     ) -> Schema:
         """A schema node from its parts.
 
-        ``format``: of the Arrow C data interface ("l", "+s", "tsu:UTC"); ``children``: Schemas; ``dictionary``: Schema
-        of the values, then ``format`` is the index type; ``metadata``: mapping of str or bytes.  Copies everything.
-        Raises InvalidArray where format and children do not fit.
+        ``format``: of the Arrow C data interface ("l", "+s", "tsu:UTC").  ``name``: of the field.  ``children``:
+        Schemas.  ``dictionary``: Schema of the values, then ``format`` is the index type.  ``nullable``: may its values
+        be null.  ``metadata``: mapping of str or bytes.  ``flags``: ARROW_FLAG_* bits, in place of ``nullable``.
+
+        Copies everything.  Raises InvalidArray where format and children do not fit, TypeError for a name that is not a
+        str.
         """
         if flags is None:
             flags = NULLABLE if nullable else 0
@@ -179,7 +182,10 @@ class Schema(_native.SchemaBase):
         return words if label == words else f"{label} ({words})"
 
     def with_name(self, name: str) -> Schema:
-        """The same field under another name."""
+        """The same field under another name.
+
+        ``name``: the new name.  Raises TypeError for a name that is not a str.
+        """
         return Schema.make(
             self.format,
             name,
@@ -190,8 +196,11 @@ class Schema(_native.SchemaBase):
         )
 
     def equals(self, other: object, check_metadata: bool = False) -> bool:
-        """Same types, field names and nullability; the top-level name counts not.  ``other``: what :func:`asschema`
-        takes."""
+        """Same types, field names and nullability; the top-level name is not compared.
+
+        ``other``: what :func:`asschema` takes.  ``check_metadata``: compare metadata too.  Raises what :func:`asschema`
+        raises for ``other``.
+        """
         return self._equal(asschema(other), check_metadata, False)
 
     def __eq__(self, other: object) -> bool:
@@ -204,7 +213,10 @@ class Schema(_native.SchemaBase):
     __hash__ = None  # type: ignore[assignment]
 
     def index_of(self, name: str) -> int:
-        """The number of the field of that name.  Raises KeyError with the names there are."""
+        """The number of a field.
+
+        ``name``: of the field.  Raises KeyError with the names there are.
+        """
         try:
             return self._index(name)
         except KeyError:
@@ -217,7 +229,10 @@ class Schema(_native.SchemaBase):
         raise KeyError(f"no field {name!r}; there are {told}")
 
     def field(self, key: str | SupportsIndex) -> Schema:
-        """The field of that name or number.  Raises KeyError, IndexError."""
+        """A field.
+
+        ``key``: its name or number.  Raises KeyError, IndexError.
+        """
         return self[key]
 
     def __contains__(self, name: object) -> bool:
@@ -525,14 +540,15 @@ def _is_pair(obj: Any) -> bool:
 def asschema(obj: Any, name: str | None = None) -> Schema:
     """The :class:`Schema` for a type.
 
-    Takes a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
+    ``obj``: a Schema, anything with ``__arrow_c_schema__`` (pyarrow types, fields and schemas, nanoarrow, polars, an
     array), a word as ``Schema.type`` gives it ("int64", "timestamp[us, tz=UTC]", "decimal128(9, 2)", "list<string>",
     "struct<a: int8, b: string>", "fixed_size_list<float>[3]", "map<string, int8>"), a format string ("+w:3" needs
     children, see :meth:`Schema.make`), a mapping of names to types or a list of (name, type) pairs (a struct), a
     one-element list (a list), numpy's dtypes and scalar types, and Python's bool, int, float, str, bytes, date,
-    datetime, time and timedelta.
-    Raises InvalidArray for an unknown word, with what may have been meant, and for types nested deeper than 64 levels,
-    TypeError for another kind of object.
+    datetime, time and timedelta.  ``name``: of the field; None: the name that it has.
+
+    Does not block.  Any thread.  Raises InvalidArray for an unknown word, with what may have been meant, and for types
+    nested deeper than 64 levels, TypeError for another kind of object.
     """
     try:
         out = _of_object(obj)

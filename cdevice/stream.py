@@ -36,11 +36,12 @@ _OPENCL = 4
 class DeviceArrayStream(_native.Stream):
     """Arrays of one schema on one device type, one after the other; an iterator of :class:`DeviceArray`.
 
-    Comes from :func:`cdevice.asstream`.  Used once, by one thread at a time (another gets RuntimeError).  Its schema
-    is known before the first array; arrays outlive it.  ``device_type_id``, ``closed``, ``close()`` and the Arrow
-    PyCapsule methods are implemented in C.  What goes wrong at the source is raised as StreamError with the producer's
-    text, what a Python source raised as it was; after an error every call fails.  Ctrl-C ends a wait and loses nothing:
-    the next call goes on.
+    Comes from :func:`cdevice.asstream`.  Used once, by one thread at a time (another gets RuntimeError).  Its schema is
+    known before the first array; arrays outlive it.  Taking an array blocks until the source has made it.
+    ``device_type_id``, ``closed``, ``close()`` and the Arrow PyCapsule methods are implemented in C.  An error of the
+    source is raised as StreamError with the producer's text, an exception of a Python source as it was; after an error
+    every call fails.  Ctrl-C ends a wait and loses nothing: the next call goes on.  Methods raise Released after
+    ``close()``.
     """
 
     __slots__ = ("__weakref__",)
@@ -58,10 +59,12 @@ class DeviceArrayStream(_native.Stream):
     def to(self, device: DeviceLike, *, stream: StreamLike = None, prefetch: int | None = None) -> DeviceArrayStream:
         """The same arrays on another device: a new stream; this one is used up.
 
+        ``device``: see :func:`cdevice.device`.  ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.
         ``prefetch``: so many arrays are copied before they are asked for, by a thread that runs the source, a Python
         iterator too, while the consumer works; 0: none.  None: two, and a Python iterator is run in the consumer's
         thread, when the array before is taken.  At most ``prefetch + 1`` copies exist that were not handed out.
-        ``stream``: as in :meth:`DeviceArray.to`, one stream for all copies.  Raises BackendUnavailable.
+
+        Blocks only to start the backends.  Raises BackendUnavailable.
         """
         target = _device.device(device)
         stream = _registry.stream_from_device_arg(device, stream)
@@ -78,8 +81,12 @@ class DeviceArrayStream(_native.Stream):
         return self._copied(target.type_id, target.id, *queue, *ahead)
 
     def iterate(self, stream: StreamLike = None) -> DeviceArrayStream:
-        """This stream, whose next arrays ``stream`` (of their device) waits for before they are handed out; the host
-        does not wait where the device can.  None: nothing waits, arrays carry their events."""
+        """This stream, whose next arrays a stream of the device waits for before they are handed out.
+
+        ``stream``: of the arrays' device, as in :meth:`DeviceArray.to`; None: nothing waits, arrays carry their events.
+        Does not block; taking an array does not either where the device can make a stream wait.  Raises TypeError for
+        an object that is not a stream of the device.
+        """
         self._order(None if stream is None else _registry.stream_handle(self.device_type_id, stream))
         return self
 
@@ -92,7 +99,8 @@ class DeviceArrayStream(_native.Stream):
         the schema where there are none.  Uses this stream up, and closes it.
 
         ``device``: where the result shall be; None: where the arrays are.  ``stream``: as in :meth:`DeviceArray.to`.
-        What was taken before an error of the source, or Ctrl-C, is dropped.
+        Arrays taken before an error of the source, or Ctrl-C, are dropped.  Blocks until the source has ended, then as
+        :func:`cdevice.concat`.  Raises StreamError, what a Python source raised, and as :func:`cdevice.concat`.
         """
         schema, type_id = self.schema, self.device_type_id
         arrays = list(self)
@@ -106,13 +114,21 @@ class DeviceArrayStream(_native.Stream):
 
     def to_pylist(self) -> list[Any]:
         """The rows of all arrays that are left as Python objects, see :meth:`DeviceArray.to_pylist`.  Uses this stream
-        up, and closes it."""
+        up, and closes it.
+
+        Blocks until the source has ended and the data is ready.  Raises StreamError, what a Python source raised, and
+        as :meth:`DeviceArray.to_pylist`.
+        """
         rows = [row for array in self for row in array.to_pylist()]
         self.close()
         return rows
 
     def export_to_c(self, address: Address) -> None:
-        """Moves this stream into the ArrowDeviceArrayStream at ``address`` (int or cffi pointer), writing over it."""
+        """Moves this stream into a struct, which is overwritten.
+
+        ``address``: of an ArrowDeviceArrayStream (int or cffi pointer).  Does not block.  Raises Released, ValueError
+        for NULL, TypeError for another object.
+        """
         self._export_struct(as_address(address), False)
 
     def __enter__(self) -> DeviceArrayStream:

@@ -12,7 +12,7 @@ mkdir -p "$root/build"
 say() { printf 'ci: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# Install system packages where that is ours to do; otherwise say what is missing and return 1.
+# Install system packages where this script may; otherwise name the missing ones and return 1.
 apt_install() {
   if [[ -n ${CDEVICE_NO_APT:-} ]] || ! command -v apt-get >/dev/null || [[ $(id -u) != 0 ]]; then
     say "missing system packages, to be installed as root: apt-get install $*"
@@ -24,7 +24,7 @@ apt_install() {
   # A fresh image has no package lists yet.
   if apt-get update -qq >>"$root/build/apt.log" 2>&1 &&
     DEBIAN_FRONTEND=noninteractive apt-get install "${opts[@]}" "$@" >>"$root/build/apt.log" 2>&1; then return 0; fi
-  say "could not install $* (build/apt.log says why)"
+  say "could not install $* (see build/apt.log)"
   return 1
 }
 
@@ -103,7 +103,7 @@ PY
       for one in "${list[@]}"; do
         "$py" -m pip install -q --prefer-binary "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
       done
-      if ((${#missing[@]})); then say "not installed: ${missing[*]} (build/$name.log says why); what needs it is skipped"; fi
+      if ((${#missing[@]})); then say "not installed: ${missing[*]} (see build/$name.log); what needs it is skipped"; fi
     fi
     # Incomplete: try again next time.
     if ((${#missing[@]} == 0)); then printf '%s' "$key" >"$venv/.extras"; fi

@@ -33,7 +33,7 @@ def processor():
 
 
 def revision():
-    """The last commit of what is run; the pages, this one among them, are not."""
+    """The last commit of the code that runs; the pages, this one among them, do not."""
 
     def git(*arguments):
         command = ["git", *arguments, "--", ".", ":!docs"]

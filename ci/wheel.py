@@ -239,7 +239,7 @@ def rewrite(old, new, contents):
 
 
 def install(folder):
-    """Installs the wheel of a folder: by pip, or only the Python files that differ from what is installed."""
+    """Installs the wheel of a folder: by pip, or only the Python files that differ from the installed ones."""
     wheel = the_wheel(folder)
     if update(wheel, Path(sysconfig.get_path("purelib"))):
         return
@@ -274,7 +274,7 @@ def update(wheel, site):
         if any(
             checksum_of(site / n) != row[1] for n, row in rows.items() if row[1] and n in theirs and n not in changed
         ):
-            return False  # someone edited what is installed
+            return False  # an installed file was edited
         contents = {name: z.read(name) for name in changed}
     contents[f"{info}/direct_url.json"] = direct_url(wheel)
     for name, content in contents.items():

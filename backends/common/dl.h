@@ -150,7 +150,7 @@ static inline int cdevice_dl_beside(char *out, size_t size, const char *file) {
   return n > 0 && (size_t)n < size;
 }
 
-/* Fills `table`; what is not there is NULL.  -1 when something needed is not, noted in dl->tried. */
+/* Fills `table`; a missing function is NULL.  -1 when a required one is missing, noted in dl->tried. */
 static inline int cdevice_dl_load(cdevice_dl *dl, const cdevice_dl_row *rows, size_t n, void *table) {
   int result = 0;
   for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* host_pool.c - a pool of freed host memory, by size, with a limit.
  *
- * Small ones are malloc's business.  What is kept is chained through its own first bytes, in a list for its size (the
+ * Small ones are malloc's business.  A pooled block is chained through its own first bytes, in a list for its size (the
  * youngest is taken, its pages are in the caches) and in one by age (the oldest goes first). */
 #include "common/host_pool.h"
 
@@ -14,7 +14,7 @@
 
 #define KEPT ((int64_t)256 << 20)
 #define ALIGNMENT ((size_t)64)
-#define PAGE ((size_t)4096) /* what is kept begins at one */
+#define PAGE ((size_t)4096) /* pooled blocks begin at one */
 #define SMALLEST ((size_t)HOST_POOL_SMALLEST)
 #define HUGE ((size_t)2 << 20)  /* a huge page */
 #define LARGE ((size_t)4 << 20) /* from here on memory is taken in huge pages */
@@ -144,7 +144,7 @@ void host_pool_start(const cdevice_host *host) {
                 "CDEVICE_CPU_POOL: expected a number of bytes with an optional suffix K, M or G; using the default");
   }
 #ifdef __SANITIZE_ADDRESS__
-  limit = 0; /* what is used after it was given back shall be seen */
+  limit = 0; /* a use after free must be detected */
 #endif
   pool.limit = limit;
 }
@@ -167,7 +167,7 @@ void *host_pool_get(int64_t nbytes, size_t *size) {
     pthread_mutex_unlock(&pool.lock);
   }
   if (!data) data = fresh(*size);
-  if (!data) { /* what is kept may be what is missing */
+  if (!data) { /* pooled memory may be what the system lacks */
     host_pool_trim();
     data = fresh(*size);
   }

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#define HOST_POOL_SMALLEST (64 << 10) /* of what is kept */
+#define HOST_POOL_SMALLEST (64 << 10) /* of pooled blocks */
 
 typedef struct host_pool_use { /* bytes of one device */
   atomic_llong live, peak;

@@ -1,4 +1,4 @@
-/* offsets.h - what is known to do with offsets of type T, and with times that are stored so. */
+/* offsets.h - operations on offsets of type T, and on times that are stored so. */
 #include "cdevice/kernels/selection/varlen.h"
 #include "cdevice/kernels/selection/run_end.h"
 #include "cdevice/kernels/sort/sort_binary.h"

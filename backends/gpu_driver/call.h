@@ -51,7 +51,7 @@ static int rt_query_begin(void) {
 }
 static void rt_query_end(void) { atomic_fetch_sub(&rt_queries, 1); }
 
-/* After these the device does nothing for this process any more, whatever it is asked: ECC, NVLink and contained
+/* After these the device does nothing for this process any more: ECC, NVLink and contained
  * errors, faults of kernels, a context that was destroyed, an MPS server that has gone or ended this client. */
 static int rt_is_sticky(int code) {
   if (RT_GONE && code == RT_GONE) return 0;
@@ -168,7 +168,7 @@ static void *rt_shadow_of(int device, void *stream) {
   return NULL;
 }
 
-/* Records behind the work of a stream so that the event may be asked whatever becomes of the stream. */
+/* Records behind the work of a stream so that the event may be queried even after the stream was destroyed. */
 static int rt_event_rec_kept(int device, void *event, void *stream) {
   void *shadow = NULL, *first = NULL;
   if (!RT_EVENTS_ALONE && stream && stream != (void *)1) shadow = rt_shadow_of(device, stream);
@@ -217,7 +217,7 @@ static inline int rt_end(int64_t device, rt_saved_context *saved, int code, cons
 }
 
 /* 0, or why nothing may be put on the stream.  For the legacy stream asking is all that may be done while others that
- * it follows are being captured: whatever is put on it ends their capture. */
+ * it follows are being captured: any work put on it ends their capture. */
 static int rt_captured(void *stream) {
   int status = 0, code = rt_capture(stream, &status);
   return code == RT_CAPTURED_BY_OTHERS ? code : !code && status ? RT_CAPTURED : 0;

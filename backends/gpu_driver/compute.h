@@ -67,7 +67,7 @@ static int rt_compiler_fail(cdevice_error *err, int code, const char *doing, con
                               log, r == ENOTSUP ? " (" RT_COMPILER_HINT ")" : "");
 }
 
-/* Looked for again at each call until it is there: what is missing may be installed meanwhile. */
+/* Looked for again at each call until it is there: the library may be installed meanwhile. */
 static int rt_compiler_find_locked(cdevice_error *err) {
   const cdevice_dl_row rows[] = {RTC_FUNCTIONS(RTC_ROW)};
   cdevice_dl dl = {0};

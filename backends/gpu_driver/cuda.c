@@ -157,7 +157,7 @@ static int rt_enter(int device, rt_saved_context *saved) {
 static void rt_leave(rt_saved_context *saved) {
   void *context;
   int mode = *saved;
-  if (mode >= 0 && cu.ExchangeCaptureMode(&mode)) { /* once more: the thread is not ours */
+  if (mode >= 0 && cu.ExchangeCaptureMode(&mode)) { /* once more: the thread is the caller's */
     mode = *saved;
     cu.ExchangeCaptureMode(&mode);
   }
@@ -176,7 +176,7 @@ static int rt_mfree(int kind, void *p) { return kind == RT_PINNED ? cu.MemFreeHo
 static int rt_memcpy(int kind, int direction, void *dst, const void *src, size_t n, void *stream) {
   if (kind == RT_DEVICE && direction == CDEVICE_COPY_H2D) return cu.MemcpyHtoD((cu_ptr)dst, src, n, stream);
   if (kind == RT_DEVICE && direction == CDEVICE_COPY_D2H) return cu.MemcpyDtoH(dst, (cu_ptr)src, n, stream);
-  return cu.MemcpyAsync((cu_ptr)dst, (cu_ptr)src, n, stream); /* unified addresses say what is what */
+  return cu.MemcpyAsync((cu_ptr)dst, (cu_ptr)src, n, stream); /* unified addresses tell host from device */
 }
 static int rt_memset(void *p, int byte, size_t n, void *stream) {
   return cu.MemsetD8((cu_ptr)p, (unsigned char)byte, n, stream);

@@ -64,7 +64,7 @@ static int rt_event_wait_stream(void *self, int64_t device, void *sync_event, vo
       captured = rt_captured(stream); /* asked once: the capture may end meanwhile, and then no wait would happen */
   if (!captured) {
     code = rt_stream_wait(stream, *(void **)sync_event);
-  } else { /* a graph cannot wait for what is outside of it, and need not for what has passed */
+  } else { /* a graph cannot wait for an event outside of it, and need not for a passed one */
     code = rt_event_ask(*(void **)sync_event);
     if (code == RT_NOT_READY) {
       rt_leave(&saved);

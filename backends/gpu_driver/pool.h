@@ -44,7 +44,7 @@ typedef struct rt_block { /* one allocation of the vendor's */
   int kind, sort; /* sort: its size class */
 } rt_block;
 
-typedef struct rt_bin {      /* what is in the pool of one size class */
+typedef struct rt_bin {      /* the pool's blocks of one size class */
   rt_block *ready;           /* free to use; newest first */
   rt_block *waiting, **last; /* their marks may not have been passed; oldest first */
 } rt_bin;
@@ -149,7 +149,7 @@ static int rt_mark_stream(int device, void *stream, void **event) {
   return code || rt_is_default(stream) ? code : rt_mark_one(device, event, stream, 0);
 }
 
-/* Records after whatever may still use memory that was allocated for `stream`. */
+/* Records after all work that may still use memory allocated for `stream`. */
 static int rt_mark_now(int device, void *stream, void **first, void **second) {
   if (rt_can_record_context()) {
     int code = rt_capturing(device);

@@ -152,7 +152,7 @@ static int rt_enter(int device, rt_saved_context *saved) {
 }
 static void rt_leave(rt_saved_context *saved) {
   int now, before = *saved >> 2 & 0x3FFF, mode = *saved & 3;
-  if (mode != AS_IT_WAS && hip.ExchangeCaptureMode(&mode)) { /* once more: the thread is not ours */
+  if (mode != AS_IT_WAS && hip.ExchangeCaptureMode(&mode)) { /* once more: the thread is the caller's */
     mode = *saved & 3;
     hip.ExchangeCaptureMode(&mode);
   }

@@ -3,8 +3,8 @@
  * Before it is included: RT_FAMILY ("cuda"), RT_N_KINDS (how many tables), RT_SAVED (the type of what rt_enter keeps
  * for rt_leave); of the compiler RT_COMPILER (what its functions' names begin with), RT_COMPILER_NAME,
  * RT_COMPILER_HINT (what to install), RT_COMPILER_OPTIONS (strings, a comma behind each), RT_COMPILER_FUNCTIONS(X)
- * (its own ones, as in dl.h) and RT_MOST_ITEMS (that a launch may have); RT_GONE (the code that says of a stream or
- * an event that it is gone, where another vendor's says so of the device; 0: there is none) and RT_EVENTS_ALONE (may
+ * (its own ones, as in dl.h) and RT_MOST_ITEMS (that a launch may have); RT_GONE (the code that reports of a stream or
+ * an event that it is gone, where another vendor's reports it of the device; 0: there is none) and RT_EVENTS_ALONE (may
  * an event be asked when the stream that it was recorded on has been destroyed?).  After it, in any order: the small
  * functions below, with the vendor's calls.
  *

@@ -20,7 +20,7 @@ static cl_int status_of(cl_event event) {
   return -1;
 }
 
-/* Looks at `most` events, oldest first; what is over is released, what is not goes to the back, and `patience` of
+/* Looks at `most` events, oldest first; a completed one is released, another goes to the back, and `patience` of
  * those end it: behind a closed gate there may be very many. */
 static void limbo_look(size_t most, int patience) {
   if (most > limbo.n) most = limbo.n;
@@ -42,7 +42,7 @@ static void limbo_look(size_t most, int patience) {
   }
 }
 
-/* Takes a reference over.  Each newcomer pays for four looks, so the ring is no longer than what is pending. */
+/* Takes a reference over.  Each newcomer pays for four looks, so the ring is not longer than the pending events. */
 void ocl_defer_release(cl_event event) {
   if (!event) return;
   if (!ocl_state.fragile) {

@@ -139,10 +139,10 @@ int opencl_stream_wait_host(void *self, int64_t device, void *stream, cdevice_er
 void ocl_defer_release(cl_event event);
 /* After a wait much may be over. */
 void ocl_release_completed(void);
-/* Is a kernel among what is held that is not over? */
+/* Is a kernel that has not completed among the held events? */
 int ocl_kernels_wait(void);
 
-/* The last argument of an enqueueing call, then what is done with it: ocl_defer_release(). */
+/* The last argument of an enqueueing call, then its release: ocl_defer_release(). */
 static inline cl_event *ocl_held(cl_event *event) {
   *event = NULL;
   return ocl_state.fragile ? event : NULL;

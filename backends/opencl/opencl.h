@@ -10,7 +10,7 @@ extern "C" {
 
 int cdevice_opencl_init(uint32_t core_abi, int64_t index, const cdevice_backend **out, cdevice_error *err);
 
-/* extension(self, "cdevice.opencl.svm/1"): shared virtual memory, for who asks for it by name.  Its pointers are
+/* extension(self, "cdevice.opencl.svm/1"): shared virtual memory, for callers that want it.  Its pointers are
  * addresses, no cl_mem: they must not be given to the functions of the table.  A pointer belongs to the context of
  * the stream it was allocated for (NULL: the device's default queue). */
 #define CDEVICE_OPENCL_SVM "cdevice.opencl.svm/1"

@@ -53,7 +53,7 @@ cl_int ocl_pick_device(cl_context context, int64_t wanted, cl_device_id *out, in
   return code;
 }
 
-/* What a device is decides on results and on what is kept for it, so it is asked once for all, and again where the
+/* What a device is decides on results and on the state kept for it, so it is asked once for all, and again where the
  * question itself has failed: one call may fail alone.  0, and *out all zeros, where it reports nothing. */
 static int says(ocl_device *slot, cl_uint what, size_t size, void *out) {
   for (int i = 0; i < 2; i++)

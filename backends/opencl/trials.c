@@ -1,14 +1,14 @@
 /* trials.c - what the standard promises and a runtime may not keep, tried once for each device.
  *
  * Each trial holds a command behind an event of cdevice, which is always opened again; nothing is flushed before,
- * because a runtime that runs commands inside clFlush would stand still.  What is found is kept on disk by driver.
+ * because a runtime that runs commands inside clFlush would stand still.  The findings are kept on disk by driver.
  * What must not be tried in a user's process is decided by name (platforms.c). */
 #include "opencl/internal.h"
 
 #include <sched.h>
 #include <time.h>
 
-#define TRIALS "opencl trials 2" /* change it with what is tried */
+#define TRIALS "opencl trials 2" /* change it with the trials */
 #define BYTES ((size_t)4096)
 #define PATIENCE 5.0 /* seconds for a command that nothing holds */
 #define LATE 0.1     /* seconds from the end of a command to the end of its buffer */
@@ -29,7 +29,7 @@ typedef struct trial {
 
 static unsigned char was_read[BYTES]; /* one trial at a time; a command that did not end in time may still write it */
 
-/* A buffer of a trial, on memory that is ours until the callback has come. */
+/* A buffer of a trial, on memory that this file owns until the callback has run. */
 typedef struct guest {
   unsigned char memory[BYTES];
   atomic_int ended;

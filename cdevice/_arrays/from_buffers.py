@@ -185,21 +185,23 @@ def from_buffers(
 ) -> DeviceArray:
     """A DeviceArray over buffers that exist, without a copy.
 
-    ``buffers``: in the order of the Arrow layout; None, objects with the buffer protocol or an array interface, CPU
-    tensors of torch (CPU), :class:`Buffer` objects, other libraries' memory (cupy, torch, hip-python, pyopencl,
-    cuda-bindings), addresses or handles (int, kept alive by ``owner``).
-    ``children``, ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  The result
-    waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface, ``event``;
-    where there are several events, they are joined on the device's current stream.  Memory that is given by its address
-    alone has no event: pass one, or wait before.  ``device``:
-    default that of the parts that know their device (cdevice's and pyopencl's objects), else the CPU.  ``event``: a
-    recorded event of the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the
-    address of a variable that holds an event's handle and that ``owner`` keeps.
-    ``validate``: with "structure" too, sizes are held against the layout wherever the object tells its size, and
-    offsets, indices, type ids, views and null counts against their bounds where the CPU may read them now; "full" adds
-    UTF-8; None checks nothing.
+    ``schema``: see :func:`asschema`.  ``length``: rows.  ``buffers``: in the order of the Arrow layout; None, objects
+    with the buffer protocol or an array interface, CPU tensors of torch, :class:`Buffer` objects, other libraries'
+    memory (cupy, torch, hip-python, pyopencl, cuda-bindings), addresses or handles (int, kept alive by ``owner``).
+    ``null_count``: -1: counted when needed.  ``offset``: rows before the first one in the buffers.  ``children``,
+    ``dictionary``: DeviceArrays on the same device, of the types that ``schema`` declares.  ``device``: default that of
+    the parts that know their device (cdevice's and pyopencl's objects), else the CPU.  ``event``: a recorded event of
+    the vendor's library (pyopencl, torch, cupy, hip-python), kept alive; ``sync_event`` instead: the address of a
+    variable that holds an event's handle and that ``owner`` keeps.  ``validate``: with "structure" too, sizes are
+    checked against the layout wherever the object knows its size, and offsets, indices, type ids, views and null counts
+    against their bounds where the CPU may read them now; "full" adds UTF-8; None checks nothing.
 
-    Raises InvalidArray where buffers, lengths and types do not fit; ArgumentError for parts on two devices.
+    The result waits for what any part waits for: arrays, Buffers, arrays of pyopencl and of the CUDA array interface,
+    ``event``; where there are several events, they are joined on the device's current stream.  Memory that is given by
+    its address alone has no event: pass one, or wait before.
+
+    Does not block for these events, but "full" may.  Any thread.  Raises InvalidArray where buffers, lengths and types
+    do not fit; ArgumentError for parts on two devices.
     """
     if type(buffers) is not list and not isinstance(buffers, (list, tuple)) and _is_memory(buffers):
         raise TypeError(

@@ -228,8 +228,8 @@ def set_allocator(type: TypeLike, allocator: Any) -> None:
     has passed all work that could still use it; a consumer's stream that the backend cannot see is named with
     ``record_use``.  ``Device.memory()`` counts the backend's own pool only.
 
-    Raises TypeError for an object that is none of these, ValueError for an unknown name and for a cupy or torch of
-    the other vendor, BackendUnavailable.
+    Does not block for the device.  Raises TypeError for an object that is none of these, ValueError for an unknown name
+    and for a cupy or torch of the other vendor, BackendUnavailable.
     An allocator that raises or gives other memory than was asked for makes the copy raise OutOfMemory or DeviceError.
     """
     type_id = type_number(type)

@@ -31,8 +31,10 @@ class BackendInfo(
 ):
     """One entry of :func:`list_backends`.
 
-    ``origin``: "built-in", "registered" or the distribution that brought it; ``loaded``: is its table registered;
-    ``error``: why it could not be loaded, or None; ``live``: arrays that need it now.
+    ``type_id``: the ArrowDeviceType.  ``name``, ``version``, ``family``, ``capabilities``: as in :class:`Backend`;
+    empty and 0 where it is not loaded.  ``origin``: "built-in", "registered" or the distribution that brought it.
+    ``loaded``: is its table registered.  ``live``: arrays that need it now.  ``hint``: what to install.  ``error``: why
+    it could not be loaded, or None.
     """
 
     __slots__ = ()
@@ -123,8 +125,10 @@ def install_hint(type_id: int) -> str:
 
 
 def unregister_backend(type: TypeLike) -> None:
-    """Takes a backend out.  Raises BackendConflict while arrays need it, ArgumentError where there is none; what is on
-    its way back is waited for, a second at most.
+    """Removes a backend.
+
+    ``type``: a DeviceType, an int or a name.  Blocks for memory that is being freed, a second at most.  Any thread.
+    Raises BackendConflict while arrays need it, ArgumentError where there is none.
 
     An installed plug-in or a built-in backend of the type comes back when its device is next asked for;
     ``CDEVICE_BACKENDS=-name`` switches one off.
@@ -144,7 +148,8 @@ def unregister_backend(type: TypeLike) -> None:
 def list_backends() -> dict[DeviceType | int | str, BackendInfo]:
     """{device type: :class:`BackendInfo`} of every backend registered, built in or installed as a plug-in.
 
-    Starts none.  Plug-ins are imported; one that fails is listed with its error.
+    Starts none, but blocks while plug-ins are imported.  Any thread.  Never raises for a plug-in that fails: it is
+    listed with its error.
     """
     out: dict[DeviceType | int | str, BackendInfo] = {}
     for type_id in all_types():
@@ -185,8 +190,9 @@ def set_default_stream(type: TypeLike, stream: StreamLike) -> None:
     """The stream for everything that is asked of devices of this type without naming one, in all threads.
 
     ``type``: a DeviceType, an int or a name.  ``stream``: as ``stream=`` of :meth:`DeviceArray.to`; None: again the
-    current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where
-    new arrays live, so that kernels of that context take them.  Raises TypeError for other objects.
+    current stream of the vendor's library, else the device's own default.  With OpenCL the queue's context is where new
+    arrays live, so that kernels of that context take them.  Does not block for the device.  Raises TypeError for other
+    objects.
     """
     type_id = type_number(type)
     if stream is None:

@@ -55,9 +55,10 @@ class _Capturing:
 
 
 class Device:
-    """One device: an immutable value, equal and hashable by type and number.
+    """One device: an immutable value, equal and hashable by type and number.  Any thread.
 
-    ``Device(2, 1)`` is what ``cdevice.device("cuda:1")`` gives.  Making one touches no driver.
+    ``type``: a DeviceType, an int or a name.  ``id``: number of the device, None: 0; the CPU's is -1.  ``Device(2, 1)``
+    is what ``cdevice.device("cuda:1")`` gives.  Making one touches no driver.
     """
 
     __slots__ = ("_id", "_type")
@@ -129,7 +130,10 @@ class Device:
         return lines
 
     def memory(self) -> MemoryInfo:
-        """:class:`MemoryInfo` of the backend's pool on this device. Raises Unsupported where memory is not pooled."""
+        """:class:`MemoryInfo` of the backend's pool on this device.
+
+        May block: starts the backend.  Raises Unsupported where memory is not pooled, BackendUnavailable.
+        """
         table, pool = self._pool()
         lib.cdv_external_blocks_retry()
         values = [ffi.new("int64_t *") for _ in range(4)]
@@ -137,8 +141,11 @@ class Device:
         return _types.MemoryInfo(*(v[0] for v in values))
 
     def trim(self) -> None:
-        """Gives unused memory of the pool back to the vendor, of the CPU to the system; may wait for the
-        device."""
+        """Returns unused memory of the pool to the vendor, of the CPU to the system.
+
+        May block: starts the backend, and the vendor's library may wait for the device.  Raises Unsupported where
+        memory is not pooled, BackendUnavailable.
+        """
         table, pool = self._pool()
         lib.cdv_external_blocks_retry()
         if self._type == _CPU:
@@ -151,9 +158,9 @@ class Device:
         process releases and allocates memory of this device.
 
         Such a capture cannot be seen from outside.  With CUDA to record behind all streams would end it, with ROCm 7.0
-        to 7.2 to ask an event, on any thread; so neither is done for the package's own sake, and what is released
-        meanwhile is not used again before the end.  Does nothing for devices without graphs.  Raises
-        BackendUnavailable.
+        to 7.2 to ask an event, on any thread; so neither is done for the package's own sake, and memory that is
+        released meanwhile is not used again before the end.  Does nothing for devices without graphs.  Starts the
+        backend; entering it blocks while a query of the package is under way.  Raises BackendUnavailable.
         """
         return _Capturing(*self._extension("cdevice.memory/1", "cdevice_memory *"), self._id)
 
@@ -214,8 +221,9 @@ def need_device(type_id: int, device_id: int) -> int:
 def device(spec: DeviceLike | Any) -> Device:
     """The :class:`Device` for "cuda:1", "opencl", "12:3", (2, 1), a DeviceType, a Device, or another library's device.
 
-    Accepts objects with ``type`` and ``index`` (torch) or an integer ``id`` (cupy) as CUDA devices.  Touches no driver.
-    Raises ValueError for an unknown word, TypeError for anything else.
+    ``spec``: one of these; devices of torch and pyopencl, and of cupy, which are CUDA's.
+    Touches no driver and does not block, but for pyopencl's objects.  Any thread.  Raises ValueError for an unknown
+    word, TypeError for anything else.
     """
     if isinstance(spec, Device):
         return spec
@@ -258,10 +266,11 @@ def device(spec: DeviceLike | Any) -> Device:
 
 
 def devices(type: TypeLike | None = None) -> list[Device]:
-    """All devices that can be used here, or those of one type (a DeviceType, an int or a name).
+    """All devices that can be used here, or those of one type.
 
-    Starts the backends; those that are not available here contribute nothing, unless ``type`` asks for one by name:
-    then BackendUnavailable gives the reason.
+    ``type``: a DeviceType, an int or a name; None: all.  Blocks while backends start; those that are not available here
+    contribute nothing, unless ``type`` asks for one by name.  Any thread.  Raises BackendUnavailable with the reason
+    for a ``type`` without devices, ValueError for an unknown name.
     """
     wanted = None if type is None else _registry.type_number(type)
     found = []

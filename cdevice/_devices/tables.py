@@ -43,8 +43,10 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
 
     ``backend``: an instance of a :class:`Backend` subclass, or that class, which is called; any object with
     ``__cdevice_backend__()`` giving a table's address, or such an address.  ``replace``: take the place of the one
-    registered; arrays made by that one keep it.  Raises BackendConflict when the type or the name is taken,
-    ArgumentError for methods that are missing and for a table that cannot be used.
+    registered; arrays made by that one keep it.
+
+    Does not block: the backend starts on first use.  Any thread.  Raises BackendConflict when the type or the name is
+    taken, ArgumentError for methods that are missing and for a table that cannot be used.
     """
     if isinstance(backend, type):
         try:
@@ -90,10 +92,11 @@ def _look_in(type_id: int, folders: list[str]) -> None:
 
 
 def load_backend(path: str | os.PathLike[str], *, replace: bool = False) -> None:
-    """Loads a native plug-in: a shared library that exports ``cdevice_backend_init`` (see backend.h).
+    """Loads a native plug-in and registers every table that it returns.
 
-    Registers every table it hands out.  Raises ArgumentError for a library or a table that cannot be used,
-    BackendConflict when its types are taken.
+    ``path``: of a shared library that exports ``cdevice_backend_init`` (see backend.h).  ``replace``: as in
+    :func:`register_backend`.  Blocks while the library is loaded.  Any thread.  Raises ArgumentError for a library or a
+    table that cannot be used, BackendConflict when its types are taken.
     """
     name = os.fsencode(path)
     if b"\0" in name:

@@ -104,7 +104,7 @@ def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
 
 
 def pairs(theirs: Any, ours: Any, rounds: int) -> tuple[float, float, float]:
-    """(their ms, ours, median of the ratios) of two calls that take turns."""
+    """(their ms, cdevice's ms, median of the ratios) of two calls that take turns."""
     for fn in (theirs, ours):
         fn()
     times: tuple[list[float], list[float]] = ([], [])

@@ -1,6 +1,6 @@
 """What this machine can do at best, measured in the same run: figures of two hosts are compared by these.
 
-``section`` also says what is written at least where a wide array leaves, and how often that our export costs.
+``section`` also prints the time to write an exported wide array's structs, and the export's time as a multiple of it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def bytes_written(columns: int) -> int:
 
 
 def wide(rounds: int, target: Any) -> dict[int, tuple[float, float]]:
-    """{columns: (ns of a memcpy of what is written, ns of export + destroy)}"""
+    """{columns: (ns of a memcpy of the written bytes, ns of export + destroy)}"""
     import cdevice
 
     values, out = array.array("q", range(1000)), {}
@@ -150,5 +150,5 @@ def section(libs: Any, options: Any) -> Any:
             cells = [number(floor), number(ours), f"{ours / floor:.1f}x", f"{TIMES}x", verdict(ours <= TIMES * floor)]
             rows.append([f"{n:,} columns", *cells])
         print()
-        table(["what is written", "memcpy ns", "export + destroy", "times", "target", ""], rows)
+        table(["written structs", "memcpy ns", "export + destroy", "times", "target", ""], rows)
     return {"floors": found}

@@ -192,7 +192,7 @@ def calls(bare: Any, table: Any, rounds: int) -> Iterator[Any]:
 
 
 def rows(rounds: int, big: Any = 1 << 30) -> Any:
-    """[(title, bare s, ours s, ratio or seconds, target, reached)]; [] without a GPU. ``big``: bytes of the largest."""
+    """[(title, bare s, cdevice's s, ratio or seconds, target, reached)]; [] without a GPU.  ``big``: largest bytes."""
     import cdevice
 
     from .._runtime.ext import lib

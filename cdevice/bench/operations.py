@@ -39,7 +39,7 @@ class Row:
         self.cells: dict[str, Any] = {}
 
     def ratio(self) -> Any:
-        """The better peer's time by ours; None when one of them is missing."""
+        """The better peer's time by cdevice's; None when one of them is missing."""
         mine = self.cells.get("cdevice")
         peers = [c.ns for n, c in self.cells.items() if n != "cdevice" and LIBRARIES[n].device and c.ns]
         return min(peers) / mine.ns if mine and mine.ns and peers else None
@@ -111,7 +111,7 @@ def measure(rows: Any, rounds: int, target: Any) -> None:
                 try:
                     c.round(3)
                     c.calibrate(target)
-                except Exception as exc:  # the table says so, the other columns go on
+                except Exception as exc:  # the table shows it, the other columns go on
                     c.error = f"{type(exc).__name__}: {exc}"
             for _ in range(rounds):
                 for c in row.cells.values():

@@ -42,7 +42,7 @@ def _peer() -> Any:
 
 
 def _seconds(run: Any) -> Any:
-    """ns per batch of a call that says how many there were."""
+    """ns per batch of a call that returns how many there were."""
     tidy_heap()
     t0 = time.perf_counter()
     n = run()
@@ -201,7 +201,7 @@ def wake_ups(small: Any, n: int = 50_000) -> list[tuple[str, float, float | None
 
 
 def rows(libs: Any, rounds: int) -> Any:
-    """[(title, peer, its ns per batch, ours, target factor)], and a list of what was left out."""
+    """[(title, peer, its ns per batch, cdevice's, target factor)], and a list of what was left out."""
     ours = [libs["cdevice"].batch(COLUMNS, array.array("q", range(ROWS))) for _ in range(BATCHES)]
     small = [libs["cdevice"].batch(COLUMNS, array.array("q", [1]))]
     out = in_python(libs, ours, rounds)

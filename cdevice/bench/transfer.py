@@ -247,7 +247,7 @@ def joined(rounds: int, opencl: bool) -> Any:
 
 
 def rows(rounds: int) -> Any:
-    """[(title, bare s, ours s, ratio, target, reached)] against pyopencl on the first device."""
+    """[(title, bare s, cdevice's s, ratio, target, reached)] against pyopencl on the first device."""
     import cdevice
 
     try:

@@ -17,7 +17,7 @@ _COLOUR = dict(zip(OUTCOMES, ("green", "red", "dim")))
 
 
 class Printer:
-    """Prints an area as a line when it ends, each check with ``verbose``; on a terminal what is being done now."""
+    """Prints an area as a line when it ends, each check with ``verbose``; on a terminal the current check."""
 
     def __init__(self, areas: list[str], verbose: bool, silent: bool) -> None:
         self.verbose, self.silent = verbose, silent

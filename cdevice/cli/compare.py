@@ -50,7 +50,7 @@ def same_values(pa: Any, a: Any, b: Any) -> Any:
     if not a.type.num_fields:
         return False
     try:
-        # What is left: a NaN in a union or behind run ends; the text of a NaN equals itself.
+        # The rest: a NaN in a union or behind run ends; the text of a NaN equals itself.
         return repr(a.to_pylist()) == repr(b.to_pylist())
     except (ValueError, OverflowError) as exc:  # a date that Python cannot represent
         raise InputError(f"two arrays of {a.type} cannot be compared: {exc}") from None

@@ -79,7 +79,7 @@ def _agree(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
 
 
 def show(arrays: list[DeviceArray], chosen: Any, asked: Question, wanted: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Prints the table, and returns its rows; ``error``: what went wrong, ``left_out``: what is missing there."""
+    """Prints the table, and returns its rows; ``error``: what went wrong, ``left_out``: the missing results."""
     import cdevice
 
     rows = sum(a.length for a in arrays)

@@ -1,8 +1,8 @@
 """Arrow's compute functions, where the data is: ``import cdevice.compute as cc``.
 
 A call takes every argument of :func:`cdevice.asarray`, on any device, and gives a :class:`DeviceArray` there,
-or a :class:`Scalar`.  It returns at once, and the result carries an event; functions that check, and those whose
-result's size depends on the values, wait for one word.
+or a :class:`Scalar`.  It does not block for the device: the result carries an event.  Functions that check, and those
+whose result's size depends on the values, block.  The CPU computes within the call.
 """
 
 from __future__ import annotations

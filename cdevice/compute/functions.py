@@ -3,12 +3,12 @@
 The row-wise functions and the aggregates are made from the tables below; ``functions.pyi`` has their signatures for
 type checkers.
 
-Arguments: whatever :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
+Arguments: what :func:`cdevice.asarray` takes, streams and lists of such (chunks), scalars of Python, numpy and
 pyarrow, and :class:`Scalar`; None is null.  ``stream``: of the device, as in :meth:`DeviceArray.to`; ``fallback``:
 "error" or "copy", see :func:`cdevice.compute.fallback`.  A row of a result is null where one of its arguments is,
-unless it says otherwise.  Every function returns at once unless it says that it waits, and its result carries the
-event.  All raise NoKernel for types they do not know and ArgumentError for lengths that differ or arguments on two
-devices.
+unless its docstring states otherwise.  No function blocks for a device unless its docstring states it; the result
+carries the event.  The CPU computes within the call.  All raise NoKernel for types they do not know,
+ValueError for lengths that differ, and ArgumentError for arguments on two devices.
 """
 
 from __future__ import annotations
@@ -56,9 +56,13 @@ def call_function(
 ) -> Any:
     """Calls a function by its name.
 
-    ``args``: a list of arguments; ``options``: an object of its class of options, a mapping, or None, and options by
-    name; ``registry``: where it is looked for, None: among what is built in and what other libraries bring.  Gives a
-    DeviceArray, or a :class:`Scalar` where no argument has rows or the function gives one.  Raises UnknownFunction.
+    ``name``: of the function.  ``args``: a list of arguments.  ``options``: an object of its class of options, a
+    mapping, or None, and options by name.  ``stream``: of the device, as in :meth:`DeviceArray.to`.  ``fallback``:
+    "error" or "copy", see :func:`cdevice.compute.fallback`.  ``registry``: where the name is looked up; None: in this
+    module, then in other libraries.  Returns a DeviceArray, or a :class:`Scalar` where no argument has rows or the
+    function returns one.
+
+    Blocks as the function does.  Any thread.  Raises UnknownFunction, TypeError, and as the function.
     """
     if registry is not None and not isinstance(registry, FunctionRegistry):
         raise TypeError(f"call_function(): registry is a FunctionRegistry, not {type(registry).__name__}")
@@ -68,24 +72,32 @@ def call_function(
 
 
 def get_function(name: str) -> Function:
-    """A :class:`Function`, with its ``kernels``.  Raises UnknownFunction, a KeyError."""
+    """A :class:`Function`, with its ``kernels``.
+
+    ``name``: of the function.  Does not block for a device.  Any thread.  Raises UnknownFunction, a KeyError.
+    """
     return _registry.get_function(name)
 
 
 def list_functions(include_providers: bool = False) -> list[str]:
-    """The names of all functions, sorted: what is built in and what was registered.
+    """The names of all functions, sorted: built-in and registered ones.
 
-    ``provided``: also what would be found when it is called: entry points are loaded, pyarrow is asked for its names.
+    ``include_providers``: also those found only when called: entry points are loaded, pyarrow is asked for its names.
+    Does not block for a device.  Any thread.  Never raises for an entry point: one that fails
+    is a DeviceWarning.
     """
     return _registry.get_function_names(include_providers)
 
 
 def function_registry() -> FunctionRegistry:
-    """The registry that functions are found in."""
+    """The registry that functions are found in.
+
+    Does not block.  Any thread.  Never raises.
+    """
     return _registry
 
 
-# ---- documentation: parameters, accepted types -> result type, errors, waiting ----
+# ---- documentation: parameters, accepted types -> result type, errors, blocking ----
 _NUMBERS = "int8 to uint64, float16, float32, float64"
 _TIMES = "date32, date64, time32, time64, timestamp, duration"
 _SAME = f"""bool, {_NUMBERS} -> the common type
@@ -108,21 +120,23 @@ _BOOLS = """bool -> bool
     null -> null"""
 _ANY = "any type -> bool"
 _WRAPS = "An integer that overflows wraps."
-_CHECKS = "Raises ArgumentError where an integer overflows, for which it waits for the device."
+_CHECKS = "Raises ArgumentError where an integer overflows, for which it blocks."
 _PARAMETERS = """:param {names}: arrays, or scalars of Python, numpy, pyarrow or :class:`Scalar`; arrays have one length
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :returns: a DeviceArray; a :class:`Scalar` where no argument has rows
     :raises NoKernel: for types that are not listed
-    :raises ArgumentError: for lengths that differ, and arguments on two devices"""
+    :raises ValueError: for lengths that differ, and arguments on two devices (ArgumentError)
+
+    Any thread."""
 
 
 def _doc(summary: str, names: str, types: str, *more: str) -> str:
     """The docstring of a row-wise function."""
     extra = "".join(f"\n\n    {m}" for m in more)
-    waits = "" if _waits(more) else "  Does not wait for the device."
+    blocking = "" if _blocks((types, *more)) else "  Does not block."
     parameters = _PARAMETERS.format(names=names)
-    return f"""{summary}{waits}{extra}
+    return f"""{summary}{blocking}{extra}
 
     Accepted types -> result type::
 
@@ -132,8 +146,8 @@ def _doc(summary: str, names: str, types: str, *more: str) -> str:
     """
 
 
-def _waits(more: tuple[str, ...]) -> bool:
-    return "waits" in " ".join(more)
+def _blocks(more: tuple[str, ...]) -> bool:
+    return "blocks" in " ".join(more)
 
 
 # Arrow's name: parameters, summary, types, remarks
@@ -149,13 +163,13 @@ _ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         "x y",
         "x / y, row by row; integers are truncated towards zero.",
         _QUOTIENT,
-        ("Raises ArgumentError for an integer divided by zero, for which it waits for the device.",),
+        ("Raises ArgumentError for an integer divided by zero, for which it blocks.",),
     ),
     "divide_checked": (
         "x y",
         "x / y, row by row; integers are truncated towards zero.",
         _QUOTIENT,
-        ("Raises ArgumentError for a division by zero and for overflow, for which it waits for the device.",),
+        ("Raises ArgumentError for a division by zero and for overflow, for which it blocks.",),
     ),
     "negate": ("x", "-x, row by row.", _SIGN, (_WRAPS,)),
     "negate_checked": ("x", "-x, row by row.", _SIGN, (_CHECKS,)),
@@ -179,13 +193,13 @@ _ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "if_else": (
         "condition x y",
         "x where the condition is true, y where it is false, null where it is null.",
-        "condition: bool; x and y: " + _SAME + "\n    another type, the same of both -> that type; waits for offsets",
+        "condition: bool; x and y: " + _SAME + "\n    another type, the same of both -> that type; blocks for offsets",
         (),
     ),
     "fill_null": (
         "x value",
         "x, and the value where x is null: a scalar, or a row for each row.",
-        f"{_SAME}\n    any other type, the same of both -> that type (waits where it has offsets)",
+        f"{_SAME}\n    any other type, the same of both -> that type (blocks where it has offsets)",
         (
             "The result has the type of x where the type of the value has a cast to it that keeps the kind of value\n"
             "    (a number, a time of one kind, text); otherwise the common type of both.",
@@ -195,7 +209,7 @@ _ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         "values",
         "The rows that are not null; of a batch the rows without any null.",
         "any type -> the same type",
-        ("It waits for the number of rows.",),
+        ("It blocks until the number of rows is known.",),
     ),
 }
 # Arrow's name: summary, types
@@ -254,7 +268,7 @@ def _aggregate(name: str) -> Any:
         return _run(function, (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
 
     head = f"{name}(x, /, *, stream=None, fallback=None, skip_nulls=True, min_count=1, options=None)"
-    doc = f"""{summary}  Does not wait for the device, but for streams of many chunks.
+    doc = f"""{summary}  Does not block, but for streams of many chunks.
 
     Accepted types -> result type::
 
@@ -268,6 +282,8 @@ def _aggregate(name: str) -> Any:
     :param options: a ScalarAggregateOptions, in place of the two
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
+
+    Any thread.
     """
     return _made(name, call, head, doc)
 
@@ -306,13 +322,15 @@ _partition_nth = _registry.get_function("partition_nth_indices")
 
 
 def coalesce(*args: Any, stream: StreamLike = None, fallback: str | None = None) -> Any:
-    """The first of the arguments that is not null, row by row.  Does not wait for the device.
+    """The first of the arguments that is not null, row by row.  Does not block.  Any thread.
 
     Accepted types -> result type::
 
         as fill_null -> the common type
 
     :param args: one or more arrays and scalars
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :returns: a DeviceArray; a :class:`Scalar` where no argument has rows
     :raises NoKernel: for types without a common one
     """
@@ -328,14 +346,17 @@ def cast(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """x as another type.  Waits for the device only where ``safe`` and a value may not fit.
+    """x as another type.  Blocks only where ``safe`` and a value may not fit.  Any thread.
 
     Accepted types -> result type::
 
         bool, numbers, decimals, dates, times, strings -> as in Arrow; a dictionary -> its value type, and casts of that
 
+    :param x: an array, or a scalar
     :param target_type: what :func:`cdevice.asschema` takes
     :param safe: True: raises ArgumentError where a value does not fit; False: integers wrap, floats are truncated
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :param options: a CastOptions, in place of the two
     :returns: a DeviceArray; a :class:`Scalar` for a scalar
     :raises NoKernel: for types without a cast
@@ -354,16 +375,21 @@ def filter(
     null_selection_behavior: str = "drop",
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch whose mask is true.  Waits for the device: for the number of rows.
+    """The rows of an array or a batch whose mask is true.  Blocks until the number of rows is known.  Any
+    thread.
 
     Accepted types -> result type::
 
         values: any type; mask: bool -> the type of values
 
+    :param values: an array or a batch
+    :param mask: bools, one for each row
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :param null_selection_behavior: "drop", or "emit_null": a null row where the mask is null
     :param options: a FilterOptions, in place of it
     :returns: a DeviceArray
-    :raises ArgumentError: for a mask of another length
+    :raises ValueError: for a mask of another length
     """
     return _run(_filter, (values, mask), options, stream, fallback, null_selection_behavior=null_selection_behavior)
 
@@ -380,11 +406,17 @@ def take(
 ) -> Any:
     """The rows of an array or a batch by their numbers; null where an index is null.
 
+    Blocks where ``boundscheck``, and for types with offsets.  Any thread.
+
     Accepted types -> result type::
 
         values: any type; indices: any integer type -> the type of values
 
-    :param boundscheck: True: raises IndexOutOfBounds, for which it waits for the device; False: the caller
+    :param values: an array or a batch
+    :param indices: row numbers from 0
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param boundscheck: True: raises IndexOutOfBounds, for which it blocks; False: the caller
         promises that every index is within bounds
     :param options: a TakeOptions, in place of it
     :returns: a DeviceArray
@@ -672,7 +704,7 @@ def _count_rows(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The number of rows.  Does not wait for the device.
+    """The number of rows.  Does not block.  Any thread.
 
     Accepted types -> result type::
 
@@ -680,7 +712,11 @@ def _count_rows(
 
     :param x: an array, chunks or a stream
     :param mode: "only_valid", "only_null" or "all"
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a CountOptions, in place of the mode
     :returns: a :class:`Scalar`
+    :raises ValueError: for another mode
     """
     return _run(_count, (x,), options, stream, fallback, mode=mode)
 

@@ -29,9 +29,10 @@ class FunctionOptions:
     """Base of all options: what a function needs to know beside its arguments.
 
     A subclass names its fields and their defaults in ``defaults``; a field without a default has ``...``.  Options are
-    compared by value.  ``FunctionOptions.of(name)`` is the class of that name.
+    compared by value.  ``FunctionOptions.of(name)`` is the class of that name, of ``known``: {name: class}.
 
     ``allowed`` maps a field to its valid values: a type, or a tuple of values.  Others are a TypeError or a ValueError.
+    No method blocks.  Any thread.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -41,7 +42,7 @@ class FunctionOptions:
     def __init_subclass__(cls) -> None:
         if cls.__module__.partition(".")[0] != "cdevice":
             FunctionOptions.known[cls.__name__] = cls
-        else:  # what is built in stays before what is made of pyarrow's
+        else:  # built-in classes take precedence over pyarrow's
             FunctionOptions.known.setdefault(cls.__name__, cls)
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -62,7 +63,7 @@ class FunctionOptions:
         self.check()
 
     def check(self) -> None:
-        """Holds the fields against ``allowed``.  Raises TypeError, ValueError."""
+        """Checks the fields against ``allowed``.  Raises TypeError, ValueError."""
         for name, allowed in self.allowed.items():
             value = getattr(self, name)
             if isinstance(allowed, tuple):
@@ -84,7 +85,11 @@ class FunctionOptions:
 
     @classmethod
     def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
-        """The options of a pyarrow object, by its fields.  Raises TypeError for those of another class."""
+        """The options of a pyarrow object, by its fields.
+
+        ``options``: the object.  ``given``: options by name, which must be empty.  ``function``: its name, for errors.
+        Raises TypeError for an object of another class.
+        """
         name = type(options).__name__
         if name != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {name}")
@@ -103,7 +108,10 @@ class FunctionOptions:
 
     @staticmethod
     def of(name: str) -> type[FunctionOptions]:
-        """The class of options of that name.  Raises KeyError."""
+        """The class of options of that name.
+
+        ``name``: of the class.  Raises KeyError.
+        """
         try:
             return FunctionOptions.known[name]
         except KeyError:

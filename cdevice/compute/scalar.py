@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Scalar:
     """One value, an array of one row where it was computed; functions take it without the host.
 
-    ``array`` is that array; :meth:`as_py` waits for it.
+    ``array``: that array; :meth:`as_py` waits for it.  Any thread may use it.
     """
 
     __slots__ = ("array",)
@@ -47,7 +47,10 @@ class Scalar:
         return self.array.ready
 
     def as_py(self) -> Any:
-        """The value as :meth:`DeviceArray.to_pylist` gives it; None for null.  Waits."""
+        """The value as :meth:`DeviceArray.to_pylist` gives it; None for null.
+
+        Blocks until the value was computed.  Raises DeviceError where that failed.
+        """
         return self.array.to("cpu").to_pylist()[0]
 
     def __getitem__(self, name: str) -> Scalar:

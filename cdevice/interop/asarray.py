@@ -43,14 +43,18 @@ import_capsules = _native.import_capsules
 
 
 def import_from_c(array: Address, schema: Address, validate: Validate = "structure") -> DeviceArray:
-    """A DeviceArray from the addresses of an ArrowDeviceArray and an ArrowSchema (int or cffi pointer).
+    """A DeviceArray from two structs of C.
 
-    Moves out of both structs (their ``release`` becomes NULL); on an error they are untouched.
+    ``array``, ``schema``: addresses of an ArrowDeviceArray and an ArrowSchema (int or cffi pointer).  ``validate``: see
+    :func:`asarray`.  Moves out of both structs (their ``release`` becomes NULL); on an error they are untouched.
+
+    Does not block for the producer's event; "full" blocks until the data is ready.  Any thread.  Raises InvalidArray
+    for structs that break the format, ValueError for NULL.
     """
     return _native.import_structs(as_address(schema), as_address(array), validate)
 
 
-@_native.asarray_fast  # what is common is made in C, without coming here
+@_native.asarray_fast  # C handles the common cases without calling this
 def asarray(
     obj: Any,
     schema: SchemaLike | None = None,
@@ -62,17 +66,18 @@ def asarray(
 ) -> DeviceArray:
     """A :class:`DeviceArray` of ``obj``, without a copy wherever that is possible.
 
-    Takes what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
+    ``obj``: what has ``__arrow_c_device_array__`` or ``__arrow_c_array__``, numpy arrays, pyopencl arrays and buffers,
     what has ``__cuda_array_interface__`` (cupy, numba, torch) or ``__dlpack__``, tables and columns that are Arrow
     streams (polars, pandas, duckdb, pyarrow), whose chunks are joined as :func:`concat` does it (one by one:
     :func:`asstream`), objects with the buffer protocol, Python lists (with ``schema``, else the type follows from the
-    values), and dicts of columns (see :func:`record_batch`).
-    ``schema``: see :func:`asschema`; a request to Arrow producers, an instruction for lists.  ``device``: where the
-    result shall be; the data moves there if it is elsewhere, on
-    ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).  ``validate``:
-    "structure", "full" or None, see :meth:`DeviceArray.validate`.
+    values), and dicts of columns (see :func:`record_batch`).  ``schema``: see :func:`asschema`; a request to Arrow
+    producers, an instruction for lists.  ``device``: where the result shall be; the data moves there if it is
+    elsewhere, on ``stream`` of that device.  ``copy``: None copies when needed, True always, False never (ValueError).
+    ``validate``: "structure", "full" or None, see :meth:`DeviceArray.validate`.
 
-    Does not wait for the producer's event: the result carries it.  Raises InvalidArray, TypeError, ValueError.
+    Does not block for the producer's event: the result carries it.  Copies block as in :meth:`DeviceArray.to` and
+    :func:`concat`; "full" blocks until the data is ready.  Any thread.  Raises InvalidArray, TypeError, ValueError, and
+    for copies as :meth:`DeviceArray.to`.
     """
     if validate not in ("structure", "full", None):
         raise ValueError(f'validate must be "structure", "full" or None, not {validate!r}')
@@ -96,7 +101,7 @@ def _from_object(
     device: DeviceLike | None,
     stream: StreamLike,
 ) -> tuple[DeviceArray, bool]:
-    """(DeviceArray, was it copied?); what is joined is joined on the device."""
+    """(DeviceArray, was it copied?); chunks are joined on the device."""
     if isinstance(obj, _native.Array):
         ours: Any = obj
         if want is not None:
@@ -203,11 +208,11 @@ def record_batch(
 
     ``columns``: a mapping of names to what :func:`asarray` takes, or a sequence of such with ``names`` (default: the
     names that the arrays have).  ``schema``: a struct of the columns' types.  ``device``, ``stream``: where the batch
-    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.  The
-    batch waits for what its columns wait for; the host does not.
+    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.
 
-    Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for a column
-    that ``schema`` has not.
+    Does not block for the columns' events: the batch carries one behind them.  Copies block as in :func:`asarray`.  Any
+    thread.  Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for
+    a column that ``schema`` has not.
     """
     from collections import abc  # here: it costs more than all of this file
 

@@ -34,9 +34,13 @@ _Array = _native.Array
 
 
 def import_stream_from_c(address: Address, *, validate: Validate = "structure") -> DeviceArrayStream:
-    """A DeviceArrayStream from the address of an ArrowDeviceArrayStream (int or cffi pointer).
+    """A DeviceArrayStream from a struct of C, which is moved out of.
 
-    Moves out of the struct.  Calls its get_schema; when that fails, the stream is released and StreamError raised.
+    ``address``: of an ArrowDeviceArrayStream (int or cffi pointer).  ``validate``: for each array, as in
+    :func:`asarray`.
+
+    Blocks in its get_schema; when that fails, the stream is released.  Any thread.  Raises StreamError where there is
+    no schema, ValueError for NULL.
     """
     return _native.import_stream_struct(as_address(address), False, validate)
 
@@ -52,16 +56,15 @@ def asstream(
 ) -> DeviceArrayStream:
     """A :class:`DeviceArrayStream` of ``obj``.
 
-    Takes what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__`` (tables and readers of pyarrow, polars,
+    ``obj``: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__`` (tables and readers of pyarrow, polars,
     duckdb, pandas, nanoarrow), one array (anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``), a list
     of what :func:`asarray` takes, and any other iterable of such, a generator for example, which is asked for each item
-    when it is needed, but for the first: that one tells the schema and the device now.  ``schema``: needed where an
+    when it is needed, but for the first, which gives the schema and the device now.  ``schema``: needed where an
     iterable may be empty; a request to Arrow producers.  ``device``, ``stream``, ``prefetch``: see
-    :meth:`DeviceArrayStream.to`.
-    ``validate``: for each array, as in :func:`asarray`.
+    :meth:`DeviceArrayStream.to`.  ``validate``: for each array, as in :func:`asarray`.
 
-    Raises StreamError where a producer cannot give its schema, ArgumentError for an empty iterable without ``schema``,
-    TypeError.
+    Blocks until a producer has given its schema, and an iterable its first item.  Any thread.  Raises StreamError where
+    a producer cannot give its schema, ArgumentError for an empty iterable without ``schema``, TypeError.
     """
     if validate not in ("structure", "full", None):
         raise ValueError(f'validate must be "structure", "full" or None, not {validate!r}')

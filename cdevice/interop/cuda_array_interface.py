@@ -35,7 +35,7 @@ def _vendor(obj: Any) -> int:
 
 
 def export_interface(array: DeviceArray) -> dict[str, Any]:
-    array._lend()  # who takes the address keeps the object
+    array._lend()  # the caller that takes the address keeps the object
     array, shape, nulls = values_of(array)
     dtype = DTYPES.get(array._format)
     if array.device_type_id not in (_CUDA, _MANAGED) or dtype is None or array.schema.dictionary is not None:

@@ -58,7 +58,7 @@ def _as_it_says(array: DeviceArray) -> DeviceArray:
 
 
 def _otherwise(array: DeviceArray, max_version: tuple[int, int] | None, copy: bool, error: CannotExport) -> Capsule:
-    """Bools as a copy; else an error in the words of types, where the type is what is wrong."""
+    """Bools as a copy; else an error that names the type, where the type is wrong."""
     values = values_of(array)[0]
     if values._format in DTYPES and values._schema.dictionary is None:
         raise error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     numpy = need("numpy", "numpy")
 
-# what is given as it is, without a look at its values
+# passed as they are, without a look at their values
 _PLAIN = {v: numpy.dtype(k) for k, v in FORMATS.items()}
 
 

@@ -1,5 +1,5 @@
 /* common.h - what the files of cdevice._native share. They are one translation unit, see python.c: nothing here is
- * seen from outside, and what is small is inlined. */
+ * seen from outside, and small ones are inlined. */
 #ifndef CDEVICE_NATIVE_PY_H
 #define CDEVICE_NATIVE_PY_H
 
@@ -62,12 +62,12 @@
 /* A function with another signature in a method table. */
 #define FAST(f) ((PyCFunction)(void (*)(void))(f))
 
-/* ---- pylife.c: the GIL, and what is given back where something dies ---- */
+/* ---- pylife.c: the GIL, and deferred releases ---- */
 static PyThreadState *(*current_tstate)(void);
 static int tstate_is_thread_local; /* 3.12 and later */
 static atomic_int python_gone;     /* set at exit: no thread enters Python any more */
 /* What runs while something dies, or inside a foreign release, must leave the exception that is on its way alone: code
- * of others stands between these two, ours or not. */
+ * of others stands between these two, of cdevice or not. */
 struct pending {
   PyObject *type, *value, *traceback;
 };

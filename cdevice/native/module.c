@@ -60,11 +60,13 @@ static PyObject *m_set_classes(PyObject *self, PyObject *args) {
 static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsules), METH_FASTCALL | METH_KEYWORDS,
                                         "import_capsules(schema, array, validate=\"structure\")\n--\n\nA DeviceArray "
                                         "from the two capsules of the Arrow PyCapsule protocol.\n\n"
-                                        "array: an \"arrow_device_array\" or an \"arrow_array\" capsule.  Moves out of "
-                                        "both; on an error both keep what they\n"
-                                        "had.  Does not wait for the event.  Raises ValueError for a consumed capsule, "
-                                        "InvalidArray for a struct that breaks\n"
-                                        "the format."},
+                                        "``schema``: an \"arrow_schema\" capsule.  ``array``: an "
+                                        "\"arrow_device_array\" or an \"arrow_array\" capsule.\n"
+                                        "``validate``: see :func:`asarray`.  Moves out of both; on an error both keep "
+                                        "their contents.\n\n"
+                                        "Does not block for the event; \"full\" blocks until the data is ready.  Any "
+                                        "thread.\nRaises ValueError for a consumed capsule, InvalidArray for a struct "
+                                        "that breaks the format."},
                                        {"import_structs", FAST(m_import_structs), METH_FASTCALL | METH_KEYWORDS, NULL},
                                        {"import_schema", m_import_schema, METH_O, NULL},
                                        {"import_stream", m_import_stream, METH_VARARGS, NULL},

@@ -123,7 +123,7 @@ class FakeBackend(Backend):
         return g
 
     def end_stream(self, stream: int) -> None:
-        """Its thread ends when what is on it is done."""
+        """Its thread ends when its work is done."""
         with self._lock:
             self._streams.pop(stream, None)
 

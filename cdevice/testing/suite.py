@@ -36,8 +36,8 @@ class BackendSuite:
     """Subclass it in pytest and name the device; see the module.
 
     ``device``: a name ("acme", "acme:1"), or None where ``backend`` is given.  ``backend``: a class, function or
-    instance of backends that is registered for the run.  ``xfail``: {pattern of a test's name: reason} of what is known
-    to fail; a pass there is a failure.  The methods below are hooks that open further checks.
+    instance of backends that is registered for the run.  ``xfail``: {pattern of a test's name: reason} of known
+    failures; a pass there is a failure.  The methods below are hooks that open further checks.
     """
 
     device: str | None = None
@@ -88,7 +88,7 @@ class BackendSuite:
         return int(self.ffi.cast("uintptr_t", out[0]))
 
     def end_stream(self, stream: Any) -> bool:
-        """Ends a stream of :meth:`new_stream` now, with what is still on it.  Returns True where this is offered."""
+        """Ends a stream of :meth:`new_stream` now, with its unfinished work.  Returns True where this is offered."""
         handle = self.ffi.cast("void *", stream)
         if handle not in self._streams or not self.table.stream_destroy:
             return False

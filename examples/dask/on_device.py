@@ -1,4 +1,4 @@
-"""What the workers run: row groups to the worker's device, and what is asked of them answered there."""
+"""What the workers run: row groups to the worker's device, and queries of them, answered there."""
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ class OneQueue(WorkerPlugin):
 
         queue = cl.CommandQueue(cl.create_some_context(interactive=False))
         kernel = cl.Program(queue.context, KERNEL).build().evening
-        cdevice.set_default_stream("opencl", queue)  # what is unpickled comes to its context, too
+        cdevice.set_default_stream("opencl", queue)  # unpickled arrays come to its context, too
 
 
 def bring(path, group):

@@ -43,6 +43,6 @@ int main(void) {
   for (int i = 0; i < BATCHES; i++)
     if (batches[i]) cdevice_array_unref(batches[i]);
   if (schema) cdevice_schema_unref(schema);
-  printf("Python says %lld\n", (long long)sum);
+  printf("Python's sum: %lld\n", (long long)sum);
   return r || sum != 124750;
 }

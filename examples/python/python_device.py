@@ -1,4 +1,4 @@
-"""A device of one's own: host memory behind handles.  Then the suite that says whether it keeps its promises."""
+"""A device of one's own: host memory behind handles.  Then the suite that checks its promises."""
 
 import ctypes
 import itertools
@@ -10,7 +10,7 @@ from cdevice.testing.runner import run, suite_for
 
 
 class Shelf(cdevice.Backend):
-    """Blocks are numbers; what is on them is seen through copy() alone."""
+    """Blocks are numbers; their bytes are seen through copy() alone."""
 
     device_type = 4001
     name = "shelf"

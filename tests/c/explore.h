@@ -95,7 +95,7 @@ static void *explore_thread(void *arg) {
   int other = 1 - explore_me;
   if (!ex.done[other]) {
     if (!explore_runs(other)) {
-      fprintf(stderr, "explore: one thread has ended, the other waits for ever (schedule %lld)\n", ex.schedules);
+      fprintf(stderr, "explore: one thread has ended, the other waits forever (schedule %lld)\n", ex.schedules);
       abort();
     }
     sem_post(&ex.go[other]);
@@ -141,7 +141,7 @@ static long long explore(int preemptions, void (*before)(void), void (*a)(void),
   return ex.schedules;
 }
 
-/* ---- what is redefined ---- */
+/* ---- redefinitions ---- */
 struct explore_lock { /* the state of a mutex or a condition variable, found by its address */
   const void *of;
   int owner;      /* thread + 1; 0: free */

@@ -232,7 +232,7 @@ static void test_producer_rules(void) {
   CHECK(cdv_producer_wait(p, -1) == 1 && cdv_producer_outcome(p, &code) == CDV_STOPPED);
   CHECK(h.errors == 1 && h.code == ECANCELED && h.releases == 1 && !h.ends);
   cdv_producer_unref(p);
-  /* what is no handler is refused before anything is called */
+  /* an invalid handler is refused before anything is called */
   struct cdv_stream *s = make_source(1, 0);
   CHECK(cdv_producer_new(s, NULL, NULL, &p) == EINVAL);
   strict_init(&h);
@@ -492,7 +492,7 @@ static void *strict_produce(void *arg) {
     h->on_error(h, 5, "and another thing", NULL);
   }
 released:
-  if (p->kind == RELEASE_EARLY) { /* nothing came before it that could have told: it may be called until then */
+  if (p->kind == RELEASE_EARLY) { /* nothing came before it to report it: it may be called until then */
     h->release(h);
     p->dead = 1;
     free(face);
@@ -563,7 +563,7 @@ static void test_consumer_rules(void) {
   test_consumer_meets(CONCURRENT, 0, 2, 0, EPROTO, "during another callback");
   struct cdv_consumer *c;
   CHECK(cdv_consumer_new(0, 1, &c) == EINVAL && cdv_consumer_new(-3, 1, &c) == EINVAL);
-  CHECK(cdv_consumer_new(4, 1, &c) == 0); /* never given to anybody */
+  CHECK(cdv_consumer_new(4, 1, &c) == 0); /* never passed to a producer */
   struct cdv_array *a;
   CHECK(cdv_consumer_take(c, 1000, &a, NULL) == EAGAIN);
   cdv_consumer_close(c);
@@ -596,7 +596,7 @@ static void test_leaving_early(int runs) {
   }
 }
 
-/* ---- both ours, at random, closed from a third thread ---- */
+/* ---- both of cdevice, at random, closed from a third thread ---- */
 struct closer {
   struct cdv_consumer *c;
   struct cdv_producer *p;

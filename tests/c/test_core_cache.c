@@ -1,4 +1,4 @@
-/* The cache of kernels: whatever lies there, a read ends, and gives what was written or nothing. */
+/* The cache of kernels: for any file contents a read ends, and returns what was written or nothing. */
 #define _GNU_SOURCE
 #include "core/compute/kernel_disk_cache.h"
 
@@ -170,7 +170,7 @@ int main(void) {
   snprintf(path, sizeof path, "%s/%016llx%016llx", folder, (unsigned long long)digest.words[0],
            (unsigned long long)digest.words[1]);
   snprintf(other, sizeof other, "%s/other", name);
-  alarm(120); /* a read that waits for ever ends this */
+  alarm(120); /* a read that never returns ends this */
   what_is_no_file();
   what_is_not_whole();
   what_is_somebody_elses();

@@ -1,4 +1,4 @@
-/* test_core_consume_windows.c - a consumer is closed by somebody else in the very moments in which that was lost once. */
+/* test_core_consume_windows.c - a consumer is closed by another thread at the moments in which that was lost once. */
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
 #include "core/async/consumer.h"
@@ -42,11 +42,11 @@ static struct cdv_schema *make_schema(void) {
   return schema;
 }
 
-/* ---- a source that would wait for ever once it is asked ---- */
+/* ---- a source that would wait forever once it is called ---- */
 static int times_asked, times_interrupted;
 static int silent_next(struct cdv_stream *s, struct cdv_array **out) {
   times_asked += !times_interrupted;
-  return cdv_fail(CDV_STREAM, EINTR, "nobody would have come");
+  return cdv_fail(CDV_STREAM, EINTR, "no thread would have come");
 }
 static void silent_interrupt(struct cdv_stream *s) { times_interrupted++; }
 static void silent_close(struct cdv_stream *s) { free(s); }

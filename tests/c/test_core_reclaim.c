@@ -1,4 +1,4 @@
-/* test_core_reclaim.c - what the reclaimer asks, believes and does not count on, with a backend whose events are ours. */
+/* test_core_reclaim.c - what the reclaimer asks, believes and does not count on; the test sets the events. */
 #include "cdevice/backend.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
@@ -31,7 +31,7 @@ int sem_timedwait(sem_t *s, const struct timespec *t) {
 
 /* ---- a backend ---- */
 static atomic_int
-    answer; /* what is_done() says: 2 * error + done, in one word, as the reclaimer reads while we write */
+    answer; /* what is_done() returns: 2 * error + done, in one word, as the reclaimer reads while we write */
 static atomic_int asked, destroyed, freed, notice = ENOTSUP;
 static int start(void *self, const cdevice_host *host, cdevice_error *err) {
   return (void)self, (void)host, (void)err, 0;
@@ -112,14 +112,14 @@ static void rounds(int n) { /* of questions, from now on */
 }
 static void set(int r, int done) { atomic_store(&answer, 2 * r + done); }
 
-/* Only a passed event and a dead one let memory go; whatever else is answered, it is asked again. */
+/* Only a passed event and a dead one let memory go; after any other answer it is asked again. */
 static void test_answers(void) {
   static const int others[] = {EAGAIN, ENOMEM, EINVAL, ENOTSUP, EPERM, EPROTO, ENODEV, ESHUTDOWN};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     struct cdv_event *e = new_event();
     struct cdv_retired kept;
     atomic_store(&ran, 0);
-    set(others[i], 1); /* what is written beside an error is not read */
+    set(others[i], 1); /* a value written beside an error is not read */
     CHECK(!cdv_on_event_complete(e, &kept, run));
     rounds(3);
     CHECK(!atomic_load(&ran) && cdv_retired_count() == 1);
@@ -133,7 +133,7 @@ static void test_answers(void) {
   }
 }
 
-/* A copy that has succeeded does not fail because nobody can be told of it. */
+/* A copy that has succeeded does not fail because event_notify does. */
 static void test_notice(void) {
   static const int codes[] = {ENOMEM, EINVAL, EAGAIN, EPROTO, ENOTSUP};
   struct cdv_event *e = new_event();

@@ -82,7 +82,7 @@ struct chain {
   struct cdv_stream *stream;
   int n_productions;
   atomic_int taken, finished;
-  int enough; /* then somebody disturbs */
+  int enough; /* then another thread disturbs */
 };
 
 static void to_consumer(struct chain *c) {
@@ -152,7 +152,7 @@ static void drop(struct chain *c) {
 
 static void run_chain(unsigned seed) {
   struct chain c = {.seed = seed};
-  c.n = rnd(&c.seed, 4) ? (int)rnd(&c.seed, MOST) : 0; /* then nothing but the schema tells anybody anything */
+  c.n = rnd(&c.seed, 4) ? (int)rnd(&c.seed, MOST) : 0; /* then only the schema describes the stream */
   c.ending = (int)rnd(&c.seed, 3);
   c.stream = make_source(c.n, c.ending);
   for (unsigned k = rnd(&c.seed, LINKS); k; k--)
@@ -191,7 +191,7 @@ static void run_chain(unsigned seed) {
   }
 }
 
-/* ---- two threads on what is one's: errors, no races ---- */
+/* ---- two threads on one thread's object: errors, no races ---- */
 struct shared_stream {
   struct ArrowDeviceArrayStream s;
   atomic_int got, refused;

@@ -1,9 +1,9 @@
-/* test_opencl.c - drives the OpenCL table as the core does, on whatever platform is there; PoCL is enough.
+/* test_opencl.c - drives the OpenCL table as the core does, on the platform that is there; PoCL is enough.
  *
  *   gcc -std=gnu11 -O1 -g -Wall -Wextra -Icdevice/include -Ibackends tests/c/test_opencl.c backends/opencl*.c \
  *       -o test_opencl -ldl -lpthread && ./test_opencl
  *
- * Exit code 0: all passed; 77: no OpenCL platform here, the message says what to install.  Asynchrony is
+ * Exit code 0: all passed; 77: no OpenCL platform here, the message names what to install.  Asynchrony is
  * shown with user events that gate a queue, never by time: a closed gate stays closed until the test opens it. */
 #include "common/dl.h"
 
@@ -223,7 +223,7 @@ static void numbers(uint32_t *out, int n, uint32_t first) {
 
 /* The tests. */
 
-/* In a child, before anything is loaded here: what a user without OpenCL is told. */
+/* In a child, before anything is loaded here: the message to a user without OpenCL. */
 static void test_missing(const char *variable, const char *value, const char *expected) {
   pid_t child = fork();
   int status = 1;
@@ -449,7 +449,7 @@ static void test_failed_event(void) {
   CHECK(be->event_wait_host(be->self, 0, &broken, &err) == EIO && err.vendor_code == -5);
   CHECK(!strcmp(err.vendor_name, "CL_OUT_OF_RESOURCES") && strstr(err.message, "CL_OUT_OF_RESOURCES"));
   CHECK(be->event_done(be->self, 0, &broken, &done, &err) == EIO && err.vendor_code == -5 && done == -1);
-  /* The event behind it: failed too, whatever the runtime calls it. */
+  /* The event behind it: failed too, under any name of the runtime's. */
   if (forgets_failures()) {
     CHECK(be->event_wait_host(be->self, 0, &barrier, &err) == EIO); /* the first behind it, at least */
   } else {
@@ -519,7 +519,7 @@ static void test_foreign_context(void) {
   finish(0, NULL);
   CHECK(!memcmp(back, host + 1, sizeof host - 4));
 
-  /* Two contexts in one copy: told so, for the core to go through the host. */
+  /* Two contexts in one copy: reported, for the core to go through the host. */
   list[0] = (cdevice_copy){ours.data, 0, 0, theirs.data, 0, 0, 4};
   CHECK(be->copy(be->self, CDEVICE_COPY_D2D, list, 1, stream, &err) == ENOTSUP && err.vendor_code == -34);
   CHECK(be->copy(be->self, CDEVICE_COPY_PEER, list, 1, stream, &err) == ENOTSUP);
@@ -542,7 +542,7 @@ static void test_foreign_context(void) {
   CHECK(!memcmp(back, host, sizeof host));
   be->event_destroy(be->self, 0, &received);
 
-  /* Over already: nothing to wait for.  Failed already, failing later: told. */
+  /* Over already: nothing to wait for.  Failed already, failing later: reported. */
   finish(0, queue);
   made = record(0, queue);
   CHECK(be->event_wait_host(be->self, 0, &made.slot, &err) == 0);
@@ -698,7 +698,7 @@ static void test_svm(void) {
   be->stream_destroy(be->self, 0, stream);
 }
 
-/* Threads: the CHECK of a thread ends the program, which is what is wanted. */
+/* Threads: the CHECK of a thread ends the program, as wanted. */
 typedef struct worker {
   pthread_t thread;
   uint32_t seed;

@@ -1,6 +1,6 @@
-/* test_opencl_flush.c - an event whose queue nobody has flushed is flushed by whoever waits for it or asks.
+/* test_opencl_flush.c - an event on an unflushed queue is flushed by a wait or a query.
  *
- * The runtime's own calls are put behind ours, which say of one event that it is only queued until its queue is flushed:
+ * The runtime's own calls are put behind the test's, which report one event as only queued until its queue is flushed:
  * PoCL flushes by itself and would not show it.  Exit code 77: no OpenCL platform here. */
 #include "opencl/internal.h"
 
@@ -27,7 +27,7 @@ static cl_int flush(cl_command_queue queue) {
 }
 static cl_int wait_for(cl_uint n, const cl_event *events) {
   for (cl_uint i = 0; i < n; i++)
-    if (events[i] == lazy && !flushed) return CL_INVALID_OPERATION; /* it would be for ever */
+    if (events[i] == lazy && !flushed) return CL_INVALID_OPERATION; /* it would be forever */
   waited = 1;
   return real_wait(n, events);
 }

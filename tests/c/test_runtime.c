@@ -162,7 +162,7 @@ static void test_memory(const cdevice_backend *b) {
   }
 }
 
-/* Sizes: what is rounded up is less than a fifth of the block, and every size finds its own class again. */
+/* Sizes: rounding adds less than a fifth of the block, and every size finds its own class again. */
 static void test_classes(const cdevice_backend *b) {
   for (int64_t n = 1; n < 3000000; n += n / 3 + 1) {
     cdevice_block x, y;
@@ -262,7 +262,7 @@ static void test_threads(const cdevice_backend *b) {
   CHECK(atomic_load(&called) == 6 * 120);
 }
 
-/* The device fails while somebody is to be told of an event: he is told once, by whoever learns of it. */
+/* The device fails while a callback waits for an event: it is called once, by the thread that learns of it. */
 static void test_sticky(const cdevice_backend *b) {
   cdevice_event e[12];
   void *stream;
@@ -293,7 +293,7 @@ static void test_sticky(const cdevice_backend *b) {
   CHECK(memory(b, 0).live == 0 && atomic_load(&called) == n);
 }
 
-/* What says of the device that it is dead is EIO; what says nothing of it is not. */
+/* A code that reports a dead device is EIO; another is not. */
 static void test_codes(const cdevice_backend *b, const char *query, int cuda) {
   static const int dead[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 806, 810};
   static const int alive[] = {1, 2, 3, 4, 201, 400, 801, 807, 900, 901, 904, 905, 906, 907, 908, 999};
@@ -305,7 +305,7 @@ static void test_codes(const cdevice_backend *b, const char *query, int cuda) {
   CHECK(b->event_done(b->self, 0, e.sync_event, &done, &err) == EINVAL && err.vendor_code == gone);
   for (size_t i = 0; i < sizeof dead / sizeof *dead; i++) {
     if (dead[i] == gone) continue;
-    rt.fail(query, 0, dead[i]); /* once says nothing */
+    rt.fail(query, 0, dead[i]); /* one failure proves nothing */
     CHECK(b->event_done(b->self, 0, e.sync_event, &done, &err) == 0);
     rt.fail(query, -1, dead[i]);
     CHECK(b->event_done(b->self, 0, e.sync_event, &done, &err) == EIO && err.vendor_code == dead[i]);
@@ -356,7 +356,7 @@ int main(void) {
   snprintf(command, sizeof command, "make -s -C '%s/../hostrt' B='%s/hostrt' >hostrt.log 2>&1", slash ? source : ".",
            here);
   if (system(command)) {
-    puts("the stand-in runtime cannot be built here (hostrt.log says why): apt-get install gcc make");
+    puts("the stand-in runtime cannot be built here (see hostrt.log): apt-get install gcc make");
     return 77;
   }
   snprintf(cuda, sizeof cuda, "%s/hostrt/cuda/lib/libcuda.so.1", here);

@@ -78,7 +78,7 @@ def test_every_compute_function_documents_its_types_parameters_and_result():
 
     for name in {"coalesce", "cast", "count", "filter", "take", *compute.functions._ROW_WISE, *compute.functions._AGGREGATES}:
         text = getattr(compute, name).__doc__
-        for word in ("Accepted types -> result type::", ":param ", ":returns: ", "ait"):
+        for word in ("Accepted types -> result type::", ":param ", ":returns: ", "lock"):
             assert word in text, (name, word)
 
 

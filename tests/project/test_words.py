@@ -9,7 +9,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,12 +31,31 @@ WORDS = {
     "by the way": "",
     "which is meant": "",
 }
-PATTERN = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
+MORE_WORDS = {
+    "says": "states, reports, returns",
+    "told": "reported, passed",
+    "whatever": "any, every",
+    "ours(?! alone [0-9])": "of cdevice",  # a recorded figure of ci/fuzz in docs/reliability.rst
+    "what is": "the noun that it stands for",
+    "no more than": "at most, only",
+}
+# These folders are held against WORDS only, until their text is revised.
+NOT_REVISED = ("cdevice/kernels/", "cdevice/core/compute/", "cdevice/compute/kernels/")
+FOLDERS = ("cdevice", "backends", "ci", "examples", "tests/c")
+
+
+def pattern(words: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
+
+
+PATTERN, NARROW = pattern([*WORDS, *MORE_WORDS]), pattern(WORDS)
 # what C passes to a function that makes an error, and every comment: strings elsewhere are formats and kernel text
 C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 C_MESSAGE = re.compile(
-    r"\b(?:cdv_fail\w*|cdv_error_set\w*|cdv_log\w*|PyErr_\w+|fail|refuse)\s*\((?:[^;\"]|\"(?:\\.|[^\"\\])*\")*;"
+    r"\b(?:cdv_fail\w*|cdv_error_set\w*|cdv_log\w*|PyErr_\w+|fail|refuse|f?printf|puts)"
+    r"\s*\((?:[^;\"]|\"(?:\\.|[^\"\\])*\")*;"
 )
+SHELL_TEXT = re.compile(r"(?:^|\s)(?:#|(?:say|die|echo)\s).*")
 C_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 MESSAGES = ("warn", "warning", "error", "info", "debug", "print", "fail")
 
@@ -89,26 +108,52 @@ def words_of_page(text: str) -> Iterator[Line]:
     yield from lines_of(1, text)
 
 
-READERS = {".rst": words_of_page, ".py": words_of_python, ".pyi": words_of_python, ".c": words_of_c, ".h": words_of_c}
+def words_of_script(text: str) -> Iterator[Line]:
+    """Comments, and the messages of ``say``, ``die`` and ``echo``."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = SHELL_TEXT.search(line)
+        if found:
+            yield number, found.group()
+
+
+READERS = {
+    ".rst": words_of_page,
+    ".py": words_of_python,
+    ".pyi": words_of_python,
+    ".c": words_of_c,
+    ".h": words_of_c,
+    ".sh": words_of_script,
+    ".supp": words_of_script,
+    ".cmake": words_of_script,
+    "": words_of_script,  # the scripts of ci/
+}
 
 
 def files() -> list[Path]:
-    found = [p for folder in ("cdevice", "backends") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in READERS]
+    found = [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.is_file() and p.suffix in READERS]
     return [*(ROOT / p for p in PAGES), *sorted((ROOT / "docs").glob("*.rst")), *dict.fromkeys(found)]
 
 
-def found_in(text: str, suffix: str) -> list[tuple[int, str]]:
-    return sorted({(n, m.group()) for n, words in READERS[suffix](text) for m in PATTERN.finditer(words)})
+def found_in(text: str, suffix: str, words: re.Pattern[str] = PATTERN) -> list[tuple[int, str]]:
+    return sorted({(n, m.group()) for n, line in READERS[suffix](text) for m in words.finditer(line)})
 
 
-@pytest.mark.parametrize("kinds", [(".rst",), (".py", ".pyi"), (".c", ".h")], ids=["pages", "python", "c"])
+def words_for(path: Path) -> re.Pattern[str]:
+    return NARROW if str(path.relative_to(ROOT)).startswith(NOT_REVISED) else PATTERN
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(".rst",), (".py", ".pyi"), (".c", ".h"), (".sh", ".supp", ".cmake", "")],
+    ids=["pages", "python", "c", "scripts"],
+)
 def test_no_page_comment_docstring_or_message_uses_a_word_of_the_list(kinds: tuple[str, ...]) -> None:
     read = [p for p in files() if p.suffix in kinds]
     assert len(read) > 9
     bad = [
         f"{p.relative_to(ROOT)}:{n}: {word!r}"
         for p in read
-        for n, word in found_in(p.read_text(encoding="utf-8"), p.suffix)
+        for n, word in found_in(p.read_text(encoding="utf-8"), p.suffix, words_for(p))
     ]
     assert not bad, f"{len(bad)} words that are not used; instead see WORDS:\n" + "\n".join(bad)
 
@@ -122,6 +167,10 @@ def test_no_page_comment_docstring_or_message_uses_a_word_of_the_list(kinds: tup
         (".py", 'x = "nobody"\n', []),
         (".py", 'def f(n):\n    raise ValueError(\n        f"{n} is lent"\n    )\n', [3]),
         (".py", "nobody = 1\n", []),
+        (".py", "ours = 1  # as ours is\n", [1]),
+        (".rst", "Taken is what is there.\n\nours alone 25; ours\n", [1, 3]),
+        ("", '#!/bin/sh\nwhatever=1 # whatever\nsay "it says why"\nls whatever\n', [2, 3]),
+        (".c", 'int f(void) {\n  puts("it says so");\n}\n', [2]),
         (".c", "int x; /* as\n   somebody */\n", [2]),
         (".c", 'f(e,\n  "nobody");\ncdv_fail(e, 1,\n  "nobody; %s", x);\n', [4]),
     ],

@@ -36,6 +36,8 @@ class fallback:
     "error": a function without a kernel for the device of its arguments, and arguments on two devices, are errors.
     "copy": all arguments go to the device of the first that has rows; where that has no kernel, they go to the CPU and
     the result comes back.  Each such call is a DeviceWarning that names the bytes.
+
+    ``word``: "error" or "copy".  Raises ValueError for another.
     """
 
     def __init__(self, word: str) -> None:

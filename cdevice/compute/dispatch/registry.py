@@ -56,8 +56,11 @@ KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 
 @dataclass(frozen=True)
 class Matcher:
-    """Types that are alike, as one argument of a signature: ``test(format)``.  ``same(format)``: is equal for all
-    arguments that it stands for."""
+    """Types that are alike, as one argument of a signature.
+
+    ``name``: for messages.  ``test(format)``: is it one of them.  ``same(format)``: is equal for all arguments that it
+    stands for.
+    """
 
     name: str
     test: Callable[[str], bool]
@@ -69,15 +72,21 @@ class Matcher:
 
 @dataclass(frozen=True)
 class Signature:
-    """The types that a kernel takes (Arrow formats, or matchers; the last one again and again where ``var_args``) and
-    the one it gives: a format, or a function of what it is given; None: decided by ``exec``."""
+    """The types of a kernel.  No method blocks.  Any thread.
+
+    ``inputs``: one Arrow format or matcher for each argument; the last one repeats where ``var_args``.  ``out``: the
+    result's format, a function from the arguments' formats to it, or None: decided by ``exec``.
+    """
 
     inputs: tuple[str | Matcher, ...]
     out: str | Callable[[Sequence[str]], str] | None
     var_args: bool = False
 
     def matches(self, formats: Sequence[str]) -> bool:
-        """Does it take these?"""
+        """True when the kernel takes these types.
+
+        ``formats``: one Arrow format for each argument.  Never raises.
+        """
         n = len(self.inputs)
         if len(formats) != n and not (self.var_args and len(formats) >= n):
             return False
@@ -109,15 +118,16 @@ class Signature:
 class Kernel:
     """What a function does for some types on some devices.
 
-    ``device``: an ArrowDeviceType, or None: every device whose backend has ``cdevice.compute/1``.  ``exec(call,
-    *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that fits is asked.  An aggregate's argument
-    may have chunks, to be gone through once, and with ``chunks`` any argument; else they are joined before.
-    ``null_handling``: of a scalar function; "intersection": a row of the result is null where one of an argument is,
-    and the kernel need not look at nulls; "computed": the kernel computes which rows are null.
-    ``init(call)`` makes the state that ``call.state`` is; ``finalize(call, result)`` makes another result of it.
+    ``signature``: its types.  ``device``: an ArrowDeviceType, or None: every device whose backend has
+    ``cdevice.compute/1``.  ``exec(call, *args)`` gives a DeviceArray; where it raises NoKernel the next kernel that
+    fits is asked.  ``library``: where it comes from, for messages.  An aggregate's argument may have chunks, to be gone
+    through once, and with ``chunks`` any argument; else they are joined before.  ``null_handling``: of a scalar
+    function; "intersection": a row of the result is null where one of an argument is, and the kernel need not look at
+    nulls; "computed": the kernel computes which rows are null.  ``init(call)`` makes the state that ``call.state`` is;
+    ``finalize(call, result)`` makes another result of it.
 
-    Among kernels that fit, the greatest ``priority`` is taken, of equals one for this device, then the one that was
-    added last.  One of negative priority is asked when no other fits, also not after a cast.
+    Matching kernels are ordered by ``priority`` (highest first), then device-specific before generic, then most
+    recently added.  One of negative priority is asked when no other fits, also not after a cast.
     """
 
     signature: Signature
@@ -136,15 +146,16 @@ class Kernel:
 
 
 class Function:
-    """A name with kernels.
+    """A name with kernels.  Any thread.
 
-    ``kind``: one of :data:`KINDS`; ``arity``: how many arguments, or a negative number: at least -1 - arity of them.
-    ``options``: their class; ``doc``: what it does.  ``kernels``: those to begin with; :meth:`add_kernel` adds others.
-    ``implicit``: from the formats of the arguments to those that they are cast to; ``meta``: computes by calling other
-    functions; ``nulls``: the type of None where it is not that of the other arguments; ``compares``: its result is a
-    bool, so that a value of the host may become the type of the rows that it is compared with.
+    ``name``: of the function.  ``kind``: one of :data:`KINDS`; ``arity``: how many arguments, or a negative number: at
+    least -1 - arity of them.  ``options``: their class; ``doc``: its description.  ``kernels``: those to begin with;
+    :meth:`add_kernel` adds others.  ``implicit``: from the formats of the arguments to those that they are cast to;
+    ``meta``: computes by calling other functions; ``nulls``: the type of None where it is not that of the other
+    arguments; ``compares``: its result is a bool, so that a value of the host may become the type of the rows that it
+    is compared with.
 
-    Raises TypeError and ValueError for a name, a kind, an arity or options that are none.
+    Raises TypeError and ValueError for an invalid name, kind, arity or options.  No method blocks for a device.
     """
 
     def __init__(
@@ -208,11 +219,13 @@ class Function:
 
         ``inputs``: what :func:`cdevice.asschema` takes, or matchers.  ``out``: the same, a function of formats, or None
         for any result of the kernel.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
-        each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``null_handling``: by default
-        "intersection" for a scalar function, "computed" for others.  Arguments of narrower numbers are cast before.
-        The rest is as in :class:`Kernel`.
+        each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``library``: default: the module of
+        ``exec``.  ``null_handling``: by default "intersection" for a scalar function, "computed" for others.
+        ``priority``, ``init``, ``finalize``, ``chunks``: as in :class:`Kernel`.  Arguments of narrower numbers are cast
+        before.
 
-        Raises ValueError for a meta function, which has no kernels, and for a word that is none; TypeError."""
+        Raises ValueError for a meta function, which has no kernels, and for an unknown word; TypeError.
+        """
         if self.kind == "meta":
             raise ValueError(f"{self.name} is a meta function: it has no kernels")
         for word, f in (("exec", exec), ("init", init), ("finalize", finalize)):
@@ -237,7 +250,10 @@ class Function:
         return self._add(Kernel(signature, exec, number, library, priority, init, finalize, chunks, null_handling))
 
     def remove_kernel(self, kernel: Kernel) -> None:
-        """Takes out what :meth:`add_kernel` gave.  Raises ValueError where it is not here."""
+        """Removes a kernel.
+
+        ``kernel``: what :meth:`add_kernel` returned.  Raises ValueError where the function does not have it.
+        """
         with _changes:
             if all(k is not kernel for k in self._kernels):
                 raise ValueError(f"{self.name}.remove_kernel(): the function has no kernel {kernel}")
@@ -251,7 +267,7 @@ class Function:
 
     def _change(self, kernels: tuple[Kernel, ...]) -> None:
         self._kernels = kernels
-        self._generation += 1  # after the kernels: who reads the number first sees kernels at least as new
+        self._generation += 1  # after the kernels: a thread that reads the number first sees kernels at least as new
         self._dispatch_cache.clear()
         for front in self._fast_calls:
             _native.compute_learn(front, self._generation, None, None, False, None)
@@ -271,7 +287,11 @@ class Function:
             raise TypeError(f"{self.name} takes {more}{least} argument{'s' * (least != 1)}{said}")
 
     def dispatch_exact(self, types: Sequence[Any], device: int = 1) -> Kernel:
-        """The kernel for exactly these types on a device type.  Raises NoKernel."""
+        """The kernel for exactly these types on a device type.
+
+        ``types``: what :func:`cdevice.asschema` takes, one for each argument.  ``device``: the ArrowDeviceType.  Raises
+        NoKernel, TypeError for another number of types.
+        """
         formats = _formats(types)
         found = self._fitting(formats, device)
         if not found:
@@ -282,7 +302,10 @@ class Function:
         return found[0]
 
     def dispatch_best(self, types: Sequence[Any], device: int = 1) -> tuple[Kernel, tuple[str, ...]]:
-        """(kernel, formats that the arguments are cast to) by Arrow's implicit casts.  Raises NoKernel."""
+        """(kernel, formats that the arguments are cast to) by Arrow's implicit casts.
+
+        ``types``, ``device``: as for :meth:`dispatch_exact`.  Raises NoKernel, TypeError for another number of types.
+        """
         return self._candidates(_formats(types), device)[0]
 
     def _fitting(self, formats: tuple[str, ...], device: int) -> list[Kernel]:
@@ -327,7 +350,7 @@ class Function:
         return [] if self.implicit else self._by_widening(known, device)
 
     def _by_widening(self, formats: tuple[str, ...], device: int) -> list[tuple[Kernel, tuple[str, ...]]]:
-        """Kernels for wider numbers, which was added to a function that says nothing of casts."""
+        """Kernels for wider numbers that were added to a function without implicit casts."""
         out = []
         for k in self._kernels:
             wanted = k.signature.inputs + k.signature.inputs[-1:] * (len(formats) - len(k.signature.inputs))
@@ -350,7 +373,11 @@ class Function:
         return tuple([(o or known) if f == "n" else f for f, o in zip(formats, own, strict=False)])
 
     def no_kernel_error(self, formats: Sequence[str], device: int, said: str = "") -> NoKernel:
-        """The exception; ``said``: by a kernel that was asked, in place of what there is."""
+        """The exception, to be raised.
+
+        ``formats``: one Arrow format for each argument.  ``device``: the ArrowDeviceType.  ``said``: the reason of a
+        kernel that was asked, in place of the kernels there are.  Never raises it.
+        """
         asked = ", ".join(map(words_of, formats))
         others = [k for k in self._kernels if not k.signature.matches(formats)]  # those that match were asked
         here = [k.signature.taken for k in others if k.device in (None, device)]
@@ -383,10 +410,11 @@ def _formats(types: Sequence[Any]) -> tuple[str, ...]:
 
 
 class FunctionRegistry:
-    """Functions and classes of options by name.  What is not here is looked for in ``parent``.
+    """Functions and classes of options by name.  No method blocks for a device.  Any thread.
 
-    A name that a parent has may not be added here, unless it is to be overwritten.  ``provided``: what is asked for
-    functions that are nowhere, and named only when asked; see :func:`cdevice.compute.list_functions`.
+    ``parent``: another registry, or None; names that are not here are looked up there.  A name that a parent has may
+    not be added here, unless it is to be overwritten.  ``provider``: other libraries' functions, for names that are in
+    no registry; listed only on request, see :func:`cdevice.compute.list_functions`.
     """
 
     provider: FunctionProvider | None = None
@@ -403,26 +431,39 @@ class FunctionRegistry:
 
     @classmethod
     def make(cls, parent: FunctionRegistry | None = None) -> FunctionRegistry:
-        """A new one; functions of ``parent`` are found in it."""
+        """A new registry.
+
+        ``parent``: its functions are found in it.  Raises TypeError for another object.
+        """
         return cls(parent)
 
     def _has(self, name: str) -> bool:
         return name in self._functions or (self.parent is not None and self.parent._has(name))
 
     def can_add_function(self, function: Function, allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for an object that is not a Function."""
+        """Checks the arguments of :meth:`add_function`.
+
+        ``function``: a Function.  ``allow_overwrite``: the name may be taken.  Raises KeyError where the name is taken,
+        TypeError for an object that is not a Function.
+        """
         if not isinstance(function, Function):
             raise TypeError(f"function must be a Function, not {type(function).__name__}")
         if not allow_overwrite and self._has(function.name):
             raise KeyError(f"the function {function.name!r} already exists: pass allow_overwrite=True to replace it")
 
     def add_function(self, function: Function, allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken."""
+        """Adds a function under its name.
+
+        ``function``: a Function.  ``allow_overwrite``: replaces one of that name.  Raises as :meth:`can_add_function`.
+        """
         self.can_add_function(function, allow_overwrite)
         self._functions[function.name] = function
 
     def can_add_alias(self, target: str, source: str) -> None:
-        """Raises KeyError where ``target`` is taken or there is no ``source``, TypeError for names that are not str."""
+        """Checks the arguments of :meth:`add_alias`.
+
+        Raises KeyError where ``target`` is taken or there is no ``source``, TypeError for names that are not str.
+        """
         for word, name in (("target", target), ("source", source)):
             if not isinstance(name, str) or not name:
                 raise TypeError(f"{word} must be the name of a function, not {name!r}")
@@ -431,24 +472,35 @@ class FunctionRegistry:
             raise KeyError(f"the function {target!r} already exists")
 
     def add_alias(self, target: str, source: str) -> None:
-        """``target`` becomes another name of ``source``.  Raises KeyError."""
+        """``target`` becomes another name of ``source``.  Raises as :meth:`can_add_alias`."""
         self.can_add_alias(target, source)
         self._functions[target] = self.get_function(source)
 
     def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken, TypeError for an object that is not a class of options."""
+        """Checks the arguments of :meth:`add_function_options_type`.
+
+        ``options``: a subclass of FunctionOptions.  ``allow_overwrite``: the name may be taken.  Raises KeyError where
+        the name is taken, TypeError for another object.
+        """
         if not (isinstance(options, type) and issubclass(options, FunctionOptions)):
             raise TypeError(f"options must be a subclass of FunctionOptions, not {options!r}")
         if not allow_overwrite and options.__name__ in self._options:
             raise KeyError(f"the options {options.__name__!r} already exist")
 
     def add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
-        """Raises KeyError where the name is taken."""
+        """Adds a class of options under its name.
+
+        ``options``: a subclass of FunctionOptions.  ``allow_overwrite``: replaces one of that name.  Raises as
+        :meth:`can_add_function_options_type`.
+        """
         self.can_add_function_options_type(options, allow_overwrite)
         self._options[options.__name__] = options
 
     def get_function(self, name: str) -> Function:
-        """Raises UnknownFunction, a KeyError, with near names."""
+        """The function of that name, from here, a parent or a provider.
+
+        ``name``: of the function.  Raises UnknownFunction, a KeyError, with near names.
+        """
         if not isinstance(name, str):
             raise TypeError(f"name must be the name of a function, not {type(name).__name__}")
         found = self._find(name)
@@ -477,14 +529,21 @@ class FunctionRegistry:
         return None if found is None else self._made.setdefault(name, found)
 
     def get_function_options_type(self, name: str) -> type[FunctionOptions]:
-        """Raises KeyError."""
+        """The class of options of that name.
+
+        ``name``: of the class.  Raises KeyError.
+        """
         found = self._options.get(name)
         if found is not None:
             return found
         return self.parent.get_function_options_type(name) if self.parent else FunctionOptions.of(name)
 
     def get_function_names(self, include_providers: bool = False) -> list[str]:
-        """All names, sorted; ``provided``: those too that other libraries bring, which are loaded for that."""
+        """All names, sorted.
+
+        ``include_providers``: those of other libraries too, which are loaded for that.  Never raises for an entry
+        point: one that fails is a DeviceWarning.
+        """
         if include_providers:
             entries.load(None)
         above = self.parent.get_function_names(include_providers) if self.parent else []

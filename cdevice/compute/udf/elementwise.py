@@ -60,14 +60,17 @@ def elementwise(
     casts such as ``(float32) a`` or ``int64(a)``, and the functions of floats sqrt, fabs, floor, ceil, trunc, rint,
     round, fmod, copysign, fmin, fmax, isnan, isinf, isfinite, abs, min, max, which give the same everywhere, and exp,
     log, pow, sin ..., of which the last bits are the device's.  Types are converted as C does, and integers are
-    computed with at least as many bits as the result has; bools are 0 and 1.  What C leaves open is defined: integers
-    wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer that there is, NaN
-    0.  A row is null where an argument is.  Integers of other types are cast where nothing is lost, any number to a
-    float.  ``registry``: where the function is added under its name; None: nowhere.
+    computed with at least as many bits as the result has; bools are 0 and 1.  What C leaves undefined is defined:
+    integers wrap, a division by 0 gives 0, shifts count modulo the width, a float becomes the nearest integer, NaN 0.
+    A row is null where an argument is.  Integers of other types are cast where nothing is lost, any number to a
+    float.  ``name``: of the function.  ``doc``: its description.  ``registry``: where the function is added under its
+    name; None: nowhere.
 
     The program is compiled when the function is first called on a device, by the device's compiler, on the CPU by
-    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported names the missing compiler.  Here ValueError is
-    raised for a signature or an expression that is none, with the place, KeyError for a name that is taken.
+    ``cc`` (``CDEVICE_CC``), and kept on disk.  Then Unsupported names the missing compiler.
+
+    Does not block.  Any thread.  Raises ValueError for an invalid signature or expression, with the place, KeyError for
+    a name that is taken, TypeError for an argument that is not a str.
     """
     for word, given in (("name", name), ("signature", signature), ("expression", expression)):
         if not isinstance(given, str):

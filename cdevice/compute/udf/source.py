@@ -24,7 +24,7 @@ _NAMES = {f"{word}{bits}": f"{letter}{bits}" for word, letter in _ARROW.items() 
 TYPES = {k: v for k, v in {**_NAMES, **{t: t for t in (*_INTEGERS, *_FLOATS)}}.items() if v in (*_INTEGERS, *_FLOATS)}
 TYPES |= {"char": "i8", "short": "i16", "int": "i32", "long": "i64", "float": "f32", "double": "f64", "bool": "bits"}
 
-# functions of floats: how many arguments; what is behind the first group differs in the last bits between devices
+# functions of floats: how many arguments; those behind the first group differ in the last bits between devices
 EXACT = {"sqrt": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "fmod": 2}
 NEAR = dict.fromkeys(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt".split(), 1

@@ -189,7 +189,7 @@ static void drop_null_buffers(const struct ArrowSchema *s, struct ArrowArray *a)
   if (a->dictionary) drop_null_buffers(s->dictionary, a->dictionary);
 }
 
-/* The producer's structs are not ours to mend, an export of them is.  Without memory it stays as it came. */
+/* The producer's structs must not be changed, an export of them may.  Without memory it stays as it came. */
 static void mend(struct cdv_array **array) {
   struct cdv_array *a = *array, *mended;
   struct ArrowDeviceArray d;

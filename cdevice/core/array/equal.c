@@ -1,4 +1,4 @@
-/* equal.c - equality of values, whatever the offsets, the encoding of nulls and the place of the bytes. */
+/* equal.c - equality of values, for any offsets, encoding of nulls and place of the bytes. */
 #include "core/array/equal.h"
 #include "cdevice/arrow_abi.h"
 #include "core/array/array.h"

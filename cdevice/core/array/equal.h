@@ -1,4 +1,4 @@
-/* equal.h - equality of values, whatever the offsets, the encoding of nulls and the place of the bytes. */
+/* equal.h - equality of values, for any offsets, encoding of nulls and place of the bytes. */
 #ifndef CDEVICE_CORE_ARRAY_EQUAL_H
 #define CDEVICE_CORE_ARRAY_EQUAL_H
 

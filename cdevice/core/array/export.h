@@ -5,9 +5,9 @@
  * A consumer may move any child out and release it by itself: it then keeps the head alive, not its siblings' data
  * any longer than the owner does.
  *
- * Needs: NODE (struct), LINE (struct of a template line: begins as a NODE up to its children, which is what is
- * constant; with first and dictionary), struct cdv_export_prototype (n, dictionaries, lines[]), OWNER (struct with
- * node and template), OWNER_UNREF, FINISH(owner, template), and a prefix through X(name). */
+ * Needs: NODE (struct), LINE (struct of a template line: begins as a NODE up to its children, the constant part;
+ * with first and dictionary), struct cdv_export_prototype (n, dictionaries, lines[]), OWNER (struct with node and
+ * template), OWNER_UNREF, FINISH(owner, template), and a prefix through X(name). */
 
 #if !defined(X) || !defined(NODE) || !defined(LINE) || !defined(OWNER) || !defined(OWNER_UNREF) || !defined(FINISH)
 #error "export.h is a template: its parameters are said at its head"
@@ -51,7 +51,7 @@ static void X(_export_unref)(struct X(_export) * e, long n) {
 static void X(_node_release)(struct NODE *node);
 static void X(_leaf_release)(struct NODE *node); /* the same where nothing is below */
 
-/* Releases what is still in its place below node; counts our own. */
+/* Releases the children and the dictionary still in place below node; counts those of cdevice. */
 static long X(_release_below)(struct X(_export) * e, struct NODE *node) {
   long n = 0;
   struct NODE **children = node->children;

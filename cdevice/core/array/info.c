@@ -1,4 +1,4 @@
-/* info.c - what is asked of an array: can the CPU read it, how many nulls, how many bytes. Contents are looked at
+/* info.c - properties of an array: can the CPU read it, how many nulls, how many bytes. Contents are looked at
  * where that needs no waiting. */
 #include "core/array/info.h"
 #include "cdevice/arrow_abi.h"

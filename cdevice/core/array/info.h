@@ -1,4 +1,4 @@
-/* info.h - what is asked of an array: can the CPU read it, how many nulls, how many bytes. */
+/* info.h - properties of an array: can the CPU read it, how many nulls, how many bytes. */
 #ifndef CDEVICE_CORE_ARRAY_INFO_H
 #define CDEVICE_CORE_ARRAY_INFO_H
 
@@ -20,8 +20,8 @@ int cdv_array_readable(struct cdv_array *array, const char *doing);
 /* A requested schema keeps "not null" only where the data or its own schema guarantees it.  array: the data;
  * NULL: data to come. */
 void cdv_schema_relax_nullability(const struct ArrowSchema *have, struct cdv_array *array, struct ArrowSchema *want);
-/* May an array that says it is of this device type stand among those of another?  One without a buffer anywhere that
- * calls itself CPU may: libarrow's do in every stream. */
+/* True for a CPU array without buffers.  It may stand among arrays of another device type: libarrow's do in
+ * every stream. */
 bool cdv_has_no_device_memory(int32_t device_type, const struct ArrowArray *node);
 
 #endif

@@ -74,7 +74,7 @@ struct caller {
 };
 static _Thread_local struct caller *tls_active_call;
 
-/* A lock may be held, and what is waited for done, by a thread that is on the other side of the fork. */
+/* A lock may be held, and the awaited work done, by a thread that is on the other side of the fork. */
 static bool is_forked_copy(struct cdv_consumer *c) {
   return atomic_load(&c->exported) && c->fork_generation != cdv_fork_generation();
 }
@@ -296,7 +296,7 @@ static void on_error(struct ArrowAsyncDeviceStreamHandler *self, int code, const
   if (s & CDV_ENDED) {
     if (!(s & CDV_CLOSED)) broken(c, "on_error was called after the end");
   } else if (!(s & CDV_CLOSED)) { /* after our own cancel an error is only its echo */
-    struct cdv_shared *cause = atomic_load(&c->has_producer) ? cdv_error_take_cause() : NULL; /* ours has it at hand */
+    struct cdv_shared *cause = atomic_load(&c->has_producer) ? cdv_error_take_cause() : NULL; /* set by cdevice's own */
     cdv_fail(code == ENOMEM ? CDV_MEMORY : CDV_STREAM, code ? code : EIO, "the producer reported: %s (errno %d: %s)",
              message ? message : "no reason", code, strerror(code));
     if (cause) cdv_error_set_cause(cause, 0); /* whose text this is; here another thread's */

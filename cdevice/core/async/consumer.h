@@ -19,7 +19,7 @@ struct cdv_stream;
 #define CDV_HANDLER_RELEASED 8 /* the producer has released the handler */
 #define CDV_FAILED_PENDING 16  /* an error waits behind what came before it */
 int cdv_consumer_new(int64_t queue_size, int level, struct cdv_consumer **out);
-/* For the producer.  From the first call on it is valid until the producer releases it, whatever happens here. */
+/* For the producer.  From the first call on it is valid until the producer releases it, also after close. */
 struct ArrowAsyncDeviceStreamHandler *cdv_consumer_handler(struct cdv_consumer *c);
 int cdv_consumer_state(struct cdv_consumer *c);
 int32_t cdv_consumer_device_type(struct cdv_consumer *c); /* 0 before the schema */
@@ -36,7 +36,7 @@ int cdv_consumer_armed(struct cdv_consumer *c); /* descriptors that will tell (t
 /* Cancels the producer, drops what waits.  Idempotent, any thread; waits for a call of cdv_consumer_take to leave the
  * queue, never for the producer. */
 void cdv_consumer_close(struct cdv_consumer *c);
-/* What is wrong, as this thread's last error; 0: nothing. */
+/* The consumer's error, as this thread's last error; 0: none. */
 int cdv_consumer_error(struct cdv_consumer *c);
 int64_t cdv_consumer_waiting(struct cdv_consumer *c); /* tasks that wait unextracted */
 /* Takes and drops everything from a consumer on this thread: how many arrays, or -1 (tests, benchmarks). */
@@ -52,7 +52,7 @@ struct ArrowAsyncDeviceStreamHandler *cdv_consumer_borrow_handler(struct cdv_con
  * ENOENT: it is a third-party handler. */
 int cdv_handler_claim(struct ArrowAsyncDeviceStreamHandler *handler, int take);
 /* On: the next task will be followed at once by another or by the end, so no waiter need be woken for it; for
- * handlers of cdevice, on the producer's thread. quick: whatever is asked for can be sent at once. */
+ * handlers of cdevice, on the producer's thread. quick: every requested task can be sent at once. */
 void cdv_handler_suppress_notify(struct ArrowAsyncDeviceStreamHandler *handler, bool on, bool quick);
 /* May more come as soon as the producer's thread runs? */
 bool cdv_consumer_has_more(struct cdv_consumer *c);

@@ -1,6 +1,6 @@
 /* producer.c - a producer as its consumer and its maker see it: request, cancel, stop, wait, how it ended.
  *
- * request and cancel count and wake, on whatever thread they come.  The producer lives by count, for libarrow's
+ * request and cancel count and wake, on any thread.  The producer lives by count, for libarrow's
  * consumer calls request after the end, while it empties its queue. */
 #include "core/async/producer.h"
 #include "cdevice/arrow_abi.h"

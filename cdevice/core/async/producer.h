@@ -11,7 +11,7 @@
 struct cdv_producer;
 
 /* cffi: begin */
-/* 1 for the first who asks: run, start, fail or abandon, one of which it must call, is its. 0: another's. Any
+/* 1 for the first caller: run, start, fail or abandon, one of which it must call, is its. 0: another's. Any
  * thread. */
 int cdv_producer_claim(struct cdv_producer *p);
 /* Ends it soon, in an error for the consumer.  Never blocks; any thread. */

@@ -171,7 +171,7 @@ static void end(struct cdv_producer *p, int outcome) {
   }
   if (outcome == CDV_CANCELLED) p->code = 0;
   if (outcome != CDV_FAILED) cdv_error_clear(&p->error); /* what a source raised when it was interrupted */
-  cdv_producer_close_source(p); /* before release: who waits for that finds everything given back */
+  cdv_producer_close_source(p); /* before release: a thread that waits for that finds everything released */
   h->release(h);
   pthread_mutex_lock(&p->lock);
   atomic_store(&p->outcome, outcome);

@@ -167,7 +167,7 @@ static int check_table(const cdevice_backend *b) {
         CDV_ARGUMENT, ENOTSUP,
         "backend table of version %u.%u, this cdevice supports %u.x: rebuild the plug-in against its backend.h",
         b->abi_version >> 16, b->abi_version & 0xFFFF, mine >> 16);
-  /* the head and the required members must be there whatever the minor version */
+  /* the head and the required members must be there for every minor version */
   size_t required = offsetof(cdevice_backend, copy) + sizeof b->copy;
   if (b->struct_size < required)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "backend table of %u bytes, at least %zu are required", b->struct_size,

@@ -12,7 +12,7 @@ static _Thread_local struct cdv_error backend;
 struct cdv_error *cdv_error_last(void) { return &backend; }
 
 /* ---- the Python exception behind an error.  It stays outside the slot, which may be copied: only the number there and
- * here says that they belong together. ---- */
+ * here shows that they belong together. ---- */
 static _Thread_local struct {
   uint64_t number;
   struct cdv_shared *exception;

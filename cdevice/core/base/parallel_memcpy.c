@@ -10,7 +10,7 @@
 
 #define SLICE ((int64_t)256 << 10)
 #define WORTH_HELP (4 * SLICE)
-#define PAST_CACHES ((int64_t)8 << 20) /* what is larger is in no cache when it is read */
+#define PAST_CACHES ((int64_t)8 << 20) /* larger data is in no cache when it is read */
 
 struct job {
   const struct cdv_memcpy_range *moves;
@@ -19,7 +19,7 @@ struct job {
 };
 
 #if defined(__SSE2__)
-/* As memcpy, past the caches: what is too large for them is written without reading what was there.  memcpy does so
+/* As memcpy, past the caches: data too large for them is written without reading what was there.  memcpy does so
  * too, but not for pieces. */
 static void copy_past_caches(char *to, const char *from, size_t n) {
   size_t head = -(uintptr_t)to & 63;

@@ -1,7 +1,7 @@
 /* single_flight.c - work that one thread does for all and others wait for: the start of a backend, the build of a
  * kernel.
  *
- * It is foreign code, so it runs without a lock of cdevice.  Who has a turn may want another; where threads would
+ * It is foreign code, so it runs without a lock of cdevice.  The owner of a turn may want another; where threads would
  * wait for each other in a circle, the one that closes it gets an error.  In a forked child the turns of other
  * threads are gone. */
 #include "core/base/single_flight.h"

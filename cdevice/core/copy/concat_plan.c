@@ -145,7 +145,7 @@ static int concat_alike(const struct node *d, int64_t scale) {
 }
 
 /* ---- offsets ---- */
-/* What is between the first and the last offset of each. */
+/* The ranges between the first and the last offset of each. */
 static int read_spans(const struct node *d, struct span *spans, const char *what) {
   int64_t total = 0;
   for (int64_t i = 0; i < d->n; i++) {

@@ -1,4 +1,4 @@
-/* copy.c - an array to any device, whatever its layout, the rows of the slice alone: what is decided for one copy, its
+/* copy.c - an array of any layout to any device, the rows of the slice alone: the decisions for one copy, its
  * result, and what becomes of it when it fails. */
 #include "core/copy/copy.h"
 #include "cdevice/arrow_abi.h"

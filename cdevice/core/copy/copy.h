@@ -1,4 +1,4 @@
-/* copy.h - an array to any device, whatever its layout, the rows of the slice alone: what is decided for one copy,
+/* copy.h - an array of any layout to any device, the rows of the slice alone: the decisions for one copy,
  * its result, and what becomes of it when it fails. */
 #ifndef CDEVICE_CORE_COPY_COPY_H
 #define CDEVICE_CORE_COPY_COPY_H

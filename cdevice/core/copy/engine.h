@@ -29,7 +29,7 @@ struct cdv_copy_segment {
   int64_t n_leading;     /* elements before the first row: unspecified, they become 0 */
   int64_t max_value;     /* what no element may be above, -1: anything; empty list views point anywhere */
   int width;             /* of an element, with these three */
-  const int64_t *starts; /* views: what is cut off the front of each data buffer */
+  const int64_t *starts; /* views: bytes cut off the front of each data buffer */
   int64_t n_starts;
   bool on_host;       /* src is host memory */
   bool staged;        /* it goes through a staging chunk */
@@ -82,7 +82,7 @@ int cdv_follow_source(struct cdv_plan *p);
 int cdv_read_back(struct cdv_plan *p, const cdevice_copy *copies, int64_t n);
 /* The same through two pinned chunks: while the device fills one the other is emptied. */
 int cdv_read_back_pinned(struct cdv_plan *p, const cdevice_copy *copies, int64_t n, int64_t total);
-/* A chunk goes back, or after a failure with what is left. */
+/* A chunk goes back, or after a failure with its rest. */
 void cdv_staging_put_or_orphan(struct cdv_plan *p, struct cdv_staging_buffer *stage);
 
 /* ---- plan.c ---- */
@@ -91,7 +91,7 @@ void *cdv_arena_get(struct cdv_arena **head, size_t n);
 void *cdv_arena_raw(struct cdv_arena **head, size_t n); /* as it comes */
 /* Buffer i of a result's node; its place and size are noted beside the buffers.  *piece is copied. */
 int cdv_plan_add(struct cdv_plan *p, struct ArrowArray *node, int64_t i, const struct cdv_copy_segment *segment);
-/* Room for a node's buffers, what is noted beside them, and the nodes below; 0 or ENOMEM. */
+/* Room for a node's buffers, their notes, and the nodes below; 0 or ENOMEM. */
 int cdv_node_room(struct cdv_arena **head, struct ArrowArray *to, int64_t n_buffers, int64_t n_children,
                   bool dictionary);
 /* The result's nodes carry, behind their buffers, where each lies in the allocation and its size. */

@@ -164,7 +164,7 @@ static int fill_stage(struct cdv_plan *p, struct cdv_staging_buffer *s, int64_t 
   return r;
 }
 
-/* Fills a chunk with the target's bytes [at, at + n) and sends them.  What is joined is sent part by part: there
+/* Fills a chunk with the target's bytes [at, at + n) and sends them.  Joined buffers are sent part by part: there
  * nearly all goes through chunks, and the device takes one part while the next is filled. */
 static int send_chunk(struct cdv_plan *p, const cdevice_block *block, struct cdv_staging_buffer *stage, int64_t at,
                       int64_t n, size_t *segment) {
@@ -333,7 +333,7 @@ static int64_t staged_bytes(const struct cdv_plan *p) {
 static int fill_first(struct cdv_plan *p, int64_t staged, cdevice_block *out) {
   cdevice_error err = {.struct_size = sizeof err};
   size_t segment = 0;
-  if (p->via_host || staged < WORTH_FILLING) return 0; /* across: a device writes what is staged */
+  if (p->via_host || staged < WORTH_FILLING) return 0; /* across: a device writes the staging chunk */
   int r = cdv_block_prepare(p->to, p->to_device, p->total, out, &err);
   if (r) {
     out->data = NULL;

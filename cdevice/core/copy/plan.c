@@ -476,7 +476,7 @@ int cdv_plan_lay_out(struct cdv_plan *p) {
     p->total = p->src->root->packed->nbytes;
     for (size_t i = 0; i < p->n_segments; i++) p->segments[i].dst_offset = p->segments[i].packed_offset;
   }
-  for (int pass = 0; pass < 2 && !p->copy_whole_block; pass++) /* what is packed together lies together */
+  for (int pass = 0; pass < 2 && !p->copy_whole_block; pass++) /* segments packed together lie together */
     for (size_t i = 0; i < p->n_segments; i++) {
       struct cdv_copy_segment *x = &p->segments[i];
       if (x->staged != (pass == 0)) continue;

@@ -123,7 +123,7 @@ static int parse_nested(const char *f, struct cdv_layout *out, const char **why)
       out->type = CDV_FIXED_LIST;
       out->list_size = number(&p, INT32_MAX);
       if (out->list_size < 0 || *p) {
-        *why = "the list size is not a number from 0 to 2147483647";
+        *why = "the list size must be a number from 0 to 2147483647";
         return -1;
       }
       return 0;
@@ -174,7 +174,7 @@ int cdv_layout_parse(const char *f, struct cdv_layout *out, const char **why) {
     out->code = 'w';
     int64_t width = f[1] == ':' ? number(&p, INT32_MAX) : -1;
     if (width < 0 || *p) {
-      *why = "the byte width is not a number from 0 to 2147483647";
+      *why = "the byte width must be a number from 0 to 2147483647";
       return -1;
     }
     out->width = (int)width;

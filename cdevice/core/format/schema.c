@@ -266,8 +266,8 @@ bool cdv_schema_equal(const struct ArrowSchema *a, const struct ArrowSchema *b, 
   return equal(a, b, (struct labels){top_name, top_name, true, metadata, true});
 }
 
-/* A number is given out once and never again, and only ever carried to a schema of the same type: whatever threads
- * do at once, one number is one type. The smaller one wins, so that those of one type come to have the same. */
+/* A number is given out once and never again, and only ever carried to a schema of the same type: in any order of
+ * threads, one number is one type. The smaller one wins, so that those of one type come to have the same. */
 static uint64_t number_of(struct cdv_schema *s) {
   static _Atomic uint64_t last;
   uint64_t none = 0, n = atomic_load_explicit(&s->type, memory_order_relaxed);

@@ -306,7 +306,7 @@ static int producer_failed(struct imported *i, int code, const char *doing) {
   return r;
 }
 
-/* Ours, that was exported and came back; or NULL. */
+/* A stream of cdevice that was exported and came back; or NULL. */
 static struct cdv_stream *own_source(struct cdv_stream *s) {
   struct imported *i = (struct imported *)s;
   struct exported *e = NULL;
@@ -322,7 +322,7 @@ static int imported_next(struct cdv_stream *s, struct cdv_array **out) {
   struct ArrowDeviceArray d;
   memset(&d, 0, sizeof d);
   int code;
-  cdv_shared_unref(cdv_error_take_cause()); /* what is there afterwards was raised inside */
+  cdv_shared_unref(cdv_error_take_cause()); /* a later cause was raised inside */
   if (i->plain) {
     d.device_type = ARROW_DEVICE_CPU;
     d.device_id = -1;

@@ -71,7 +71,7 @@ int cdv_stream_of_arrays(struct cdv_schema *schema, int32_t device_type, struct 
  * level: as for cdv_array_import, for each array. */
 int cdv_stream_import(struct ArrowDeviceArrayStream *in, int level, struct cdv_stream **out);
 int cdv_stream_import_plain(struct ArrowArrayStream *in, int level, struct cdv_stream **out);
-/* owns: s moves into *out; on an error it stays the caller's. schema: what is announced instead of the stream's own,
+/* owns: s moves into *out; on an error it stays the caller's. schema: announced instead of the stream's own,
  * the same types under other names, or NULL. The plain form waits for each array's event. */
 int cdv_stream_export(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowDeviceArrayStream *out);
 int cdv_stream_export_plain(struct cdv_stream *s, struct cdv_schema *schema, struct ArrowArrayStream *out);

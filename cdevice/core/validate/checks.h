@@ -1,4 +1,4 @@
-/* checks.h - what the files of the checks share: check.c looks at structs, contents.c at what is in the buffers. */
+/* checks.h - shared by the files of the checks: structure.c checks structs, contents.c the contents of buffers. */
 #ifndef CDEVICE_CHECKS_H
 #define CDEVICE_CHECKS_H
 

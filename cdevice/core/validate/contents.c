@@ -1,5 +1,5 @@
-/* contents.c - what is in the buffers of a node: offsets, type ids, run ends, views, dictionary indices, UTF-8, null
- * counts. */
+/* contents.c - checks the contents of a node's buffers: offsets, type ids, run ends, views, dictionary indices, UTF-8,
+ * null counts. */
 #include "cdevice/arrow_abi.h"
 #include "core/base/error.h"
 #include "core/format/bitmap.h"

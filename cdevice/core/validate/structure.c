@@ -1,4 +1,4 @@
-/* structure.c - what is checked before an imported struct is used.
+/* structure.c - checks before an imported struct is used.
  *
  * Level 1 (structure): node structs, and one offset per variable-size buffer where the CPU may read it now.
  * Level 2 (full): also offsets, type ids, run ends, views, dictionary indices, UTF-8 and null counts. */
@@ -142,7 +142,7 @@ static int device_buffer(const struct cdv_frame *f, const struct context *c, int
   if (r)
     return cdv_invalid(f, i, INVALID, "buffer %lld is no live buffer of %s: %s", (long long)i, b->name, err.message);
   if (type == b->device_type && device != c->device && !(b->capabilities & CDEVICE_CAP_HOST_ACCESSIBLE))
-    return cdv_invalid(f, i, INVALID, "buffer %lld lies on %s:%lld, the array says %s:%lld", (long long)i, b->name,
+    return cdv_invalid(f, i, INVALID, "buffer %lld lies on %s:%lld, its array is on %s:%lld", (long long)i, b->name,
                        (long long)device, b->name, (long long)c->device);
   if (nbytes >= 0 && nbytes < need)
     return cdv_invalid(f, i, INVALID, "buffer %lld has %lld bytes on %s, %lld are needed", (long long)i,
@@ -150,7 +150,7 @@ static int device_buffer(const struct cdv_frame *f, const struct context *c, int
   return 0;
 }
 
-/* Holds what is known of a buffer's size against what is needed; sizes are known of the root alone. */
+/* Checks a buffer's known size against the required one; only the root's sizes are known. */
 static int known_size(const struct cdv_frame *f, const struct context *c, int64_t i, int64_t need) {
   if (f->up || !c->sizes || c->sizes[i] < 0 || c->sizes[i] >= need) return 0;
   return cdv_invalid(f, i, INVALID, "buffer %lld has %lld bytes, %lld are needed", (long long)i, (long long)c->sizes[i],
@@ -248,7 +248,7 @@ static int child_lengths(const struct cdv_frame *f, const struct context *c, con
   return 0;
 }
 
-/* A plain array of numbers with nothing to complain about: most columns, most of what is handed over. false: look
+/* A plain array of numbers with nothing to complain about: most columns, and most arrays. false: look
  * closer. */
 static bool plainly_good(const struct ArrowSchema *s, const struct ArrowArray *a) {
   unsigned char c = (unsigned char)s->format[0];

@@ -1,4 +1,4 @@
-/* structure.h - what is checked before an imported struct is used. */
+/* structure.h - checks before an imported struct is used. */
 #ifndef CDEVICE_CORE_VALIDATE_STRUCTURE_H
 #define CDEVICE_CORE_VALIDATE_STRUCTURE_H
 

@@ -121,7 +121,7 @@ typedef struct cdevice_backend {
   /* required */
 
   /* Loads the vendor's runtime. Called on first use, and again until it succeeds once; never twice at once. ENODEV:
-   * this machine has no such runtime or device; err->message states what is missing and what was tried. Any other
+   * this machine has no such runtime or device; err->message names the missing part and what was tried. Any other
    * code is a fault. May block. */
   int (*start)(void *self, const cdevice_host *host, cdevice_error *err);
   /* Sets *out to the number of devices; they are numbered from 0. */

@@ -6,7 +6,7 @@
 
 #include "native/common.h"
 
-/* Between two turns of the event loop: items that were there already, and ns of whatever is done with them. */
+/* Between two turns of the event loop: items that were there already, and ns of the loop's body. */
 #define LOOK_UP 256
 #define LOOK_UP_AFTER 4000000
 
@@ -103,7 +103,7 @@ static int yield_for(struct cdv_consumer *c) {
   return cdv_consumer_waiting(c) > 0;
 }
 
-/* What is there already; NULL without an exception: nothing that can be had at once. */
+/* An item that has arrived already; NULL without an exception: there is none. */
 static PyObject *take_at_once(LoopObject *l) {
   run_deferred_releases();
   struct cdv_consumer *c = consumer_of(l->capsule);

@@ -1,7 +1,7 @@
 /* compute_trampolines.c - cdevice.compute/1 of a backend in Python: its functions are methods of a Python object
  * (cdevice.backend.Compute), called as those of pybackend.c are.
  *
- * Each takes the GIL, on whatever thread; none of them blocks but for what its method does.  A module owns what
+ * Each takes the GIL, on any thread; none of them blocks but for what its method does.  A module owns what
  * build() or load() returned and the kernels that were asked for, which the core borrows.  unload goes through the
  * deferred list, where the GIL is not held. */
 #include "native/common.h"

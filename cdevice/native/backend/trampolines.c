@@ -155,7 +155,7 @@ static void hold(struct py_held *h, struct py_backend *b, PyObject *object, cons
   *h = (struct py_held){{NULL, run_held, h}, b->object, object, method};
 }
 
-/* An address or handle that a backend gives; NULL with an exception for what is none. */
+/* An address or handle that a backend gives; NULL with an exception for any other value. */
 static void *address_from(PyObject *o) {
   unsigned long long n = PyLong_AsUnsignedLongLong(o);
   return n == (unsigned long long)-1 && PyErr_Occurred() ? NULL : (void *)(uintptr_t)n;

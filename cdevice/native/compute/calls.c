@@ -1,4 +1,4 @@
-/* calls.c - calls of functions, as cdevice/compute makes them: what is to be done was decided there. */
+/* calls.c - calls of functions, as cdevice/compute makes them, which has decided on the kernel. */
 #include "native/common.h"
 
 static const char N_MAP[] = "cdevice.map", N_REDUCE[] = "cdevice.reduce", N_FOLD[] = "cdevice.fold";

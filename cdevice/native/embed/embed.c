@@ -32,7 +32,8 @@ static int starting;
 static pthread_t starter;   /* the thread that does */
 static const char *no_more; /* why no start will ever succeed; NULL: it may be tried */
 static char python_failed[1024];
-static atomic_int ended; /* Python was finalised: what is in C goes on, [Python] fails, and nothing starts again */
+/* Python was finalised: functions in C still work, [Python] ones fail, and nothing starts again. */
+static atomic_int ended;
 static const char ended_text[] = "Python has ended in this process; the package cannot be started again in it";
 
 static void python_ended(void) { atomic_store(&ended, 1); }

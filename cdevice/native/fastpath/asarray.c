@@ -1,4 +1,4 @@
-/* asarray.c - the way in: what is common becomes an array here, anything else in interop/asarray.py. */
+/* asarray.c - the way in: common objects become arrays here, others in interop/asarray.py. */
 #include "native/common.h"
 
 /* ---- numpy ---- */

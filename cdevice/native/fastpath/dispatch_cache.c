@@ -9,7 +9,7 @@ struct known {
   int n;     /* arguments; 0: nothing is here */
   bool swap; /* the first two change places */
   char formats[CDV_MAX_ARGS][16];
-  PyObject *plan, *wrap; /* what is called, and what the result is handed to, or NULL */
+  PyObject *plan, *wrap; /* the callable, and the one that its result is passed to, or NULL */
 };
 /* The state of a module of its own, which is what the function in C has for its self: so help() shows a function. */
 struct front {
@@ -66,7 +66,7 @@ static PyObject *call_known(const struct known *k, struct cdv_array *const *arra
   return o;
 }
 
-/* The arguments, those that could be made arrays in their place; what is left to do is Python's. */
+/* The arguments, those that could be made arrays in their place; Python does the rest. */
 static PyObject *front(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
   struct front *f = PyModule_GetState(self);
   PyObject *made[CDV_MAX_ARGS] = {NULL}, *out = NULL;

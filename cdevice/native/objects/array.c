@@ -346,11 +346,12 @@ static PyMethodDef a_methods[] = {
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nThe DLPack protocol, for "
      "fixed-width "
      "numbers without nulls, fixed-size lists of them having more dimensions;\nwithout a copy unless asked for one.\n\n"
-     "``stream``: waits for the data, as DLPack numbers streams (-1: nobody waits; None: the default stream, or the\n"
+     "``stream``: waits for the data, as DLPack numbers streams (-1: nothing waits; None: the default stream, or the\n"
      "host where the device has none).  ``max_version``: None gives the capsule of before 1.0.  ``dl_device``: (1, 0)\n"
      "copies to the CPU.  Read-only, as Arrow's data is.  Raises CannotExport (a BufferError)."},
     {"release", a_release, METH_NOARGS,
-     "release()\n--\n\nGives this object's share of the data back.  Idempotent; later use raises Released."},
+     "release()\n--\n\nDrops this object's reference to the data.  Idempotent; later use raises Released.\n\nDoes not "
+     "block: memory that the device still uses is freed later."},
     {"_slice", a_slice, METH_VARARGS, NULL},
     {"_child", a_child, METH_O, NULL},
     {"_raw_child", a_raw_child, METH_O, NULL},

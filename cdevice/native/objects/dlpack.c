@@ -213,7 +213,7 @@ static int is_of_the_cpu(PyObject *where) {
   return cpu;
 }
 
-/* object.__dlpack__(max_version=ours), or without it where that is not known. */
+/* object.__dlpack__(max_version=cdevice's), or without it where that is not known. */
 static PyObject *ask_for_capsule(PyObject *object) {
   static PyObject *names, *version;
   if (!names) names = PyTuple_Pack(1, word[W_MAX_VERSION]);

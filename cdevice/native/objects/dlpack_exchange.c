@@ -46,7 +46,7 @@ static int order_work(struct cdv_array *a) {
   return r ? -1 : 0;
 }
 
-/* ---- ours ---- */
+/* ---- the table of cdevice ---- */
 
 static int table_current_stream(int32_t device_type, int32_t device_id, void **out) {
   return work_stream(device_type, device_id, out);

@@ -29,7 +29,7 @@ static PyObject *array_capsule(struct cdv_array *a, int plain) {
   return c;
 }
 
-/* The array first: what is exported keeps the array, and with it the schema, whatever runs from there on. */
+/* The array first: the export keeps the array, and with it the schema, in any code that runs from there on. */
 static PyObject *export_pair(PyObject *self, PyObject *requested, int plain) {
   run_deferred_releases();
   struct cdv_array *a = ((ArrayObject *)self)->array; /* a method: its class is known */
@@ -83,7 +83,7 @@ static PyObject *a_schema_capsule(PyObject *self, PyObject *unused) {
   return out;
 }
 
-/* export_structs(device array address, schema address or 0): writes over what is there */
+/* export_structs(device array address, schema address or 0): overwrites both */
 static PyObject *a_export_structs(PyObject *self, PyObject *args) {
   PyObject *array_address, *schema_address;
   if (!PyArg_ParseTuple(args, "OO", &array_address, &schema_address)) return NULL;

@@ -174,7 +174,7 @@ static PyObject *t_plain_stream(PyObject *self, PyObject *const *args, Py_ssize_
   return stream_capsule(self, args, n, names, 1);
 }
 
-/* _export_struct(address, plain): writes over what is there */
+/* _export_struct(address, plain): overwrites the struct */
 static PyObject *t_export_struct(PyObject *self, PyObject *args) {
   PyObject *address;
   int plain;
@@ -332,7 +332,9 @@ static PyMethodDef t_methods[] = {
     {"__arrow_c_schema__", t_schema_capsule, METH_NOARGS,
      "__arrow_c_schema__()\n--\n\nThe Arrow PyCapsule protocol: the schema of every array."},
     {"close", t_close, METH_NOARGS,
-     "close()\n--\n\nReleases the source.  Idempotent; arrays already taken stay valid."},
+     "close()\n--\n\nReleases the source.  Idempotent; arrays already taken stay valid.\n\nBlocks while the source "
+     "ends.  "
+     "Raises RuntimeError where another thread uses the stream."},
     {"_export_struct", t_export_struct, METH_VARARGS, NULL},
     {"_copied", t_copied, METH_VARARGS, NULL},
     {"_order", t_order, METH_O, NULL},

@@ -1,7 +1,7 @@
 /* errors.c - exceptions become errors of the core, and errors become exceptions. */
 #include "native/common.h"
 
-/* The text of an exception's str() or of its type's name in UTF-8, whatever it is made of; or `otherwise`. */
+/* The text of an exception's str() or of its type's name in UTF-8, also where it has surrogates; or `otherwise`. */
 static void put_text(PyObject *words, const char *otherwise, char *out, size_t size) {
   PyObject *bytes = words ? PyUnicode_AsEncodedString(words, "utf-8", "backslashreplace") : NULL;
   const char *text = bytes ? PyBytes_AsString(bytes) : otherwise;

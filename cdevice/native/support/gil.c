@@ -1,9 +1,9 @@
-/* gil.c - the GIL, and what is given back where something dies: on whatever thread, whatever is on its way there. */
+/* gil.c - the GIL, and releases on any thread, also while an exception is pending. */
 #include "native/common.h"
 
 #include <pthread.h>
 
-/* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always says yes once there was
+/* ---- does this thread hold the GIL?  PyGILState_Check is not in the limited API and always returns 1 once there was
  * a sub-interpreter.  Unknown means no: the release is deferred, which is always correct. ---- */
 static int gil_held(void) {
   PyThreadState *t = current_tstate ? current_tstate() : NULL;
@@ -71,7 +71,7 @@ static int make_owner(PyObject *object, struct cdv_owner *out) {
   return 0;
 }
 
-/* Keeps a stream object for what is allocated for it; None: *out is NULL. */
+/* Keeps a stream object for memory allocated for it; None: *out is NULL. */
 static int share(PyObject *object, struct cdv_shared **out) {
   struct cdv_owner owner;
   *out = NULL;

@@ -1,4 +1,4 @@
-"""What is pending is not ready, and every wait is as promised."""
+"""A pending event is not ready, and every wait is as promised."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def check_a_second_stream_waits_for_slow_work(s: BackendSuite) -> None:
             s.copy(1, [(b.data, 0, s.host(zeros), 0, size)])
             for _ in range(12):
                 s.enqueue(3, [(b.data, 0, a.data, 0, size - 8)], or_from=ones)
-            s.enqueue(3, [(b.data, size - 8, a.data, 0, 8)], or_from=ones)  # what is read comes last
+            s.enqueue(3, [(b.data, size - 8, a.data, 0, 8)], or_from=ones)  # the bytes that are read come last
             s.call("event_record", number, s.ffi.NULL, event)
             out = bytearray(8)
             try:

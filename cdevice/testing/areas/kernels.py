@@ -72,13 +72,13 @@ def _value(word: str, x: int) -> Any:
 
 
 def column(word: str, rows: int = 240, seed: int = 0, nulls: bool = True) -> DeviceArray:
-    """A column of a type, with what is odd about it, on the CPU."""
+    """A column of a type, with its edge cases, on the CPU."""
     draw = _drawn(seed)
     values = [_value(word, next(draw)) for _ in range(rows)]
     return asarray([None if nulls and next(draw) >> 50 & 3 == 0 else v for v in values], schema=word)
 
 
-# ---- what is compared ----
+# ---- the comparison ----
 def _bits(x: Any) -> list[str]:
     """Values that print the same have the same bits, but for those that are no numbers."""
     array = x.array if isinstance(x, cc.Scalar) else x

@@ -1,4 +1,4 @@
-"""What is given back, when, and on which thread."""
+"""Releases: of which memory, when, and on which thread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 /* kernels.c - cdevice.compute/1 for the pool: with a compiler for the text of kernels the device has every function.
  *
  * The text is C where CDV_HOST is defined; cc makes a shared library of it.  A vendor has a compiler of his own here, and
- * whatever that makes. */
+ * its binaries. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,7 +70,7 @@ static int write_program(const char *path, const cdevice_program *p) {
   if (!file) return -1;
   for (int64_t i = 0; i < p->n; i++) { /* "T=i64" */
     const char *equals = strchr(p->defines[i], '=');
-    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text says so itself for CDV_HOST */
+    if (!strncmp(p->defines[i], "CDV_COARSE=", 10)) continue; /* the text defines it itself for CDV_HOST */
     fprintf(file, "#define %.*s %s\n", (int)(equals - p->defines[i]), p->defines[i], equals + 1);
   }
   fprintf(file, "%s%s", prelude, p->text);

@@ -212,7 +212,7 @@ class Backend(cdevice.Backend):
         return _Block(data, d, None if queue == d.default else self.c.DPCTLQueue_Copy(queue))
 
     def free(self, block):
-        """SYCL's free waits for nobody, so the block is put aside until the queues we know have passed this point."""
+        """SYCL's free waits for no work, so the block is put aside until the queues we know have passed this point."""
         d = block.device
         events = [self.c.DPCTLQueue_SubmitBarrier(q) for q in (d.default, block.stream) if q]
         with d.lock:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 
 class _Gate:
-    """Blocks whoever drops it."""
+    """Blocks the thread that drops it."""
 
     def __init__(self, opened):
         self.opened = opened

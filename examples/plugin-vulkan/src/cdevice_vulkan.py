@@ -1,8 +1,8 @@
 """VULKAN (7) for cdevice: buffers are ``VkBuffer`` handles, ``sync_event`` is a ``VkEvent*``.
 
-Vulkan's handles belong to a ``VkDevice``, and nothing of a handle tells which: whoever shares arrays with this plug-in
-works on the device and queue that :meth:`Backend.shared` gives.  Vulkan has no host wait for an event: the host waits
-for the submission that sets it.  One queue does everything, in order; there are no other streams.
+Vulkan's handles belong to a ``VkDevice``, and nothing of a handle tells which: a program that shares arrays with this
+plug-in works on the device and queue that :meth:`Backend.shared` gives.  Vulkan has no host wait for an event: the host
+waits for the submission that sets it.  One queue does everything, in order; there are no other streams.
 """
 
 import collections
@@ -353,7 +353,7 @@ class Backend(cdevice.Backend):
             if ours:
                 d.wait(ours.serial)
             pause = threading.Event()
-            while not self.event_done(event, device_id=device_id):  # somebody else's: Vulkan can only be asked
+            while not self.event_done(event, device_id=device_id):  # a third party's: Vulkan can only be polled
                 pause.wait(0.0001)
             return
         if ours:

@@ -1,4 +1,4 @@
-"""The plug-in conforms on whatever Vulkan device is here; its queue is held by a host's VkEvent."""
+"""The plug-in conforms on the Vulkan device that is here; its queue is held by a host's VkEvent."""
 
 import contextlib
 

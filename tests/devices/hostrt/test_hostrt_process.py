@@ -250,7 +250,7 @@ refused(cdevice.DeviceError, "^" + here + ":1: copying to the device: .*(HANDLE 
 there = rows(3).to(here + ":1")
 make = lambda address, level: cdevice.from_buffers("l", 3, [None, address], null_count=0, device=here + ":0", owner=there,
                                                    validate=level)
-refused(cdevice.InvalidArray, "buffer 1 lies on " + here + ":1, the array says " + here + ":0",
+refused(cdevice.InvalidArray, "buffer 1 lies on " + here + ":1, its array is on " + here + ":0",
         lambda: make(there.buffers[1].address, "full"))
 refused(cdevice.InvalidArray, "buffer 1 is no live buffer of " + here, lambda: make(4096, "full"))
 settle()

@@ -101,7 +101,7 @@ def test_an_array_on_opencl(built):
 def test_python_fills_a_struct_and_reads_a_stream(built):
     out = run(built["receive"], env=example_env()).stdout
     assert "a batch of 10 rows: id (l) name (u)" in out
-    assert run(built["stream"], env=example_env()).stdout == "Python says 124750\n"
+    assert run(built["stream"], env=example_env()).stdout == "Python's sum: 124750\n"
 
 
 @installed
@@ -173,7 +173,7 @@ def test_make_builds_and_runs_the_examples(tmp_path):
         pytest.skip("apt-get install make")
     command = ["make", "-s", "-C", str(EXAMPLES), f"PYTHON={sys.executable}", f"B={tmp_path}", "run"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=child_env())
-    assert done.returncode == 0 and "Python says 124750" in done.stdout, done.stderr
+    assert done.returncode == 0 and "Python's sum: 124750" in done.stdout, done.stderr
 
 
 def test_cmake_and_pkg_config_find_it(tmp_path):

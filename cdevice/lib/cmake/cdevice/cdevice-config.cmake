@@ -13,7 +13,7 @@ if(NOT TARGET cdevice::cdevice)
     IMPORTED_SONAME "libcdevice.so"
     INTERFACE_INCLUDE_DIRECTORIES "${_cdevice_package}/include")
 endif()
-# The library lies in a Python environment, where no loader looks: what is installed goes on finding it there.
+# The library lies in a Python environment, where no loader looks: an installed program still finds it there.
 if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
