@@ -437,7 +437,7 @@ def array_sort_indices(
 ) -> Any:
     """The row numbers of an array in the order of its values; equal rows stay in their order.
 
-    Waits for the device, which reports the bits in which the values differ.  Memory beside the array: 24 bytes a row,
+    Blocks: the device reports the range of the values.  Any thread.  Memory beside the array: 24 bytes a row,
     the result included.
 
     Accepted types -> result type::
@@ -469,7 +469,7 @@ def sort_indices(
 ) -> Any:
     """The row numbers of an array or a batch in the order of the sort keys; equal rows stay in their order.
 
-    Waits, needs memory, and accepts types as :func:`array_sort_indices`.
+    Blocks, needs memory, and accepts types as :func:`array_sort_indices`.  Any thread.
 
     :param x: an array or a batch, or chunks of them, which become one
     :param sort_keys: (name, order) or (name, order, null_placement) for each key, the most significant first; a name
@@ -496,10 +496,18 @@ def sort_by(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch in the order of the sort keys: ``take`` by :func:`sort_indices`, whose
-    parameters it has.
+    """The rows of an array or a batch in the order of the sort keys: ``take`` by :func:`sort_indices`.
 
+    Blocks as :func:`sort_indices`.  Any thread.
+
+    :param x: an array or a batch, or chunks of them, which become one
+    :param sort_keys: as in :func:`sort_indices`
+    :param null_placement: as in :func:`sort_indices`
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :param options: a SortOptions, in place of the two
     :returns: a DeviceArray of the type of x
+    :raises NoKernel: as :func:`array_sort_indices`
     """
     placement = "at_end" if null_placement is None else null_placement
     return _run(_sort_by, (x,), options, stream, fallback, sort_keys=sort_keys, null_placement=placement)
@@ -515,13 +523,18 @@ def select_k_unstable(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The numbers of the first k rows in the order of the sort keys, nulls last.  Waits as :func:`sort_indices`.
+    """The numbers of the first k rows in the order of the sort keys, nulls last.
+
+    Blocks as :func:`sort_indices`.  Any thread.
 
     :param x: an array or a batch
     :param k: the number of rows; all where there are fewer
     :param sort_keys: as in :func:`sort_indices`
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :param options: a SelectKOptions, in place of the two
     :returns: a DeviceArray of uint64
+    :raises NoKernel: as :func:`array_sort_indices`
     """
     named = {name: value for name, value in (("k", k), ("sort_keys", sort_keys)) if value is not None}
     return _run(_select_k, (x,), options, stream, fallback, **named)
@@ -532,7 +545,15 @@ def top_k_unstable(
 ) -> Any:
     """The numbers of the k greatest rows, the greatest first: :func:`select_k_unstable` in descending order.
 
+    Blocks as :func:`sort_indices`.  Any thread.
+
+    :param x: an array or a batch
+    :param k: the number of rows
     :param sort_keys: names of columns; None for an array
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :returns: a DeviceArray of uint64
+    :raises NoKernel: as :func:`array_sort_indices`
     """
     keys = [("", "descending")] if sort_keys is None else [(name, "descending") for name in sort_keys]
     return select_k_unstable(x, k, keys, stream=stream, fallback=fallback)
@@ -543,7 +564,15 @@ def bottom_k_unstable(
 ) -> Any:
     """The numbers of the k least rows, the least first: :func:`select_k_unstable` in ascending order.
 
+    Blocks as :func:`sort_indices`.  Any thread.
+
+    :param x: an array or a batch
+    :param k: the number of rows
     :param sort_keys: names of columns; None for an array
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
+    :returns: a DeviceArray of uint64
+    :raises NoKernel: as :func:`array_sort_indices`
     """
     keys = [("", "ascending")] if sort_keys is None else [(name, "ascending") for name in sort_keys]
     return select_k_unstable(x, k, keys, stream=stream, fallback=fallback)
@@ -561,11 +590,13 @@ def partition_nth_indices(
 ) -> Any:
     """The row numbers so that no row before the pivot is greater, and none behind it less, than the row there.
 
-    Waits, needs memory, and accepts types as :func:`array_sort_indices`.
+    Blocks, needs memory, and accepts types as :func:`array_sort_indices`.  Any thread.
 
     :param x: an array
     :param pivot: the number of rows before it, up to the number of all
     :param null_placement: "at_end" or "at_start"
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :param options: a PartitionNthOptions, in place of the two
     :returns: a DeviceArray of uint64
     :raises ArgumentError: for a pivot beyond the rows
@@ -577,8 +608,8 @@ def partition_nth_indices(
 def unique(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
     """The values of an array, each once, in the order of their first rows; null is a value.
 
-    Waits for the device.  The rows are sorted (see :func:`array_sort_indices`), on the CPU only where pyarrow is not
-    there, whose hash table is faster.
+    Blocks for the device.  Any thread.  The rows are sorted (see :func:`array_sort_indices`), on the CPU only where
+    pyarrow is not there, whose hash table is faster.
 
     Accepted types -> result type::
 
@@ -596,7 +627,7 @@ def unique(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None)
 def value_counts(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
     """The values as :func:`unique` gives them, and how many rows have each: a struct of ``values`` and ``counts``.
 
-    Waits as :func:`unique`.
+    Blocks as :func:`unique`.  Any thread.
 
     Accepted types -> result type::
 
@@ -620,7 +651,9 @@ def dictionary_encode(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows as int32 indices of a dictionary of the values that :func:`unique` gives.  Waits as :func:`unique`.
+    """The rows as int32 indices of a dictionary of the values that :func:`unique` gives.
+
+    Blocks as :func:`unique`.  Any thread.
 
     Accepted types -> result type::
 
@@ -646,7 +679,9 @@ def count_distinct(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """How many different values there are.  Waits as :func:`unique`.
+    """How many different values there are.
+
+    Blocks as :func:`unique`.  Any thread.
 
     Accepted types -> result type::
 
@@ -674,7 +709,9 @@ def rank(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The place of each row in the order of the sort keys, from 1 on.  Waits as :func:`sort_indices`.
+    """The place of each row in the order of the sort keys, from 1 on.
+
+    Blocks as :func:`sort_indices`.  Any thread.
 
     Accepted types -> result type::
 

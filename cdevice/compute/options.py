@@ -226,6 +226,7 @@ class SortOptions(FunctionOptions):
     allowed: ClassVar[Mapping[str, Any]] = {"null_placement": _PLACEMENTS}
 
     def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
         if self.null_placement is None:  # pyarrow's default
             self.null_placement = "at_end"
         super().check()
@@ -243,6 +244,7 @@ class SelectKOptions(FunctionOptions):
     allowed: ClassVar[Mapping[str, Any]] = {"k": int}
 
     def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
         super().check()
         self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
         if not self.sort_keys:
@@ -269,6 +271,7 @@ class RankOptions(FunctionOptions):
     }
 
     def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
         if self.null_placement is None:
             self.null_placement = "at_end"
         super().check()

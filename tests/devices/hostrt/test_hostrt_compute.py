@@ -14,6 +14,7 @@ import types
 
 import pytest
 import test_compute_decimals
+import test_compute_distinct
 import test_compute_half
 import test_compute_layouts
 import test_compute_selection
@@ -86,7 +87,7 @@ def takes_a_device(f):
 
 
 TABLES = (test_compute_table, test_compute_decimals, test_compute_half, test_compute_layouts, test_compute_types)
-TABLES += (test_compute_selection, test_compute_sort)
+TABLES += (test_compute_selection, test_compute_sort, test_compute_distinct)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

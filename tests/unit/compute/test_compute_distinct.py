@@ -116,17 +116,16 @@ def test_chunks_are_one_array():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: cc.unique(pa.record_batch({"a": [1]})), cc.NoKernel, "unique: no kernel for batches"),
-        (lambda: cc.unique([[1]]), cc.NoKernel, "unique: no order for list"),
+        (lambda: cc.unique(pa.record_batch({"a": [1]})), cc.NoKernel, "unique"),
+        (lambda: cc.unique([[1]]), cc.NoKernel, "unique"),
         (lambda: cc.rank([1], tiebreaker="all"), ValueError, "RankOptions: tiebreaker must be one of"),
         (lambda: cc.rank([1], "up"), ValueError, "RankOptions: order must be one of"),
         (lambda: cc.dictionary_encode([1], "drop"), ValueError, "null_encoding must be one of 'mask', 'encode', not"),
         (lambda: cc.count_distinct([1], "some"), ValueError, "mode must be one of"),
-        (lambda: cc.unique(3), TypeError, "unique: expected an array"),
+        (lambda: cc.unique(3), TypeError, "unique"),
     ],
 )
 def test_an_error_names_the_function(monkeypatch, call, error, text):
-    there = cdevice.device("opencl").is_available  # on the CPU pyarrow is asked
     monkeypatch.setenv("CDEVICE_BACKENDS", "-pyarrow")
-    with pytest.raises((error, cc.NoKernel, TypeError) if there is None else error, match=text):
+    with pytest.raises(error, match=text):
         call()
