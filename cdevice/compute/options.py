@@ -222,6 +222,8 @@ class SortOptions(FunctionOptions):
     """``sort_keys``: (name, order) or (name, order, null_placement) for each key, the most significant first.
     ``null_placement``: of keys that name none."""
 
+    sort_keys: Any
+    null_placement: Any
     defaults: ClassVar[Mapping[str, Any]] = {"sort_keys": (), "null_placement": "at_end"}
     allowed: ClassVar[Mapping[str, Any]] = {"null_placement": _PLACEMENTS}
 
@@ -240,6 +242,7 @@ class SortOptions(FunctionOptions):
 class SelectKOptions(FunctionOptions):
     """``k``: the number of rows; ``sort_keys``: as in SortOptions."""
 
+    sort_keys: Any
     defaults: ClassVar[Mapping[str, Any]] = {"k": ..., "sort_keys": ...}
     allowed: ClassVar[Mapping[str, Any]] = {"k": int}
 
@@ -260,6 +263,8 @@ class RankOptions(FunctionOptions):
     """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none.  ``tiebreaker``: which
     rank equal rows have: "min", "max", "first" (by their place) or "dense" (no number is left out)."""
 
+    sort_keys: Any
+    null_placement: Any
     defaults: ClassVar[Mapping[str, Any]] = {
         "sort_keys": "ascending",
         "null_placement": "at_end",

@@ -146,7 +146,7 @@ def decimal_sum(format: str) -> Reduce:
 
 
 def decimal_mean(format: str) -> Reduce:
-    """The mean of a decimal128, of its type; what is in the middle goes away from zero."""
+    """The mean of a decimal128, of its type; a half is rounded away from zero."""
     return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish_mean"), schema_of(format))
 
 
@@ -163,7 +163,7 @@ def _extreme_schema(out: str, which: int) -> Schema:
 
 
 def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) -> Reduce:
-    """What is counted in a bitmap; ``end``: the last kernel."""
+    """A count of the bits of a bitmap; ``end``: the last kernel."""
     schema = out if isinstance(out, Schema) else schema_of(out)
     where = (
         ("reduce", "u64" if end == "finish" else "i64") if end in ("finish", "finish_mean") else ("reduce_bool", "bool")

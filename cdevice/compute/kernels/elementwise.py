@@ -27,7 +27,7 @@ _FORMS = ("arith", "compare", "boolean", "select")
 
 
 def schema_of(format: str) -> Schema:
-    """Of a type that its format says all of."""
+    """The schema of a type that its format describes completely."""
     made = _schemas.get(format)
     if made is None:
         made = _schemas.put(format, Schema.make(format))
@@ -118,7 +118,7 @@ class Map:
 
 
 class WithNumbers:
-    """``exec`` of a kernel of one argument, which is told two numbers more: its numbers 3 and 4."""
+    """``exec`` of a kernel of one argument, with two more scalars: its scalars 3 and 4."""
 
     __slots__ = ("map", "numbers")
 

@@ -1,4 +1,4 @@
-"""The registry of what is built in, and its kernels."""
+"""The registry of the built-in functions, and their kernels."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _in_unit(format: str, kind: str | None, unit: str) -> str:
 
 
 def _or_times(name: str, rule: Any) -> Any:
-    """Implicit casts of times to one unit, or else what ``rule`` says."""
+    """Implicit casts of times to one unit, or else by ``rule``."""
 
     def casts(formats: Sequence[str]) -> Sequence[str] | None:
         kinds = [kind_of_time(x) for x in formats]

@@ -1,4 +1,4 @@
-"""The order of rows: sort_indices and what is made of it.
+"""The order of rows: sort_indices and the functions that use it.
 
 All are one radix sort of row numbers on the arguments' device (core/compute/sort.c).
 """
@@ -110,7 +110,8 @@ def select_k_unstable(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of select_k_unstable: the first rows of a stable order."""
     options: Any = call.options
     array = rows_of(call, values)
-    return _indices(call, keys_of(call, array, options.sort_keys, None))[: options.k]
+    head: DeviceArray = _indices(call, keys_of(call, array, options.sort_keys, None))[: options.k]
+    return head
 
 
 def partition_nth_indices(call: Call, values: Datum) -> DeviceArray:

@@ -33,10 +33,10 @@ struct call {
   struct cdv_exec work;
   bool extremes;
   char letter; /* of the values of states */
-  int letters; /* of one value: what is 16 bytes wide has two */
+  int letters; /* of one value: values of 16 bytes have two */
 };
 
-/* The letter that Arrow has for a number that the kernels call so; for what is wider that of its half. */
+/* The letter that Arrow has for a number that the kernels call so; for wider ones that of its half. */
 static char letter_of(const char *type) {
   static const char *const names[] = {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

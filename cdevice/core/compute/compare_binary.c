@@ -83,31 +83,32 @@ static int pass_rows(const struct cdv_exec *w, struct cdv_kernel_launch *s, cons
 }
 
 /* The function, in errors, by its bits for less, equal, greater. */
-static const char *name_of(int says) {
+static const char *name_of(int outcomes) {
   static const char *const names[8] = {"", "less", "equal", "less_equal", "greater", "not_equal", "greater_equal", ""};
-  return names[says & 7];
+  return names[outcomes & 7];
 }
 
-int cdv_compute_compare(const struct cdv_datum args[2], int says, struct cdv_schema *schema,
+int cdv_compute_compare(const struct cdv_datum args[2], int outcomes, struct cdv_schema *schema,
                         const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
   if (args[0].is_scalar && !args[1].is_scalar) { /* kernels want the one row second */
     struct cdv_datum turned[2] = {args[1], args[0]};
-    return cdv_compute_compare(turned, (says & 2) | (says & 1) << 2 | (says >> 2 & 1), schema, stream_ref, out);
+    return cdv_compute_compare(turned, (outcomes & 2) | (outcomes & 1) << 2 | (outcomes >> 2 & 1), schema, stream_ref,
+                               out);
   }
   struct cdv_array *inputs[2] = {args[0].array, args[1].array}, *made = NULL;
   struct cdv_exec w;
   int64_t n = inputs[0]->length;
   if (!args[1].is_scalar && inputs[0]->length != inputs[1]->length)
     return cdv_fail(CDV_ARGUMENT, EINVAL, "%s: arguments of %lld and %lld rows; arrays must have the same length",
-                    name_of(says), (long long)inputs[0]->length, (long long)inputs[1]->length);
+                    name_of(outcomes), (long long)inputs[0]->length, (long long)inputs[1]->length);
   struct cdv_kernel_launch s = {
       .family = "binary", .type = "bits", .name = "compare", .granularity = CDV_PER_ROW_PACKED, .n = n};
-  int r = cdv_exec_begin(&w, inputs, 2, stream_ref, name_of(says));
+  int r = cdv_exec_begin(&w, inputs, 2, stream_ref, name_of(outcomes));
   for (int i = 0; !r && i < 2; i++) r = pass_rows(&w, &s, &args[i], i);
   if (!r) r = cdv_exec_alloc_array(&w, schema, n, false, &made);
   if (!r && n) {
     s.buffers[BUF_OUT] = buffer_of(made, 1);
-    s.scalars[SCALAR_ORDERINGS] = says;
+    s.scalars[SCALAR_ORDERINGS] = outcomes;
     r = cdv_exec_launch(&w, &s);
   }
   return cdv_exec_finish(&w, r, made, out);

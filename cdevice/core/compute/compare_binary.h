@@ -10,9 +10,9 @@ struct cdv_array;
 struct cdv_stream_ref;
 struct cdv_schema;
 
-/* Of any two layouts, row by row, bool, without nulls; `says`: bits for less, equal, greater.
+/* Of any two layouts, row by row, bool, without nulls; `outcomes`: bits for less, equal, greater.
  * CDV_LAYOUT_NOT_HANDLED: other types, or views of more than one buffer. Does not wait. */
-int cdv_compute_compare(const struct cdv_datum args[2], int says, struct cdv_schema *schema,
+int cdv_compute_compare(const struct cdv_datum args[2], int outcomes, struct cdv_schema *schema,
                         const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
 /* The offsets (int64) that rows of views, one or more, have as strings one behind the other; *total: the last one.
  * Blocks: it reads that. */

@@ -12,7 +12,7 @@ struct cdv_schema;
 enum cdv_null_handling {                           /* when a row is null */
                          CDV_NULL_INTERSECTION,    /* where an argument is */
                          CDV_NULL_OUTPUT_NOT_NULL, /* the null handling of an output */
-                         CDV_NULL_IF_ELSE,         /* if_else: where what is chosen is, or the condition */
+                         CDV_NULL_IF_ELSE,         /* if_else: where the chosen value is, or the condition */
                          CDV_NULL_COALESCE,        /* fill_null: where both are */
                          CDV_NULL_KLEENE           /* where the values that are known do not decide */
 };

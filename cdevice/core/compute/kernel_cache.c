@@ -50,7 +50,7 @@ struct making {
   void *stream;
   const char *family, *type, *name;
   char *text;
-  char lines[6][48]; /* S=..., T=..., the kernel that is wanted, the shape, what is missing */
+  char lines[6][48]; /* S=..., T=..., the kernel that is wanted, the shape, missing features */
   const char *defines[6];
   int64_t n;
   uint32_t flags;

@@ -35,7 +35,7 @@ void cdv_digest_add(struct cdv_digest *d, const char *text) {
 }
 
 /* The folder as a descriptor, made where it is missing; -1: nothing is kept.  It is looked at once it is open, and
- * files are named from there: what is put in its place meanwhile is not used. */
+ * files are named from there: a folder that takes its place meanwhile is not used. */
 static int folder(void) {
   char path[4000];
   const char *named = getenv("CDEVICE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -82,7 +82,7 @@ static bool write_all(int fd, const void *from, size_t n) {
   return true;
 }
 
-/* A regular file of the user's own, not writable by others: fifos, devices, links and folders are told before they
+/* A regular file of the user's own, not writable by others: fifos, devices, links and folders are detected before they
  * are opened, and what came in between, without waiting, once it is open.  -1: there is none. */
 static int open_file(int dir, const char *name, struct stat *s) {
   if (fstatat(dir, name, s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s->st_mode)) return -1;

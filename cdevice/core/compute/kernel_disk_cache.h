@@ -8,7 +8,7 @@ struct cdv_digest {
   uint64_t words[2];
 };
 void cdv_digest_add(struct cdv_digest *digest, const char *text);
-/* malloc'ed, *nbytes long; NULL: there is none, or none that is whole and ours alone. */
+/* malloc'ed, *nbytes long; NULL: there is none, or none that is whole and belongs to this user alone. */
 void *cdv_cache_read(const struct cdv_digest *digest, int64_t *nbytes);
 /* A failure to write is ignored: the kernel is built again next time. */
 void cdv_cache_write(const struct cdv_digest *digest, const void *data, int64_t nbytes);

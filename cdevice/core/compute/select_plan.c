@@ -92,7 +92,7 @@ static int add(struct cdv_select_plan *s, struct cdv_array *from, struct ArrowAr
   return 0;
 }
 
-/* Those below `begin` and on that have the same rows as what is above them. */
+/* Those below `begin` and on that have the same rows as the node above them. */
 static int add_same_rows(struct cdv_select_plan *s, size_t begin) {
   int r = 0;
   for (size_t i = begin; !r && i < s->n_items; i++) {

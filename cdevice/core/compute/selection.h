@@ -12,7 +12,7 @@ struct cdv_selection {
   struct cdv_array *mask, *counts;
   int64_t n_selected; /* rows */
 };
-/* Blocks: it reads how many rows a mask of bits chooses; what is null chooses nothing. owns: the caller gives it
+/* Blocks: it reads how many rows a mask of bits chooses; a null bit chooses nothing. owns: the caller gives it
  * back. */
 int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, const struct cdv_stream_ref *stream_ref);
 void cdv_selection_free(struct cdv_selection *c);

@@ -268,7 +268,7 @@ KERNEL(finish_mean_of_integers) {
     const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
     w128 m = wide_magnitude(sum);
     f64 unit = 1;
-    while (m.high) { /* what is cut off stays seen in the last bit, far behind those of a float */
+    while (m.high) { /* bits that are cut off stay visible in the last bit, far behind those of a float */
       m.low = m.low >> 1 | m.high << 63 | (m.low & 1u);
       m.high >>= 1;
       unit *= 2;

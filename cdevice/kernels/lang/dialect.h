@@ -174,7 +174,7 @@ typedef double f64;
 #define TILES(t, n, rows) ITEMS(t, ((n) + (rows) - 1) / (rows) + ((n) == 0))
 #endif
 
-/* ---- what is known of a type, found by its name ---- */
+/* ---- properties of a type, found by its name ---- */
 #define OF(what, type) CAT(what, type)
 /* What a value is computed with as, and how it gets there from where it is stored and back. */
 #define VALUE_i8 i8

@@ -25,7 +25,7 @@ FN f16 half_of(f32 value) {
   if (rest > middle || (rest == middle && (h & 1u))) h++;
   return (f16)(sign | h);
 }
-/* What is lost on the way leaves an odd number, so that it is not rounded twice. */
+/* Bits that are lost on the way leave an odd number, so that it is not rounded twice. */
 FN f16 half_of_f64(f64 value) {
   const f32 near = (f32)value;
   u32 bits = BITS_OF_F32(near);

@@ -50,7 +50,7 @@ FN w128 wide_cut(w128 x, int k, int *lost) {
 }
 /* Has it at most this many digits? */
 FN int wide_fits(w128 x, int digits) { return digits >= 39 || wide_less(wide_magnitude(x), wide_power(digits)); }
-/* The nearest whole number to x / n, n > 0; what is in the middle goes away from zero. */
+/* The nearest whole number to x / n, n > 0; a half is rounded away from zero. */
 FN w128 wide_mean(w128 x, i64 n) {
   const w128 m = wide_magnitude(x);
   u64 rest = 0;

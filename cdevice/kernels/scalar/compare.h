@@ -1,4 +1,4 @@
-/* compare.h - two arguments of one type T become a bitmap.  What is greater has less on its other side. */
+/* compare.h - two arguments of one type T become a bitmap.  greater is less with its arguments swapped. */
 #define LOADED(x) OF(LOAD, T)(x)
 #if OF(QUAD, T) /* the CPU's build for AVX2 defines it: four values at a time, or memory waits */
 typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));

@@ -1,5 +1,5 @@
-/* filter.h - which rows a bitmap chooses, and the nulls of what is taken by number. */
-/* Bits and their nulls; what is null chooses its row where SCALAR_EMIT_NULL is not 0. */
+/* filter.h - which rows a bitmap chooses, and the nulls of rows taken by number. */
+/* Bits and their nulls; a null chooses its row where SCALAR_EMIT_NULL is not 0. */
 FN u32 chosen32(GLOBAL const u32 *bits, i64 k, GLOBAL const u32 *known, i64 m, i64 i, i64 n, i64 nulls) {
   const u32 there = bits32(known, m, i, n), set = bits32(bits, k, i, n);
   return (nulls ? set | ~there : set & there) & tail(i, n);
@@ -163,7 +163,7 @@ KERNEL(union_rows) {
   }
 }
 
-/* The nulls of what is taken. */
+/* The nulls of the rows taken. */
 KERNEL(take_valid) {
   PACK_ROOM;
   GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);

@@ -135,7 +135,7 @@ KERNEL(gather) {
   const i64 n = SCALAR(SCALAR_ROWS);
 #if defined(CDV_COARSE)
   const i64 readable = (i64)begins[SCALAR(SCALAR_VALUES_LENGTH)] - 32;
-  TILES(t, n, FILTER_TILE_ROWS) { /* in order: what is written behind a row, the next one overwrites */
+  TILES(t, n, FILTER_TILE_ROWS) { /* in order: the next row overwrites bytes written behind a row */
     const i64 begin = t * FILTER_TILE_ROWS, end = begin + FILTER_TILE_ROWS < n ? begin + FILTER_TILE_ROWS : n;
     const i64 writable = (i64)to[end] - 32;
     for (i64 i = begin; i < end; i++) {

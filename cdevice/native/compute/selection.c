@@ -88,10 +88,10 @@ static PyObject *m_compute_view_bytes(PyObject *self, PyObject *args) {
 static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *x[2], *schema, *handle, *owner;
-  int ones, says;
+  int ones, outcomes;
   struct work w;
   struct cdv_array *out = NULL;
-  if (!PyArg_ParseTuple(args, "OOiiOOO", &x[0], &x[1], &ones, &says, &schema, &handle, &owner)) return NULL;
+  if (!PyArg_ParseTuple(args, "OOiiOOO", &x[0], &x[1], &ones, &outcomes, &schema, &handle, &owner)) return NULL;
   struct cdv_schema *s = hold_schema(schema);
   if (!s || begin_work(&w, x, 2, handle, owner)) {
     if (s) cdv_schema_unref(s);
@@ -99,7 +99,7 @@ static PyObject *m_compute_compare(PyObject *self, PyObject *args) {
   }
   struct cdv_datum operands[2] = {{.array = w.x[0], .is_scalar = ones & 1},
                                   {.array = w.x[1], .is_scalar = ones >> 1 & 1}};
-  int r = cdv_compute_compare(operands, says, s, &w.stream_ref, &out);
+  int r = cdv_compute_compare(operands, outcomes, s, &w.stream_ref, &out);
   PyObject *o = end_work(&w, r, out);
   cdv_schema_unref(s);
   return o;

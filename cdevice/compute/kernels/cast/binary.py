@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...dispatch.call import Call
 
 # bits for less, equal, greater
-SAYS = {"equal": 2, "not_equal": 5, "less": 1, "less_equal": 3, "greater": 4, "greater_equal": 6}
+OUTCOMES = {"equal": 2, "not_equal": 5, "less": 1, "less_equal": 3, "greater": 4, "greater_equal": 6}
 _first = Map("boolean", "bits", "first", "bbb", "b", unit=WORD)  # null where any argument is
 _times = Map("arith", "i64", "multiply", "ll", "l", function_name="cast")
 _wide = Map("cast", "i32 i64", "cast_i32", "i", "l", function_name="cast")
@@ -26,19 +26,19 @@ _narrow = Map("cast", "i64 i32", "cast_checked_i64", "l", "i", checked=True, fun
 class Compare:
     """``exec`` of a comparison of strings or bytes, byte by byte."""
 
-    __slots__ = ("says",)
+    __slots__ = ("outcomes",)
 
     def __init__(self, name: str) -> None:
-        self.says = SAYS[name]
+        self.outcomes = OUTCOMES[name]
 
     def __call__(self, call: Call, a: Datum, b: Datum) -> DeviceArray:
         if a.array is None or b.array is None:  # null
             return _first(call, Datum(value=False, format="b"), a, b)
         x, y, ones = a.array, b.array, a.one | b.one << 1
-        made = _native.compute_compare(x, y, ones, self.says, schema_of("b"), call.stream, call.owner)
+        made = _native.compute_compare(x, y, ones, self.outcomes, schema_of("b"), call.stream, call.owner)
         if made is NotImplemented:
             x, y = _with_offsets(call, x), _with_offsets(call, y)
-            made = _native.compute_compare(x, y, ones, self.says, schema_of("b"), call.stream, call.owner)
+            made = _native.compute_compare(x, y, ones, self.outcomes, schema_of("b"), call.stream, call.owner)
         return _first(call, Datum(made, "b", one=a.one and b.one), a, b)
 
 

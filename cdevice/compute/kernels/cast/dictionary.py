@@ -66,7 +66,7 @@ def may_be_null(array: DeviceArray) -> bool:
 
 
 def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
-    """Of each row what its child says."""
+    """Whether the child's row of each row is valid."""
     kinds = part_of(array, 0, "c")
     dense = array._format[2] == "d"
     codes = [int(x) for x in array._format[4:].split(",")] if array._format[4:] else []
@@ -89,7 +89,7 @@ def _known_of_union(call: Call, array: DeviceArray) -> DeviceArray:
 
 
 def _plain(call: Call, x: DeviceArray) -> DeviceArray:
-    """An array whose bitmap says which rows have a value."""
+    """An array whose bitmap marks the rows that have a value."""
     if x._format == "+r":
         return _plain(call, run_end_decode(call, x))
     if x._schema.dictionary is not None:
