@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from .table import named, table, verdict
 from .timing import _once, quiet
@@ -42,6 +43,15 @@ CPU = {
 OPENCL = {"add": 1.0, "less": 0.8, "sum": 1.5, "filter": 3.0, "take": 1.2}
 STRINGS = {"filter 20 string columns, half": 1.5, "filter 20 string columns, 1 %": 0.3}  # beside pyarrow on the CPU
 PYOPENCL = {"add": 8.0, "less": 8.0, "sum": 1.3, "filter": 3.0, "take": 1.5}
+# the same of orders, one round: pyarrow takes seconds
+ORDER = {
+    "sort_indices int64": 8.0,
+    "sort_indices float64": 6.0,
+    "sort_indices int32, 100 values": 1.0,
+    "sort_indices string, 8 bytes": 6.0,
+    "sort_indices two keys": 4.0,
+}
+ORDER_OPENCL = 8.0  # int64, beside pyarrow on the CPU
 THREADS = ("add int64", "less int64", "sum float64", "filter int64", "take int64", "if_else int64")
 
 
@@ -222,6 +232,38 @@ def _opencl_strings(x: dict[str, Any], there: dict[str, Any], rounds: int) -> li
     return [("opencl", f"{n}, pyarrow", *pairs(*filtered(mask), rounds), least) for (n, least), mask in masks]
 
 
+def _order(rows: int, opencl: bool) -> list[tuple[Any, ...]]:
+    """sort_indices beside pyarrow's."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    import cdevice
+    import cdevice.compute as cc
+
+    rng = np.random.default_rng(3)
+    few, real = pa.array(rng.integers(0, 100, rows).astype("i4")), pa.array(rng.normal(size=rows))
+    letters, offsets = rng.integers(97, 123, rows * 8, dtype="u1"), np.arange(rows + 1, dtype="i4") * 8
+    words = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(letters))
+    columns = (pa.array(rng.integers(0, 2**41, rows)), real, few, words, pa.record_batch({"a": few, "b": real}))
+    keys = (*[[("", "ascending")]] * 4, [("a", "ascending"), ("b", "descending")])
+    found: list[tuple[Any, ...]] = []
+    threads = cc.cpu_count()
+    cc.set_cpu_count(1)
+    try:
+        for (name, least), x, by in zip(ORDER.items(), columns, keys):
+            here = cdevice.asarray(x)
+            theirs, ours = partial(pc.sort_indices, x, sort_keys=by), partial(cc.sort_indices, here, by)
+            found.append(("cpu", name, *pairs(theirs, ours, 1), least))
+    finally:
+        cc.set_cpu_count(threads)
+    if opencl:
+        there = cdevice.asarray(columns[0]).to("opencl")
+        timed = pairs(lambda: pc.sort_indices(columns[0]), lambda: cc.sort_indices(there).synchronize(), 1)
+        found.append(("opencl", "sort_indices int64, pyarrow", *timed, ORDER_OPENCL))
+    return found
+
+
 def rows_of(indices: Any) -> Any:
     return indices.fill_null(0).to_numpy()
 
@@ -265,8 +307,9 @@ def section(libs: Any, options: Any) -> dict[str, Any]:
         return {}
     rounds = min(options.rounds, 9)
     found = _cpu(x, rounds)
-    if cdevice.device("opencl").is_available:
-        found += _opencl(x, rounds)
+    opencl = cdevice.device("opencl").is_available
+    found += _opencl(x, rounds) if opencl else []
+    found += _order(len(x["i"]), opencl)
     rows = [
         (d, name, f"{t:.2f}", f"{o:.2f}", f"{ratio:.2f}", "" if least is None else f"{least:g}", verdict(reached))
         for d, name, t, o, ratio, least in found
