@@ -203,6 +203,17 @@ def check_choices(s: BackendSuite, word: str) -> None:
             compare(s, f"take of rows {begin} to {begin + n}", call, x, rows)
 
 
+@check(*NUMBERS, "bool")
+def check_orders(s: BackendSuite, word: str) -> None:
+    """The order of rows, and the values that there are."""
+    table_of(s)
+    x = column(word)
+    everywhere(s, "sort_indices", cc.array_sort_indices, x)
+    everywhere(s, "sort_indices down", lambda x: cc.array_sort_indices(x, "descending", null_placement="at_start"), x)
+    compare(s, "rank", lambda x: cc.rank(x, tiebreaker="dense"), x)
+    compare(s, "sort_indices of 9000 rows", cc.array_sort_indices, column(word, 9000, seed=3))
+
+
 @check()
 def check_strings(s: BackendSuite) -> None:
     table_of(s)
