@@ -438,6 +438,8 @@ function("sum", lambda a, b: cc.sum(a), 20)
 function("mean", lambda a, b: cc.mean(cc.add(a, b)), 6.25)
 function("min_max", lambda a, b: cc.max(a), 7)
 function("cast", lambda a, b: cc.cast(a, "int16"), [1, None, 3, 4, 5, None, 7])
+function("sort_indices", lambda a, b: cc.array_sort_indices(a, "descending"), [6, 4, 3, 2, 0, 1, 5])
+function("rank", lambda a, b: cc.rank(b, tiebreaker="min"), [1, 1, 7, 1, 1, 1, 1])
 function("chunks", lambda a, b: cc.sum([a, b, a]), 52)
 function("stream", lambda a, b: cc.sum(cdevice.asstream(iter([a, b]))), 32)
 

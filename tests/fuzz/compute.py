@@ -89,7 +89,7 @@ def of_origin(rng, x):
 def drawn(rng):
     """(name, arguments, options)"""
     n = rng.choice((0, 1, 5, 31, 32, 64, 100, 100, 300, 9000 if rng.random() < 0.1 else 40))
-    kind = rng.randrange(12)
+    kind = rng.randrange(13)
     if kind == 11:
         return of_two_types(rng, n)
     if kind <= 1:
@@ -153,6 +153,15 @@ def drawn(rng):
             options = {"mode": rng.choice(("only_valid", "only_null", "all"))}
         if rng.random() < 0.3:
             return name, [pa.chunked_array([column(rng, t, rng.choice((0, 5, n))) for _ in range(3)], t)], options
+        return name, [column(rng, t, n)], options
+    elif kind == 10:
+        name = rng.choice(("array_sort_indices", "rank", "value_counts", "unique", "dictionary_encode"))
+        t = rng.choice([*SIZED, *TEXTS, pa.bool_()])  # of encoded ones pyarrow compares the indices
+        order, placement = rng.choice(("ascending", "descending")), rng.choice(("at_end", "at_start"))
+        options = {"order": order, "null_placement": placement} if name == "array_sort_indices" else {}
+        if name == "rank":
+            ties = rng.choice(("min", "max", "first", "dense"))
+            options = {"sort_keys": [("", order, placement)], "tiebreaker": ties}
         return name, [column(rng, t, n)], options
     else:
         kinds = rng.choice(([*NUMBERS, pa.bool_()], [*TIMES, pa.int64()], [*INTEGERS, *DECIMALS], LAYOUTS))
