@@ -43,9 +43,9 @@ def test_arguments_on_two_devices_name_both():
 
 
 def test_a_function_without_a_name_here_is_told_where_to_find_it():
-    with pytest.raises(AttributeError, match=r"'sort_indices'; call_function\('sort_indices', \[...\]\)"):
-        cc.sort_indices([3, 1, 2])
-    assert cc.call_function("sort_indices", [[3, 1, 2]]).to_pylist() == [1, 2, 0]
+    with pytest.raises(AttributeError, match=r"'utf8_upper'; call_function\('utf8_upper', \[...\]\)"):
+        cc.utf8_upper(["a"])
+    assert cc.call_function("utf8_upper", [["a"]]).to_pylist() == ["A"]
     assert not hasattr(cc, "__wrapped__")
 
 
