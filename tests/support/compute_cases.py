@@ -192,9 +192,9 @@ CALLS = {
 }
 # what reads a number or a complaint before it returns
 WAITS = {"filter", "drop_null"} | {n for n in cc.list_functions() if n.endswith("_checked")}
-
-
 WAITS |= {"array_sort_indices", "sort_indices", "sort_by", "select_k_unstable", "partition_nth_indices", "rank"}
 WAITS |= {"unique", "value_counts", "dictionary_encode", "count_distinct"}
+
+
 def cache_in(path):
     os.environ["CDEVICE_CACHE_DIR"] = str(path)
