@@ -114,6 +114,7 @@ KERNELS = {
     "aggregate": "reduce reduce_bool",
     "selection": "select filter varlen run_end",
     "sort": "radix sort_key sort_binary",
+    "scan": "running",
 }
 
 

@@ -203,6 +203,16 @@ def compute_take(
 def compute_runs(
     array: DeviceArray, ends: DeviceArray, indices: DeviceArray, checked: bool, handle: int, owner: object, /
 ) -> DeviceArray: ...
+def compute_running(
+    array: DeviceArray,
+    operation: int,
+    start: int,
+    skip_nulls: bool,
+    doing: str,
+    handle: int,
+    owner: object,
+    /,
+) -> Any: ...
 def compute_sort_indices(
     keys: list[tuple[DeviceArray, bool, bool, bool]], doing: str, handle: int, owner: object, /
 ) -> Any: ...

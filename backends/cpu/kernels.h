@@ -143,6 +143,11 @@
 #define SORT_KEY(t) ROW(sort_key, sort_key, t)
 #define SORT_BYTES(t) ROW(sort_binary, sort_bytes, t)
 #define RADIX_SORT(name) ROW(radix, name, bits)
+#define RUNNING_OF(name, t) ROW(running, name##_tiles, t) ROW(running, name##_begins, t) ROW(running, name##_rows, t)
+#define RUNNING(t)                                                                      \
+  RUNNING_OF(sum, t)                                                                    \
+  RUNNING_OF(prod, t) RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) \
+      ROW(running, running_validity, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define FILTER(name) ROW(filter, name, bits)
@@ -183,4 +188,5 @@ const cpu_kernel CPU_KERNELS[] = {
                                                                     RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of)
                                                                         RADIX_SORT(sort_changes)
                                                                             RADIX_SORT(sort_validity)
-                                                                                RADIX_SORT(sort_rows){NULL, NULL}};
+                                                                                RADIX_SORT(sort_rows) INTEGERS(RUNNING)
+                                                                                    FLOATS(RUNNING){NULL, NULL}};

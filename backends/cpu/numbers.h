@@ -2,6 +2,7 @@
 #include "cdevice/kernels/scalar/arith.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
+#include "cdevice/kernels/scan/running.h"
 #ifndef CPU_NO_CASTS
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options

@@ -306,5 +306,224 @@ class PartitionNthOptions(FunctionOptions):
     allowed: ClassVar[Mapping[str, Any]] = {"pivot": int, "null_placement": _PLACEMENTS}
 
 
+def _signed(owner: str, name: str, value: Any) -> int:
+    """An option that is a whole number, negative ones too.  Raises TypeError."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return _integer(value)
+    except TypeError:
+        raise TypeError(f"{owner}: {name} must be an int, not {value!r}") from None
+
+
+def _nullopt(words: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: None if v == "nullopt" else v for k, v in words.items()}
+
+
+class CumulativeOptions(FunctionOptions):
+    """``start``: a number before the first row; None: none.  ``skip_nulls``: False makes nulls of all rows from the
+    first null on."""
+
+    start: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"start": None, "skip_nulls": False}
+    allowed: ClassVar[Mapping[str, Any]] = {"skip_nulls": bool}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError."""
+        super().check()
+        start = self.start
+        for plain in ("as_py", "item"):  # of Arrow's scalars, of numpy's
+            start = getattr(start, plain)() if hasattr(start, plain) else start
+        if start is not None and (isinstance(start, bool) or not isinstance(start, (int, float))):
+            raise TypeError(f"CumulativeOptions: start must be a number or None, not {self.start!r}")
+        self.start = start
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        text = str(options)
+        if "start=nullopt" not in text:
+            raise TypeError("CumulativeOptions of pyarrow do not show their start: pass start= and skip_nulls= by name")
+        return {"skip_nulls": "skip_nulls=true" in text}
+
+
+class PairwiseOptions(FunctionOptions):
+    """``period``: how many rows lie between the two of a difference; negative: the later row is subtracted."""
+
+    period: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"period": 1}
+
+    def check(self) -> None:
+        """Checks the period.  Does not block.  Raises TypeError."""
+        self.period = _signed("PairwiseOptions", "period", self.period)
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return {"period": int(str(options).partition("=")[2].rstrip(")"))}
+
+
+class RunEndEncodeOptions(FunctionOptions):
+    """``run_end_type``: int16, int32 or int64, as :func:`cdevice.asschema` takes them."""
+
+    run_end_type: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"run_end_type": "int32"}
+
+    def check(self) -> None:
+        """Checks the type.  Does not block.  Raises ValueError, SchemaError."""
+        from ..schema import asschema
+
+        if asschema(self.run_end_type).format not in ("s", "i", "l"):
+            raise ValueError(
+                f"RunEndEncodeOptions: run_end_type must be int16, int32 or int64, not {self.run_end_type!r}"
+            )
+
+
+class ListFlattenOptions(FunctionOptions):
+    """``recursive``: True flattens lists of lists until no list is left."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"recursive": False}
+    allowed: ClassVar[Mapping[str, Any]] = {"recursive": bool}
+
+
+class ListSliceOptions(FunctionOptions):
+    """``start``, ``stop``, ``step``: as in a slice of a list, none negative; ``stop`` None: to the end.
+    ``return_fixed_size_list``: True: lists of one size, with nulls where a row is shorter; None: as the argument."""
+
+    start: Any
+    stop: Any
+    step: Any
+    return_fixed_size_list: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"start": ..., "stop": None, "step": 1, "return_fixed_size_list": None}
+
+    def check(self) -> None:
+        """Checks the fields.  Does not block.  Raises TypeError, ValueError."""
+        self.start = _signed("ListSliceOptions", "start", self.start)
+        self.step = _signed("ListSliceOptions", "step", self.step)
+        if self.stop is not None:
+            self.stop = _signed("ListSliceOptions", "stop", self.stop)
+        if self.start < 0 or (self.stop is not None and self.stop < self.start):
+            raise ValueError(
+                f"ListSliceOptions: start ({self.start}) must be 0 or more, and not greater than stop ({self.stop})"
+            )
+        if self.step < 1:
+            raise ValueError(f"ListSliceOptions: step must be 1 or more, not {self.step}")
+        if self.return_fixed_size_list not in (None, True, False):
+            raise TypeError(
+                "ListSliceOptions: return_fixed_size_list must be True, False or None, not "
+                f"{self.return_fixed_size_list!r}"
+            )
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return _nullopt(super()._fields_of(options))
+
+
+class VarianceOptions(FunctionOptions):
+    """``ddof``: the divisor is the number of rows less this; ``skip_nulls``, ``min_count``: as in
+    ScalarAggregateOptions."""
+
+    ddof: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"ddof": 0, "skip_nulls": True, "min_count": 0}
+    allowed: ClassVar[Mapping[str, Any]] = {"skip_nulls": bool, "min_count": int}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        self.ddof = _signed("VarianceOptions", "ddof", self.ddof)
+
+
+class SkewOptions(FunctionOptions):
+    """``biased``: False corrects for the number of rows; ``skip_nulls``, ``min_count``: as in
+    ScalarAggregateOptions."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {"skip_nulls": True, "biased": True, "min_count": 0}
+    allowed: ClassVar[Mapping[str, Any]] = {"skip_nulls": bool, "biased": bool, "min_count": int}
+
+
+class QuantileOptions(FunctionOptions):
+    """``q``: a number from 0 to 1, or several; ``interpolation``: "linear", "lower", "higher", "nearest" or
+    "midpoint", where a quantile lies between two rows; ``skip_nulls``, ``min_count``: as in ScalarAggregateOptions."""
+
+    q: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"q": 0.5, "interpolation": "linear", "skip_nulls": True, "min_count": 0}
+    allowed: ClassVar[Mapping[str, Any]] = {
+        "interpolation": ("linear", "lower", "higher", "nearest", "midpoint"),
+        "skip_nulls": bool,
+        "min_count": int,
+    }
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        try:
+            q = [float(x) for x in self.q] if hasattr(self.q, "__iter__") else [float(self.q)]
+        except (TypeError, ValueError):
+            raise TypeError(f"QuantileOptions: q must be a number or several, not {self.q!r}") from None
+        if not q:
+            raise ValueError("QuantileOptions: q must have a number")
+        for x in q:
+            if not 0 <= x <= 1:
+                raise ValueError(f"QuantileOptions: q must be from 0 to 1, not {x}")
+        self.q = q
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        text = str(options)
+        fields = super()._fields_of(options)
+        fields["q"] = [float(x) for x in text[text.index("[") + 1 : text.index("]")].split(",")]
+        return fields
+
+
+class RankQuantileOptions(FunctionOptions):
+    """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none."""
+
+    sort_keys: Any
+    null_placement: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"sort_keys": "ascending", "null_placement": "at_end"}
+    allowed: ClassVar[Mapping[str, Any]] = {"null_placement": _PLACEMENTS}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        if self.null_placement is None:
+            self.null_placement = "at_end"
+        super().check()
+        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return {"sort_keys": _arrows_sort_keys(options)}
+
+
+class InversePermutationOptions(FunctionOptions):
+    """``max_index``: the greatest index, -1: as many as there are rows; ``output_type``: a signed integer type, None:
+    that of the indices."""
+
+    max_index: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"max_index": -1, "output_type": None}
+
+    def check(self) -> None:
+        """Checks the fields.  Does not block.  Raises TypeError."""
+        self.max_index = _signed("InversePermutationOptions", "max_index", self.max_index)
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        if "output_type=nullopt" not in str(options):
+            raise TypeError(
+                "InversePermutationOptions of pyarrow do not show their output_type: pass max_index= and output_type= "
+                "by name"
+            )
+        return _nullopt(super()._fields_of(options))
+
+
+class ScatterOptions(FunctionOptions):
+    """``max_index``: the greatest index, -1: as many as there are rows."""
+
+    max_index: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"max_index": -1}
+
+    def check(self) -> None:
+        """Checks the fields.  Does not block.  Raises TypeError."""
+        self.max_index = _signed("ScatterOptions", "max_index", self.max_index)
+
+
 class NoOptions(FunctionOptions):
     """Of functions that have none."""

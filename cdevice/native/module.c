@@ -24,6 +24,7 @@
 #include "native/async/handles.c"
 #include "native/async/async_iterator.c"
 #include "native/compute/calls.c"
+#include "native/compute/running.c"
 #include "native/compute/selection.c"
 #include "native/compute/sort.c"
 #include "native/fastpath/dispatch_cache.c"
@@ -106,6 +107,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
+                                       {"compute_running", m_compute_running, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},

@@ -90,6 +90,7 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "radix": ["bits"],
     "sort_key": ["u8", "w128"],
     "sort_binary": ["i32"],
+    "running": ["i8", "u64", "f32"],
 }
 
 

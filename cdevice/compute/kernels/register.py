@@ -26,19 +26,30 @@ from ..options import (
     ArraySortOptions,
     CastOptions,
     CountOptions,
+    CumulativeOptions,
     DictionaryEncodeOptions,
     FilterOptions,
+    InversePermutationOptions,
+    ListFlattenOptions,
+    ListSliceOptions,
     NoOptions,
+    PairwiseOptions,
     PartitionNthOptions,
+    QuantileOptions,
     RankOptions,
+    RankQuantileOptions,
+    RunEndEncodeOptions,
     ScalarAggregateOptions,
+    ScatterOptions,
     SelectKOptions,
+    SkewOptions,
     SortOptions,
     TakeOptions,
+    VarianceOptions,
 )
 from ..providers import pyarrow
 from ..scalar import Scalar
-from . import aggregate, distinct, nulls, sort
+from . import aggregate, distinct, nulls, register_vector, sort
 from .cast import binary as strings
 from .cast import decimal as decimals
 from .cast import dictionary as convert
@@ -457,19 +468,31 @@ def make() -> FunctionRegistry:
     _order(r)
     _distinct(r)
     _aggregates(r)
+    register_vector.add_to(r)
     for options in (
         ArraySortOptions,
         CastOptions,
         CountOptions,
+        CumulativeOptions,
         DictionaryEncodeOptions,
         FilterOptions,
+        InversePermutationOptions,
+        ListFlattenOptions,
+        ListSliceOptions,
         NoOptions,
+        PairwiseOptions,
         PartitionNthOptions,
+        QuantileOptions,
         RankOptions,
+        RankQuantileOptions,
+        RunEndEncodeOptions,
         ScalarAggregateOptions,
+        ScatterOptions,
         SelectKOptions,
+        SkewOptions,
         SortOptions,
         TakeOptions,
+        VarianceOptions,
     ):
         r.add_function_options_type(options)
     if pyarrow.here():

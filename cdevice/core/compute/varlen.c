@@ -45,7 +45,7 @@ int cdv_sizes_to_offsets(struct cdv_exec *w, const char *type, int64_t n, const 
 }
 
 static const char *end_type(const struct ArrowSchema *s) {
-  switch (s->children[0]->format[0]) {
+  switch (s->format[0]) {
     case 's': return "i16";
     case 'i': return "i32";
     default: return "i64";
@@ -67,7 +67,7 @@ int cdv_compute_find_runs(struct cdv_array *array, struct cdv_array *ends, struc
     r = cdv_exec_launch(&w, &s);
   }
   struct cdv_kernel_launch s = {
-      .family = "run_end", .type = end_type(array->schema->node), .name = "run_of", .granularity = CDV_PER_ROW};
+      .family = "run_end", .type = end_type(ends->schema->node), .name = "run_of", .granularity = CDV_PER_ROW};
   s.n = indices->length;
   if (!r) r = cdv_exec_error_slot(&w, &s.buffers[BUF_ERROR]);
   if (!r) {

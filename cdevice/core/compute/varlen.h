@@ -11,7 +11,8 @@ struct cdv_array;
 struct cdv_stream_ref;
 struct cdv_exec;
 
-/* The runs (int64) that the rows taken by number are in, of a run-end encoded array with these ends. */
+/* The runs (int64) that the rows taken by number are in, of an array of the length and offset of `array` whose runs end
+ * at `ends`: int16, int32 or int64. */
 int cdv_compute_find_runs(struct cdv_array *array, struct cdv_array *ends, struct cdv_array *indices, bool checked,
                           const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
 /* The numbers (int64) first ... first + n - 1, on the device that has `near`.  Does not wait. */

@@ -173,3 +173,11 @@
 #define BUF_CHANGES_OUT 0
 #define BUF_CHANGES_WORDS 1
 #define SCALAR_CHANGES_FIRST 2 /* 0: BUF_CHANGES_OUT has what other words have found */
+
+/* Buffers of running.h, whose tiles have FILTER_TILE_ROWS. */
+#define BUF_RUNNING_VALUES 1
+#define BUF_RUNNING_VALIDITY 2
+#define BUF_RUNNING_TILES 3      /* the result of each tile; then of all tiles before it */
+#define BUF_RUNNING_FIRST_NULL 4 /* i64 */
+#define SCALAR_RUNNING_START 2   /* bits of the value before the first row */
+#define SCALAR_RUNNING_SKIP_NULLS 3

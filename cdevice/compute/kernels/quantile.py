@@ -1,0 +1,164 @@
+"""Quantiles, exact: the rows at their places in the order.
+
+Of many numbers the whole order is not made: two rows of a sorted sample lie around each place, and only the rows
+between them are sorted.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..._runtime.ext import _native
+from ...interop.asarray import asarray
+from ...interop.concat import concat
+from ..dispatch.datum import Datum
+from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of
+from ..options import ScalarAggregateOptions
+from . import row_numbers as rows
+from .aggregate import of_bits
+from .cast.numeric import cast_argument
+from .elementwise import PACK, WORD, Map, schema_of
+from .fill import array_of
+from .selection.take import filter_array, is_valid, take_array, with_bitmap, with_schema
+from .sort import sorted_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..._types import DeviceArray
+    from ..dispatch.call import Call
+
+SAMPLE_ROWS = 1 << 14
+NARROWED_ROWS = 1 << 17  # fewer are sorted
+_multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="quantile")
+_add = Map("arith", "f64", "add", "gg", "g", function_name="quantile")
+_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
+_true = of_bits("finish", "L")
+
+
+def _counted(call: Call, bits: DeviceArray) -> int:
+    """How many are true.  Blocks."""
+    plan = _true.plan(ScalarAggregateOptions(skip_nulls=True, min_count=0))
+    return int(_native.compute_reduce(plan, (bits,), call.stream, call.owner).to("cpu").to_pylist()[0])
+
+
+def _ordered(call: Call, array: DeviceArray) -> DeviceArray:
+    order = sorted_rows(call, [(array, False, False, False)], [array])
+    return take_array(call, array, with_schema(order, schema_of("l")), False)
+
+
+class _Numbers:
+    """Numbers without nulls and NaN, of which rows by their place in the order are wanted."""
+
+    __slots__ = ("array", "call", "less", "less_equal", "ordered", "sample")
+
+    def __init__(self, call: Call, array: DeviceArray) -> None:
+        self.call, self.array = call, array
+        self.ordered: DeviceArray | None = None
+        self.sample: DeviceArray | None = None
+        format = array._format
+        if array.length < NARROWED_ROWS or format not in NUMBERS:
+            self.ordered = _ordered(call, array)
+            return
+        t = KERNEL_TYPES[format]
+        self.less = Map("compare", t, "less", format * 2, "b", unit=PACK, function_name="quantile")
+        self.less_equal = Map("compare", t, "less_equal", format * 2, "b", unit=PACK, function_name="quantile")
+
+    def at(self, first: int, last: int) -> tuple[DeviceArray, DeviceArray]:
+        """The rows at two places, which are one or neighbours."""
+        if self.ordered is None:
+            found = self._between(first, last)
+            if found is not None:
+                return found
+            self.ordered = _ordered(self.call, self.array)
+        return self.ordered[first : first + 1], self.ordered[last : last + 1]
+
+    def _between(self, first: int, last: int) -> tuple[DeviceArray, DeviceArray] | None:
+        """None: the sample is no good one."""
+        call, array, n = self.call, self.array, self.array.length
+        if self.sample is None:
+            spread = rows.multiply(call, rows.from_(call, array, 0, SAMPLE_ROWS), n // SAMPLE_ROWS)
+            self.sample = _ordered(call, take_array(call, array, spread, False))
+        middle, reach = SAMPLE_ROWS * first // n, 4 * math.isqrt(SAMPLE_ROWS)
+        low, high = middle - reach, middle + reach
+        format = array._format
+        x, below, inside = Datum(array, format), 0, None
+        if low >= 0:
+            limit = Datum(self.sample[low : low + 1], format, one=True)
+            below = _counted(call, self.less(call, x, limit))
+            inside = self.less_equal(call, limit, x)
+        if high < SAMPLE_ROWS:
+            limit = Datum(self.sample[high : high + 1], format, one=True)
+            other = self.less_equal(call, x, limit)
+            inside = other if inside is None else _and(call, Datum(inside, "b"), Datum(other, "b"))
+        if inside is None:
+            return None
+        some = filter_array(call, array, inside, False)
+        if first < below or last >= below + some.length:
+            return None
+        some = _ordered(call, some)
+        first, last = first - below, last - below
+        return some[first : first + 1], some[last : last + 1]
+
+
+def _countable(call: Call, array: DeviceArray) -> DeviceArray:
+    """The rows that are neither null nor NaN.  May block."""
+    format = format_of(array)
+    if format in FLOATS:
+        equal = Map("compare", KERNEL_TYPES[format], "equal", format * 2, "b", unit=PACK, function_name="quantile")
+        return filter_array(call, array, equal(call, Datum(array, format), Datum(array, format)), False)
+    return filter_array(call, array, is_valid(call, Datum(array, format)), False) if array.null_count else array
+
+
+def quantile(call: Call, values: Datum) -> DeviceArray:
+    """``exec``.  Blocks."""
+    options: Any = call.options
+    array = array_of(call, values)
+    data = _countable(call, array)
+    n, exact = data.length, options.interpolation in ("lower", "higher", "nearest")
+    out_format = format_of(array) if exact else "g"
+    nulls = array.null_count
+    none = not n or array.length - nulls < options.min_count or (nulls > 0 and not options.skip_nulls)
+    if none:
+        numbers = rows.from_(call, array, 0, len(options.q))
+        like = array if exact else None
+        if like is None or not like.length:
+            empty = asarray([None], schema=array._schema if exact else schema_of("g"))
+            like = empty.to(array.device)
+        return take_array(call, like, with_bitmap(numbers, rows.less(call, numbers, 0)), False)
+    numbers_ = _Numbers(call, data)
+    lower, higher, parts = [], [], []
+    for q in options.q:
+        place = (n - 1) * q
+        first = min(int(place), n - 1)
+        part = place - first
+        last = min(first + 1, n - 1) if part else first
+        if options.interpolation == "lower":
+            last = first
+        elif options.interpolation == "higher":
+            first = last
+        elif options.interpolation == "nearest":
+            first = last = last if part > 0.5 or (part == 0.5 and first % 2) else first
+        elif options.interpolation == "midpoint" and part:
+            part = 0.5
+        a, b = numbers_.at(first, last)
+        lower.append(a)
+        higher.append(b)
+        parts.append(part)
+    low = concat(lower, stream=call.owner) if len(lower) > 1 else lower[0]
+    if exact:
+        return low
+    high = concat(higher, stream=call.owner) if len(higher) > 1 else higher[0]
+    return _interpolated(call, low, high, parts, out_format)
+
+
+def _interpolated(call: Call, low: DeviceArray, high: DeviceArray, parts: list[float], to: str) -> DeviceArray:
+    def weighted(x: DeviceArray, weights: list[float]) -> Datum:
+        numbers = cast_argument(call, Datum(x, format_of(x)), to, False)
+        by = asarray(weights, schema=schema_of("g"))
+        if call.device_type != 1:
+            by = by.to((call.device_type, call.device_id))
+        return Datum(_multiply(call, numbers, Datum(by, "g")), "g")
+
+    return _add(call, weighted(high, parts), weighted(low, [1 - p for p in parts]))

@@ -1,0 +1,102 @@
+"""Arithmetic of row numbers (int64) on the arguments' device, for functions that are made of several kernels."""
+
+from __future__ import annotations
+
+from ..._arrays.assemble import assemble
+from ..._runtime.ext import _native
+from ..dispatch.datum import Datum
+from .cast.numeric import cast_argument
+from .elementwise import PACK, Map
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..._types import DeviceArray
+    from ..dispatch.call import Call
+
+_add = Map("arith", "i64", "add", "ll", "l")
+_subtract = Map("arith", "i64", "subtract", "ll", "l")
+_multiply = Map("arith", "i64", "multiply", "ll", "l")
+_divide = Map("arith", "i64", "divide", "ll", "l", checked=True)
+_less = Map("compare", "i64", "less", "ll", "b", unit=PACK)
+_less_equal = Map("compare", "i64", "less_equal", "ll", "b", unit=PACK)
+_equal = Map("compare", "i64", "equal", "ll", "b", unit=PACK)
+_not_equal = Map("compare", "i64", "not_equal", "ll", "b", unit=PACK)
+_choose = Map("select", "u64", "if_else", "bll", "l", unit=PACK)
+
+
+def _datum(x: DeviceArray | int) -> Datum:
+    return Datum(value=x, format="l") if isinstance(x, int) else Datum(x, "l")
+
+
+def add(call: Call, a: DeviceArray, b: DeviceArray | int) -> DeviceArray:
+    return _add(call, _datum(a), _datum(b))
+
+
+def subtract(call: Call, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    return _subtract(call, _datum(a), _datum(b))
+
+
+def multiply(call: Call, a: DeviceArray, b: DeviceArray | int) -> DeviceArray:
+    return _multiply(call, _datum(a), _datum(b))
+
+
+def divide(call: Call, a: DeviceArray, b: int) -> DeviceArray:
+    return _divide(call, _datum(a), _datum(b))
+
+
+def less(call: Call, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    return _less(call, _datum(a), _datum(b))
+
+
+def less_equal(call: Call, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    return _less_equal(call, _datum(a), _datum(b))
+
+
+def equal(call: Call, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    return _equal(call, _datum(a), _datum(b))
+
+
+def not_equal(call: Call, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    return _not_equal(call, _datum(a), _datum(b))
+
+
+def choose(call: Call, condition: DeviceArray, a: DeviceArray | int, b: DeviceArray | int) -> DeviceArray:
+    """``a`` where the condition, which has no nulls, is true, else ``b``."""
+    return _choose(call, Datum(condition, "b"), _datum(a), _datum(b))
+
+
+def from_(call: Call, near: DeviceArray, first: int, n: int) -> DeviceArray:
+    """The ``n`` numbers from ``first`` on, where another array is."""
+    return _native.compute_rows(near, first, n, call.stream, call.owner)
+
+
+def as_int64(call: Call, array: DeviceArray) -> DeviceArray:
+    """Integers or bits as int64."""
+    made = cast_argument(call, Datum(array, array._format), "l", False).array
+    assert made is not None
+    return made
+
+
+def without_nulls(array: DeviceArray) -> DeviceArray:
+    """The values of an array that kernels made, without their bitmap."""
+    return assemble(array._schema, array.length, [None, (array, 1)], null_count=0, made=(array,))
+
+
+def running_sum(call: Call, array: DeviceArray) -> DeviceArray:
+    """Of int64 without nulls the sum of each row and all before it."""
+    return _native.compute_running(array, 0, 0, True, call.function.name, call.stream, call.owner)  # type: ignore[no-any-return]
+
+
+def number_at(array: DeviceArray, row: int) -> int:
+    """A row of int64 without nulls.  Blocks."""
+    return int(array[row : row + 1].to("cpu").to_pylist()[0])
+
+
+def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Of row i as many rows as ``lengths[i]``: the row that each was made of, and its number among those of that row.
+    Blocks."""
+    ends = running_sum(call, lengths)
+    rows = from_(call, ends, 0, number_at(ends, ends.length - 1) if ends.length else 0)
+    parents = _native.compute_runs(rows, ends, rows, False, call.stream, call.owner)
+    begins = _native.compute_take(subtract(call, ends, lengths), parents, False, call.stream, call.owner)
+    return parents, subtract(call, rows, begins)
