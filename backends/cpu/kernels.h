@@ -143,11 +143,13 @@
 #define SORT_KEY(t) ROW(sort_key, sort_key, t)
 #define SORT_BYTES(t) ROW(sort_binary, sort_bytes, t)
 #define RADIX_SORT(name) ROW(radix, name, bits)
-#define RUNNING_OF(name, t) ROW(running, name##_tiles, t) ROW(running, name##_begins, t) ROW(running, name##_rows, t)
-#define RUNNING(t)                                                                      \
-  RUNNING_OF(sum, t)                                                                    \
-  RUNNING_OF(prod, t) RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) \
-      ROW(running, running_validity, t)
+#define RUNNING_OF(name, t)     \
+  ROW(running, name##_tiles, t) \
+  ROW(running, name##_begins, t) ROW(running, name##_rows, t) ROW(running, name##_in_one_pass, t)
+#define RUNNING(t)    \
+  RUNNING_OF(sum, t)  \
+  RUNNING_OF(prod, t) \
+  RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) ROW(running, running_validity, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define FILTER(name) ROW(filter, name, bits)
@@ -181,12 +183,10 @@ const cpu_kernel CPU_KERNELS[] = {
                                             FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
                                                 FILTER(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(
                                                     finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme)
-                                                    SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64)
-                                                        SORT_KEY(w128) SORT_BYTES(i32) SORT_BYTES(i64)
-                                                            RADIX_SORT(radix_buckets) RADIX_SORT(radix_ranges)
-                                                                RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)
-                                                                    RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of)
-                                                                        RADIX_SORT(sort_changes)
-                                                                            RADIX_SORT(sort_validity)
-                                                                                RADIX_SORT(sort_rows) INTEGERS(RUNNING)
-                                                                                    FLOATS(RUNNING){NULL, NULL}};
+                                                    SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(
+                                                        w128) SORT_BYTES(i32) SORT_BYTES(i64) RADIX_SORT(radix_buckets)
+                                                        RADIX_SORT(radix_ranges) RADIX_SORT(radix_count)
+                                                            RADIX_SORT(radix_scatter) RADIX_SORT(sort_key)
+                                                                RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes)
+                                                                    RADIX_SORT(sort_validity) RADIX_SORT(sort_rows)
+                                                                        INTEGERS(RUNNING) FLOATS(RUNNING){NULL, NULL}};

@@ -1,9 +1,11 @@
 /* running.c - running sums, products and extremes: what each tile comes to, what lies before each, and then the rows.
- * Beside the arguments and the result this needs a value for each tile. */
+ * Beside the arguments and the result this needs a value for each tile. Few threads of the CPU make all in one pass, in
+ * the same order. */
 #include "core/compute/running.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
 #include "core/array/array.h"
+#include "core/base/thread_pool.h"
 #include "core/compute/exec.h"
 #include "core/compute/kernel_cache.h"
 #include "core/compute/launch_args.h"
@@ -45,12 +47,24 @@ static struct cdv_kernel_launch launch_of(const struct running *s, const char *n
   return k;
 }
 
+/* Where the rows are read twice to be shared by threads, two threads gain nothing. */
+static bool few_threads(const struct running *s) {
+  return cdv_exec_is_host(&s->work) && cdv_threads(CDV_POOL_KERNELS, 0) <= 2;
+}
+
 static int write_values(struct running *s, enum cdv_running_operation operation, int64_t start,
                         cdevice_kernel_buffer out) {
-  static const char *const names[][3] = {[CDV_RUNNING_SUM] = {"sum_tiles", "sum_begins", "sum_rows"},
-                                         [CDV_RUNNING_PROD] = {"prod_tiles", "prod_begins", "prod_rows"},
-                                         [CDV_RUNNING_MIN] = {"min_tiles", "min_begins", "min_rows"},
-                                         [CDV_RUNNING_MAX] = {"max_tiles", "max_begins", "max_rows"}};
+  static const char *const names[][4] = {
+      [CDV_RUNNING_SUM] = {"sum_tiles", "sum_begins", "sum_rows", "sum_in_one_pass"},
+      [CDV_RUNNING_PROD] = {"prod_tiles", "prod_begins", "prod_rows", "prod_in_one_pass"},
+      [CDV_RUNNING_MIN] = {"min_tiles", "min_begins", "min_rows", "min_in_one_pass"},
+      [CDV_RUNNING_MAX] = {"max_tiles", "max_begins", "max_rows", "max_in_one_pass"}};
+  if (few_threads(s)) {
+    struct cdv_kernel_launch all = launch_of(s, names[operation][3], CDV_SINGLE_BLOCK);
+    all.scalars[SCALAR_RUNNING_START] = start;
+    all.buffers[BUF_OUT] = out;
+    return cdv_exec_launch(&s->work, &all);
+  }
   int64_t n = s->values->length, tiles = n / FILTER_TILE_ROWS + (n % FILTER_TILE_ROWS != 0);
   int r = cdv_exec_alloc_temp(&s->work, s->values->schema->node->format[0], tiles, &s->tiles);
   if (r) return r;

@@ -28,34 +28,46 @@
   const i64 validity_offset = OFFSET(BUF_RUNNING_VALIDITY), n = SCALAR(SCALAR_ROWS)
 /* The rows from i on that count. */
 #define COUNTED(i) ((i) < n ? bits32(validity, validity_offset, i, n) & tail(i, n) : 0u)
-/* What a piece comes to. */
-#define FOLD_PIECE(s, i, join)                                          \
+/* s joined with the rows of a piece; which of them are null is no branch where the piece is whole. */
+#define FOLD_PIECE(s, i, join, identity)                                \
   {                                                                     \
     const u32 m_ = COUNTED(i);                                          \
     if (m_ == ~0u) {                                                    \
       for (int l_ = 0; l_ < PIECE_ROWS; l_++) s = join(s, a[(i) + l_]); \
+    } else if ((i) + PIECE_ROWS <= n) {                                 \
+      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {                         \
+        const T y_ = a[(i) + l_], z_ = (m_ >> l_ & 1u) ? y_ : identity; \
+        s = join(s, z_);                                                \
+      }                                                                 \
     } else {                                                            \
       for (int l_ = 0; l_ < PIECE_ROWS; l_++)                           \
         if (m_ >> l_ & 1u) s = join(s, a[(i) + l_]);                    \
     }                                                                   \
   }
-/* The same, with its rows, before which lies `before`. */
-#define WRITE_PIECE(s, i, before, join)              \
-  {                                                  \
-    const u32 m_ = COUNTED(i);                       \
-    if (m_ == ~0u) {                                 \
-      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {      \
-        s = join(s, a[(i) + l_]);                    \
-        const T x_ = join(before, s);                \
-        o[(i) + l_] = ONE_NAN(x_);                   \
-      }                                              \
-    } else {                                         \
-      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {      \
-        if (m_ >> l_ & 1u) s = join(s, a[(i) + l_]); \
-        const T x_ = join(before, s);                \
-        if ((i) + l_ < n) o[(i) + l_] = ONE_NAN(x_); \
-      }                                              \
-    }                                                \
+/* The same, and the rows of the result: with `before`, the value of the rows before the piece. */
+#define WRITE_PIECE(s, i, before, join, identity)                       \
+  {                                                                     \
+    const u32 m_ = COUNTED(i);                                          \
+    if (m_ == ~0u) {                                                    \
+      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {                         \
+        s = join(s, a[(i) + l_]);                                       \
+        const T x_ = join(before, s);                                   \
+        o[(i) + l_] = ONE_NAN(x_);                                      \
+      }                                                                 \
+    } else if ((i) + PIECE_ROWS <= n) {                                 \
+      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {                         \
+        const T y_ = a[(i) + l_], z_ = (m_ >> l_ & 1u) ? y_ : identity; \
+        s = join(s, z_);                                                \
+        const T x_ = join(before, s);                                   \
+        o[(i) + l_] = ONE_NAN(x_);                                      \
+      }                                                                 \
+    } else {                                                            \
+      for (int l_ = 0; l_ < PIECE_ROWS; l_++) {                         \
+        if (m_ >> l_ & 1u) s = join(s, a[(i) + l_]);                    \
+        const T x_ = join(before, s);                                   \
+        if ((i) + l_ < n) o[(i) + l_] = ONE_NAN(x_);                    \
+      }                                                                 \
+    }                                                                   \
   }
 /* What lies before each tile, in place; n are the tiles. A run of them for each lane. */
 #define BEGINS                                      \
@@ -75,7 +87,7 @@
     T all = nothing;                                                                               \
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += PIECE_ROWS) { \
       T s = nothing;                                                                               \
-      FOLD_PIECE(s, i, join)                                                                       \
+      FOLD_PIECE(s, i, join, nothing)                                                              \
       all = join(all, s);                                                                          \
     }                                                                                              \
     OUT(T, BUF_RUNNING_TILES)[t] = all;                                                            \
@@ -102,9 +114,33 @@
     T before = IN(T, BUF_RUNNING_TILES)[t];                                                        \
     for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += PIECE_ROWS) { \
       T s = nothing;                                                                               \
-      WRITE_PIECE(s, i, before, join)                                                              \
+      WRITE_PIECE(s, i, before, join, nothing)                                                     \
       before = join(before, s);                                                                    \
     }                                                                                              \
+  }
+/* All in one pass, by one work item. */
+#define WRITE_IN_ONE_PASS(join, nothing)                                                               \
+  VALUES_AND_NULLS, tiles = (n + FILTER_TILE_ROWS - 1) / FILTER_TILE_ROWS;                             \
+  const i64 each = (tiles + WORK_GROUP_SIZE - 1) / WORK_GROUP_SIZE;                                    \
+  GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                                                              \
+  ITEMS(only, 1) {                                                                                     \
+    T run = OF(FROM, T)(SCALAR(SCALAR_RUNNING_START));                                                 \
+    (void)only;                                                                                        \
+    for (i64 k = 0; k < tiles; k += each) {                                                            \
+      T at = run, sum = nothing;                                                                       \
+      for (i64 t = k; t < tiles && t < k + each; t++) {                                                \
+        T before = at, all = nothing;                                                                  \
+        for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i += PIECE_ROWS) { \
+          T s = nothing;                                                                               \
+          WRITE_PIECE(s, i, before, join, nothing)                                                     \
+          before = join(before, s);                                                                    \
+          all = join(all, s);                                                                          \
+        }                                                                                              \
+        at = join(at, all);                                                                            \
+        sum = join(sum, all);                                                                          \
+      }                                                                                                \
+      run = join(run, sum);                                                                            \
+    }                                                                                                  \
   }
 /* The first row that is null, or n. */
 KERNEL(first_null) {
@@ -134,7 +170,7 @@ KERNEL(first_null) {
   VALUES_AND_NULLS;                                         \
   const i64 i = (BID * WORK_GROUP_SIZE + LID) * PIECE_ROWS; \
   T s = nothing, all = nothing;                             \
-  FOLD_PIECE(s, i, join)                                    \
+  FOLD_PIECE(s, i, join, nothing)                           \
   sums[LID] = s;                                            \
   SCAN_LANES(all, join);                                    \
   if (!LID) OUT(T, BUF_RUNNING_TILES)[BID] = all;
@@ -153,12 +189,12 @@ KERNEL(first_null) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                   \
   const i64 i = (BID * WORK_GROUP_SIZE + LID) * PIECE_ROWS; \
   T s = nothing, all = IN(T, BUF_RUNNING_TILES)[BID];       \
-  FOLD_PIECE(s, i, join)                                    \
+  FOLD_PIECE(s, i, join, nothing)                           \
   sums[LID] = s;                                            \
   SCAN_LANES(all, join);                                    \
   const T before = sums[LID];                               \
   s = nothing;                                              \
-  WRITE_PIECE(s, i, before, join)
+  WRITE_PIECE(s, i, before, join, nothing)
 KERNEL(first_null) {
   SHARED(i64, found, WORK_GROUP_SIZE);
   const i64 n = SCALAR(SCALAR_ROWS);
@@ -180,13 +216,25 @@ KERNEL(first_null) {
 }
 #endif
 
-KERNEL(sum_tiles){FOLD_TILES(SUM_OF, ZERO(T))} KERNEL(sum_begins){SCAN_TILES(SUM_OF, ZERO(T))} KERNEL(sum_rows){
-    WRITE_ROWS(SUM_OF, ZERO(T))} KERNEL(prod_tiles){FOLD_TILES(PRODUCT_OF, (T)1)} KERNEL(prod_begins){
-    SCAN_TILES(PRODUCT_OF, (T)1)} KERNEL(prod_rows){WRITE_ROWS(PRODUCT_OF, (T)1)} KERNEL(min_tiles){
-    FOLD_TILES(NOT_GREATER, NOTHING_LEAST)} KERNEL(min_begins){SCAN_TILES(NOT_GREATER, NOTHING_LEAST)} KERNEL(min_rows){
-    WRITE_ROWS(NOT_GREATER, NOTHING_LEAST)} KERNEL(max_tiles){
-    FOLD_TILES(NOT_LESS, NOTHING_GREATEST)} KERNEL(max_begins){SCAN_TILES(NOT_LESS, NOTHING_GREATEST)} KERNEL(max_rows){
-    WRITE_ROWS(NOT_LESS, NOTHING_GREATEST)}
+KERNEL(sum_tiles) { FOLD_TILES(SUM_OF, ZERO(T)); }
+KERNEL(sum_begins) { SCAN_TILES(SUM_OF, ZERO(T)); }
+KERNEL(sum_rows) { WRITE_ROWS(SUM_OF, ZERO(T)); }
+KERNEL(prod_tiles) { FOLD_TILES(PRODUCT_OF, (T)1); }
+KERNEL(prod_begins) { SCAN_TILES(PRODUCT_OF, (T)1); }
+KERNEL(prod_rows) { WRITE_ROWS(PRODUCT_OF, (T)1); }
+KERNEL(min_tiles) { FOLD_TILES(NOT_GREATER, NOTHING_LEAST); }
+KERNEL(min_begins) { SCAN_TILES(NOT_GREATER, NOTHING_LEAST); }
+KERNEL(min_rows) { WRITE_ROWS(NOT_GREATER, NOTHING_LEAST); }
+KERNEL(max_tiles) { FOLD_TILES(NOT_LESS, NOTHING_GREATEST); }
+KERNEL(max_begins) { SCAN_TILES(NOT_LESS, NOTHING_GREATEST); }
+KERNEL(max_rows) { WRITE_ROWS(NOT_LESS, NOTHING_GREATEST); }
+#if defined(CDV_COARSE)
+KERNEL(sum_in_one_pass) { WRITE_IN_ONE_PASS(SUM_OF, ZERO(T)); }
+KERNEL(prod_in_one_pass) { WRITE_IN_ONE_PASS(PRODUCT_OF, (T)1); }
+KERNEL(min_in_one_pass) { WRITE_IN_ONE_PASS(NOT_GREATER, NOTHING_LEAST); }
+KERNEL(max_in_one_pass) { WRITE_IN_ONE_PASS(NOT_LESS, NOTHING_GREATEST); }
+#endif
+
 /* Of the result: rows that are not null, or those before the first that is. */
 KERNEL(running_validity) {
   PACK_ROOM;
@@ -215,3 +263,4 @@ KERNEL(running_validity) {
 #undef FOLD_TILES
 #undef SCAN_TILES
 #undef WRITE_ROWS
+#undef WRITE_IN_ONE_PASS
