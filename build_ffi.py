@@ -112,7 +112,7 @@ def write_builtin_list():
 KERNELS = {
     "scalar": "arith compare boolean cast cast_bool decimal_rescale temporal timestamp_parts binary",
     "aggregate": "reduce reduce_bool",
-    "selection": "select filter varlen run_end",
+    "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",
     "scan": "running",
 }

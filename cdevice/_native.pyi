@@ -219,6 +219,9 @@ def compute_sort_indices(
 def compute_sorted_groups(
     keys: list[tuple[DeviceArray, bool, bool, bool]], indices: DeviceArray, doing: str, handle: int, owner: object, /
 ) -> Any: ...
+def compute_scatter_rows(
+    indices: DeviceArray, targets: int, doing: str, handle: int, owner: object, /
+) -> DeviceArray: ...
 def compute_rows(near: DeviceArray, first: int, n: int, handle: int, owner: object, /) -> DeviceArray: ...
 def compute_compare(
     a: DeviceArray, b: DeviceArray, ones: int, outcomes: int, schema: Schema, handle: int, owner: object, /

@@ -41,6 +41,7 @@ TYPES = {
     "sort_key": ("u8", "u16", "u32", "u64", "w128"),
     "sort_binary": ("i32", "i64"),
     "running": NUMBERS,
+    "scatter": ("bits",),
     "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "varlen": ("i32", "i64"),
 }

@@ -96,6 +96,7 @@
 #include "cdevice/kernels/scalar/binary.h"
 #include "cdevice/kernels/scalar/boolean.h"
 #include "cdevice/kernels/selection/filter.h"
+#include "cdevice/kernels/selection/scatter.h"
 #include "cdevice/kernels/sort/radix.h"
 #undef T
 #define T bool
@@ -152,6 +153,7 @@
   RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) ROW(running, running_validity, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
+#define SCATTER(name) ROW(scatter, name, bits)
 #define FILTER(name) ROW(filter, name, bits)
 #define REDUCE_BOOL(name) ROW(reduce_bool, name, bool)
 #ifdef CPU_NO_CASTS
@@ -178,15 +180,17 @@ const cpu_kernel CPU_KERNELS[] = {
                             is_null) BOOLEAN(valid_select) BOOLEAN(and) BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal)
                             BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater) BOOLEAN(greater_equal)
                                 BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
-                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16)
-                                        RUNS(i32) RUNS(i64) FILTER(check_rows) FILTER(scan_columns) FILTER(union_types)
-                                            FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
-                                                FILTER(take) REDUCE_BOOL(sum) REDUCE_BOOL(finish_any) REDUCE_BOOL(
-                                                    finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme)
-                                                    SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(
-                                                        w128) SORT_BYTES(i32) SORT_BYTES(i64) RADIX_SORT(radix_buckets)
-                                                        RADIX_SORT(radix_ranges) RADIX_SORT(radix_count)
-                                                            RADIX_SORT(radix_scatter) RADIX_SORT(sort_key)
-                                                                RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes)
-                                                                    RADIX_SORT(sort_validity) RADIX_SORT(sort_rows)
-                                                                        INTEGERS(RUNNING) FLOATS(RUNNING){NULL, NULL}};
+                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16) RUNS(
+                                        i32) RUNS(i64) FILTER(check_rows) FILTER(scan_columns) FILTER(union_types)
+                                        FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
+                                            FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
+                                                REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
+                                                    REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme) SORT_KEY(u8)
+                                                        SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(w128)
+                                                            SORT_BYTES(i32) SORT_BYTES(i64) RADIX_SORT(radix_buckets)
+                                                                RADIX_SORT(radix_ranges) RADIX_SORT(radix_count)
+                                                                    RADIX_SORT(radix_scatter) RADIX_SORT(sort_key)
+                                                                        RADIX_SORT(sort_rows_of) RADIX_SORT(
+                                                                            sort_changes) RADIX_SORT(sort_validity)
+                                                                            RADIX_SORT(sort_rows) INTEGERS(RUNNING)
+                                                                                FLOATS(RUNNING){NULL, NULL}};

@@ -108,6 +108,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
                                        {"compute_running", m_compute_running, METH_VARARGS, NULL},
+                                       {"compute_scatter_rows", m_compute_scatter_rows, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},

@@ -91,6 +91,7 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "sort_key": ["u8", "w128"],
     "sort_binary": ["i32"],
     "running": ["i8", "u64", "f32"],
+    "scatter": ["bits"],
 }
 
 

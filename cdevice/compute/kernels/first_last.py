@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PLAIN = ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _ends = tuple(extremes("l", "l", which) for which in (0, 1))
+_PROBED = 64  # rows
 _count = of_bits("finish_count", "l", values=False)
 
 
@@ -30,6 +31,10 @@ def _end_of(call: Call, array: DeviceArray, last: bool, skip_nulls: bool) -> Dev
     n = array.length
     if not skip_nulls or not array.null_count:
         return take_array(call, array, rows.from_(call, array, n - 1 if last else 0, 1), False)
+    if call.device_type == 1 and n > _PROBED:  # it is mostly near
+        near = _end_of(call, array[n - _PROBED :] if last else array[:_PROBED], last, True)
+        if not _is_null(near):
+            return near
     numbers = with_bitmap(rows.from_(call, array, 0, n), known_rows(call, array))
     found = _native.compute_reduce(_ends[last].plan(_PLAIN), (numbers,), call.stream, call.owner)
     return take_array(call, array, found, False)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+
 from ..._runtime.ext import _native
 from ...errors import ArgumentError
-from ...interop.concat import concat
 from ...schema import asschema
 from ..dispatch.datum import Datum
 from ..dispatch.types import SIGNED, words_of
 from ..errors import IndexOutOfBounds, NoKernel
 from . import row_numbers as rows
 from .cast.numeric import cast_argument
-from .elementwise import schema_of
-from .fill import array_of, true_rows
-from .selection.take import filter_array, is_valid, take_array, with_bitmap, with_schema
-from .sort import sorted_rows
+from .fill import array_of
+from .selection.take import take_array, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,40 +25,15 @@ if TYPE_CHECKING:
 
 def _inverse(call: Call, indices: DeviceArray, length: int) -> DeviceArray:
     """For each number below ``length`` the last row of ``indices`` that has it; null where none has."""
-    targets = rows.from_(call, indices, 0, length)
-    nowhere = with_bitmap(targets, rows.less(call, targets, 0))
-    if indices.null_count:
-        known = is_valid(call, Datum(indices, "l"))
-        valid = filter_array(call, rows.from_(call, indices, 0, indices.length), known, False)
-    else:
-        valid = rows.from_(call, indices, 0, indices.length)
-    if not valid.length or not length:
-        return nowhere
-    wanted = take_array(call, indices, valid, False)
-    order = with_schema(sorted_rows(call, [(wanted, False, False, False)], [wanted]), schema_of("l"))
-    wanted = rows.without_nulls(take_array(call, wanted, order, False))
-    least, greatest = rows.number_at(wanted, 0), rows.number_at(wanted, wanted.length - 1)
-    if least < 0 or greatest >= length:
-        bad = least if least < 0 else greatest
-        raise IndexOutOfBounds(f"{call.function.name}: index {bad} is out of bounds: there are {length} rows")
-    last = _last_of_equal(call, wanted)
-    wanted, source = take_array(call, wanted, last, False), take_array(call, order, last, False)
-    ends = rows.add(call, wanted, 1)
-    found = _native.compute_runs(targets, ends, targets, False, call.stream, call.owner)
-    inside = with_bitmap(found, rows.less(call, found, wanted.length))  # behind them all there is none
-    here = rows.equal(call, take_array(call, wanted, inside, False), targets)
-    row = take_array(call, take_array(call, valid, source, False), inside, False)
-    return with_bitmap(rows.without_nulls(row), true_rows(call, Datum(here, "b")))
-
-
-def _last_of_equal(call: Call, ordered: DeviceArray) -> DeviceArray:
-    """The last row of each run of equal numbers."""
-    n = ordered.length
-    end = rows.from_(call, ordered, n - 1, 1)
-    if n == 1:
-        return end
-    differ = rows.not_equal(call, ordered[:-1], ordered[1:])
-    return concat([filter_array(call, rows.from_(call, ordered, 0, n - 1), differ, False), end], stream=call.owner)
+    name = call.function.name
+    if max(indices.length, length) >= 1 << 31:
+        raise NoKernel(f"{name}: {max(indices.length, length)} rows; there are kernels for up to 2**31 - 1")
+    try:
+        found = _native.compute_scatter_rows(indices, length, name, call.stream, call.owner)
+    except ArgumentError as e:
+        raise IndexOutOfBounds(str(e)) if e.code == errno.ERANGE else e from None
+    out = rows.as_int64(call, found)
+    return with_bitmap(out, rows.less_equal(call, 0, out))
 
 
 def _length(call: Call, indices: DeviceArray, max_index: int) -> int:

@@ -7,7 +7,7 @@ from copy import copy
 from ..dispatch.call import execute
 from ..dispatch.datum import argument
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from ..dispatch.types import DICTIONARY, NUMBERS, decimal_of, is_binary
+from ..dispatch.types import NUMBERS, decimal_of, is_binary
 from ..errors import NoKernel
 from ..options import (
     CumulativeOptions,
@@ -24,6 +24,7 @@ from ..options import (
     SkewOptions,
     VarianceOptions,
 )
+from ..providers import pyarrow
 from . import fill, lists, pairwise, permutation, rank_quantile, run_ends, running
 from .extremes import OrderedExtremes
 from .first_last import FirstLast
@@ -40,13 +41,12 @@ if TYPE_CHECKING:
 
 _ANY = Matcher("any", lambda f: True)
 _BINARY = Matcher("strings or bytes", is_binary)
-_LISTS = Matcher("lists", lists.is_list)
 _NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or (decimal_of(f) or (0, 0, 256))[2] <= 128)
-_VALUES = Matcher("values of the CPU's layouts", lambda f: f not in (DICTIONARY, "+r"))
+_LAST = pyarrow.PRIORITY - 1  # on the CPU pyarrow is faster, and the rows of the result are the same
 
 
-def _add(f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any]) -> None:
-    f._add(Kernel(Signature(tuple(inputs), out, False), exec))
+def _add(f: Function, inputs: Sequence[str | Matcher], out: Any, exec: Callable[..., Any], priority: int = 0) -> None:
+    f._add(Kernel(Signature(tuple(inputs), out, False), exec, priority=priority))
 
 
 def _step(function: Function) -> Callable[..., Any]:
@@ -80,10 +80,10 @@ def _vector(
     exec: Callable[..., Any],
     options: Any = NoOptions,
     out: Any = None,
-    *more: Any,
+    priority: int = 0,
 ) -> None:
-    f = Function(name, "vector", 1 + len(more), doc, options)
-    _add(f, (_ANY, *more), out, exec)
+    f = Function(name, "vector", 1, doc, options)
+    _add(f, (_ANY,), out, exec, priority)
     r.add_function(f)
 
 
@@ -114,15 +114,15 @@ def _running(r: FunctionRegistry) -> None:
 
 def _fill(r: FunctionRegistry) -> None:
     not_equal, if_else = _step(r.get_function("not_equal")), _step(r.get_function("if_else"))
-    _vector(r, "fill_null_forward", "Nulls become the last value before.", fill.fill_null_forward)
-    _vector(r, "fill_null_backward", "Nulls become the next value.", fill.fill_null_backward)
+    _vector(r, "fill_null_forward", "Nulls become the last value before.", fill.fill_null_forward, priority=_LAST)
+    _vector(r, "fill_null_backward", "Nulls become the next value.", fill.fill_null_backward, priority=_LAST)
     _vector(r, "indices_nonzero", "The rows that are neither zero nor null.", fill.IndicesNonzero(not_equal), out="L")
     f = Function("replace_with_mask", "vector", 3, "The next replacement in each row whose mask is true.")
     _add(f, (_ANY, "b", _ANY), None, fill.ReplaceWithMask(if_else))
     r.add_function(f)
     encode = run_ends.RunEndEncode(not_equal)
-    _vector(r, "run_end_encode", "Runs of equal rows as one value each.", encode, RunEndEncodeOptions)
-    _vector(r, "run_end_decode", "A value for each row.", run_ends.run_end_decode)
+    _vector(r, "run_end_encode", "Runs of equal rows as one value each.", encode, RunEndEncodeOptions, priority=_LAST)
+    _vector(r, "run_end_decode", "A value for each row.", run_ends.run_end_decode, priority=_LAST)
 
 
 def _lists(r: FunctionRegistry) -> None:
@@ -137,9 +137,16 @@ def _lists(r: FunctionRegistry) -> None:
 
 def _order(r: FunctionRegistry) -> None:
     inverse, where = permutation.inverse_permutation, permutation.scatter
-    _vector(r, "inverse_permutation", "For each number the row that has it.", inverse, InversePermutationOptions)
+    _vector(
+        r,
+        "inverse_permutation",
+        "For each number the row that has it.",
+        inverse,
+        InversePermutationOptions,
+        priority=_LAST,
+    )
     f = Function("scatter", "vector", 2, "Rows put where the indices tell.", ScatterOptions)
-    _add(f, (_ANY, _ANY), None, where)
+    _add(f, (_ANY, _ANY), None, where, _LAST)
     r.add_function(f)
     ranked = rank_quantile.rank_quantile
     _vector(r, "rank_quantile", "The rank of each row as a part of all.", ranked, RankQuantileOptions, "g")
@@ -165,4 +172,4 @@ def _statistics(r: FunctionRegistry) -> None:
         _add(f, (_ANY,), None, FirstLast(which))
         r.add_function(f)
     for which, name in enumerate(("min", "max", "min_max")):
-        _add(r.get_function(name), (_BINARY,), None, OrderedExtremes(which))
+        _add(r.get_function(name), (_BINARY,), None, OrderedExtremes(which), _LAST)

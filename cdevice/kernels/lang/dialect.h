@@ -54,7 +54,12 @@ typedef double f64;
 #define POPC(x) __builtin_popcount(x)
 #define CTZ(x) __builtin_ctz(x)
 #define ATOMIC_OR(p, v) __atomic_fetch_or(p, v, __ATOMIC_RELAXED) /* several threads may go through the items */
+#define ATOMIC_MAX(p, v) atomic_max_(p, v)
 #define STORE_RELAXED(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+static inline void atomic_max_(i32 *p, i32 v) {
+  i32 found = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (found < v && !__atomic_compare_exchange_n(p, &found, v, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+}
 #define COPY16(to, from) __builtin_memcpy(to, from, 16) /* bytes, wherever they are; for CDV_COARSE alone */
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits)     \
@@ -109,6 +114,7 @@ typedef double f64;
 #define POPC(x) ((int)popcount(x))
 #define CTZ(x) ((int)(31 - clz((x) & (0u - (x)))))
 #define ATOMIC_OR(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
+#define ATOMIC_MAX(p, v) atomic_max((volatile GLOBAL i32 *)(p), v)
 #if defined(__clang__) /* loads from addresses that lie apart are slower together than one by one */
 #define ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
 #endif
@@ -142,6 +148,7 @@ typedef double f64;
 #define POPC(x) __popc(x)
 #define CTZ(x) (__ffs(x) - 1)
 #define ATOMIC_OR(p, v) atomicOr((p), (v))
+#define ATOMIC_MAX(p, v) atomicMax((p), (v))
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
 #define AS_F32(bits) __int_as_float((int)(bits))
 #define BITS_OF_F32(x) ((u32)__float_as_int(x))

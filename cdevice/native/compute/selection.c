@@ -56,6 +56,21 @@ static PyObject *m_compute_rows(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
+/* compute_scatter_rows(indices, how many targets, function, stream handle, its owner) */
+static PyObject *m_compute_scatter_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x, *handle, *owner;
+  long long targets;
+  const char *doing;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OO&sOO", &x, to_int64, &targets, &doing, &handle, &owner) ||
+      begin_work(&w, &x, 1, handle, owner))
+    return NULL;
+  int r = cdv_compute_scatter_rows(w.x[0], targets, &w.stream_ref, doing, &out);
+  return end_work(&w, r, out);
+}
+
 /* compute_view_offsets(views, stream handle, its owner) -> (offsets, the last one) */
 static PyObject *m_compute_view_offsets(PyObject *self, PyObject *args) {
   (void)self;
