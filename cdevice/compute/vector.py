@@ -774,7 +774,7 @@ def variance(
 
     Accepted types -> result type::
 
-        NUMBERS, decimals to 128 bits -> float64
+        NUMBERS -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param ddof: the divisor is the number of rows less this
@@ -815,7 +815,7 @@ def stddev(
 
     Accepted types -> result type::
 
-        NUMBERS, decimals to 128 bits -> float64
+        NUMBERS -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param ddof: the divisor is the number of rows less this
@@ -856,7 +856,7 @@ def skew(
 
     Accepted types -> result type::
 
-        NUMBERS, decimals to 128 bits -> float64
+        NUMBERS -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param biased: False: corrected for the number of rows
@@ -897,7 +897,7 @@ def kurtosis(
 
     Accepted types -> result type::
 
-        NUMBERS, decimals to 128 bits -> float64
+        NUMBERS -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param biased: False: corrected for the number of rows
@@ -940,8 +940,8 @@ def quantile(
 
     Accepted types -> result type::
 
-        int8 to uint64, float32, float64, decimals to 128 bits -> float64
-        the same, lower, higher and nearest -> the same type
+        NUMBERS -> float64
+        NUMBERS, decimals to 128 bits; lower, higher and nearest -> the same type
 
     :param x: an array, or chunks, which become one array
     :param q: a number from 0 to 1, or several

@@ -12,7 +12,8 @@ from ..._runtime.ext import _native
 from ...interop.asarray import asarray
 from ...interop.concat import concat
 from ..dispatch.datum import Datum
-from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of
+from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of, words_of
+from ..errors import NoKernel
 from ..options import ScalarAggregateOptions
 from . import row_numbers as rows
 from .aggregate import of_bits
@@ -115,8 +116,12 @@ def quantile(call: Call, values: Datum) -> DeviceArray:
     """``exec``.  Blocks."""
     options: Any = call.options
     array = array_of(call, values)
+    exact = options.interpolation in ("lower", "higher", "nearest")
+    if not exact and format_of(array) not in NUMBERS:
+        words = f"{options.interpolation} interpolation of {words_of(format_of(array))}"
+        raise NoKernel(f"quantile: no kernel for the {words}: lower, higher and nearest have one")
     data = _countable(call, array)
-    n, exact = data.length, options.interpolation in ("lower", "higher", "nearest")
+    n = data.length
     out_format = format_of(array) if exact else "g"
     nulls = array.null_count
     none = not n or array.length - nulls < options.min_count or (nulls > 0 and not options.skip_nulls)

@@ -118,6 +118,7 @@ def _fill(r: FunctionRegistry) -> None:
     _vector(r, "fill_null_backward", "Nulls become the next value.", fill.fill_null_backward, priority=_LAST)
     _vector(r, "indices_nonzero", "The rows that are neither zero nor null.", fill.IndicesNonzero(not_equal), out="L")
     f = Function("replace_with_mask", "vector", 3, "The next replacement in each row whose mask is true.")
+    f.nulls = (None, "b")
     _add(f, (_ANY, "b", _ANY), None, fill.ReplaceWithMask(if_else))
     r.add_function(f)
     encode = run_ends.RunEndEncode(not_equal)
@@ -161,7 +162,8 @@ def _statistics(r: FunctionRegistry) -> None:
     }
     for name, (doc, options) in docs.items():
         f = Function(name, "scalar_aggregate", 1, doc, options)
-        _add(f, (_NUMBER,), "g", Moment(name))
+        for n in NUMBERS:
+            _add(f, (n,), "g", Moment(name))
         r.add_function(f)
     f = Function("quantile", "vector", 1, "The values at parts of the order.", QuantileOptions)
     _add(f, (_NUMBER,), None, quantile)

@@ -80,7 +80,11 @@ def test_every_function_takes_it():
     for name in cc.list_functions():
         f = getattr(cc, name)
         with pytest.raises(ValueError, match="fallback must be one of error, copy, not 'maybe'"):
-            f(*([[True]] * max(abs(cc.get_function(name).arity), 2 if name == "cast" else 1)), fallback="maybe", **more.get(name, {}))
+            f(
+                *([[True]] * max(abs(cc.get_function(name).arity), 2 if name == "cast" else 1)),
+                fallback="maybe",
+                **more.get(name, {}),
+            )
 
 
 def test_errors_of_the_call_are_those_of_the_cpu(far):
