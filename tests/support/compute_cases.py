@@ -189,11 +189,25 @@ CALLS = {
     "count": lambda x, b, s: cc.count(x, stream=s).array,
     "any": lambda x, b, s: cc.any(b, stream=s).array,
     "all": lambda x, b, s: cc.all(b, stream=s).array,
+    "cumulative_sum": lambda x, b, s: cc.cumulative_sum(x, skip_nulls=True, stream=s),
+    "cumulative_prod": lambda x, b, s: cc.cumulative_prod(x, stream=s),
+    "cumulative_min": lambda x, b, s: cc.cumulative_min(x, stream=s),
+    "cumulative_max": lambda x, b, s: cc.cumulative_max(x, 3, stream=s),
+    "cumulative_mean": lambda x, b, s: cc.cumulative_mean(x, skip_nulls=True, stream=s),
+    "pairwise_diff": lambda x, b, s: cc.pairwise_diff(x, 2, stream=s),
+    "fill_null_forward": lambda x, b, s: cc.fill_null_forward(x, stream=s),
+    "first": lambda x, b, s: cc.first(x, stream=s).array,
+    "last": lambda x, b, s: cc.last(x, stream=s).array,
+    "first_last": lambda x, b, s: cc.first_last(x, stream=s).array,
 }
 # what reads a number or a complaint before it returns
 WAITS = {"filter", "drop_null"} | {n for n in cc.list_functions() if n.endswith("_checked")}
 WAITS |= {"array_sort_indices", "sort_indices", "sort_by", "select_k_unstable", "partition_nth_indices", "rank"}
 WAITS |= {"unique", "value_counts", "dictionary_encode", "count_distinct"}
+WAITS |= {"fill_null_backward", "indices_nonzero", "replace_with_mask", "run_end_encode", "run_end_decode"}
+WAITS |= {"list_flatten", "list_parent_indices", "list_element", "list_slice", "inverse_permutation", "scatter"}
+WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile"}
+LISTS = {"list_value_length"}  # of no number
 
 
 def cache_in(path):

@@ -214,6 +214,36 @@ def check_orders(s: BackendSuite, word: str) -> None:
     compare(s, "sort_indices of 9000 rows", cc.array_sort_indices, column(word, 9000, seed=3))
 
 
+@check("int8", "int64", "float64")
+def check_running_totals(s: BackendSuite, word: str) -> None:
+    """Each row with all rows before it, rows in the place of nulls, and the places of quantiles."""
+    table_of(s)
+    x, many = column(word), column(word, 9000, seed=3)
+    for name in ("cumulative_sum", "cumulative_min", "cumulative_max"):
+        everywhere(s, name, getattr(cc, name), x)
+        compare(s, f"{name} of 9000 rows", lambda x, name=name: getattr(cc, name)(x, skip_nulls=True), many)
+    compare(s, "cumulative_prod", cc.cumulative_prod, x)
+    everywhere(s, "fill_null_forward", cc.fill_null_forward, x)
+    compare(s, "fill_null_backward", cc.fill_null_backward, x)
+    compare(s, "pairwise_diff", lambda x: cc.pairwise_diff(x, -2), x)
+    compare(s, "quantile", lambda x: cc.quantile(x, [0, 0.3, 1]), many)
+    compare(s, "run_end_decode", lambda x: cc.run_end_decode(cc.run_end_encode(x)), many)
+
+
+@check()
+def check_rows_by_their_targets(s: BackendSuite) -> None:
+    """Rows scattered, with several to one target, and lists and their values."""
+    table_of(s)
+    x = column("int64", 9000, seed=3)
+    small = cc.cast(column("int8", 9000, seed=5), "int64")
+    targets = cc.abs(small)
+    compare(s, "scatter", lambda x, t: cc.scatter(x, t, max_index=200), x, targets)
+    lists = asarray([[1, 2, 3], None, [], [4], [5, None]] * 500)
+    compare(s, "list_flatten", cc.list_flatten, lists)
+    compare(s, "list_parent_indices", cc.list_parent_indices, lists)
+    compare(s, "list_slice", lambda a: cc.list_slice(a, 1, 3, return_fixed_size_list=False), lists)
+
+
 @check()
 def check_strings(s: BackendSuite) -> None:
     table_of(s)
