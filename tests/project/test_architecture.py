@@ -109,11 +109,11 @@ def test_public_headers_stand_alone():
 
 # ---- Python's floors ----
 FLOORS = (
-    ("_runtime", "config", "device_types", "errors", "schema"),
+    ("_runtime", "_schema", "config", "device_types", "errors", "schema"),
     ("_devices", "backend", "backend_compute", "backends"),
     ("_arrays", "_values"),
     ("interop",),
-    ("_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "stream"),
+    ("_async", "_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "stream"),
     ("__main__", "bench", "cli", "demo", "testing"),
 )
 
@@ -539,7 +539,7 @@ def test_threads_are_started_only_where_an_interrupt_out_of_the_start_is_expecte
             r"\bThread\(|start_new_thread", p.read_text(encoding="utf-8")
         ):
             found.add(rel(p))
-    assert found == {"cdevice/aio.py", "cdevice/_runtime/release_thread.py"}
+    assert found == {"cdevice/_async/producer.py", "cdevice/_runtime/release_thread.py"}
 
 
 ANSWERS = "alloc|view|device_count|device_info|event_done|stage_alloc|prepare"

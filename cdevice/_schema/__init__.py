@@ -1,0 +1,1 @@
+"""Parts of ``cdevice.schema``: names of types, metadata, nodes, parsing, reprs."""
