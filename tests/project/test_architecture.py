@@ -565,3 +565,38 @@ def test_memory_of_the_small_cache_goes_back_to_it():
                 if re.search(rf"(?<!_)\bfree\({taken[1]}\)", m[0]):
                     found.append(f"{rel(p)}: {m[1]}: free({taken[1]})")
     assert found == [] and seen > 1
+
+
+# Their tests move to tests/support/ once what is being added to them has landed.
+IMPORTED_YET = {"test_compute_sort", "test_compute_distinct"}
+
+
+def test_no_test_module_imports_another():
+    """What several tests use is in tests/support/."""
+    files = sources("tests", "*.py")
+    modules = {p.stem for p in files if p.stem.startswith("test_")} - IMPORTED_YET
+    asks = re.compile(r"^\s*(?:import|from)\s+(?:[\w.]+\.)?(test_\w+)|import_module\(.(test_\w+)", re.M)
+    found = []
+    for p in files:
+        found += [f"{rel(p)}: {a or b}" for a, b in asks.findall(p.read_text(encoding="utf-8")) if (a or b) in modules]
+    assert len(modules) > 50 and found == []
+
+
+def test_paths_that_the_scripts_of_ci_name_exist():
+    """A file that moves takes its place in the scripts with it."""
+    named = re.compile(
+        r"(?<![\w./-])(?:\$(?:root|\{root\}|ROOT)/|\./)?((?:tests|examples|cdevice|backends|docs|ci|\.ci)/[\w./*-]*\w(?:/|\*\S*)?)"
+    )
+    made = {"cdevice/include/cdevice/x.h", "tests/benchmarks/results/gpu-DATE.rst", "tests/benchmarks/results/gpu-"}
+    found, seen = [], 0
+    for p in [*sources("ci", "*"), ROOT / ".ci" / "run"]:
+        if not p.is_file():
+            continue
+        text = re.sub(r"(?:ROOT|root) / ", "", p.read_text(encoding="utf-8"))
+        for name in named.findall(re.sub(r'" / "', "/", text)):
+            name = name.rstrip(".")
+            seen += 1
+            there = any(ROOT.glob(name)) if "*" in name else (ROOT / name).exists()
+            if not there and name not in made and not name.endswith((".so", ".o", ".log")):
+                found.append(f"{rel(p)}: {name}")
+    assert seen > 60 and found == []
