@@ -584,19 +584,19 @@ def test_no_test_module_imports_another():
 
 def test_paths_that_the_scripts_of_ci_name_exist():
     """A file that moves takes its place in the scripts with it."""
+    # from the root, or from tests/, where pytest runs
     named = re.compile(
-        r"(?<![\w./-])(?:\$(?:root|\{root\}|ROOT)/|\./)?((?:tests|examples|cdevice|backends|docs|ci|\.ci)/[\w./*-]*\w(?:/|\*\S*)?)"
+        r"(?<![\w.-])(?<!build/)"
+        r"((?:tests|examples|cdevice|backends|docs|devices|unit|project|gpu|clients|fuzz|faults)/[\w./*-]*\w)"
     )
-    made = {"cdevice/include/cdevice/x.h", "tests/benchmarks/results/gpu-DATE.rst", "tests/benchmarks/results/gpu-"}
+    made = {"cdevice/include/cdevice/x.h", "tests/benchmarks/results/gpu-DATE.rst", "tests/benchmarks/results/gpu"}
     found, seen = [], 0
     for p in [*sources("ci", "*"), ROOT / ".ci" / "run"]:
         if not p.is_file():
             continue
-        text = re.sub(r"(?:ROOT|root) / ", "", p.read_text(encoding="utf-8"))
-        for name in named.findall(re.sub(r'" / "', "/", text)):
-            name = name.rstrip(".")
+        for name in named.findall(p.read_text(encoding="utf-8").replace('" / "', "/")):
             seen += 1
-            there = any(ROOT.glob(name)) if "*" in name else (ROOT / name).exists()
-            if not there and name not in made and not name.endswith((".so", ".o", ".log")):
+            places = [name, f"{name}.py", f"tests/{name}"]
+            if name not in made and not any(place for word in places for place in ROOT.glob(word)):
                 found.append(f"{rel(p)}: {name}")
-    assert seen > 60 and found == []
+    assert seen > 40 and found == []
