@@ -6,11 +6,7 @@ from _operator import index  # operator's own import costs a tenth of the packag
 
 from ._runtime.ext import _native
 from ._runtime.lazy import LazyModule
-from ._schema.metadata import decode_metadata as _decode_metadata
-from ._schema.metadata import encode_metadata as _encode_metadata
-from ._schema.node import make
-from ._schema.type_names import DICTIONARY_ORDERED, KEYS_SORTED, NULLABLE, UNIT_LETTERS, UNITS
-from ._schema.type_names import words as _words
+from ._schema import DICTIONARY_ORDERED, KEYS_SORTED, NULLABLE, UNIT_LETTERS, UNITS
 from .errors import InvalidArray
 
 TYPE_CHECKING = False
@@ -20,16 +16,22 @@ if TYPE_CHECKING:
 
     from ._runtime import html as _html
     from ._schema import dtypes as _dtypes
+    from ._schema import metadata as _metadata
+    from ._schema import node as _node
     from ._schema import parse as _parse
     from ._schema import repr as _repr
     from ._schema import suggest as _suggest
+    from ._schema import type_names as _type_names
     from ._types import Metadata
 else:
     _html = LazyModule("cdevice._runtime.html")
     _dtypes = LazyModule("cdevice._schema.dtypes")
+    _metadata = LazyModule("cdevice._schema.metadata")
+    _node = LazyModule("cdevice._schema.node")
     _parse = LazyModule("cdevice._schema.parse")
     _repr = LazyModule("cdevice._schema.repr")
     _suggest = LazyModule("cdevice._schema.suggest")
+    _type_names = LazyModule("cdevice._schema.type_names")
 
 
 class Schema(_native.SchemaBase):
@@ -61,7 +63,7 @@ class Schema(_native.SchemaBase):
         Copies everything.  Raises InvalidArray where format and children do not fit, TypeError for a name that is not a
         str.
         """
-        return make(
+        return _node.make(
             format,
             name,
             children=children,
@@ -89,12 +91,12 @@ class Schema(_native.SchemaBase):
     @property
     def metadata(self) -> dict[bytes, bytes] | None:
         """Mapping of bytes to bytes, or None."""
-        return _decode_metadata(self._metadata)
+        return _metadata.decode_metadata(self._metadata)
 
     @property
     def type(self) -> str:
         """The type in words, such as "list<item: int32>"."""
-        return _words(self)
+        return _type_names.words(self)
 
     @property
     def label(self) -> str:
@@ -279,7 +281,5 @@ __all__ = [
     "UNITS",
     "UNIT_LETTERS",
     "Schema",
-    "_decode_metadata",
-    "_encode_metadata",
     "asschema",
 ]

@@ -8,8 +8,8 @@ from time import monotonic
 from .._devices.device import Device
 from .._runtime import event_loops as _loops
 from .._runtime.ext import _native, check, ffi, lib
+from .._schema.metadata import decode_metadata
 from ..errors import OutOfMemory, Released, StreamError
-from ..schema import _decode_metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Consumer:
     def metadata(self) -> dict[bytes, bytes]:
         """dict: the metadata of the stream; empty before the schema came."""
         self._handle()
-        return _decode_metadata(_native.consumer_metadata(self._capsule)) or {}
+        return decode_metadata(_native.consumer_metadata(self._capsule)) or {}
 
     async def schema(self) -> Schema:
         """The :class:`Schema`, as soon as the producer has sent it.
@@ -166,7 +166,7 @@ class Consumer:
         array: DeviceArray = item
         if type(item) is tuple:
             array, raw = item
-            self.batch_metadata = _decode_metadata(raw) or {}
+            self.batch_metadata = decode_metadata(raw) or {}
         elif self.batch_metadata:
             self.batch_metadata = {}
         return array

@@ -19,11 +19,12 @@ from .._runtime import event_loops as _loops
 from .._runtime.async_source import Pull
 from .._runtime.ext import _native, check, ffi, lib
 from .._runtime.release_thread import ensure_release_thread
+from .._schema.metadata import encode_metadata
 from ..errors import ArgumentError, DeviceWarning, StreamError
 from ..interop.asarray import asarray
 from ..interop.asstream import asstream
 from ..interop.dataframes import stream_method
-from ..schema import _encode_metadata, asschema
+from ..schema import asschema
 from .consumer import CLOSED, SIGNAL_POLL_SECONDS, Consumer
 
 TYPE_CHECKING = False
@@ -63,7 +64,7 @@ class ProducerTask:
     ) -> None:
         # Arguments are checked before the handler is taken: after an error no release is expected.
         ensure_release_thread()
-        self._metadata = None if metadata is None else _encode_metadata(metadata)
+        self._metadata = None if metadata is None else encode_metadata(metadata)
         self._schema = None if schema is None else asschema(schema)
         self._to = device, stream
         if device is not None:  # missing devices are refused here
@@ -180,7 +181,7 @@ class ProducerTask:
 
     def _array_of(self, item: Any) -> Any:
         if _is_pair(item):
-            array, metadata = asarray(item[0], schema=self._schema), _encode_metadata(item[1])
+            array, metadata = asarray(item[0], schema=self._schema), encode_metadata(item[1])
             return array if metadata is None else (array, metadata)
         return asarray(item, schema=self._schema)
 

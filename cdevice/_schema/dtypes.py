@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from . import UNIT_LETTERS
 from .node import make
 from .parse import parse
-from .type_names import UNIT_LETTERS, WORDS
+from .type_names import WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

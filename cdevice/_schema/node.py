@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .._runtime.ext import _native
+from . import NULLABLE
 from .metadata import encode_metadata
-from .type_names import NULLABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

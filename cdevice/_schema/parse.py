@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..errors import InvalidArray
+from . import DICTIONARY_ORDERED, NULLABLE, UNIT_LETTERS
 from .node import make
 from .suggest import near
-from .type_names import ALIASES, DICTIONARY_ORDERED, NULLABLE, UNIT_LETTERS, WORDS
+from .type_names import ALIASES, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

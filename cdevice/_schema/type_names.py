@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from . import DICTIONARY_ORDERED, UNITS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..schema import Schema
-
-NULLABLE = 2
-DICTIONARY_ORDERED = 1
-KEYS_SORTED = 4
 
 # word <-> format of the types without parameters
 WORDS = {
@@ -60,8 +58,6 @@ ALIASES = {
     "date64[ms]": "tdm",
     "boolean": "b",
 }
-UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
-UNIT_LETTERS = {v: k for k, v in UNITS.items()}
 
 
 def words(s: Schema) -> str:
