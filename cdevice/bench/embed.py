@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from .process import child
+from .process import child, environment
 from .table import bounds, named
 
 TYPE_CHECKING = False
@@ -123,7 +123,7 @@ def rows(rounds: int) -> Any:
 
 
 def _environment() -> Any:
-    return {**os.environ, "CDEVICE_PYTHON": sys.executable}
+    return {**environment(), "CDEVICE_PYTHON": sys.executable}
 
 
 def section(libs: Any, options: Any) -> Any:
