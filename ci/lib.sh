@@ -152,8 +152,8 @@ plain_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every 
 c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")
 
-# compile_all FOLDER FLAG... -- SOURCE...: FOLDER/cdevice-core-array.o of cdevice/core/array.c, with the objects in
-# build/objects
+# compile_all FOLDER FLAG... -- SOURCE...: FOLDER/cdevice-core-array-array.o of cdevice/core/array/array.c, with the
+# objects in build/objects
 compile_all() { (cd "$root" && CC=$CC "$PYTHON" -I build_cache.py build/objects "$@" >&2); }
 
 # object_name SOURCE: how compile_all calls its object

@@ -6,6 +6,9 @@ import signal
 import pytest
 import source_tree  # noqa: F401 - before the package is imported
 
+CHECKS = "capture decimals half layouts selection table types"
+pytest.register_assert_rewrite(*(f"{name}_checks" for name in CHECKS.split()))
+
 # a run in the background inherits that Ctrl-C is ignored, and some tests send it
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+from .process import child, environment
 from .table import bounds, named
 
 TYPE_CHECKING = False
@@ -100,8 +101,9 @@ def rows(rounds: int) -> Any:
         with open(source, "w") as f:
             f.write(SOURCE)
         subprocess.run([compiler, "-O2", "-std=gnu11", source, "-o", program, *flags, "-pthread"], check=True)
-        samples = []
+        samples, starts = [], []
         for _ in range(rounds + 1):
+            starts.append(child("pass")[0] * 1e3)
             done = subprocess.run([program], capture_output=True, text=True, env=_environment())
             if done.returncode:
                 return done.stderr.strip()
@@ -109,6 +111,7 @@ def rows(rounds: int) -> Any:
     cold, call, lookup, one, two, eight = (statistics.median(column) for column in zip(*samples[1:]))
     cores = min(8, os.cpu_count() or 1)
     return [
+        ("an empty Python, beside it", statistics.median(starts[1:]), "ms", None, None),
         ("cold start to the first CPU array", cold, "ms", 15, cold <= 15),
         ("warm call (length of an array)", call, "ns", 5, call <= 5),
         ("look up a registered backend", lookup, "ns", 10, lookup <= 10),
@@ -120,7 +123,7 @@ def rows(rounds: int) -> Any:
 
 
 def _environment() -> Any:
-    return {**os.environ, "CDEVICE_PYTHON": sys.executable}
+    return {**environment(), "CDEVICE_PYTHON": sys.executable}
 
 
 def section(libs: Any, options: Any) -> Any:

@@ -13,11 +13,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def environment() -> dict[str, str]:
+    """Of children: they keep what they compile, or an edited checkout is compiled again by every one of them."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
 def child(code: str, *flags: str) -> Any:
     """Run code in an empty interpreter; (wall seconds, stdout)."""
     # Not the current directory: a source tree there would shadow the installed package.
     t0 = time.perf_counter()
-    r = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, cwd=tempfile.gettempdir())
+    command = [sys.executable, *flags, "-c", code]
+    r = subprocess.run(command, capture_output=True, text=True, cwd=tempfile.gettempdir(), env=environment())
     t = time.perf_counter() - t0
     if r.returncode:
         raise RuntimeError((r.stderr.strip().splitlines() or ["no message"])[-1])

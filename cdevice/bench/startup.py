@@ -30,6 +30,7 @@ def rows(libs: Any, rounds: int) -> Any:
     if "cdevice" in stmts:
         # Its names are loaded on first use: an import alone flatters it.
         stmts["cdevice in use"] = "import cdevice; cdevice.asarray, cdevice.device, cdevice.import_capsules"
+        stmts["cdevice, an export"] = "import cdevice; cdevice.asarray(bytes(8)).__arrow_c_device_array__()"
     runs: dict[str, list[tuple[float, ...]]] = {n: [] for n in stmts}
     for k in range(rounds + 1):
         for n, stmt in stmts.items():

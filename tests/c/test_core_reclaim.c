@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +28,31 @@ int sem_timedwait(sem_t *s, const struct timespec *t) {
   atomic_fetch_add(&by_the_wall, 1);
   (void)t;
   return sem_trywait(s);
+}
+
+/* ---- the guard of a capture ---- */
+static _Thread_local bool enters_guard;
+static atomic_int window, guard, tries, yields, inside, asked_inside;
+
+/* The thread that enters a guard waits by yielding: counted, so that the reclaimer knows that it waits. */
+int sched_yield(void) {
+  if (enters_guard) atomic_fetch_add(&yields, 1);
+  return (int)syscall(SYS_sched_yield);
+}
+
+static pthread_t main_thread;
+/* The reclaimer's look at the guard.  It sees none; then, before its query, a thread has tried to enter one. */
+static int is_captured(void *self, int64_t device) {
+  (void)self, (void)device;
+  int seen = atomic_load(&guard);
+  if (seen || !atomic_load(&window) || pthread_equal(pthread_self(), main_thread)) return seen;
+  atomic_fetch_add(&tries, 1);
+  while (!atomic_load(&yields) && !atomic_load(&inside)) sched_yield();
+  return 0;
+}
+static const cdevice_memory memory = {.struct_size = sizeof memory, .capture_active = is_captured};
+static const void *more(void *self, const char *name) {
+  return (void)self, strcmp(name, CDEVICE_MEMORY) ? NULL : &memory;
 }
 
 /* ---- a backend ---- */
@@ -61,6 +87,7 @@ static int record(void *self, int64_t device, void *stream, cdevice_event *out, 
 static int is_done(void *self, int64_t device, void *event, int *out, cdevice_error *err) {
   (void)self, (void)device, (void)event, (void)err;
   atomic_fetch_add(&asked, 1);
+  if (atomic_load(&inside)) atomic_fetch_add(&asked_inside, 1);
   int says = atomic_load(&answer);
   *out = says & 1;
   return says >> 1;
@@ -96,6 +123,7 @@ static const cdevice_backend table = {
     .event_wait_stream = wait_stream,
     .event_destroy = destroy,
     .event_notify = notify,
+    .extension = more,
 };
 
 static atomic_int ran;
@@ -171,6 +199,35 @@ static void test_pauses(void) {
   cdv_event_unref(e);
 }
 
+static void *enter_guard(void *unused) { /* as Device.capturing() does */
+  enters_guard = true;
+  while (!atomic_load(&tries)) syscall(SYS_sched_yield);
+  atomic_store(&guard, 1);
+  cdv_wait_for_query();
+  atomic_store(&inside, 1);
+  return unused;
+}
+
+/* A guard that a thread enters between the reclaimer's look and its query begins after that query. */
+static void test_guard(void) {
+  struct cdv_event *e = new_event();
+  struct cdv_retired kept;
+  pthread_t thread;
+  set(0, 0);
+  atomic_store(&window, 1);
+  CHECK(!pthread_create(&thread, NULL, enter_guard, NULL));
+  CHECK(!cdv_on_event_complete(e, &kept, run));
+  CHECK(!pthread_join(thread, NULL));
+  CHECK(atomic_load(&tries) && atomic_load(&yields));
+  atomic_store(&window, 0);
+  set(0, 1);
+  CHECK(cdv_retired_count() == 1 && !atomic_load(&asked_inside));
+  atomic_store(&inside, 0);
+  atomic_store(&guard, 0);
+  while (cdv_retired_count()) sched_yield();
+  cdv_event_unref(e);
+}
+
 /* The child of a fork calls nothing for what its parent had, and has none of the parent's waiting. */
 static void test_fork(void) {
   struct cdv_event *waiting = new_event(), *other = new_event();
@@ -195,11 +252,13 @@ static void test_fork(void) {
 }
 
 int main(void) {
+  main_thread = pthread_self();
   alarm(300); /* every wait above is for another thread: one that never ends is a failure, not the end of CI's time */
   CHECK(!cdv_register(&table, 0) && !cdv_backend_get_started(40, &slot));
   test_answers();
   test_notice();
   test_pauses();
+  test_guard();
   test_fork();
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
   CHECK(!atomic_load(&by_the_wall));

@@ -10,7 +10,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../hostrt/hostrt.h"
@@ -38,6 +40,7 @@ static struct {
   int (*fill)(uintptr_t, int, size_t, void *); /* the vendor's own memset */
   int (*sync)(void *);
   int (*current)(void *);
+  void (*on_call)(const char *, void (*)(void));
 } rt;
 
 static void find(const char *path, int cuda) {
@@ -52,7 +55,8 @@ static void find(const char *path, int cuda) {
   FIND(fill, cuda ? "cuMemsetD8Async" : "hipMemsetAsync");
   FIND(sync, cuda ? "cuStreamSynchronize" : "hipStreamSynchronize");
   FIND(current, cuda ? "cuCtxGetCurrent" : "hipGetDevice");
-  CHECK(rt.get_stats && rt.gate && rt.open && rt.fail && rt.peek && rt.fill && rt.sync && rt.current);
+  FIND(on_call, "hostrt_on_call");
+  CHECK(rt.on_call && rt.get_stats && rt.gate && rt.open && rt.fail && rt.peek && rt.fill && rt.sync && rt.current);
 }
 
 static struct hostrt_stats stats(void) {
@@ -293,6 +297,48 @@ static void test_sticky(const cdevice_backend *b) {
   CHECK(memory(b, 0).live == 0 && atomic_load(&called) == n);
 }
 
+/* The thread that enters a guard waits by yielding: counted, so that a call under way knows that it waits. */
+static _Thread_local bool enters_guard;
+static atomic_int yields, inside, called_inside, in_call;
+int sched_yield(void) {
+  if (enters_guard) atomic_fetch_add(&yields, 1);
+  return (int)syscall(SYS_sched_yield);
+}
+
+static void until_guard_is_tried(void) {
+  atomic_store(&in_call, 1);
+  while (!atomic_load(&yields) && !atomic_load(&inside)) sched_yield();
+  atomic_fetch_add(&called_inside, atomic_load(&inside));
+}
+
+static void *enter_guard(void *p) {
+  const cdevice_backend *b = p;
+  enters_guard = true;
+  while (!atomic_load(&in_call)) syscall(SYS_sched_yield);
+  ((const cdevice_memory *)b->extension(b->self, CDEVICE_MEMORY))->capture_enter_exit(b->self, 0, 1);
+  atomic_store(&inside, 1);
+  return NULL;
+}
+
+/* A guard that a thread enters while a call that would end a capture is under way begins after that call. */
+static void test_guard(const cdevice_backend *b, const char *launch) {
+  cdevice_event e;
+  pthread_t thread;
+  const cdevice_memory *m = b->extension(b->self, CDEVICE_MEMORY);
+  atomic_store(&yields, 0), atomic_store(&inside, 0), atomic_store(&in_call, 0), atomic_store(&called, 0);
+  CHECK(b->event_record(b->self, 0, NULL, &e, &err) == 0);
+  CHECK(!pthread_create(&thread, NULL, enter_guard, (void *)b));
+  rt.on_call(launch, until_guard_is_tried);
+  CHECK(b->event_notify(b->self, 0, e.sync_event, count_call, (void *)1, &err) == 0);
+  rt.on_call(NULL, NULL);
+  CHECK(!pthread_join(thread, NULL));
+  CHECK(atomic_load(&in_call) && !atomic_load(&called_inside));
+  CHECK(b->event_notify(b->self, 0, e.sync_event, count_call, (void *)1, &err) == ENOTSUP);
+  m->capture_enter_exit(b->self, 0, -1);
+  while (!atomic_load(&called)) sched_yield();
+  b->event_destroy(b->self, 0, &e);
+}
+
 /* A code that reports a dead device is EIO; another is not. */
 static void test_codes(const cdevice_backend *b, const char *query, int cuda) {
   static const int dead[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 806, 810};
@@ -337,6 +383,7 @@ static void test_vendor(cdevice_backend_init_fn init, const char *variable, cons
     CHECK(!strcmp(b->family, cuda ? "cuda" : "rocm"));
     CHECK(b->start(b->self, NULL, &err) == 0 && b->device_count(b->self, &count, &err) == 0 && count == 2);
     test_memory(b);
+    test_guard(b, cuda ? "cuLaunchHostFunc" : "hipLaunchHostFunc");
     test_classes(b);
     test_lost(b, cuda ? "cuCtxRecordEvent" : "hipEventRecord", cuda ? "cuEventQuery" : "hipEventQuery");
     test_codes(b, cuda ? "cuEventQuery" : "hipEventQuery", cuda);

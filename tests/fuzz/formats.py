@@ -18,7 +18,7 @@ from trees import FIXED
 import cdevice
 from cdevice._devices import plugins
 from cdevice._runtime.ext import ffi, lib
-from cdevice.schema import _decode_metadata, _encode_metadata
+from cdevice._schema.metadata import decode_metadata, encode_metadata
 from cdevice.testing.cases import arrays
 from cdevice.testing.fake import FakeBackend
 
@@ -108,7 +108,7 @@ def words(rng):
 
 
 def metadata(rng):
-    block = bytearray(_encode_metadata({mutated(rng, "key"): mutated(rng, "value") for _ in range(rng.randrange(4))}))
+    block = bytearray(encode_metadata({mutated(rng, "key"): mutated(rng, "value") for _ in range(rng.randrange(4))}))
     for _ in range(rng.randrange(3)):
         what = rng.randrange(4)
         if what == 0:
@@ -122,7 +122,7 @@ def metadata(rng):
             block += rng.randbytes(rng.randrange(9))
     schema = cdevice.Schema.make("l", metadata=bytes(block))
     comes_back(schema)
-    if _decode_metadata(bytes(block)) != schema.metadata:
+    if decode_metadata(bytes(block)) != schema.metadata:
         raise AssertionError("a block is read in two ways")
 
 

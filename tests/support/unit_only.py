@@ -143,7 +143,7 @@ TESTS = {
         test_the_first_array_of_a_process_and_of_its_child_has_somebody_to_drop_its_owner
     """,
 }
-FIXTURES = {"runtimes"}
+FIXTURES = {"runtimes", "counted"}  # "counted": its device compiles kernels
 DEVICES = {"opencl", "cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host"}
 
 # functions that start a process, by the event that Python audits

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from paths import TESTS
 from standin import TYPES
+from standin_fixtures import every_type, runtime  # noqa: F401 - a fixture
 from waiting import settle, unregister, until
 
 import cdevice
@@ -25,23 +26,8 @@ from cdevice.testing.fake import FakeBackend
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 HERE = TESTS
-every_type = pytest.mark.parametrize("device", TYPES)
 
 
-@pytest.fixture
-def runtime(runtimes, device):
-    """The stand-in behind `device`; afterwards nothing is left over and nothing was misused."""
-    r = runtimes[device.split("_")[0]]
-    settle()
-    before = lib.cdv_backend_live(TYPES[device])
-    yield r
-    r.open()
-    settle()
-    if lib.cdv_backend_live(TYPES[device]) > before:
-        gc.collect()  # frames of expected exceptions
-        settle()
-    assert lib.cdv_backend_live(TYPES[device]) <= before
-    assert r.stats().misuse == 0
 
 
 def pool(device):

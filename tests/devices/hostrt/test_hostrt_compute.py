@@ -12,15 +12,15 @@ import sys
 import threading
 import types
 
+import decimals_checks
+import half_checks
+import layouts_checks
 import pytest
-import test_compute_decimals
+import selection_checks
+import table_checks
 import test_compute_distinct
-import test_compute_half
-import test_compute_layouts
-import test_compute_selection
 import test_compute_sort
-import test_compute_table
-import test_compute_types
+import types_checks
 from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
 from standin import TYPES
 from waiting import settle, until
@@ -86,8 +86,8 @@ def takes_a_device(f):
     return any(m.name == "parametrize" and "device" in m.args[0] for m in getattr(f, "pytestmark", ()))
 
 
-TABLES = (test_compute_table, test_compute_decimals, test_compute_half, test_compute_layouts, test_compute_types)
-TABLES += (test_compute_selection, test_compute_sort, test_compute_distinct)
+TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
+TABLES += (selection_checks, test_compute_sort, test_compute_distinct)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

@@ -16,6 +16,7 @@ from waiting import unregister, until
 
 import cdevice
 from cdevice import aio
+from cdevice._async import producer
 from cdevice._runtime.ext import _native, ffi, lib
 from cdevice.testing.fake import FakeBackend
 
@@ -469,7 +470,7 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     asked = threading.Event()
 
     async def main():
-        return aio.Pull(source(), lambda: asked.set())
+        return producer.Pull(source(), lambda: asked.set())
 
     loop = asyncio.new_event_loop()
     pull = loop.run_until_complete(main())
@@ -759,7 +760,7 @@ def test_ctrl_c_out_of_the_start_of_a_production_leaves_one_end_of_it(monkeypatc
 
     ends = []
     real = _native.production_fail
-    monkeypatch.setattr(aio.threading, "Thread", Interrupted)
+    monkeypatch.setattr(producer.threading, "Thread", Interrupted)
     monkeypatch.setattr(_native, "production_fail", lambda *a: (ends.append("here"), real(*a))[1])
     for _ in range(20):
         begun.clear()

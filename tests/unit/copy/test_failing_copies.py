@@ -6,45 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from failing_copies import Failing, N, zeros
 from waiting import unregister, until
 
 import cdevice
 from cdevice._runtime.ext import lib
 from cdevice.testing.fake import FakeBackend
-
-N = 4096
-
-
-class Failing(FakeBackend):
-    """Fails where it is told to, in reads from the device."""
-
-    trouble = None  # a function of (self, name), which may raise
-    waits = True  # can the host wait for a stream?
-
-    def _look(self, name):
-        if self.trouble is not None:
-            self.trouble(name)
-
-    def event_wait(self, event, *, device_id, stream=None):
-        if stream is None:
-            self._look("event_wait")
-        return super().event_wait(event, device_id=device_id, stream=stream)
-
-    def event_record(self, *, device_id, stream=0):
-        self._look("event_record")
-        return super().event_record(device_id=device_id, stream=stream)
-
-    def copy(self, kind, copies, *, stream=0):
-        if kind == 2 and self.trouble is not None:  # the first is under way when the second fails
-            super().copy(kind, copies[:1], stream=stream)
-            self._look("copy")
-            copies = copies[1:]
-        return super().copy(kind, copies, stream=stream)
-
-    def stream_wait(self, *, device_id, stream=0):
-        if not self.waits:
-            raise RuntimeError("the host cannot wait now")
-        return super().stream_wait(device_id=device_id, stream=stream)
 
 
 @pytest.fixture
@@ -57,8 +24,6 @@ def device():
     unregister(backend)
 
 
-def zeros():
-    return [cdevice.asarray([0] * N, schema="int64").to("cpu", copy=True) for _ in range(12)]
 
 
 def raiser(where, error):
@@ -114,7 +79,7 @@ def test_what_cannot_be_waited_for_is_left_and_the_log_says_so():
 import sys
 sys.path[:0] = {[os.path.dirname(__file__), *(p for p in sys.path if p)]!r}
 import cdevice
-from test_failing_copies import Failing, zeros, N
+from failing_copies import Failing, zeros, N
 b = Failing(41, "failing")
 cdevice.register_backend(b)
 there = cdevice.asarray(list(range(N))).to((41, 0)); there.synchronize()

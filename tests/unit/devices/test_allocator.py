@@ -12,7 +12,7 @@ import pytest
 from captures import Vendor
 from resources import Resource
 from standin import TYPES
-from test_hostrt import every_type, runtime  # noqa: F401 - fixtures
+from standin_fixtures import every_type, runtime  # noqa: F401 - a fixture
 from waiting import settle, until
 
 import cdevice

@@ -7,14 +7,12 @@ import threading
 import foreign_tensor
 import numpy as np
 import pytest
+from dlpack_cases import FORMATS, SHAPES, lists
 from waiting import unregister, until
 
 import cdevice
 from cdevice._runtime.ext import _native, lib
 from cdevice.testing.fake import FakeBackend
-
-FORMATS = {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4",
-           "int64": "i8", "uint64": "u8", "float16": "f2", "float32": "f4", "float64": "f8"}  # fmt: skip
 
 
 class Tensor:
@@ -111,10 +109,6 @@ def test_a_foreign_tensor_is_given_back_where_python_may_run():
     assert sys.getrefcount(values) == count
 
 
-def lists(type):
-    return cdevice.Schema.make("+w:1", children=[cdevice.asschema(type)])
-
-
 @pytest.mark.parametrize(
     ("values", "schema", "message"),
     [
@@ -154,7 +148,6 @@ def test_what_arrow_cannot_say_is_refused():
         _native.import_dlpack(object(), None, None, "structure")
 
 
-SHAPES = [(5,), (2, 3), (2, 3, 4), (1, 1, 1, 1), (0, 3), (3, 0), (0, 0), (4, 1, 2)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

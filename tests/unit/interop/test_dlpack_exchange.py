@@ -7,7 +7,7 @@ import sys
 import exchange
 import numpy as np
 import pytest
-import test_dlpack
+from dlpack_cases import FORMATS, SHAPES, lists
 from exchange import Calls, Foreign, Table
 from waiting import unregister, until
 
@@ -49,9 +49,9 @@ def test_the_table_says_its_version_and_has_every_function(ours):
     assert "dlpack_exchange_api" in repr(type(array).__dlpack_c_exchange_api__)
 
 
-@pytest.mark.parametrize("name", test_dlpack.FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_numbers_leave_and_come_back_as_they_lie(name, ours, nothing_left):
-    values = np.arange(6).astype(test_dlpack.FORMATS[name])
+    values = np.arange(6).astype(FORMATS[name])
     array = cdevice.asarray(values)
     for rows, expected in ((array, values), (array[2:5], values[2:5]), (array[3:3], values[3:3])):
         tensor = ours.out(rows)
@@ -68,7 +68,7 @@ def test_numbers_leave_and_come_back_as_they_lie(name, ours, nothing_left):
             assert back._buffer(1)[0] == expected.__array_interface__["data"][0]
 
 
-@pytest.mark.parametrize("shape", test_dlpack.SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_dimensions_leave_and_come_back(shape, ours, nothing_left):
     values = np.arange(np.prod(shape), dtype="f4").reshape(shape)
     array = cdevice.asarray(values)
@@ -94,7 +94,7 @@ REFUSED = [
     ([1, None], None),
     ([True], None),
     ([[1]], None),
-    ([[1], [None]], test_dlpack.lists("int8")),
+    ([[1], [None]], lists("int8")),
     ([1], "timestamp[s]"),
     (["u"], cdevice.Schema.make("i", dictionary=cdevice.asschema("string"))),
     ([{"a": 1}], None),

@@ -19,6 +19,7 @@ from waiting import unregister, until
 
 import cdevice
 from cdevice import aio
+from cdevice._async import consumer, producer
 from cdevice._runtime.ext import _native, ffi, lib
 from cdevice.testing.fake import FakeBackend
 
@@ -126,7 +127,8 @@ def test_no_item_is_taken_for_the_end():
 
 
 def test_an_item_that_comes_just_when_a_look_at_the_clock_is_due_is_not_lost(monkeypatch):
-    monkeypatch.setattr(aio, "SIGNAL_POLL_SECONDS", 1e-5)
+    for side in (consumer, producer):
+        monkeypatch.setattr(side, "SIGNAL_POLL_SECONDS", 1e-5)
 
     async def source():
         for a in numbers(300):

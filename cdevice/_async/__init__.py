@@ -1,0 +1,1 @@
+"""Parts of ``cdevice.aio``: the consumer and the producer of the async device stream."""
