@@ -7,7 +7,7 @@ Arguments, ``stream`` and ``fallback``: as in :mod:`cdevice.compute.functions`.
 
 from __future__ import annotations
 
-from .functions import _registry, _run
+from .functions import _registry, _run  # type: ignore[attr-defined]
 from .options import FunctionOptions
 
 TYPE_CHECKING = False
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from .._types import ArrayLike, DeviceArray, SchemaLike, StreamLike
+    from .._types import DeviceArray, SchemaLike, StreamLike
+    from .functions import ArrayLike
     from .scalar import Scalar
 
     F = TypeVar("F", bound=Callable[..., Any])
@@ -61,9 +62,10 @@ def cumulative_sum(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_sum"), (x,), options, stream, fallback, start=start, skip_nulls=skip_nulls
     )
+    return out
 
 
 @_documented
@@ -97,7 +99,7 @@ def cumulative_sum_checked(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_sum_checked"),
         (x,),
         options,
@@ -106,6 +108,7 @@ def cumulative_sum_checked(
         start=start,
         skip_nulls=skip_nulls,
     )
+    return out
 
 
 @_documented
@@ -138,9 +141,10 @@ def cumulative_prod(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_prod"), (x,), options, stream, fallback, start=start, skip_nulls=skip_nulls
     )
+    return out
 
 
 @_documented
@@ -174,7 +178,7 @@ def cumulative_prod_checked(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_prod_checked"),
         (x,),
         options,
@@ -183,6 +187,7 @@ def cumulative_prod_checked(
         start=start,
         skip_nulls=skip_nulls,
     )
+    return out
 
 
 @_documented
@@ -214,9 +219,10 @@ def cumulative_min(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_min"), (x,), options, stream, fallback, start=start, skip_nulls=skip_nulls
     )
+    return out
 
 
 @_documented
@@ -248,9 +254,10 @@ def cumulative_max(
     :raises NoKernel: for types that are not listed
     :raises ValueOutOfRange: for a start that the type cannot hold
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_max"), (x,), options, stream, fallback, start=start, skip_nulls=skip_nulls
     )
+    return out
 
 
 @_documented
@@ -280,9 +287,10 @@ def cumulative_mean(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("cumulative_mean"), (x,), options, stream, fallback, start=start, skip_nulls=skip_nulls
     )
+    return out
 
 
 @_documented
@@ -310,7 +318,8 @@ def pairwise_diff(
     :returns: a DeviceArray
     :raises NoKernel: for types that subtract does not take
     """
-    return _run(_registry.get_function("pairwise_diff"), (x,), options, stream, fallback, period=period)
+    out: DeviceArray = _run(_registry.get_function("pairwise_diff"), (x,), options, stream, fallback, period=period)
+    return out
 
 
 @_documented
@@ -339,7 +348,10 @@ def pairwise_diff_checked(
     :raises ArgumentError: where an integer overflows
     :raises NoKernel: for types that subtract does not take
     """
-    return _run(_registry.get_function("pairwise_diff_checked"), (x,), options, stream, fallback, period=period)
+    out: DeviceArray = _run(
+        _registry.get_function("pairwise_diff_checked"), (x,), options, stream, fallback, period=period
+    )
+    return out
 
 
 @_documented
@@ -363,7 +375,8 @@ def fill_null_forward(
     :returns: a DeviceArray
     :raises TypeError: for what has no rows
     """
-    return _run(_registry.get_function("fill_null_forward"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("fill_null_forward"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -387,7 +400,8 @@ def fill_null_backward(
     :returns: a DeviceArray
     :raises TypeError: for what has no rows
     """
-    return _run(_registry.get_function("fill_null_backward"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("fill_null_backward"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -411,7 +425,8 @@ def indices_nonzero(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("indices_nonzero"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("indices_nonzero"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -440,7 +455,10 @@ def replace_with_mask(
     :raises ArgumentError: for a mask of another length, and too few replacements
     :raises NoKernel: for types that differ and have no common type
     """
-    return _run(_registry.get_function("replace_with_mask"), (x, mask, replacements), None, stream, fallback)
+    out: DeviceArray = _run(
+        _registry.get_function("replace_with_mask"), (x, mask, replacements), None, stream, fallback
+    )
+    return out
 
 
 @_documented
@@ -469,7 +487,10 @@ def run_end_encode(
     :raises ArgumentError: for more rows than the run ends can count
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("run_end_encode"), (x,), options, stream, fallback, run_end_type=run_end_type)
+    out: DeviceArray = _run(
+        _registry.get_function("run_end_encode"), (x,), options, stream, fallback, run_end_type=run_end_type
+    )
+    return out
 
 
 @_documented
@@ -493,7 +514,8 @@ def run_end_decode(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("run_end_decode"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("run_end_decode"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -518,7 +540,8 @@ def list_value_length(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("list_value_length"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("list_value_length"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -546,7 +569,10 @@ def list_flatten(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("list_flatten"), (x,), options, stream, fallback, recursive=recursive)
+    out: DeviceArray = _run(
+        _registry.get_function("list_flatten"), (x,), options, stream, fallback, recursive=recursive
+    )
+    return out
 
 
 @_documented
@@ -570,7 +596,8 @@ def list_parent_indices(
     :returns: a DeviceArray
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("list_parent_indices"), (x,), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("list_parent_indices"), (x,), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -597,7 +624,8 @@ def list_element(
     :raises ArgumentError: for an index that a list does not have, or null
     :raises NoKernel: for types that are not listed
     """
-    return _run(_registry.get_function("list_element"), (x, index), None, stream, fallback)
+    out: DeviceArray = _run(_registry.get_function("list_element"), (x, index), None, stream, fallback)
+    return out
 
 
 @_documented
@@ -633,7 +661,7 @@ def list_slice(
     :raises ValueError: for a start, stop or step out of range
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("list_slice"),
         (x,),
         options,
@@ -644,6 +672,7 @@ def list_slice(
         step=step,
         return_fixed_size_list=return_fixed_size_list,
     )
+    return out
 
 
 @_documented
@@ -675,7 +704,7 @@ def inverse_permutation(
     :raises ArgumentError: for an output_type that cannot count the rows
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("inverse_permutation"),
         (x,),
         options,
@@ -684,6 +713,7 @@ def inverse_permutation(
         max_index=max_index,
         output_type=output_type,
     )
+    return out
 
 
 @_documented
@@ -715,7 +745,10 @@ def scatter(
     :raises ArgumentError: for lengths that differ
     :raises NoKernel: for other indices
     """
-    return _run(_registry.get_function("scatter"), (x, indices), options, stream, fallback, max_index=max_index)
+    out: DeviceArray = _run(
+        _registry.get_function("scatter"), (x, indices), options, stream, fallback, max_index=max_index
+    )
+    return out
 
 
 @_documented
@@ -745,7 +778,7 @@ def rank_quantile(
     :returns: a DeviceArray
     :raises NoKernel: as array_sort_indices
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("rank_quantile"),
         (x,),
         options,
@@ -754,6 +787,7 @@ def rank_quantile(
         sort_keys=sort_keys,
         null_placement=null_placement,
     )
+    return out
 
 
 @_documented
@@ -785,7 +819,7 @@ def variance(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("variance"),
         (x,),
         options,
@@ -795,6 +829,7 @@ def variance(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out
 
 
 @_documented
@@ -826,7 +861,7 @@ def stddev(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("stddev"),
         (x,),
         options,
@@ -836,6 +871,7 @@ def stddev(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out
 
 
 @_documented
@@ -867,7 +903,7 @@ def skew(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("skew"),
         (x,),
         options,
@@ -877,6 +913,7 @@ def skew(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out
 
 
 @_documented
@@ -908,7 +945,7 @@ def kurtosis(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("kurtosis"),
         (x,),
         options,
@@ -918,6 +955,7 @@ def kurtosis(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out
 
 
 @_documented
@@ -954,7 +992,7 @@ def quantile(
     :raises ValueError: for a q that is not from 0 to 1
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: DeviceArray = _run(
         _registry.get_function("quantile"),
         (x,),
         options,
@@ -965,6 +1003,7 @@ def quantile(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out
 
 
 @_documented
@@ -994,9 +1033,10 @@ def first(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("first"), (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count
     )
+    return out
 
 
 @_documented
@@ -1026,9 +1066,10 @@ def last(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("last"), (x,), options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count
     )
+    return out
 
 
 @_documented
@@ -1058,7 +1099,7 @@ def first_last(
     :returns: a :class:`Scalar` on the device
     :raises NoKernel: for types that are not listed
     """
-    return _run(
+    out: Scalar = _run(
         _registry.get_function("first_last"),
         (x,),
         options,
@@ -1067,3 +1108,4 @@ def first_last(
         skip_nulls=skip_nulls,
         min_count=min_count,
     )
+    return out

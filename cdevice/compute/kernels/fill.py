@@ -93,7 +93,7 @@ class ReplaceWithMask:
             if chosen and several:
                 _require_length(array.length, replacements)
                 assert replacements.array is not None
-                return replacements.array[: array.length]
+                return replacements.array[: array.length]  # type: ignore[no-any-return]
             every = rows.from_(call, array, 0, array.length)
             bits = rows.less_equal(call, 0, every)
             mask = Datum(bits if chosen else with_bitmap(bits, rows.less(call, every, 0)), "b")

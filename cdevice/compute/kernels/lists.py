@@ -96,14 +96,14 @@ def _flat(call: Call, values: Datum) -> DeviceArray:
     lists = Lists(call, values)
     array = lists.array
     if not array.length:
-        return lists.values[:0]
+        return lists.values[:0]  # type: ignore[no-any-return]
     if lists.valid is None and not array._format.startswith("+v"):  # they lie so
         first = rows.number_at(lists.begins, 0) if lists.size is None else array.offset * lists.size
         if lists.size is None:
             last = rows.number_at(lists.begins, array.length - 1) + rows.number_at(lists.lengths, array.length - 1)
         else:
             last = first + array.length * lists.size
-        return lists.values[first:last]
+        return lists.values[first:last]  # type: ignore[no-any-return]
     parents, places = rows.expanded(call, lists.lengths)
     found = rows.add(call, take_array(call, lists.begins, parents, False), places)
     return take_array(call, lists.values, found, False)

@@ -90,6 +90,7 @@ class _Counted:
 
 
 def _reduced(call: Call, reduce: Any, numbers: Datum) -> DeviceArray:
+    assert numbers.array is not None
     return _native.compute_reduce(reduce.plan(_PLAIN), (numbers.array,), call.stream, call.owner)
 
 
@@ -112,7 +113,7 @@ def _skew(m: Moments, options: Any) -> float | None:
         return None
     if not m.m2:
         return math.nan
-    found = math.sqrt(n) * m.m3 / m.m2**1.5
+    found: float = math.sqrt(n) * m.m3 / m.m2**1.5
     return found if options.biased else found * math.sqrt(n * (n - 1)) / (n - 2)
 
 

@@ -62,7 +62,7 @@ class RunEndEncode:
         format = format_of(array)
         numbers = rows.from_(call, array, 1, array.length - 1)
         if format == "n":
-            return numbers[:0]
+            return numbers[:0]  # type: ignore[no-any-return]
         if format in _AS_INTEGERS:  # by bits: a NaN is equal to itself, and 0.0 differs from -0.0
             format = _AS_INTEGERS[format]
             array = take.with_schema(array, schema_of(format))
