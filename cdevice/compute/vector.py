@@ -667,7 +667,7 @@ def list_slice(
         options,
         stream,
         fallback,
-        start=start,
+        start=... if start is None else start,
         stop=stop,
         step=step,
         return_fixed_size_list=return_fixed_size_list,
