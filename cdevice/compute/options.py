@@ -259,12 +259,10 @@ class SelectKOptions(FunctionOptions):
         return {"k": int(k.group(1)) if k else ..., "sort_keys": _arrows_sort_keys(options)}
 
 
-class RankOptions(FunctionOptions):
+class RankOptions(SortOptions):
     """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none.  ``tiebreaker``: which
     rank equal rows have: "min", "max", "first" (by their place) or "dense" (no number is left out)."""
 
-    sort_keys: Any
-    null_placement: Any
     defaults: ClassVar[Mapping[str, Any]] = {
         "sort_keys": "ascending",
         "null_placement": "at_end",
@@ -274,13 +272,6 @@ class RankOptions(FunctionOptions):
         "null_placement": _PLACEMENTS,
         "tiebreaker": ("min", "max", "first", "dense"),
     }
-
-    def check(self) -> None:
-        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
-        if self.null_placement is None:
-            self.null_placement = "at_end"
-        super().check()
-        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
 
     @classmethod
     def _fields_of(cls, options: Any) -> dict[str, Any]:
@@ -473,24 +464,10 @@ class QuantileOptions(FunctionOptions):
         return fields
 
 
-class RankQuantileOptions(FunctionOptions):
+class RankQuantileOptions(SortOptions):
     """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none."""
 
-    sort_keys: Any
-    null_placement: Any
     defaults: ClassVar[Mapping[str, Any]] = {"sort_keys": "ascending", "null_placement": "at_end"}
-    allowed: ClassVar[Mapping[str, Any]] = {"null_placement": _PLACEMENTS}
-
-    def check(self) -> None:
-        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
-        if self.null_placement is None:
-            self.null_placement = "at_end"
-        super().check()
-        self.sort_keys = _sort_keys(type(self).__name__, self.sort_keys)
-
-    @classmethod
-    def _fields_of(cls, options: Any) -> dict[str, Any]:
-        return {"sort_keys": _arrows_sort_keys(options)}
 
 
 class InversePermutationOptions(FunctionOptions):

@@ -122,6 +122,12 @@ def back(x):
     return pa.array(here)
 
 
+def drawn(values, kind=None, n=300):
+    """Rows that are chosen of some values, always the same."""
+    rng = random.Random(repr(values))
+    return pa.array([rng.choice(values) for _ in range(n)], kind)
+
+
 def check(device, name, args, expected=None, **options):
     """Calls a function on a device and holds it against pyarrow's answer; gives the result."""
     got = getattr(cc, name)(*(there(a, device) for a in args), **options)

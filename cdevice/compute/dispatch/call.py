@@ -236,7 +236,7 @@ def without_loss(call: Call, a: Datum, to: str, like: DeviceArray | None = None)
 
 def _has_own(function: Function, formats: tuple[str, ...], device: int) -> bool:
     """Is there a kernel for dictionaries as they are, or none but of those that are asked last?"""
-    if function.kind not in ("scalar", "scalar_aggregate") or all(k.priority < 0 for k in function.kernels):
+    if all(k.priority < 0 for k in function.kernels):
         return True
     try:
         return function._candidates(formats, device)[0][0].priority >= 0

@@ -8,6 +8,7 @@ from ...schema import Schema
 from ..dispatch.bounded import Bounded
 from ..dispatch.datum import ChunkStream, Datum
 from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
+from ..options import CountOptions, ScalarAggregateOptions
 from .cast.numeric import cast_argument
 from .elementwise import schema_of
 
@@ -174,3 +175,30 @@ def of_bits(end: str, out: str | Schema, which: int = 0, values: bool = True) ->
 def bit_extremes(which: int) -> Reduce:
     """The least and the greatest of bits."""
     return of_bits("finish_extreme", _extreme_schema("b", which), which)
+
+
+_PLAIN = ScalarAggregateOptions(skip_nulls=True, min_count=0)
+_valid = of_bits("finish_count", "l", values=False)
+_true = of_bits("finish", "L")
+
+
+def reduced(call: Call, reduce: Reduce, array: DeviceArray) -> DeviceArray:
+    """The result of an aggregate as a step of another function: nulls are skipped, and of no rows it is not null."""
+    return _native.compute_reduce(reduce.plan(_PLAIN), (array,), call.stream, call.owner)
+
+
+def number(one: DeviceArray) -> Any:
+    """The value of an array of one row.  Blocks."""
+    return one.to("cpu").to_pylist()[0]
+
+
+def count_valid(call: Call, array: DeviceArray) -> int:
+    """How many rows are not null.  May block."""
+    if not array.null_count:
+        return array.length
+    return int(number(_native.compute_reduce(_valid.plan(CountOptions()), (array,), call.stream, call.owner)))
+
+
+def count_true(call: Call, bits: DeviceArray) -> int:
+    """How many rows are true.  Blocks."""
+    return int(number(reduced(call, _true, bits)))

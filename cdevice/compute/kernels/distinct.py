@@ -13,7 +13,8 @@ from ...schema import Schema
 from ..dispatch.datum import Datum, lone
 from ..dispatch.types import format_of
 from ..errors import NoKernel
-from .elementwise import PACK, Map, schema_of
+from . import row_numbers as rows
+from .elementwise import Map, schema_of
 from .selection.take import filter_array, is_batch, is_valid, row_numbers, take_array, with_bitmap, with_schema
 from .sort import keys_of, plain_layout, rows_of, sorted_rows
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from ..dispatch.call import Call
     from .sort import Key
 
-_less = Map("compare", "i64", "less", "ll", "b", unit=PACK)
-_add = Map("arith", "i64", "add", "ll", "l")
-_subtract = Map("arith", "i64", "subtract", "ll", "l")
 _cast_index = Map("cast", "i64 i32", "cast_i64", "l", "i")
 
 
@@ -45,7 +43,7 @@ class Groups:
         self.call, self.n = call, plain[0][0].length
         self.indices = sorted_rows(call, plain, [k[0] for k in keys])
         self.offsets = _native.compute_sorted_groups(plain, self.indices, call.function.name, call.stream, call.owner)
-        begins = _less(call, _int64(self.offsets[: self.n]), _int64(self.offsets[1:]))
+        begins = rows.less(call, self.offsets[: self.n], self.offsets[1:])
         self.positions = filter_array(call, row_numbers(call, self.indices), begins, False)
 
     @property
@@ -57,7 +55,7 @@ class Groups:
     @property
     def group(self) -> DeviceArray:
         """The number of the group of each row of ``indices``."""
-        return _subtract(self.call, _int64(self.offsets[1:]), Datum(value=1, format="l"))
+        return rows.subtract(self.call, self.offsets[1:], 1)
 
     def first_rows(self) -> DeviceArray:
         """The first row of each group."""
@@ -71,10 +69,6 @@ class Groups:
 def order_of(call: Call, numbers: DeviceArray) -> DeviceArray:
     """The rows in the order of integers; of a permutation its inverse."""
     return _signed(sorted_rows(call, [(numbers, False, False, False)], [numbers]))
-
-
-def _int64(array: DeviceArray) -> Datum:
-    return Datum(array, "l")
 
 
 def _signed(array: DeviceArray) -> DeviceArray:
@@ -107,7 +101,7 @@ def value_counts(call: Call, values: Datum) -> DeviceArray:
         first = groups.first_rows()
         order = order_of(call, first)
         found = take_array(call, array, take_array(call, first, order, False), False)
-        counts = take_array(call, _subtract(call, _int64(groups.ends), _int64(groups.positions)), order, False)
+        counts = take_array(call, rows.subtract(call, groups.ends, groups.positions), order, False)
     schema = Schema.make("+s", children=[array._schema.with_name("values"), Schema.make("l", "counts")])
     return assemble(schema, found.length, [None], [found, counts], null_count=0, near=counts)
 
@@ -129,7 +123,7 @@ def dictionary_encode(call: Call, values: Datum) -> DeviceArray:
         known = is_valid(call, Datum(plain_layout(call, array), format_of(array)))
     order = order_of(call, first)
     codes = take_array(call, order_of(call, order), groups.group, False)
-    indices = _cast_index(call, _int64(groups.in_rows_order(codes)))
+    indices = _cast_index(call, Datum(groups.in_rows_order(codes), "l"))
     found = take_array(call, array, take_array(call, first, order, False), False)
     if known is not None:
         indices = with_bitmap(indices, known)
@@ -167,12 +161,12 @@ def rank(call: Call, values: Datum) -> DeviceArray:
         return with_schema(row_numbers(call, array), schema_of("L"))
     groups = Groups(call, keys_of(call, array, options.sort_keys, options.null_placement), False)
     if options.tiebreaker == "first":
-        ranks = _add(call, _int64(order_of(call, groups.indices)), Datum(value=1, format="l"))
+        ranks = rows.add(call, order_of(call, groups.indices), 1)
     elif options.tiebreaker == "dense":
         ranks = groups.in_rows_order(groups.offsets[1:])
     elif options.tiebreaker == "max":
         ranks = groups.in_rows_order(take_array(call, groups.ends, groups.group, False))
     else:
         least = take_array(call, groups.positions, groups.group, False)
-        ranks = groups.in_rows_order(_add(call, _int64(least), Datum(value=1, format="l")))
+        ranks = groups.in_rows_order(rows.add(call, least, 1))
     return with_schema(ranks, schema_of("L"))

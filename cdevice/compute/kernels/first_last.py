@@ -6,10 +6,10 @@ from ..._arrays.assemble import assemble
 from ..._runtime.ext import _native
 from ...schema import Schema
 from ..dispatch.datum import Datum, lone
-from ..options import CountOptions, ScalarAggregateOptions
+from ..options import ScalarAggregateOptions
 from . import row_numbers as rows
-from .aggregate import extremes, of_bits
-from .cast.dictionary import known_rows
+from .aggregate import count_valid, extremes, number
+from .cast.dictionary import known_rows, may_be_null
 from .moments import chunks_of
 from .selection.take import take_array, with_bitmap
 
@@ -20,28 +20,23 @@ if TYPE_CHECKING:
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
-_PLAIN = ScalarAggregateOptions(skip_nulls=True, min_count=1)
+_SOME = ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _ends = tuple(extremes("l", "l", which) for which in (0, 1))
 _PROBED = 64  # rows
-_count = of_bits("finish_count", "l", values=False)
 
 
 def _end_of(call: Call, array: DeviceArray, last: bool, skip_nulls: bool) -> DeviceArray:
     """The first or last row of a chunk that has rows; null where all are."""
     n = array.length
-    if not skip_nulls or not array.null_count:
+    if not skip_nulls or not may_be_null(array):
         return take_array(call, array, rows.from_(call, array, n - 1 if last else 0, 1), False)
     if call.device_type == 1 and n > _PROBED:  # it is mostly near
         near = _end_of(call, array[n - _PROBED :] if last else array[:_PROBED], last, True)
-        if not _is_null(near):
+        if number(near) is not None:
             return near
     numbers = with_bitmap(rows.from_(call, array, 0, n), known_rows(call, array))
-    found = _native.compute_reduce(_ends[last].plan(_PLAIN), (numbers,), call.stream, call.owner)
+    found = _native.compute_reduce(_ends[last].plan(_SOME), (numbers,), call.stream, call.owner)
     return take_array(call, array, found, False)
-
-
-def _is_null(row: DeviceArray) -> bool:
-    return row.to("cpu").to_pylist()[0] is None
 
 
 class FirstLast:
@@ -62,15 +57,13 @@ class FirstLast:
             if not chunk.length:
                 continue
             if options.min_count > 1:
-                plan = _count.plan(CountOptions(mode="only_valid"))
-                one = _native.compute_reduce(plan, (chunk,), call.stream, call.owner)
-                counted += one.to("cpu").to_pylist()[0]
+                counted += count_valid(call, chunk)
             for last in wanted:
                 before = found[last]
                 if not last and before is not None:
                     continue
                 row = _end_of(call, chunk, last, options.skip_nulls)
-                if single or not options.skip_nulls or not _is_null(row):
+                if single or not options.skip_nulls or number(row) is not None:
                     found[last] = row
         assert like is not None
         if options.min_count > 1 and counted < options.min_count:

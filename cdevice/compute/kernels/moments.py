@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..._runtime.ext import _native
 from ..dispatch.datum import Datum, lone
 from ..dispatch.types import format_of
-from ..options import ScalarAggregateOptions
-from .aggregate import means, of_bits, sums
+from .aggregate import count_valid, means, number, reduced, sums
 from .cast.numeric import cast_argument
 from .elementwise import Map
 
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 
 _subtract = Map("arith", "f64", "subtract", "gg", "g", function_name="variance")
 _multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="variance")
-_sum, _mean, _count = sums("g"), means("g"), of_bits("finish_count", "l", values=False)
-_PLAIN = ScalarAggregateOptions(skip_nulls=True, min_count=0)
+_sum, _mean = sums("g"), means("g")
 
 
 def chunks_of(argument: Datum) -> Iterator[DeviceArray]:
@@ -47,18 +44,20 @@ class Moments:
 
     def add(self, call: Call, array: DeviceArray, powers: int) -> None:
         """Blocks."""
-        valid = _host(_count_of(call, array))
+        valid = count_valid(call, array)
         self.nulls += array.length - valid
         if not valid:
             return
         numbers = cast_argument(call, Datum(array, format_of(array)), "g", False)
-        mean = _reduced(call, _mean, numbers)
+        assert numbers.array is not None
+        mean = reduced(call, _mean, numbers.array)
         distance = Datum(_subtract(call, numbers, Datum(mean, "g", one=True)), "g")
-        square = Datum(_multiply(call, distance, distance), "g")
-        found = [_host(mean), _host(_reduced(call, _sum, square)), 0.0, 0.0]
+        square = _multiply(call, distance, distance)
+        found = [number(mean), number(reduced(call, _sum, square)), 0.0, 0.0]
         if powers > 2:
-            found[2] = _host(_reduced(call, _sum, Datum(_multiply(call, square, distance), "g")))
-            found[3] = _host(_reduced(call, _sum, Datum(_multiply(call, square, square), "g")))
+            squares = Datum(square, "g")
+            found[2] = number(reduced(call, _sum, _multiply(call, squares, distance)))
+            found[3] = number(reduced(call, _sum, _multiply(call, squares, squares)))
         self._join(valid, *found)
 
     def _join(self, n: int, mean: float, m2: float, m3: float, m4: float) -> None:
@@ -78,24 +77,6 @@ class Moments:
         self.m2 += m2 + d * ratio * a * b
         self.mean += ratio * b
         self.n = both
-
-
-def _count_of(call: Call, array: DeviceArray) -> DeviceArray:
-    plan = _count.plan(_Counted)
-    return _native.compute_reduce(plan, (array,), call.stream, call.owner)
-
-
-class _Counted:
-    mode = "only_valid"
-
-
-def _reduced(call: Call, reduce: Any, numbers: Datum) -> DeviceArray:
-    assert numbers.array is not None
-    return _native.compute_reduce(reduce.plan(_PLAIN), (numbers.array,), call.stream, call.owner)
-
-
-def _host(one: DeviceArray) -> Any:
-    return one.to("cpu").to_pylist()[0]
 
 
 def _variance(m: Moments, options: Any) -> float | None:

@@ -41,17 +41,10 @@ class PairwiseDiff:
         if not out.length:  # of the type that differences have
             one = lone(call, Datum(value=None, format=format), array._schema)
             out = self.subtract(call, one, one)
-            return take_array(call, out, _none_of(call, array), False)
+            return take_array(call, out, rows.nulls(call, array, n), False)
         if call.device_type != 1:  # concat would block
             at = rows.from_(call, out, -far if period > 0 else 0, n)
             inside = rows.less_equal(call, 0, at) if period > 0 else rows.less(call, at, out.length)
             return take_array(call, out, with_bitmap(at, inside), False)
-        gap = rows.from_(call, out, 0, far)
-        none = take_array(call, out, with_bitmap(gap, rows.less(call, gap, 0)), False)
+        none = take_array(call, out, rows.nulls(call, out, far), False)
         return concat([none, out] if period > 0 else [out, none])
-
-
-def _none_of(call: Call, array: DeviceArray) -> DeviceArray:
-    """A null number for each row."""
-    numbers = rows.from_(call, array, 0, array.length)
-    return with_bitmap(numbers, rows.less(call, numbers, 0))

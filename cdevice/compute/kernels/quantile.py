@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 
-from ..._runtime.ext import _native
 from ...interop.asarray import asarray
 from ...interop.concat import concat
 from ..dispatch.datum import Datum
 from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of, words_of
 from ..errors import NoKernel
-from ..options import ScalarAggregateOptions
 from . import row_numbers as rows
-from .aggregate import of_bits
+from .aggregate import count_true, count_valid
 from .cast.numeric import cast_argument
 from .elementwise import PACK, WORD, Map, schema_of
 from .fill import array_of
-from .selection.take import filter_array, is_valid, take_array, with_bitmap, with_schema
+from .selection.take import filter_array, is_valid, take_array, with_schema
 from .sort import sorted_rows
 
 TYPE_CHECKING = False
@@ -35,13 +33,6 @@ NARROWED_ROWS = 1 << 17  # fewer are sorted
 _multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="quantile")
 _add = Map("arith", "f64", "add", "gg", "g", function_name="quantile")
 _and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
-_true = of_bits("finish", "L")
-
-
-def _counted(call: Call, bits: DeviceArray) -> int:
-    """How many are true.  Blocks."""
-    plan = _true.plan(ScalarAggregateOptions(skip_nulls=True, min_count=0))
-    return int(_native.compute_reduce(plan, (bits,), call.stream, call.owner).to("cpu").to_pylist()[0])
 
 
 def _ordered(call: Call, array: DeviceArray) -> DeviceArray:
@@ -87,7 +78,7 @@ class _Numbers:
         x, below, inside = Datum(array, format), 0, None
         if low >= 0:
             limit = Datum(self.sample[low : low + 1], format, one=True)
-            below = _counted(call, self.less(call, x, limit))
+            below = count_true(call, self.less(call, x, limit))
             inside = self.less_equal(call, limit, x)
         if high < SAMPLE_ROWS:
             limit = Datum(self.sample[high : high + 1], format, one=True)
@@ -123,15 +114,10 @@ def quantile(call: Call, values: Datum) -> DeviceArray:
     data = _countable(call, array)
     n = data.length
     out_format = format_of(array) if exact else "g"
-    nulls = array.null_count
-    none = not n or array.length - nulls < options.min_count or (nulls > 0 and not options.skip_nulls)
-    if none:
-        numbers = rows.from_(call, array, 0, len(options.q))
-        like = array if exact else None
-        if like is None or not like.length:
-            empty = asarray([None], schema=array._schema if exact else schema_of("g"))
-            like = empty.to(array.device)
-        return take_array(call, like, with_bitmap(numbers, rows.less(call, numbers, 0)), False)
+    valid = count_valid(call, array)
+    if not n or valid < options.min_count or (valid < array.length and not options.skip_nulls):
+        one = asarray([None], schema=array._schema if exact else schema_of("g")).to(array.device)
+        return take_array(call, one, rows.nulls(call, one, len(options.q)), False)
     numbers_ = _Numbers(call, data)
     lower, higher, parts = [], [], []
     for q in options.q:

@@ -7,7 +7,7 @@ from copy import copy
 from ..dispatch.call import execute
 from ..dispatch.datum import argument
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
-from ..dispatch.types import NUMBERS, decimal_of, is_binary
+from ..dispatch.types import HALF, NUMBERS, is_binary
 from ..errors import NoKernel
 from ..options import (
     CumulativeOptions,
@@ -26,6 +26,7 @@ from ..options import (
 )
 from ..providers import pyarrow
 from . import fill, lists, pairwise, permutation, rank_quantile, run_ends, running
+from .cast.decimal import is_narrow
 from .extremes import OrderedExtremes
 from .first_last import FirstLast
 from .moments import Moment
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 _ANY = Matcher("any", lambda f: True)
 _BINARY = Matcher("strings or bytes", is_binary)
-_NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or (decimal_of(f) or (0, 0, 256))[2] <= 128)
+_COUNTED = Matcher("bool, numbers, decimals", lambda f: f in ("b", *NUMBERS, HALF) or is_narrow(f))
+_NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or is_narrow(f))
 _LAST = pyarrow.PRIORITY - 1  # on the CPU pyarrow is faster, and the rows of the result are the same
 
 
@@ -116,7 +118,9 @@ def _fill(r: FunctionRegistry) -> None:
     not_equal, if_else = _step(r.get_function("not_equal")), _step(r.get_function("if_else"))
     _vector(r, "fill_null_forward", "Nulls become the last value before.", fill.fill_null_forward, priority=_LAST)
     _vector(r, "fill_null_backward", "Nulls become the next value.", fill.fill_null_backward, priority=_LAST)
-    _vector(r, "indices_nonzero", "The rows that are neither zero nor null.", fill.IndicesNonzero(not_equal), out="L")
+    f = Function("indices_nonzero", "vector", 1, "The rows that are neither zero nor null.")
+    _add(f, (_COUNTED,), "L", fill.IndicesNonzero(not_equal))
+    r.add_function(f)
     f = Function("replace_with_mask", "vector", 3, "The next replacement in each row whose mask is true.")
     f.nulls = (None, "b")
     _add(f, (_ANY, "b", _ANY), None, fill.ReplaceWithMask(if_else))

@@ -7,6 +7,7 @@ from ..._runtime.ext import _native
 from ..dispatch.datum import Datum
 from .cast.numeric import cast_argument
 from .elementwise import PACK, Map
+from .selection.take import with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ def choose(call: Call, condition: DeviceArray, a: DeviceArray | int, b: DeviceAr
 def from_(call: Call, near: DeviceArray, first: int, n: int) -> DeviceArray:
     """The ``n`` numbers from ``first`` on, where another array is."""
     return _native.compute_rows(near, first, n, call.stream, call.owner)
+
+
+def nulls(call: Call, near: DeviceArray, n: int) -> DeviceArray:
+    """``n`` numbers that are null: taken by them, rows are."""
+    numbers = from_(call, near, 0, n)
+    return with_bitmap(numbers, less(call, numbers, 0))
 
 
 def as_int64(call: Call, array: DeviceArray) -> DeviceArray:

@@ -12,7 +12,7 @@ from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.dictionary import known_rows, may_be_null
 from .cast.numeric import cast_argument
-from .elementwise import WORD, Map, schema_of
+from .elementwise import KLEENE, WORD, Map, schema_of
 from .fill import array_of
 from .selection import take
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..dispatch.call import Call
 
 _xor = Map("boolean", "bits", "xor", "bb", "b", unit=WORD)
-_or = Map("boolean", "bits", "or_kleene", "bb", "b", unit=WORD, rule=4)
+_or = Map("boolean", "bits", "or_kleene", "bb", "b", unit=WORD, rule=KLEENE)
 _AS_INTEGERS = {"e": "S", "f": "I", "g": "L"}
 _CAPACITY = {"s": (1 << 15) - 1, "i": (1 << 31) - 1, "l": (1 << 63) - 1}
 

@@ -18,10 +18,6 @@ int cdv_compute_find_runs(struct cdv_array *array, struct cdv_array *ends, struc
 /* The numbers (int64) first ... first + n - 1, on the device that has `near`.  Does not wait. */
 int cdv_compute_iota(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_stream_ref *stream_ref,
                      struct cdv_array **out);
-/* For each number below `targets` the last row of `indices` (int64) that has it; -1 where none has. Of int32, for as
- * many rows as that counts. Blocks: an index out of bounds is an error. owns: *out is a new reference. */
-int cdv_compute_scatter_rows(struct cdv_array *indices, int64_t targets, const struct cdv_stream_ref *stream_ref,
-                             const char *doing, struct cdv_array **out);
 /* Sizes (int64) become the offsets, of "i32" or "i64", that `out` has memory for, one more than n > 0; *total: the
  * last one. Blocks: it reads that.  EOVERFLOW: more than the offsets can count. */
 int cdv_sizes_to_offsets(struct cdv_exec *w, const char *type, int64_t n, const cdevice_kernel_buffer *sizes,

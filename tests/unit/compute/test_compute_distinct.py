@@ -1,7 +1,6 @@
 """Which values there are, and ranks, on every device, against pyarrow.compute."""
 
 import itertools
-import random
 
 import pytest
 from everywhere import device, everywhere  # noqa: F401 - a fixture
@@ -9,16 +8,10 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import column, places, shown  # noqa: E402
+from compute_cases import column, drawn, places, shown  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
-
-
-def drawn(values, kind=None, n=300):
-    rng = random.Random(repr(values))
-    return pa.array([rng.choice(values) for _ in range(n)], kind)
-
 
 COLUMNS = {
     "int64": drawn([None, 1, 2, 3, -5, 1 << 60]),

@@ -10,17 +10,11 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import places, shown  # noqa: E402
+from compute_cases import drawn, places, shown  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
 from cdevice.errors import ArgumentError  # noqa: E402
-
-
-def drawn(values, kind=None, n=300, seed=0):
-    rng = random.Random(f"{values!r} {seed}")
-    return pa.array([rng.choice(values) for _ in range(n)], kind)
-
 
 NUMBERS = {
     "int8": drawn([1, -1, 3, 100], pa.int8()),
@@ -214,6 +208,18 @@ def test_more_rows_than_the_run_ends_count_are_an_error():
 def test_decoding_takes_nothing_but_run_ends():
     with pytest.raises(cc.NoKernel):
         cc.run_end_decode([1, 2])
+
+
+@each(["int8"])
+def test_encoded_arrays_are_taken_as_their_values(device, word):
+    a = pa.array([1, 1, None, 4, 4, 4])
+    for encoded in (a.dictionary_encode(), pc.run_end_encode(a)):
+        there = cdevice.asarray(encoded).to(device)
+        assert cc.cumulative_sum(there, skip_nulls=True).to("cpu").to_pylist() == [1, 2, None, 6, 10, 14]
+        assert cc.indices_nonzero(there).to("cpu").to_pylist() == [0, 1, 3, 4, 5]
+        assert cc.quantile(there).to("cpu").to_pylist() == [4]
+        assert cc.fill_null_forward(there).to("cpu").to_pylist() == [1, 1, 1, 4, 4, 4]
+        assert cc.take(there, [3]).to("cpu").schema.type == there.schema.type  # as it is where that can be
 
 
 def test_chunks_become_one_array():

@@ -11,17 +11,11 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import places  # noqa: E402
+from compute_cases import drawn, places  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
 from cdevice.errors import ArgumentError  # noqa: E402
-
-
-def drawn(values, kind=None, n=300, seed=0):
-    rng = random.Random(f"{values!r} {seed}")
-    return pa.array([rng.choice(values) for _ in range(n)], kind)
-
 
 NUMBERS = {
     "int8": drawn([1, -1, 3, 100], pa.int8()),
@@ -128,6 +122,26 @@ def test_quantiles_of_many_rows_are_those_of_the_whole_order(device, word, kind)
     rows.sort()
     want = [rows[int(p * (n - 1))] for p in q]
     assert cc.quantile(x, q, interpolation="lower").to("cpu").to_pylist() == want
+
+
+@each(["int8"])
+@pytest.mark.parametrize("kind", ["int64", "float64"])
+def test_nulls_that_the_device_has_not_counted_are_nulls(device, word, kind):
+    x = cdevice.asarray(pa.array([1, None, 3, 4]).cast(kind)).to(device)
+    uncounted = cc.add(x, 0)
+    assert cc.quantile(uncounted, skip_nulls=False).to("cpu").to_pylist() == [None]
+    assert cc.quantile(uncounted, min_count=4).to("cpu").to_pylist() == [None]
+    assert cc.quantile(uncounted, min_count=3).to("cpu").to_pylist() == [3]
+    assert (
+        cc.variance(uncounted, skip_nulls=False).as_py() is None and cc.last(uncounted, skip_nulls=False).as_py() == 4
+    )
+
+
+@each(["int8"])
+def test_the_first_value_of_a_dictionary_is_one_that_is_not_null(device, word):
+    a = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([None, "b"]))
+    there = cdevice.asarray(a).to(device)
+    assert cc.first_last(there).as_py() == {"first": "b", "last": "b"}
 
 
 def test_quantiles_that_are_none_are_errors():
