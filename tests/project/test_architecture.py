@@ -567,14 +567,10 @@ def test_memory_of_the_small_cache_goes_back_to_it():
     assert found == [] and seen > 1
 
 
-# Their tests move to tests/support/ once what is being added to them has landed.
-IMPORTED_YET = {"test_compute_sort", "test_compute_distinct"}
-
-
 def test_no_test_module_imports_another():
     """What several tests use is in tests/support/."""
     files = sources("tests", "*.py")
-    modules = {p.stem for p in files if p.stem.startswith("test_")} - IMPORTED_YET
+    modules = {p.stem for p in files if p.stem.startswith("test_")}
     asks = re.compile(r"^\s*(?:import|from)\s+(?:[\w.]+\.)?(test_\w+)|import_module\(.(test_\w+)", re.M)
     found = []
     for p in files:

@@ -13,13 +13,15 @@ import threading
 import types
 
 import decimals_checks
+import distinct_checks
 import half_checks
 import layouts_checks
 import pytest
+import running_checks
 import selection_checks
+import sort_checks
+import statistics_checks
 import table_checks
-import test_compute_distinct
-import test_compute_sort
 import types_checks
 from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
 from standin import TYPES
@@ -87,7 +89,7 @@ def takes_a_device(f):
 
 
 TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
-TABLES += (selection_checks, test_compute_sort, test_compute_distinct)
+TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

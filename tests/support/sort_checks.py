@@ -1,0 +1,195 @@
+"""The order of rows on every device, against pyarrow.compute and against Python's sort, which is stable as well."""
+
+import decimal
+import itertools
+import random
+
+import pytest
+from everywhere import device, everywhere  # noqa: F401 - a fixture
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
+
+from compute_cases import NUMBERS, SLICES, TIMES, column, places  # noqa: E402
+
+import cdevice  # noqa: E402
+import cdevice.compute as cc  # noqa: E402
+
+ORDERS = [*itertools.product(("ascending", "descending"), ("at_end", "at_start"))]
+WORDS = [pytest.param(p, w, id=f"{p}-{w}") for w in (*NUMBERS, "bool", *TIMES) for p in places(w)]
+ROWS = 10_000  # more than a group sorts alone
+
+
+def sorted_as_arrows(device, array):
+    there = cdevice.asarray(array).to(device)
+    for order, placement in ORDERS:
+        got = cc.array_sort_indices(there, order, null_placement=placement)
+        want = pc.array_sort_indices(array, order, null_placement=placement)
+        assert pa.array(got.to("cpu")).equals(want), (order, placement)
+
+
+@pytest.mark.parametrize(("device", "word"), WORDS, indirect=["device"])
+def test_values_are_sorted_as_arrow_does(device, word):
+    for i, n in SLICES:
+        sorted_as_arrows(device, column(word).slice(i, n))
+    sorted_as_arrows(device, column(word, 40, nulls=1))
+    sorted_as_arrows(device, column(word, ROWS, nulls=0))
+    sorted_as_arrows(device, column(word, ROWS, seed=2, nulls=0.1).slice(3))
+
+
+@everywhere
+def test_more_rows_than_a_tile_has_are_sorted(device):
+    few = pa.array([random.Random(1).randrange(50) for _ in range(70_000)], pa.int64())
+    sorted_as_arrows(device, few)
+    assert (
+        cc.array_sort_indices(cdevice.asarray(pa.array(range(70_000))[::-1]).to(device)).to("cpu").to_pylist()
+        == [*range(70_000)][::-1]
+    )
+
+
+def words(n=300, seed=3):
+    rng = random.Random(seed)
+    drawn = ["".join(rng.choice("ab\0é") for _ in range(rng.randrange(20))) for _ in range(n)]
+    return [None if rng.random() < 0.1 else w for w in drawn]
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "large_binary"])
+def test_strings_are_sorted_byte_by_byte(device, kind):
+    rows = words()
+    if "binary" in kind:
+        rows = [r and r.encode() for r in rows]
+    made = pa.array(rows, getattr(pa, kind)())
+    sorted_as_arrows(device, made)
+    sorted_as_arrows(device, made.slice(7, 100))
+    sorted_as_arrows(device, pa.array(["", "\0", "", None, "\0\0"], getattr(pa, kind)()))
+
+
+@everywhere
+def test_other_layouts_are_sorted_by_value(device):
+    rows = words(100)
+    want = pc.array_sort_indices(pa.array(rows))
+    ends = pa.RunEndEncodedArray.from_arrays(range(1, len(rows) + 1), pa.array(rows))
+    for made in (pa.array(rows, pa.string_view()), pa.array(rows).dictionary_encode(), ends):
+        got = cc.array_sort_indices(cdevice.asarray(made).to(device))
+        assert pa.array(got.to("cpu")).equals(want)
+    fixed = pa.array([None if r is None else (r.encode() * 5 + b"xyzabcd")[:5] for r in rows], pa.binary(5))
+    sorted_as_arrows(device, fixed)
+    sorted_as_arrows(device, fixed.slice(3))
+    assert cc.array_sort_indices(cdevice.asarray(pa.nulls(3)).to(device)).to("cpu").to_pylist() == [0, 1, 2]
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["decimal32(9, 2)", "decimal64(18, 2)", "decimal128(38, 2)"])
+def test_decimals_are_sorted_by_value(device, kind):
+    rng = random.Random(5)
+    digits = int(kind.partition("(")[2].partition(",")[0])
+    rows = [
+        None if rng.random() < 0.1 else decimal.Decimal(rng.randrange(-(10**digits) + 1, 10**digits)).scaleb(-2)
+        for _ in range(200)
+    ]
+    made = pa.array([*rows, *rows], eval(f"pa.{kind}"))
+    # pyarrow 26 sorts no narrow ones
+    for order, placement in ORDERS:
+        wide = made.cast(pa.decimal128(38, 2))
+        got = cc.array_sort_indices(cdevice.asarray(made).to(device), order, null_placement=placement)
+        assert pa.array(got.to("cpu")).equals(pc.array_sort_indices(wide, order, null_placement=placement))
+
+
+def batch(n=500):
+    rng = random.Random(9)
+    return pa.record_batch(
+        {
+            "few": pa.array([rng.choice([None, 1, 2, 3]) for _ in range(n)], pa.int16()),
+            "real": pa.array([rng.choice([None, float("nan"), -0.0, 0.0, 1.5, -2.0]) for _ in range(n)]),
+            "word": pa.array([rng.choice([None, "", "a", "ab", "a long one of them"]) for _ in range(n)]),
+            "flag": pa.array([rng.choice([None, True, False]) for _ in range(n)]),
+        }
+    )
+
+
+@everywhere
+def test_several_keys_count_in_their_order_each_with_its_own(device):
+    rows = batch()
+    there = cdevice.asarray(rows).to(device)
+    for names in itertools.permutations(rows.schema.names, 3):
+        keys = [(name, *ORDERS[i]) for i, name in enumerate(names)]
+        got = cc.sort_indices(there, keys)
+        assert pa.array(got.to("cpu")).equals(pc.sort_indices(rows, sort_keys=keys)), keys
+    got = cc.sort_by(there, [("word", "descending"), "few"])
+    want = rows.sort_by([("word", "descending"), ("few", "ascending")])
+    assert got.to("cpu").to_pylist().__repr__() == want.to_pylist().__repr__()
+
+
+@everywhere
+def test_an_order_is_stable(device):
+    rows = [random.Random(4).randrange(7) for _ in range(5000)]
+    got = cc.array_sort_indices(cdevice.asarray(pa.array(rows)).to(device), "descending").to("cpu").to_pylist()
+    assert got == sorted(range(5000), key=lambda i: -rows[i])
+
+
+@everywhere
+def test_the_first_k_rows_and_partitions_are_those_of_the_order(device):
+    rows = column("float64", 200)
+    there = cdevice.asarray(rows).to(device)
+    up, down = (pc.array_sort_indices(rows, order) for order in ("ascending", "descending"))
+    assert pa.array(cc.top_k_unstable(there, 10).to("cpu")).equals(down[:10])
+    assert pa.array(cc.bottom_k_unstable(there, 10).to("cpu")).equals(up[:10])
+    assert cc.top_k_unstable(there, 1000).length == 200 and cc.top_k_unstable(there, 0).length == 0
+    parts = cc.partition_nth_indices(there, 50).to("cpu").to_pylist()
+    at = parts[50]
+    assert at == up[50].as_py() and sorted(parts) == [*range(200)]
+
+
+def test_chunks_are_sorted_as_one_array():
+    chunks = [pa.array([3, None]), pa.array([1, 2, 3])]
+    assert cc.sort_indices(chunks).to_pylist() == [2, 3, 0, 4, 1]
+    assert cc.sort_by(pa.chunked_array(chunks), [("", "descending")]).to_pylist() == [3, 3, 2, 1, None]
+
+
+def test_options_of_pyarrow_are_understood():
+    rows = batch(50)
+    options = pc.SortOptions([("real", "descending", "at_start"), ("few", "ascending")])
+    assert pa.array(cc.sort_indices(rows, options=options)).equals(pc.sort_indices(rows, options=options))
+    column = rows.column("real")
+    options = pc.ArraySortOptions("descending", null_placement="at_start")
+    assert pa.array(cc.array_sort_indices(column, options=options)).equals(
+        pc.array_sort_indices(column, options=options)
+    )
+    options = pc.SelectKOptions(5, [("few", "descending")])
+    got = cc.select_k_unstable(rows, options=options)
+    assert cc.take(rows.column("few"), got).to_pylist() == [3] * 5
+    options = pc.PartitionNthOptions(3, null_placement="at_start")
+    assert len(cc.partition_nth_indices(column, options=options)) == 50
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: cc.sort_indices(batch()), cdevice.ArgumentError, "sort_indices: a batch needs sort_keys"),
+        (lambda: cc.sort_indices(batch(), ["wrd"]), KeyError, "did you mean 'word'|no field 'wrd'"),
+        (lambda: cc.array_sort_indices(batch()), cc.NoKernel, "array_sort_indices: no kernel for batches"),
+        (lambda: cc.array_sort_indices([[1]]), cc.NoKernel, "array_sort_indices"),
+        (lambda: cc.array_sort_indices([1], "up"), ValueError, "order must be one of 'ascending', 'descending', not"),
+        (lambda: cc.sort_indices([1], [("x", "up")]), ValueError, "SortOptions: order must be one of"),
+        (lambda: cc.sort_indices([1], [("x",)]), TypeError, "SortOptions: a sort key must be"),
+        (lambda: cc.sort_indices([1], 5), TypeError, "SortOptions: sort_keys must be a list"),
+        (lambda: cc.sort_indices([1], [("x", "ascending", "top")]), ValueError, "null_placement must be one of"),
+        (lambda: cc.sort_indices(3), TypeError, "sort_indices: expected an array or a batch"),
+        (lambda: cc.partition_nth_indices([1], 5), cdevice.ArgumentError, "pivot 5 is beyond the 1 rows"),
+        (lambda: cc.select_k_unstable([1], -1, ["x"]), ValueError, "k must be from 0"),
+        (lambda: cc.select_k_unstable([1]), TypeError, "SelectKOptions needs k="),
+        (lambda: cc.select_k_unstable([1], 1, []), ValueError, "SelectKOptions: sort_keys must have a key"),
+    ],
+)
+def test_an_error_names_the_function_and_what_was_wrong(monkeypatch, call, error, text):
+    monkeypatch.setenv("CDEVICE_BACKENDS", "-pyarrow")
+    with pytest.raises(error, match=text):
+        call()
+
+
+@everywhere
+def test_strings_that_are_too_long_are_refused_with_the_limit(device):
+    long = cdevice.asarray(["x" * 40_000, "y"]).to(device)
+    with pytest.raises(cc.NoKernel, match="array_sort_indices: strings of more than 8192 bytes"):
+        cc.array_sort_indices(long)
