@@ -21,6 +21,7 @@ NUMBERS = {
     "int8": drawn([1, -1, 3, 100], pa.int8()),
     "int64": drawn([None, 1, 2, 3, -5, 1 << 30]),
     "float64": pa.array([gauss(5, 3) for gauss in [random.Random(7).gauss] for _ in range(9000)]),
+    "infinite": pa.array([float("-inf"), 1.0, None, float("inf"), float("nan"), 5e-324, 2.0]),
     "float32 with nulls": drawn([None, 0.5, -1.25, 2.0], pa.float32()),
     "decimal128": drawn([None, 10, -1, 35], pa.decimal128(12, 1)),
     "one row": pa.array([7]),

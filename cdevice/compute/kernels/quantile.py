@@ -16,7 +16,7 @@ from ..errors import NoKernel
 from . import row_numbers as rows
 from .aggregate import count_true, count_valid
 from .cast.numeric import cast_argument
-from .elementwise import PACK, WORD, Map, schema_of
+from .elementwise import CHOSEN, PACK, WORD, Map, schema_of
 from .fill import array_of
 from .selection.take import filter_array, is_valid, take_array, with_schema
 from .sort import sorted_rows
@@ -32,6 +32,7 @@ SAMPLE_ROWS = 1 << 14
 NARROWED_ROWS = 1 << 17  # fewer are sorted
 _multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="quantile")
 _add = Map("arith", "f64", "add", "gg", "g", function_name="quantile")
+_choose = Map("select", "u64", "if_else", "bgg", "g", unit=PACK, rule=CHOSEN, function_name="quantile")
 _and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
 
 
@@ -145,11 +146,11 @@ def quantile(call: Call, values: Datum) -> DeviceArray:
 
 
 def _interpolated(call: Call, low: DeviceArray, high: DeviceArray, parts: list[float], to: str) -> DeviceArray:
-    def weighted(x: DeviceArray, weights: list[float]) -> Datum:
-        numbers = cast_argument(call, Datum(x, format_of(x)), to, False)
-        by = asarray(weights, schema=schema_of("g"))
-        if call.device_type != 1:
-            by = by.to((call.device_type, call.device_id))
-        return Datum(_multiply(call, numbers, Datum(by, "g")), "g")
+    def there(values: list[Any], format: str) -> Datum:
+        return Datum(asarray(values, schema=schema_of(format)).to(low.device), format)
 
-    return _add(call, weighted(high, parts), weighted(low, [1 - p for p in parts]))
+    below, above = (cast_argument(call, Datum(x, format_of(x)), to, False) for x in (low, high))
+    upper = Datum(_multiply(call, above, there(parts, "g")), "g")
+    lower = Datum(_multiply(call, below, there([1 - p for p in parts], "g")), "g")
+    between = Datum(_add(call, upper, lower), "g")
+    return _choose(call, there([p > 0 for p in parts], "b"), between, below)  # a row itself may be infinite
