@@ -139,7 +139,7 @@ def guarded(text):
     """A text whose kernels, those of macros too, stand between ``#if KERNEL_ENABLED(name)`` and ``#endif``."""
     makers = ["KERNEL", *re.findall(r"^#define (\w+)\((\w+)\b.*\\\n\s*KERNEL\(\2\)", text, flags=re.M)]
     begin = "|".join(m if isinstance(m, str) else m[0] for m in makers)
-    one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{\n.*?^}})\n"
+    one = rf"^(?:{begin})\(((?:\w+)|OF\([^)]*\))(?:,[^\n]*|\) {{ [^\n]* }}|\) {{\n.*?^}})\n"
     return re.sub(one, r"#if KERNEL_ENABLED(\1)\n\g<0>#endif\n", text, flags=re.M | re.S)
 
 
