@@ -90,12 +90,16 @@ class FunctionOptions:
         ``options``: the object.  ``given``: options by name, which must be empty.  ``function``: its name, for errors.
         Raises TypeError for an object of another class.
         """
+        cls._require(options, given, function)
+        return cls(**cls._fields_of(options))
+
+    @classmethod
+    def _require(cls, options: Any, given: Mapping[str, Any], function: str) -> None:
         name = type(options).__name__
         if name != cls.__name__:
             raise TypeError(f"{function} takes {cls.__name__}, not pyarrow's {name}")
         if given:
             raise TypeError(f"{function}: options= and options by name were both given: pass one")
-        return cls(**cls._fields_of(options))
 
     @classmethod
     def _fields_of(cls, options: Any) -> dict[str, Any]:
@@ -500,6 +504,40 @@ class ScatterOptions(FunctionOptions):
     def check(self) -> None:
         """Checks the fields.  Does not block.  Raises TypeError."""
         self.max_index = _signed("ScatterOptions", "max_index", self.max_index)
+
+
+class _Opaque(FunctionOptions):
+    """Options that pyarrow's objects do not show: ``given`` is such an object, for pyarrow's kernels alone."""
+
+    given: Any
+
+    @classmethod
+    def from_pyarrow(cls, options: Any, given: Mapping[str, Any], function: str) -> FunctionOptions:
+        """Options that only pyarrow's kernels read: the fields of a pyarrow object stay unknown.
+
+        ``options``: the object.  ``given``: options by name, which must be empty.  ``function``: its name, for errors.
+        Does not block.  Raises TypeError for an object of another class.
+        """
+        cls._require(options, given, function)
+        made = cls(**dict.fromkeys(cls.defaults, None) | {k: v for k, v in cls.defaults.items() if v is not ...})
+        made.given = options
+        return made
+
+
+class SetLookupOptions(_Opaque):
+    """``value_set``: the values that rows are looked up in; ``skip_nulls``: True: a null is found in no set."""
+
+    value_set: Any
+    skip_nulls: bool
+    defaults: ClassVar[Mapping[str, Any]] = {"value_set": ..., "skip_nulls": False}
+    allowed: ClassVar[Mapping[str, Any]] = {"skip_nulls": bool}
+
+
+class IndexOptions(_Opaque):
+    """``value``: the value whose first row is looked for."""
+
+    value: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"value": ...}
 
 
 class NoOptions(FunctionOptions):

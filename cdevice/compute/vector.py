@@ -1109,3 +1109,143 @@ def first_last(
         min_count=min_count,
     )
     return out
+
+
+def _set_lookup(options: FunctionOptions | None, value_set: Any, skip_nulls: bool) -> dict[str, Any]:
+    """The options by name; none where they are an object."""
+    if options is not None and value_set is None and not skip_nulls:
+        return {}
+    if value_set is None:
+        raise TypeError("SetLookupOptions needs value_set=")
+    return {"value_set": value_set, "skip_nulls": skip_nulls}
+
+
+@_documented
+def is_in(
+    x: ArrayLike,
+    /,
+    value_set: Any = None,
+    *,
+    skip_nulls: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray:
+    """Is each row one of a set of values?  No row of the result is null.
+
+    Values are equal as in :func:`unique`: NaN to NaN, null to null, 0.0 not to -0.0.  Blocks.  Any thread.  Memory
+    beside the array: about 60 bytes a row of both.
+
+    Accepted types -> result type::
+
+        any type with an order -> bool
+
+    :param x: an array, or chunks, which become one array
+    :param value_set: an array, or a list, of a type that x can be compared with
+    :param skip_nulls: True: a null is found in no set
+    COMMON
+    :param options: a SetLookupOptions, in place of the two
+    :returns: a DeviceArray
+    :raises ArgumentError: where the two types have no common type
+    :raises NoKernel: for types that are not listed
+    """
+    named = _set_lookup(options, value_set, skip_nulls)
+    out: DeviceArray = _run(_registry.get_function("is_in"), (x,), options, stream, fallback, **named)
+    return out
+
+
+@_documented
+def index_in(
+    x: ArrayLike,
+    /,
+    value_set: Any = None,
+    *,
+    skip_nulls: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray:
+    """The first row of a set of values that each row is equal to; null where there is none.
+
+    Values are equal as in :func:`unique`: NaN to NaN, null to null, 0.0 not to -0.0.  Blocks.  Any thread.  Memory
+    beside the array: about 60 bytes a row of both.
+
+    Accepted types -> result type::
+
+        any type with an order -> int32
+
+    :param x: an array, or chunks, which become one array
+    :param value_set: an array, or a list, of a type that x can be compared with
+    :param skip_nulls: True: a null is found in no set
+    COMMON
+    :param options: a SetLookupOptions, in place of the two
+    :returns: a DeviceArray
+    :raises ArgumentError: where the two types have no common type
+    :raises NoKernel: for types that are not listed
+    """
+    out: DeviceArray = _run(
+        _registry.get_function("index_in"),
+        (x,),
+        options,
+        stream,
+        fallback,
+        **_set_lookup(options, value_set, skip_nulls),
+    )
+    return out
+
+
+@_documented
+def index(
+    x: ArrayLike,
+    /,
+    value: Any,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Scalar:
+    """The first row that is equal to a value, or -1.  Null is equal to no row, and NaN neither.
+
+    Blocks.  Any thread.
+
+    Accepted types -> result type::
+
+        the types of :func:`equal` -> int64
+
+    :param x: an array, chunks or a stream, which are read one after the other
+    :param value: one value, of a type that x can be compared with
+    COMMON
+    :param options: an IndexOptions, in place of value, which is None then
+    :returns: a :class:`Scalar` on the device
+    :raises ArgumentError: for an array as the value
+    :raises NoKernel: for types that cannot be compared
+    """
+    given = {} if options is not None and value is None else {"value": value}
+    out: Scalar = _run(_registry.get_function("index"), (x,), options, stream, fallback, **given)
+    return out
+
+
+@_documented
+def dictionary_decode(
+    x: ArrayLike,
+    /,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+) -> DeviceArray:
+    """A dictionary array as the values of its rows; other arrays as they are.
+
+    Blocks for dictionaries of strings and lists.  Any thread.
+
+    Accepted types -> result type::
+
+        dictionaries -> the type of their values
+        any other type -> the same type
+
+    :param x: an array, or chunks, which become one array
+    COMMON
+    :returns: a DeviceArray
+    :raises NoKernel: for dictionaries of values that :func:`take` has no kernel for
+    """
+    out: DeviceArray = _run(_registry.get_function("dictionary_decode"), (x,), None, stream, fallback)
+    return out

@@ -11,6 +11,7 @@ from ..dispatch.types import HALF, NUMBERS, is_binary
 from ..errors import NoKernel
 from ..options import (
     CumulativeOptions,
+    IndexOptions,
     InversePermutationOptions,
     ListFlattenOptions,
     ListSliceOptions,
@@ -21,11 +22,12 @@ from ..options import (
     RunEndEncodeOptions,
     ScalarAggregateOptions,
     ScatterOptions,
+    SetLookupOptions,
     SkewOptions,
     VarianceOptions,
 )
 from ..providers import pyarrow
-from . import fill, lists, pairwise, permutation, rank_quantile, run_ends, running
+from . import fill, lists, pairwise, permutation, rank_quantile, run_ends, running, set_lookup
 from .cast.decimal import is_narrow
 from .extremes import OrderedExtremes
 from .first_last import FirstLast
@@ -72,6 +74,7 @@ def add_to(r: FunctionRegistry) -> None:
     _fill(r)
     _lists(r)
     _order(r)
+    _set_lookup(r)
     _statistics(r)
 
 
@@ -155,6 +158,16 @@ def _order(r: FunctionRegistry) -> None:
     r.add_function(f)
     ranked = rank_quantile.rank_quantile
     _vector(r, "rank_quantile", "The rank of each row as a part of all.", ranked, RankQuantileOptions, "g")
+
+
+def _set_lookup(r: FunctionRegistry) -> None:
+    _vector(r, "is_in", "Is each row in a set of values?", set_lookup.is_in, SetLookupOptions, "b", _LAST)
+    doc = "The first row of a set of values that each row is equal to."
+    _vector(r, "index_in", doc, set_lookup.index_in, SetLookupOptions, "i", _LAST)
+    _vector(r, "dictionary_decode", "Dictionaries as the values of their rows.", set_lookup.decoded)
+    f = Function("index", "scalar_aggregate", 1, "The first row that is equal to a value, or -1.", IndexOptions)
+    _add(f, (_ANY,), "l", set_lookup.index(_step(r.get_function("equal"))))
+    r.add_function(f)
 
 
 def _statistics(r: FunctionRegistry) -> None:

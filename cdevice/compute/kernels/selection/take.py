@@ -62,7 +62,8 @@ def part_of(array: DeviceArray, index: int, format: str) -> DeviceArray:
 
 
 def with_bitmap(values: DeviceArray, known: DeviceArray) -> DeviceArray:
-    """Values without a bitmap, with these bits as theirs."""
+    """Values without a bitmap, with these bits as theirs; both are whole arrays, no slices."""
+    assert not values.offset and not known.offset
     return assemble(values._schema, values.length, [(known, 1), (values, 1)], made=(values, known))
 
 
