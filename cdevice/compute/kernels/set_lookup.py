@@ -35,20 +35,27 @@ def _require_fields(call: Call) -> None:
         raise NoKernel(f"{call.function.name}: options of pyarrow do not show their {name}: pass {name}= by name")
 
 
-def _of_set(call: Call, values: DeviceArray) -> Datum:
-    """The value set, where the values are."""
+def _here(call: Call, array: DeviceArray) -> DeviceArray:
+    """An array where the call computes."""
+    if (array.device_type_id, array.device_id) == (call.device_type, call.device_id):
+        return array
+    return array.to((call.device_type, call.device_id), stream=call.owner)
+
+
+def _of_set(call: Call) -> Datum:
+    """The value set, where the call computes."""
     options: Any = call.options
     _require_fields(call)
     found = joined(argument(options.value_set))
     array = asarray([found.value]) if found.array is None else found.array
-    return argument(array.to((values.device_type_id, values.device_id), stream=call.owner))
+    return argument(_here(call, array))
 
 
 def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArray]:
     """For each row the first row of the value set and then the values that is equal to it, the length of the set, and
     the values as they were compared."""
     array = array_of(call, values)
-    value_set = _of_set(call, array)
+    value_set = _of_set(call)
     assert value_set.array is not None
     n = value_set.array.length
     try:
@@ -57,7 +64,7 @@ def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArra
         raise ArgumentError(str(e).replace("chunks of", "value_set and values of")) from None
     if one.format == "n":
         one = as_type(call, one, "l")
-    parts = list(one.chunks or ())
+    parts = [_here(call, x) for x in one.chunks or ()]
     if not array.length:
         return rows.from_(call, array, 0, 0), n, parts[1]
     groups = Groups(call, [(concat(parts, stream=call.owner), False, False)], True)
@@ -116,7 +123,7 @@ def _index(call: Call, equal: Callable[..., Any], chunk: DeviceArray, wanted: Da
     """The first row that is equal to a value, or -1."""
     value = wanted
     if wanted.array is not None:
-        value = Datum(wanted.array.to((chunk.device_type_id, chunk.device_id)), wanted.format, one=True)
+        value = Datum(_here(call, wanted.array), wanted.format, one=True)
     true = true_rows(call, Datum(equal(call, *adapted([argument(chunk), value])), "b"))
     found = filter_array(call, row_numbers(call, true), true, False)
     return rows.number_at(found, 0) if found.length else -1

@@ -195,7 +195,7 @@ class FunctionProvider:
 
         options = _made(call.options)
         given = [_taken(a, False) for a in args]
-        if type(call.options).__name__ == "SetLookupOptions":  # a set without views, and a complaint that names no views
+        if type(call.options).__name__ == "SetLookupOptions":  # their set has no views
             given = [_without_views(x)[1] for x in given]
         try:
             return pc.call_function(self.name, given, options)
