@@ -115,6 +115,7 @@ KERNELS = {
     "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",
     "scan": "running",
+    "group_by": "segments",
 }
 
 

@@ -213,6 +213,17 @@ def compute_running(
     owner: object,
     /,
 ) -> Any: ...
+def compute_segments(
+    values: DeviceArray,
+    rows: DeviceArray | None,
+    begins: DeviceArray,
+    ends: DeviceArray,
+    operation: int,
+    doing: str,
+    handle: int,
+    owner: object,
+    /,
+) -> Any: ...
 def compute_sort_indices(
     keys: list[tuple[DeviceArray, bool, bool, bool]], doing: str, handle: int, owner: object, /
 ) -> Any: ...

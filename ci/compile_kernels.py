@@ -42,6 +42,7 @@ TYPES = {
     "sort_binary": ("i32", "i64"),
     "running": NUMBERS,
     "scatter": ("bits",),
+    "segments": ("i64", "u64", "f64", "w128"),
     "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "varlen": ("i32", "i64"),
 }

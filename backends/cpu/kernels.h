@@ -47,6 +47,7 @@
 #undef T
 #define T u64
 #include "cpu/numbers.h"
+#include "cdevice/kernels/group_by/segments.h"
 #include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
@@ -55,12 +56,14 @@
 #undef T
 #define T i64
 #include "cpu/offsets.h"
+#include "cdevice/kernels/group_by/segments.h"
 #undef T
 #define T f32
 #include "cpu/numbers.h"
 #undef T
 #define T f64
 #include "cpu/numbers.h"
+#include "cdevice/kernels/group_by/segments.h"
 #undef T
 #define T f16
 #include "cdevice/kernels/scalar/arith.h"
@@ -79,6 +82,7 @@
 #undef T
 #define T w128
 #include "cdevice/kernels/scalar/arith.h"
+#include "cdevice/kernels/group_by/segments.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
 #include "cdevice/kernels/sort/sort_key.h"
@@ -151,6 +155,10 @@
   RUNNING_OF(sum, t)  \
   RUNNING_OF(prod, t) \
   RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) ROW(running, running_validity, t)
+#define SEGMENTS(t)                 \
+  ROW(segments, segment_sum, t)     \
+  ROW(segments, segment_product, t) \
+  ROW(segments, segment_min, t) ROW(segments, segment_max, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define SCATTER(name) ROW(scatter, name, bits)
@@ -193,4 +201,6 @@ const cpu_kernel CPU_KERNELS[] = {
                                                                         RADIX_SORT(sort_rows_of) RADIX_SORT(
                                                                             sort_changes) RADIX_SORT(sort_validity)
                                                                             RADIX_SORT(sort_rows) INTEGERS(RUNNING)
-                                                                                FLOATS(RUNNING){NULL, NULL}};
+                                                                                FLOATS(RUNNING) SEGMENTS(i64)
+                                                                                    SEGMENTS(u64) SEGMENTS(f64)
+                                                                                        SEGMENTS(w128){NULL, NULL}};

@@ -70,6 +70,8 @@ from .functions import (
     value_counts,
     xor,
 )
+from .groups import GroupBy, group_by
+from .joins import join, join_indices
 from .options import (
     ArraySortOptions,
     CastOptions,
@@ -147,6 +149,7 @@ __all__ = [
     "FilterOptions",
     "Function",
     "FunctionOptions",
+    "GroupBy",
     "IndexOptions",
     "FunctionRegistry",
     "IndexOutOfBounds",
@@ -212,6 +215,7 @@ __all__ = [
     "first_last",
     "function_registry",
     "get_function",
+    "group_by",
     "greater",
     "greater_equal",
     "if_else",
@@ -224,6 +228,8 @@ __all__ = [
     "is_nan",
     "is_null",
     "is_valid",
+    "join",
+    "join_indices",
     "kurtosis",
     "last",
     "less",

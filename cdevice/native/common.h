@@ -41,6 +41,7 @@
 #include "core/compute/kernel_source.h"
 #include "core/compute/launch_args.h"
 #include "core/compute/running.h"
+#include "core/compute/segments.h"
 #include "core/compute/scatter.h"
 #include "core/compute/select.h"
 #include "core/compute/selection.h"

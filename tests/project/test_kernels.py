@@ -92,6 +92,7 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "sort_binary": ["i32"],
     "running": ["i8", "u64", "f32"],
     "scatter": ["bits"],
+    "segments": ["i64", "f64", "w128"],
 }
 
 

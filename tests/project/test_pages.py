@@ -9,7 +9,7 @@ from paths import ROOT
 import cdevice
 
 DOCS = ROOT / "docs"
-PAGES = ("compute", "libraries", "opencl", "streams")
+PAGES = ("compute", "groups", "libraries", "opencl", "streams")
 LIBRARIES = {
     "numpy": "1",
     "pyarrow": "16",

@@ -13,6 +13,7 @@ from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.dictionary import dictionary_decode, known_rows
 from .cast.numeric import cast_argument
+from .columns import on_device_of
 from .distinct import Groups, order_of
 from .fill import array_of, true_rows
 from .moments import chunks_of
@@ -35,20 +36,13 @@ def _require_fields(call: Call) -> None:
         raise NoKernel(f"{call.function.name}: options of pyarrow do not show their {name}: pass {name}= by name")
 
 
-def _here(call: Call, array: DeviceArray) -> DeviceArray:
-    """An array where the call computes."""
-    if (array.device_type_id, array.device_id) == (call.device_type, call.device_id):
-        return array
-    return array.to((call.device_type, call.device_id), stream=call.owner)
-
-
 def _of_set(call: Call) -> Datum:
     """The value set, where the call computes."""
     options: Any = call.options
     _require_fields(call)
     found = joined(argument(options.value_set))
     array = asarray([found.value]) if found.array is None else found.array
-    return argument(_here(call, array))
+    return argument(on_device_of(call, array))
 
 
 def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArray]:
@@ -64,7 +58,7 @@ def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArra
         raise ArgumentError(str(e).replace("chunks of", "value_set and values of")) from None
     if one.format == "n":
         one = as_type(call, one, "l")
-    parts = [_here(call, x) for x in one.chunks or ()]
+    parts = [on_device_of(call, x) for x in one.chunks or ()]
     if not array.length:
         return rows.from_(call, array, 0, 0), n, parts[1]
     groups = Groups(call, [(concat(parts, stream=call.owner), False, False)], True)
@@ -123,7 +117,7 @@ def _index(call: Call, equal: Callable[..., Any], chunk: DeviceArray, wanted: Da
     """The first row that is equal to a value, or -1."""
     value = wanted
     if wanted.array is not None:
-        value = Datum(_here(call, wanted.array), wanted.format, one=True)
+        value = Datum(on_device_of(call, wanted.array), wanted.format, one=True)
     true = true_rows(call, Datum(equal(call, *adapted([argument(chunk), value])), "b"))
     found = filter_array(call, row_numbers(call, true), true, False)
     return rows.number_at(found, 0) if found.length else -1

@@ -174,6 +174,13 @@
 #define BUF_CHANGES_WORDS 1
 #define SCALAR_CHANGES_FIRST 2 /* 0: BUF_CHANGES_OUT has what other words have found */
 
+/* Buffers of segments.h. */
+#define BUF_SEGMENT_VALUES 1
+#define BUF_SEGMENT_VALIDITY 2
+#define BUF_SEGMENT_ROWS 3 /* i64, or NULL */
+#define BUF_SEGMENT_BEGINS 4
+#define BUF_SEGMENT_ENDS 5
+
 /* Buffers of running.h, whose tiles have FILTER_TILE_ROWS. */
 #define BUF_RUNNING_VALUES 1
 #define BUF_RUNNING_VALIDITY 2

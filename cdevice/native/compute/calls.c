@@ -20,9 +20,10 @@ static PyObject *give(int r, struct cdv_array *out, struct cdv_stream_ref *strea
 }
 
 /* A call on arrays, without the GIL. */
+#define WORK_ARRAYS 4 /* at most, of a call */
 struct work {
   struct cdv_stream_ref stream_ref;
-  struct cdv_array *x[3];
+  struct cdv_array *x[WORK_ARRAYS];
   int held;
   PyThreadState *python;
 };
@@ -30,6 +31,7 @@ struct work {
 /* Holds the arrays and the lane and lets the GIL go, until end_work(); -1 with an exception: nothing is held. */
 static int begin_work(struct work *w, PyObject *const *objects, int n, PyObject *handle, PyObject *owner) {
   *w = (struct work){.held = 0};
+  if (n > WORK_ARRAYS) return PyErr_SetString(PyExc_SystemError, "too many arrays"), -1;
   if (lane_of(handle, owner, &w->stream_ref)) return -1;
   while (w->held < n && (w->x[w->held] = array_incref(objects[w->held]))) w->held++;
   if (w->held == n) {

@@ -1,0 +1,45 @@
+"""Columns of a batch by their names, and data that a call reads where it computes."""
+
+from __future__ import annotations
+
+import difflib
+
+from ..._runtime.ext import lib
+from ...errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..._types import DeviceArray
+    from ..dispatch.call import Call
+
+
+def column_of(batch: DeviceArray, name: str, what: str) -> DeviceArray:
+    """A column of a batch.  Raises ArgumentError with a near name."""
+    names = [c.name for c in batch._schema.children]
+    if names.count(name) == 1:
+        return batch.field(name)
+    if name in names:
+        raise ArgumentError(f"{what}: there are {names.count(name)} columns {name!r}")
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+    raise ArgumentError(f"{what}: no column {name!r}; {hint}")
+
+
+def names_of(what: str, keys: str | Sequence[str]) -> list[str]:
+    """One name or several, as a list.  Raises TypeError."""
+    names: list[Any] = [*keys] if isinstance(keys, (list, tuple)) else [keys]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} must be the name of a column, or a list of names, not {keys!r:.60}")
+    return names
+
+
+def on_device_of(call: Call, array: DeviceArray) -> DeviceArray:
+    """An array on the device that computes the call: memory that the CPU reads becomes the CPU's without a copy."""
+    here = (1, -1) if lib.cdv_is_host_accessible(call.device_type) else (call.device_type, call.device_id)
+    if (array.device_type_id, array.device_id) == here:
+        return array
+    return array.to(here, stream=call.owner if here[0] != 1 else None)

@@ -1,0 +1,196 @@
+"""Groups of equal rows and their aggregates, on every device, against pyarrow."""
+
+import decimal
+import itertools
+import math
+import random
+
+import pytest
+from everywhere import device, everywhere  # noqa: F401 - a fixture
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+from compute_cases import places  # noqa: E402
+
+import cdevice  # noqa: E402
+import cdevice.compute as cc  # noqa: E402
+
+NAN = float("nan")
+D = decimal.Decimal
+KEYS = {
+    "int32": (pa.int32(), [None, 1, 2, 3, -7]),
+    "string": (pa.string(), [None, "", "a", "b\0", "b"]),
+    "float64": (pa.float64(), [None, 0.0, -0.0, NAN, 1.5]),
+    "bool": (pa.bool_(), [None, True, False]),
+    "decimal128": (pa.decimal128(12, 2), [None, D("1.25"), D("-3.00")]),
+    "many": (pa.int64(), list(range(3000))),
+}
+VALUES = {
+    "int8": (pa.int8(), [None, 1, -2, 100]),
+    "uint32": (pa.uint32(), [None, 1, 2**31]),
+    "int64": (pa.int64(), [None, 5, -6, 2**40]),
+    "float64": (pa.float64(), [None, 1.5, -2.25, NAN, 0.5]),
+    "float32": (pa.float32(), [None, 1.5, -2.25]),
+    "bool": (pa.bool_(), [None, True, False]),
+    "string": (pa.string(), [None, "x", "yy", "", "z" * 12]),
+    "decimal128": (pa.decimal128(12, 2), [None, D("1.25"), D("-3.00")]),
+    "date32": (pa.date32(), [None, 1, 20000]),
+    "no nulls": (pa.int32(), [1, 2, 3]),
+}
+NUMBER = ("sum", "mean", "product", "min", "max", "variance", "count_distinct", "list", "first", "last", "min_max")
+SOME = ("min", "max", "count", "list", "first")
+FUNCTIONS = {
+    "bool": ("any", "all", "sum", "min", "count", "list", "mean"),
+    "string": (*SOME, "count_distinct"),
+    "decimal128": ("sum", "min", "max", "count", "list"),
+    "date32": (*SOME, "min_max"),
+}
+
+
+def _rows(word, n, seed, table):
+    rng = random.Random(f"{word}{seed}")
+    kind, values = table[word]
+    return pa.array([rng.choice(values) for _ in range(n)], kind)
+
+
+def _same(a, b):
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    return a == b and type(a) is type(b)
+
+
+def _require_equal(got, want, n_keys):
+    """The same groups and values; pyarrow does not tell in which order its groups are."""
+    got.validate(full=True)
+    assert got.schema.names == want.schema.names and got.schema.types == want.schema.types
+    assert got.num_rows == want.num_rows
+    if n_keys and want.num_rows:
+        ours, theirs = ([repr(k) for k in zip(*(x.column(i).to_pylist() for i in range(n_keys)))] for x in (got, want))
+        assert sorted(ours) == sorted(theirs)
+        place = {key: i for i, key in enumerate(theirs)}
+        want = want.take(pa.array([place[key] for key in ours]))
+    for name, a, b in zip(got.schema.names, got.columns, want.columns):
+        assert _same(a.to_pylist(), b.to_pylist()), name
+
+
+def _grouped(batch, keys, aggregates, device):
+    return pa.record_batch(cc.group_by(cdevice.asarray(batch).to(device), keys).aggregate(aggregates).to("cpu"))
+
+
+CASES = [pytest.param(p, w, id=f"{p}-{w}") for w in VALUES for p in places("int64")]
+
+
+@pytest.mark.parametrize(("device", "word"), CASES, indirect=["device"])
+def test_groups_have_the_aggregates_of_arrows(device, word):
+    key = list(KEYS)[list(VALUES).index(word) % len(KEYS)]
+    names = FUNCTIONS.get(word, NUMBER)
+    for n, offset in ((0, 0), (1, 0), (60, 3), (9000, 1)):
+        columns = {"k": _rows(key, n + offset, n, KEYS), "x": _rows(word, n + offset, n + 1, VALUES)}
+        batch = pa.record_batch(columns)[offset:]
+        aggregates = [*(("x", f) for f in names), ([], "count_all")]
+        want = pa.Table.from_batches([batch]).group_by("k", use_threads=False).aggregate(aggregates).combine_chunks()
+        _require_equal(_grouped(batch, "k", aggregates, device), want, 1)
+
+
+@pytest.mark.parametrize("keys", [[], ["int32", "string"], ["float64", "bool", "decimal128"]], ids=str)
+@everywhere
+def test_keys_may_be_any_number_of_columns(device, keys):
+    columns = {k: _rows(k, 300, 1, KEYS) for k in keys} | {"x": _rows("int64", 300, 2, VALUES)}
+    batch = pa.record_batch(columns)
+    aggregates = [("x", "sum"), ("x", "count"), ([], "count_all")]
+    want = pa.Table.from_batches([batch]).group_by(keys, use_threads=False).aggregate(aggregates).combine_chunks()
+    _require_equal(_grouped(batch, keys, aggregates, device), want, len(keys))
+
+
+@everywhere
+def test_options_tell_what_nulls_do_and_how_many_rows_there_must_be(device):
+    batch = pa.record_batch({"k": _rows("int32", 60, 3, KEYS), "x": _rows("int8", 60, 4, VALUES)})
+    there = cdevice.asarray(batch).to(device)
+    table = pa.Table.from_batches([batch])
+    import pyarrow.compute as pc
+
+    for skip, least, f in itertools.product((True, False), (0, 1, 9, 99), ("sum", "mean", "product")):
+        want = table.group_by("k", use_threads=False).aggregate(
+            [("x", f, pc.ScalarAggregateOptions(skip_nulls=skip, min_count=least))]
+        )
+        for options in (cc.ScalarAggregateOptions(skip, least), {"skip_nulls": skip, "min_count": least}):
+            got = pa.record_batch(cc.group_by(there, "k").aggregate([("x", f, options)]).to("cpu"))
+            _require_equal(got, want.combine_chunks(), 1)
+    for mode in ("only_valid", "only_null", "all"):
+        aggregates = [("x", f, pc.CountOptions(mode)) for f in ("count", "count_distinct")]
+        want = table.group_by("k", use_threads=False).aggregate(aggregates)
+        got = pa.record_batch(cc.group_by(there, "k").aggregate(aggregates).to("cpu"))
+        _require_equal(got, want.combine_chunks(), 1)
+    for ddof in (0, 1, 50):
+        aggregates = [("x", "variance", pc.VarianceOptions(ddof=ddof))]
+        want = table.group_by("k", use_threads=False).aggregate(aggregates)
+        _require_equal(
+            pa.record_batch(cc.group_by(there, "k").aggregate(aggregates).to("cpu")), want.combine_chunks(), 1
+        )
+
+
+@everywhere
+def test_groups_are_in_the_order_of_their_first_rows(device):
+    batch = pa.record_batch({"k": ["b", None, "a", "b", None], "x": [1, 2, 3, 4, 5]})
+    got = _grouped(batch, ["k"], {"total": ("x", "sum"), "n": ([], "count_all"), "rows": ("x", "distinct")}, device)
+    assert got.to_pydict() == {
+        "k": ["b", None, "a"],
+        "total": [5, 7, 3],
+        "n": [2, 2, 1],
+        "rows": [[1, 4], [2, 5], [3]],
+    }
+
+
+@everywhere
+def test_chunks_dictionaries_and_views_are_grouped_by_value(device):
+    words = pa.array(["b", None, "a", "b"])
+    for column in (words.dictionary_encode(), words.cast(pa.string_view())):
+        batch = pa.record_batch({"k": column, "x": [1, 2, 3, 4], "w": column})
+        chunks = [cdevice.asarray(batch[:1]).to(device), cdevice.asarray(batch[1:]).to(device)]
+        got = cc.group_by(chunks, "k").aggregate([("x", "sum"), ("w", "max"), ("w", "count")]).to("cpu")
+        assert pa.record_batch(got).drop_columns(["k"]).to_pydict() == {
+            "x_sum": [5, 2, 3],
+            "w_max": ["b", None, "a"],
+            "w_count": [2, 0, 1],
+        }
+        assert got.field("k").to_pylist() == ["b", None, "a"]
+
+
+@everywhere
+def test_the_median_of_a_group_is_exact(device):
+    batch = pa.record_batch({"k": [1, 2, 1, 2, 1, 3, 2], "x": [9, 1, 2, 4, None, None, 7]})
+    assert _grouped(batch, "k", [("x", "approximate_median")], device).to_pydict()["x_approximate_median"] == [
+        5.5,
+        4,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "aggregates", "error", "words"),
+    [
+        ("kk", [("x", "sum")], cdevice.ArgumentError, "group_by: no column 'kk'; did you mean 'k'?"),
+        ("k", [("y", "sum")], cdevice.ArgumentError, "aggregate: no column 'y'"),
+        ("k", [("x", "summ")], cdevice.ArgumentError, "aggregate: no aggregate 'summ'; did you mean 'sum'?"),
+        ("k", [([], "sum")], cdevice.ArgumentError, "aggregate: sum needs a column"),
+        ("k", [("x", "count_all")], cdevice.ArgumentError, "aggregate: count_all takes no column"),
+        ("k", [(["x", "k"], "sum")], cdevice.ArgumentError, "aggregate: sum takes one column, not 2"),
+        ("k", [("x", "any")], cc.NoKernel, "group_by: no any of int64"),
+        ("k", [("w", "sum")], cc.NoKernel, "group_by: no sum of string"),
+        ("lists", [("x", "sum")], cc.NoKernel, "group_by: no order for list"),
+        ("k", "sum", TypeError, "aggregate: expected a list or a mapping, not str"),
+        ("k", [("x", "sum", 3)], TypeError, "aggregate: sum takes ScalarAggregateOptions or a mapping, not int"),
+        (7, [("x", "sum")], TypeError, "group_by: keys must be the name of a column, or a list of names, not 7"),
+    ],
+)
+@everywhere
+def test_bad_groups_are_errors_with_words(device, keys, aggregates, error, words):
+    batch = pa.record_batch({"k": [1, 2], "x": [1, 2], "w": ["a", "b"], "lists": [[1], [2]]})
+    there = cdevice.asarray(batch).to(device)
+    with pytest.raises(error) as e:
+        cc.group_by(there, keys).aggregate(aggregates)
+    assert words in str(e.value)
