@@ -47,10 +47,17 @@
     }                                                                         \
     OUT(T, BUF_OUT)[s] = x;                                                   \
   }
-KERNEL(segment_sum){FOLD_SEGMENTS(ZERO(T), SUM_OF)} KERNEL(segment_product){
-    FOLD_SEGMENTS(NOTHING_MULTIPLIED, PRODUCT_OF)} KERNEL(segment_min){
-    FOLD_SEGMENTS(NOTHING_LEAST, MINIMUM_OF)} KERNEL(segment_max) {
-  FOLD_SEGMENTS(NOTHING_GREATEST, MAXIMUM_OF)
+KERNEL(segment_sum) {
+  FOLD_SEGMENTS(ZERO(T), SUM_OF);
+}
+KERNEL(segment_product) {
+  FOLD_SEGMENTS(NOTHING_MULTIPLIED, PRODUCT_OF);
+}
+KERNEL(segment_min) {
+  FOLD_SEGMENTS(NOTHING_LEAST, MINIMUM_OF);
+}
+KERNEL(segment_max) {
+  FOLD_SEGMENTS(NOTHING_GREATEST, MAXIMUM_OF);
 }
 #undef FOLD_SEGMENTS
 #undef MAXIMUM_OF
