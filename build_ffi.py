@@ -115,7 +115,8 @@ KERNELS = {
     "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",
     "scan": "running",
-    "group_by": "segments",
+    "group_by": "accumulate",
+    "hash": "key_words key_bytes hash_table",
 }
 
 
@@ -124,6 +125,8 @@ def kernel_sources():
     texts = {}
     families = {"": [f"lang/{part}" for part in ("protocol", "dialect", "wide", "half", "bits")]}
     families |= {family: [f"{folder}/{family}"] for folder, names in KERNELS.items() for family in names.split()}
+    for family in KERNELS["hash"].split():
+        families[family].insert(0, "hash/words")
     for family, parts in families.items():
         text = ""
         for part in parts:

@@ -213,11 +213,12 @@ def compute_running(
     owner: object,
     /,
 ) -> Any: ...
-def compute_segments(
+def compute_group_ids(columns: list[DeviceArray], floats: int, doing: str, handle: int, owner: object, /) -> Any: ...
+def compute_accumulate(
     values: DeviceArray,
-    rows: DeviceArray | None,
-    begins: DeviceArray,
-    ends: DeviceArray,
+    ids: DeviceArray,
+    groups: int,
+    order: tuple[DeviceArray, DeviceArray, DeviceArray] | None,
     operation: int,
     doing: str,
     handle: int,

@@ -42,7 +42,10 @@ TYPES = {
     "sort_binary": ("i32", "i64"),
     "running": NUMBERS,
     "scatter": ("bits",),
-    "segments": ("i64", "u64", "f64", "w128"),
+    "accumulate": (*NUMBERS, "w128"),
+    "key_words": ("u8", "u16", "u32", "u64", "w128"),
+    "key_bytes": ("i32", "i64"),
+    "hash_table": ("bits",),
     "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "varlen": ("i32", "i64"),
 }

@@ -118,8 +118,13 @@ static int launch(void *self, int64_t device, void *kernel_, const cdevice_launc
   int64_t rows = l->scalars[0],
           slice = rows > ROWS_OF_SLICE ? (int64_t)((double)l->n_work_items / rows * ROWS_OF_SLICE) : 0;
   (void)self, (void)device, (void)stream, (void)err;
+  if (l->work_group_size == 1) { /* each item does many rows */
+    if (rows > ROWS_OF_SLICE && slice < 1) slice = 1;
+  } else {
+    slice = (slice + 15) / 16 * 16; /* whole cache lines of bitmaps */
+  }
   if (host && slice > 0)
-    host->parallel_for(do_items, &s, l->n_work_items, (slice + 15) / 16 * 16); /* whole cache lines of bitmaps */
+    host->parallel_for(do_items, &s, l->n_work_items, slice);
   else
     do_items(&s, 0, l->n_work_items);
   return 0;

@@ -14,6 +14,7 @@
 #include "cdevice/kernels/lang/wide.h"
 #include "cdevice/kernels/lang/half.h"
 #include "cdevice/kernels/lang/bits.h"
+#include "cdevice/kernels/hash/words.h"
 
 #define T i8
 #include "cpu/numbers.h"
@@ -32,38 +33,41 @@
 #undef T
 #define T u8
 #include "cpu/numbers.h"
+#include "cdevice/kernels/hash/key_words.h"
 #include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u16
 #include "cpu/numbers.h"
+#include "cdevice/kernels/hash/key_words.h"
 #include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u32
 #include "cpu/numbers.h"
+#include "cdevice/kernels/hash/key_words.h"
 #include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T u64
 #include "cpu/numbers.h"
-#include "cdevice/kernels/group_by/segments.h"
+#include "cdevice/kernels/hash/key_words.h"
 #include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #undef T
 #define T i32
 #include "cpu/offsets.h"
+#include "cdevice/kernels/hash/key_bytes.h"
 #undef T
 #define T i64
 #include "cpu/offsets.h"
-#include "cdevice/kernels/group_by/segments.h"
+#include "cdevice/kernels/hash/key_bytes.h"
 #undef T
 #define T f32
 #include "cpu/numbers.h"
 #undef T
 #define T f64
 #include "cpu/numbers.h"
-#include "cdevice/kernels/group_by/segments.h"
 #undef T
 #define T f16
 #include "cdevice/kernels/scalar/arith.h"
@@ -82,7 +86,8 @@
 #undef T
 #define T w128
 #include "cdevice/kernels/scalar/arith.h"
-#include "cdevice/kernels/group_by/segments.h"
+#include "cdevice/kernels/hash/key_words.h"
+#include "cdevice/kernels/group_by/accumulate.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
 #include "cdevice/kernels/sort/sort_key.h"
@@ -102,6 +107,7 @@
 #include "cdevice/kernels/selection/filter.h"
 #include "cdevice/kernels/selection/scatter.h"
 #include "cdevice/kernels/sort/radix.h"
+#include "cdevice/kernels/hash/hash_table.h"
 #undef T
 #define T bool
 #include "cdevice/kernels/aggregate/reduce_bool.h"
@@ -155,10 +161,17 @@
   RUNNING_OF(sum, t)  \
   RUNNING_OF(prod, t) \
   RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) ROW(running, running_validity, t)
-#define SEGMENTS(t)                 \
-  ROW(segments, segment_sum, t)     \
-  ROW(segments, segment_product, t) \
-  ROW(segments, segment_min, t) ROW(segments, segment_max, t)
+#define KEY_WORDS(t)              \
+  ROW(key_words, word_range, t)   \
+  ROW(key_words, word_pack, t)    \
+  ROW(key_words, word_hash, t) ROW(key_words, word_mismatch, t)
+#define KEY_BYTES(t)              \
+  ROW(key_bytes, bytes_range, t)  \
+  ROW(key_bytes, bytes_pack, t)   \
+  ROW(key_bytes, bytes_hash, t) ROW(key_bytes, bytes_mismatch, t)
+#define HASH_TABLE(name) ROW(hash_table, hash_##name, bits)
+#define ACCUMULATE_OF(name, t) ROW(accumulate, accumulate_##name, t) ROW(accumulate, fold_##name, t)
+#define ACCUMULATE_ALL(t) ACCUMULATE_OF(count, t) ACCUMULATE_OF(sum, t) ACCUMULATE_OF(product, t) ACCUMULATE_OF(min, t) ACCUMULATE_OF(max, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define SCATTER(name) ROW(scatter, name, bits)
@@ -201,6 +214,8 @@ const cpu_kernel CPU_KERNELS[] = {
                                                                         RADIX_SORT(sort_rows_of) RADIX_SORT(
                                                                             sort_changes) RADIX_SORT(sort_validity)
                                                                             RADIX_SORT(sort_rows) INTEGERS(RUNNING)
-                                                                                FLOATS(RUNNING) SEGMENTS(i64)
-                                                                                    SEGMENTS(u64) SEGMENTS(f64)
-                                                                                        SEGMENTS(w128){NULL, NULL}};
+                                                                                FLOATS(RUNNING)  KEY_WORDS(u8) KEY_WORDS(u16) KEY_WORDS(u32) KEY_WORDS(u64) KEY_WORDS(w128) KEY_BYTES(i32) KEY_BYTES(i64)
+  HASH_TABLE(insert) HASH_TABLE(merge) HASH_TABLE(rehash) HASH_TABLE(direct) HASH_TABLE(merge_direct)
+  HASH_TABLE(renumber) HASH_TABLE(start) HASH_TABLE(progress) HASH_TABLE(first)
+  INTEGERS(ACCUMULATE_ALL) FLOATS(ACCUMULATE_ALL) ACCUMULATE_ALL(w128)
+  {NULL, NULL}};

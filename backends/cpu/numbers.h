@@ -3,6 +3,7 @@
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
 #include "cdevice/kernels/scan/running.h"
+#include "cdevice/kernels/group_by/accumulate.h"
 #ifndef CPU_NO_CASTS
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options

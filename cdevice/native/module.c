@@ -24,8 +24,8 @@
 #include "native/async/handles.c"
 #include "native/async/async_iterator.c"
 #include "native/compute/calls.c"
+#include "native/compute/groups.c"
 #include "native/compute/running.c"
-#include "native/compute/segments.c"
 #include "native/compute/selection.c"
 #include "native/compute/sort.c"
 #include "native/fastpath/dispatch_cache.c"
@@ -109,7 +109,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
                                        {"compute_running", m_compute_running, METH_VARARGS, NULL},
-                                       {"compute_segments", m_compute_segments, METH_VARARGS, NULL},
+                                       {"compute_accumulate", m_compute_accumulate, METH_VARARGS, NULL},
+                                       {"compute_group_ids", m_compute_group_ids, METH_VARARGS, NULL},
                                        {"compute_scatter_rows", m_compute_scatter_rows, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},

@@ -92,7 +92,10 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "sort_binary": ["i32"],
     "running": ["i8", "u64", "f32"],
     "scatter": ["bits"],
-    "segments": ["i64", "f64", "w128"],
+    "accumulate": ["i8", "f32", "w128"],
+    "key_words": ["u8", "w128"],
+    "key_bytes": ["i32"],
+    "hash_table": ["bits"],
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..._arrays.assemble import assemble
-from ..._runtime.ext import _native
 from ...interop.concat import concat
 from ...schema import Schema
 from ..dispatch.datum import Datum
@@ -14,7 +13,8 @@ from .cast.decimal import is_narrow
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
 from .elementwise import Map, schema_of
-from .group_rows import MAX, MIN, PRODUCT, SUM, GroupRows
+from .group_ids import MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
+from .group_rows import GroupRows
 from .selection.take import both, filter_array, take_array, with_bitmap, with_schema
 from .sort import plain_layout, sorted_rows
 
@@ -55,21 +55,19 @@ def _kept(groups: GroupRows, out: DeviceArray, array: DeviceArray, options: Any,
 
 
 def _summed(groups: GroupRows, array: DeviceArray, name: str) -> DeviceArray:
-    """The numbers as sums of them are made."""
+    """The numbers as kernels add them up."""
     format = format_of(array)
-    if format == "b" or format in UNSIGNED:
-        return _cast(groups.call, array, "L")
-    if format in SIGNED:
-        return _cast(groups.call, array, "l")
-    if format in (*FLOATS, HALF):
-        return _cast(groups.call, array, "g")
+    if format in (*SIGNED, *UNSIGNED, *FLOATS):
+        return array
+    if format in ("b", HALF):
+        return _cast(groups.call, array, "C" if format == "b" else "f")
     if is_narrow(format) and (decimal_of(format) or (0, 0, 0))[2] == 128:
         return array
     raise _refuse(groups, array, name)
 
 
 def _sum(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    out = groups.fold(_summed(groups, array, "sum"), SUM)
+    out = groups.accumulate(_summed(groups, array, "sum"), SUM)
     if out._format[:1] == "d":
         _, scale, _ = decimal_of(out._format) or (0, 0, 0)
         out = with_schema(out, schema_of(f"d:38,{scale}"))
@@ -79,7 +77,7 @@ def _sum(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
 def _product(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
     if array._format[:1] == "d":  # its scale grows with every row
         raise _refuse(groups, array, "product")
-    return _kept(groups, groups.fold(_summed(groups, array, "product"), PRODUCT), array, options)
+    return _kept(groups, groups.accumulate(_summed(groups, array, "product"), PRODUCT), array, options)
 
 
 def _means(groups: GroupRows, array: DeviceArray) -> DeviceArray:
@@ -87,7 +85,7 @@ def _means(groups: GroupRows, array: DeviceArray) -> DeviceArray:
     call = groups.call
     if array._format[:1] == "d":
         raise _refuse(groups, array, "mean")
-    total = _cast(call, groups.fold(_summed(groups, array, "mean"), SUM), "g")
+    total = _cast(call, groups.accumulate(_summed(groups, array, "mean"), SUM), "g")
     return _divide(call, Datum(total, "g"), Datum(_cast(call, groups.valid(array), "g"), "g"))
 
 
@@ -104,8 +102,7 @@ def _extreme(operation: int) -> Aggregate:
         if stored is None or stored not in NUMBERS:
             return _ordered_extreme(groups, array, operation, options)
         numbers = array if stored == format else with_schema(array, schema_of(stored))
-        found = _cast(call, groups.fold(_summed(groups, numbers, "min"), operation), stored)
-        kept = _kept(groups, found, array, options, 1)
+        kept = _kept(groups, groups.accumulate(numbers, operation), array, options, 1)
         return kept if stored == format else with_schema(kept, array._schema)
 
     return run
@@ -117,16 +114,15 @@ def _ordered_extreme(groups: GroupRows, array: DeviceArray, operation: int, opti
     if plain._format == "n":
         return take_array(call, array, groups.first, False)
     order = _by_group(groups, plain, operation == MAX)
-    begins = rows.subtract(call, rows.running_sum(call, groups.lengths), groups.lengths)
-    found = take_array(call, order, begins, False)
+    found = take_array(call, order, groups.begins, False)
     kept = _kept(groups, rows.without_nulls(found), plain, options, 1)
     return take_array(call, plain, kept, False)
 
 
 def _by_group(groups: GroupRows, array: DeviceArray, descending: bool) -> DeviceArray:
     """The rows, group by group, each in the order of its values; nulls last."""
-    keys = [(groups.group_of, False, False, False), (array, descending, False, False)]
-    return with_schema(sorted_rows(groups.call, keys, [groups.group_of, array]), schema_of("l"))
+    keys = [(groups.ids, False, False, False), (array, descending, False, False)]
+    return with_schema(sorted_rows(groups.call, keys, [groups.ids, array]), schema_of("l"))
 
 
 def _struct(names: tuple[str, str], aggregates: tuple[Aggregate, Aggregate]) -> Aggregate:
@@ -148,7 +144,7 @@ def _count(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
 def _bits(groups: GroupRows, array: DeviceArray, name: str, operation: int) -> DeviceArray:
     if format_of(array) != "b":
         raise _refuse(groups, array, name)
-    return rows.less(groups.call, 0, groups.fold(rows.as_int64(groups.call, array), operation))
+    return rows.less(groups.call, 0, groups.accumulate(rows.as_int64(groups.call, array), operation))
 
 
 def _any_or_all(name: str) -> Aggregate:
@@ -205,38 +201,24 @@ def _as_lists(groups: GroupRows, values: DeviceArray, lengths: DeviceArray) -> D
 
 
 def _list(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    return _as_lists(groups, take_array(groups.call, array, groups.places, False), groups.lengths)
+    return _as_lists(groups, take_array(groups.call, array, groups.order, False), groups.lengths)
 
 
 def _different(groups: GroupRows, array: DeviceArray, mode: str) -> tuple[DeviceArray, DeviceArray]:
     """The first row of each different value of each group, group by group, and how many each group has."""
     call = groups.call
-    pairs = GroupRows(call, [groups.group_of, array])
-    first = pairs.first
-    group = take_array(call, groups.group_of, first, False)
-    ones = rows.add(call, rows.multiply(call, group, 0), 1)
-    if mode != "all":
-        known = known_rows(call, take_array(call, array, first, False))
-        number = rows.as_int64(call, known)
-        ones = number if mode == "only_valid" else rows.subtract(call, ones, number)
-    keep = rows.equal(call, ones, 1)
+    first = GroupRows(call, [groups.ids, array], ONE_NAN).first
+    group = take_array(call, groups.ids, first, False)
+    if mode == "all":
+        return first, group
+    known = known_rows(call, take_array(call, array, first, False))
+    keep = known if mode == "only_valid" else rows.equal(call, rows.as_int64(call, known), 0)
     return filter_array(call, first, keep, False), filter_array(call, group, keep, False)
 
 
 def _lengths(groups: GroupRows, group: DeviceArray) -> DeviceArray:
     """How many of the groups' numbers, which are some rows', each group has."""
-    call = groups.call
-    numbers = rows.from_(call, groups.order, 0, groups.count)
-    if not group.length:
-        return rows.multiply(call, numbers, 0)
-    found = GroupRows(call, [group])
-    which = take_array(call, group, found.first, False)
-    row = rows.as_int64(
-        call, _native.compute_scatter_rows(which, groups.count, call.function.name, call.stream, call.owner)
-    )
-    there = rows.less_equal(call, 0, row)
-    spread = take_array(call, found.lengths, rows.choose(call, there, row, 0), False)
-    return rows.choose(call, there, spread, 0)
+    return Numbered(groups.call, group, groups.count).lengths
 
 
 def _count_distinct(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
@@ -262,7 +244,7 @@ def _moment(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
     numbers = _cast(call, array, "g")
     means = take_array(call, _means(groups, numbers), groups.group_of, False)
     distance = Datum(_subtract(call, Datum(numbers, "g"), Datum(means, "g")), "g")
-    squares = groups.fold(_multiply(call, distance, distance), SUM)
+    squares = groups.accumulate(_multiply(call, distance, distance), SUM)
     valid = groups.valid(array)
     by = _cast(call, rows.subtract(call, valid, options.ddof), "g")
     out = _divide(call, Datum(squares, "g"), Datum(by, "g"))
@@ -276,7 +258,7 @@ def _median(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
         raise _refuse(groups, array, "approximate_median")
     order = _by_group(groups, array, False)
     valid = groups.valid(array)
-    begins = rows.subtract(call, rows.running_sum(call, groups.lengths), groups.lengths)
+    begins = groups.begins
     last = rows.subtract(call, valid, 1)
     some = rows.choose(call, rows.less(call, 0, valid), last, 0)
     low = rows.add(call, begins, rows.divide(call, some, 2))

@@ -14,8 +14,8 @@ from . import row_numbers as rows
 from .cast.dictionary import dictionary_decode, known_rows
 from .cast.numeric import cast_argument
 from .columns import on_device_of
-from .distinct import Groups, order_of
 from .fill import array_of, true_rows
+from .group_ids import ONE_NAN, group_ids, row_ids
 from .moments import chunks_of
 from .nulls import as_type
 from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap
@@ -61,10 +61,8 @@ def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArra
     parts = [on_device_of(call, x) for x in one.chunks or ()]
     if not array.length:
         return rows.from_(call, array, 0, 0), n, parts[1]
-    groups = Groups(call, [(concat(parts, stream=call.owner), False, False)], True)
-    order = order_of(call, groups.indices)[n:]
-    first = take_array(call, take_array(call, groups.first_rows(), groups.group, False), order, False)
-    return first, n, parts[1]
+    ids, first = group_ids(call, [concat(parts, stream=call.owner)], ONE_NAN)
+    return take_array(call, first, row_ids(call, ids[n:]), False), n, parts[1]
 
 
 def _found(call: Call, values: Datum) -> tuple[DeviceArray, DeviceArray]:

@@ -189,6 +189,10 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
       l->n_work_items = 1 << SORT_TILE_BITS;
       l->work_group_size = 1;
       break;
+    case CDV_ITEMS:
+      l->n_work_items = s->n_items;
+      l->work_group_size = 1;
+      break;
     case CDV_SINGLE_BLOCK: l->n_work_items = items ? 1 : WORK_GROUP_SIZE; break;
     default: l->n_work_items = 1;
   }
@@ -198,6 +202,7 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
 /* float64 appears in the program's type; sums of floats and means also use it. */
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
+  sums |= !strcmp(s->family, "accumulate") && (strstr(s->name, "sum") || strstr(s->name, "product"));
   bool mean = !strcmp(s->name, strcmp(s->type, "w128") ? "finish_mean" : "finish_mean_of_integers");
   return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean;
 }

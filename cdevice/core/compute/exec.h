@@ -37,6 +37,7 @@ struct cdv_kernel_launch {
   int64_t n;
   cdevice_kernel_buffer buffers[CDEVICE_KERNEL_BUFFERS];
   int64_t scalars[CDEVICE_KERNEL_SCALARS]; /* the first is n */
+  int64_t n_items;                         /* CDV_ITEMS: how many */
 };
 /* Finds the device that all arrays are on, holds each, and makes the stream wait for them.  n = 0:
  * the CPU.  cdv_exec_finish must follow, also after an error. */

@@ -32,7 +32,8 @@ enum cdv_granularity {
   CDV_SINGLE_BLOCK,   /* one item, or one block */
   CDV_SINGLE_ITEM,
   CDV_SORT_TILE,   /* SORT_TILE_ROWS, or a block does SORT_GROUP_ROWS */
-  CDV_SORT_BUCKETS /* rows with one highest digit */
+  CDV_SORT_BUCKETS, /* rows with one highest digit */
+  CDV_ITEMS         /* n_items of the launch, each of which does many rows */
 };
 /* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
  * the backend reported last.  Borrowed: it stays.  May take

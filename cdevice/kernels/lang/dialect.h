@@ -61,6 +61,13 @@ static inline void atomic_max_(i32 *p, i32 v) {
   while (found < v && !__atomic_compare_exchange_n(p, &found, v, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
 }
 #define COPY16(to, from) __builtin_memcpy(to, from, 16) /* bytes, wherever they are; for CDV_COARSE alone */
+#define LOAD8(from) load8_(from)                        /* u64 of eight bytes, likewise; in any order */
+static inline u64 load8_(const u8 *from) {
+  u64 x;
+  __builtin_memcpy(&x, from, 8);
+  return x;
+}
+#define PREFETCH(p) __builtin_prefetch(p)
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define AS_F32(bits)     \
   (((union {             \
@@ -115,6 +122,10 @@ typedef double f64;
 #define CTZ(x) ((int)(31 - clz((x) & (0u - (x)))))
 #define ATOMIC_OR(p, v) atomic_or((volatile GLOBAL u32 *)(p), v)
 #define ATOMIC_MAX(p, v) atomic_max((volatile GLOBAL i32 *)(p), v)
+#define ATOMIC_MIN(p, v) atomic_min((volatile GLOBAL u32 *)(p), v)
+#define ATOMIC_ADD(p, v) atomic_add((volatile GLOBAL u32 *)(p), v)
+#define ATOMIC_EXCHANGE_IF(p, old, v) atomic_cmpxchg((volatile GLOBAL u32 *)(p), old, v)
+#define LOAD_RELAXED(p) (*(volatile GLOBAL u32 *)(p))
 #if defined(__clang__) /* loads from addresses that lie apart are slower together than one by one */
 #define ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
 #endif
@@ -122,6 +133,10 @@ struct __attribute__((packed)) bytes16_ {
   ulong low, high;
 };
 #define COPY16(to, from) (*(GLOBAL struct bytes16_ *)(to) = *(GLOBAL const struct bytes16_ *)(from))
+struct __attribute__((packed)) bytes8_ {
+  ulong x;
+};
+#define LOAD8(from) (((GLOBAL const struct bytes8_ *)(from))->x)
 #define FABS(x) fabs(x)
 #define AS_F32(bits) as_float((u32)(bits))
 #define BITS_OF_F32(x) as_uint(x)
@@ -149,6 +164,10 @@ typedef double f64;
 #define CTZ(x) (__ffs(x) - 1)
 #define ATOMIC_OR(p, v) atomicOr((p), (v))
 #define ATOMIC_MAX(p, v) atomicMax((p), (v))
+#define ATOMIC_MIN(p, v) atomicMin((p), (v)) /* this and the next three: where many items fill one table */
+#define ATOMIC_ADD(p, v) atomicAdd((p), (v))
+#define ATOMIC_EXCHANGE_IF(p, old, v) atomicCAS((p), (old), (v))
+#define LOAD_RELAXED(p) (*(volatile u32 *)(p))
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
 #define AS_F32(bits) __int_as_float((int)(bits))
 #define BITS_OF_F32(x) ((u32)__float_as_int(x))
@@ -172,6 +191,9 @@ typedef double f64;
 
 #if !defined(ONE_BY_ONE)
 #define ONE_BY_ONE /* before a loop */
+#endif
+#if !defined(PREFETCH)
+#define PREFETCH(p) (void)0
 #endif
 #define OUT(type, k) (RAW(type, k) + OFFSET(k))
 #define IN(type, k) ((GLOBAL const type *)(RAW(type, k) + OFFSET(k)))

@@ -174,13 +174,6 @@
 #define BUF_CHANGES_WORDS 1
 #define SCALAR_CHANGES_FIRST 2 /* 0: BUF_CHANGES_OUT has what other words have found */
 
-/* Buffers of segments.h. */
-#define BUF_SEGMENT_VALUES 1
-#define BUF_SEGMENT_VALIDITY 2
-#define BUF_SEGMENT_ROWS 3 /* i64, or NULL */
-#define BUF_SEGMENT_BEGINS 4
-#define BUF_SEGMENT_ENDS 5
-
 /* Buffers of running.h, whose tiles have FILTER_TILE_ROWS. */
 #define BUF_RUNNING_VALUES 1
 #define BUF_RUNNING_VALIDITY 2
@@ -188,3 +181,55 @@
 #define BUF_RUNNING_FIRST_NULL 4 /* i64 */
 #define SCALAR_RUNNING_START 2   /* bits of the value before the first row */
 #define SCALAR_RUNNING_SKIP_NULLS 3
+
+/* Keys of groups (key_words.h, key_bytes.h): a word of 64 bits for each row, to which each column adds its bits, or its
+ * hash. The other buffers of a key are those of a sort. */
+#define BUF_WORDS_OUT 0
+#define BUF_WORDS_IN 3 /* of the columns before; NULL: this is the first one */
+#define BUF_WORD_RANGES 0 /* of each tile, as BUF_RADIX_RANGES; of bytes three: lengths, bytes 0 to 7, bytes 8 to 15 */
+#define BUF_MISMATCH 0 /* u32: not 0 where a row has not the key of its group's first row */
+#define BUF_MISMATCH_IDS 5
+#define BUF_MISMATCH_FIRST 6 /* i64 */
+#define SCALAR_WORD_LEAST 1
+#define SCALAR_WORD_PLACE 3 /* which part of a column: WORD_* */
+#define SCALAR_WORD_MASK 4  /* bits of the word less the least that are packed; of a hash: its bits that are used */
+#define WORD_NORMALIZE_NAN 16  /* SCALAR_KEY_FLAGS, beside those of sorts: all NaN are one value */
+#define WORD_NORMALIZE_ZERO 32 /* both zeros are one value */
+#define WORD_NULLABLE 64       /* a bit above the others tells that the row is valid */
+#define WORD_SHIFT(place) ((int)((place) >> 8) & 63)
+#define WORD_PART(place) ((int)(place) & 255)
+#define WORD_SIZE(place) ((place) >> 16) /* of bytes of one size; 0: they have offsets */
+#define WORD_LENGTH 2 /* parts of bytes: 0, 1, their length */
+
+/* hash_table.h. Where a work item fills a table alone (CDV_COARSE), there is one for each of some parts of the rows,
+ * with a list of the keys and first rows of its groups; else there is one table, of row numbers. */
+#define HASH_BATCH_ROWS 256 /* looked up together */
+#define HASH_STATE 2        /* i64 of a part: its groups; the rows, or of hash_merge the groups, that are done */
+#define HASH_EMPTY 0xffffffffu
+#define BUF_HASH_IDS 0
+#define BUF_HASH_WORDS 1
+#define BUF_HASH_SLOTS 2 /* of each part: pairs of a word and an id; of direct tables ids; else rows */
+#define BUF_HASH_KEYS 3  /* of each part: the words of its groups (u64) */
+#define BUF_HASH_FIRST 4 /* their first rows (u32) */
+#define BUF_HASH_STATES 5
+#define BUF_HASH_REMAP 1    /* what the ids of a part, or of all parts, become */
+#define BUF_HASH_OLD_KEYS 6 /* lists of parts, apart from the table that takes them */
+#define BUF_HASH_OLD_FIRST 7
+#define BUF_HASH_BITS 0    /* hash_firsts: bitmap of first rows */
+#define BUF_HASH_GROUPS 3  /* hash_number: first rows (i64) */
+#define SCALAR_HASH_SIZE 1 /* slots of a table: a power of two; lists have room for half as many groups */
+#define SCALAR_HASH_OLD_ROOM 2
+#define SCALAR_HASH_PART 3 /* rows of a part; hash_merge: which part */
+#define SCALAR_HASH_SEED 4
+
+/* accumulate.h: an accumulator for each group and part of the rows; then the parts are folded. */
+#define BUF_ACCUMULATE_VALUES 1
+#define BUF_ACCUMULATE_VALIDITY 2
+#define BUF_ACCUMULATE_IDS 3  /* u32, of rows: where an item goes through the rows of a part */
+#define BUF_ACCUMULATE_ORDER 4 /* u64: the rows group by group; else an item goes through a group's rows of a part */
+#define BUF_ACCUMULATE_BEGINS 5 /* i64: of the groups in it */
+#define BUF_ACCUMULATE_ENDS 6
+#define BUF_ACCUMULATE_PARTS 1 /* accumulate_fold: what is folded */
+#define SCALAR_ACCUMULATE_GROUPS 1
+#define SCALAR_ACCUMULATE_PART 2   /* rows of a part; accumulate_fold: how many parts */
+#define SCALAR_ACCUMULATE_RANGES 3 /* of groups that items share a part by */

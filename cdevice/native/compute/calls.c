@@ -20,7 +20,7 @@ static PyObject *give(int r, struct cdv_array *out, struct cdv_stream_ref *strea
 }
 
 /* A call on arrays, without the GIL. */
-#define WORK_ARRAYS 4 /* at most, of a call */
+#define WORK_ARRAYS 5 /* at most, of a call */
 struct work {
   struct cdv_stream_ref stream_ref;
   struct cdv_array *x[WORK_ARRAYS];

@@ -1,0 +1,321 @@
+/* hash_table.c - numbers of the groups of equal rows.
+ *
+ * Where work items do many rows, each of a few fills a table for its part of the rows; a table that is half full is
+ * replaced by one of four times its size. The other parts' groups are then looked up in the first part's table, in the
+ * order of the parts, so that the numbers do not depend on how many parts there were. Else one table of row numbers
+ * takes all rows, and the first rows of the groups are counted. */
+#include "core/compute/hash_table.h"
+#include "cdevice/arrow_abi.h"
+#include "cdevice/backend.h"
+#include "core/array/allocate.h"
+#include "core/array/array.h"
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/thread_pool.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/compute/selection.h"
+#include "core/format/schema.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_IDS, BUF_HASH_WORDS, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST,
+                                BUF_HASH_STATES, BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 8,
+               "buffers of a hash table are distinct");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_REMAP, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST, BUF_HASH_STATES,
+                                BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 7,
+               "buffers of a merge are distinct");
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_HASH_SIZE, SCALAR_HASH_OLD_ROOM, SCALAR_HASH_PART,
+                                SCALAR_HASH_SEED) == 5,
+               "scalars of a hash table are distinct");
+
+#define FIRST_SIZE 8192      /* slots of a table */
+#define GROWTH 4             /* how much larger the next one is */
+#define MOST_DIRECT_BITS 21  /* of words that have a place each */
+#define MOST_PARTS 16
+#define ROWS_OF_PART (1 << 16) /* at least */
+
+/* Another seed in each process: nobody can prepare words that have one place. */
+static uint64_t seed(void) {
+  static uint64_t known;
+  uint64_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (found) return found;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  found = ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&known) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+  __atomic_store_n(&known, found, __ATOMIC_RELAXED);
+  return found;
+}
+
+struct lists {
+  cdevice_kernel_buffer slots, keys, first;
+  int64_t size, room; /* slots of a table, groups of a list */
+};
+struct table {
+  struct cdv_exec work;
+  int64_t n, parts, part; /* rows; parts, and their rows */
+  struct cdv_key_words words;
+  cdevice_kernel_buffer ids, states;
+  struct lists lists;
+  int64_t state[MOST_PARTS][HASH_STATE]; /* as it was read last */
+  int64_t groups;
+};
+
+static struct cdv_kernel_launch table_launch(const struct table *t, const char *name, int granularity, int64_t n) {
+  struct cdv_kernel_launch k = {
+      .family = "hash_table", .type = "bits", .name = name, .granularity = granularity, .n = n, .n_items = t->parts};
+  k.buffers[BUF_HASH_SLOTS] = t->lists.slots;
+  k.scalars[SCALAR_HASH_SIZE] = t->lists.size;
+  k.scalars[SCALAR_HASH_SEED] = (int64_t)seed();
+  k.scalars[SCALAR_HASH_PART] = t->part;
+  return k;
+}
+
+static struct cdv_kernel_launch list_launch(const struct table *t, const char *name, int granularity, int64_t n) {
+  struct cdv_kernel_launch k = table_launch(t, name, granularity, n);
+  k.buffers[BUF_HASH_KEYS] = t->lists.keys;
+  k.buffers[BUF_HASH_FIRST] = t->lists.first;
+  k.buffers[BUF_HASH_STATES] = t->states;
+  return k;
+}
+
+/* Blocks. */
+static int read_states(struct table *t) {
+  return cdv_exec_read_back(&t->work, &t->states, 8, t->parts * HASH_STATE * 8, t->state);
+}
+
+/* ---- tables of parts ---- */
+static int make_lists(struct table *t, int64_t parts, int64_t size, int64_t room, bool direct, struct lists *out) {
+  *out = (struct lists){.size = size, .room = room};
+  int r = direct ? cdv_exec_alloc_temp(&t->work, 'I', parts * size, &out->slots)
+                 : cdv_exec_alloc_temp(&t->work, 'L', 2 * parts * size, &out->slots);
+  if (!r) r = cdv_exec_alloc_temp(&t->work, 'L', parts * room, &out->keys);
+  if (!r) r = cdv_exec_alloc_temp(&t->work, 'I', parts * room, &out->first);
+  return r;
+}
+
+/* The groups of the first `parts` parts in tables of another size. */
+static int rehash(struct table *t, int64_t parts, int64_t size) {
+  struct lists old = t->lists;
+  int r = make_lists(t, parts, size, size / 2, false, &t->lists);
+  struct cdv_kernel_launch k = list_launch(t, "hash_rehash", CDV_ITEMS, parts * t->part);
+  k.n_items = parts;
+  k.buffers[BUF_HASH_OLD_KEYS] = old.keys;
+  k.buffers[BUF_HASH_OLD_FIRST] = old.first;
+  k.scalars[SCALAR_HASH_OLD_ROOM] = old.room;
+  return r ? r : cdv_exec_launch(&t->work, &k);
+}
+
+static int64_t rows_of_part(const struct table *t, int64_t p) {
+  int64_t rest = t->n - p * t->part;
+  return rest < t->part ? rest : t->part;
+}
+
+/* Blocks. */
+static int fill(struct table *t) {
+  for (;;) {
+    struct cdv_kernel_launch k = list_launch(t, "hash_insert", CDV_ITEMS, t->n);
+    k.buffers[BUF_HASH_IDS] = t->ids;
+    k.buffers[BUF_HASH_WORDS] = t->words.words;
+    int r = cdv_exec_launch(&t->work, &k);
+    if (!r) r = read_states(t);
+    bool done = true;
+    for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p][1] >= rows_of_part(t, p);
+    if (r || done) return r;
+    r = rehash(t, t->parts, t->lists.size * GROWTH);
+    if (r) return r;
+  }
+}
+
+static int clear_progress(struct table *t) {
+  struct cdv_kernel_launch k = list_launch(t, "hash_progress", CDV_PER_ROW, t->parts);
+  return cdv_exec_launch(&t->work, &k);
+}
+
+/* All parts into the first one's table. Blocks. */
+static int merge(struct table *t, cdevice_kernel_buffer remap) {
+  struct lists parts = t->lists;
+  int r = clear_progress(t);
+  for (int64_t p = 1; !r && p < t->parts;) {
+    struct cdv_kernel_launch k = list_launch(t, "hash_merge", CDV_SINGLE_ITEM, t->n);
+    k.buffers[BUF_HASH_REMAP] = remap;
+    k.buffers[BUF_HASH_OLD_KEYS] = parts.keys;
+    k.buffers[BUF_HASH_OLD_FIRST] = parts.first;
+    k.scalars[SCALAR_HASH_OLD_ROOM] = parts.room;
+    k.scalars[SCALAR_HASH_PART] = p;
+    r = cdv_exec_launch(&t->work, &k);
+    if (!r) r = read_states(t);
+    if (!r && t->state[p][1] >= t->state[p][0])
+      p++;
+    else if (!r)
+      r = rehash(t, 1, t->lists.size * GROWTH);
+  }
+  return r;
+}
+
+static int merge_direct(struct table *t, cdevice_kernel_buffer remap) {
+  int r = 0;
+  for (int64_t p = 1; !r && p < t->parts; p++) {
+    struct cdv_kernel_launch k = list_launch(t, "hash_merge_direct", CDV_SINGLE_ITEM, t->n);
+    k.buffers[BUF_HASH_REMAP] = remap;
+    k.scalars[SCALAR_HASH_PART] = p;
+    r = cdv_exec_launch(&t->work, &k);
+  }
+  return r;
+}
+
+static int renumber(struct table *t, cdevice_kernel_buffer remap, int64_t room) {
+  struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, t->n - t->part);
+  k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + t->part};
+  k.buffers[BUF_HASH_REMAP] = remap;
+  k.scalars[SCALAR_HASH_OLD_ROOM] = room;
+  return cdv_exec_launch(&t->work, &k);
+}
+
+static bool is_direct(const struct table *t) {
+  return t->words.exact && t->words.bits <= MOST_DIRECT_BITS &&
+         (INT64_C(1) << t->words.bits) <= (t->n / 8 > 4096 ? t->n / 8 : 4096);
+}
+
+static int number_by_parts(struct table *t) {
+  bool direct = is_direct(t);
+  int64_t most = cdv_exec_is_host(&t->work) ? cdv_threads(CDV_POOL_KERNELS, 0) : 4;
+  if (most > MOST_PARTS) most = MOST_PARTS;
+  t->parts = t->n / ROWS_OF_PART < most ? t->n / ROWS_OF_PART : most;
+  if (t->parts < 1) t->parts = 1;
+  t->part = (t->n / t->parts + HASH_BATCH_ROWS) / HASH_BATCH_ROWS * HASH_BATCH_ROWS;
+  t->parts = t->n / t->part + (t->n % t->part != 0);
+  int64_t size = direct ? INT64_C(1) << t->words.bits : FIRST_SIZE, room = direct ? size : size / 2;
+  cdevice_kernel_buffer remap = {NULL, 0};
+  int r = cdv_exec_alloc_temp(&t->work, 'l', HASH_STATE * t->parts, &t->states);
+  if (direct) {
+    if (!r) r = make_lists(t, t->parts, size, room, true, &t->lists);
+    struct cdv_kernel_launch k = list_launch(t, "hash_direct", CDV_ITEMS, t->n);
+    k.buffers[BUF_HASH_IDS] = t->ids;
+    k.buffers[BUF_HASH_WORDS] = t->words.words;
+    if (!r) r = cdv_exec_launch(&t->work, &k);
+  } else {
+    struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts);
+    if (!r) r = cdv_exec_launch(&t->work, &k);
+    if (!r) r = rehash(t, t->parts, size);
+    if (!r) r = fill(t);
+  }
+  room = t->lists.room;
+  if (!r && t->parts > 1) {
+    r = cdv_exec_alloc_temp(&t->work, 'I', t->parts * room, &remap);
+    if (!r) r = direct ? merge_direct(t, remap) : merge(t, remap);
+    if (!r) r = renumber(t, remap, room);
+  }
+  if (!r) r = read_states(t);
+  t->groups = r ? 0 : t->state[0][0];
+  return r;
+}
+
+static int first_of_lists(struct table *t, cdevice_kernel_buffer out) {
+  struct cdv_kernel_launch k = list_launch(t, "hash_first", CDV_PER_ROW, t->groups);
+  k.buffers[BUF_OUT] = out;
+  return cdv_exec_launch(&t->work, &k);
+}
+
+/* ---- one table ---- */
+/* How many rows are first, and where each tile's begin. Blocks. */
+static int count_firsts(struct table *t, cdevice_kernel_buffer bits, cdevice_kernel_buffer *begins) {
+  int64_t tiles = t->n / FILTER_TILE_ROWS + (t->n % FILTER_TILE_ROWS != 0);
+  struct cdv_kernel_launch count = {
+      .family = "filter", .type = "bits", .name = "filter_count", .granularity = CDV_FILTER_TILE, .n = t->n};
+  struct cdv_kernel_launch scan = {
+      .family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK, .n = tiles};
+  int r = cdv_exec_alloc_temp(&t->work, 'l', tiles + 1, begins);
+  if (r) return r;
+  count.buffers[BUF_OUT] = scan.buffers[BUF_OUT] = *begins;
+  count.buffers[BUF_MASK] = bits;
+  r = cdv_exec_launch(&t->work, &count);
+  if (!r) r = cdv_exec_launch(&t->work, &scan);
+  cdevice_kernel_buffer total = {begins->data, tiles};
+  return r ? r : cdv_exec_read_back(&t->work, &total, 8, 8, &t->groups);
+}
+
+static int number_by_rows(struct table *t, cdevice_kernel_buffer *bits, cdevice_kernel_buffer *begins) {
+  for (t->lists.size = 64; t->lists.size < 2 * t->n;) t->lists.size *= 2;
+  int r = cdv_exec_alloc_temp(&t->work, 'I', t->lists.size, &t->lists.slots);
+  if (!r) r = cdv_exec_alloc_temp(&t->work, 'I', (t->n + 31) / 32, bits);
+  struct cdv_kernel_launch clear = table_launch(t, "hash_clear", CDV_PER_ROW, t->lists.size);
+  struct cdv_kernel_launch insert = table_launch(t, "hash_insert", CDV_PER_ROW, t->n);
+  struct cdv_kernel_launch firsts = table_launch(t, "hash_firsts", CDV_PER_ROW_PACKED, t->n);
+  insert.buffers[BUF_HASH_WORDS] = t->words.words;
+  insert.buffers[BUF_HASH_IDS] = firsts.buffers[BUF_HASH_WORDS] = t->ids; /* slots, until they have numbers */
+  firsts.buffers[BUF_HASH_BITS] = *bits;
+  if (!r) r = cdv_exec_launch(&t->work, &clear);
+  if (!r) r = cdv_exec_launch(&t->work, &insert);
+  if (!r) r = cdv_exec_launch(&t->work, &firsts);
+  return r ? r : count_firsts(t, *bits, begins);
+}
+
+static int first_of_bits(struct table *t, cdevice_kernel_buffer bits, cdevice_kernel_buffer begins,
+                         cdevice_kernel_buffer out) {
+  struct cdv_kernel_launch rows = {
+      .family = "filter", .type = "bits", .name = "filter_rows", .granularity = CDV_FILTER_TILE, .n = t->n};
+  struct cdv_kernel_launch number = table_launch(t, "hash_number", CDV_PER_ROW, t->groups);
+  struct cdv_kernel_launch ids = table_launch(t, "hash_ids", CDV_PER_ROW, t->n);
+  rows.buffers[BUF_OUT] = number.buffers[BUF_HASH_GROUPS] = out;
+  rows.buffers[BUF_MASK] = bits;
+  rows.buffers[BUF_TILE_BEGINS] = begins;
+  number.buffers[BUF_HASH_IDS] = ids.buffers[BUF_HASH_IDS] = t->ids;
+  int r = cdv_exec_launch(&t->work, &rows);
+  if (!r) r = cdv_exec_launch(&t->work, &number);
+  return r ? r : cdv_exec_launch(&t->work, &ids);
+}
+
+/* ---- the call ---- */
+static int number(struct table *t, struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
+                  struct cdv_array **ids, struct cdv_array **first) {
+  cdevice_kernel_buffer bits, begins, out;
+  struct cdv_schema *number = cdv_schema_of_number('I'), *row = cdv_schema_of_number('l');
+  bool coarse = t->work.flags & CDEVICE_COMPUTE_COARSE, collided = false;
+  int r = cdv_exec_alloc_array(&t->work, number, t->n, false, ids);
+  if (!r) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
+  if (!r && t->n) r = cdv_key_words(&t->work, columns, n, floats, &t->words);
+  if (!r && t->n) r = coarse ? number_by_parts(t) : number_by_rows(t, &bits, &begins);
+  if (!r) r = cdv_exec_alloc_array(&t->work, row, t->groups, false, first);
+  if (!r && t->n) {
+    out = (cdevice_kernel_buffer){(void *)(*first)->node->buffers[1], 0};
+    r = coarse ? first_of_lists(t, out) : first_of_bits(t, bits, begins, out);
+    if (!r && !t->words.exact) r = cdv_key_mismatch(&t->work, columns, n, floats, &t->ids, &out, &collided);
+  }
+  cdv_schema_unref(number);
+  cdv_schema_unref(row);
+  return r ? r : collided ? CDV_HASH_COLLISION : 0;
+}
+
+int cdv_compute_group_ids(struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
+                          const struct cdv_stream_ref *stream_ref, const char *doing, struct cdv_array **ids,
+                          struct cdv_array **first) {
+  struct table t = {.n = columns[0]->length};
+  struct cdv_array **aligned = calloc((size_t)n, sizeof(struct cdv_array *)), *made[2] = {NULL, NULL};
+  int r = aligned ? 0 : cdv_fail_memory(n * (int64_t)sizeof(struct cdv_array *), doing);
+  if (!r && t.n >= UINT32_MAX)
+    r = cdv_fail(CDV_UNSUPPORTED, EFBIG, "%s: %lld rows; groups take up to 4294967294", doing, (long long)t.n);
+  for (int64_t i = 0; !r && i < n; i++) {
+    if (columns[i]->length != t.n)
+      r = cdv_fail(CDV_ARGUMENT, EINVAL, "%s: keys of %lld and %lld rows", doing, (long long)t.n,
+                   (long long)columns[i]->length);
+    else
+      r = cdv_is_group_key(columns[i]) ? cdv_array_aligned(columns[i], &aligned[i]) : CDV_LAYOUT_NOT_HANDLED;
+  }
+  *ids = *first = NULL;
+  if (!r) {
+    r = cdv_exec_begin(&t.work, aligned, n, stream_ref, doing);
+    if (!r) r = number(&t, aligned, n, floats, &made[0], &made[1]);
+    if (!r) r = cdv_array_freeze(made[1], t.work.stream, 0, first);
+    r = cdv_exec_finish(&t.work, r, made[0], ids);
+    if (r && *first) cdv_array_unref(*first);
+  }
+  for (int64_t i = 0; aligned && i < n; i++)
+    if (aligned[i]) cdv_array_unref(aligned[i]);
+  free(aligned);
+  return r;
+}

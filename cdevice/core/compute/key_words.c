@@ -1,0 +1,296 @@
+/* key_words.c - a word of 64 bits for each row, from the columns of a key.
+ *
+ * A column has parts: a number is one, of 128 bits two; strings of up to 16 bytes have two of eight bytes and their
+ * length. Of each part the bits that differ among the rows are packed, by a range or by runs of bits. */
+#include "core/compute/key_words.h"
+#include "cdevice/arrow_abi.h"
+#include "core/array/array.h"
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/compute/exec.h"
+#include "core/compute/kernel_cache.h"
+#include "core/compute/launch_args.h"
+#include "core/format/layout.h"
+#include "core/format/schema.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(CDV_BUFFER_SLOTS(BUF_WORDS_OUT, BUF_KEY_VALUES, BUF_KEY_VALIDITY, BUF_WORDS_IN, BUF_KEY_BYTES,
+                                BUF_MISMATCH_IDS, BUF_MISMATCH_FIRST) == 7,
+               "buffers of keys are distinct");
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_KEY_FLAGS, SCALAR_WORD_LEAST, SCALAR_WORD_PLACE,
+                                SCALAR_WORD_MASK) == 5,
+               "scalars of keys are distinct");
+
+#define MOST_PARTS 3
+#define MOST_RUNS 4 /* that runs_of() of the kernels knows */
+
+static int hash_bits = 64;
+int cdv_hash_bits(int bits) { return __atomic_exchange_n(&hash_bits, bits, __ATOMIC_RELAXED); }
+
+struct part {
+  uint64_t least, mask;
+  int bits;
+};
+struct column {
+  struct cdv_array *array;
+  const char *family, *type;
+  int64_t flags, fixed_size; /* of bytes */
+  bool bytes, nullable;
+  int n_parts;
+  struct part parts[MOST_PARTS];
+};
+
+/* What the kernels need to know of a type; false: it is no key. */
+static bool look_at(struct cdv_array *array, enum cdv_key_float floats, struct column *c) {
+  const char *f = array->schema->node->format, *why;
+  struct cdv_layout layout;
+  *c = (struct column){.array = array, .n_parts = 1};
+  if (array->schema->node->dictionary || cdv_layout_parse(f, &layout, &why)) return false;
+  c->nullable = cdv_may_be_null(array);
+  c->bytes = layout.type == CDV_BINARY || layout.type == CDV_LARGE_BINARY || f[0] == 'w';
+  c->family = c->bytes ? "key_bytes" : "key_words";
+  if (c->bytes) {
+    c->fixed_size = f[0] == 'w' ? layout.width : 0;
+    c->type = layout.type == CDV_LARGE_BINARY ? "i64" : "i32";
+    c->n_parts = 3;
+    return true;
+  }
+  if (layout.type != CDV_FIXED) return false;
+  c->type = cdv_width_name(layout.width);
+  if (!c->type) return false;
+  if (layout.width == 16) c->n_parts = 2;
+  if (strchr("csildt", f[0]) && layout.width < 16) c->flags |= SORT_KEY_SIGNED;
+  if (strchr("efg", f[0])) c->flags |= floats == CDV_KEY_BITS ? 0 : WORD_NORMALIZE_NAN;
+  if (strchr("efg", f[0])) c->flags |= floats == CDV_KEY_NORMALIZED ? WORD_NORMALIZE_ZERO : 0;
+  return true;
+}
+
+bool cdv_is_group_key(const struct cdv_array *column) {
+  struct column c;
+  return look_at((struct cdv_array *)column, CDV_KEY_BITS, &c);
+}
+
+struct words {
+  struct cdv_exec *work;
+  struct column *columns;
+  int64_t n_columns, n, tiles;
+  cdevice_kernel_buffer out, ranges;
+  uint64_t *read;
+  bool coarse, started; /* columns were added to `out` */
+};
+
+static struct cdv_kernel_launch key_launch(const struct words *s, const struct column *c, const char *name) {
+  struct cdv_kernel_launch k = {
+      .family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = s->n};
+  const struct cdv_array *a = c->array;
+  if (!c->bytes) {
+    k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(a);
+  } else if (c->fixed_size) {
+    k.buffers[BUF_KEY_BYTES] = (cdevice_kernel_buffer){(void *)a->node->buffers[1], a->offset * c->fixed_size};
+  } else {
+    k.buffers[BUF_KEY_VALUES] = (cdevice_kernel_buffer){(void *)a->node->buffers[1], a->offset};
+    k.buffers[BUF_KEY_BYTES] = (cdevice_kernel_buffer){(void *)a->node->buffers[2], 0};
+  }
+  k.buffers[BUF_KEY_VALIDITY] = cdv_kernel_nulls(a);
+  k.scalars[SCALAR_KEY_FLAGS] = c->flags;
+  k.scalars[SCALAR_WORD_PLACE] = c->fixed_size << 16;
+  return k;
+}
+
+/* ---- which bits differ ---- */
+static int bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
+
+/* A mask of MOST_RUNS runs at most: the smallest gaps become part of it. */
+static uint64_t few_runs(uint64_t mask) {
+  for (;;) {
+    int runs = 0, least = 65, from = 0;
+    for (uint64_t rest = mask; rest; runs++) {
+      int begin = __builtin_ctzll(rest);
+      uint64_t above = rest >> begin;
+      int length = above == ~UINT64_C(0) ? 64 : __builtin_ctzll(~above);
+      int end = begin + length;
+      rest = end >= 64 ? 0 : rest >> end << end;
+      if (rest && __builtin_ctzll(rest) - end < least) least = __builtin_ctzll(rest) - end, from = end;
+    }
+    if (runs <= MOST_RUNS) return mask;
+    mask |= ((UINT64_C(1) << least) - 1) << from;
+  }
+}
+
+static struct part part_of(const uint64_t *tiles, int64_t n_tiles, int64_t stride, bool gather_only) {
+  uint64_t least = ~UINT64_C(0), greatest = 0, any = 0, all = ~UINT64_C(0);
+  for (int64_t t = 0; t < n_tiles; t++) {
+    const uint64_t *x = tiles + stride * t;
+    if (x[0] < least) least = x[0];
+    if (x[1] > greatest) greatest = x[1];
+    any |= x[2];
+    all &= x[3];
+  }
+  if (least > greatest) return (struct part){0, 0, 0}; /* no row is valid */
+  uint64_t differ = few_runs(any & ~all);
+  int range = bits_of(greatest - least), gathered = __builtin_popcountll(differ);
+  if (gather_only || gathered <= range) return (struct part){0, differ, gathered};
+  return (struct part){least, range == 64 ? ~UINT64_C(0) : (UINT64_C(1) << range) - 1, range};
+}
+
+/* Blocks. */
+static int read_ranges(struct words *s, int64_t words) {
+  return cdv_exec_read_back(s->work, &s->ranges, 8, 8 * words * s->tiles, s->read);
+}
+
+/* Where blocks do tiles, the words are written and their ranges taken from there; nulls count as a word. */
+static int measure_part(struct words *s, struct column *c, int part) {
+  struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_pack" : "word_pack");
+  struct cdv_kernel_launch ranges = {
+      .family = "radix", .type = "bits", .name = "radix_ranges", .granularity = CDV_SORT_TILE, .n = s->n};
+  k.scalars[SCALAR_WORD_PLACE] |= part;
+  k.scalars[SCALAR_WORD_MASK] = -1;
+  k.buffers[BUF_WORDS_OUT] = s->out;
+  ranges.buffers[BUF_RADIX_WORDS] = s->out;
+  ranges.buffers[BUF_RADIX_RANGES] = s->ranges;
+  int r = cdv_exec_launch(s->work, &k);
+  if (!r) r = cdv_exec_launch(s->work, &ranges);
+  if (!r) r = read_ranges(s, 4);
+  if (!r) c->parts[part] = part_of(s->read, s->tiles, 4, false);
+  return r;
+}
+
+/* The parts of a column; *fits: words that are exact may have them. */
+static int measure(struct words *s, struct column *c, bool *fits) {
+  int r = 0;
+  uint64_t longest = 0;
+  if (!s->coarse || c->n_parts == 2) {
+    for (int p = c->n_parts - 1; !r && p >= 0; p--) {
+      r = measure_part(s, c, p);
+      for (int64_t t = 0; !r && c->bytes && p == WORD_LENGTH && t < s->tiles; t++)
+        if (s->read[4 * t + 1] > longest) longest = s->read[4 * t + 1];
+      if (longest > 16) break;
+    }
+  } else {
+    struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_range" : "word_range");
+    k.granularity = CDV_SORT_TILE;
+    k.buffers[BUF_WORD_RANGES] = s->ranges;
+    r = cdv_exec_launch(s->work, &k);
+    if (!r) r = read_ranges(s, c->bytes ? 12 : 4);
+    if (!r && !c->bytes) c->parts[0] = part_of(s->read, s->tiles, 4, false);
+    for (int p = 0; !r && c->bytes && p < 3; p++) /* lengths come first there */
+      c->parts[(p + 2) % 3] = part_of(s->read + 4 * p, s->tiles, 12, p > 0);
+    for (int64_t t = 0; !r && c->bytes && t < s->tiles; t++)
+      if (s->read[12 * t] <= s->read[12 * t + 1] && s->read[12 * t + 1] > longest) longest = s->read[12 * t + 1];
+  }
+  if (longest > 16) *fits = false;
+  return r;
+}
+
+/* ---- words ---- */
+static int pack_part(struct words *s, struct column *c, int part, int to, bool known) {
+  struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_pack" : "word_pack");
+  k.buffers[BUF_WORDS_OUT] = s->out;
+  if (s->started) k.buffers[BUF_WORDS_IN] = s->out;
+  if (known) k.scalars[SCALAR_KEY_FLAGS] |= WORD_NULLABLE;
+  k.scalars[SCALAR_WORD_PLACE] |= (int64_t)to << 8 | part;
+  k.scalars[SCALAR_WORD_LEAST] = (int64_t)c->parts[part].least;
+  k.scalars[SCALAR_WORD_MASK] = (int64_t)c->parts[part].mask;
+  s->started = true;
+  return cdv_exec_launch(s->work, &k);
+}
+
+/* The first part of a column that can be null has the bit of that. */
+static int pack(struct words *s, int *bits) {
+  int r = 0, to = 0;
+  for (int64_t i = 0; !r && i < s->n_columns; i++) {
+    struct column *c = &s->columns[i];
+    for (int p = 0; !r && p < c->n_parts; p++) {
+      bool known = c->nullable && !p;
+      if (!c->parts[p].bits && !known) continue;
+      r = pack_part(s, c, p, to, known);
+      to += c->parts[p].bits + known;
+    }
+  }
+  if (!r && !s->started) r = pack_part(s, &s->columns[0], 0, 0, false); /* all rows are equal */
+  *bits = to;
+  return r;
+}
+
+static int hash(struct words *s) {
+  int r = 0, used = __atomic_load_n(&hash_bits, __ATOMIC_RELAXED);
+  for (int64_t i = 0; !r && i < s->n_columns; i++)
+    for (int p = 0; !r && p < (s->columns[i].bytes ? 1 : s->columns[i].n_parts); p++) {
+      struct cdv_kernel_launch k = key_launch(s, &s->columns[i], s->columns[i].bytes ? "bytes_hash" : "word_hash");
+      k.buffers[BUF_WORDS_OUT] = s->out;
+      if (s->started) k.buffers[BUF_WORDS_IN] = s->out;
+      k.scalars[SCALAR_WORD_PLACE] |= p;
+      k.scalars[SCALAR_WORD_MASK] = used >= 64 ? -1 : (int64_t)(UINT64_C(1) << used) - 1;
+      s->started = true;
+      r = cdv_exec_launch(s->work, &k);
+    }
+  return r;
+}
+
+static int begin(struct words *s, struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
+                 enum cdv_key_float floats) {
+  CDV_ASSERT(n_columns > 0 && columns[0]->length > 0);
+  *s = (struct words){.work = w, .n_columns = n_columns, .n = columns[0]->length};
+  s->coarse = w->flags & CDEVICE_COMPUTE_COARSE;
+  int64_t tile = s->coarse ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
+  s->tiles = s->n / tile + (s->n % tile != 0);
+  s->columns = calloc((size_t)n_columns, sizeof *s->columns);
+  s->read = malloc((size_t)(12 * 8 * s->tiles));
+  if (!s->columns || !s->read) return cdv_fail_memory(12 * 8 * s->tiles, "keys");
+  for (int64_t i = 0; i < n_columns; i++)
+    if (!look_at(columns[i], floats, &s->columns[i])) return cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
+  return 0;
+}
+
+static void end(struct words *s) {
+  free(s->columns);
+  free(s->read);
+}
+
+int cdv_key_words(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns, enum cdv_key_float floats,
+                  struct cdv_key_words *out) {
+  struct words s;
+  bool fits = true;
+  int bits = 0;
+  int r = begin(&s, w, columns, n_columns, floats);
+  if (!r) r = cdv_exec_alloc_temp(w, 'L', s.n, &s.out);
+  if (!r) r = cdv_exec_alloc_temp(w, 'L', 12 * s.tiles, &s.ranges);
+  for (int64_t i = 0; !r && fits && i < n_columns; i++) {
+    r = measure(&s, &s.columns[i], &fits);
+    bits += s.columns[i].nullable;
+    for (int p = 0; !r && p < s.columns[i].n_parts; p++) bits += s.columns[i].parts[p].bits;
+    if (bits > 64) fits = false;
+  }
+  if (!r) r = fits ? pack(&s, &bits) : hash(&s);
+  *out = (struct cdv_key_words){s.out, fits ? bits : 64, fits};
+  end(&s);
+  return r;
+}
+
+int cdv_key_mismatch(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
+                     enum cdv_key_float floats, const cdevice_kernel_buffer *ids, const cdevice_kernel_buffer *first,
+                     bool *found) {
+  struct words s;
+  cdevice_kernel_buffer slot;
+  int64_t said[2] = {0, 0};
+  int r = begin(&s, w, columns, n_columns, floats);
+  if (!r) r = cdv_exec_error_slot(w, &slot);
+  for (int64_t i = 0; !r && i < n_columns; i++)
+    for (int p = 0; !r && p < (s.columns[i].bytes ? 1 : s.columns[i].n_parts); p++) {
+      struct cdv_kernel_launch k =
+          key_launch(&s, &s.columns[i], s.columns[i].bytes ? "bytes_mismatch" : "word_mismatch");
+      k.scalars[SCALAR_WORD_PLACE] |= p;
+      k.buffers[BUF_MISMATCH] = slot;
+      k.buffers[BUF_MISMATCH_IDS] = *ids;
+      k.buffers[BUF_MISMATCH_FIRST] = *first;
+      r = cdv_exec_launch(w, &k);
+    }
+  if (!r) r = cdv_exec_read_back(w, &slot, 8, sizeof said, said);
+  *found = said[0] != 0;
+  w->error = NULL; /* it was no error */
+  end(&s);
+  return r;
+}

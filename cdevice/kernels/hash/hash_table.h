@@ -1,0 +1,189 @@
+/* hash_table.h - a number for each row, equal where its word is: groups are numbered in the order of their first rows. */
+#define PLACE(word, seed) ((u32)(hash_mix(((word) ^ (seed)) * HASH_FACTOR_2) >> 20))
+#if defined(CDV_COARSE)
+/* A work item does a part of the rows with a table of its own, and stops where the table is half full: the driver gives
+ * it a larger one. The tables of the other parts are then merged into the first one, part by part. */
+#define LISTS(p, groups_of_a_list)                                                      \
+  const i64 size = SCALAR(SCALAR_HASH_SIZE), room = groups_of_a_list;                   \
+  GLOBAL u64 *RESTRICT keys = OUT(u64, BUF_HASH_KEYS) + (p) * room;                     \
+  GLOBAL u32 *RESTRICT first = OUT(u32, BUF_HASH_FIRST) + (p) * room;                   \
+  GLOBAL i64 *state = OUT(i64, BUF_HASH_STATES) + HASH_STATE * (p)
+/* Looks up `count` words, at most HASH_BATCH_ROWS. `row` is the first row of j. */
+#define LOOK_UP(slots, words, count, j, row, out)                           \
+  {                                                                         \
+    u32 places[HASH_BATCH_ROWS];                                            \
+    for (int j = 0; j < (count); j++) places[j] = PLACE((words)[j], seed) & (u32)(size - 1); \
+    if (size > 8192)                                                        \
+      for (int j = 0; j < (count); j++) PREFETCH((slots) + 2 * (u64)places[j]); \
+    for (int j = 0; j < (count); j++) {                                     \
+      const u64 word = (words)[j];                                          \
+      u64 at = places[j];                                                   \
+      while ((slots)[2 * at + 1] && (slots)[2 * at] != word) at = (at + 1) & (u64)(size - 1); \
+      u32 id = (u32)(slots)[2 * at + 1];                                    \
+      if (!id) {                                                            \
+        keys[groups] = word, first[groups] = (u32)(row);                    \
+        id = (u32)++groups;                                                 \
+        (slots)[2 * at] = word, (slots)[2 * at + 1] = id;                   \
+      }                                                                     \
+      (out)[j] = id - 1;                                                    \
+    }                                                                       \
+  }
+KERNEL(hash_insert) {
+  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART);
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
+  TILES(p, n, rows) {
+    LISTS(p, size / 2);
+    GLOBAL u64 *RESTRICT slots = OUT(u64, BUF_HASH_SLOTS) + 2 * p * size;
+    const i64 begin = p * rows, end = begin + rows < n ? begin + rows : n;
+    i64 groups = state[0], i = begin + state[1];
+    for (; i < end && groups + HASH_BATCH_ROWS <= size / 2; i += HASH_BATCH_ROWS) {
+      const int count = end - i < HASH_BATCH_ROWS ? (int)(end - i) : HASH_BATCH_ROWS;
+      LOOK_UP(slots, IN(u64, BUF_HASH_WORDS) + i, count, j, i + j, OUT(u32, BUF_HASH_IDS) + i)
+    }
+    state[0] = groups, state[1] = (i < end ? i : end) - begin;
+  }
+}
+/* The groups of part SCALAR_HASH_PART into the first part's table. */
+KERNEL(hash_merge) {
+  const i64 p = SCALAR(SCALAR_HASH_PART), old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
+  ITEMS(only, 1) {
+    LISTS(only, size / 2);
+    GLOBAL u64 *RESTRICT slots = OUT(u64, BUF_HASH_SLOTS);
+    GLOBAL const u64 *RESTRICT theirs = IN(u64, BUF_HASH_OLD_KEYS) + p * old_room;
+    GLOBAL const u32 *RESTRICT their_first = IN(u32, BUF_HASH_OLD_FIRST) + p * old_room;
+    GLOBAL i64 *their_state = state + HASH_STATE * p;
+    i64 groups = state[0], i = their_state[1];
+    const i64 end = their_state[0];
+    for (; i < end && groups + HASH_BATCH_ROWS <= room; i += HASH_BATCH_ROWS) {
+      const int count = end - i < HASH_BATCH_ROWS ? (int)(end - i) : HASH_BATCH_ROWS;
+      LOOK_UP(slots, theirs + i, count, j, their_first[i + j], OUT(u32, BUF_HASH_REMAP) + p * old_room + i)
+    }
+    state[0] = groups, their_state[1] = i < end ? i : end;
+  }
+}
+/* The groups of each part in a larger table, with larger lists. */
+KERNEL(hash_rehash) {
+  const i64 old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
+  TILES(p, SCALAR(SCALAR_ROWS), SCALAR(SCALAR_HASH_PART)) {
+    LISTS(p, size / 2);
+    GLOBAL u64 *RESTRICT slots = OUT(u64, BUF_HASH_SLOTS) + 2 * p * size;
+    GLOBAL const u64 *RESTRICT old_keys = IN(u64, BUF_HASH_OLD_KEYS) + p * old_room;
+    GLOBAL const u32 *RESTRICT old_first = IN(u32, BUF_HASH_OLD_FIRST) + p * old_room;
+    for (i64 k = 0; k < 2 * size; k++) slots[k] = 0;
+    for (i64 g = 0; g < state[0]; g++) {
+      const u64 word = old_keys[g];
+      u64 at = PLACE(word, seed) & (u32)(size - 1);
+      while (slots[2 * at + 1]) at = (at + 1) & (u64)(size - 1);
+      slots[2 * at] = word, slots[2 * at + 1] = (u64)g + 1;
+      keys[g] = word, first[g] = old_first[g];
+    }
+  }
+}
+/* Where words are small, a table has a place for each, and its lists for as many groups. */
+KERNEL(hash_direct) {
+  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART);
+  TILES(p, n, rows) {
+    LISTS(p, size);
+    GLOBAL u32 *RESTRICT slots = OUT(u32, BUF_HASH_SLOTS) + p * size;
+    GLOBAL const u64 *RESTRICT words = IN(u64, BUF_HASH_WORDS);
+    GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
+    const i64 begin = p * rows, end = begin + rows < n ? begin + rows : n;
+    i64 groups = 0;
+    for (i64 k = 0; k < size; k++) slots[k] = 0;
+    for (i64 i = begin; i < end; i++) {
+      u32 id = slots[words[i]];
+      if (!id) {
+        keys[groups] = words[i], first[groups] = (u32)i;
+        id = (u32)++groups;
+        slots[words[i]] = id;
+      }
+      ids[i] = id - 1;
+    }
+    state[0] = groups, state[1] = 0;
+  }
+}
+KERNEL(hash_merge_direct) {
+  const i64 p = SCALAR(SCALAR_HASH_PART);
+  ITEMS(only, 1) {
+    LISTS(only, size);
+    GLOBAL u32 *RESTRICT slots = OUT(u32, BUF_HASH_SLOTS);
+    GLOBAL const i64 *their_state = state + HASH_STATE * p;
+    i64 groups = state[0];
+    for (i64 g = 0; g < their_state[0]; g++) {
+      const u64 word = keys[p * room + g];
+      u32 id = slots[word];
+      if (!id) {
+        keys[groups] = word, first[groups] = first[p * room + g];
+        id = (u32)++groups;
+        slots[word] = id;
+      }
+      OUT(u32, BUF_HASH_REMAP)[p * room + g] = id - 1;
+    }
+    state[0] = groups;
+  }
+}
+/* Numbers of a part's groups become those of all groups; BUF_HASH_IDS and SCALAR_ROWS: of the rows behind the first
+ * part. */
+KERNEL(hash_renumber) {
+  const i64 rows = SCALAR(SCALAR_HASH_PART), room = SCALAR(SCALAR_HASH_OLD_ROOM);
+  GLOBAL const u32 *RESTRICT remap = IN(u32, BUF_HASH_REMAP);
+  GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[(i / rows + 1) * room + ids[i]]; }
+}
+KERNEL(hash_start) { /* a part */
+  ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }
+}
+KERNEL(hash_progress) { /* nothing of a part is merged */
+  ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }
+}
+KERNEL(hash_first) { /* as i64 */
+  ROWS(g, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_OUT)[g] = (i64)IN(u32, BUF_HASH_FIRST)[g]; }
+}
+#undef LISTS
+#undef LOOK_UP
+#else
+/* A work item does a row. A slot has the least row of the words that were put there. */
+KERNEL(hash_clear) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = HASH_EMPTY; }
+}
+KERNEL(hash_insert) {
+  GLOBAL const u64 *words = IN(u64, BUF_HASH_WORDS);
+  GLOBAL u32 *slots = OUT(u32, BUF_HASH_SLOTS);
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
+  const u32 last = (u32)(SCALAR(SCALAR_HASH_SIZE) - 1);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const u64 word = words[i];
+    u32 at = PLACE(word, seed) & last, found = LOAD_RELAXED(slots + at);
+    for (;;) {
+      if (found == HASH_EMPTY) {
+        found = ATOMIC_EXCHANGE_IF(slots + at, HASH_EMPTY, (u32)i);
+        if (found == HASH_EMPTY) break;
+      }
+      if (words[found] == word) {
+        if ((u32)i < found) ATOMIC_MIN(slots + at, (u32)i);
+        break;
+      }
+      at = (at + 1) & last;
+      found = LOAD_RELAXED(slots + at);
+    }
+    OUT(u32, BUF_HASH_IDS)[i] = at;
+  }
+}
+KERNEL(hash_firsts) { /* which rows are first in their group */
+  PACK_ROOM;
+  const i64 n = SCALAR(SCALAR_ROWS);
+  PACK(OUT(u32, BUF_HASH_BITS), n, i, IN(u32, BUF_HASH_SLOTS)[IN(u32, BUF_HASH_WORDS)[i]] == (u32)i)
+}
+KERNEL(hash_number) { /* slots of groups get their numbers */
+  ROWS(g, SCALAR(SCALAR_ROWS)) {
+    OUT(u32, BUF_HASH_SLOTS)[IN(u32, BUF_HASH_IDS)[IN(i64, BUF_HASH_GROUPS)[g]]] = (u32)g;
+  }
+}
+KERNEL(hash_ids) {
+  GLOBAL u32 *ids = OUT(u32, BUF_HASH_IDS);
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = IN(u32, BUF_HASH_SLOTS)[ids[i]]; }
+}
+#endif
+#undef PLACE

@@ -1,0 +1,51 @@
+/* words.h - words of 64 bits that stand for keys: bits gathered from others, hashes, up to eight bytes. */
+
+/* Runs of bits of a mask, four at most: the driver fills gaps of masks that have more. */
+typedef struct {
+  int from[4], to[4], bits;
+  u64 mask[4];
+} word_runs;
+FN word_runs runs_of(u64 mask) {
+  word_runs r;
+  r.bits = 0;
+  for (int k = 0; k < 4; k++) {
+    int from = 0, length = 0;
+    for (int b = 63; b >= 0; b--) from = mask >> b & 1 ? b : from; /* the lowest bit */
+    const u64 above = mask >> from;
+    for (int b = 63; b >= 0; b--) length = above >> b & 1 ? length : b; /* the lowest bit that is not set */
+    if (above == ~(u64)0) length = 64;
+    r.from[k] = from, r.to[k] = r.bits & 63;
+    r.mask[k] = !mask ? (u64)0 : length == 64 ? ~(u64)0 : ((u64)1 << length) - 1;
+    if (mask) r.bits += length;
+    mask &= ~(r.mask[k] << from);
+  }
+  return r;
+}
+FN u64 gathered(u64 x, const word_runs r) {
+  return (x >> r.from[0] & r.mask[0]) | (x >> r.from[1] & r.mask[1]) << r.to[1] |
+         (x >> r.from[2] & r.mask[2]) << r.to[2] | (x >> r.from[3] & r.mask[3]) << r.to[3];
+}
+#define HASH_OF_NULL (((u64)0x5bf03635u << 32) | 0xa1d7cc4bu)
+#define HASH_FACTOR_1 (((u64)0x9e3779b9u << 32) | 0x7f4a7c15u)
+#define HASH_FACTOR_2 (((u64)0xc2b2ae3du << 32) | 0x27d4eb4fu)
+FN u64 hash_mix(u64 h) {
+  h ^= h >> 32;
+  h *= HASH_FACTOR_1;
+  return h ^ h >> 29;
+}
+FN u64 hash_add(u64 h, u64 x) { return hash_mix((x ^ h * HASH_FACTOR_1) * HASH_FACTOR_2 + h); }
+/* Up to eight of the bytes from begin to end; no byte at `last` or behind it is read. */
+FN u64 bytes_word(GLOBAL const u8 *bytes, i64 begin, i64 end, i64 last) {
+  const i64 length = end - begin;
+  u64 word = 0;
+  if (length <= 0) return 0;
+#if defined(CDV_COARSE)
+  if (begin + 8 <= last) {
+    const u64 x = LOAD8(bytes + begin);
+    return length >= 8 ? x : x & (((u64)1 << (8 * length)) - 1);
+  }
+#endif
+  (void)last;
+  for (int k = 7; k >= 0; k--) word = word << 8 | (k < length ? (u64)bytes[begin + (k < length ? k : 0)] : (u64)0);
+  return word;
+}

@@ -1,0 +1,71 @@
+/* groups.c - numbers of groups of equal rows, and what these come to. */
+#include "native/common.h"
+
+static void free_columns(struct cdv_array **columns, Py_ssize_t n) {
+  while (n) array_decref(columns[--n]);
+  free(columns);
+}
+
+/* compute_group_ids(list of arrays, which floats are equal, function, stream handle, its owner): (ids, first rows),
+ * None: two keys have one hash; NotImplemented: a type that is no key. floats: an enum cdv_key_float */
+static PyObject *m_compute_group_ids(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *list, *handle, *owner;
+  const char *doing;
+  int floats;
+  struct work w;
+  struct cdv_array *ids = NULL, *first = NULL;
+  if (!PyArg_ParseTuple(args, "O!isOO", &PyList_Type, &list, &floats, &doing, &handle, &owner)) return NULL;
+  Py_ssize_t n = PyList_Size(list), held = 0;
+  struct cdv_array **columns = calloc((size_t)n + 1, sizeof(struct cdv_array *));
+  if (!columns) return PyErr_NoMemory();
+  while (held < n && (columns[held] = array_incref(PyList_GetItem(list, held)))) held++;
+  bool bad = !n || floats < CDV_KEY_BITS || floats > CDV_KEY_NORMALIZED;
+  if (bad) PyErr_SetString(PyExc_ValueError, "groups need a key");
+  if (held < n || bad || begin_work(&w, NULL, 0, handle, owner)) {
+    free_columns(columns, held);
+    return NULL;
+  }
+  int r = cdv_compute_group_ids(columns, n, (enum cdv_key_float)floats, &w.stream_ref, doing, &ids, &first);
+  bool collision = r == CDV_HASH_COLLISION;
+  PyObject *a = end_work(&w, collision ? CDV_LAYOUT_NOT_HANDLED : r, ids), *o = a;
+  free_columns(columns, n);
+  if (collision) {
+    Py_XDECREF(a);
+    Py_RETURN_NONE;
+  }
+  if (!r) {
+    PyObject *b = wrap_array(first);
+    o = a && b ? PyTuple_Pack(2, a, b) : NULL;
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+  }
+  return o;
+}
+
+/* compute_accumulate(values, ids, groups, (rows, begins, ends) or None, operation, function, stream handle, its owner);
+ * None: the order is needed; NotImplemented: a type that kernels do not have; operation: an enum cdv_accumulation */
+static PyObject *m_compute_accumulate(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x[WORK_ARRAYS], *order, *handle, *owner;
+  long long groups;
+  int operation;
+  const char *doing;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOLOisOO", &x[0], &x[1], &groups, &order, &operation, &doing, &handle, &owner))
+    return NULL;
+  bool ordered = order != Py_None;
+  if (ordered && !PyArg_ParseTuple(order, "OOO", &x[2], &x[3], &x[4])) return NULL;
+  if (operation < CDV_ACCUMULATE_COUNT || operation > CDV_ACCUMULATE_MAX || groups < 0) {
+    PyErr_SetString(PyExc_ValueError, "no such operation");
+    return NULL;
+  }
+  if (begin_work(&w, x, ordered ? 5 : 2, handle, owner)) return NULL;
+  struct cdv_group_order o = {ordered ? w.x[2] : NULL, ordered ? w.x[3] : NULL, ordered ? w.x[4] : NULL};
+  int r = cdv_compute_accumulate(w.x[0], w.x[1], groups, ordered ? &o : NULL, (enum cdv_accumulation)operation,
+                                 &w.stream_ref, doing, &out);
+  if (r != CDV_ORDER_NEEDED) return end_work(&w, r, out);
+  Py_XDECREF(end_work(&w, CDV_LAYOUT_NOT_HANDLED, NULL));
+  Py_RETURN_NONE;
+}
