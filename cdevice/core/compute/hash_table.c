@@ -11,8 +11,8 @@
 #include "core/array/array.h"
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/base/thread_pool.h"
 #include "core/compute/exec.h"
+#include "core/compute/hash_parts.h"
 #include "core/compute/kernel_cache.h"
 #include "core/compute/launch_args.h"
 #include "core/compute/selection.h"
@@ -21,11 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-_Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_IDS, BUF_HASH_WORDS, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST,
-                                BUF_HASH_STATES, BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 8,
-               "buffers of a hash table are distinct");
 _Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_REMAP, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST, BUF_HASH_STATES,
                                 BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 7,
                "buffers of a merge are distinct");
@@ -33,23 +29,8 @@ _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_HASH_SIZE, SCALAR_HASH_OLD_R
                                 SCALAR_HASH_SEED) == 5,
                "scalars of a hash table are distinct");
 
-#define FIRST_SIZE 8192      /* slots of a table */
-#define GROWTH 4             /* how much larger the next one is */
-#define MOST_DIRECT_BITS 21  /* of words that have a place each */
-#define MOST_PARTS 16
+#define PARTS 4                /* of a device whose items do many rows */
 #define ROWS_OF_PART (1 << 16) /* at least */
-
-/* Another seed in each process: nobody can prepare words that have one place. */
-static uint64_t seed(void) {
-  static uint64_t known;
-  uint64_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (found) return found;
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  found = ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&known) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-  __atomic_store_n(&known, found, __ATOMIC_RELAXED);
-  return found;
-}
 
 struct lists {
   cdevice_kernel_buffer slots, keys, first;
@@ -58,10 +39,11 @@ struct lists {
 struct table {
   struct cdv_exec work;
   int64_t n, parts, part; /* rows; parts, and their rows */
-  struct cdv_key_words words;
+  struct cdv_key_plan plan;
+  cdevice_kernel_buffer words;
   cdevice_kernel_buffer ids, states;
   struct lists lists;
-  int64_t state[MOST_PARTS][HASH_STATE]; /* as it was read last */
+  int64_t state[PARTS][HASH_STATE]; /* as it was read last */
   int64_t groups;
 };
 
@@ -70,7 +52,7 @@ static struct cdv_kernel_launch table_launch(const struct table *t, const char *
       .family = "hash_table", .type = "bits", .name = name, .granularity = granularity, .n = n, .n_items = t->parts};
   k.buffers[BUF_HASH_SLOTS] = t->lists.slots;
   k.scalars[SCALAR_HASH_SIZE] = t->lists.size;
-  k.scalars[SCALAR_HASH_SEED] = (int64_t)seed();
+  k.scalars[SCALAR_HASH_SEED] = (int64_t)cdv_hash_seed();
   k.scalars[SCALAR_HASH_PART] = t->part;
   return k;
 }
@@ -120,13 +102,13 @@ static int fill(struct table *t) {
   for (;;) {
     struct cdv_kernel_launch k = list_launch(t, "hash_insert", CDV_ITEMS, t->n);
     k.buffers[BUF_HASH_IDS] = t->ids;
-    k.buffers[BUF_HASH_WORDS] = t->words.words;
+    k.buffers[BUF_HASH_WORDS] = t->words;
     int r = cdv_exec_launch(&t->work, &k);
     if (!r) r = read_states(t);
     bool done = true;
     for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p][1] >= rows_of_part(t, p);
     if (r || done) return r;
-    r = rehash(t, t->parts, t->lists.size * GROWTH);
+    r = rehash(t, t->parts, t->lists.size * CDV_HASH_GROWTH);
     if (r) return r;
   }
 }
@@ -152,7 +134,7 @@ static int merge(struct table *t, cdevice_kernel_buffer remap) {
     if (!r && t->state[p][1] >= t->state[p][0])
       p++;
     else if (!r)
-      r = rehash(t, 1, t->lists.size * GROWTH);
+      r = rehash(t, 1, t->lists.size * CDV_HASH_GROWTH);
   }
   return r;
 }
@@ -162,6 +144,9 @@ static int merge_direct(struct table *t, cdevice_kernel_buffer remap) {
   for (int64_t p = 1; !r && p < t->parts; p++) {
     struct cdv_kernel_launch k = list_launch(t, "hash_merge_direct", CDV_SINGLE_ITEM, t->n);
     k.buffers[BUF_HASH_REMAP] = remap;
+    k.buffers[BUF_HASH_OLD_KEYS] = t->lists.keys;
+    k.buffers[BUF_HASH_OLD_FIRST] = t->lists.first;
+    k.scalars[SCALAR_HASH_OLD_ROOM] = t->lists.room;
     k.scalars[SCALAR_HASH_PART] = p;
     r = cdv_exec_launch(&t->work, &k);
   }
@@ -171,40 +156,40 @@ static int merge_direct(struct table *t, cdevice_kernel_buffer remap) {
 static int renumber(struct table *t, cdevice_kernel_buffer remap, int64_t room) {
   struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, t->n - t->part);
   k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + t->part};
-  k.buffers[BUF_HASH_REMAP] = remap;
+  k.buffers[BUF_HASH_REMAP] = (cdevice_kernel_buffer){remap.data, remap.offset + room};
   k.scalars[SCALAR_HASH_OLD_ROOM] = room;
   return cdv_exec_launch(&t->work, &k);
 }
 
-static bool is_direct(const struct table *t) {
-  return t->words.exact && t->words.bits <= MOST_DIRECT_BITS &&
-         (INT64_C(1) << t->words.bits) <= (t->n / 8 > 4096 ? t->n / 8 : 4096);
+/* Words that have a place each. */
+static int fill_direct(struct table *t) {
+  int64_t size = INT64_C(1) << t->plan.bits;
+  int r = make_lists(t, t->parts, size, size, true, &t->lists);
+  struct cdv_kernel_launch clear = table_launch(t, "hash_direct_clear", CDV_PER_ROW, t->parts * size);
+  struct cdv_kernel_launch k = list_launch(t, "hash_direct", CDV_ITEMS, t->n);
+  k.buffers[BUF_HASH_IDS] = t->ids;
+  k.buffers[BUF_HASH_WORDS] = t->words;
+  if (!r) r = cdv_exec_launch(&t->work, &clear);
+  return r ? r : cdv_exec_launch(&t->work, &k);
 }
 
 static int number_by_parts(struct table *t) {
-  bool direct = is_direct(t);
-  int64_t most = cdv_exec_is_host(&t->work) ? cdv_threads(CDV_POOL_KERNELS, 0) : 4;
-  if (most > MOST_PARTS) most = MOST_PARTS;
-  t->parts = t->n / ROWS_OF_PART < most ? t->n / ROWS_OF_PART : most;
+  bool direct = cdv_hash_is_direct(&t->plan);
+  t->parts = t->n / ROWS_OF_PART < PARTS ? t->n / ROWS_OF_PART : PARTS;
   if (t->parts < 1) t->parts = 1;
   t->part = (t->n / t->parts + HASH_BATCH_ROWS) / HASH_BATCH_ROWS * HASH_BATCH_ROWS;
   t->parts = t->n / t->part + (t->n % t->part != 0);
-  int64_t size = direct ? INT64_C(1) << t->words.bits : FIRST_SIZE, room = direct ? size : size / 2;
   cdevice_kernel_buffer remap = {NULL, 0};
   int r = cdv_exec_alloc_temp(&t->work, 'l', HASH_STATE * t->parts, &t->states);
+  struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts);
+  if (!r) r = cdv_exec_launch(&t->work, &k);
   if (direct) {
-    if (!r) r = make_lists(t, t->parts, size, room, true, &t->lists);
-    struct cdv_kernel_launch k = list_launch(t, "hash_direct", CDV_ITEMS, t->n);
-    k.buffers[BUF_HASH_IDS] = t->ids;
-    k.buffers[BUF_HASH_WORDS] = t->words.words;
-    if (!r) r = cdv_exec_launch(&t->work, &k);
+    if (!r) r = fill_direct(t);
   } else {
-    struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts);
-    if (!r) r = cdv_exec_launch(&t->work, &k);
-    if (!r) r = rehash(t, t->parts, size);
+    if (!r) r = rehash(t, t->parts, CDV_HASH_FIRST_SIZE);
     if (!r) r = fill(t);
   }
-  room = t->lists.room;
+  int64_t room = t->lists.room;
   if (!r && t->parts > 1) {
     r = cdv_exec_alloc_temp(&t->work, 'I', t->parts * room, &remap);
     if (!r) r = direct ? merge_direct(t, remap) : merge(t, remap);
@@ -246,7 +231,7 @@ static int number_by_rows(struct table *t, cdevice_kernel_buffer *bits, cdevice_
   struct cdv_kernel_launch clear = table_launch(t, "hash_clear", CDV_PER_ROW, t->lists.size);
   struct cdv_kernel_launch insert = table_launch(t, "hash_insert", CDV_PER_ROW, t->n);
   struct cdv_kernel_launch firsts = table_launch(t, "hash_firsts", CDV_PER_ROW_PACKED, t->n);
-  insert.buffers[BUF_HASH_WORDS] = t->words.words;
+  insert.buffers[BUF_HASH_WORDS] = t->words;
   insert.buffers[BUF_HASH_IDS] = firsts.buffers[BUF_HASH_WORDS] = t->ids; /* slots, until they have numbers */
   firsts.buffers[BUF_HASH_BITS] = *bits;
   if (!r) r = cdv_exec_launch(&t->work, &clear);
@@ -271,20 +256,55 @@ static int first_of_bits(struct table *t, cdevice_kernel_buffer bits, cdevice_ke
 }
 
 /* ---- the call ---- */
+/* On the CPU threads do parts of the rows. */
+static int number_by_threads(struct table *t, struct cdv_schema *row, struct cdv_array **first) {
+  uint32_t *found = NULL;
+  int r = cdv_hash_number_by_threads(&t->work, &t->plan, t->ids.data, &t->groups, &found);
+  if (!r) r = cdv_exec_alloc_array(&t->work, row, t->groups, false, first);
+  int64_t *out = r ? NULL : (int64_t *)(*first)->node->buffers[1];
+  for (int64_t g = 0; !r && g < t->groups; g++) out[g] = found[g];
+  free(found);
+  return r;
+}
+
+static int number_on_device(struct table *t, struct cdv_schema *row, struct cdv_array **first) {
+  cdevice_kernel_buffer bits, begins;
+  bool coarse = t->work.flags & CDEVICE_COMPUTE_COARSE;
+  int r = cdv_exec_alloc_temp(&t->work, 'L', t->n, &t->words);
+  if (!r) r = cdv_key_plan_write(&t->work, &t->plan, 0, t->n, t->words, NULL);
+  if (!r) r = coarse ? number_by_parts(t) : number_by_rows(t, &bits, &begins);
+  if (!r) r = cdv_exec_alloc_array(&t->work, row, t->groups, false, first);
+  if (r) return r;
+  cdevice_kernel_buffer out = {(void *)(*first)->node->buffers[1], 0};
+  return coarse ? first_of_lists(t, out) : first_of_bits(t, bits, begins, out);
+}
+
+/* By a plan from some of the rows, or from all where that does not fit. */
+static int number_with_plan(struct table *t, struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
+                            struct cdv_schema *row, struct cdv_array **first) {
+  int r = CDV_KEYS_OUTSIDE;
+  for (int again = 0; r == CDV_KEYS_OUTSIDE; again++) {
+    CDV_ASSERT(again < 2);
+    if (again) cdv_key_plan_free(&t->plan);
+    r = cdv_key_plan_make(&t->work, columns, n, floats, !again, &t->plan);
+    if (!r) r = cdv_exec_is_host(&t->work) ? number_by_threads(t, row, first) : number_on_device(t, row, first);
+  }
+  return r;
+}
+
 static int number(struct table *t, struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
                   struct cdv_array **ids, struct cdv_array **first) {
-  cdevice_kernel_buffer bits, begins, out;
   struct cdv_schema *number = cdv_schema_of_number('I'), *row = cdv_schema_of_number('l');
-  bool coarse = t->work.flags & CDEVICE_COMPUTE_COARSE, collided = false;
+  bool collided = false;
   int r = cdv_exec_alloc_array(&t->work, number, t->n, false, ids);
   if (!r) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
-  if (!r && t->n) r = cdv_key_words(&t->work, columns, n, floats, &t->words);
-  if (!r && t->n) r = coarse ? number_by_parts(t) : number_by_rows(t, &bits, &begins);
-  if (!r) r = cdv_exec_alloc_array(&t->work, row, t->groups, false, first);
-  if (!r && t->n) {
-    out = (cdevice_kernel_buffer){(void *)(*first)->node->buffers[1], 0};
-    r = coarse ? first_of_lists(t, out) : first_of_bits(t, bits, begins, out);
-    if (!r && !t->words.exact) r = cdv_key_mismatch(&t->work, columns, n, floats, &t->ids, &out, &collided);
+  if (!r && !t->n) {
+    r = cdv_exec_alloc_array(&t->work, row, 0, false, first);
+  } else if (!r) {
+    r = number_with_plan(t, columns, n, floats, row, first);
+    cdevice_kernel_buffer rows = {r ? NULL : (void *)(*first)->node->buffers[1], 0};
+    if (!r && !t->plan.exact) r = cdv_key_plan_mismatch(&t->work, &t->plan, &t->ids, &rows, &collided);
+    cdv_key_plan_free(&t->plan);
   }
   cdv_schema_unref(number);
   cdv_schema_unref(row);

@@ -18,7 +18,9 @@
 #include <string.h>
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_WORDS_OUT, BUF_KEY_VALUES, BUF_KEY_VALIDITY, BUF_WORDS_IN, BUF_KEY_BYTES,
-                                BUF_MISMATCH_IDS, BUF_MISMATCH_FIRST) == 7,
+                                BUF_MISMATCH_IDS, BUF_MISMATCH_FIRST) == 7 &&
+                   CDV_BUFFER_SLOTS(BUF_WORDS_OUT, BUF_KEY_VALUES, BUF_KEY_VALIDITY, BUF_WORDS_IN, BUF_KEY_BYTES,
+                                    BUF_WORDS_OUTSIDE) == 6,
                "buffers of keys are distinct");
 _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_KEY_FLAGS, SCALAR_WORD_LEAST, SCALAR_WORD_PLACE,
                                 SCALAR_WORD_MASK) == 5,
@@ -31,23 +33,23 @@ static int hash_bits = 64;
 int cdv_hash_bits(int bits) { return __atomic_exchange_n(&hash_bits, bits, __ATOMIC_RELAXED); }
 
 struct part {
-  uint64_t least, mask;
+  uint64_t least, mask; /* least: of bytes the bits that all rows have */
   int bits;
 };
-struct column {
+struct cdv_key_column {
   struct cdv_array *array;
   const char *family, *type;
   int64_t flags, fixed_size; /* of bytes */
-  bool bytes, nullable;
+  bool bytes, nullable, sampled;
   int n_parts;
   struct part parts[MOST_PARTS];
 };
 
 /* What the kernels need to know of a type; false: it is no key. */
-static bool look_at(struct cdv_array *array, enum cdv_key_float floats, struct column *c) {
+static bool look_at(struct cdv_array *array, enum cdv_key_float floats, struct cdv_key_column *c) {
   const char *f = array->schema->node->format, *why;
   struct cdv_layout layout;
-  *c = (struct column){.array = array, .n_parts = 1};
+  *c = (struct cdv_key_column){.array = array, .n_parts = 1};
   if (array->schema->node->dictionary || cdv_layout_parse(f, &layout, &why)) return false;
   c->nullable = cdv_may_be_null(array);
   c->bytes = layout.type == CDV_BINARY || layout.type == CDV_LARGE_BINARY || f[0] == 'w';
@@ -69,32 +71,27 @@ static bool look_at(struct cdv_array *array, enum cdv_key_float floats, struct c
 }
 
 bool cdv_is_group_key(const struct cdv_array *column) {
-  struct column c;
+  struct cdv_key_column c;
   return look_at((struct cdv_array *)column, CDV_KEY_BITS, &c);
 }
 
-struct words {
-  struct cdv_exec *work;
-  struct column *columns;
-  int64_t n_columns, n, tiles;
-  cdevice_kernel_buffer out, ranges;
-  uint64_t *read;
-  bool coarse, started; /* columns were added to `out` */
-};
-
-static struct cdv_kernel_launch key_launch(const struct words *s, const struct column *c, const char *name) {
+/* A kernel over n rows of a column from `begin` on. */
+static struct cdv_kernel_launch key_launch(const struct cdv_key_column *c, const char *name, int64_t begin, int64_t n) {
   struct cdv_kernel_launch k = {
-      .family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = s->n};
+      .family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = n};
   const struct cdv_array *a = c->array;
   if (!c->bytes) {
     k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(a);
+    k.buffers[BUF_KEY_VALUES].offset += begin;
   } else if (c->fixed_size) {
-    k.buffers[BUF_KEY_BYTES] = (cdevice_kernel_buffer){(void *)a->node->buffers[1], a->offset * c->fixed_size};
+    k.buffers[BUF_KEY_BYTES] =
+        (cdevice_kernel_buffer){(void *)a->node->buffers[1], (a->offset + begin) * c->fixed_size};
   } else {
-    k.buffers[BUF_KEY_VALUES] = (cdevice_kernel_buffer){(void *)a->node->buffers[1], a->offset};
+    k.buffers[BUF_KEY_VALUES] = (cdevice_kernel_buffer){(void *)a->node->buffers[1], a->offset + begin};
     k.buffers[BUF_KEY_BYTES] = (cdevice_kernel_buffer){(void *)a->node->buffers[2], 0};
   }
   k.buffers[BUF_KEY_VALIDITY] = cdv_kernel_nulls(a);
+  k.buffers[BUF_KEY_VALIDITY].offset += begin;
   k.scalars[SCALAR_KEY_FLAGS] = c->flags;
   k.scalars[SCALAR_WORD_PLACE] = c->fixed_size << 16;
   return k;
@@ -120,7 +117,7 @@ static uint64_t few_runs(uint64_t mask) {
   }
 }
 
-static struct part part_of(const uint64_t *tiles, int64_t n_tiles, int64_t stride, bool gather_only) {
+static struct part part_of(const uint64_t *tiles, int64_t n_tiles, int64_t stride, bool of_bytes) {
   uint64_t least = ~UINT64_C(0), greatest = 0, any = 0, all = ~UINT64_C(0);
   for (int64_t t = 0; t < n_tiles; t++) {
     const uint64_t *x = tiles + stride * t;
@@ -132,34 +129,68 @@ static struct part part_of(const uint64_t *tiles, int64_t n_tiles, int64_t strid
   if (least > greatest) return (struct part){0, 0, 0}; /* no row is valid */
   uint64_t differ = few_runs(any & ~all);
   int range = bits_of(greatest - least), gathered = __builtin_popcountll(differ);
-  if (gather_only || gathered <= range) return (struct part){0, differ, gathered};
+  if (of_bytes) return (struct part){all & ~differ, differ, gathered};
+  if (gathered <= range) return (struct part){0, differ, gathered};
   return (struct part){least, range == 64 ? ~UINT64_C(0) : (UINT64_C(1) << range) - 1, range};
 }
 
+struct measuring {
+  struct cdv_exec *work;
+  int64_t n, tiles;
+  cdevice_kernel_buffer words, ranges; /* words: where blocks do tiles, and of parts that have no kernel of their own */
+  uint64_t *read;
+  bool coarse;
+};
+
 /* Blocks. */
-static int read_ranges(struct words *s, int64_t words) {
+static int read_ranges(struct measuring *s, int64_t words) {
   return cdv_exec_read_back(s->work, &s->ranges, 8, 8 * words * s->tiles, s->read);
 }
 
-/* Where blocks do tiles, the words are written and their ranges taken from there; nulls count as a word. */
-static int measure_part(struct words *s, struct column *c, int part) {
-  struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_pack" : "word_pack");
+/* The words are written and their ranges taken from there; nulls count as a word. */
+static int measure_part(struct measuring *s, struct cdv_key_column *c, int part) {
+  struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_pack" : "word_pack", 0, s->n);
   struct cdv_kernel_launch ranges = {
       .family = "radix", .type = "bits", .name = "radix_ranges", .granularity = CDV_SORT_TILE, .n = s->n};
+  int r = s->words.data ? 0 : cdv_exec_alloc_temp(s->work, 'L', s->n, &s->words);
   k.scalars[SCALAR_WORD_PLACE] |= part;
   k.scalars[SCALAR_WORD_MASK] = -1;
-  k.buffers[BUF_WORDS_OUT] = s->out;
-  ranges.buffers[BUF_RADIX_WORDS] = s->out;
+  k.buffers[BUF_WORDS_OUT] = ranges.buffers[BUF_RADIX_WORDS] = s->words;
   ranges.buffers[BUF_RADIX_RANGES] = s->ranges;
-  int r = cdv_exec_launch(s->work, &k);
+  if (!r) r = cdv_exec_launch(s->work, &k);
   if (!r) r = cdv_exec_launch(s->work, &ranges);
   if (!r) r = read_ranges(s, 4);
-  if (!r) c->parts[part] = part_of(s->read, s->tiles, 4, false);
+  if (!r) c->parts[part] = part_of(s->read, s->tiles, 4, c->bytes);
   return r;
 }
 
+#define SAMPLES 16
+#define ROWS_OF_SAMPLE 4096
+
+/* Of strings of one length, as ids mostly are, some rows tell which bits differ; the others are looked at when their
+ * words are written. */
+static int measure_samples(struct measuring *s, struct cdv_key_column *c) {
+  int r = 0;
+  int64_t step = s->n / SAMPLES;
+  for (int64_t i = 0; !r && i < SAMPLES; i++) {
+    struct cdv_kernel_launch k = key_launch(c, "bytes_range", i * step, ROWS_OF_SAMPLE);
+    k.granularity = CDV_SORT_TILE;
+    k.buffers[BUF_WORD_RANGES] = s->ranges;
+    k.buffers[BUF_WORD_RANGES].offset += 12 * i;
+    r = cdv_exec_launch(s->work, &k);
+  }
+  if (!r) r = cdv_exec_read_back(s->work, &s->ranges, 8, 8 * 12 * SAMPLES, s->read);
+  if (r) return r;
+  for (int p = 0; p < 3; p++) c->parts[(p + 2) % 3] = part_of(s->read + 4 * p, SAMPLES, 12, true);
+  int64_t length = (int64_t)c->parts[WORD_LENGTH].least;
+  c->sampled = !c->parts[WORD_LENGTH].bits && length > 0 && length <= 16;
+  if (c->sampled) c->flags |= (length + 1) << 16;
+  if (c->sampled) c->n_parts = length > 8 ? 2 : 1;
+  return 0;
+}
+
 /* The parts of a column; *fits: words that are exact may have them. */
-static int measure(struct words *s, struct column *c, bool *fits) {
+static int measure(struct measuring *s, struct cdv_key_column *c, bool *fits) {
   int r = 0;
   uint64_t longest = 0;
   if (!s->coarse || c->n_parts == 2) {
@@ -170,14 +201,14 @@ static int measure(struct words *s, struct column *c, bool *fits) {
       if (longest > 16) break;
     }
   } else {
-    struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_range" : "word_range");
+    struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_range" : "word_range", 0, s->n);
     k.granularity = CDV_SORT_TILE;
     k.buffers[BUF_WORD_RANGES] = s->ranges;
     r = cdv_exec_launch(s->work, &k);
     if (!r) r = read_ranges(s, c->bytes ? 12 : 4);
     if (!r && !c->bytes) c->parts[0] = part_of(s->read, s->tiles, 4, false);
     for (int p = 0; !r && c->bytes && p < 3; p++) /* lengths come first there */
-      c->parts[(p + 2) % 3] = part_of(s->read + 4 * p, s->tiles, 12, p > 0);
+      c->parts[(p + 2) % 3] = part_of(s->read + 4 * p, s->tiles, 12, true);
     for (int64_t t = 0; !r && c->bytes && t < s->tiles; t++)
       if (s->read[12 * t] <= s->read[12 * t + 1] && s->read[12 * t + 1] > longest) longest = s->read[12 * t + 1];
   }
@@ -185,11 +216,51 @@ static int measure(struct words *s, struct column *c, bool *fits) {
   return r;
 }
 
+int cdv_key_plan_make(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
+                      enum cdv_key_float floats, bool sample, struct cdv_key_plan *plan) {
+  CDV_ASSERT(n_columns > 0 && columns[0]->length > 0);
+  bool coarse = w->flags & CDEVICE_COMPUTE_COARSE;
+  struct measuring s = {.work = w, .n = columns[0]->length, .coarse = coarse};
+  int64_t tile = coarse ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
+  s.tiles = s.n / tile + (s.n % tile != 0);
+  *plan = (struct cdv_key_plan){.n_columns = n_columns, .n = s.n, .exact = true};
+  plan->columns = calloc((size_t)n_columns, sizeof *plan->columns);
+  s.read = malloc((size_t)(12 * 8 * (s.tiles + SAMPLES)));
+  int r = plan->columns && s.read ? 0 : cdv_fail_memory(12 * 8 * (s.tiles + SAMPLES), "keys");
+  if (!r) r = cdv_exec_alloc_temp(w, 'L', 12 * (s.tiles + SAMPLES), &s.ranges);
+  for (int64_t i = 0; !r && i < n_columns; i++)
+    if (!look_at(columns[i], floats, &plan->columns[i])) r = cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
+  for (int64_t i = 0; !r && plan->exact && i < n_columns; i++) {
+    struct cdv_key_column *c = &plan->columns[i];
+    if (sample && c->bytes && !c->fixed_size && s.n >= 4 * SAMPLES * ROWS_OF_SAMPLE && cdv_exec_is_host(w))
+      r = measure_samples(&s, c);
+    if (!r && !c->sampled) r = measure(&s, c, &plan->exact);
+    plan->sampled |= c->sampled;
+    plan->bits += c->nullable;
+    for (int p = 0; !r && p < c->n_parts; p++) plan->bits += c->parts[p].bits;
+    if (plan->bits > 64) plan->exact = false;
+  }
+  if (!plan->exact) plan->bits = 64, plan->sampled = false;
+  free(s.read);
+  return r;
+}
+
+void cdv_key_plan_free(struct cdv_key_plan *plan) { free(plan->columns); }
+
 /* ---- words ---- */
-static int pack_part(struct words *s, struct column *c, int part, int to, bool known) {
-  struct cdv_kernel_launch k = key_launch(s, c, c->bytes ? "bytes_pack" : "word_pack");
+struct writing {
+  struct cdv_exec *work;
+  int64_t begin, n;
+  cdevice_kernel_buffer out;
+  uint64_t *outside;
+  bool started; /* columns were added to `out` */
+};
+
+static int pack_part(struct writing *s, const struct cdv_key_column *c, int part, int to, bool known) {
+  struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_pack" : "word_pack", s->begin, s->n);
   k.buffers[BUF_WORDS_OUT] = s->out;
   if (s->started) k.buffers[BUF_WORDS_IN] = s->out;
+  if (c->sampled) k.buffers[BUF_WORDS_OUTSIDE].data = s->outside;
   if (known) k.scalars[SCALAR_KEY_FLAGS] |= WORD_NULLABLE;
   k.scalars[SCALAR_WORD_PLACE] |= (int64_t)to << 8 | part;
   k.scalars[SCALAR_WORD_LEAST] = (int64_t)c->parts[part].least;
@@ -199,27 +270,27 @@ static int pack_part(struct words *s, struct column *c, int part, int to, bool k
 }
 
 /* The first part of a column that can be null has the bit of that. */
-static int pack(struct words *s, int *bits) {
+static int pack(struct writing *s, const struct cdv_key_plan *plan) {
   int r = 0, to = 0;
-  for (int64_t i = 0; !r && i < s->n_columns; i++) {
-    struct column *c = &s->columns[i];
+  for (int64_t i = 0; !r && i < plan->n_columns; i++) {
+    const struct cdv_key_column *c = &plan->columns[i];
     for (int p = 0; !r && p < c->n_parts; p++) {
       bool known = c->nullable && !p;
-      if (!c->parts[p].bits && !known) continue;
+      if (!c->parts[p].bits && !known && !c->sampled) continue;
       r = pack_part(s, c, p, to, known);
       to += c->parts[p].bits + known;
     }
   }
-  if (!r && !s->started) r = pack_part(s, &s->columns[0], 0, 0, false); /* all rows are equal */
-  *bits = to;
+  if (!r && !s->started) r = pack_part(s, &plan->columns[0], 0, 0, false); /* all rows are equal */
   return r;
 }
 
-static int hash(struct words *s) {
+static int hash(struct writing *s, const struct cdv_key_plan *plan) {
   int r = 0, used = __atomic_load_n(&hash_bits, __ATOMIC_RELAXED);
-  for (int64_t i = 0; !r && i < s->n_columns; i++)
-    for (int p = 0; !r && p < (s->columns[i].bytes ? 1 : s->columns[i].n_parts); p++) {
-      struct cdv_kernel_launch k = key_launch(s, &s->columns[i], s->columns[i].bytes ? "bytes_hash" : "word_hash");
+  for (int64_t i = 0; !r && i < plan->n_columns; i++) {
+    const struct cdv_key_column *c = &plan->columns[i];
+    for (int p = 0; !r && p < (c->bytes ? 1 : c->n_parts); p++) {
+      struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_hash" : "word_hash", s->begin, s->n);
       k.buffers[BUF_WORDS_OUT] = s->out;
       if (s->started) k.buffers[BUF_WORDS_IN] = s->out;
       k.scalars[SCALAR_WORD_PLACE] |= p;
@@ -227,70 +298,34 @@ static int hash(struct words *s) {
       s->started = true;
       r = cdv_exec_launch(s->work, &k);
     }
-  return r;
-}
-
-static int begin(struct words *s, struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
-                 enum cdv_key_float floats) {
-  CDV_ASSERT(n_columns > 0 && columns[0]->length > 0);
-  *s = (struct words){.work = w, .n_columns = n_columns, .n = columns[0]->length};
-  s->coarse = w->flags & CDEVICE_COMPUTE_COARSE;
-  int64_t tile = s->coarse ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
-  s->tiles = s->n / tile + (s->n % tile != 0);
-  s->columns = calloc((size_t)n_columns, sizeof *s->columns);
-  s->read = malloc((size_t)(12 * 8 * s->tiles));
-  if (!s->columns || !s->read) return cdv_fail_memory(12 * 8 * s->tiles, "keys");
-  for (int64_t i = 0; i < n_columns; i++)
-    if (!look_at(columns[i], floats, &s->columns[i])) return cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
-  return 0;
-}
-
-static void end(struct words *s) {
-  free(s->columns);
-  free(s->read);
-}
-
-int cdv_key_words(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns, enum cdv_key_float floats,
-                  struct cdv_key_words *out) {
-  struct words s;
-  bool fits = true;
-  int bits = 0;
-  int r = begin(&s, w, columns, n_columns, floats);
-  if (!r) r = cdv_exec_alloc_temp(w, 'L', s.n, &s.out);
-  if (!r) r = cdv_exec_alloc_temp(w, 'L', 12 * s.tiles, &s.ranges);
-  for (int64_t i = 0; !r && fits && i < n_columns; i++) {
-    r = measure(&s, &s.columns[i], &fits);
-    bits += s.columns[i].nullable;
-    for (int p = 0; !r && p < s.columns[i].n_parts; p++) bits += s.columns[i].parts[p].bits;
-    if (bits > 64) fits = false;
   }
-  if (!r) r = fits ? pack(&s, &bits) : hash(&s);
-  *out = (struct cdv_key_words){s.out, fits ? bits : 64, fits};
-  end(&s);
   return r;
 }
 
-int cdv_key_mismatch(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
-                     enum cdv_key_float floats, const cdevice_kernel_buffer *ids, const cdevice_kernel_buffer *first,
-                     bool *found) {
-  struct words s;
+int cdv_key_plan_write(struct cdv_exec *w, const struct cdv_key_plan *plan, int64_t begin, int64_t n,
+                       cdevice_kernel_buffer words, uint64_t *outside) {
+  struct writing s = {w, begin, n, words, outside, false};
+  return plan->exact ? pack(&s, plan) : hash(&s, plan);
+}
+
+int cdv_key_plan_mismatch(struct cdv_exec *w, const struct cdv_key_plan *plan, const cdevice_kernel_buffer *ids,
+                          const cdevice_kernel_buffer *first, bool *found) {
   cdevice_kernel_buffer slot;
   int64_t said[2] = {0, 0};
-  int r = begin(&s, w, columns, n_columns, floats);
-  if (!r) r = cdv_exec_error_slot(w, &slot);
-  for (int64_t i = 0; !r && i < n_columns; i++)
-    for (int p = 0; !r && p < (s.columns[i].bytes ? 1 : s.columns[i].n_parts); p++) {
-      struct cdv_kernel_launch k =
-          key_launch(&s, &s.columns[i], s.columns[i].bytes ? "bytes_mismatch" : "word_mismatch");
+  int r = cdv_exec_error_slot(w, &slot);
+  for (int64_t i = 0; !r && i < plan->n_columns; i++) {
+    const struct cdv_key_column *c = &plan->columns[i];
+    for (int p = 0; !r && p < (c->bytes ? 1 : c->n_parts); p++) {
+      struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_mismatch" : "word_mismatch", 0, plan->n);
       k.scalars[SCALAR_WORD_PLACE] |= p;
       k.buffers[BUF_MISMATCH] = slot;
       k.buffers[BUF_MISMATCH_IDS] = *ids;
       k.buffers[BUF_MISMATCH_FIRST] = *first;
       r = cdv_exec_launch(w, &k);
     }
+  }
   if (!r) r = cdv_exec_read_back(w, &slot, 8, sizeof said, said);
   *found = said[0] != 0;
   w->error = NULL; /* it was no error */
-  end(&s);
   return r;
 }

@@ -29,7 +29,7 @@
     }                                                                       \
   }
 KERNEL(hash_insert) {
-  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART);
+  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART), base = SCALAR(SCALAR_HASH_FIRST_ROW);
   const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
   TILES(p, n, rows) {
     LISTS(p, size / 2);
@@ -38,7 +38,7 @@ KERNEL(hash_insert) {
     i64 groups = state[0], i = begin + state[1];
     for (; i < end && groups + HASH_BATCH_ROWS <= size / 2; i += HASH_BATCH_ROWS) {
       const int count = end - i < HASH_BATCH_ROWS ? (int)(end - i) : HASH_BATCH_ROWS;
-      LOOK_UP(slots, IN(u64, BUF_HASH_WORDS) + i, count, j, i + j, OUT(u32, BUF_HASH_IDS) + i)
+      LOOK_UP(slots, IN(u64, BUF_HASH_WORDS) + i, count, j, base + i + j, OUT(u32, BUF_HASH_IDS) + i)
     }
     state[0] = groups, state[1] = (i < end ? i : end) - begin;
   }
@@ -83,54 +83,58 @@ KERNEL(hash_rehash) {
 }
 /* Where words are small, a table has a place for each, and its lists for as many groups. */
 KERNEL(hash_direct) {
-  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART);
+  const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART), base = SCALAR(SCALAR_HASH_FIRST_ROW);
   TILES(p, n, rows) {
     LISTS(p, size);
     GLOBAL u32 *RESTRICT slots = OUT(u32, BUF_HASH_SLOTS) + p * size;
     GLOBAL const u64 *RESTRICT words = IN(u64, BUF_HASH_WORDS);
     GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
     const i64 begin = p * rows, end = begin + rows < n ? begin + rows : n;
-    i64 groups = 0;
-    for (i64 k = 0; k < size; k++) slots[k] = 0;
+    i64 groups = state[0];
     for (i64 i = begin; i < end; i++) {
       u32 id = slots[words[i]];
       if (!id) {
-        keys[groups] = words[i], first[groups] = (u32)i;
+        keys[groups] = words[i], first[groups] = (u32)(base + i);
         id = (u32)++groups;
         slots[words[i]] = id;
       }
       ids[i] = id - 1;
     }
-    state[0] = groups, state[1] = 0;
+    state[0] = groups;
   }
 }
+/* Empty tables for all parts. */
+KERNEL(hash_direct_clear) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = 0; }
+}
 KERNEL(hash_merge_direct) {
-  const i64 p = SCALAR(SCALAR_HASH_PART);
+  const i64 p = SCALAR(SCALAR_HASH_PART), old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
   ITEMS(only, 1) {
     LISTS(only, size);
     GLOBAL u32 *RESTRICT slots = OUT(u32, BUF_HASH_SLOTS);
-    GLOBAL const i64 *their_state = state + HASH_STATE * p;
+    GLOBAL const u64 *RESTRICT theirs = IN(u64, BUF_HASH_OLD_KEYS) + p * old_room;
+    GLOBAL const u32 *RESTRICT their_first = IN(u32, BUF_HASH_OLD_FIRST) + p * old_room;
+    const i64 end = state[HASH_STATE * p];
     i64 groups = state[0];
-    for (i64 g = 0; g < their_state[0]; g++) {
-      const u64 word = keys[p * room + g];
+    for (i64 g = 0; g < end; g++) {
+      const u64 word = theirs[g];
       u32 id = slots[word];
       if (!id) {
-        keys[groups] = word, first[groups] = first[p * room + g];
+        keys[groups] = word, first[groups] = their_first[g];
         id = (u32)++groups;
         slots[word] = id;
       }
-      OUT(u32, BUF_HASH_REMAP)[p * room + g] = id - 1;
+      OUT(u32, BUF_HASH_REMAP)[p * old_room + g] = id - 1;
     }
     state[0] = groups;
   }
 }
-/* Numbers of a part's groups become those of all groups; BUF_HASH_IDS and SCALAR_ROWS: of the rows behind the first
- * part. */
+/* Numbers of a part's groups become those of all groups. */
 KERNEL(hash_renumber) {
   const i64 rows = SCALAR(SCALAR_HASH_PART), room = SCALAR(SCALAR_HASH_OLD_ROOM);
   GLOBAL const u32 *RESTRICT remap = IN(u32, BUF_HASH_REMAP);
   GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
-  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[(i / rows + 1) * room + ids[i]]; }
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[i / rows * room + ids[i]]; }
 }
 KERNEL(hash_start) { /* a part */
   ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }

@@ -23,12 +23,8 @@ KERNEL(bytes_range) { /* of the valid rows of a tile: lengths, bytes 0 to 7, byt
       greatest = length > greatest ? length : greatest;
       any |= length, all &= length;
       any0 |= x, all0 &= x;
-      if (length > 8) {
-        const u64 y = bytes_word(bytes, begin + 8, end, bytes_end);
-        any1 |= y, all1 &= y;
-      } else {
-        all1 = 0;
-      }
+      const u64 y = length > 8 ? bytes_word(bytes, begin + 8, end, bytes_end) : 0;
+      any1 |= y, all1 &= y;
     }
     o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
     o[4] = 0, o[5] = any0, o[6] = any0, o[7] = all0;
@@ -40,18 +36,43 @@ KERNEL(bytes_pack) {
   KEYS;
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_WORDS_OUT);
   GLOBAL const u64 *RESTRICT before = IN(u64, BUF_WORDS_IN);
+  GLOBAL u64 *outside = OUT(u64, BUF_WORDS_OUTSIDE);
   const i64 part = WORD_PART(SCALAR(SCALAR_WORD_PLACE));
-  const u64 least = (u64)SCALAR(SCALAR_WORD_LEAST), mask = (u64)SCALAR(SCALAR_WORD_MASK);
+  const u64 base = (u64)SCALAR(SCALAR_WORD_BASE), mask = (u64)SCALAR(SCALAR_WORD_MASK);
   const int to = WORD_SHIFT(SCALAR(SCALAR_WORD_PLACE));
   const word_runs runs = runs_of(mask);
   const u64 known = SCALAR(SCALAR_KEY_FLAGS) & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
-  ROWS(i, n) {
-    const i64 begin = BEGIN_OF(i), end = END_OF(i);
-    const u64 x = part == WORD_LENGTH ? (u64)(end - begin) : bytes_word(bytes, begin + 8 * part, end, bytes_end);
-    const int valid = !validity || bit1(validity, validity_offset, i);
-    const u64 code = valid ? gathered(x - least, runs) | known : (u64)0;
-    o[i] = (before ? before[i] : (u64)0) | code << to;
+  const i64 one_length = WORD_LENGTH_OF(SCALAR(SCALAR_KEY_FLAGS));
+  u64 other = 0;
+  (void)other;
+#define PACK_BYTES(word, valid, others)                                             \
+  ROWS(i, n) {                                                                      \
+    const i64 begin = BEGIN_OF(i), end = END_OF(i);                                 \
+    const u64 x = word, there = valid ? ~(u64)0 : (u64)0;                           \
+    o[i] = ((gathered(x, runs) | known) & there) << to | (others);                  \
+    FOUND_OUTSIDE(((x ^ base) & ~mask & there) |                                    \
+                  (one_length >= 0 ? (u64)((end - begin) ^ one_length) & there : (u64)0)) \
   }
+#if defined(CDV_HOST)
+#define FOUND_OUTSIDE(bits) other |= bits;
+#else
+#define FOUND_OUTSIDE(bits) \
+  if (outside && (bits)) *outside = 1;
+#endif
+#if defined(CDV_COARSE)
+  if (!part && !validity && !before && !size) { /* what one column of strings mostly is */
+    PACK_BYTES(bytes_word(bytes, begin, end, bytes_end), 1, 0)
+  } else
+#endif
+  {
+    PACK_BYTES(part == WORD_LENGTH ? (u64)(end - begin) : bytes_word(bytes, begin + 8 * part, end, bytes_end),
+               !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+  }
+#if defined(CDV_HOST)
+  if (other && outside) STORE_RELAXED(outside, (u64)1);
+#endif
+#undef FOUND_OUTSIDE
+#undef PACK_BYTES
 }
 KERNEL(bytes_hash) {
   KEYS;

@@ -49,11 +49,18 @@ KERNEL(word_pack) {
   const int to = WORD_SHIFT(SCALAR(SCALAR_WORD_PLACE));
   const word_runs runs = runs_of(mask);
   const u64 known = flags & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
-  ROWS(i, n) {
-    const u64 x = gathered(KEY_NORMAL(KEY_WORD(values[i])) - least, runs) | known;
-    const u64 code = !validity || bit1(validity, validity_offset, i) ? x : (u64)0;
-    o[i] = (before ? before[i] : (u64)0) | code << to;
+#define PACK_WORDS(code, valid, others) \
+  ROWS(i, n) { o[i] = (valid ? ((code) | known) << to : (u64)0) | (others); }
+#define CODE (KEY_NORMAL(KEY_WORD(values[i])) - least)
+#if defined(CDV_COARSE)
+  if (!runs.mask[1] && !validity && !before) { /* what one column of numbers mostly is */
+    PACK_WORDS(CODE >> runs.from[0] & runs.mask[0], 1, 0)
+    return;
   }
+#endif
+  PACK_WORDS(gathered(CODE, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+#undef PACK_WORDS
+#undef CODE
 }
 KERNEL(word_hash) {
   KEYS;

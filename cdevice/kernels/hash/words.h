@@ -34,17 +34,16 @@ FN u64 hash_mix(u64 h) {
   return h ^ h >> 29;
 }
 FN u64 hash_add(u64 h, u64 x) { return hash_mix((x ^ h * HASH_FACTOR_1) * HASH_FACTOR_2 + h); }
-/* Up to eight of the bytes from begin to end; no byte at `last` or behind it is read. */
+/* Up to eight of the bytes from begin to end, which is no less; no byte at `last` or behind it is read. */
 FN u64 bytes_word(GLOBAL const u8 *bytes, i64 begin, i64 end, i64 last) {
   const i64 length = end - begin;
-  u64 word = 0;
-  if (length <= 0) return 0;
 #if defined(CDV_COARSE)
   if (begin + 8 <= last) {
-    const u64 x = LOAD8(bytes + begin);
-    return length >= 8 ? x : x & (((u64)1 << (8 * length)) - 1);
+    const u64 mask = length >= 8 ? ~(u64)0 : ((u64)1 << (8 * (length > 0 ? length : 0))) - 1;
+    return LOAD8(bytes + begin) & mask;
   }
 #endif
+  u64 word = 0;
   (void)last;
   for (int k = 7; k >= 0; k--) word = word << 8 | (k < length ? (u64)bytes[begin + (k < length ? k : 0)] : (u64)0);
   return word;

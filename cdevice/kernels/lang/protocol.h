@@ -190,12 +190,15 @@
 #define BUF_MISMATCH 0 /* u32: not 0 where a row has not the key of its group's first row */
 #define BUF_MISMATCH_IDS 5
 #define BUF_MISMATCH_FIRST 6 /* i64 */
+#define BUF_WORDS_OUTSIDE 5 /* u64: not 0 where a row has bits that are not packed; NULL: none has */
 #define SCALAR_WORD_LEAST 1
+#define SCALAR_WORD_BASE 1 /* of bytes: the bits that are equal in all rows */
 #define SCALAR_WORD_PLACE 3 /* which part of a column: WORD_* */
 #define SCALAR_WORD_MASK 4  /* bits of the word less the least that are packed; of a hash: its bits that are used */
 #define WORD_NORMALIZE_NAN 16  /* SCALAR_KEY_FLAGS, beside those of sorts: all NaN are one value */
 #define WORD_NORMALIZE_ZERO 32 /* both zeros are one value */
 #define WORD_NULLABLE 64       /* a bit above the others tells that the row is valid */
+#define WORD_LENGTH_OF(flags) (((flags) >> 16) - 1) /* that all rows have, -1: any; others are outside */
 #define WORD_SHIFT(place) ((int)((place) >> 8) & 63)
 #define WORD_PART(place) ((int)(place) & 255)
 #define WORD_SIZE(place) ((place) >> 16) /* of bytes of one size; 0: they have offsets */
@@ -219,6 +222,7 @@
 #define BUF_HASH_GROUPS 3  /* hash_number: first rows (i64) */
 #define SCALAR_HASH_SIZE 1 /* slots of a table: a power of two; lists have room for half as many groups */
 #define SCALAR_HASH_OLD_ROOM 2
+#define SCALAR_HASH_FIRST_ROW 2 /* hash_insert, hash_direct: number of the first row */
 #define SCALAR_HASH_PART 3 /* rows of a part; hash_merge: which part */
 #define SCALAR_HASH_SEED 4
 
