@@ -210,7 +210,7 @@ def make_native():
         + [write_builtin_list(), write_kernel_sources()],
         depends=headers + relative("cdevice/native/*") + relative("cdevice/native/*/*"),
         include_dirs=["cdevice/include", "cdevice", "backends", "."],
-        libraries=["dl"],
+        libraries=["dl", "m"],
         extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
         + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off"]
         + hardening()[0]

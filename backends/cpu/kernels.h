@@ -125,7 +125,7 @@
   ROW(arith, subtract_checked, t) \
   ROW(arith, multiply_checked, t) ROW(arith, negate_checked, t) ROW(arith, magnitude_checked, t)
 #define COMPARE(t) ROW(compare, equal, t) ROW(compare, not_equal, t) ROW(compare, less, t) ROW(compare, less_equal, t)
-#define IS_NAN(t) ROW(compare, is_nan, t)
+#define IS_NAN(t) ROW(compare, is_nan, t) ROW(arith, square_root, t)
 #define REDUCE(t) ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t)
 #define CAST_ROW(s, t)                                    \
   {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t}, \

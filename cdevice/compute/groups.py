@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 
 from .._arrays.assemble import assemble
 from ..errors import ArgumentError
+from ..interop.concat import concat
 from ..schema import Schema
 from .dispatch.call import Call
-from .dispatch.datum import Datum, argument, joined
+from .dispatch.datum import ChunkStream, Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .dispatch.types import DICTIONARY, format_of
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
 from .kernels.columns import column_of, names_of, on_device_of
+from .kernels.group_ids import BITS, NORMALIZED, SUM
 from .kernels.group_rows import GroupRows
 from .kernels.hash_aggregate import AGGREGATES
 from .kernels.selection.take import is_batch, rows_of_null, take_array
-from .options import CountOptions, FunctionOptions, NoOptions, ScalarAggregateOptions, VarianceOptions
+from .options import FunctionOptions, NoOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
 
-_OPTIONS: dict[str, type[FunctionOptions]] = {
-    "count": CountOptions,
-    "count_distinct": CountOptions,
-    "distinct": CountOptions,
-    "list": NoOptions,
-    "one": NoOptions,
-    "variance": VarianceOptions,
-}
 _function = Function("group_by", "vector", 1, "Groups of equal rows.")
+_merge_function = Function("merge", "vector", 1, "States of groups put together.")
 _DECODED = {"+r", DICTIONARY}
 _OF_ROWS = {"first", "first_last", "last", "list", "one"}  # take rows as they are
+STREAM_ROWS = 1 << 20  # of a stream that are grouped at once
+_METADATA = "cdevice.group_by"
 
 
 class _Aggregation:
@@ -63,9 +61,18 @@ class _Aggregation:
         self.name = name or (plain if column is None else f"{column}_{plain}")
         self.options = _options(plain, options)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The columns of the state; none: the number of rows alone."""
+        return () if self.column is None else AGGREGATES[self.function].fields
+
+    def plain(self) -> list[Any]:
+        """What JSON has of it."""
+        return [self.name, self.column, self.function, vars(self.options)]
+
 
 def _options(function: str, options: Any) -> FunctionOptions:
-    wanted = NoOptions if function == "count_all" else _OPTIONS.get(function, ScalarAggregateOptions)
+    wanted = NoOptions if function == "count_all" else AGGREGATES[function].options
     if isinstance(options, wanted):
         return options
     if options is None:
@@ -98,24 +105,207 @@ def _aggregations(wanted: Any) -> list[_Aggregation]:
     return [_aggregation(None, spec) for spec in wanted]
 
 
+class _Query:
+    """Keys and aggregations, and how floats are compared."""
+
+    __slots__ = ("floats", "keys", "wanted")
+
+    def __init__(self, keys: list[str], wanted: list[_Aggregation], floats: int) -> None:
+        self.keys, self.wanted, self.floats = keys, wanted, floats
+
+    def metadata(self) -> dict[str, str]:
+        """What a state tells of itself."""
+        plain = {"keys": self.keys, "floats": self.floats, "aggregations": [w.plain() for w in self.wanted]}
+        return {_METADATA: json.dumps(plain)}
+
+    @classmethod
+    def of(cls, state: DeviceArray) -> _Query:
+        """The query that a state is of.  Raises ArgumentError for another batch."""
+        text = (state._schema.metadata or {}).get(_METADATA.encode())
+        if text is None or not is_batch(state):
+            raise ArgumentError("merge: expected states, which group_by(...).partial(...) returns")
+        try:
+            plain = json.loads(text)
+            wanted = [_Aggregation(*x) for x in plain["aggregations"]]
+            keys, floats = plain["keys"], plain["floats"]
+            if not isinstance(keys, list) or not all(isinstance(k, str) for k in keys) or floats not in (0, 1, 2):
+                raise ValueError("keys")
+            names = [*keys, *(w.name for w in wanted), "rows"]
+        except (KeyError, TypeError, ValueError, AttributeError) as e:
+            raise ArgumentError(f"merge: the metadata of a state is damaged: {type(e).__name__}") from None
+        if [c.name for c in state._schema.children] != names:
+            raise ArgumentError(f"merge: a state has the columns {', '.join(names)}; this batch has others")
+        return cls(keys, wanted, floats)
+
+    # ---- rows to states ----
+    def _groups(self, call: Call, batch: DeviceArray) -> tuple[GroupRows, list[DeviceArray]]:
+        columns = [column_of(batch, name, "group_by") for name in self.keys]
+        where = batch.device_type_id, batch.device_id
+        return GroupRows(call, columns or [rows_of_null(where, batch.length)], self.floats), columns
+
+    def state(self, call: Call, batch: DeviceArray) -> DeviceArray:
+        """The state of the rows of a batch."""
+        if not batch.length:
+            return self._empty(call, batch, self.state)
+        values = [None if w.column is None else column_of(batch, w.column, "aggregate") for w in self.wanted]
+        groups, columns = self._groups(call, batch)
+        out = [take_array(call, x, groups.first, False) for x in columns]
+        for w, x in zip(self.wanted, values, strict=True):
+            states = [] if x is None else AGGREGATES[w.function].state(groups, _decoded(call, w, x), w.options)
+            out.append(self._packed(groups.count, w, states, batch))
+        out.append(groups.lengths)
+        return self._batch(groups.count, out, self._state_names(), self.metadata(), batch)
+
+    def result(self, call: Call, batch: DeviceArray) -> DeviceArray:
+        """What the rows of a batch come to."""
+        if not batch.length:
+            return self._empty(call, batch, self.result)
+        values = [None if w.column is None else column_of(batch, w.column, "aggregate") for w in self.wanted]
+        groups, columns = self._groups(call, batch)
+        out = [take_array(call, x, groups.first, False) for x in columns]
+        for w, x in zip(self.wanted, values, strict=True):
+            out.append(
+                groups.lengths if x is None else AGGREGATES[w.function].run(groups, _decoded(call, w, x), w.options)
+            )
+        return self._batch(groups.count, out, [*self.keys, *(w.name for w in self.wanted)], None, batch)
+
+    def _empty(self, call: Call, batch: DeviceArray, made: Any) -> DeviceArray:
+        """Of no rows: one group of nulls, which is cut off."""
+        none = rows.nulls(call, batch, 1)
+        out: DeviceArray = made(call, take_array(call, batch, none, False))[:0]
+        return out
+
+    # ---- states ----
+    def merged(self, call: Call, state: DeviceArray) -> DeviceArray:
+        """A row for each group of a batch of states."""
+        if not state.length:
+            return state
+        groups, columns = self._groups(call, state)
+        out = [take_array(call, x, groups.first, False) for x in columns]
+        for i, w in enumerate(self.wanted):
+            packed = state.field(len(self.keys) + i)
+            states = [packed.field(k) for k in range(len(w.fields))]
+            merged = AGGREGATES[w.function].merge(groups, states, w.options) if states else []
+            out.append(self._packed(groups.count, w, merged, state))
+        out.append(groups.accumulate(state.field(len(out)), SUM))
+        return self._batch(groups.count, out, self._state_names(), self.metadata(), state)
+
+    def finished(self, call: Call, state: DeviceArray) -> DeviceArray:
+        """What a state with a row for each group comes to."""
+        if not state.length:
+            return self._empty(call, state, self.finished)
+        out = [state.field(i) for i in range(len(self.keys))]
+        for i, w in enumerate(self.wanted):
+            packed = state.field(len(self.keys) + i)
+            states = [packed.field(k) for k in range(len(w.fields))]
+            whole = states and AGGREGATES[w.function].finish(call, states, w.options)
+            out.append(whole or state.field(len(self.keys) + len(self.wanted)))
+        return self._batch(state.length, out, [*self.keys, *(w.name for w in self.wanted)], None, state)
+
+    def _state_names(self) -> list[str]:
+        return [*self.keys, *(w.name for w in self.wanted), "rows"]
+
+    @staticmethod
+    def _packed(n: int, w: _Aggregation, states: list[DeviceArray], near: DeviceArray) -> DeviceArray:
+        fields = [x._schema.with_name(name) for x, name in zip(states, w.fields, strict=True)]
+        return assemble(Schema.make("+s", children=fields, nullable=False), n, [None], states, null_count=0, near=near)
+
+    @staticmethod
+    def _batch(n: int, columns: list[DeviceArray], names: list[str], metadata: Any, near: DeviceArray) -> DeviceArray:
+        fields = [x._schema.with_name(name) for x, name in zip(columns, names, strict=True)]
+        schema = Schema.make("+s", children=fields, nullable=False, metadata=metadata)
+        return assemble(schema, n, [None], columns, null_count=0, near=near)
+
+
+def _decoded(call: Call, wanted: _Aggregation, column: DeviceArray) -> DeviceArray:
+    if format_of(column) not in _DECODED or wanted.function in _OF_ROWS:
+        return column
+    decoded = dictionary_decode(call, Datum(column, format_of(column))).array
+    assert decoded is not None
+    return decoded
+
+
+def _batches(data: Datum) -> Iterator[DeviceArray]:
+    """The batches of an argument, small ones of a stream put together."""
+    if not isinstance(data.chunks, ChunkStream):
+        whole = joined(data).array
+        assert whole is not None
+        yield whole
+        return
+    some: list[DeviceArray] = []
+    n = 0
+    for batch in data.chunks:
+        some.append(batch)
+        n += batch.length
+        del batch
+        if n >= STREAM_ROWS:
+            yield concat(some) if len(some) > 1 else some[0]
+            some, n = [], 0
+    if some:
+        yield concat(some) if len(some) > 1 else some[0]
+
+
+def _call_of(function: Function, data: Datum, batch: DeviceArray, stream: StreamLike) -> tuple[Call, DeviceArray]:
+    call = Call(function, NoOptions(), [data], stream)
+    if not is_batch(batch):
+        raise ArgumentError(f"{function.name}: expected a batch, chunks of batches or a stream of them")
+    return call, on_device_of(call, batch)
+
+
+def _grouped(data: Datum, query: _Query, partial: bool, stream: StreamLike) -> DeviceArray:
+    if data.chunks is None and data.array is None:
+        raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
+    state: DeviceArray | None = None
+    before: DeviceArray | None = None  # the rows of a stream so far: until there are others, no state is needed
+    merged_rows = STREAM_ROWS
+    for batch in _batches(data):
+        call, here = _call_of(_function, Datum(batch), batch, stream)
+        if state is None and before is None:
+            before = here
+            continue
+        if state is None:
+            assert before is not None
+            state, before = query.state(call, before), None
+        state = concat([state, query.state(call, here)], stream=call.owner)
+        if state.length >= 2 * merged_rows:
+            state = query.merged(call, state)
+            merged_rows = max(STREAM_ROWS, state.length)
+    if state is None:
+        assert before is not None
+        call, here = _call_of(_function, Datum(before), before, stream)
+        return query.state(call, here) if partial else query.result(call, here)
+    state = query.merged(call, state)
+    return state if partial else query.finished(call, state)
+
+
 class GroupBy:
     """The rows of a batch by the values of some of its columns; :func:`group_by` makes it.
 
-    ``data``: the argument of that function; ``keys``: names; ``stream``, ``fallback``: as there.  Nothing is computed
-    before :meth:`aggregate`.  Does not block.  Any thread.
+    ``data``: the argument of that function; ``keys``: names; ``stream``, ``fallback``, ``floats``: as there.  Nothing
+    is computed before :meth:`aggregate` or :meth:`partial`.  Does not block.  Any thread.
     """
 
-    __slots__ = ("_data", "_fallback", "_keys", "_stream")
+    __slots__ = ("_data", "_fallback", "_floats", "_keys", "_stream")
 
-    def __init__(self, data: Datum, keys: list[str], stream: StreamLike, fallback: str | None) -> None:
-        self._data, self._keys, self._stream, self._fallback = data, keys, stream, fallback
+    def __init__(self, data: Datum, keys: list[str], stream: StreamLike, fallback: str | None, floats: int) -> None:
+        self._data, self._keys, self._stream, self._fallback, self._floats = data, keys, stream, fallback, floats
+
+    def _run(self, aggregations: Any, partial: bool) -> DeviceArray:
+        query = _Query(self._keys, _aggregations(aggregations), self._floats)
+        if copies_wanted(self._fallback):
+            made: DeviceArray = run_with_fallback(
+                "group_by", [self._data], self._stream, lambda a, s: _grouped(a[0], query, partial, s)
+            )
+            return made
+        return _grouped(self._data, query, partial, self._stream)
 
     def aggregate(self, aggregations: Any) -> DeviceArray:
         """What each group comes to.
 
         The rows of the result are the groups, in the order of their first rows; its columns are the keys and then the
-        aggregates, named ``<column>_<aggregate>`` and ``count_all``.  Blocks.  Any thread.  Memory beside the data:
-        about 60 bytes a row.
+        aggregates, named ``<column>_<aggregate>`` and ``count_all``.  Blocks.  Any thread.  Of a stream about a
+        million rows and the states of the groups are in memory at once; list, distinct, count_distinct and quantiles
+        keep the values that they are made of.
 
         :param aggregations: a list of (column, aggregate) or (column, aggregate, options), or a mapping of names of the
             result to such; column [] for ``count_all``; options: a FunctionOptions, pyarrow's, or a mapping
@@ -123,49 +313,20 @@ class GroupBy:
         :raises ArgumentError: for a column or an aggregate that does not exist, with near names
         :raises NoKernel: for a type that cannot be a key, or that the aggregate is not defined for
         """
-        wanted = _aggregations(aggregations)
-        if copies_wanted(self._fallback):
-            made: DeviceArray = run_with_fallback(
-                "group_by", [self._data], self._stream, lambda a, s: _grouped(a[0], self._keys, wanted, s)
-            )
-            return made
-        return _grouped(self._data, self._keys, wanted, self._stream)
+        return self._run(aggregations, False)
 
+    def partial(self, aggregations: Any) -> DeviceArray:
+        """The state of the groups: a batch that :func:`merge` puts together with those of other rows.
 
-def _grouped(data: Datum, keys: list[str], wanted: list[_Aggregation], stream: StreamLike) -> DeviceArray:
-    call = Call(_function, NoOptions(), [data], stream)
-    batch = joined(data).array
-    if batch is None or not is_batch(batch):
-        raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
-    batch = on_device_of(call, batch)
-    columns = [column_of(batch, name, "group_by") for name in keys]
-    values = [None if w.column is None else column_of(batch, w.column, "aggregate") for w in wanted]
-    empty = not batch.length
-    n = batch.length or 1
-    if empty:  # one group of nulls, which is cut off
-        none = rows.nulls(call, batch, 1)
-        columns = [take_array(call, x, none, False) for x in columns]
-        values = [None if x is None else take_array(call, x, none, False) for x in values]
-    groups = GroupRows(call, columns or [rows_of_null((batch.device_type_id, batch.device_id), n)])
-    out = [take_array(call, x, groups.first, False) for x in columns]
-    names = list(keys)
-    for w, x in zip(wanted, values, strict=True):
-        out.append(groups.lengths if x is None else _aggregated(call, groups, w, x))
-        names.append(w.name)
-    count = groups.count
-    if empty:
-        out, count = [x[:0] for x in out], 0
-    fields = [x._schema.with_name(name) for x, name in zip(out, names, strict=True)]
-    schema = Schema.make("+s", children=fields, nullable=False)
-    return assemble(schema, count, [None], out, null_count=0, near=batch)
+        Its columns are the keys, a struct for each aggregate, and ``rows``; its metadata has the query.  It travels as
+        any batch does.  Blocks.  Any thread.
 
-
-def _aggregated(call: Call, groups: GroupRows, wanted: _Aggregation, column: DeviceArray) -> DeviceArray:
-    if format_of(column) in _DECODED and wanted.function not in _OF_ROWS:
-        decoded = dictionary_decode(call, Datum(column, format_of(column))).array
-        assert decoded is not None
-        column = decoded
-    return AGGREGATES[wanted.function](groups, column, wanted.options)
+        :param aggregations: as in :meth:`aggregate`
+        :returns: a batch on the device of the data
+        :raises ArgumentError: as aggregate
+        :raises NoKernel: as aggregate
+        """
+        return self._run(aggregations, True)
 
 
 def group_by(
@@ -173,17 +334,19 @@ def group_by(
     keys: str | Sequence[str],
     use_threads: bool = True,
     *,
+    normalize_floats: bool = False,
     stream: StreamLike = None,
     fallback: str | None = None,
 ) -> GroupBy:
     """The rows of a batch by the values of columns, as ``pyarrow.Table.group_by``.
 
-    Null is a group, and so is NaN; 0.0 and -0.0 are two.  Keys: all types with an order.  Does not block for a batch;
-    a stream is read to its end.  Any thread.
+    Null is a group.  Floats are equal where their bits are, so 0.0 and -0.0 are two groups.  Keys: any number of
+    columns of any type but nested ones.  Does not block.  Any thread.
 
-    :param data: a batch, chunks of batches, a table, or a stream
+    :param data: a batch, chunks of batches, a table, or a stream of any length
     :param keys: the name of a column, or several; none: one group of all rows
     :param use_threads: as pyarrow has it; the result does not depend on it
+    :param normalize_floats: True: 0.0 and -0.0 are one group, and so are all NaN
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :returns: a :class:`GroupBy`, whose ``aggregate`` gives a batch
@@ -191,4 +354,40 @@ def group_by(
     """
     names = names_of("group_by: keys", keys)
     copies_wanted(fallback)
-    return GroupBy(argument(data), names, stream, fallback)
+    return GroupBy(argument(data, False), names, stream, fallback, NORMALIZED if normalize_floats else BITS)
+
+
+def merge(states: Iterable[Any], *, partial: bool = False, stream: StreamLike = None) -> DeviceArray:
+    """What groups come to whose rows were grouped in parts, on several devices or in several processes.
+
+    The result is that of grouping all rows at once; sums of floats may differ in their last digits.  Blocks.
+    Any thread.
+
+    :param states: batches that ``group_by(...).partial(...)`` returned, with the same keys and aggregations, on one
+        device
+    :param partial: True: the result is a state again
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :returns: a batch on the device of the states
+    :raises ArgumentError: for other batches, and for states of different keys, aggregations or types
+    """
+    given = [joined(argument(x)).array for x in states]
+    if not given:
+        raise ArgumentError("merge: expected at least one state")
+    arrays: list[DeviceArray] = []
+    query: _Query | None = None
+    for i, state in enumerate(given):
+        if state is None:
+            raise ArgumentError("merge: expected states, which group_by(...).partial(...) returns")
+        one = _Query.of(state)
+        if query is None:
+            query = one
+        elif one.metadata() != query.metadata():
+            raise ArgumentError(f"merge: state {i} has other keys or aggregations than state 0")
+        elif not state._schema.equals(arrays[0]._schema):
+            raise ArgumentError(f"merge: state {i} has columns of other types than state 0")
+        arrays.append(state)
+    assert query is not None
+    call, first = _call_of(_merge_function, Datum(arrays[0]), arrays[0], stream)
+    whole = concat([first, *(on_device_of(call, x) for x in arrays[1:])], stream=call.owner) if arrays[1:] else first
+    merged = query.merged(call, whole)
+    return merged if partial else query.finished(call, merged)

@@ -58,6 +58,8 @@ static const char prelude[] =
     "}\n"
     "#define fabsf __builtin_fabsf\n"
     "#define fabs __builtin_fabs\n"
+    "#define sqrtf __builtin_sqrtf\n"
+    "#define sqrt __builtin_sqrt\n"
     "inline float __int_as_float(int x) { union { int i; float f; } u; u.i = x; return u.f; }\n"
     "inline int __float_as_int(float x) { union { int i; float f; } u; u.f = x; return u.i; }\n"
     "inline double __longlong_as_double(long long x) { union { long long i; double f; } u; u.i = x; return u.f; }\n"

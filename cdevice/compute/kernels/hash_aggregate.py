@@ -1,4 +1,8 @@
-"""Aggregates of the rows of each group, by Arrow's names without ``hash_``: a row for each group."""
+"""Aggregates of groups, by Arrow's names without ``hash_``.
+
+Each has a state of some columns with a row for each group: states of parts of the rows are merged into those of all rows,
+and the result follows from the state.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,33 @@ from ...schema import Schema
 from ..dispatch.datum import Datum
 from ..dispatch.types import FLOATS, HALF, NUMBERS, SIGNED, UNSIGNED, decimal_of, format_of, storage_of, words_of
 from ..errors import NoKernel
+from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, VarianceOptions
 from . import row_numbers as rows
 from .cast.decimal import is_narrow
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
-from .elementwise import Map, schema_of
-from .group_ids import MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
-from .group_rows import GroupRows
-from .selection.take import both, filter_array, take_array, with_bitmap, with_schema
+from .elementwise import CHOSEN, PACK, Map, schema_of
+from .group_ids import COUNT, MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
+from .group_rows import GroupRows, Groups
+from .lists import Lists
+from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap, with_schema
 from .sort import plain_layout, sorted_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from typing import Any, ClassVar
 
     from ..._types import DeviceArray
     from ..dispatch.call import Call
+    from ..options import FunctionOptions
 
-    Aggregate = Callable[[GroupRows, DeviceArray, Any], DeviceArray]
+    States = list[DeviceArray]
 
 _add = Map("arith", "f64", "add", "gg", "g")
 _divide = Map("arith", "f64", "divide", "gg", "g")
 _subtract = Map("arith", "f64", "subtract", "gg", "g")
 _multiply = Map("arith", "f64", "multiply", "gg", "g")
+_choose = Map("select", "u64", "if_else", "bgg", "g", unit=PACK, rule=CHOSEN)
 
 
 def _cast(call: Call, array: DeviceArray, to: str) -> DeviceArray:
@@ -40,21 +47,81 @@ def _cast(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     return made
 
 
-def _refuse(groups: GroupRows, array: DeviceArray, name: str) -> NoKernel:
+def _float(x: DeviceArray | float) -> Datum:
+    return Datum(value=x, format="g") if isinstance(x, float) else Datum(x, "g")
+
+
+def _refuse(groups: Groups, array: DeviceArray, name: str) -> NoKernel:
     return NoKernel(f"{groups.call.function.name}: no {name} of {words_of(format_of(array))}")
 
 
-def _kept(groups: GroupRows, out: DeviceArray, array: DeviceArray, options: Any, least: int = 0) -> DeviceArray:
-    """A result that is null for groups with too few valid rows, or with a null where these count."""
-    call = groups.call
-    valid = groups.valid(array)
+def _enough(call: Call, valid: DeviceArray, length: DeviceArray, options: Any, least: int = 0) -> DeviceArray:
+    """Which groups have as many valid rows as the result needs, and no null where these count."""
     enough = rows.less_equal(call, max(options.min_count, least), valid)
     if not options.skip_nulls:
-        enough = both(call, Datum(enough, "b"), Datum(rows.equal(call, valid, groups.lengths), "b"))
-    return with_bitmap(out, enough)
+        enough = both(call, Datum(enough, "b"), Datum(rows.equal(call, valid, length), "b"))
+    return rows.without_nulls(enough)
 
 
-def _summed(groups: GroupRows, array: DeviceArray, name: str) -> DeviceArray:
+class Aggregate:
+    """How an aggregate is computed.  ``fields``: names of the columns of its state."""
+
+    name: str
+    options: ClassVar[type[FunctionOptions]] = ScalarAggregateOptions
+    fields: tuple[str, ...] = ("value", "valid", "rows")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        """Of rows."""
+        return [self.value(groups, array, options), groups.valid(array), groups.lengths]
+
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        """The first column of the state."""
+        raise NotImplementedError
+
+    def merge(self, groups: Groups, states: States, options: Any) -> States:
+        """Of states, which are the rows of the groups."""
+        return [self.merged(groups, states, options), *(groups.accumulate(x, SUM) for x in states[1:])]
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        """The first column of the merged state."""
+        raise NotImplementedError
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        """The result."""
+        raise NotImplementedError
+
+    def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        """The result of rows at once."""
+        return self.finish(groups.call, self.state(groups, array, options), options)
+
+
+class _Folded(Aggregate):
+    """A sum or a product."""
+
+    def __init__(self, name: str, operation: int) -> None:
+        super().__init__(name)
+        self.operation = operation
+
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        if array._format[:1] == "d" and self.operation == PRODUCT:  # its scale grows with every row
+            raise _refuse(groups, array, self.name)
+        return groups.accumulate(_summed(groups, array, self.name), self.operation)
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        return groups.accumulate(states[0], self.operation)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        out, valid, length = states
+        if out._format[:1] == "d":
+            _, scale, _ = decimal_of(out._format) or (0, 0, 0)
+            out = with_schema(out, schema_of(f"d:38,{scale}"))
+        return with_bitmap(out, _enough(call, valid, length, options))
+
+
+def _summed(groups: Groups, array: DeviceArray, name: str) -> DeviceArray:
     """The numbers as kernels add them up."""
     format = format_of(array)
     if format in (*SIGNED, *UNSIGNED, *FLOATS):
@@ -66,147 +133,301 @@ def _summed(groups: GroupRows, array: DeviceArray, name: str) -> DeviceArray:
     raise _refuse(groups, array, name)
 
 
-def _sum(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    out = groups.accumulate(_summed(groups, array, "sum"), SUM)
-    if out._format[:1] == "d":
-        _, scale, _ = decimal_of(out._format) or (0, 0, 0)
-        out = with_schema(out, schema_of(f"d:38,{scale}"))
-    return _kept(groups, out, array, options)
+class _Mean(_Folded):
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        if array._format[:1] == "d":
+            raise _refuse(groups, array, self.name)
+        return _cast(groups.call, super().value(groups, array, options), "g")
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        total, valid, length = states
+        out = _divide(call, _float(total), _float(_cast(call, valid, "g")))
+        return with_bitmap(out, _enough(call, valid, length, options, 1))
 
 
-def _product(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    if array._format[:1] == "d":  # its scale grows with every row
-        raise _refuse(groups, array, "product")
-    return _kept(groups, groups.accumulate(_summed(groups, array, "product"), PRODUCT), array, options)
-
-
-def _means(groups: GroupRows, array: DeviceArray) -> DeviceArray:
-    """The mean of the valid rows of each group (float64); of none NaN."""
-    call = groups.call
-    if array._format[:1] == "d":
-        raise _refuse(groups, array, "mean")
-    total = _cast(call, groups.accumulate(_summed(groups, array, "mean"), SUM), "g")
-    return _divide(call, Datum(total, "g"), Datum(_cast(call, groups.valid(array), "g"), "g"))
-
-
-def _mean(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    return _kept(groups, _means(groups, array), array, options, 1)
-
-
-def _extreme(operation: int) -> Aggregate:
+class _Extreme(Aggregate):
     """The minimum or the maximum: of numbers by their values, of all else by its order."""
 
-    def run(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-        call, format = groups.call, format_of(array)
-        stored = storage_of(format) if format not in ("b", HALF) and format[:1] != "d" else None
-        if stored is None or stored not in NUMBERS:
-            return _ordered_extreme(groups, array, operation, options)
-        numbers = array if stored == format else with_schema(array, schema_of(stored))
-        kept = _kept(groups, groups.accumulate(numbers, operation), array, options, 1)
-        return kept if stored == format else with_schema(kept, array._schema)
+    def __init__(self, name: str, operation: int) -> None:
+        super().__init__(name)
+        self.operation = operation
 
-    return run
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        call = groups.call
+        if _is_number(array):
+            return groups.accumulate(array, self.operation)
+        plain = plain_layout(call, array)
+        if plain._format == "n" or not plain.length:
+            return take_array(call, plain, groups.first, False)
+        order = _by_group(groups, plain, self.operation == MAX)
+        found = rows.without_nulls(take_array(call, order, groups.places, False))
+        return take_array(call, plain, found, False)
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        known = rows.less(groups.call, 0, states[1])
+        return self.value(groups, _with_nulls(groups.call, states[0], known), options)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        out, valid, length = states
+        return _with_nulls(call, out, _enough(call, valid, length, options, 1))
 
 
-def _ordered_extreme(groups: GroupRows, array: DeviceArray, operation: int, options: Any) -> DeviceArray:
-    call = groups.call
-    plain = plain_layout(call, array)
-    if plain._format == "n":
-        return take_array(call, array, groups.first, False)
-    order = _by_group(groups, plain, operation == MAX)
-    found = take_array(call, order, groups.begins, False)
-    kept = _kept(groups, rows.without_nulls(found), plain, options, 1)
-    return take_array(call, plain, kept, False)
+def _is_number(array: DeviceArray) -> bool:
+    """Is it a number for kernels, as dates are?"""
+    format = format_of(array)
+    stored = storage_of(format) if format not in ("b", HALF) and format[:1] != "d" else None
+    return stored is not None and stored in NUMBERS
 
 
-def _by_group(groups: GroupRows, array: DeviceArray, descending: bool) -> DeviceArray:
+def _with_nulls(call: Call, array: DeviceArray, known: DeviceArray) -> DeviceArray:
+    """Rows, of any type, that are null where the bits are not set."""
+    if _is_number(array) and not array.offset and not known.offset:
+        return with_bitmap(array, known)
+    numbers = row_numbers(call, array)
+    return take_array(call, array, with_bitmap(numbers, known), False)
+
+
+def _by_group(groups: Groups, array: DeviceArray, descending: bool) -> DeviceArray:
     """The rows, group by group, each in the order of its values; nulls last."""
     keys = [(groups.ids, False, False, False), (array, descending, False, False)]
     return with_schema(sorted_rows(groups.call, keys, [groups.ids, array]), schema_of("l"))
 
 
-def _struct(names: tuple[str, str], aggregates: tuple[Aggregate, Aggregate]) -> Aggregate:
-    def run(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-        parts = [f(groups, array, options) for f in aggregates]
-        fields = [p._schema.with_name(n) for p, n in zip(parts, names, strict=True)]
-        return assemble(Schema.make("+s", children=fields), groups.count, [None], parts, null_count=0, near=parts[0])
+class _End(Aggregate):
+    """The first or the last row."""
 
-    return run
+    def __init__(self, name: str, last: bool) -> None:
+        super().__init__(name)
+        self.last = last
 
-
-def _count(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    if options.mode == "all":
-        return groups.lengths
-    valid = groups.valid(array)
-    return valid if options.mode == "only_valid" else rows.subtract(groups.call, groups.lengths, valid)
-
-
-def _bits(groups: GroupRows, array: DeviceArray, name: str, operation: int) -> DeviceArray:
-    if format_of(array) != "b":
-        raise _refuse(groups, array, name)
-    return rows.less(groups.call, 0, groups.accumulate(rows.as_int64(groups.call, array), operation))
-
-
-def _any_or_all(name: str) -> Aggregate:
-    """A null decides nothing where a row decides: one that is true for any, false for all."""
-
-    def run(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-        call, valid = groups.call, groups.valid(array)
-        found = _bits(groups, array, name, MAX if name == "any" else MIN)
-        some = rows.less(call, 0, valid)
-        as_number = rows.as_int64(call, found)
-        plain = rows.choose(call, some, as_number, int(name == "all"))
-        enough = rows.as_int64(call, rows.less_equal(call, options.min_count, valid))
-        if not options.skip_nulls:
-            decided = rows.equal(call, plain, int(name == "any"))
-            whole = rows.equal(call, valid, groups.lengths)
-            certain = rows.choose(call, decided, 1, rows.as_int64(call, whole))
-            enough = rows.multiply(call, enough, certain)
-        return with_bitmap(rows.equal(call, plain, 1), rows.equal(call, enough, 1))
-
-    return run
-
-
-def _end(last: bool) -> Aggregate:
-    def run(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-        call = groups.call
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
         if options.skip_nulls:
-            found = groups.end_rows(array, last)
+            found = groups.end_rows(array, self.last)
         else:
-            behind = rows.subtract(call, groups.ends, 1)
-            found = take_array(call, groups.order, behind, False) if last else groups.first
-        out = take_array(call, array, found, False)
+            found = groups.last if self.last else groups.first
+        return take_array(groups.call, array, found, False)
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        return self.value(groups, states[0], options)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        out, valid, _ = states
         if options.min_count <= 1:
             return out
-        few = rows.less_equal(call, options.min_count, groups.valid(array))
-        numbers = with_bitmap(rows.from_(call, found, 0, groups.count), few)
-        return take_array(call, out, numbers, False)
-
-    return run
+        few = rows.less_equal(call, options.min_count, valid)
+        return take_array(call, out, with_bitmap(rows.from_(call, out, 0, out.length), few), False)
 
 
-def _one(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    return take_array(groups.call, array, groups.first, False)
+class _One(Aggregate):
+    options: ClassVar[type[FunctionOptions]] = NoOptions
+    fields = ("value",)
+
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        return take_array(groups.call, array, groups.first, False)
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        return [self.value(groups, array, options)]
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        return self.value(groups, states[0], options)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        return states[0]
 
 
-def _as_lists(groups: GroupRows, values: DeviceArray, lengths: DeviceArray) -> DeviceArray:
+class _Count(Aggregate):
+    options: ClassVar[type[FunctionOptions]] = CountOptions
+    fields = ("value",)
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        if options.mode == "all":
+            return [groups.lengths]
+        valid = groups.valid(array)
+        return [valid if options.mode == "only_valid" else rows.subtract(groups.call, groups.lengths, valid)]
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        return groups.accumulate(states[0], SUM)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        return states[0]
+
+
+class _Decided(Aggregate):
+    """any or all: a null decides nothing where a row decides: one that is true for any, false for all."""
+
+    def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        if format_of(array) != "b":
+            raise _refuse(groups, array, self.name)
+        found = groups.accumulate(_cast(groups.call, array, "C"), MAX if self.name == "any" else MIN)
+        return rows.less(groups.call, 0, rows.as_int64(groups.call, found))  # of no row 0, or the greatest
+
+    def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
+        return self.value(groups, states[0], options)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        plain, valid, length = states
+        enough = rows.less_equal(call, options.min_count, valid)
+        if not options.skip_nulls:
+            value = rows.as_int64(call, plain)
+            decided = rows.as_int64(call, rows.equal(call, value, int(self.name == "any")))
+            whole = rows.as_int64(call, rows.equal(call, valid, length))
+            certain = rows.multiply(call, rows.as_int64(call, enough), rows.add(call, decided, whole))
+            enough = rows.less(call, 0, certain)
+        return with_bitmap(plain, enough)
+
+
+class _Pair(Aggregate):
+    """A struct of two others."""
+
+    def __init__(self, name: str, parts: tuple[Aggregate, Aggregate]) -> None:
+        super().__init__(name)
+        self.parts = parts
+        self.fields = tuple(f"{p.name}_{f}" for p in parts for f in p.fields)
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        return [x for p in self.parts for x in p.state(groups, array, options)]
+
+    def _split(self, states: States) -> list[tuple[Aggregate, States]]:
+        n = len(self.parts[0].fields)
+        return [(self.parts[0], states[:n]), (self.parts[1], states[n:])]
+
+    def merge(self, groups: Groups, states: States, options: Any) -> States:
+        return [x for p, s in self._split(states) for x in p.merge(groups, s, options)]
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        made = [p.finish(call, s, options) for p, s in self._split(states)]
+        fields = [x._schema.with_name(p.name) for x, p in zip(made, self.parts, strict=True)]
+        return assemble(Schema.make("+s", children=fields), made[0].length, [None], made, null_count=0, near=made[0])
+
+
+class _Spread(Aggregate):
+    """The variance or the standard deviation: by the mean first, then by the squares of the distances from it; states
+    are merged by the formula of Chan."""
+
+    options: ClassVar[type[FunctionOptions]] = VarianceOptions
+    fields = ("mean", "m2", "valid", "rows")
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        call = groups.call
+        if format_of(array) not in (*NUMBERS, HALF):
+            raise _refuse(groups, array, self.name)
+        numbers, valid = _cast(call, array, "g"), groups.valid(array)
+        mean = self._mean(call, groups.accumulate(numbers, SUM), valid)
+        return [mean, self._squares(groups, numbers, mean, None), valid, groups.lengths]
+
+    @staticmethod
+    def _mean(call: Call, total: DeviceArray, valid: DeviceArray) -> DeviceArray:
+        """Of no row 0."""
+        some = rows.less(call, 0, valid)
+        n = _cast(call, rows.choose(call, some, valid, 1), "g")
+        return _divide(call, _float(total), _float(n))
+
+    @staticmethod
+    def _squares(groups: Groups, numbers: DeviceArray, mean: DeviceArray, weights: DeviceArray | None) -> DeviceArray:
+        """The sums of the squares of distances from the groups' means."""
+        call = groups.call
+        distance = _float(_subtract(call, _float(numbers), _float(take_array(call, mean, groups.group_of, False))))
+        squares = _multiply(call, distance, distance)
+        if weights is not None:
+            squares = _multiply(call, _float(squares), _float(weights))
+        return groups.accumulate(squares, SUM)
+
+    def merge(self, groups: Groups, states: States, options: Any) -> States:
+        call = groups.call
+        mean, m2, valid, length = states
+        weights = _cast(call, valid, "g")
+        n = groups.accumulate(valid, SUM)
+        whole = self._mean(call, groups.accumulate(_multiply(call, _float(mean), _float(weights)), SUM), n)
+        between = self._squares(groups, mean, whole, weights)
+        within = groups.accumulate(m2, SUM)
+        return [whole, _add(call, _float(within), _float(between)), n, groups.accumulate(length, SUM)]
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        _, m2, valid, length = states
+        by = _cast(call, rows.subtract(call, valid, options.ddof), "g")
+        out = _divide(call, _float(m2), _float(by))
+        if self.name == "stddev":
+            out = _root(call, out)
+        return with_bitmap(out, _enough(call, valid, length, options, options.ddof + 1))
+
+
+def _root(call: Call, array: DeviceArray) -> DeviceArray:
+    return Map("arith", "f64", "square_root", "g", "g")(call, _float(array))
+
+
+class _Collected(Aggregate):
+    """What needs all rows: a list for each group.  ``fields``: the lists."""
+
+    fields = ("values",)
+
+    def wanted(self, groups: Groups, array: DeviceArray, options: Any) -> tuple[DeviceArray, DeviceArray]:
+        """The rows that count, group by group, and how many each group has."""
+        return groups.order, groups.lengths
+
+    def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
+        some, lengths = self.wanted(groups, array, options)
+        return [_as_lists(groups.call, groups.count, take_array(groups.call, array, some, False), lengths)]
+
+    def merge(self, groups: Groups, states: States, options: Any) -> States:
+        merged, values = _members(groups, states[0])
+        return self.state(merged, values, options)
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        groups, values = _members(None, states[0], call)
+        return self.run(groups, values, options)
+
+
+def _members(groups: Groups | None, lists: DeviceArray, call: Call | None = None) -> tuple[Groups, DeviceArray]:
+    """The values of lists as rows of the groups that the lists are rows of, or each of its own."""
+    call = call or (groups.call if groups else None)
+    assert call is not None
+    found = Lists(call, Datum(lists, lists._format))
+    parents, k = rows.expanded(call, found.lengths)
+    place = rows.add(call, take_array(call, found.begins, parents, False), k)
+    values = take_array(call, found.values, place, False)
+    ids = parents if groups is None else take_array(call, groups.group_of, parents, False)
+    return Groups(call, _cast(call, ids, "I"), lists.length if groups is None else groups.count), values
+
+
+def _as_lists(call: Call, groups: int, values: DeviceArray, lengths: DeviceArray) -> DeviceArray:
     """Rows, group by group, as a list for each group."""
-    call = groups.call
     if values.length >= 1 << 31:
         raise NoKernel(f"{call.function.name}: lists of {values.length} rows; a list array has up to 2**31 - 1")
     ends = rows.running_sum(call, lengths)
     offsets = _cast(call, concat([rows.from_(call, ends, 0, 1), ends], stream=call.owner), "i")
     schema = Schema.make("+l", children=[values._schema.with_name("item")])
-    return assemble(schema, groups.count, [None, (offsets, 1)], [values], null_count=0)
+    return assemble(schema, groups, [None, (offsets, 1)], [values], null_count=0)
 
 
-def _list(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    return _as_lists(groups, take_array(groups.call, array, groups.order, False), groups.lengths)
+class _List(_Collected):
+    options: ClassVar[type[FunctionOptions]] = NoOptions
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        return states[0]
+
+    def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        return self.state(groups, array, options)[0]
 
 
-def _different(groups: GroupRows, array: DeviceArray, mode: str) -> tuple[DeviceArray, DeviceArray]:
-    """The first row of each different value of each group, group by group, and how many each group has."""
+class _Distinct(_List):
+    options: ClassVar[type[FunctionOptions]] = CountOptions
+
+    def wanted(self, groups: Groups, array: DeviceArray, options: Any) -> tuple[DeviceArray, DeviceArray]:
+        call = groups.call
+        first, group = _different(groups, array, options.mode)
+        lengths = Numbered(call, group, groups.count).lengths
+        if first.length:
+            keys = [(group, False, False, False), (first, False, False, False)]
+            order = with_schema(sorted_rows(call, keys, [group, first]), schema_of("l"))
+            first = take_array(call, first, order, False)
+        return first, lengths
+
+
+def _different(groups: Groups, array: DeviceArray, mode: str) -> tuple[DeviceArray, DeviceArray]:
+    """The first row of each different value of each group, and its group."""
     call = groups.call
+    if not array.length:
+        return groups.order, groups.ids
     first = GroupRows(call, [groups.ids, array], ONE_NAN).first
     group = take_array(call, groups.ids, first, False)
     if mode == "all":
@@ -216,80 +437,127 @@ def _different(groups: GroupRows, array: DeviceArray, mode: str) -> tuple[Device
     return filter_array(call, first, keep, False), filter_array(call, group, keep, False)
 
 
-def _lengths(groups: GroupRows, group: DeviceArray) -> DeviceArray:
-    """How many of the groups' numbers, which are some rows', each group has."""
-    return Numbered(groups.call, group, groups.count).lengths
+class _CountDistinct(_Distinct):
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        return Lists(call, Datum(states[0], states[0]._format)).lengths
+
+    def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        group = _different(groups, array, options.mode)[1]
+        return Numbered(groups.call, group, groups.count).lengths
 
 
-def _count_distinct(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    return _lengths(groups, _different(groups, array, options.mode)[1])
+class _Quantile(_Collected):
+    """Exact quantiles of each group; of several a list of fixed size."""
+
+    options: ClassVar[type[FunctionOptions]] = QuantileOptions
+
+    def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        call = groups.call
+        if format_of(array) not in (*NUMBERS, HALF):
+            raise _refuse(groups, array, self.name)
+        kept = _enough(call, groups.valid(array), groups.lengths, options, 1)
+        values = _cast(call, array, "g") if options.interpolation in ("linear", "midpoint") else array
+        plain = _without_nan(groups, values)
+        parts = [self._one(groups, plain, q, options.interpolation) for q in options.q]
+        if len(parts) == 1:
+            return _with_nulls(call, parts[0], kept)
+        n, k = groups.count, len(parts)
+        numbers = rows.from_(call, parts[0], 0, n * k)
+        row = rows.divide(call, numbers, k)
+        place = rows.add(call, row, rows.multiply(call, rows.subtract(call, numbers, rows.multiply(call, row, k)), n))
+        found = take_array(call, concat(parts, stream=call.owner), place, False)
+        schema = Schema.make(f"+w:{k}", children=[found._schema.with_name("item")])
+        return assemble(schema, n, [(with_bitmap(groups.lengths, kept), 0)], [found], null_count=-1)
+
+    def _one(self, groups: Groups, array: DeviceArray, q: float, interpolation: str) -> DeviceArray:
+        call = groups.call
+        valid = groups.valid(array)
+        some = rows.less(call, 0, valid)
+        last = rows.subtract(call, rows.choose(call, some, valid, 1), 1)
+        place = _multiply(call, _float(_cast(call, last, "g")), _float(float(q)))
+        low = rows.as_int64(call, place)
+        part = _subtract(call, _float(place), _float(_cast(call, low, "g")))
+        high = rows.add(call, low, rows.as_int64(call, _less(call, _float(0.0), _float(part))))
+        if interpolation == "lower":
+            high = low
+        elif interpolation == "higher":
+            low = high
+        elif interpolation == "nearest":
+            above = _less(call, _float(0.5), _float(part))
+            tie = rows.multiply(
+                call,
+                rows.as_int64(call, _equal(call, _float(part), _float(0.5))),
+                rows.subtract(call, low, rows.multiply(call, rows.divide(call, low, 2), 2)),
+            )
+            up = rows.less(call, 0, rows.add(call, rows.as_int64(call, above), tie))
+            low = high = rows.choose(call, up, high, low)
+        if not array.length:
+            return take_array(call, array, groups.first, False)
+        order = _by_group(groups, array, False)
+        begins = groups.places
+        below, above = (
+            rows.without_nulls(take_array(call, array, take_array(call, order, rows.add(call, begins, x), False), False))
+            for x in (low, high)
+        )
+        if interpolation not in ("linear", "midpoint"):
+            return below
+        if interpolation == "midpoint":
+            part = _choose(call, Datum(_less(call, _float(0.0), _float(part)), "b"), _float(0.5), _float(0.0))
+        upper = _multiply(call, _float(above), _float(part))
+        lower = _multiply(call, _float(below), _float(_subtract(call, _float(1.0), _float(part))))
+        between = _float(_add(call, _float(upper), _float(lower)))
+        exact = Datum(_less(call, _float(0.0), _float(part)), "b")
+        return rows.without_nulls(_choose(call, exact, between, _float(below)))  # a row itself may be infinite
 
 
-def _distinct(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    call = groups.call
-    first, group = _different(groups, array, options.mode)
-    lengths = _lengths(groups, group)
-    if first.length:
-        keys = [(group, False, False, False), (first, False, False, False)]
-        order = with_schema(sorted_rows(call, keys, [group, first]), schema_of("l"))
-        first = take_array(call, first, order, False)
-    return _as_lists(groups, take_array(call, array, first, False), lengths)
+_less = Map("compare", "f64", "less", "gg", "b", unit=PACK)
+_equal = Map("compare", "f64", "equal", "gg", "b", unit=PACK)
 
 
-def _moment(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    """The variance of each group: by its mean first, then by the squares of the distances from it."""
-    call = groups.call
-    if format_of(array) not in (*NUMBERS, HALF):
-        raise _refuse(groups, array, "variance")
-    numbers = _cast(call, array, "g")
-    means = take_array(call, _means(groups, numbers), groups.group_of, False)
-    distance = Datum(_subtract(call, Datum(numbers, "g"), Datum(means, "g")), "g")
-    squares = groups.accumulate(_multiply(call, distance, distance), SUM)
-    valid = groups.valid(array)
-    by = _cast(call, rows.subtract(call, valid, options.ddof), "g")
-    out = _divide(call, Datum(squares, "g"), Datum(by, "g"))
-    return _kept(groups, out, array, options, options.ddof + 1)
+def _without_nan(groups: Groups, array: DeviceArray) -> DeviceArray:
+    """NaN as null: it is neither below nor above a number."""
+    call, format = groups.call, format_of(array)
+    if format not in FLOATS or not array.length:
+        return array
+    same = Map("compare", "f64" if format == "g" else "f32", "equal", format * 2, "b", unit=PACK)
+    x = Datum(array, format)
+    return _with_nulls(call, array, rows.without_nulls(both(call, Datum(same(call, x, x), "b"), Datum(known_rows(call, array), "b"))))
 
 
-def _median(groups: GroupRows, array: DeviceArray, options: Any) -> DeviceArray:
-    """The exact median: the mean of the two rows in the middle."""
-    call = groups.call
-    if format_of(array) not in (*NUMBERS, HALF):
-        raise _refuse(groups, array, "approximate_median")
-    order = _by_group(groups, array, False)
-    valid = groups.valid(array)
-    begins = groups.begins
-    last = rows.subtract(call, valid, 1)
-    some = rows.choose(call, rows.less(call, 0, valid), last, 0)
-    low = rows.add(call, begins, rows.divide(call, some, 2))
-    high = rows.add(call, begins, rows.divide(call, rows.add(call, some, 1), 2))
-    ends = [
-        Datum(_cast(call, take_array(call, array, take_array(call, order, x, False), False), "g"), "g")
-        for x in (low, high)
-    ]
-    both_halves = [Datum(_multiply(call, x, Datum(value=0.5, format="g")), "g") for x in ends]
-    out = rows.without_nulls(_add(call, *both_halves))
-    return _kept(groups, out, array, options, 1)
+class _Median(_Quantile):
+    """Arrow's approximate median, exact: the mean of the two rows in the middle."""
+
+    options: ClassVar[type[FunctionOptions]] = ScalarAggregateOptions
+
+    def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        chosen = QuantileOptions(0.5, "linear", options.skip_nulls, options.min_count)
+        return super().run(groups, array, chosen)
 
 
-_min, _max, _first, _last = _extreme(MIN), _extreme(MAX), _end(False), _end(True)
+_MIN, _MAX = _Extreme("min", MIN), _Extreme("max", MAX)
+_FIRST, _LAST = _End("first", False), _End("last", True)
 AGGREGATES: dict[str, Aggregate] = {
-    "all": _any_or_all("all"),
-    "any": _any_or_all("any"),
-    "approximate_median": _median,
-    "count": _count,
-    "count_distinct": _count_distinct,
-    "distinct": _distinct,
-    "first": _first,
-    "first_last": _struct(("first", "last"), (_first, _last)),
-    "last": _last,
-    "list": _list,
-    "max": _max,
-    "mean": _mean,
-    "min": _min,
-    "min_max": _struct(("min", "max"), (_min, _max)),
-    "one": _one,
-    "product": _product,
-    "sum": _sum,
-    "variance": _moment,
+    x.name: x
+    for x in (
+        _Decided("all"),
+        _Decided("any"),
+        _Median("approximate_median"),
+        _Count("count"),
+        _CountDistinct("count_distinct"),
+        _Distinct("distinct"),
+        _FIRST,
+        _Pair("first_last", (_FIRST, _LAST)),
+        _LAST,
+        _List("list"),
+        _MAX,
+        _Mean("mean", SUM),
+        _MIN,
+        _Pair("min_max", (_MIN, _MAX)),
+        _One("one"),
+        _Folded("product", PRODUCT),
+        _Quantile("quantile"),
+        _Spread("stddev"),
+        _Folded("sum", SUM),
+        _Spread("variance"),
+    )
 }

@@ -84,6 +84,13 @@ def as_int64(call: Call, array: DeviceArray) -> DeviceArray:
     return made
 
 
+def as_uint32(call: Call, array: DeviceArray) -> DeviceArray:
+    """Numbers from 0 to 2**32 - 1 as uint32."""
+    made = cast_argument(call, Datum(array, array._format), "I", False).array
+    assert made is not None
+    return made
+
+
 def without_nulls(array: DeviceArray) -> DeviceArray:
     """The values of an array that kernels made, without their bitmap."""
     return assemble(array._schema, array.length, [None, (array, 1)], null_count=0, made=(array,))

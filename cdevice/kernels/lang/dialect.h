@@ -69,6 +69,7 @@ static inline u64 load8_(const u8 *from) {
 }
 #define PREFETCH(p) __builtin_prefetch(p)
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
+#define SQRT(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_sqrtf((f32)(x)) : (OF(VALUE, T))__builtin_sqrt((f64)(x)))
 #define AS_F32(bits)     \
   (((union {             \
      u32 u;              \
@@ -138,6 +139,7 @@ struct __attribute__((packed)) bytes8_ {
 };
 #define LOAD8(from) (((GLOBAL const struct bytes8_ *)(from))->x)
 #define FABS(x) fabs(x)
+#define SQRT(x) sqrt(x)
 #define AS_F32(bits) as_float((u32)(bits))
 #define BITS_OF_F32(x) as_uint(x)
 #else
@@ -169,6 +171,7 @@ typedef double f64;
 #define ATOMIC_EXCHANGE_IF(p, old, v) atomicCAS((p), (old), (v))
 #define LOAD_RELAXED(p) (*(volatile u32 *)(p))
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
+#define SQRT(x) (sizeof(x) == 4 ? (OF(VALUE, T))sqrtf((f32)(x)) : (OF(VALUE, T))sqrt((f64)(x)))
 #define AS_F32(bits) __int_as_float((int)(bits))
 #define BITS_OF_F32(x) ((u32)__float_as_int(x))
 #define AS_F64(bits) __longlong_as_double((i64)(bits))

@@ -96,6 +96,10 @@ KERNEL(magnitude) {
   RESULT;
   EACH1(x, o[i] = STORED(FABS(x)))
 }
+KERNEL(square_root) {
+  RESULT;
+  EACH1(x, o[i] = STORED(SQRT(x)))
+}
 KERNEL(divide) {
   RESULT;
   SECOND;

@@ -15,6 +15,7 @@ import types
 import decimals_checks
 import distinct_checks
 import group_by_checks
+import group_states_checks
 import half_checks
 import join_checks
 import layouts_checks
@@ -93,7 +94,7 @@ def takes_a_device(f):
 
 TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
 TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks, set_lookup_checks)
-TABLES += (group_by_checks, join_checks)
+TABLES += (group_by_checks, group_states_checks, join_checks)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)
