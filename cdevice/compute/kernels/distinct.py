@@ -14,6 +14,7 @@ from ..dispatch.types import format_of
 from ..errors import NoKernel
 from . import row_numbers as rows
 from .aggregate import count_valid
+from .cast.binary import offsets_of
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import Map, schema_of
 from .group_ids import ONE_NAN, Numbered, group_ids, row_ids
@@ -31,11 +32,23 @@ if TYPE_CHECKING:
 _cast_index = Map("cast", "i64 i32", "cast_i64", "l", "i")
 
 
+_OFFSETS = {"u": "i", "z": "i", "U": "l", "Z": "l"}
+_LONG = 16  # bytes: longer keys are hashed and compared, where pyarrow's table is faster
+
+
 def _column(call: Call, values: Datum) -> DeviceArray:
     array = rows_of(call, values)
     if is_batch(array):
         raise NoKernel(f"{call.function.name}: no kernel for batches")
+    if call.device_type == 1 and array._format in _OFFSETS and array.length and _others_are_asked(call):
+        offsets = offsets_of(array, _OFFSETS[array._format])
+        if rows.number_at(offsets, array.length) - rows.number_at(offsets, 0) > _LONG * array.length:
+            raise NoKernel(f"{call.function.name}: strings of more than {_LONG} bytes are another library's here")
     return array
+
+
+def _others_are_asked(call: Call) -> bool:
+    return any(k.library == "pyarrow" for k in call.function.kernels)
 
 
 def unique(call: Call, values: Datum) -> DeviceArray:

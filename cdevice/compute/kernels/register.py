@@ -363,8 +363,7 @@ def _order(r: FunctionRegistry) -> None:
 def _distinct(r: FunctionRegistry) -> None:
     def function(name: str, doc: str, options: Any, exec: Callable[..., Any], out: Any = None) -> None:
         f = Function(name, "vector", 1, doc, options)
-        last = pyarrow.PRIORITY - 1 if name != "rank" else 0  # a hash table of the CPU is faster than a sort
-        f._add(Kernel(Signature((ANY,), out, False), exec, priority=last))
+        f._add(Kernel(Signature((ANY,), out, False), exec))
         r.add_function(f)
 
     function("unique", "The values, each once, in the order of appearance.", NoOptions, distinct.unique)
@@ -382,12 +381,6 @@ def _distinct(r: FunctionRegistry) -> None:
 
 
 def _count_distinct(call: Call, args: Sequence[Datum]) -> Any:
-    """By pyarrow on the CPU where it can, as ``unique`` is."""
-    if call.device_type == 1 and call.function.kernels:
-        try:
-            return execute(call, list(args))
-        except NoKernel:
-            pass
     return Scalar(distinct.count_distinct(call, joined(of_one_type(call, args[0]) if args[0].mixed else args[0])))
 
 

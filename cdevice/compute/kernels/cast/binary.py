@@ -83,7 +83,7 @@ def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
         rows = _native.compute_rows(array, array.offset, n + 1, call.stream, call.owner)
         offsets = _times(call, Datum(rows, "l"), Datum(value=int(source[2:]), format="l"))
     else:
-        offsets = _offsets(array, "i" if source in "uz" else "l")
+        offsets = offsets_of(array, "i" if source in "uz" else "l")
     if offsets._format == "l" and short:
         offsets = _narrow(call, Datum(offsets, "l"))
     elif offsets._format == "i":
@@ -107,7 +107,7 @@ def _none_of(array: DeviceArray, to: str) -> DeviceArray:
     return made if array.device_type_id == 1 else made.to((array.device_type_id, array.device_id))
 
 
-def _offsets(array: DeviceArray, format: str) -> DeviceArray:
+def offsets_of(array: DeviceArray, format: str) -> DeviceArray:
     """Of strings: an array of its own, one longer."""
     return assemble(
         schema_of(format), array.length + 1, [None, (array, 1)], offset=array.offset, null_count=0, made=(array,)
