@@ -41,7 +41,7 @@ def _both(function: str, keys: Names, right_keys: Names | None) -> tuple[list[st
 class _Sides:
     """Both batches, their key columns, and the rows of each that the join shows."""
 
-    __slots__ = ("call", "keys", "left", "left_keys", "left_rows", "right", "right_keys", "right_rows")
+    __slots__ = ("all_left", "call", "keys", "left", "left_keys", "left_rows", "right", "right_keys", "right_rows")
 
     def __init__(
         self, function: Function, data: Sequence[Datum], names: Sequence[list[str]], join_type: str, stream: StreamLike
@@ -55,8 +55,11 @@ class _Sides:
             for batch, keys in ((self.left, self.left_keys), (self.right, self.right_keys))
         ]
         self.keys = [joined_keys(call, x, y, n) for x, y, n in zip(*columns, self.left_keys, strict=True)]
+        self.all_left = False
         if self.keys[0].length:
-            found = JoinRows(call, self.keys, self.right.length).of(join_type)
+            matches = JoinRows(call, self.keys, self.right.length)
+            found = matches.of(join_type)
+            self.all_left = matches.all_left
         else:
             none = rows.from_(call, self.left, 0, 0)
             shown = join_type.split()[-1] not in ("semi", "anti")
@@ -206,7 +209,9 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
                 names.append(name)
                 continue
             assert taken is not None
-            columns.append(take_array(sides.call, column_of(batch, name, "join"), taken, False))
+            column = column_of(batch, name, "join")
+            whole = sides.all_left and batch is sides.left
+            columns.append(column if whole else take_array(sides.call, column, taken, False))
             names.append(name + suffix if name in others else name)
     return _batch_of(sides, names, columns)
 

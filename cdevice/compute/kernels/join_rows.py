@@ -13,9 +13,10 @@ from ..dispatch.call import of_one_type
 from ..dispatch.datum import Datum
 from ..dispatch.types import format_of
 from . import row_numbers as rows
+from .aggregate import count_valid
 from .cast.dictionary import known_rows, may_be_null
 from .group_ids import BITS, Numbered, group_ids, row_ids
-from .selection.take import both, filter_array, take_array, with_bitmap
+from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,20 +47,22 @@ def joined_keys(call: Call, left: DeviceArray, right: DeviceArray, name: str) ->
 
 
 class JoinRows:
-    """The matches of ``n_left`` rows and ``n_right`` rows, at least one of them, by key columns of both."""
+    """The matches of ``n_left`` rows and ``n_right`` rows, at least one of them, by key columns of both.
 
-    __slots__ = ("_call", "_first", "_known", "_left", "_of_left", "_right", "_unique", "n_left", "n_right")
+    ``all_left``: the left rows of the result are all of the left side, in their order."""
+
+    __slots__ = ("_call", "_first", "_known", "_left", "_of_left", "_right", "_unique", "all_left", "n_left", "n_right")
 
     def __init__(self, call: Call, keys: Sequence[DeviceArray], n_right: int) -> None:
         n = keys[0].length
-        self._call, self.n_left, self.n_right = call, n - n_right, n_right
+        self._call, self.n_left, self.n_right, self.all_left = call, n - n_right, n_right, False
         ids, self._first = group_ids(call, keys, BITS)
         count = self._first.length
         self._right, self._left = Numbered(call, ids[:n_right], count), Numbered(call, ids[n_right:], count)
         self._known = self._known_groups(keys)
         # each right row is the first of its group
         self._unique = not n_right or (count >= n_right and rows.number_at(self._first, n_right - 1) == n_right - 1)
-        self._of_left = self._matches(self._left, self._right)
+        self._of_left: DeviceArray | None = None
 
     def _known_groups(self, keys: Sequence[DeviceArray]) -> DeviceArray | None:
         """Which groups have no null key; None: all."""
@@ -78,17 +81,34 @@ class JoinRows:
             counts = rows.choose(call, self._known, counts, 0)
         return take_array(call, counts, row_ids(call, one.ids), False)
 
+    @property
+    def of_left(self) -> DeviceArray:
+        """How many right rows match each left row."""
+        if self._of_left is None:
+            self._of_left = self._matches(self._left, self._right)
+        return self._of_left
+
+    def _single(self, keep_left: bool) -> tuple[DeviceArray, DeviceArray]:
+        """The pairs where no right key is there twice: a row of both sides is the right row of its group."""
+        call = self._call
+        there = rows.less(call, self._first, self.n_right)
+        if self._known is not None:
+            there = rows.without_nulls(both(call, Datum(there, "b"), Datum(self._known, "b")))
+        right = take_array(call, with_bitmap(self._first, there), row_ids(call, self._left.ids), False)
+        left = rows.from_(call, right, 0, self.n_left)
+        self.all_left = keep_left or count_valid(call, right) == self.n_left
+        if self.all_left:
+            return left, right if keep_left else rows.without_nulls(right)
+        found = is_valid(call, Datum(right, "l"))
+        return filter_array(call, left, found, False), rows.without_nulls(filter_array(call, right, found, False))
+
     def pairs(self, keep_left: bool) -> tuple[DeviceArray, DeviceArray]:
         """The rows of both sides that match, in the order of the left side's, then of the right side's.  ``keep_left``:
         a left row without a match has null."""
-        call, counts = self._call, self._of_left
-        matched = rows.less(call, 0, counts)
         if self._unique:
-            right = take_array(call, self._first, row_ids(call, self._left.ids), False)
-            left = rows.from_(call, right, 0, self.n_left)
-            if keep_left:
-                return left, with_bitmap(right, matched)
-            return filter_array(call, left, matched, False), filter_array(call, right, matched, False)
+            return self._single(keep_left)
+        call, counts = self._call, self.of_left
+        matched = rows.less(call, 0, counts)
         left, k = rows.expanded(call, rows.choose(call, matched, counts, 1) if keep_left else counts)
         group = take_array(call, row_ids(call, self._left.ids), left, False)
         place = rows.add(call, take_array(call, self._right.begins, group, False), k)
@@ -101,7 +121,7 @@ class JoinRows:
     def some(self, left: bool, matched: bool) -> DeviceArray:
         """The rows of a side that have a match, or have none."""
         call = self._call
-        counts = self._of_left if left else self._matches(self._right, self._left)
+        counts = self.of_left if left else self._matches(self._right, self._left)
         keep = rows.less(call, 0, counts) if matched else rows.equal(call, counts, 0)
         return filter_array(call, rows.from_(call, self._first, 0, counts.length), keep, False)
 
@@ -116,5 +136,6 @@ class JoinRows:
         if side in ("right", "full"):
             alone = self.some(False, False)
             left = concat([left, rows.nulls(call, alone, alone.length)], stream=call.owner)
+            self.all_left = False
             right = concat([right, alone], stream=call.owner)
         return left, right

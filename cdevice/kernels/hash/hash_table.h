@@ -145,6 +145,56 @@ KERNEL(hash_progress) { /* nothing of a part is merged */
 KERNEL(hash_first) { /* as i64 */
   ROWS(g, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_OUT)[g] = (i64)IN(u32, BUF_HASH_FIRST)[g]; }
 }
+/* Words one to one with the words, whose highest bits tell the bucket. */
+KERNEL(hash_mix_words) {
+  GLOBAL u64 *words = OUT(u64, BUF_HASH_WORDS);
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
+  ROWS(i, SCALAR(SCALAR_ROWS)) { words[i] = hash_mix((words[i] ^ seed) * HASH_FACTOR_2); }
+}
+/* The leaders of the rows of one bucket; SCALAR_HASH_SIZE: slots of its table. */
+KERNEL(hash_bucket) {
+  const i64 n = SCALAR(SCALAR_ROWS), size = SCALAR(SCALAR_HASH_SIZE);
+  GLOBAL u32 *RESTRICT slots = OUT(u32, BUF_HASH_SLOTS); /* numbers of rows of the bucket, from 1 on */
+  GLOBAL const u64 *RESTRICT words = IN(u64, BUF_HASH_WORDS);
+  GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_HASH_BUCKET_ROWS);
+  GLOBAL u32 *RESTRICT leaders = OUT(u32, BUF_HASH_LEADERS);
+  ITEMS(only, 1) {
+    (void)only;
+    for (i64 k = 0; k < size; k++) slots[k] = 0;
+    for (i64 i = 0; i < n; i++) {
+      const u64 word = words[i];
+      u64 at = word & (u64)(size - 1);
+      while (slots[at] && words[slots[at] - 1] != word) at = (at + 1) & (u64)(size - 1);
+      if (!slots[at]) slots[at] = (u32)(i + 1);
+      leaders[rows[i]] = rows[slots[at] - 1];
+    }
+  }
+}
+KERNEL(hash_count_leaders) {
+  const i64 n = SCALAR(SCALAR_ROWS);
+  TILES(t, n, SORT_TILE_ROWS) {
+    i64 count = 0;
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++)
+      count += IN(u32, BUF_HASH_LEADERS)[i] == (u32)i;
+    OUT(i64, BUF_HASH_COUNTS)[t] = count;
+  }
+}
+KERNEL(hash_rank_leaders) {
+  const i64 n = SCALAR(SCALAR_ROWS);
+  TILES(t, n, SORT_TILE_ROWS) {
+    i64 count = IN(i64, BUF_HASH_COUNTS)[t];
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++)
+      if (IN(u32, BUF_HASH_LEADERS)[i] == (u32)i) {
+        OUT(u32, BUF_HASH_FIRST)[count] = (u32)i;
+        OUT(u32, BUF_HASH_RANKS)[i] = (u32)count++;
+      }
+  }
+}
+KERNEL(hash_leader_ids) {
+  GLOBAL u32 *ids = OUT(u32, BUF_HASH_LEADERS);
+  GLOBAL const u32 *ranks = IN(u32, BUF_HASH_RANKS);
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = ranks[ids[i]]; }
+}
 #undef LISTS
 #undef LOOK_UP
 #else

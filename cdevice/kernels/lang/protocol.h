@@ -225,6 +225,12 @@
 #define SCALAR_HASH_FIRST_ROW 2 /* hash_insert, hash_direct: number of the first row */
 #define SCALAR_HASH_PART 3 /* rows of a part; hash_merge: which part */
 #define SCALAR_HASH_SEED 4
+/* Many groups, where work items do many rows: the rows are put in buckets by their words, and each bucket has a table. */
+#define HASH_BUCKET_SHIFT (64 - SORT_TILE_BITS)
+#define BUF_HASH_LEADERS 0 /* u32: the first row of each row's group; then its number */
+#define BUF_HASH_BUCKET_ROWS 3
+#define BUF_HASH_RANKS 2  /* u32, of first rows */
+#define BUF_HASH_COUNTS 5 /* i64 of each tile: its first rows; then those before it */
 
 /* accumulate.h: an accumulator for each group and part of the rows; then the parts are folded. */
 #define BUF_ACCUMULATE_VALUES 1
