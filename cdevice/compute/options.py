@@ -469,8 +469,8 @@ class QuantileOptions(FunctionOptions):
 
 
 class ModeOptions(FunctionOptions):
-    """``n``: how many values at most; ``skip_nulls``, ``min_count``: as in ScalarAggregateOptions, but that there are no
-    values where the result would be null."""
+    """``n``: how many values at most; ``skip_nulls``, ``min_count``: as in ScalarAggregateOptions, but where those give
+    null, there are no values."""
 
     n: int
     defaults: ClassVar[Mapping[str, Any]] = {"n": 1, "skip_nulls": True, "min_count": 0}

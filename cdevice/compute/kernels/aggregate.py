@@ -175,7 +175,7 @@ def decimal_product(format: str) -> Reduce:
     zero.  Raises NoKernel for a scale below zero."""
     _, scale, _ = decimal_of(format) or (0, 0, 0)
     if scale < 0:
-        raise NoKernel(f"product: no kernel for {words_of(format)}, whose scale is negative: cast it to one that is not")
+        raise NoKernel(f"product: no kernel for {words_of(format)}, whose scale is negative: cast it first")
     t = kernel_type(format)
     return Reduce("reduce", t, "product", t, ("reduce", t, "finish"), schema_of(format), scale=scale)
 
