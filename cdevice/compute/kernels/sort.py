@@ -10,7 +10,7 @@ import errno
 from ..._runtime.ext import _native
 from ...errors import ArgumentError, Unsupported
 from ..dispatch.datum import Datum
-from ..dispatch.types import VIEWS, format_of, words_of
+from ..dispatch.types import VIEWS, format_of, width_of, words_of
 from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.binary import to_offsets_layout
@@ -126,9 +126,14 @@ def select_k_unstable(call: Call, values: Datum) -> DeviceArray:
     return with_schema(take_array(call, near, first_ones, False), schema_of("L"))
 
 
+def _in_order(call: Call, numbers: DeviceArray) -> DeviceArray:
+    return sorted_rows(call, [(numbers, False, False, False)], [numbers])
+
+
 def _near(call: Call, keys: Sequence[Key], k: int) -> DeviceArray | None:
     """The numbers of the rows of all tiles that may have one of the first k rows, in their order: the k tiles that
-    begin first have k rows that no row of another tile precedes.  None: those are many, or there is no kernel.
+    begin first have k rows that no row of another tile precedes.  Where other tiles begin equally, they may have rows
+    that a further key, or the lower bits of a wide one, puts first.  None: those are many, or there is no kernel.
     Blocks."""
     column, descending, nulls_first = keys[0]
     plain, n = plain_layout(call, column), column.length
@@ -143,8 +148,11 @@ def _near(call: Call, keys: Sequence[Key], k: int) -> DeviceArray | None:
     limit = take_array(call, least, order[k - 1 : k], False)
     if rows.number_at(limit, 0) == _NONE:
         return None
-    inside = _less_equal(call, Datum(least, "L"), Datum(limit, "L", one=True))
-    tiles = filter_array(call, row_numbers(call, least), inside, False)
+    if len(keys) == 1 and width_of(plain._format) not in (None, "w128"):
+        tiles = take_array(call, order, with_schema(_in_order(call, order[:k]), schema_of("l")), False)
+    else:
+        inside = _less_equal(call, Datum(least, "L"), Datum(limit, "L", one=True))
+        tiles = filter_array(call, row_numbers(call, least), inside, False)
     if tiles.length * TILE_ROWS * 2 > n:
         return None
     every = rows.from_(call, least, 0, tiles.length * TILE_ROWS)

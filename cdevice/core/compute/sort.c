@@ -368,7 +368,8 @@ int cdv_compute_sort_least(const struct cdv_sort_key *key, const struct cdv_stre
       struct cdv_kernel_launch k = key_launch(&s, x.columns, "sort_least");
       k.granularity = CDV_REDUCE_TILE;
       k.buffers[BUF_KEY_OUT] = (cdevice_kernel_buffer){(void *)made->node->buffers[1], 0};
-      pass_values(&k, x.columns, words_of(x.columns) - 1);
+      pass_values(&k, x.columns, 0);
+      k.scalars[SCALAR_KEY_FLAGS] = x.columns->flags;
       r = cdv_exec_launch(&s.work, &k);
     }
     r = cdv_exec_finish(&s.work, r, made, out);

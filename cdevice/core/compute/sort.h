@@ -19,7 +19,7 @@ struct cdv_sort_key {
  * longer than SORT_LONGEST_BYTES. Blocks: it reads which bits of the keys differ. owns: *out is a new reference. */
 int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
                              const char *doing, struct cdv_array **out);
-/* The least word (uint64) of each REDUCE_TILE_ROWS rows by the first word of a key, whose order is that of the key or
+/* The least word (uint64) of each REDUCE_TILE_ROWS rows of a key, whose order is that of the key or, above 64 bits,
  * coarser; all bits set: none is neither null nor NaN, or it is the last there is. CDV_LAYOUT_NOT_HANDLED for bits,
  * strings and bytes too. Does not wait for the device. owns: *out is a new reference. */
 int cdv_compute_sort_least(const struct cdv_sort_key *key, const struct cdv_stream_ref *stream_ref, const char *doing,

@@ -36,50 +36,78 @@ KERNEL(sort_key) {
   }
 }
 
-/* The least word of each tile, all bits: it has none; nulls and NaN have no word here, and the two zeros one. */
-#define KEY_LEAST(i, valid)                                                                   \
-  {                                                                                           \
-    const T x_ = values[(i) * stride], s_ = is_float && x_ == top ? (T)0 : x_;                \
-    const T turned_ = is_float && s_ & top ? (T)~top : (T)0, key_ = (T)(s_ ^ turned_ ^ flip); \
-    const int is_ = (valid) && !(is_float && (T)(x_ & ~top) > infinity);                      \
-    least = is_ && key_ < least ? key_ : least;                                               \
+/* The least word of each tile, all bits: it has none; nulls and NaN have no word here, and the two zeros one.  That of
+ * several words is the number that 64 bits hold and that is nearest. */
+#define KEY_NONE ((T) ~(T)0)
+#define KEY_INTEGER(i) ((T)(values[i] ^ flip))
+#define KEY_FLOAT(i) OF(key_of_float, T)(values[i], flip, infinity)
+#define KEY_NEAREST(i) ((T)(OF(nearest, T)(values + (i) * words, words) ^ flip))
+FN T OF(key_of_float, T)(T x, T flip, T infinity) {
+  const T top = (T)KEY_SIGN, rest = (T)~top, s = x == top ? (T)0 : x;
+  const T key = (T)(s ^ ((T)(0 - (s >> (8 * (int)sizeof(T) - 1))) & rest) ^ flip);
+  return (x & rest) > infinity ? KEY_NONE : key;
+}
+FN T OF(nearest, T)(GLOBAL const T *x, int words) {
+  const T top = (T)KEY_SIGN, above = x[0] & top ? KEY_NONE : (T)0;
+  int fits = 1;
+  for (int k = 1; k < words; k++) fits &= x[k] == above;
+  return fits ? x[0] : x[words - 1] & top ? top : (T)(top - 1);
+}
+#define KEY_LEAST(key)                   \
+  {                                      \
+    const T key_ = (key);                \
+    least = key_ < least ? key_ : least; \
   }
-#define KEY_LEAST_HEAD                                                                                     \
-  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);                                                 \
-  const i64 n = SCALAR(SCALAR_ROWS), flags = SCALAR(SCALAR_KEY_FLAGS), stride = SCALAR(SCALAR_KEY_STRIDE); \
-  const T top = (T)KEY_SIGN, infinity = (T)SCALAR(SCALAR_KEY_INFINITY);                                    \
-  const int is_float = (flags & SORT_KEY_FLOAT) != 0;                                                      \
-  const T flip =                                                                                           \
-      (T)((is_float || flags & SORT_KEY_SIGNED ? top : (T)0) ^ (flags & SORT_KEY_DESCENDING ? (T) ~(T)0 : (T)0))
-#define KEY_LEAST_WORD(x) ((x) == (T) ~(T)0 ? ~(u64)0 : (u64)(x))
 #if defined(CDV_COARSE)
+#define KEY_TILE(KEY)                                                                          \
+  for (; i + 32 <= end; i += 32) {                                                             \
+    const u32 m = bits32(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i, n);    \
+    if (m == ~0u) {                                                                            \
+      for (int l = 0; l < 32; l++) KEY_LEAST(KEY(i + l))                                       \
+    } else {                                                                                   \
+      for (int l = 0; l < 32; l++) KEY_LEAST((T)(KEY(i + l) | (T)((T)((m >> l) & 1u) - (T)1))) \
+    }                                                                                          \
+  }                                                                                            \
+  for (; i < end; i++)                                                                         \
+  KEY_LEAST(bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i) ? KEY(i) : KEY_NONE)
+#else
+#define KEY_ROW(KEY)                                                                                    \
+  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE) {                                         \
+    const i64 i = BID * REDUCE_TILE_ROWS + r + LID;                                                     \
+    if (i < n && bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i)) KEY_LEAST(KEY(i)) \
+  }
+#endif
 KERNEL(sort_least) {
-  KEY_LEAST_HEAD;
+#if !defined(CDV_COARSE)
+  SHARED(T, leasts, WORK_GROUP_SIZE);
+#endif
+  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);
+  const i64 n = SCALAR(SCALAR_ROWS), flags = SCALAR(SCALAR_KEY_FLAGS);
+  const int words = (int)SCALAR(SCALAR_KEY_STRIDE), is_float = (flags & SORT_KEY_FLOAT) != 0;
+  const T infinity = (T)SCALAR(SCALAR_KEY_INFINITY), all = flags & SORT_KEY_DESCENDING ? KEY_NONE : (T)0;
+  const T flip = (T)((is_float || flags & SORT_KEY_SIGNED ? (T)KEY_SIGN : (T)0) ^ all);
+#if defined(CDV_COARSE)
   TILES(t, n, REDUCE_TILE_ROWS) {
     const i64 end = (t + 1) * REDUCE_TILE_ROWS < n ? (t + 1) * REDUCE_TILE_ROWS : n;
-    T least = (T) ~(T)0;
-    if (RAW(const u32, BUF_KEY_VALIDITY)) {
-      for (i64 i = t * REDUCE_TILE_ROWS; i < end; i++)
-        KEY_LEAST(i, bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i))
-    } else if (is_float || stride > 1) {
-      for (i64 i = t * REDUCE_TILE_ROWS; i < end; i++) KEY_LEAST(i, 1)
+    i64 i = t * REDUCE_TILE_ROWS;
+    T least = KEY_NONE;
+    if (is_float) {
+      KEY_TILE(KEY_FLOAT)
+    } else if (words > 1) {
+      KEY_TILE(KEY_NEAREST)
     } else {
-      for (i64 i = t * REDUCE_TILE_ROWS; i < end; i++) {
-        const T key = (T)(values[i] ^ flip);
-        least = key < least ? key : least;
-      }
+      KEY_TILE(KEY_INTEGER)
     }
-    OUT(u64, BUF_KEY_OUT)[t] = KEY_LEAST_WORD(least);
+    OUT(u64, BUF_KEY_OUT)[t] = least == KEY_NONE ? ~(u64)0 : (u64)least;
   }
-}
 #else
-KERNEL(sort_least) {
-  SHARED(T, leasts, WORK_GROUP_SIZE);
-  KEY_LEAST_HEAD;
-  T least = (T) ~(T)0;
-  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE) {
-    const i64 i = BID * REDUCE_TILE_ROWS + r + LID;
-    if (i < n) KEY_LEAST(i, bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i))
+  T least = KEY_NONE;
+  if (is_float) {
+    KEY_ROW(KEY_FLOAT)
+  } else if (words > 1) {
+    KEY_ROW(KEY_NEAREST)
+  } else {
+    KEY_ROW(KEY_INTEGER)
   }
   leasts[LID] = least;
   SYNC;
@@ -87,11 +115,15 @@ KERNEL(sort_least) {
     if (LID < d) leasts[LID] = leasts[LID + d] < leasts[LID] ? leasts[LID + d] : leasts[LID];
     SYNC;
   }
-  if (!LID) OUT(u64, BUF_KEY_OUT)[BID] = KEY_LEAST_WORD(leasts[0]);
-}
+  if (!LID) OUT(u64, BUF_KEY_OUT)[BID] = leasts[0] == KEY_NONE ? ~(u64)0 : (u64)leasts[0];
 #endif
+}
+#undef KEY_NONE
+#undef KEY_INTEGER
+#undef KEY_FLOAT
+#undef KEY_NEAREST
 #undef KEY_LEAST
-#undef KEY_LEAST_HEAD
-#undef KEY_LEAST_WORD
+#undef KEY_TILE
+#undef KEY_ROW
 #undef KEY_SIGN
 #undef KEY_FUSED
