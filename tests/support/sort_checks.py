@@ -216,13 +216,11 @@ OF_FIRST = {
 def test_the_first_rows_of_many_are_those_of_the_whole_order(device, word):
     rng, kind = random.Random(word), OF_FIRST.get(word)
     whole = [FIRST[word](rng) for _ in range(MANY)]
-    for nulls in (0, 0.1, 0.99999):
+    for nulls, order, k in ((0, "ascending", 4), (0.1, "descending", 4), (0.99999, "ascending", 1)):
         a = pa.array([None if rng.random() < nulls else x for x in whole], kind)[3:]
         there = cdevice.asarray(a).to(device)
-        for order in ("ascending", "descending"):
-            want = pc.array_sort_indices(a, order)
-            for k in (1, 4):
-                assert pa.array(cc.select_k_unstable(there, k, [("", order)]).to("cpu")).equals(want[:k]), (nulls, k)
+        want = pc.array_sort_indices(a, order)[:k]
+        assert pa.array(cc.select_k_unstable(there, k, [("", order)]).to("cpu")).equals(want), (nulls, order)
 
 
 @everywhere
@@ -232,9 +230,9 @@ def test_the_first_rows_by_several_keys_are_those_of_the_whole_order(device):
         columns = [[rng.randrange(least + 1) for _ in range(MANY)] for _ in range(2)]
         rows = pa.record_batch([pa.array(c, pa.int64()) for c in columns], names=["a", "b"])
         there = cdevice.asarray(rows).to(device)
-        for keys in ([("a", "ascending"), ("b", "descending")], [("b", "descending"), ("a", "descending")]):
-            want = pc.sort_indices(rows, keys)[:4]
-            assert pa.array(cc.select_k_unstable(there, 4, keys).to("cpu")).equals(want), keys
+        keys = [("a", "ascending"), ("b", "descending")]
+        want = pc.sort_indices(rows, keys)[:4]
+        assert pa.array(cc.select_k_unstable(there, 4, keys).to("cpu")).equals(want), keys
 
 
 @everywhere
