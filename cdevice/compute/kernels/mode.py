@@ -75,7 +75,8 @@ class Mode:
                 found = made if found is None else _together(call, found, made)
         assert like is not None
         if found is None or valid < options.min_count or (nulls and not options.skip_nulls):
-            found = like[:0], rows.from_(call, like, 0, 0)
+            none = rows.from_(call, like, 0, 0)
+            found = take_array(call, like, none, False), none  # where it is computed
         values, counts = found
         if values.length:
             keys = [(counts, True, False, False), (values, False, False, False)]
