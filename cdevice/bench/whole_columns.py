@@ -47,7 +47,7 @@ OPENCL = ("cumulative_sum", "quantile", "select_k_unstable, ten", "variance", "p
 
 
 def columns(rows: int) -> dict[str, Any]:
-    """pyarrow arrays by name; without nulls where the name says nothing of them."""
+    """pyarrow arrays by name; without nulls but for "nulls"."""
     import numpy as np
     import pyarrow as pa
 
