@@ -110,16 +110,16 @@ def _polars(x: dict[str, Any], ours: Any, here: dict[str, Any]) -> dict[str, tup
         import polars as pl
     except ImportError:
         return {}
-    series = {k: pl.from_arrow(x[k]) for k in ("int64", "float64", "words", "mixed", "few")}
-    frame = pl.DataFrame({"a": series["few"], "b": series["float64"]})
+    series: dict[str, Any] = {k: pl.from_arrow(x[k]) for k in ("int64", "float64", "words", "mixed", "few")}
+    frame: Any = pl.DataFrame({"a": series["few"], "b": series["float64"]})
     keys = [("a", "ascending"), ("b", "descending")]
     names = ("int64", "float64", "string, 8 bytes", "string, mixed lengths")
-    made = {
+    made: dict[str, tuple[Any, Any]] = {
         f"sort_indices {name}": (series[key].arg_sort, partial(ours.array_sort_indices, here[key]))
         for name, key in zip(names, ("int64", "float64", "words", "mixed"))
     }
     made["sort_indices two keys"] = (
-        lambda: frame.select(pl.arg_sort_by("a", "b", descending=[False, True])),
+        partial(frame.select, pl.arg_sort_by("a", "b", descending=[False, True])),
         partial(ours.sort_indices, here["keys"], keys),
     )
     return made

@@ -451,7 +451,7 @@ def array_sort_indices(
 
     Accepted types -> result type::
 
-        bool, numbers, decimals to 128 bits, dates, times, durations, strings, bytes, dictionaries by value -> uint64
+        bool, numbers, decimals, dates, times, durations, strings, bytes, dictionaries by value -> uint64
         null -> uint64
 
     :param x: an array, or chunks, which become one array
@@ -532,9 +532,10 @@ def select_k_unstable(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The numbers of the first k rows in the order of the sort keys, nulls last.
+    """The numbers of the first k rows in the order of the sort keys, nulls last; the order is stable.
 
-    Blocks as :func:`sort_indices`.  Any thread.
+    Blocks as :func:`sort_indices`.  Any thread.  Of few of many rows, whose first key has values of one size, it sorts
+    those alone that lie near the first ones, and needs memory for them; else as :func:`sort_indices`.
 
     :param x: an array or a batch
     :param k: the number of rows; all where there are fewer

@@ -418,7 +418,7 @@ def indices_nonzero(
 
     Accepted types -> result type::
 
-        bool, NUMBERS, float16, decimals to 128 bits -> uint64
+        bool, NUMBERS, float16, decimals -> uint64
 
     :param x: an array, or chunks, which become one array
     COMMON
@@ -477,7 +477,7 @@ def run_end_encode(
 
     Accepted types -> result type::
 
-        bool, NUMBERS, float16, decimals to 128 bits, times, strings, bytes, null -> run_end_encoded
+        bool, NUMBERS, float16, decimals, times, strings, bytes, null -> run_end_encoded
 
     :param x: an array, or chunks, which become one array
     :param run_end_type: int16, int32 or int64

@@ -259,7 +259,14 @@ def is_encoded(t):
 
 def judged(name, args, options, have):
     """A word for the result, or AssertionError."""
-    near = name in ("sum", "mean", "min", "max", "min_max", *whole_columns.NEAR)  # which of two zeros is the least is open
+    near = name in (
+        "sum",
+        "mean",
+        "min",
+        "max",
+        "min_max",
+        *whole_columns.NEAR,
+    )  # which of two zeros is the least is open
     plain, theirs = of_model(name, args, options), of_pyarrow(name, args, options)
     agrees = not isinstance(theirs, Exception) and equals(have, (theirs.type, rows(theirs)), near)
     if isinstance(plain, model.Refused):
@@ -297,7 +304,9 @@ def tables(rng):
         left, right, keys, how = whole_columns.joined(rng, n)
         name, told_of = how, (left, right, keys)
         want = pa.Table.from_batches([left]).join(pa.Table.from_batches([right]), keys, join_type=how)
-        ours = [cc.join(*(cdevice.asarray(x).to(p) for x in (left, right)), keys, join_type=how).to("cpu") for p in places]
+        ours = [
+            cc.join(*(cdevice.asarray(x).to(p) for x in (left, right)), keys, join_type=how).to("cpu") for p in places
+        ]
     found = [pa.record_batch(x) for x in ours]
     for x in found:
         x.validate(full=True)

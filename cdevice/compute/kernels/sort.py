@@ -160,7 +160,8 @@ def _near(call: Call, keys: Sequence[Key], k: int) -> DeviceArray | None:
     ahead = rows.multiply(call, rows.subtract(call, take_array(call, tiles, number, False), number), TILE_ROWS)
     found = rows.add(call, every, ahead)
     beyond = max((rows.number_at(tiles, tiles.length - 1) + 1) * TILE_ROWS - n, 0)
-    return found[: found.length - beyond]
+    inside_rows: DeviceArray = found[: found.length - beyond]
+    return inside_rows
 
 
 def partition_nth_indices(call: Call, values: Datum) -> DeviceArray:
