@@ -326,7 +326,7 @@ def test_the_two_zeros_are_one_common_value(device, word):
 def test_a_mode_of_no_values_and_of_types_that_have_none_is_an_error(monkeypatch):
     monkeypatch.setenv("CDEVICE_BACKENDS", "-pyarrow")
     for n in (0, -1):
-        with pytest.raises(ValueError, match="ModeOptions: n must be 1 or more"):
+        with pytest.raises(ValueError, match="ModeOptions: n must be"):
             cc.mode([1], n)
     with pytest.raises(cc.NoKernel, match="mode"):
         cc.mode(["a"])
