@@ -224,6 +224,21 @@ def test_the_first_rows_of_many_are_those_of_the_whole_order(device, word):
 
 
 @everywhere
+def test_equal_rows_of_several_tiles_are_in_their_order_and_nulls_may_be_first(device):
+    rows = [9] * MANY
+    rows[60_000], rows[60_001], rows[20_000], rows[70_000] = 0, 1, 1, 1
+    first = [60_000, 20_000, 60_001, 70_000]
+    there = cdevice.asarray(pa.array(rows)).to(device)
+    for k in (2, 3, 4):
+        assert cc.select_k_unstable(there, k, [("", "ascending")]).to("cpu").to_pylist() == first[:k]
+    rows[50_000] = None
+    there = cdevice.asarray(pa.array(rows)).to(device)
+    for placement, want in (("at_start", [50_000, 60_000]), ("at_end", [60_000, 20_000])):
+        got = cc.select_k_unstable(there, 2, [("", "ascending", placement)])
+        assert got.to("cpu").to_pylist() == want, placement
+
+
+@everywhere
 def test_the_first_rows_by_several_keys_are_those_of_the_whole_order(device):
     rng = random.Random(8)
     for least in (0, 5, 1 << 40):
