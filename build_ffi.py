@@ -110,7 +110,7 @@ def write_builtin_list():
 
 # by folder of cdevice/kernels
 KERNELS = {
-    "scalar": "arith compare boolean cast cast_bool decimal_rescale temporal timestamp_parts binary",
+    "scalar": "arith compare boolean cast cast_bool decimal_rescale decimal_real temporal timestamp_parts binary",
     "aggregate": "reduce reduce_bool",
     "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",

@@ -23,22 +23,23 @@ import build_ffi  # noqa: E402
 NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 WHOLE = NUMBERS[:8]
 TYPES = {
-    "arith": (*NUMBERS, "f16", "w128"),
+    "arith": (*NUMBERS, "f16", "w128", "w256"),
     "binary": ("bits",),
     "boolean": ("bits",),
     "cast": tuple(f"{s} {t}" for s, t in itertools.permutations((*NUMBERS, "f16"), 2))
     + tuple(f"{t} {t}" for t in NUMBERS),
     "cast_bool": NUMBERS,
     "filter": ("bits",),
-    "compare": (*NUMBERS, "f16", "w128"),
-    "reduce": (*NUMBERS, "w128"),
+    "compare": (*NUMBERS, "f16", "w128", "w256"),
+    "reduce": (*NUMBERS, "w128", "w256"),
     "reduce_bool": ("bool",),
+    "decimal_real": ("i32", "i64", "w128", "w256"),
     "decimal_rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "timestamp_parts": ("i32", "i64"),
     "run_end": ("i16", "i32", "i64"),
     "radix": ("bits",),
-    "sort_key": ("u8", "u16", "u32", "u64", "w128"),
+    "sort_key": ("u8", "u16", "u32", "u64"),
     "sort_binary": ("i32", "i64"),
     "running": NUMBERS,
     "scatter": ("bits",),

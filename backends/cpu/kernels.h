@@ -84,13 +84,25 @@
 #undef S
 #endif
 #undef T
+#define T i32
+#include "cdevice/kernels/scalar/decimal_real.h"
+#undef T
+#define T i64
+#include "cdevice/kernels/scalar/decimal_real.h"
+#undef T
+#define T w256
+#include "cdevice/kernels/scalar/arith.h"
+#include "cdevice/kernels/scalar/compare.h"
+#include "cdevice/kernels/scalar/decimal_real.h"
+#include "cdevice/kernels/aggregate/reduce.h"
+#undef T
 #define T w128
 #include "cdevice/kernels/scalar/arith.h"
 #include "cdevice/kernels/hash/key_words.h"
 #include "cdevice/kernels/group_by/accumulate.h"
+#include "cdevice/kernels/scalar/decimal_real.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
-#include "cdevice/kernels/sort/sort_key.h"
 #include "cdevice/kernels/selection/select.h"
 #ifndef CPU_NO_CASTS
 #define TEXT "cdevice/kernels/scalar/decimal_rescale.h"
@@ -126,7 +138,8 @@
   ROW(arith, multiply_checked, t) ROW(arith, negate_checked, t) ROW(arith, magnitude_checked, t)
 #define COMPARE(t) ROW(compare, equal, t) ROW(compare, not_equal, t) ROW(compare, less, t) ROW(compare, less_equal, t)
 #define IS_NAN(t) ROW(compare, is_nan, t) ROW(arith, square_root, t)
-#define REDUCE(t) ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t)
+#define REDUCE(t) \
+  ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t) ROW(reduce, product, t)
 #define CAST_ROW(s, t)                                    \
   {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t}, \
       {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
@@ -151,7 +164,8 @@
   ROW(varlen, row_offsets, t) \
   ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
 #define RUNS(t) ROW(run_end, run_of, t) ROW(run_end, ends, t)
-#define SORT_KEY(t) ROW(sort_key, sort_key, t)
+#define SORT_KEY(t) ROW(sort_key, sort_key, t) ROW(sort_key, sort_least, t)
+#define REAL(t) ROW(decimal_real, real, t)
 #define SORT_BYTES(t) ROW(sort_binary, sort_bytes, t)
 #define RADIX_SORT(name) ROW(radix, name, bits)
 #define RUNNING_OF(name, t)     \
@@ -191,32 +205,29 @@
 #endif
 #define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) CASTS_OF(t)
 
+/* clang-format off */
 const cpu_kernel CPU_KERNELS[] = {
-    INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) COMPARE(w128) ARITH(f16)
-        COMPARE(f16) IS_NAN(f16) CASTS(f16) REDUCE(w128) ROW(reduce, sum_exactly, i64) ROW(reduce, sum_exactly, u64)
-            ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128)
-                TIME(i32, i32) TIME(i32, i64) TIME(i64, i32) TIME(i64, i64) TIMESTAMP_PARTS(i32) TIMESTAMP_PARTS(i64)
-                    SELECT(u8) SELECT(u16) SELECT(u32) SELECT(u64) SELECT(w128) VARLEN(i32) VARLEN(i64) BINARY(compare)
-                        BINARY(view_sizes) BINARY(join) BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(
-                            is_null) BOOLEAN(valid_select) BOOLEAN(and) BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal)
-                            BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater) BOOLEAN(greater_equal)
-                                BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
-                                    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16) RUNS(
-                                        i32) RUNS(i64) FILTER(check_rows) FILTER(scan_columns) FILTER(union_types)
-                                        FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
-                                            FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
-                                                REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
-                                                    REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme) SORT_KEY(u8)
-                                                        SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(w128)
-                                                            SORT_BYTES(i32) SORT_BYTES(i64) RADIX_SORT(radix_buckets)
-                                                                RADIX_SORT(radix_ranges) RADIX_SORT(radix_count)
-                                                                    RADIX_SORT(radix_scatter) RADIX_SORT(sort_key)
-                                                                        RADIX_SORT(sort_rows_of) RADIX_SORT(
-                                                                            sort_changes) RADIX_SORT(sort_validity)
-                                                                            RADIX_SORT(sort_rows) INTEGERS(RUNNING)
-                                                                                FLOATS(RUNNING)  KEY_WORDS(u8) KEY_WORDS(u16) KEY_WORDS(u32) KEY_WORDS(u64) KEY_WORDS(w128) KEY_BYTES(i32) KEY_BYTES(i64)
-  HASH_TABLE(insert) HASH_TABLE(merge) HASH_TABLE(rehash) HASH_TABLE(direct) HASH_TABLE(direct_clear) HASH_TABLE(merge_direct)
-  HASH_TABLE(renumber) HASH_TABLE(start) HASH_TABLE(progress) HASH_TABLE(first) HASH_TABLE(mix_words) HASH_TABLE(bucket)
-  HASH_TABLE(count_leaders) HASH_TABLE(rank_leaders) HASH_TABLE(leader_ids)
-  INTEGERS(ACCUMULATE_ALL) FLOATS(ACCUMULATE_ALL) ACCUMULATE_ALL(w128)
-  {NULL, NULL}};
+    INTEGERS(NUMBERS) FLOATS(NUMBERS) FLOATS(IS_NAN) INTEGERS(ARITH_CHECKED) ARITH_ANY(w128) ARITH_ANY(w256)
+    COMPARE(w128) COMPARE(w256) REDUCE(w256) REAL(i32) REAL(i64) REAL(w128) REAL(w256) ARITH(f16) COMPARE(f16)
+    IS_NAN(f16) CASTS(f16) REDUCE(w128) ROW(reduce, sum_exactly, i64) ROW(reduce, sum_exactly, u64)
+    ROW(reduce, finish_mean_of_integers, w128) INTEGERS(FROM_WIDE) INTEGERS(TO_WIDE) TO_WIDE(w128) TIME(i32, i32)
+    TIME(i32, i64) TIME(i64, i32) TIME(i64, i64) TIMESTAMP_PARTS(i32) TIMESTAMP_PARTS(i64) SELECT(u8) SELECT(u16)
+    SELECT(u32) SELECT(u64) SELECT(w128) VARLEN(i32) VARLEN(i64) BINARY(compare) BINARY(view_sizes) BINARY(join)
+    BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
+    BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater)
+    BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
+    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16) RUNS(i32) RUNS(i64)
+    FILTER(check_rows) FILTER(scan_columns) FILTER(union_types) FILTER(union_rows) FILTER(filter_rows) FILTER(scan)
+    FILTER(take_valid) FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
+    REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_product)
+    REDUCE_BOOL(finish_extreme) SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_BYTES(i32) SORT_BYTES(i64)
+    RADIX_SORT(radix_buckets) RADIX_SORT(radix_ranges) RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)
+    RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes) RADIX_SORT(sort_validity)
+    RADIX_SORT(sort_rows) INTEGERS(RUNNING) FLOATS(RUNNING) KEY_WORDS(u8) KEY_WORDS(u16) KEY_WORDS(u32) KEY_WORDS(u64)
+    KEY_WORDS(w128) KEY_BYTES(i32) KEY_BYTES(i64) HASH_TABLE(insert) HASH_TABLE(merge) HASH_TABLE(rehash)
+    HASH_TABLE(direct) HASH_TABLE(direct_clear) HASH_TABLE(merge_direct) HASH_TABLE(renumber) HASH_TABLE(start)
+    HASH_TABLE(progress) HASH_TABLE(first) HASH_TABLE(mix_words) HASH_TABLE(bucket) HASH_TABLE(count_leaders)
+    HASH_TABLE(rank_leaders) HASH_TABLE(leader_ids) INTEGERS(ACCUMULATE_ALL) FLOATS(ACCUMULATE_ALL)
+    ACCUMULATE_ALL(w128)
+    {NULL, NULL}};
+/* clang-format on */

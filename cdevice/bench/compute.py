@@ -12,6 +12,7 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from . import whole_columns
 from .table import named, table, verdict
 from .timing import _once, quiet
 
@@ -310,6 +311,7 @@ def section(libs: Any, options: Any) -> dict[str, Any]:
     opencl = cdevice.device("opencl").is_available
     found += _opencl(x, rounds) if opencl else []
     found += _order(len(x["i"]), opencl)
+    found += whole_columns.rows(len(x["i"]), opencl, pairs)
     rows = [
         (d, name, f"{t:.2f}", f"{o:.2f}", f"{ratio:.2f}", "" if least is None else f"{least:g}", verdict(reached))
         for d, name, t, o, ratio, least in found

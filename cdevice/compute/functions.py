@@ -103,17 +103,19 @@ _TIMES = "date32, date64, time32, time64, timestamp, duration"
 _SAME = f"""bool, {_NUMBERS} -> the common type
     decimal128, {_TIMES}, of one type -> that type"""
 _ARITHMETIC = f"""{_NUMBERS} -> the common type
-    decimal128 of one scale -> decimal128, with pyarrow's precision
+    decimal128 of one scale -> decimal128, with pyarrow's precision; decimal256 likewise
+    time32 - time32, time64 - time64 -> duration
     timestamp, date, time and duration -> as in Arrow: timestamp - timestamp -> duration
     null -> null"""
 _PRODUCT = f"""{_NUMBERS} -> the common type
-    decimal128 -> decimal128, with pyarrow's precision and scale
+    decimal128 -> decimal128, with pyarrow's precision and scale; decimal256 of one scale likewise
     null -> null"""
 _QUOTIENT = f"""{_NUMBERS} -> the common type
     null -> null"""
-_SIGN = f"""{_NUMBERS}, decimal128 -> the same type
+_SIGN = f"""{_NUMBERS}, decimal128, decimal256 -> the same type
     null -> null"""
 _COMPARED = f"""bool, {_NUMBERS}, decimal128 -> bool
+    decimal256 of one scale -> bool
     {_TIMES}, of one kind -> bool
     string, binary, their large and view forms, fixed_size_binary -> bool"""
 _BOOLS = """bool -> bool
@@ -216,9 +218,15 @@ _ROW_WISE: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 _AGGREGATES: dict[str, tuple[str, str]] = {
     "sum": (
         "The sum, by a tree that is the same on every device.",
-        "int8 to int64 -> int64; bool, uint8 to uint64 -> uint64; floats -> float64; decimal128 -> decimal128",
+        "int8 to int64 -> int64; bool, uint8 to uint64 -> uint64; floats -> float64;\n"
+        "        decimal128 -> decimal128; decimal256 -> decimal256",
     ),
-    "mean": ("The mean.", "bool, int8 to uint64, floats -> float64; decimal128 -> decimal128"),
+    "product": (
+        "The product; integers wrap. Of decimals each step is rounded to the scale, a half away from zero.",
+        "int8 to int64 -> int64; bool, uint8 to uint64 -> uint64; floats -> float64;\n"
+        "        decimal128, decimal256 -> the same type",
+    ),
+    "mean": ("The mean.", "bool, int8 to uint64, floats -> float64; decimal128, decimal256 -> the same type"),
     "min": ("The minimum. NaN is ignored.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> the same type"),
     "max": ("The maximum. NaN is ignored.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> the same type"),
     "min_max": ("The minimum and the maximum.", f"bool, {_NUMBERS}, decimal, {_TIMES} -> struct of min and max"),
@@ -302,6 +310,7 @@ and_, or_, xor, invert = _row_wise("and"), _row_wise("or"), _row_wise("xor"), _r
 and_kleene, or_kleene = _row_wise("and_kleene"), _row_wise("or_kleene")
 if_else, fill_null, drop_null = _row_wise("if_else"), _row_wise("fill_null"), _row_wise("drop_null")
 sum, mean, min, max = _aggregate("sum"), _aggregate("mean"), _aggregate("min"), _aggregate("max")
+product = _aggregate("product")
 min_max, any, all = _aggregate("min_max"), _aggregate("any"), _aggregate("all")
 
 _coalesce = _registry.get_function("coalesce")
@@ -442,7 +451,7 @@ def array_sort_indices(
 
     Accepted types -> result type::
 
-        bool, numbers, decimals to 128 bits, dates, times, durations, strings, bytes, dictionaries by value -> uint64
+        bool, numbers, decimals, dates, times, durations, strings, bytes, dictionaries by value -> uint64
         null -> uint64
 
     :param x: an array, or chunks, which become one array
@@ -523,9 +532,10 @@ def select_k_unstable(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The numbers of the first k rows in the order of the sort keys, nulls last.
+    """The numbers of the first k rows in the order of the sort keys, nulls last; the order is stable.
 
-    Blocks as :func:`sort_indices`.  Any thread.
+    Blocks as :func:`sort_indices`.  Any thread.  Of few of many rows, whose first key has values of one size, it sorts
+    those alone that lie near the first ones, and needs memory for them; else as :func:`sort_indices`.
 
     :param x: an array or a batch
     :param k: the number of rows; all where there are fewer

@@ -359,6 +359,16 @@ def sum(
     min_count: int = 1,
     options: FunctionOptions | None = None,
 ) -> Scalar: ...
+def product(
+    x: ArrayLike | DeviceArrayStream,
+    /,
+    *,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    skip_nulls: bool = True,
+    min_count: int = 1,
+    options: FunctionOptions | None = None,
+) -> Scalar: ...
 def mean(
     x: ArrayLike | DeviceArrayStream,
     /,

@@ -468,6 +468,21 @@ class QuantileOptions(FunctionOptions):
         return fields
 
 
+class ModeOptions(FunctionOptions):
+    """``n``: how many values at most; ``skip_nulls``, ``min_count``: as in ScalarAggregateOptions, but where those give
+    null, there are no values."""
+
+    n: int
+    defaults: ClassVar[Mapping[str, Any]] = {"n": 1, "skip_nulls": True, "min_count": 0}
+    allowed: ClassVar[Mapping[str, Any]] = {"n": int, "skip_nulls": bool, "min_count": int}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if self.n < 1:
+            raise ValueError(f"ModeOptions: n must be 1 or more, not {self.n}")
+
+
 class RankQuantileOptions(SortOptions):
     """``sort_keys``: an order, or as in SortOptions; ``null_placement``: of keys that name none."""
 

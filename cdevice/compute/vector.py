@@ -418,7 +418,7 @@ def indices_nonzero(
 
     Accepted types -> result type::
 
-        bool, NUMBERS, float16, decimals to 128 bits -> uint64
+        bool, NUMBERS, float16, decimals -> uint64
 
     :param x: an array, or chunks, which become one array
     COMMON
@@ -477,7 +477,7 @@ def run_end_encode(
 
     Accepted types -> result type::
 
-        bool, NUMBERS, float16, decimals to 128 bits, times, strings, bytes, null -> run_end_encoded
+        bool, NUMBERS, float16, decimals, times, strings, bytes, null -> run_end_encoded
 
     :param x: an array, or chunks, which become one array
     :param run_end_type: int16, int32 or int64
@@ -808,7 +808,7 @@ def variance(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64
+        NUMBERS, decimals -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param ddof: the divisor is the number of rows less this
@@ -850,7 +850,7 @@ def stddev(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64
+        NUMBERS, decimals -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param ddof: the divisor is the number of rows less this
@@ -892,7 +892,7 @@ def skew(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64
+        NUMBERS, decimals -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param biased: False: corrected for the number of rows
@@ -934,7 +934,7 @@ def kurtosis(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64
+        NUMBERS, decimals -> float64
 
     :param x: an array, chunks or a stream, which are read one after the other: it needs room for one chunk
     :param biased: False: corrected for the number of rows
@@ -978,8 +978,8 @@ def quantile(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64
-        NUMBERS, decimals to 128 bits; lower, higher and nearest -> the same type
+        NUMBERS, decimals -> float64
+        NUMBERS, decimals; lower, higher and nearest -> the same type
 
     :param x: an array, or chunks, which become one array
     :param q: a number from 0 to 1, or several
@@ -1000,6 +1000,50 @@ def quantile(
         fallback,
         q=q,
         interpolation=interpolation,
+        skip_nulls=skip_nulls,
+        min_count=min_count,
+    )
+    return out
+
+
+@_documented
+def mode(
+    x: ArrayLike,
+    /,
+    n: int = 1,
+    *,
+    skip_nulls: bool = True,
+    min_count: int = 0,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray:
+    """The most common values, and how many rows have each: the most common first, of equally common ones the smaller.
+
+    Blocks.  Any thread.  NaN is one value, greater than the others, and the two zeros are one.  Memory beside the
+    array: as value_counts, and of chunks the values that were seen, each once.
+
+    Accepted types -> result type::
+
+        bool, NUMBERS, float16, decimals -> struct of mode, of that type, and count, int64
+
+    :param x: an array, chunks or a stream, which are read one after the other
+    :param n: how many values at most
+    :param skip_nulls: False: there are no values where any row is null
+    :param min_count: there are no values for fewer valid rows
+    COMMON
+    :param options: a ModeOptions, in place of the three
+    :returns: a DeviceArray of at most n rows
+    :raises ValueError: for an n below 1
+    :raises NoKernel: for types that are not listed
+    """
+    out: DeviceArray = _run(
+        _registry.get_function("mode"),
+        (x,),
+        options,
+        stream,
+        fallback,
+        n=n,
         skip_nulls=skip_nulls,
         min_count=min_count,
     )

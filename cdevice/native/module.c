@@ -114,6 +114,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_scatter_rows", m_compute_scatter_rows, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
+                                       {"compute_sort_least", m_compute_sort_least, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
                                        {"compute_view_offsets", m_compute_view_offsets, METH_VARARGS, NULL},

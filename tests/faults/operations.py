@@ -444,6 +444,10 @@ function("cumulative_sum", lambda a, b: cc.cumulative_sum(a, skip_nulls=True), [
 function("cumulative_checked", lambda a, b: cc.cumulative_prod_checked(b), [2, 4, None, None, None, None, None])
 function("quantile", lambda a, b: cc.quantile(a, [0, 0.5, 1]), [1.0, 4.0, 7.0])
 function("variance", lambda a, b: cc.variance(a), 4.0)
+function("product", lambda a, b: cc.product(a), 420)
+function("product of decimals", lambda a, b: cc.product(cc.cast(a, "decimal128(20, 0)")), 420)
+function("mode", lambda a, b: cc.mode([b, a], 2), [{"mode": 2, "count": 6}, {"mode": 1, "count": 1}])
+function("median of decimals", lambda a, b: cc.quantile(cc.cast(a, "decimal128(20, 0)")), [4.0])
 function("fill_null_forward", lambda a, b: cc.fill_null_forward(a), [1, 1, 3, 4, 5, 5, 7])
 function("fill_null_backward", lambda a, b: cc.fill_null_backward(a), [1, 3, 3, 4, 5, 7, 7])
 function("run_end_encode", lambda a, b: cc.run_end_decode(cc.run_end_encode(b)), [2, 2, None, 2, 2, 2, 2])
@@ -451,6 +455,25 @@ function("scatter", lambda a, b: cc.scatter(a, [1, 0, 2, 3, 4, 5, 6]), [None, 1,
 function("first_last", lambda a, b: cc.first_last(a), {"first": 1, "last": 7})
 function("chunks", lambda a, b: cc.sum([a, b, a]), 52)
 function("stream", lambda a, b: cc.sum(cdevice.asstream(iter([a, b]))), 32)
+
+
+@operation(computes=True)
+def compute_first_rows(here):
+    """Of so many that most are not sorted."""
+    x = there(range(20_000), here, schema="int64")
+    return lambda: same(cc.select_k_unstable(x, 1, [("", "descending")]).to("cpu").to_pylist(), [19_999])
+
+
+@operation(computes=True)
+def compute_decimals_of_256_bits(here):
+    x = there([3, None, -(10**50), 3], here, schema="decimal256(60, 0)")
+
+    def run():
+        same(cc.array_sort_indices(x).to("cpu").to_pylist(), [2, 0, 3, 1])
+        same(cc.sum(x).as_py(), 6 - 10**50)
+        same(cc.equal(x, x).to("cpu").to_pylist(), [True, None, True, True])
+
+    return run
 
 
 @operation(computes=True)

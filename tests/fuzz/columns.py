@@ -38,7 +38,7 @@ def value(rng, t):
         whole = (
             rng.choice((most, -most, 0)) if rng.random() < 0.2 else rng.randint(max(-most, -(10**9)), min(most, 10**9))
         )
-        return decimal.Decimal(whole).scaleb(-t.scale, decimal.Context(prec=60))
+        return decimal.Decimal(whole).scaleb(-t.scale, decimal.Context(prec=90))
     if pa.types.is_temporal(t):
         return rng.randint(0, 80_000)
     if pa.types.is_fixed_size_binary(t):

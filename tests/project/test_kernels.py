@@ -70,14 +70,15 @@ def test_an_argument_by_number_is_found_on_either_side():
 # a loop names nothing but its own variable, which the body does not set, and no jump leaves it.  No jump leaves the
 # kernel.  So no value of a work item decides.
 BARRIER = "__syncthreads"
-TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 w128".split()
+TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 w128 w256".split()
 FAMILIES = {  # S and T; which of them matters to the text alone
     "cast": ["f32 i64", "i64 f16"],
     "decimal_rescale": ["i64 w128"],
+    "decimal_real": ["i32", "w256"],
     "temporal": ["i64 i32"],
-    "arith": ["i64", "f16", "w128"],
-    "compare": ["i64", "f16", "w128"],
-    "reduce": ["i64", "f32", "w128"],
+    "arith": ["i64", "f16", "w128", "w256"],
+    "compare": ["i64", "f16", "w128", "w256"],
+    "reduce": ["i64", "f32", "w128", "w256"],
     "cast_bool": ["i64"],
     "timestamp_parts": ["i64"],
     "run_end": ["i64"],
@@ -88,7 +89,7 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "boolean": ["bits"],
     "filter": ["bits"],
     "radix": ["bits"],
-    "sort_key": ["u8", "w128"],
+    "sort_key": ["u8", "u64"],
     "sort_binary": ["i32"],
     "running": ["i8", "u64", "f32"],
     "scatter": ["bits"],

@@ -189,6 +189,7 @@ CALLS = {
     "take": lambda x, b, s: cc.take(x, x[2:4], boundscheck=False, stream=s),
     "sum": lambda x, b, s: cc.sum(x, stream=s).array,
     "mean": lambda x, b, s: cc.mean(x, stream=s).array,
+    "product": lambda x, b, s: cc.product(x, stream=s).array,
     "min_max": lambda x, b, s: cc.min_max(x, stream=s).array,
     "min": lambda x, b, s: cc.min(x, stream=s).array,
     "max": lambda x, b, s: cc.max(x, stream=s).array,
@@ -213,7 +214,7 @@ WAITS |= {"unique", "value_counts", "dictionary_encode", "count_distinct"}
 WAITS |= {"fill_null_backward", "indices_nonzero", "replace_with_mask", "run_end_encode", "run_end_decode"}
 WAITS |= {"list_flatten", "list_parent_indices", "list_element", "list_slice", "inverse_permutation", "scatter"}
 WAITS |= {"is_in", "index_in", "index", "dictionary_decode"}
-WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile"}
+WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile", "mode"}
 LISTS = {"list_value_length"}  # of no number
 
 

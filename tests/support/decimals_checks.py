@@ -25,7 +25,7 @@ def decimals(precision, scale, n=140, seed=0, nulls=0.2, bits=128):
         rng.choice((rng.randint(-most, most), rng.randint(-99, 99), most, -most, 0, min(most, 10**scale)))
         for _ in range(n)
     ]
-    with decimal.localcontext(decimal.Context(prec=60)):
+    with decimal.localcontext(decimal.Context(prec=80)):
         values = [None if rng.random() < nulls else decimal.Decimal(v).scaleb(-scale) for v in drawn]
     return pa.array(values, getattr(pa, f"decimal{bits}")(precision, scale))
 

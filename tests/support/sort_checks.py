@@ -188,6 +188,68 @@ def test_an_error_names_the_function_and_what_was_wrong(monkeypatch, call, error
         call()
 
 
+MANY = 80_000  # rows, of which tiles are left out
+FIRST = {
+    "int64": lambda rng: rng.randrange(-(1 << 63), 1 << 63),
+    "int16 of few values": lambda rng: rng.randrange(-3, 3),
+    "uint8": lambda rng: rng.randrange(256),
+    "one value": lambda rng: 5,
+    "float64": lambda rng: rng.choice([float("nan"), float("inf"), 0.0, -0.0, rng.uniform(-9, 9)]),
+    "float32": lambda rng: rng.uniform(-9, 9),
+    "zeros": lambda rng: rng.choice([-0.0, 0.0]),
+    "decimal128": lambda rng: rng.randrange(-(10**38) + 1, 10**38),
+    "decimal256 of few digits": lambda rng: rng.randrange(-(10**12), 10**12),
+    "greatest": lambda rng: 255,
+}
+OF_FIRST = {
+    "int16 of few values": pa.int16(),
+    "uint8": pa.uint8(),
+    "greatest": pa.uint8(),
+    "float32": pa.float32(),
+    "decimal128": pa.decimal128(38, 0),
+    "decimal256 of few digits": pa.decimal256(70, 0),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("word", FIRST)
+def test_the_first_rows_of_many_are_those_of_the_whole_order(device, word):
+    rng, kind = random.Random(word), OF_FIRST.get(word)
+    whole = [FIRST[word](rng) for _ in range(MANY)]
+    for nulls, order, k in ((0, "ascending", 4), (0.1, "descending", 4), (0.99999, "ascending", 1)):
+        a = pa.array([None if rng.random() < nulls else x for x in whole], kind)[3:]
+        there = cdevice.asarray(a).to(device)
+        want = pc.array_sort_indices(a, order)[:k]
+        assert pa.array(cc.select_k_unstable(there, k, [("", order)]).to("cpu")).equals(want), (nulls, order)
+
+
+@everywhere
+def test_equal_rows_of_several_tiles_are_in_their_order_and_nulls_may_be_first(device):
+    rows = [9] * MANY
+    rows[60_000], rows[60_001], rows[20_000], rows[70_000] = 0, 1, 1, 1
+    first = [60_000, 20_000, 60_001, 70_000]
+    there = cdevice.asarray(pa.array(rows)).to(device)
+    for k in (2, 3, 4):
+        assert cc.select_k_unstable(there, k, [("", "ascending")]).to("cpu").to_pylist() == first[:k]
+    rows[50_000] = None
+    there = cdevice.asarray(pa.array(rows)).to(device)
+    for placement, want in (("at_start", [50_000, 60_000]), ("at_end", [60_000, 20_000])):
+        got = cc.select_k_unstable(there, 2, [("", "ascending", placement)])
+        assert got.to("cpu").to_pylist() == want, placement
+
+
+@everywhere
+def test_the_first_rows_by_several_keys_are_those_of_the_whole_order(device):
+    rng = random.Random(8)
+    for least in (0, 5, 1 << 40):
+        columns = [[rng.randrange(least + 1) for _ in range(MANY)] for _ in range(2)]
+        rows = pa.record_batch([pa.array(c, pa.int64()) for c in columns], names=["a", "b"])
+        there = cdevice.asarray(rows).to(device)
+        keys = [("a", "ascending"), ("b", "descending")]
+        want = pc.sort_indices(rows, keys)[:4]
+        assert pa.array(cc.select_k_unstable(there, 4, keys).to("cpu")).equals(want), keys
+
+
 @everywhere
 def test_strings_that_are_too_long_are_refused_with_the_limit(device):
     long = cdevice.asarray(["x" * 40_000, "y"]).to(device)

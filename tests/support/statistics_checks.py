@@ -11,7 +11,7 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import drawn, places  # noqa: E402
+from compute_cases import back, check, drawn, places, shown  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -89,10 +89,6 @@ def test_the_variance_of_far_numbers_does_not_cancel():
 def test_quantiles_are_exact(device, word, how):
     q = [0, 0.1, 0.25, 0.5, 0.77, 1]
     for a in slices(word):
-        if word == "decimal128" and how in ("linear", "midpoint"):
-            with pytest.raises(cc.NoKernel, match="quantile"):
-                cc.quantile(cdevice.asarray(a).to(device), interpolation=how)
-            continue
         want = pc.quantile(a, q=q, interpolation=how)
         got = pa.array(cc.quantile(cdevice.asarray(a).to(device), q, interpolation=how).to("cpu"))
         assert got.type == want.type and all(
@@ -239,3 +235,101 @@ def test_indices_out_of_bounds_and_types_that_are_too_small_are_errors():
         cc.inverse_permutation([0], output_type="uint8")
     with pytest.raises(ArgumentError, match="3 values and 2 indices|length"):
         cc.scatter([1, 2, 3], [0, 1])
+
+
+# ---- products and the most common values ----
+PRODUCTS = {
+    "int8": drawn([None, 1, -1, 3, 100], pa.int8(), 60),
+    "uint16": drawn([1, 3, 65535], pa.uint16(), 9000),
+    "int64": drawn([None, 3, -5, 1 << 40], n=9000),
+    "float32": drawn([None, 0.5, 2.0, -1.0], pa.float32(), 300),
+    "float64": drawn([0.5, 2.0, -1.0], n=9000),
+    "bool": drawn([None, True], n=300),
+    "false among them": drawn([True, True, False], n=70),
+    "decimal128": drawn([None, 10, -15, 12], pa.decimal128(12, 1), 30),
+    "decimal128 that wraps": drawn([-15, 12345678], pa.decimal128(30, 4), 300),
+    "no rows": pa.array([], pa.int32()),
+    "null": pa.nulls(5),
+}
+
+
+def products():
+    cases = [pytest.param(p, w, id=f"{p}-{w}") for w in PRODUCTS for p in places("float64")]
+    return pytest.mark.parametrize(("device", "word"), cases, indirect=["device"])
+
+
+@products()
+def test_a_product_is_pyarrows(device, word):
+    whole = PRODUCTS[word]
+    for a in (whole, whole[5:-3], whole[:1], whole[:0]):
+        for named in ({}, {"skip_nulls": False}, {"min_count": 0}, {"min_count": 50}):
+            check(device, "product", (a,), **named)
+    parts = [whole[:7], whole[7:7], whole[7:]]
+    there = [cdevice.asarray(x).to(device) for x in parts]
+    want = pc.product(pa.chunked_array(parts)).as_py()
+    assert cc.product(there).as_py() == want
+    assert cc.product(cdevice.asstream(iter(there), schema=there[0].schema)).as_py() == want
+
+
+@each(["int64"])
+def test_a_product_of_narrow_types_is_that_of_wider_ones(device, word):
+    half = drawn([0.5, -2.0, None], pa.float16(), 50)
+    assert cc.product(cdevice.asarray(half).to(device)).as_py() == pc.product(half.cast("float32")).as_py()
+    narrow = drawn([10, -15, 12], pa.decimal64(12, 1), 9)
+    assert (
+        cc.product(cdevice.asarray(narrow).to(device)).as_py() == pc.product(narrow.cast(pa.decimal128(12, 1))).as_py()
+    )
+    with pytest.raises(cc.NoKernel, match="product: no kernel for decimal128.5, -2., whose scale is negative"):
+        cc.product(cdevice.asarray(pa.array([100], pa.decimal128(5, -2))).to(device))
+
+
+MODES = {
+    "int64": drawn([None, 3, 3, -5, 1 << 40, 7], n=700),
+    "uint8": drawn([*range(256)], pa.uint8(), 3000),
+    "float64": drawn([None, float("nan"), float("nan"), 1.5, -2.0, float("inf")]),
+    "float32": drawn([0.5, -1.25, 2.0], pa.float32(), 7),
+    "bool": drawn([None, True, False]),
+    "decimal128": drawn([None, 10, -15, 12], pa.decimal128(12, 1)),
+    "decimal256": drawn([None, 10, -15, 10**60], pa.decimal256(70, 1)),
+    "equally many": pa.array([3, 1, 2, 3, 2, 1, 0]),
+    "NaN and numbers equally many": pa.array([float("nan"), 1.0, float("-inf")]),
+    "all different": pa.array(random.Random(4).sample(range(10000), 6000)),
+    "no rows": pa.array([], pa.int32()),
+    "nulls alone": pa.nulls(5, pa.int16()),
+}
+
+
+def modes():
+    cases = [pytest.param(p, w, id=f"{p}-{w}") for w in MODES for p in places("float64")]
+    return pytest.mark.parametrize(("device", "word"), cases, indirect=["device"])
+
+
+@modes()
+def test_the_most_common_values_are_pyarrows(device, word):
+    whole = MODES[word]
+    for a in (whole, whole[5:-2], whole[:1]):
+        for named in ({}, {"n": 3}, {"n": 1000}, {"n": 5, "skip_nulls": False}, {"min_count": 200}):
+            check(device, "mode", (a,), **named)
+    parts = [whole[:7], whole[7:7], whole[7:50], whole[50:]]
+    there = [cdevice.asarray(x).to(device) for x in parts]
+    want = shown(pc.mode(pa.chunked_array(parts), n=4))
+    assert shown(back(cc.mode(there, 4))) == want
+    assert shown(back(cc.mode(cdevice.asstream(iter(there), schema=there[0].schema), 4))) == want
+
+
+@each(["int64"])
+def test_the_two_zeros_are_one_common_value(device, word):
+    got = cc.mode(cdevice.asarray([-0.0, 0.0, 1.0, -0.0, 1.0]).to(device), 2).to("cpu")
+    assert got.to_pylist() == [{"mode": 0.0, "count": 3}, {"mode": 1.0, "count": 2}]
+
+
+def test_a_mode_of_no_values_and_of_types_that_have_none_is_an_error(monkeypatch):
+    monkeypatch.setenv("CDEVICE_BACKENDS", "-pyarrow")
+    for n in (0, -1):
+        with pytest.raises(ValueError, match="ModeOptions: n must be"):
+            cc.mode([1], n)
+    with pytest.raises(cc.NoKernel, match="mode"):
+        cc.mode(["a"])
+    with pytest.raises(TypeError, match="mode: expected an array"):
+        cc.mode(1)
+    assert cc.mode([1, 1, 2], options=pc.ModeOptions(2)).field("count").to_pylist() == [2, 1]

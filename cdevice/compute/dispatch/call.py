@@ -121,7 +121,7 @@ def run(
     chosen = NO_OPTIONS if plain else _options(function, options, given)
     function._check_arity(len(args))
     ensure_release_thread()
-    arguments = [argument(x, function.kind != "scalar_aggregate") for x in args]
+    arguments = [argument(x, not function.streams) for x in args]
     if function.compares:
         arguments = adapted(arguments)
     if copies_wanted(fallback):

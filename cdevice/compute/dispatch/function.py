@@ -50,7 +50,7 @@ class Function:
     :meth:`add_kernel` adds others.  ``implicit``: from the formats of the arguments to those that they are cast to;
     ``meta``: computes by calling other functions; ``nulls``: the type of None where it is not that of the other
     arguments; ``compares``: its result is a bool, so that a value of the host may become the type of the rows that it
-    is compared with.
+    is compared with; ``streams``: it goes through a stream chunk by chunk, as aggregates do.
 
     Raises TypeError and ValueError for an invalid name, kind, arity or options.  No method blocks for a device.
     """
@@ -67,6 +67,7 @@ class Function:
         meta: Callable[[Call, Sequence[Any]], Any] | None = None,
         nulls: tuple[str | None, ...] = (),
         compares: bool = False,
+        streams: bool = False,
     ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"Function(): name must be a str, not {type(name).__name__}")
@@ -80,6 +81,7 @@ class Function:
             raise TypeError(f"Function(): options must be a subclass of FunctionOptions, not {options!r}")
         self.name, self.kind, self.arity, self.doc, self.options = name, kind, arity, doc, options
         self.implicit, self.meta, self.nulls, self.compares = implicit, meta, nulls, compares
+        self.streams = streams or kind == "scalar_aggregate"
         self._kernels: tuple[Kernel, ...] = ()
         self._generation = 0  # of the kernels: what was remembered of an earlier one is not used
         self._dispatch_cache: Bounded[tuple[Any, ...], tuple[int, list[tuple[Kernel, tuple[str, ...]]]]] = Bounded(256)

@@ -64,7 +64,7 @@ def kernel_type(format: str) -> str:
     """The kernels' name of the numbers that a type is stored as."""
     d = decimal_of(format)
     if d is not None:
-        return {32: "i32", 64: "i64", 128: "w128"}[d[2]]
+        return {32: "i32", 64: "i64", 128: "w128", 256: "w256"}[d[2]]
     return KERNEL_TYPES[storage_of(format) or format]
 
 

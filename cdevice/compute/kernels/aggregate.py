@@ -7,7 +7,8 @@ from ..._runtime.ext import _native
 from ...schema import Schema
 from ..dispatch.bounded import Bounded
 from ..dispatch.datum import ChunkStream, Datum
-from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type
+from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, SIGNED, decimal_of, kernel_type, words_of
+from ..errors import NoKernel
 from ..options import CountOptions, ScalarAggregateOptions
 from .cast.numeric import cast_argument
 from .elementwise import schema_of
@@ -32,7 +33,20 @@ def sum_type(format: str) -> str:
 class Reduce:
     """``exec`` of an aggregate: ``words`` as _native.compute_reduce takes them; ``which`` value of the state."""
 
-    __slots__ = ("end", "family", "join", "kernel", "least", "out", "plans", "function_name", "type", "values", "which")
+    __slots__ = (
+        "end",
+        "family",
+        "function_name",
+        "join",
+        "kernel",
+        "least",
+        "out",
+        "plans",
+        "scale",
+        "type",
+        "values",
+        "which",
+    )
 
     def __init__(
         self,
@@ -44,7 +58,9 @@ class Reduce:
         out: Schema,
         which: int = 0,
         values: bool = True,
+        scale: int = 0,
     ) -> None:
+        self.scale = scale
         self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
         self.out, self.which, self.values = out, which, values
         self.plans: Bounded[tuple[int, int], Any] = Bounded(100)
@@ -52,7 +68,9 @@ class Reduce:
         self.least = int(extreme)  # nothing has no least
         ends = {"finish_mean": "mean", "finish_mean_of_integers": "mean", "finish_count": "count"}
         ends |= {"finish_any": "any", "finish_all": "all"}
-        self.function_name = ("min", "max", "min_max")[which] if extreme else ends.get(end[2], "sum")
+        ends |= {"finish_product": "product"}
+        name = "product" if kernel == "product" else ends.get(end[2], "sum")
+        self.function_name = ("min", "max", "min_max")[which] if extreme else name
 
     def plan(self, options: Any) -> Any:
         """What C knows of it, with these options."""
@@ -63,9 +81,8 @@ class Reduce:
         plan = self.plans.get((first, second))
         if plan is None:
             words = (self.family, self.type, self.kernel, self.join, *self.end, self.function_name, self.values)
-            plan = self.plans.put(
-                (first, second), _native.compute_reduction(words, (first, second, self.which), self.out)
-            )
+            options = first, second, self.which, self.scale
+            plan = self.plans.put((first, second), _native.compute_reduction(words, options, self.out))
         return plan
 
     def __call__(self, call: Call, argument: Datum) -> DeviceArray:
@@ -88,6 +105,12 @@ def sums(format: str) -> Reduce:
     """The sum of numbers of a type."""
     t = sum_type(format)
     return Reduce("reduce", KERNEL_TYPES[format], "sum", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
+
+
+def products(format: str) -> Reduce:
+    """The product of numbers of a type."""
+    t = sum_type(format)
+    return Reduce("reduce", KERNEL_TYPES[format], "product", t, ("reduce", t, "finish"), schema_of(_LETTERS[t]))
 
 
 def means(format: str) -> Reduce:
@@ -141,14 +164,26 @@ class PerFormat:
 
 
 def decimal_sum(format: str) -> Reduce:
-    """The sum of a decimal128, which has as many digits as there are; more than those wrap."""
+    """The sum of a decimal128 or a decimal256, which has as many digits as there are; more than those wrap."""
+    _, scale, bits = decimal_of(format) or (0, 0, 0)
+    t, out = kernel_type(format), f"d:38,{scale}" if bits == 128 else f"d:76,{scale},256"
+    return Reduce("reduce", t, "sum", t, ("reduce", t, "finish"), schema_of(out))
+
+
+def decimal_product(format: str) -> Reduce:
+    """The product of a decimal128 or a decimal256, of its type: each step is rounded to its scale, a half away from
+    zero.  Raises NoKernel for a scale below zero."""
     _, scale, _ = decimal_of(format) or (0, 0, 0)
-    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish"), schema_of(f"d:38,{scale}"))
+    if scale < 0:
+        raise NoKernel(f"product: no kernel for {words_of(format)}, whose scale is negative: cast it first")
+    t = kernel_type(format)
+    return Reduce("reduce", t, "product", t, ("reduce", t, "finish"), schema_of(format), scale=scale)
 
 
 def decimal_mean(format: str) -> Reduce:
-    """The mean of a decimal128, of its type; a half is rounded away from zero."""
-    return Reduce("reduce", "w128", "sum", "w128", ("reduce", "w128", "finish_mean"), schema_of(format))
+    """The mean of a decimal128 or a decimal256, of its type; a half is rounded away from zero."""
+    t = kernel_type(format)
+    return Reduce("reduce", t, "sum", t, ("reduce", t, "finish_mean"), schema_of(format))
 
 
 def extremes(storage: str, out: str, which: int) -> Reduce:

@@ -21,7 +21,7 @@ ROW, WORD, PACK, TILE, CHUNK, BLOCK, ONE = range(7)
 WHERE_ANY, NEVER, CHOSEN, FILLED, KLEENE = range(5)
 
 _schemas: Bounded[str, Schema] = Bounded(1000)
-_LETTERS = {**{v: k for k, v in KERNEL_TYPES.items()}, "u8": "C", "w128": "w", "bits": "b"}
+_LETTERS = {**{v: k for k, v in KERNEL_TYPES.items()}, "u8": "C", "w128": "w", "w256": "W", "bits": "b"}
 # kernels that look at FORM of each argument; others read rows
 _FORMS = ("arith", "compare", "boolean", "select")
 
@@ -35,7 +35,7 @@ def schema_of(format: str) -> Schema:
 
 
 def _read_by(family: str, type: str, kernel: str, storage: str) -> str:
-    """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "-" anything."""
+    """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "W" 256, "-" anything."""
     if family == "boolean":  # of first, the others tell where nulls are
         return "b--" if kernel == "first" else "-" if kernel in ("is_valid", "is_null") else "b" * len(storage)
     if family.startswith("own_"):

@@ -7,6 +7,7 @@ import math
 from ..dispatch.datum import Datum, lone
 from ..dispatch.types import format_of
 from .aggregate import count_valid, means, number, reduced, sums
+from .cast.decimal import as_float64, is_decimal
 from .cast.numeric import cast_argument
 from .elementwise import Map
 
@@ -48,7 +49,8 @@ class Moments:
         self.nulls += array.length - valid
         if not valid:
             return
-        numbers = cast_argument(call, Datum(array, format_of(array)), "g", False)
+        rows = Datum(array, format_of(array))
+        numbers = as_float64(call, rows) if is_decimal(format_of(array)) else cast_argument(call, rows, "g", False)
         assert numbers.array is not None
         mean = reduced(call, _mean, numbers.array)
         distance = Datum(_subtract(call, numbers, Datum(mean, "g", one=True)), "g")

@@ -11,10 +11,10 @@ import math
 from ...interop.asarray import asarray
 from ...interop.concat import concat
 from ..dispatch.datum import Datum
-from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of, words_of
-from ..errors import NoKernel
+from ..dispatch.types import FLOATS, KERNEL_TYPES, NUMBERS, format_of
 from . import row_numbers as rows
 from .aggregate import count_true, count_valid
+from .cast.decimal import as_float64, is_decimal
 from .cast.numeric import cast_argument
 from .elementwise import CHOSEN, PACK, WORD, Map, schema_of
 from .fill import array_of
@@ -109,9 +109,6 @@ def quantile(call: Call, values: Datum) -> DeviceArray:
     options: Any = call.options
     array = array_of(call, values)
     exact = options.interpolation in ("lower", "higher", "nearest")
-    if not exact and format_of(array) not in NUMBERS:
-        words = f"{options.interpolation} interpolation of {words_of(format_of(array))}"
-        raise NoKernel(f"quantile: no kernel for the {words}: lower, higher and nearest have one")
     data = _countable(call, array)
     n = data.length
     out_format = format_of(array) if exact else "g"
@@ -149,7 +146,11 @@ def _interpolated(call: Call, low: DeviceArray, high: DeviceArray, parts: list[f
     def there(values: list[Any], format: str) -> Datum:
         return Datum(asarray(values, schema=schema_of(format)).to(low.device), format)
 
-    below, above = (cast_argument(call, Datum(x, format_of(x)), to, False) for x in (low, high))
+    def real(x: DeviceArray) -> Datum:
+        rows = Datum(x, format_of(x))
+        return as_float64(call, rows) if is_decimal(format_of(x)) else cast_argument(call, rows, to, False)
+
+    below, above = real(low), real(high)
     upper = Datum(_multiply(call, above, there(parts, "g")), "g")
     lower = Datum(_multiply(call, below, there([1 - p for p in parts], "g")), "g")
     between = Datum(_add(call, upper, lower), "g")

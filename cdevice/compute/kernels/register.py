@@ -32,6 +32,7 @@ from ..options import (
     InversePermutationOptions,
     ListFlattenOptions,
     ListSliceOptions,
+    ModeOptions,
     NoOptions,
     PairwiseOptions,
     PartitionNthOptions,
@@ -54,6 +55,7 @@ from .cast import binary as strings
 from .cast import decimal as decimals
 from .cast import dictionary as convert
 from .cast.numeric import has_cast
+from .cast.temporal import TimeDifference
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
 from .selection import filter as select
 
@@ -66,9 +68,12 @@ if TYPE_CHECKING:
     from ..dispatch.datum import Datum
 
 ANY = Matcher("any", lambda f: True)
-ANY_DECIMAL = Matcher("decimal", decimals.is_narrow)
+ANY_DECIMAL = Matcher("decimal", decimals.is_decimal)
+WIDE_DECIMAL = Matcher("decimal128, decimal256", decimals.is_wide)
+DECIMAL256 = Matcher("decimal256", decimals.is_decimal256)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
+OF_ONE_SCALE_256 = Matcher("decimal256 of one scale", decimals.is_decimal256, same=decimals.scale_of)
 BINARY = Matcher("strings or bytes", is_binary)
 BY_VALUES = Matcher("run_end_encoded, union or dictionary", lambda f: f in ("+r", DICTIONARY) or f[:2] == "+u")
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
@@ -118,6 +123,7 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 f.implicit = _or_decimals(decimals.as_wide if name == "multiply" else decimals.of_one_scale)
                 both = DECIMAL if name == "multiply" else OF_ONE_SCALE
                 _add(f, (both, both), None, decimals.arithmetic(name, f.name))
+                _add(f, (OF_ONE_SCALE_256,) * 2, None, decimals.arithmetic256(name, f.name))
             _add(f, ("n", "n"), "n", nulls.nothing)
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
@@ -138,6 +144,8 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 None,
                 Map("arith", "w128", kernel.removesuffix("_checked"), "l", _same, function_name=f.name),
             )
+            wide = Map("arith", "w256", kernel.removesuffix("_checked"), "W", _same, function_name=f.name)
+            _add(f, (DECIMAL256,), None, wide)
             _add(f, ("n",), "n", nulls.nothing)
             r.add_function(f)
 
@@ -192,6 +200,8 @@ def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
             _add(f, (d, ts), None, Map("arith", "i64", kernel, "ll", lambda x: x[1], checked=checked))
         else:
             _add(f, (ts, ts), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
+            clock = f"tt{u}"
+            _add(f, (clock, clock), d, TimeDifference(clock, d))
 
 
 def _compare(r: FunctionRegistry) -> None:
@@ -225,6 +235,7 @@ def _compare(r: FunctionRegistry) -> None:
                 Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, function_name=name),
             )
         _add(f, (OF_ONE_SCALE, OF_ONE_SCALE), "b", decimals.comparison(kernel, swap, name))
+        _add(f, (OF_ONE_SCALE_256,) * 2, "b", decimals.comparison256(kernel, swap, name))
         for u in _UNITS:
             ts = _timestamps(u)
             _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, function_name=name))
@@ -422,8 +433,9 @@ def _aggregates(r: FunctionRegistry) -> None:
     _add(mean, (HALF,), "g", aggregate.ViaFloat32(aggregate.means("f")))
     _add(total, ("n",), "l", aggregate.sums("l"))
     _add(mean, ("n",), "g", aggregate.sums("g"))
-    _add(total, (DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_sum))
-    _add(mean, (DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_mean))
+    _add(total, (WIDE_DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_sum))
+    _add(mean, (WIDE_DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_mean))
+    _product(function("product", "The product of the rows; integers wrap."))
     _add(total, ("b",), "L", aggregate.of_bits("finish", "L"))
     _add(mean, ("b",), "g", aggregate.of_bits("finish_mean", "g"))
     for which, (name, doc) in enumerate(extremes.items()):
@@ -445,6 +457,15 @@ def _aggregates(r: FunctionRegistry) -> None:
         f, found = function(name, doc), aggregate.of_bits(f"finish_{name}", "b")
         _add(f, ("b",), "b", found)
         _add(f, ("n",), "b", found)
+
+
+def _product(f: Function) -> None:
+    for n in NUMBERS:
+        _add(f, (n,), "l" if n in "csil" else "L" if n in "CSIL" else "g", aggregate.products(n))
+    _add(f, (HALF,), "g", aggregate.ViaFloat32(aggregate.products("f")))
+    _add(f, ("n",), "l", aggregate.products("l"))
+    _add(f, (WIDE_DECIMAL,), None, aggregate.PerFormat(aggregate.decimal_product))
+    _add(f, ("b",), "L", aggregate.of_bits("finish_product", "L"))
 
 
 def _extremes(which: int, format: str) -> aggregate.Reduce:
@@ -473,6 +494,7 @@ def make() -> FunctionRegistry:
         InversePermutationOptions,
         ListFlattenOptions,
         ListSliceOptions,
+        ModeOptions,
         NoOptions,
         PairwiseOptions,
         PartitionNthOptions,

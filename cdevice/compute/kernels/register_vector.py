@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 
-from ..dispatch.call import execute
+from ..dispatch.call import NO_OPTIONS, execute
 from ..dispatch.datum import argument
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from ..dispatch.types import HALF, NUMBERS, is_binary
@@ -15,6 +15,7 @@ from ..options import (
     InversePermutationOptions,
     ListFlattenOptions,
     ListSliceOptions,
+    ModeOptions,
     NoOptions,
     PairwiseOptions,
     QuantileOptions,
@@ -28,9 +29,10 @@ from ..options import (
 )
 from ..providers import pyarrow
 from . import fill, lists, pairwise, permutation, rank_quantile, run_ends, running, set_lookup
-from .cast.decimal import is_narrow
+from .cast.decimal import is_decimal
 from .extremes import OrderedExtremes
 from .first_last import FirstLast
+from .mode import Mode
 from .moments import Moment
 from .quantile import quantile
 
@@ -44,8 +46,9 @@ if TYPE_CHECKING:
 
 _ANY = Matcher("any", lambda f: True)
 _BINARY = Matcher("strings or bytes", is_binary)
-_COUNTED = Matcher("bool, numbers, decimals", lambda f: f in ("b", *NUMBERS, HALF) or is_narrow(f))
-_NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or is_narrow(f))
+_COUNTED = Matcher("bool, numbers, decimals", lambda f: f in ("b", *NUMBERS, HALF) or is_decimal(f))
+_NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or is_decimal(f))
+_DECIMAL = Matcher("decimals", is_decimal)
 _LAST = pyarrow.PRIORITY - 1  # on the CPU pyarrow is faster, and the rows of the result are the same
 
 
@@ -58,7 +61,7 @@ def _step(function: Function) -> Callable[..., Any]:
 
     def run(call: Call, *args: Datum) -> Any:
         inner = copy(call)
-        inner.function = function
+        inner.function, inner.options = function, NO_OPTIONS
         try:
             out = argument(execute(inner, list(args))).array
         except NoKernel as e:
@@ -181,9 +184,14 @@ def _statistics(r: FunctionRegistry) -> None:
         f = Function(name, "scalar_aggregate", 1, doc, options)
         for n in NUMBERS:
             _add(f, (n,), "g", Moment(name))
+        _add(f, (_DECIMAL,), "g", Moment(name))
         r.add_function(f)
     f = Function("quantile", "vector", 1, "The values at parts of the order.", QuantileOptions)
     _add(f, (_NUMBER,), None, quantile)
+    r.add_function(f)
+    f = Function("mode", "vector", 1, "The most common values and how many rows have each.", ModeOptions, streams=True)
+    of_chunks = Mode(_step(r.get_function("value_counts")))
+    f._add(Kernel(Signature((_COUNTED,), None, False), of_chunks, chunks=True))
     r.add_function(f)
     for which, name in enumerate(("first", "last", "first_last")):
         words = ("first row", "last row", "first and the last row, a struct")[which]

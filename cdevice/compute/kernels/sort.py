@@ -10,12 +10,13 @@ import errno
 from ..._runtime.ext import _native
 from ...errors import ArgumentError, Unsupported
 from ..dispatch.datum import Datum
-from ..dispatch.types import VIEWS, format_of, words_of
+from ..dispatch.types import VIEWS, format_of, width_of, words_of
 from ..errors import NoKernel
+from . import row_numbers as rows
 from .cast.binary import to_offsets_layout
-from .cast.dictionary import dictionary_decode
-from .elementwise import schema_of
-from .selection.take import is_batch, row_numbers, take_array, with_schema
+from .cast.dictionary import dictionary_decode, may_be_null
+from .elementwise import PACK, Map, schema_of
+from .selection.take import filter_array, is_batch, row_numbers, take_array, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from ..dispatch.call import Call
 
     Key = tuple[DeviceArray, bool, bool]  # column, descending, nulls first
+
+TILE_ROWS = 4096  # of compute_sort_least: REDUCE_TILE_ROWS
+_TILES_FOR_EACH = 4  # as many for each row that is wanted, or all rows are sorted
+_NONE = (1 << 64) - 1
+_less_equal = Map("compare", "u64", "less_equal", "LL", "b", unit=PACK, function_name="select_k_unstable")
 
 
 def plain_layout(call: Call, column: DeviceArray) -> DeviceArray:
@@ -102,16 +108,60 @@ def sort_indices(call: Call, values: Datum) -> DeviceArray:
 def sort_by(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of sort_by."""
     array = rows_of(call, values)
-    rows = sort_indices(call, values)
-    return take_array(call, array, with_schema(rows, schema_of("l")), False)
+    order = sort_indices(call, values)
+    return take_array(call, array, with_schema(order, schema_of("l")), False)
 
 
 def select_k_unstable(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of select_k_unstable: the first rows of a stable order."""
     options: Any = call.options
-    array = rows_of(call, values)
-    head: DeviceArray = _indices(call, keys_of(call, array, options.sort_keys, None))[: options.k]
-    return head
+    array, k = rows_of(call, values), options.k
+    keys = keys_of(call, array, options.sort_keys, None)
+    near = _near(call, keys, k) if 0 < k <= array.length // (TILE_ROWS * _TILES_FOR_EACH) else None
+    if near is None:
+        head: DeviceArray = _indices(call, keys)[:k]
+        return head
+    some = [(take_array(call, column, near, False), down, first) for column, down, first in keys]
+    first_ones = with_schema(_indices(call, some)[:k], schema_of("l"))
+    return with_schema(take_array(call, near, first_ones, False), schema_of("L"))
+
+
+def _in_order(call: Call, numbers: DeviceArray) -> DeviceArray:
+    return sorted_rows(call, [(numbers, False, False, False)], [numbers])
+
+
+def _near(call: Call, keys: Sequence[Key], k: int) -> DeviceArray | None:
+    """The numbers of the rows of all tiles that may have one of the first k rows, in their order: the k tiles that
+    begin first have k rows that no row of another tile precedes.  Where other tiles begin equally, they may have rows
+    that a further key, or the lower bits of a wide one, puts first.  None: those are many, or there is no kernel.
+    Blocks."""
+    column, descending, nulls_first = keys[0]
+    plain, n = plain_layout(call, column), column.length
+    if nulls_first and may_be_null(plain):
+        return None
+    least = _native.compute_sort_least(
+        [(plain, descending, nulls_first, False)], call.function.name, call.stream, call.owner
+    )
+    if least is NotImplemented:
+        return None
+    order = with_schema(sorted_rows(call, [(least, False, False, False)], [least]), schema_of("l"))
+    limit = take_array(call, least, order[k - 1 : k], False)
+    if rows.number_at(limit, 0) == _NONE:
+        return None
+    if len(keys) == 1 and width_of(plain._format) not in (None, "w128"):
+        tiles = take_array(call, order, with_schema(_in_order(call, order[:k]), schema_of("l")), False)
+    else:
+        inside = _less_equal(call, Datum(least, "L"), Datum(limit, "L", one=True))
+        tiles = filter_array(call, row_numbers(call, least), inside, False)
+    if tiles.length * TILE_ROWS * 2 > n:
+        return None
+    every = rows.from_(call, least, 0, tiles.length * TILE_ROWS)
+    number = rows.divide(call, every, TILE_ROWS)
+    ahead = rows.multiply(call, rows.subtract(call, take_array(call, tiles, number, False), number), TILE_ROWS)
+    found = rows.add(call, every, ahead)
+    beyond = max((rows.number_at(tiles, tiles.length - 1) + 1) * TILE_ROWS - n, 0)
+    inside_rows: DeviceArray = found[: found.length - beyond]
+    return inside_rows
 
 
 def partition_nth_indices(call: Call, values: Datum) -> DeviceArray:

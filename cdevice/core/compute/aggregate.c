@@ -31,9 +31,11 @@ _Static_assert(CDV_BUFFER_SLOTS(BUF_RESULT, BUF_RESULT_VALIDITY, BUF_RESULT_VALU
 struct call {
   const struct cdv_aggregate *f;
   struct cdv_exec work;
+  const char *join; /* the kernel that joins states */
   bool extremes;
-  char letter; /* of the values of states */
-  int letters; /* of one value: values of 16 bytes have two */
+  bool in_order; /* one item goes through all rows */
+  char letter;   /* of the values of states */
+  int letters;   /* of one value: values of 16 bytes have two */
 };
 
 /* The letter that Arrow has for a number that the kernels call so; for wider ones that of its half. */
@@ -45,10 +47,17 @@ static char letter_of(const char *type) {
 }
 
 static struct call call_of(const struct cdv_aggregate *f) {
+  bool extremes = !strcmp(f->tile, "min_max"), product = !strcmp(f->tile, "product"), wide = f->merge[0] == 'w';
   return (struct call){.f = f,
-                       .extremes = !strcmp(f->tile, "min_max"),
+                       .join = extremes  ? "min_max"
+                               : product ? "product"
+                                         : "sum",
+                       .extremes = extremes,
+                       .in_order = product && wide,
                        .letter = letter_of(f->merge),
-                       .letters = strcmp(f->merge, "w128") ? 1 : 2};
+                       .letters = !wide                       ? 1
+                                  : !strcmp(f->merge, "w128") ? 2
+                                                              : 4};
 }
 
 static int new_states(struct call *c, int64_t n, cdevice_kernel_buffer out[STATE]) {
@@ -73,10 +82,11 @@ static void write_to(const struct call *c, struct cdv_kernel_launch *s, const cd
 static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, const cdevice_kernel_buffer to[STATE]) {
   int r = 0;
   while (!r && m) {
-    int64_t left = m / REDUCE_TILE_ROWS + (m % REDUCE_TILE_ROWS != 0);
+    int64_t left = c->in_order ? 1 : m / REDUCE_TILE_ROWS + (m % REDUCE_TILE_ROWS != 0);
     cdevice_kernel_buffer next[STATE];
-    struct cdv_kernel_launch s = {"reduce", c->f->merge, c->extremes ? "min_max" : "sum", CDV_REDUCE_TILE, m,
-                                  {{0}},    {0}};
+    int unit = c->in_order ? CDV_SINGLE_ITEM : CDV_REDUCE_TILE;
+    struct cdv_kernel_launch s = {
+        "reduce", c->f->merge, c->join, unit, m, {{0}}, {[SCALAR_PRODUCT_SCALE] = c->f->option[3]}};
     if (left == 1)
       memcpy(next, to, sizeof next);
     else
@@ -95,9 +105,9 @@ static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, c
 
 /* The bytes of a value that the kernels call so; 0: bits. */
 static int width_of(const char *type) {
-  static const char *const names[] = {"bool", "i8",  "u8",  "i16", "u16", "i32",
-                                      "u32",  "f32", "i64", "u64", "f64", "w128"};
-  static const int widths[] = {0, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 16};
+  static const char *const names[] = {"bool", "i8",  "u8",  "i16", "u16",  "i32", "u32",
+                                      "f32",  "i64", "u64", "f64", "w128", "w256"};
+  static const int widths[] = {0, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 16, 32};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], type)) return widths[i];
   return -1;
@@ -124,12 +134,13 @@ static int count_all(struct call *c, int64_t rows, const cdevice_kernel_buffer t
 
 static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_kernel_buffer to[STATE]) {
   const struct cdv_aggregate *f = c->f;
-  int unit = !strcmp(f->family, "reduce") ? CDV_REDUCE_TILE : CDV_FILTER_TILE;
-  int64_t rows = unit == CDV_REDUCE_TILE ? REDUCE_TILE_ROWS : FILTER_TILE_ROWS;
+  int unit = c->in_order ? CDV_SINGLE_ITEM : !strcmp(f->family, "reduce") ? CDV_REDUCE_TILE : CDV_FILTER_TILE;
+  int64_t rows = unit == CDV_FILTER_TILE ? FILTER_TILE_ROWS : REDUCE_TILE_ROWS;
   int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
-  int64_t tiles = length / rows + (length % rows != 0);
+  int64_t tiles = c->in_order ? 1 : length / rows + (length % rows != 0);
   cdevice_kernel_buffer parts[STATE] = {{0}};
-  struct cdv_kernel_launch s = {f->family, f->type, f->tile, unit, length, {{0}}, {0}};
+  struct cdv_kernel_launch s = {
+      f->family, f->type, f->tile, unit, length, {{0}}, {[SCALAR_PRODUCT_SCALE] = f->option[3]}};
   int r = require_width(f, a);
   if (!r && !f->values && length && !cdv_may_be_null(a)) return count_all(c, length, to);
   if (!r && tiles > 1) r = new_states(c, tiles, parts);

@@ -16,9 +16,9 @@ struct cdv_aggregate {
   char merge[24];                      /* the type of its states, which "reduce" joins */
   char end_family[24], end_type[24], end[32];
   char function_name[32]; /* the function, in errors */
-  /* Of the last kernel: SCALAR_MIN_COUNT or SCALAR_COUNT_MODE, SCALAR_SKIP_NULLS; and which value of the state, 2:
-   * both in a struct. */
-  int64_t option[3];
+  /* Of the last kernel: SCALAR_MIN_COUNT or SCALAR_COUNT_MODE, SCALAR_SKIP_NULLS; which value of the state, 2: both in
+   * a struct; SCALAR_PRODUCT_SCALE. */
+  int64_t option[4];
   bool values; /* the rows are read, not their nulls alone */
   struct cdv_schema *out;
 };

@@ -203,8 +203,8 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
   sums |= !strcmp(s->family, "accumulate") && (strstr(s->name, "sum") || strstr(s->name, "product"));
-  bool mean = !strcmp(s->name, strcmp(s->type, "w128") ? "finish_mean" : "finish_mean_of_integers");
-  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean;
+  bool mean = !strcmp(s->name, s->type[0] == 'w' ? "finish_mean_of_integers" : "finish_mean");
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || !strcmp(s->family, "decimal_real");
 }
 
 int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {

@@ -52,10 +52,11 @@ static bool look_at(struct cdv_array *array, enum cdv_key_float floats, struct c
   *c = (struct cdv_key_column){.array = array, .n_parts = 1};
   if (array->schema->node->dictionary || cdv_layout_parse(f, &layout, &why)) return false;
   c->nullable = cdv_may_be_null(array);
-  c->bytes = layout.type == CDV_BINARY || layout.type == CDV_LARGE_BINARY || f[0] == 'w';
+  bool wide = layout.type == CDV_FIXED && layout.width == 32; /* decimal256: as bytes of one size */
+  c->bytes = layout.type == CDV_BINARY || layout.type == CDV_LARGE_BINARY || f[0] == 'w' || wide;
   c->family = c->bytes ? "key_bytes" : "key_words";
   if (c->bytes) {
-    c->fixed_size = f[0] == 'w' ? layout.width : 0;
+    c->fixed_size = f[0] == 'w' || wide ? layout.width : 0;
     c->type = layout.type == CDV_LARGE_BINARY ? "i64" : "i32";
     c->n_parts = 3;
     return true;

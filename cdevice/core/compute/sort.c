@@ -60,8 +60,7 @@ static bool look_at(struct column *c) {
     default: return false;
   }
   if (f[0] == 'w') return c->layout.width > 0;
-  if (f[0] == 'd' && c->layout.width > 16) return false;
-  if (!cdv_width_name(c->layout.width)) return false;
+  if (!cdv_width_name(c->layout.width) && c->layout.width != 32) return false;
   if (f[0] == 't' && f[1] == 'i' && f[2] != 'M') return false; /* intervals of several parts have no order */
   if (strchr("csildt", f[0])) c->flags |= SORT_KEY_SIGNED;
   c->nan = strchr("efg", f[0]) != NULL;
@@ -87,12 +86,25 @@ static struct cdv_kernel_launch key_launch(const struct sort *s, const struct co
   return k;
 }
 
-static int write_words(struct sort *s, const struct column *c, int64_t part) {
+static int words_of(const struct column *c) {
+  return c->layout.type != CDV_BOOL && c->layout.width > 8 ? c->layout.width / 8 : 1;
+}
+
+/* The values as a kernel reads them; word: of values of several, 0 the least. */
+static void pass_values(struct cdv_kernel_launch *k, const struct column *c, int word) {
+  int words = words_of(c);
+  k->buffers[BUF_KEY_VALUES] = cdv_kernel_values(c->array);
+  if (words > 1) k->buffers[BUF_KEY_VALUES].offset = k->buffers[BUF_KEY_VALUES].offset * words + word;
+  k->scalars[SCALAR_KEY_STRIDE] = words;
+  k->scalars[SCALAR_KEY_INFINITY] = c->infinity;
+  if (word < words - 1) k->scalars[SCALAR_KEY_FLAGS] &= ~SORT_KEY_SIGNED;
+  if (c->layout.type != CDV_BOOL) k->family = "sort_key", k->type = words > 1 ? "u64" : cdv_width_name(c->layout.width);
+}
+
+static int write_words(struct sort *s, const struct column *c, int64_t part, int word) {
   struct cdv_kernel_launch k = key_launch(s, c, "sort_key");
-  k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(c->array);
+  pass_values(&k, c, word);
   k.scalars[SCALAR_KEY_PART] = part;
-  k.scalars[SCALAR_KEY_INFINITY] = c->infinity;
-  if (c->layout.type != CDV_BOOL) k.family = "sort_key", k.type = cdv_width_name(c->layout.width);
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -228,11 +240,11 @@ static int sort_by_bytes(struct sort *s, const struct column *c) {
 }
 
 static int sort_by_values(struct sort *s, const struct column *c) {
-  bool wide = c->layout.type != CDV_BOOL && c->layout.width == 16;
-  int r = write_words(s, c, SORT_KEY_VALUE);
-  if (!r) r = sort_words(s);
-  if (!r && wide) r = write_words(s, c, SORT_KEY_HIGH);
-  if (!r && wide) r = sort_words(s);
+  int r = 0;
+  for (int word = 0; !r && word < words_of(c); word++) {
+    r = write_words(s, c, SORT_KEY_VALUE, word);
+    if (!r) r = sort_words(s);
+  }
   return r;
 }
 
@@ -241,7 +253,7 @@ static int sort_by_class(struct sort *s, const struct column *c) {
   bool bytes = is_bytes(c), fused = !bytes && (c->layout.type == CDV_BOOL || c->layout.width < 8);
   if (fused || !(c->nan || cdv_may_be_null(c->array))) return 0;
   struct cdv_kernel_launch k = key_launch(s, c, "sort_validity");
-  int r = c->nan ? write_words(s, c, SORT_KEY_CLASS) : cdv_exec_launch(&s->work, &k);
+  int r = c->nan ? write_words(s, c, SORT_KEY_CLASS, 0) : cdv_exec_launch(&s->work, &k);
   return r ? r : sort_words(s);
 }
 
@@ -336,6 +348,34 @@ int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, co
   }
   end_keys(&x);
   free(s.read);
+  return r;
+}
+
+/* ---- the least of each tile ---- */
+int cdv_compute_sort_least(const struct cdv_sort_key *key, const struct cdv_stream_ref *stream_ref, const char *doing,
+                           struct cdv_array **out) {
+  struct sort s = {.n = key->column->length};
+  struct cdv_array *made = NULL;
+  struct cdv_schema *schema = cdv_schema_of_number('L');
+  struct keys x;
+  int64_t tiles = s.n / REDUCE_TILE_ROWS + (s.n % REDUCE_TILE_ROWS != 0);
+  int r = begin_keys(&x, key, 1, doing);
+  if (!r && (is_bytes(x.columns) || x.columns->layout.type == CDV_BOOL)) r = CDV_LAYOUT_NOT_HANDLED;
+  if (!r) {
+    r = cdv_exec_begin(&s.work, x.arrays, 1, stream_ref, doing);
+    if (!r) r = cdv_exec_alloc_array(&s.work, schema, tiles, false, &made);
+    if (!r && tiles) {
+      struct cdv_kernel_launch k = key_launch(&s, x.columns, "sort_least");
+      k.granularity = CDV_REDUCE_TILE;
+      k.buffers[BUF_KEY_OUT] = (cdevice_kernel_buffer){(void *)made->node->buffers[1], 0};
+      pass_values(&k, x.columns, 0);
+      k.scalars[SCALAR_KEY_FLAGS] = x.columns->flags;
+      r = cdv_exec_launch(&s.work, &k);
+    }
+    r = cdv_exec_finish(&s.work, r, made, out);
+  }
+  cdv_schema_unref(schema);
+  end_keys(&x);
   return r;
 }
 

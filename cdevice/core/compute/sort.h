@@ -19,6 +19,11 @@ struct cdv_sort_key {
  * longer than SORT_LONGEST_BYTES. Blocks: it reads which bits of the keys differ. owns: *out is a new reference. */
 int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, const struct cdv_stream_ref *stream_ref,
                              const char *doing, struct cdv_array **out);
+/* The least word (uint64) of each REDUCE_TILE_ROWS rows of a key, whose order is that of the key or, above 64 bits,
+ * coarser; all bits set: none is neither null nor NaN, or it is the last there is. CDV_LAYOUT_NOT_HANDLED for bits,
+ * strings and bytes too. Does not wait for the device. owns: *out is a new reference. */
+int cdv_compute_sort_least(const struct cdv_sort_key *key, const struct cdv_stream_ref *stream_ref, const char *doing,
+                           struct cdv_array **out);
 /* The groups of equal rows: offsets (int64, one more than the n > 0 rows) of 0 or 1 for each row of `indices`, which
  * sort_indices gave for the same keys: the groups that begin before it. Blocks, fails and owns as the one above. */
 int cdv_compute_sorted_groups(const struct cdv_sort_key *keys, int64_t n_keys, struct cdv_array *indices,

@@ -46,62 +46,98 @@
   }
 #endif
 #if OF(IS_WIDE, T)
-#define ADD_WRAP(x, y) wide_add(x, y)
+#define ADD_WRAP(x, y) OF(WIDE_ADD, T)(x, y)
 #define SUMMAND(x) (x)
 #else
 #define ADD_WRAP(x, y) ((A)((OF(WRAP, A))(x) + (OF(WRAP, A))(y))) /* integers wrap */
+#define MULTIPLY_WRAP(x, y) ((A)((OF(WRAP, A))(x) * (OF(WRAP, A))(y)))
 #define SUMMAND(x) ((A)(x))
 #endif
 #define ADD_COUNT(x, y) ((x) + (y))
 
-/* Sums and counts of the tiles: of rows, or of the sums of tiles before and their counts. */
+/* Sums, or products, and counts of the tiles: of rows, or of the results of tiles before and their counts. */
 #define ADD(lane, i, m)                                       \
   {                                                           \
     const T x_ = a[i];                                        \
     s[lane] = ADD_WRAP(s[lane], (m) ? SUMMAND(x_) : ZERO(A)); \
   }
 #define ADD_STATE(lane, i, m) s[lane] = ADD_WRAP(s[lane], SUMMAND(a[i])), more += counted[i]
+#define MULTIPLY(lane, i, m)                              \
+  {                                                       \
+    const T x_ = a[i];                                    \
+    s[lane] = MULTIPLY_WRAP(s[lane], (m) ? (A)x_ : (A)1); \
+  }
+#define MULTIPLY_STATE(lane, i, m) s[lane] = MULTIPLY_WRAP(s[lane], (A)a[i]), more += counted[i]
 #if defined(CDV_COARSE)
-KERNEL(sum) {
-  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
-  GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
-  const i64 n = SCALAR(SCALAR_ROWS);
-  TILES(t, n, REDUCE_TILE_ROWS) {
-    A s[WORK_GROUP_SIZE];
-    i64 c = 0, more = 0;
-    for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = ZERO(A);
-    if (counted) {
-      FOR_TILE(ADD_STATE, c)
-    } else {
-      FOR_TILE(ADD, c)
-    }
-    TREE_REDUCE(s, ADD_WRAP);
-    OUT(A, BUF_SUM_OUT)[t] = s[0];
-    OUT(i64, BUF_SUM_COUNT_OUT)[t] = counted ? more : c;
+#define FOLD(name, row, state, join, neutral)                     \
+  KERNEL(name) {                                                  \
+    GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);               \
+    GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);   \
+    const i64 n = SCALAR(SCALAR_ROWS);                            \
+    TILES(t, n, REDUCE_TILE_ROWS) {                               \
+      A s[WORK_GROUP_SIZE];                                       \
+      i64 c = 0, more = 0;                                        \
+      for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = (neutral); \
+      if (counted) {                                              \
+        FOR_TILE(state, c)                                        \
+      } else {                                                    \
+        FOR_TILE(row, c)                                          \
+      }                                                           \
+      TREE_REDUCE(s, join);                                       \
+      OUT(A, BUF_SUM_OUT)[t] = s[0];                              \
+      OUT(i64, BUF_SUM_COUNT_OUT)[t] = counted ? more : c;        \
+    }                                                             \
   }
-}
 #else
-KERNEL(sum) {
-  SHARED(A, s, WORK_GROUP_SIZE);
-  SHARED(i64, counts, WORK_GROUP_SIZE);
+#define FOLD(name, row, state, join, neutral)                                                \
+  KERNEL(name) {                                                                             \
+    SHARED(A, s, WORK_GROUP_SIZE);                                                           \
+    SHARED(i64, counts, WORK_GROUP_SIZE);                                                    \
+    GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);                                          \
+    GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);                              \
+    const i64 n = SCALAR(SCALAR_ROWS);                                                       \
+    i64 c = 0, more = 0;                                                                     \
+    s[LID] = (neutral);                                                                      \
+    if (counted) {                                                                           \
+      FOR_TILE(state, c)                                                                     \
+    } else {                                                                                 \
+      FOR_TILE(row, c)                                                                       \
+    }                                                                                        \
+    counts[LID] = counted ? more : c;                                                        \
+    TREE_REDUCE(s, join)                                                                     \
+    TREE_REDUCE(counts, ADD_COUNT)                                                           \
+    if (!LID) OUT(A, BUF_SUM_OUT)[BID] = s[0], OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0]; \
+  }
+#endif
+FOLD(sum, ADD, ADD_STATE, ADD_WRAP, ZERO(A))
+#if !OF(IS_WIDE, T)
+FOLD(product, MULTIPLY, MULTIPLY_STATE, MULTIPLY_WRAP, (A)1)
+#else
+/* Row after row, because each step is rounded to the scale; by one item. */
+KERNEL(product) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   GLOBAL const i64 *RESTRICT counted = IN(i64, BUF_COUNT_IN);
   const i64 n = SCALAR(SCALAR_ROWS);
-  i64 c = 0, more = 0;
-  s[LID] = ZERO(A);
-  if (counted) {
-    FOR_TILE(ADD_STATE, c)
-  } else {
-    FOR_TILE(ADD, c)
+  const int scale = (int)SCALAR(SCALAR_PRODUCT_SCALE);
+  ITEMS(only, 1) {
+    i64 c = 0;
+    T p = OF(FROM, T)(1);
+    for (int k = 0; k < scale; k++) p = OF(WIDE_MULTIPLY, T)(p, OF(FROM, T)(10));
+    for (i64 i = 0; i < n; i++) {
+      const i64 more = counted ? counted[i] : (i64)bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i);
+      if (more) p = c ? OF(WIDE_ROUNDED, T)(OF(WIDE_MULTIPLY, T)(p, a[i]), scale) : a[i];
+      c += more;
+    }
+    OUT(T, BUF_SUM_OUT)[only] = p;
+    OUT(i64, BUF_SUM_COUNT_OUT)[only] = c;
   }
-  counts[LID] = counted ? more : c;
-  TREE_REDUCE(s, ADD_WRAP)
-  TREE_REDUCE(counts, ADD_COUNT)
-  if (!LID) OUT(A, BUF_SUM_OUT)[BID] = s[0], OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0];
 }
 #endif
 #undef ADD
 #undef ADD_STATE
+#undef MULTIPLY
+#undef MULTIPLY_STATE
+#undef FOLD
 
 /* As sum, but no sum wraps: sums of type w128, of the rows' halves apart. */
 #define ADD_HALVES(lane, i, m)                 \
@@ -151,8 +187,8 @@ KERNEL(sum_exactly) {
 /* Least, greatest and counts of the tiles: of rows, which are BUF_MIN_IN and BUF_MAX_IN, or of tiles before. NaN is
  * ignored. */
 #if OF(IS_WIDE, T)
-#define MIN_SKIP_NAN(x, y) (wide_less(y, x) ? (y) : (x))
-#define MAX_SKIP_NAN(x, y) (wide_less(x, y) ? (y) : (x))
+#define MIN_SKIP_NAN(x, y) (OF(WIDE_LESS, T)(y, x) ? (y) : (x))
+#define MAX_SKIP_NAN(x, y) (OF(WIDE_LESS, T)(x, y) ? (y) : (x))
 #else
 #define MIN_SKIP_NAN(x, y) (((int)((y) < (x)) | (int)((x) != (x))) ? (y) : (x)) /* no ||, which would be a branch */
 #define MAX_SKIP_NAN(x, y) (((int)((y) > (x)) | (int)((x) != (x))) ? (y) : (x))
@@ -252,7 +288,7 @@ KERNEL(finish_mean) {
   ITEMS(only, 1) {
     const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
 #if OF(IS_WIDE, T)
-    OUT(T, BUF_RESULT)[only] = wide_mean(IN(T, BUF_RESULT_VALUE)[0], c ? c : 1);
+    OUT(T, BUF_RESULT)[only] = OF(WIDE_MEAN, T)(IN(T, BUF_RESULT_VALUE)[0], c ? c : 1);
     put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && IS_VALID, 1); /* decimals have no NaN */
 #else
     const f64 x = (f64)IN(T, BUF_RESULT_VALUE)[0] / (f64)c;
@@ -261,7 +297,7 @@ KERNEL(finish_mean) {
 #endif
   }
 }
-#if OF(IS_WIDE, T)
+#if OF(IS_WIDE, T) == 1
 KERNEL(finish_mean_of_integers) {
   ITEMS(only, 1) {
     const w128 sum = IN(T, BUF_RESULT_VALUE)[0];
@@ -286,5 +322,6 @@ KERNEL(finish_mean_of_integers) {
 #undef TREE_REDUCE
 #undef FOR_TILE
 #undef ADD_WRAP
+#undef MULTIPLY_WRAP
 #undef SUMMAND
 #undef ADD_COUNT

@@ -52,6 +52,14 @@ KERNEL(finish_all) {
           ENOUGH && (VALUE != COUNT || SCALAR(SCALAR_SKIP_NULLS) || COUNT == SCALAR(SCALAR_LENGTH)), 1);
   }
 }
+/* Of bits that are numbers. */
+KERNEL(finish_product) {
+  ITEMS(only, 1) {
+    OUT(u64, BUF_RESULT)[only] = VALUE == COUNT;
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, ENOUGH && (SCALAR(SCALAR_SKIP_NULLS) || COUNT == SCALAR(SCALAR_LENGTH)),
+          1);
+  }
+}
 KERNEL(finish_count) {
   ITEMS(only, 1) {
     OUT(i64, BUF_RESULT)

@@ -220,6 +220,7 @@ typedef double f64;
 #define VALUE_f32 f32
 #define VALUE_f64 f64
 #define VALUE_w128 w128
+#define VALUE_w256 w256
 #define VALUE_f16 f32
 #define LOAD_i8(x) (x)
 #define LOAD_i16(x) (x)
@@ -232,6 +233,7 @@ typedef double f64;
 #define LOAD_f32(x) (x)
 #define LOAD_f64(x) (x)
 #define LOAD_w128(x) (x)
+#define LOAD_w256(x) (x)
 #define LOAD_f16(x) half_value(x)
 #define STORE_i8(x) (x)
 #define STORE_i16(x) (x)
@@ -244,6 +246,7 @@ typedef double f64;
 #define STORE_f32(x) (x)
 #define STORE_f64(x) (x)
 #define STORE_w128(x) (x)
+#define STORE_w256(x) (x)
 #define STORE_f16(x) half_of(x)
 /* Integers are added and multiplied in a type that wraps, which C promises of unsigned ones from 32 bits on. */
 #define WRAP_i8 u32
@@ -269,6 +272,7 @@ typedef double f64;
 #define IS_FLOAT_f32 1
 #define IS_FLOAT_f64 1
 #define IS_FLOAT_w128 0
+#define IS_FLOAT_w256 0
 #define IS_SIGNED_i8 1
 #define IS_SIGNED_i16 1
 #define IS_SIGNED_i32 1
@@ -281,6 +285,7 @@ typedef double f64;
 #define IS_SIGNED_f32 1
 #define IS_SIGNED_f64 1
 #define IS_SIGNED_w128 1
+#define IS_SIGNED_w256 1
 #define IS_HALF_i8 0
 #define IS_HALF_i16 0
 #define IS_HALF_i32 0
@@ -304,6 +309,25 @@ typedef double f64;
 #define IS_WIDE_f32 0
 #define IS_WIDE_f64 0
 #define IS_WIDE_w128 1 /* wide.h: no operators */
+#define IS_WIDE_w256 2
+#define WIDE_ADD_w128(x, y) wide_add(x, y)
+#define WIDE_ADD_w256(x, y) wide256_add(x, y)
+#define WIDE_SUBTRACT_w128(x, y) wide_subtract(x, y)
+#define WIDE_SUBTRACT_w256(x, y) wide256_subtract(x, y)
+#define WIDE_MULTIPLY_w128(x, y) wide_multiply(x, y)
+#define WIDE_MULTIPLY_w256(x, y) wide256_multiply(x, y)
+#define WIDE_NEGATE_w128(x) wide_negate(x)
+#define WIDE_NEGATE_w256(x) wide256_negate(x)
+#define WIDE_MAGNITUDE_w128(x) wide_magnitude(x)
+#define WIDE_MAGNITUDE_w256(x) wide256_magnitude(x)
+#define WIDE_SAME_w128(x, y) wide_same(x, y)
+#define WIDE_SAME_w256(x, y) wide256_same(x, y)
+#define WIDE_LESS_w128(x, y) wide_less(x, y)
+#define WIDE_LESS_w256(x, y) wide256_less(x, y)
+#define WIDE_MEAN_w128(x, n) wide_mean(x, n)
+#define WIDE_MEAN_w256(x, n) wide256_mean(x, n)
+#define WIDE_ROUNDED_w128(x, k) wide_rounded(x, k)
+#define WIDE_ROUNDED_w256(x, k) wide256_rounded(x, k)
 #define IS_LONG_i8 0
 #define IS_LONG_i16 0
 #define IS_LONG_i32 0
@@ -316,6 +340,7 @@ typedef double f64;
 #define IS_LONG_f32 0
 #define IS_LONG_f64 0
 #define IS_LONG_w128 0
+#define IS_LONG_w256 0
 /* What sums are made in. */
 #define SUM_i8 i64
 #define SUM_i16 i64
@@ -328,6 +353,7 @@ typedef double f64;
 #define SUM_f32 f64
 #define SUM_f64 f64
 #define SUM_w128 w128
+#define SUM_w256 w256
 #define I64_MIN (-0x7fffffffffffffff - 1)
 #define MIN_i8 (-128)
 #define MIN_i16 (-32768)
@@ -351,6 +377,8 @@ typedef double f64;
 #define MAX_f64 INFINITE_f64
 #define MIN_w128 wide_make((u64)1 << 63, 0)
 #define MAX_w128 wide_make(~(u64)0 >> 1, ~(u64)0)
+#define MIN_w256 wide256_make((u64)1 << 63, 0)
+#define MAX_w256 wide256_make(~(u64)0 >> 1, ~(u64)0)
 #define INFINITE_f32 AS_F32(0x7f800000u)
 #define INFINITE_f64 AS_F64((u64)0x7ff00000 << 32)
 #define QUIET_f32 AS_F32(0x7fc00000u)
@@ -368,6 +396,7 @@ typedef double f64;
 #define FROM_f32(x) AS_F32(x)
 #define FROM_f64(x) AS_F64(x)
 #define FROM_w128(x) wide_signed(x)
+#define FROM_w256(x) wide256_signed(x)
 #define ZERO(type) OF(FROM, type)(0)
 
 /* How an argument of a call is given, two bits for each: a row for each row; one row for all of them; a number,

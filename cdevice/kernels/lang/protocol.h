@@ -55,7 +55,8 @@
 #define SCALAR_STATE_INDEX 1 /* 0: the first value of the state, 1: the second one */
 #define SCALAR_LENGTH 2      /* of all chunks */
 #define SCALAR_MIN_COUNT 3
-#define SCALAR_COUNT_MODE 3 /* of finish_count: 0 valid rows, 1 nulls, 2 all rows */
+#define SCALAR_PRODUCT_SCALE 2 /* of decimals */
+#define SCALAR_COUNT_MODE 3    /* of finish_count: 0 valid rows, 1 nulls, 2 all rows */
 #define SCALAR_SKIP_NULLS 4
 
 /* Buffers of a filter. */
@@ -156,6 +157,7 @@
 #define BUF_KEY_VALIDITY 2
 #define BUF_KEY_ROWS 3
 #define BUF_KEY_BYTES 4
+#define SCALAR_KEY_STRIDE 1 /* of values in words: 1 up to 64 bits */
 #define SCALAR_KEY_FLAGS 2
 #define SCALAR_KEY_PART 3     /* SORT_KEY_*; of bytes: a word of eight of them, or SORT_KEY_LENGTH */
 #define SCALAR_KEY_INFINITY 4 /* bits of the infinity of a float; of bytes of one size: that */
@@ -164,9 +166,8 @@
 #define SORT_KEY_NULLS_FIRST 4
 #define SORT_KEY_DESCENDING 8
 #define SORT_KEY_DISTINCT 16 /* the two zeros of a float are two values */
-#define SORT_KEY_VALUE 0 /* types below 64 bits: with the class above it */
-#define SORT_KEY_HIGH 1  /* of 128 bits */
-#define SORT_KEY_CLASS 2 /* value, NaN, null; or the other way round */
+#define SORT_KEY_VALUE 0     /* types below 64 bits: with the class above it */
+#define SORT_KEY_CLASS 1     /* value, NaN, null; or the other way round */
 #define SORT_KEY_LENGTH (-1)
 
 /* Buffers of sort_changes, whose words are those of the rows in their order. */

@@ -1,5 +1,5 @@
-/* wide.h - whole numbers of 128 bits, two's complement in two words: what decimals are stored as.  Only some
- * compilers have such a type. */
+/* wide.h - whole numbers of 128 bits, two's complement in two words, and of 256 bits in four: what decimals are stored
+ * as.  Only some compilers have such types. */
 typedef struct {
   u64 low, high;
 } w128;
@@ -62,4 +62,110 @@ FN w128 wide_mean(w128 x, i64 n) {
   }
   if (rest >= (u64)n - rest) r = wide_add(r, wide_make(0, 1));
   return wide_below0(x) ? wide_negate(r) : r;
+}
+/* Without its last k digits, half a unit of the last one that remains rounded away from zero. */
+FN w128 wide_rounded(w128 x, int k) {
+  int lost;
+  if (k <= 0) return x;
+  w128 m = wide_cut(wide_magnitude(x), k - 1, &lost);
+  if (wide_divide(&m, 10) >= 5) m = wide_add(m, wide_make(0, 1));
+  return wide_below0(x) ? wide_negate(m) : m;
+}
+FN f64 wide_real(w128 x) {
+  const w128 m = wide_magnitude(x);
+  const f64 r = (f64)m.high * ((f64)4294967296 * (f64)4294967296) + (f64)m.low;
+  return wide_below0(x) ? -r : r;
+}
+
+/* ---- 256 bits ---- */
+typedef struct {
+  u64 part[4]; /* the least first */
+} w256;
+
+FN w256 wide256_signed(i64 x) {
+  w256 r;
+  r.part[0] = (u64)x;
+  for (int i = 1; i < 4; i++) r.part[i] = x < 0 ? ~(u64)0 : (u64)0;
+  return r;
+}
+FN w256 wide256_make(u64 high, u64 others) {
+  w256 r;
+  for (int i = 0; i < 3; i++) r.part[i] = others;
+  r.part[3] = high;
+  return r;
+}
+FN w256 wide256_add(w256 x, w256 y) {
+  u64 carry = 0;
+  for (int i = 0; i < 4; i++) {
+    const u64 a = x.part[i] + carry;
+    carry = a < carry;
+    x.part[i] = a + y.part[i];
+    carry += x.part[i] < a;
+  }
+  return x;
+}
+FN w256 wide256_negate(w256 x) {
+  for (int i = 0; i < 4; i++) x.part[i] = ~x.part[i];
+  return wide256_add(x, wide256_signed(1));
+}
+FN w256 wide256_subtract(w256 x, w256 y) { return wide256_add(x, wide256_negate(y)); }
+FN int wide256_below0(w256 x) { return (i64)x.part[3] < 0; }
+FN w256 wide256_magnitude(w256 x) { return wide256_below0(x) ? wide256_negate(x) : x; }
+FN int wide256_same(w256 x, w256 y) {
+  return x.part[0] == y.part[0] && x.part[1] == y.part[1] && x.part[2] == y.part[2] && x.part[3] == y.part[3];
+}
+FN int wide256_less(w256 x, w256 y) {
+  if (x.part[3] != y.part[3]) return (i64)x.part[3] < (i64)y.part[3];
+  if (x.part[2] != y.part[2]) return x.part[2] < y.part[2];
+  return x.part[1] != y.part[1] ? x.part[1] < y.part[1] : x.part[0] < y.part[0];
+}
+FN u64 wide256_half(w256 x, int i) { return x.part[i / 2] >> 32 * (i & 1) & 0xffffffffu; } /* 32 bits of it */
+/* The lower 256 bits. */
+FN w256 wide256_multiply(w256 x, w256 y) {
+  w256 r = wide256_signed(0);
+  for (int i = 0; i < 8; i++) {
+    u64 carry = 0;
+    for (int k = 0; k + i < 8; k++) {
+      const u64 sum = wide256_half(x, i) * wide256_half(y, k) + wide256_half(r, i + k) + carry;
+      const int up = 32 * ((i + k) & 1);
+      r.part[(i + k) / 2] &= ~((u64)0xffffffffu << up);
+      r.part[(i + k) / 2] |= (sum & 0xffffffffu) << up;
+      carry = sum >> 32;
+    }
+  }
+  return r;
+}
+/* Without a sign, by less than 2^32; what remains. */
+FN u64 wide256_divide(w256 *x, u64 by) {
+  u64 rest = 0;
+  for (int i = 3; i >= 0; i--) {
+    const u64 high = rest << 32 | x->part[i] >> 32, low = (high % by) << 32 | (x->part[i] & 0xffffffffu);
+    x->part[i] = (high / by) << 32 | low / by;
+    rest = low % by;
+  }
+  return rest;
+}
+FN w256 wide256_rounded(w256 x, int k) {
+  w256 m = wide256_magnitude(x);
+  if (k <= 0) return x;
+  for (int left = k - 1; left > 0; left -= 9) wide256_divide(&m, power_of_ten(left < 9 ? left : 9));
+  if (wide256_divide(&m, 10) >= 5) m = wide256_add(m, wide256_signed(1));
+  return wide256_below0(x) ? wide256_negate(m) : m;
+}
+FN w256 wide256_mean(w256 x, i64 n) {
+  const w256 m = wide256_magnitude(x);
+  u64 rest = 0;
+  w256 r = wide256_signed(0);
+  for (int bit = 255; bit >= 0; bit--) {
+    rest = rest << 1 | (m.part[bit / 64] >> (bit & 63) & 1u);
+    if (rest >= (u64)n) rest -= (u64)n, r.part[bit / 64] |= (u64)1 << (bit & 63);
+  }
+  if (rest >= (u64)n - rest) r = wide256_add(r, wide256_signed(1));
+  return wide256_below0(x) ? wide256_negate(r) : r;
+}
+FN f64 wide256_real(w256 x) {
+  const w256 m = wide256_magnitude(x);
+  f64 r = 0;
+  for (int i = 3; i >= 0; i--) r = r * ((f64)4294967296 * (f64)4294967296) + (f64)m.part[i];
+  return wide256_below0(x) ? -r : r;
 }

@@ -52,9 +52,9 @@
 
 #define W OF(WRAP, T)
 #if OF(IS_WIDE, T)
-#define SUM_OF(x, y) wide_add(x, y)
-#define DIFFERENCE_OF(x, y) wide_subtract(x, y)
-#define PRODUCT_OF(x, y) wide_multiply(x, y)
+#define SUM_OF(x, y) OF(WIDE_ADD, T)(x, y)
+#define DIFFERENCE_OF(x, y) OF(WIDE_SUBTRACT, T)(x, y)
+#define PRODUCT_OF(x, y) OF(WIDE_MULTIPLY, T)(x, y)
 #else
 #define SUM_OF(x, y) STORED((V)((W)(x) + (W)(y)))
 #define DIFFERENCE_OF(x, y) STORED((V)((W)(x) - (W)(y)))
@@ -81,11 +81,11 @@ KERNEL(multiply) {
 #if OF(IS_WIDE, T)
 KERNEL(negate) {
   RESULT;
-  EACH1(x, o[i] = wide_negate(x))
+  EACH1(x, o[i] = OF(WIDE_NEGATE, T)(x))
 }
 KERNEL(magnitude) {
   RESULT;
-  EACH1(x, o[i] = wide_magnitude(x))
+  EACH1(x, o[i] = OF(WIDE_MAGNITUDE, T)(x))
 }
 #elif OF(IS_FLOAT, T)
 KERNEL(negate) {

@@ -52,10 +52,10 @@ typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
     EACH(TEST)                                                           \
   }
 #if OF(IS_WIDE, T)
-#define SAME(x, y) wide_same(x, y)
-#define LESS(x, y) wide_less(x, y)
-#define AT_MOST(x, y) !wide_less(y, x)
-#define OTHER(x, y) !wide_same(x, y)
+#define SAME(x, y) OF(WIDE_SAME, T)(x, y)
+#define LESS(x, y) OF(WIDE_LESS, T)(x, y)
+#define AT_MOST(x, y) !OF(WIDE_LESS, T)(y, x)
+#define OTHER(x, y) !OF(WIDE_SAME, T)(x, y)
 #else
 #define SAME(x, y) ((x) == (y))
 #define LESS(x, y) ((x) < (y))

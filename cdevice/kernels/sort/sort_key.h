@@ -1,39 +1,31 @@
 /* sort_key.h - words whose order is that of values of one size: T is the width, and no floating point is needed.
+ * Values of more than 64 bits are several u64, of which SCALAR_KEY_STRIDE - 1 are left out.
  *
  * Both zeros are one value. NaN and nulls have a word among the others, and their class puts them in their place. */
-#if OF(IS_WIDE, T)
-#define KEY_OF(x) (SCALAR(SCALAR_KEY_PART) == SORT_KEY_HIGH ? (x).high ^ sign : (x).low)
-#define KEY_SIGN ((u64)1 << 63)
-#define KEY_FUSED 0
-#else
-#define KEY_OF(x) ((u64)(x))
 #define KEY_SIGN ((u64)1 << (8 * (int)sizeof(T) - 1))
 #define KEY_FUSED (sizeof(T) < 8)
-#endif
+/* A value's bits as its word, if it is neither null nor NaN. */
+FN u64 OF(order, T)(T x, i64 flags) {
+  const u64 top = KEY_SIGN, all = top | (top - 1);
+  u64 key = (u64)x;
+  if (flags & SORT_KEY_FLOAT)
+    key = !(key & (top - 1)) && !(flags & SORT_KEY_DISTINCT) ? top : key & top ? ~key & all : key | top;
+  else if (flags & SORT_KEY_SIGNED)
+    key ^= top;
+  return flags & SORT_KEY_DESCENDING ? ~key & all : key;
+}
 KERNEL(sort_key) {
   GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);
   GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_KEY_ROWS);
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_KEY_OUT);
-  const i64 part = SCALAR(SCALAR_KEY_PART), flags = SCALAR(SCALAR_KEY_FLAGS);
-  const u64 top = KEY_SIGN;
-  const u64 sign = flags & SORT_KEY_SIGNED ? top : (u64)0, all = top | (top - 1);
+  const i64 part = SCALAR(SCALAR_KEY_PART), flags = SCALAR(SCALAR_KEY_FLAGS), stride = SCALAR(SCALAR_KEY_STRIDE);
+  const u64 magnitude = KEY_SIGN - 1, sign = flags & SORT_KEY_SIGNED ? KEY_SIGN : (u64)0;
   const u64 value_class = flags & SORT_KEY_NULLS_FIRST ? 2 : 0, null_class = 2 - value_class;
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     const i64 row = rows ? (i64)rows[i] : i;
-    const T x = values[row];
-    u64 key = KEY_OF(x), class_ = value_class;
-#if !OF(IS_WIDE, T)
-    if (flags & SORT_KEY_FLOAT) {
-      const u64 magnitude = key & (top - 1);
-      if (magnitude > (u64)SCALAR(SCALAR_KEY_INFINITY))
-        key = 0, class_ = 1;
-      else
-        key = !magnitude && !(flags & SORT_KEY_DISTINCT) ? top : key & top ? ~key & all : key | top;
-    } else {
-      key ^= sign;
-    }
-#endif
-    if (flags & SORT_KEY_DESCENDING && class_ == value_class) key = ~key & all;
+    const T x = values[row * stride];
+    u64 key = OF(order, T)(x, flags), class_ = value_class;
+    if (flags & SORT_KEY_FLOAT && ((u64)x & magnitude) > (u64)SCALAR(SCALAR_KEY_INFINITY)) key = 0, class_ = 1;
     if (!bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), row))
       key = sign, class_ = null_class; /* near the others */
     if (part == SORT_KEY_CLASS)
@@ -43,6 +35,95 @@ KERNEL(sort_key) {
     o[i] = key;
   }
 }
-#undef KEY_OF
+
+/* The least word of each tile, all bits: it has none; nulls and NaN have no word here, and the two zeros one.  That of
+ * several words is the number that 64 bits hold and that is nearest. */
+#define KEY_NONE ((T) ~(T)0)
+#define KEY_INTEGER(i) ((T)(values[i] ^ flip))
+#define KEY_FLOAT(i) OF(key_of_float, T)(values[i], flip, infinity)
+#define KEY_NEAREST(i) ((T)(OF(nearest, T)(values + (i) * words, words) ^ flip))
+FN T OF(key_of_float, T)(T x, T flip, T infinity) {
+  const T top = (T)KEY_SIGN, rest = (T)~top, s = x == top ? (T)0 : x;
+  const T key = (T)(s ^ ((T)(0 - (s >> (8 * (int)sizeof(T) - 1))) & rest) ^ flip);
+  return (x & rest) > infinity ? KEY_NONE : key;
+}
+FN T OF(nearest, T)(GLOBAL const T *x, int words) {
+  const T top = (T)KEY_SIGN, above = x[0] & top ? KEY_NONE : (T)0;
+  int fits = 1;
+  for (int k = 1; k < words; k++) fits &= x[k] == above;
+  return fits ? x[0] : x[words - 1] & top ? top : (T)(top - 1);
+}
+#define KEY_LEAST(key)                   \
+  {                                      \
+    const T key_ = (key);                \
+    least = key_ < least ? key_ : least; \
+  }
+#if defined(CDV_COARSE)
+#define KEY_TILE(KEY)                                                                          \
+  for (; i + 32 <= end; i += 32) {                                                             \
+    const u32 m = bits32(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i, n);    \
+    if (m == ~0u) {                                                                            \
+      for (int l = 0; l < 32; l++) KEY_LEAST(KEY(i + l))                                       \
+    } else {                                                                                   \
+      for (int l = 0; l < 32; l++) KEY_LEAST((T)(KEY(i + l) | (T)((T)((m >> l) & 1u) - (T)1))) \
+    }                                                                                          \
+  }                                                                                            \
+  for (; i < end; i++)                                                                         \
+  KEY_LEAST(bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i) ? KEY(i) : KEY_NONE)
+#else
+#define KEY_ROW(KEY)                                                                                    \
+  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE) {                                         \
+    const i64 i = BID * REDUCE_TILE_ROWS + r + LID;                                                     \
+    if (i < n && bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), i)) KEY_LEAST(KEY(i)) \
+  }
+#endif
+KERNEL(sort_least) {
+#if !defined(CDV_COARSE)
+  SHARED(T, leasts, WORK_GROUP_SIZE);
+#endif
+  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);
+  const i64 n = SCALAR(SCALAR_ROWS), flags = SCALAR(SCALAR_KEY_FLAGS);
+  const int words = (int)SCALAR(SCALAR_KEY_STRIDE), is_float = (flags & SORT_KEY_FLOAT) != 0;
+  const T infinity = (T)SCALAR(SCALAR_KEY_INFINITY), all = flags & SORT_KEY_DESCENDING ? KEY_NONE : (T)0;
+  const T flip = (T)((is_float || flags & SORT_KEY_SIGNED ? (T)KEY_SIGN : (T)0) ^ all);
+#if defined(CDV_COARSE)
+  TILES(t, n, REDUCE_TILE_ROWS) {
+    const i64 end = (t + 1) * REDUCE_TILE_ROWS < n ? (t + 1) * REDUCE_TILE_ROWS : n;
+    i64 i = t * REDUCE_TILE_ROWS;
+    T least = KEY_NONE;
+    if (is_float) {
+      KEY_TILE(KEY_FLOAT)
+    } else if (words > 1) {
+      KEY_TILE(KEY_NEAREST)
+    } else {
+      KEY_TILE(KEY_INTEGER)
+    }
+    OUT(u64, BUF_KEY_OUT)[t] = least == KEY_NONE ? ~(u64)0 : (u64)least;
+  }
+#else
+  T least = KEY_NONE;
+  if (is_float) {
+    KEY_ROW(KEY_FLOAT)
+  } else if (words > 1) {
+    KEY_ROW(KEY_NEAREST)
+  } else {
+    KEY_ROW(KEY_INTEGER)
+  }
+  leasts[LID] = least;
+  SYNC;
+  for (int d = WORK_GROUP_SIZE / 2; d; d >>= 1) {
+    if (LID < d) leasts[LID] = leasts[LID + d] < leasts[LID] ? leasts[LID + d] : leasts[LID];
+    SYNC;
+  }
+  if (!LID) OUT(u64, BUF_KEY_OUT)[BID] = leasts[0] == KEY_NONE ? ~(u64)0 : (u64)leasts[0];
+#endif
+}
+#undef KEY_NONE
+#undef KEY_INTEGER
+#undef KEY_FLOAT
+#undef KEY_NEAREST
+#undef KEY_LEAST
+#undef KEY_TILE
+#undef KEY_ROW
 #undef KEY_SIGN
 #undef KEY_FUSED

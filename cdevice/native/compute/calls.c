@@ -63,8 +63,8 @@ static void free_map(PyObject *capsule) {
 
 /* The bytes of a number of a letter of Arrow's; 0: bits; -1: it is not held against the arguments. */
 static int8_t width_of_letter(char letter) {
-  static const char letters[] = "bcCsSeiIflLgw";
-  static const int8_t widths[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 16};
+  static const char letters[] = "bcCsSeiIflLgwW";
+  static const int8_t widths[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 16, 32};
   const char *found = letter ? strchr(letters, letter) : NULL;
   return found ? widths[found - letters] : -1;
 }
@@ -179,15 +179,16 @@ static void free_reduce(PyObject *capsule) {
 }
 
 /* compute_reduction((family, type, kernel, type of the states, family, type and kernel of the end, the function in
- * errors, are the rows read), (three options), schema) */
+ * errors, are the rows read), (four options), schema) */
 static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   (void)self;
   const char *w[8];
   int values;
-  long long option[3];
+  long long option[4];
   PyObject *schema;
-  if (!PyArg_ParseTuple(args, "(ssssssssp)(O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &w[7], &values,
-                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], &schema))
+  if (!PyArg_ParseTuple(args, "(ssssssssp)(O&O&O&O&)O", &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6], &w[7], &values,
+                        to_int64, &option[0], to_int64, &option[1], to_int64, &option[2], to_int64, &option[3],
+                        &schema))
     return NULL;
   struct cdv_schema *out = hold_schema(schema);
   struct cdv_aggregate *f = out ? calloc(1, sizeof *f) : NULL;
@@ -199,7 +200,7 @@ static PyObject *m_compute_reduction(PyObject *self, PyObject *args) {
   const size_t sizes[8] = {sizeof f->family,     sizeof f->type,     sizeof f->tile, sizeof f->merge,
                            sizeof f->end_family, sizeof f->end_type, sizeof f->end,  sizeof f->function_name};
   for (int i = 0; i < 8; i++) copy_word(to[i], sizes[i], w[i]);
-  for (int i = 0; i < 3; i++) f->option[i] = option[i];
+  for (int i = 0; i < 4; i++) f->option[i] = option[i];
   f->values = values;
   f->out = out;
   PyObject *capsule = PyCapsule_New(f, N_REDUCE, free_reduce);

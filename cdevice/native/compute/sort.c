@@ -23,10 +23,8 @@ static struct cdv_sort_key *hold_sort_keys(PyObject *list, Py_ssize_t n) {
   return keys;
 }
 
-/* compute_sort_indices(list of (array, descending, nulls first, distinct), function, stream handle, its owner), or
- * NotImplemented: a type without an order here */
-static PyObject *m_compute_sort_indices(PyObject *self, PyObject *args) {
-  (void)self;
+/* By all keys, or of the first one the least of each tile. */
+static PyObject *sort_rows(PyObject *args, bool least) {
   PyObject *list, *handle, *owner;
   const char *doing;
   struct work w;
@@ -40,10 +38,24 @@ static PyObject *m_compute_sort_indices(PyObject *self, PyObject *args) {
     free_sort_keys(keys, n);
     return NULL;
   }
-  int r = cdv_compute_sort_indices(keys, n, &w.stream_ref, doing, &out);
+  int r = least ? cdv_compute_sort_least(keys, &w.stream_ref, doing, &out)
+                : cdv_compute_sort_indices(keys, n, &w.stream_ref, doing, &out);
   PyObject *o = end_work(&w, r, out);
   free_sort_keys(keys, n);
   return o;
+}
+
+/* compute_sort_indices(list of (array, descending, nulls first, distinct), function, stream handle, its owner), or
+ * NotImplemented: a type without an order here */
+static PyObject *m_compute_sort_indices(PyObject *self, PyObject *args) {
+  (void)self;
+  return sort_rows(args, false);
+}
+
+/* compute_sort_least(the same): of the first key */
+static PyObject *m_compute_sort_least(PyObject *self, PyObject *args) {
+  (void)self;
+  return sort_rows(args, true);
 }
 
 /* compute_sorted_groups(the same list, their indices, function, stream handle, its owner) */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import errno
 import functools
+from decimal import Decimal
 
 from ... import compute as cc
 from ...errors import ArgumentError, Unsupported
@@ -211,7 +212,27 @@ def check_orders(s: BackendSuite, word: str) -> None:
     everywhere(s, "sort_indices", cc.array_sort_indices, x)
     everywhere(s, "sort_indices down", lambda x: cc.array_sort_indices(x, "descending", null_placement="at_start"), x)
     compare(s, "rank", lambda x: cc.rank(x, tiebreaker="dense"), x)
-    compare(s, "sort_indices of 9000 rows", cc.array_sort_indices, column(word, 9000, seed=3))
+    many = column(word, 9000, seed=3)
+    compare(s, "sort_indices of 9000 rows", cc.array_sort_indices, many)
+    compare(s, "mode", lambda x: cc.mode(x, 5), many)
+    more = column(word, 17_000, seed=4)
+    compare(s, "select_k_unstable", lambda x: cc.select_k_unstable(x, 1, [("", "descending")]), more)
+
+
+@check("decimal128(30, 3)", "decimal256(60, 3)")
+def check_wide_decimals(s: BackendSuite, word: str) -> None:
+    """Numbers of several words: their order, sums, products and arithmetic."""
+    table_of(s)
+    x, y = (
+        asarray([None if v is None else Decimal(v * 3**40 % 10**26 - 10**25).scaleb(-3) for v in rows], schema=word)
+        for rows in (column("int64").to_pylist(), column("int64", seed=1).to_pylist())
+    )
+    for name in ("sum", "product", "mean", "min_max"):
+        everywhere(s, name, getattr(cc, name), x)
+    everywhere(s, "sort_indices", cc.array_sort_indices, x)
+    for name in ("add", "subtract", "less", "equal"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    compare(s, "variance", cc.variance, x)
 
 
 @check("int8", "int64", "float64")
@@ -280,7 +301,7 @@ def check_casts(s: BackendSuite, word: str) -> None:
 @check(*NUMBERS, "bool")
 def check_aggregates(s: BackendSuite, word: str) -> None:
     table_of(s)
-    names = ("sum", "mean", "min", "max", "min_max", "count", *(("any", "all") if word == "bool" else ()))
+    names = ("sum", "product", "mean", "min", "max", "min_max", "count", *(("any", "all") if word == "bool" else ()))
     for name in names:
         call = getattr(cc, name)
         for rows in (0, 1, 300, 4096, 9001):  # one tile, several, a part of one

@@ -12,6 +12,7 @@ import sys
 import threading
 import types
 
+import decimal256_checks
 import decimals_checks
 import distinct_checks
 import group_by_checks
@@ -19,6 +20,7 @@ import group_states_checks
 import half_checks
 import join_checks
 import layouts_checks
+import lists_checks
 import pytest
 import running_checks
 import selection_checks
@@ -39,9 +41,10 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 pytestmark = pytest.mark.nosan  # starts a compiler, and runs kernels on stacks of their own
 COMPUTING = ("cuda", "cuda_managed", "rocm")
+LISTS = {"list", "large_list_view", "fixed_size_list", "list of strings", "map"}
 ON = {
-    "cuda": HERE,
-    "rocm": HERE,
+    "cuda": HERE | LISTS,
+    "rocm": HERE | LISTS,
     "cuda_managed": {"int64", "float32", "bool"},
     "cuda_host": {"int64", "bool"},
     "rocm_host": {"int64", "bool"},
@@ -94,7 +97,7 @@ def takes_a_device(f):
 
 TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
 TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks, set_lookup_checks)
-TABLES += (group_by_checks, group_states_checks, join_checks)
+TABLES += (group_by_checks, group_states_checks, join_checks, lists_checks, decimal256_checks)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

@@ -6,6 +6,8 @@ All arithmetic is decimal128's, as Arrow has it: narrower ones and integers beco
 from __future__ import annotations
 
 from ....errors import ArgumentError
+from ...dispatch.bounded import Bounded
+from ...dispatch.datum import Datum
 from ...dispatch.types import decimal_of, kernel_type, parts_of
 from ...errors import NoKernel
 from ..elementwise import PACK, Map, WithNumbers
@@ -14,7 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_MOST = 38
+    from ...dispatch.call import Call
+
+_MOST, _MOST_OF_256 = 38, 76
 
 
 def format_of(precision: int, scale: int) -> str:
@@ -28,6 +32,23 @@ def is_decimal128(format: str) -> bool:
     """Is it one?"""
     d = decimal_of(format)
     return d is not None and d[2] == 128
+
+
+def is_decimal(format: str) -> bool:
+    """Is it a decimal of any width?"""
+    return decimal_of(format) is not None
+
+
+def is_decimal256(format: str) -> bool:
+    """Is it one?"""
+    d = decimal_of(format)
+    return d is not None and d[2] == 256
+
+
+def is_wide(format: str) -> bool:
+    """Is it a decimal of 128 bits or more?"""
+    d = decimal_of(format)
+    return d is not None and d[2] >= 128
 
 
 def is_narrow(format: str) -> bool:
@@ -95,6 +116,40 @@ def arithmetic(name: str, function_name: str) -> Map:
 def comparison(kernel: str, swap: bool, function_name: str) -> Map:
     """What compares decimals of one scale."""
     return Map("compare", "w128", kernel, "ll", "b", unit=PACK, swap=swap, function_name=function_name)
+
+
+def arithmetic256(name: str, function_name: str) -> Map:
+    """The same of two decimal256 of one scale."""
+
+    def out(formats: Sequence[str]) -> str:
+        parts = [(decimal_of(f) or (0, 0, 0))[:2] for f in formats]
+        _refuse_negative(parts)
+        product = name == "multiply"
+        digits, scale = (sum if product else max)(p for p, _ in parts) + 1, parts[0][1]
+        if digits > _MOST_OF_256:
+            raise ArgumentError(f"Decimal precision out of range [1, {_MOST_OF_256}]: {digits}")
+        return f"d:{digits},{2 * scale if product else scale},256"
+
+    return Map("arith", "w256", name, "WW", out, function_name=function_name)
+
+
+def comparison256(kernel: str, swap: bool, function_name: str) -> Map:
+    """What compares decimal256 of one scale."""
+    return Map("compare", "w256", kernel, "WW", "b", unit=PACK, swap=swap, function_name=function_name)
+
+
+_reals: Bounded[str, WithNumbers] = Bounded(100)
+
+
+def as_float64(call: Call, values: Datum) -> Datum:
+    """Decimals as the nearest numbers, or those next to them."""
+    format = values.format or ""
+    scale = (decimal_of(format) or (0, 0, 0))[1]
+    made = _reals.get(format)
+    if made is None:
+        map = Map("decimal_real", kernel_type(format), "real", "lll", "g", function_name="cast")
+        made = _reals.put(format, WithNumbers(map, scale, 0))
+    return Datum(made(call, values), "g")
 
 
 def between(a: str, b: str) -> str | None:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from ...dispatch.datum import Datum
 from ...dispatch.types import kernel_type, kind_of_time, words_of
 from ...errors import NoKernel
 from ..elementwise import Map, WithNumbers
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...._types import DeviceArray
+    from ...dispatch.call import Call
+
 PER_SECOND = {"s": 1, "m": 1000, "u": 1000000, "n": 1000000000}  # how many a second has
 _DAY = 86400
 _TO_ZONE = ("", "UTC", "Etc/UTC")  # whose clocks are those of the stored numbers
+
+
+class TimeDifference:
+    """``exec`` of subtract of two times of day, which are less than a day apart: a duration."""
+
+    __slots__ = ("subtract", "widen")
+
+    def __init__(self, format: str, out: str) -> None:
+        narrow = kernel_type(format) == "i32"
+        self.widen = Map("cast", "i32 i64", "cast_i32", "i", "l", function_name="subtract") if narrow else None
+        self.subtract = Map("arith", "i64", "subtract", "ll", out, function_name="subtract")
+
+    def __call__(self, call: Call, a: Datum, b: Datum) -> DeviceArray:
+        if self.widen is not None:
+            a, b = (Datum(self.widen(call, x), "l", one=x.one or x.array is None) for x in (a, b))
+        return self.subtract(call, a, b)
 
 
 def _per_day(format: str) -> int:
