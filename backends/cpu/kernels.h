@@ -192,7 +192,7 @@ const cpu_kernel CPU_KERNELS[] = {
                                         i32) RUNS(i64) FILTER(check_rows) FILTER(scan_columns) FILTER(union_types)
                                         FILTER(union_rows) FILTER(filter_rows) FILTER(scan) FILTER(take_valid)
                                             FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
-                                                REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
+                                                REDUCE_BOOL(count_rows) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all)
                                                     REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_extreme) SORT_KEY(u8)
                                                         SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_KEY(w128)
                                                             SORT_BYTES(i32) SORT_BYTES(i64) RADIX_SORT(radix_buckets)
