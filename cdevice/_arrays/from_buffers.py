@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-
 from .._runtime.ext import _native, as_address, ffi, lib
 from .._runtime.lazy import LazyModule
 from .._runtime.release_thread import ensure_release_thread
@@ -50,11 +48,14 @@ def _of_interface(d: Any) -> tuple[int, int]:
     return address, nbytes
 
 
-class _Memory(collections.namedtuple("_Memory", "address size owner events", defaults=((),))):
+class _Memory:
     """What one buffer is made of: address or handle (None: there is no buffer), bytes (-1: not known), what keeps it,
     and the events (``Pending``) that it waits for.  Memory never goes without them."""
 
-    __slots__ = ()
+    __slots__ = ("address", "events", "owner", "size")  # a named tuple takes a millisecond to make
+
+    def __init__(self, address: int | None, size: int, owner: Any, events: tuple[Any, ...] = ()) -> None:
+        self.address, self.size, self.owner, self.events = address, size, owner, events
 
 
 def _of_pyopencl(obj: Any) -> _Memory:
