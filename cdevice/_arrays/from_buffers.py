@@ -213,7 +213,8 @@ def from_buffers(
     place = _place_of_parts(buffers, children, dictionary) if device is None else _device.device(device)
     if place is not None:
         type_id, number = place.type_id, place.id
-    keep, addresses, events = [] if owner is None else [owner], [], []
+    keep, addresses = [] if owner is None else [owner], []
+    events: list[_events.Pending] = []
     for b in buffers:
         memory = _part(b, type_id, number)
         address, size = memory.address, memory.size

@@ -252,7 +252,7 @@ def difference(found: Any, wanted: Any) -> str | None:
 
 
 def asked(found: dict[str, PyArrow], calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
-    """Milliseconds by library of calls that take turns, medians, and what is wrong with answers."""
+    """Milliseconds by library of calls that take turns, medians, and answers that differ."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     wrong = {}
     want = None

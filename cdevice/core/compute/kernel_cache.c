@@ -216,14 +216,14 @@ static int find(const struct kernel *want, const cdevice_compute *compute, void 
   kernels->module = module;
   *out = kernels->handle;
   cdv_register_exit_drain();
-  pthread_mutex_lock(&cache.lock);
   for (struct kernel *k = kernels, *next; k; k = next) {
     unsigned place = place_of(hash_of(k));
     next = k->next;
+    pthread_mutex_lock(&cache.lock);
     k->next = cache.kernels[place];
     cache.kernels[place] = k;
+    pthread_mutex_unlock(&cache.lock);
   }
-  pthread_mutex_unlock(&cache.lock);
   return 0;
 }
 
