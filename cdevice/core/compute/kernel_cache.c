@@ -199,6 +199,14 @@ static int handle_of(const cdevice_compute *compute, struct kernel *k, void *mod
   return r ? cdv_fail_backend(r, &err, k->backend->table.device_type, k->device, "finding a kernel") : 0;
 }
 
+static void publish(struct kernel *k) {
+  unsigned place = place_of(hash_of(k));
+  pthread_mutex_lock(&cache.lock);
+  k->next = cache.kernels[place];
+  cache.kernels[place] = k;
+  pthread_mutex_unlock(&cache.lock);
+}
+
 static int find(const struct kernel *want, const cdevice_compute *compute, void *stream, const char *with, void **out) {
   struct kernel *kernels;
   int r = kernels_of(want, with, &kernels);
@@ -216,14 +224,11 @@ static int find(const struct kernel *want, const cdevice_compute *compute, void 
   kernels->module = module;
   *out = kernels->handle;
   cdv_register_exit_drain();
-  for (struct kernel *k = kernels, *next; k; k = next) {
-    unsigned place = place_of(hash_of(k));
+  for (struct kernel *k = kernels->next, *next; k; k = next) {
     next = k->next;
-    pthread_mutex_lock(&cache.lock);
-    k->next = cache.kernels[place];
-    cache.kernels[place] = k;
-    pthread_mutex_unlock(&cache.lock);
+    publish(k);
   }
+  publish(kernels); /* the last one: a thread that finds it finds the others, too */
   return 0;
 }
 
