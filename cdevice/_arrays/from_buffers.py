@@ -52,7 +52,7 @@ class _Memory:
     """What one buffer is made of: address or handle (None: there is no buffer), bytes (-1: not known), what keeps it,
     and the events (``Pending``) that it waits for.  Memory never goes without them."""
 
-    __slots__ = ("address", "events", "owner", "size")  # a named tuple takes a millisecond to make
+    __slots__ = ("address", "events", "owner", "size")
 
     def __init__(self, address: int | None, size: int, owner: Any, events: tuple[Any, ...] = ()) -> None:
         self.address, self.size, self.owner, self.events = address, size, owner, events
