@@ -137,6 +137,7 @@ static int build(struct making *m, void **out) {
     }
     if (!r && keeps(m)) keep(m, *out);
   }
+  if (r) *out = NULL; /* a backend may have written something there */
   free(m->text);
   return r;
 }
