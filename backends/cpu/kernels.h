@@ -185,7 +185,8 @@
   ROW(key_bytes, bytes_hash, t) ROW(key_bytes, bytes_mismatch, t)
 #define HASH_TABLE(name) ROW(hash_table, hash_##name, bits)
 #define ACCUMULATE_OF(name, t) ROW(accumulate, accumulate_##name, t) ROW(accumulate, fold_##name, t)
-#define ACCUMULATE_ALL(t) ACCUMULATE_OF(count, t) ACCUMULATE_OF(sum, t) ACCUMULATE_OF(product, t) ACCUMULATE_OF(min, t) ACCUMULATE_OF(max, t)
+#define ACCUMULATE_ALL(t) \
+  ACCUMULATE_OF(count, t) ACCUMULATE_OF(sum, t) ACCUMULATE_OF(product, t) ACCUMULATE_OF(min, t) ACCUMULATE_OF(max, t)
 #define BINARY(name) ROW(binary, name, bits)
 #define BOOLEAN(name) ROW(boolean, name, bits)
 #define SCATTER(name) ROW(scatter, name, bits)
@@ -219,6 +220,7 @@ const cpu_kernel CPU_KERNELS[] = {
     FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16) RUNS(i32) RUNS(i64)
     FILTER(check_rows) FILTER(scan_columns) FILTER(union_types) FILTER(union_rows) FILTER(filter_rows) FILTER(scan)
     FILTER(take_valid) FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
+    REDUCE_BOOL(count_rows)
     REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_product)
     REDUCE_BOOL(finish_extreme) SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_BYTES(i32) SORT_BYTES(i64)
     RADIX_SORT(radix_buckets) RADIX_SORT(radix_ranges) RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)

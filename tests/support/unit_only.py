@@ -69,6 +69,10 @@ TESTS = {
     "test_empty.py": """
         test_an_opencl_kernel_fills_values_and_bitmap_in_the_queues_context
     """,
+    "test_bench_groups.py": """
+        test_every_library_gives_pyarrows_answers
+        test_the_section_prints_ratios_what_is_not_asked_and_wrong_answers
+    """,
     "test_dlpack_exchange.py": """
         test_tvm_takes_and_gives_arrays_by_the_table
     """,

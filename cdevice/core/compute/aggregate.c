@@ -60,6 +60,11 @@ static struct call call_of(const struct cdv_aggregate *f) {
                                                               : 4};
 }
 
+/* The last kernel, where it comes into a program of this family and type. */
+static const char *end_of(const struct cdv_aggregate *f, const char *family, const char *type) {
+  return strcmp(family, f->end_family) || strcmp(type, f->end_type) ? NULL : f->end;
+}
+
 static int new_states(struct call *c, int64_t n, cdevice_kernel_buffer out[STATE]) {
   int r = cdv_exec_alloc_temp(&c->work, c->letter, n * c->letters, &out[0]);
   if (!r && c->extremes) r = cdv_exec_alloc_temp(&c->work, c->letter, n * c->letters, &out[1]);
@@ -87,6 +92,7 @@ static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, c
     int unit = c->in_order ? CDV_SINGLE_ITEM : CDV_REDUCE_TILE;
     struct cdv_kernel_launch s = {
         "reduce", c->f->merge, c->join, unit, m, {{0}}, {[SCALAR_PRODUCT_SCALE] = c->f->option[3]}};
+    s.with = end_of(c->f, "reduce", c->f->merge);
     if (left == 1)
       memcpy(next, to, sizeof next);
     else
@@ -123,13 +129,11 @@ static int require_width(const struct cdv_aggregate *f, const struct cdv_array *
 
 /* The state of rows of which none is null, without going through them. */
 static int count_all(struct call *c, int64_t rows, const cdevice_kernel_buffer to[STATE]) {
-  int r = 0;
-  for (int i = 0; !r && i < STATE; i += 2) {
-    struct cdv_kernel_launch s = {
-        "filter", "bits", "rows", CDV_PER_ROW, 1, {[BUF_OUT] = to[i]}, {[SCALAR_FIRST] = rows}};
-    r = cdv_exec_launch(&c->work, &s);
-  }
-  return r;
+  struct cdv_kernel_launch s = {"reduce_bool",           "bool", "count_rows", CDV_SINGLE_ITEM, 1, {{0}},
+                                {[SCALAR_LENGTH] = rows}};
+  s.with = end_of(c->f, s.family, s.type);
+  write_to(c, &s, to);
+  return cdv_exec_launch(&c->work, &s);
 }
 
 static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_kernel_buffer to[STATE]) {
@@ -139,8 +143,8 @@ static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_ke
   int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
   int64_t tiles = c->in_order ? 1 : length / rows + (length % rows != 0);
   cdevice_kernel_buffer parts[STATE] = {{0}};
-  struct cdv_kernel_launch s = {
-      f->family, f->type, f->tile, unit, length, {{0}}, {[SCALAR_PRODUCT_SCALE] = f->option[3]}};
+  struct cdv_kernel_launch s = {f->family, f->type, f->tile, unit, length, {{0}}, {[SCALAR_PRODUCT_SCALE] = f->option[3]},
+                                .with = end_of(f, f->family, f->type)};
   int r = require_width(f, a);
   if (!r && !f->values && length && !cdv_may_be_null(a)) return count_all(c, length, to);
   if (!r && tiles > 1) r = new_states(c, tiles, parts);

@@ -199,11 +199,12 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
   if (l->n_work_items == 1) l->work_group_size = 1;
 }
 
-/* float64 appears in the program's type; sums of floats and means also use it. */
+/* float64 appears in the program's type; sums of floats and means, also those that come next, use it. */
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
   sums |= !strcmp(s->family, "accumulate") && (strstr(s->name, "sum") || strstr(s->name, "product"));
-  bool mean = !strcmp(s->name, s->type[0] == 'w' ? "finish_mean_of_integers" : "finish_mean");
+  const char *means = s->type[0] == 'w' ? "finish_mean_of_integers" : "finish_mean";
+  bool mean = !strcmp(s->name, means) || (s->with && !strcmp(s->with, means));
   return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || !strcmp(s->family, "decimal_real");
 }
 
@@ -217,7 +218,8 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
                     cdv_device_type_name(w->backend->table.device_type), (long long)w->device);
   s->scalars[SCALAR_ROWS] = s->n;
   measure(w, s, &l);
-  int r = cdv_kernel_get(w->backend, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, &kernel);
+  int r = cdv_kernel_get(w->backend, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, s->with,
+                         &kernel);
   if (r) return r;
   r = w->compute->launch(w->backend->table.self, w->device, kernel, &l, w->stream, &err);
   w->has_work = true;

@@ -38,6 +38,7 @@ struct cdv_kernel_launch {
   cdevice_kernel_buffer buffers[CDEVICE_KERNEL_BUFFERS];
   int64_t scalars[CDEVICE_KERNEL_SCALARS]; /* the first is n */
   int64_t n_items;                         /* CDV_ITEMS: how many */
+  const char *with; /* kernels that this call launches next, built together with it: see cdv_kernel_get; or NULL */
 };
 /* Finds the device that all arrays are on, holds each, and makes the stream wait for them.  n = 0:
  * the CPU.  cdv_exec_finish must follow, also after an error. */

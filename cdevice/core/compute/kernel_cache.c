@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel, alone in its program: compilers take much longer for all that a family can do with a type. */
+/* A kernel.  Its program has it and those that a call launches next, no more: compilers take much longer for all that a
+ * family can do with a type. */
 struct kernel {
   struct kernel *next;
   struct cdv_backend *backend; /* never the same again: one that was replaced may still have some here */
@@ -21,10 +22,12 @@ struct kernel {
   void *scope;
   uint32_t flags; /* a device that changes its mind gets other programs */
   char family[24], type[24], name[32];
-  void *module, *handle;
+  void *module; /* NULL: another kernel of the program has it */
+  void *handle;
 };
 
 #define PLACES 256
+#define PROGRAM_KERNELS 4
 static struct {
   pthread_mutex_t lock;
   struct kernel *kernels[PLACES];
@@ -48,10 +51,10 @@ struct making {
   const cdevice_compute *compute;
   int64_t device;
   void *stream;
-  const char *family, *type, *name;
+  const struct kernel *kernels; /* of the program, the one that is wanted first */
   char *text;
-  char lines[6][48]; /* S=..., T=..., the kernel that is wanted, the shape, missing features */
-  const char *defines[6];
+  char lines[5 + PROGRAM_KERNELS][64]; /* S=..., T=..., the kernels, the shape, missing features */
+  const char *defines[5 + PROGRAM_KERNELS];
   int64_t n;
   uint32_t flags;
   bool own; /* the text was added at run time: it was not compiled ahead of time */
@@ -71,19 +74,20 @@ static int prepare(struct making *m) {
   const cdevice_backend *b = &m->backend->table;
   int r = m->compute->identity(b->self, m->device, &m->flags, identity, sizeof identity, &err);
   if (r) return cdv_fail_backend(r, &err, b->device_type, m->device, "querying the kernel compiler");
-  const char *first = cdv_kernel_source(""), *text = cdv_kernel_source(m->family), *space = strchr(m->type, ' ');
-  if (!text) text = cdv_kernel_user_source(m->family), m->own = true;
-  if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "unknown kernel family \"%s\"", m->family);
+  const char *first = cdv_kernel_source(""), *family = m->kernels->family, *type = m->kernels->type;
+  const char *text = cdv_kernel_source(family), *space = strchr(type, ' ');
+  if (!text) text = cdv_kernel_user_source(family), m->own = true;
+  if (!text) return cdv_fail(CDV_ARGUMENT, ENOENT, "unknown kernel family \"%s\"", family);
   size_t n = strlen(first), more = strlen(text) + 1;
   m->text = malloc(n + more);
   if (!m->text) return cdv_fail_memory((int64_t)(n + more), "the text of kernels");
   memcpy(m->text, first, n);
   memcpy(m->text + n, text, more);
-  if (space) define(m, "S", "", m->type, (size_t)(space - m->type));
-  const char *t = space ? space + 1 : m->type;
+  if (space) define(m, "S", "", type, (size_t)(space - type));
+  const char *t = space ? space + 1 : type;
   define(m, "T", "", t, strlen(t));
   define(m, "CDV_ONLY", "", "1", 1);
-  define(m, "KERNEL_ENABLED_", m->name, "1", 1);
+  for (const struct kernel *k = m->kernels; k; k = k->next) define(m, "KERNEL_ENABLED_", k->name, "1", 1);
   if (m->flags & CDEVICE_COMPUTE_COARSE) define(m, "CDV_COARSE", "", "1", 1);
   if (m->flags & CDEVICE_COMPUTE_NO_FP64) define(m, "CDV_NO_F64", "", "1", 1);
   cdv_digest_add(&m->digest, identity);
@@ -113,15 +117,17 @@ static void keep(const struct making *m, void *module) {
 }
 
 static int build(struct making *m, void **out) {
+  const struct kernel *first = m->kernels;
   cdevice_error err = {.struct_size = sizeof err};
   *out = NULL;
   int r = prepare(m);
   if (!r && keeps(m)) *out = read_back(m);
   if (!r && !*out) {
-    cdevice_program p = {m->family, m->type, m->text, m->defines, m->n};
+    cdevice_program p = {first->family, first->type, m->text, m->defines, m->n};
     r = m->compute->build(m->backend->table.self, m->device, m->stream, &p, out, &err);
     char doing[128];
-    snprintf(doing, sizeof doing, "building the kernel \"%s\" of \"%s\" for %s", m->name, m->family, m->type);
+    snprintf(doing, sizeof doing, "building the kernel \"%s\" of \"%s\" for %s", first->name, first->family,
+             first->type);
     if (r) cdv_fail_backend(r, &err, m->backend->table.device_type, m->device, doing);
     if (r == EINVAL && m->own) { /* it keeps its cause */
       struct cdv_error *e = cdv_error_last();
@@ -131,6 +137,7 @@ static int build(struct making *m, void **out) {
     }
     if (!r && keeps(m)) keep(m, *out);
   }
+  if (r) *out = NULL; /* a backend may have written something there */
   free(m->text);
   return r;
 }
@@ -157,44 +164,78 @@ static void *known(const struct kernel *want, unsigned place) {
   return k ? k->handle : NULL; /* its slot is in use, so it stays */
 }
 
-static int find(const struct kernel *want, const cdevice_compute *compute, void *stream, unsigned place, void **out) {
+static void free_kernels(struct kernel *k) {
+  for (struct kernel *next; k; k = next) {
+    next = k->next;
+    free(k);
+  }
+}
+
+/* The wanted kernel and those of `with`, chained. */
+static int kernels_of(const struct kernel *want, const char *with, struct kernel **out) {
+  struct kernel **end = out;
+  *out = NULL;
+  for (int i = 0; i < PROGRAM_KERNELS && (!i || (with && *with)); i++) {
+    struct kernel *k = *end = malloc(sizeof *k);
+    if (!k) {
+      free_kernels(*out);
+      return cdv_fail_memory(sizeof *k, "a kernel");
+    }
+    *k = *want;
+    end = &k->next;
+    if (!i) continue;
+    size_t n = strcspn(with, " ");
+    snprintf(k->name, sizeof k->name, "%.*s", (int)n, with);
+    with += n + (with[n] == ' ');
+  }
+  return 0;
+}
+
+static int handle_of(const cdevice_compute *compute, struct kernel *k, void *module) {
   cdevice_error err = {.struct_size = sizeof err};
   char full[64];
-  const char *space = strchr(want->type, ' ');
-  struct kernel *k = malloc(sizeof *k);
-  if (!k) return cdv_fail_memory(sizeof *k, "a kernel");
-  *k = *want;
-  struct making making = {.backend = k->backend,
-                          .compute = compute,
-                          .device = k->device,
-                          .stream = stream,
-                          .family = k->family,
-                          .type = k->type,
-                          .name = k->name};
-  int r = build(&making, &k->module);
-  if (r) {
-    free(k);
-    return r;
-  }
+  const char *space = strchr(k->type, ' ');
   snprintf(full, sizeof full, "%s_%s", k->name, space ? space + 1 : k->type);
-  r = compute->kernel(k->backend->table.self, k->device, k->module, full, &k->handle, &err);
-  if (r) {
-    r = cdv_fail_backend(r, &err, k->backend->table.device_type, k->device, "finding a kernel");
-    compute->unload(k->backend->table.self, k->device, k->module);
-    free(k);
-    return r;
-  }
-  *out = k->handle;
-  cdv_register_exit_drain();
+  int r = compute->kernel(k->backend->table.self, k->device, module, full, &k->handle, &err);
+  return r ? cdv_fail_backend(r, &err, k->backend->table.device_type, k->device, "finding a kernel") : 0;
+}
+
+static void publish(struct kernel *k) {
+  unsigned place = place_of(hash_of(k));
   pthread_mutex_lock(&cache.lock);
   k->next = cache.kernels[place];
   cache.kernels[place] = k;
   pthread_mutex_unlock(&cache.lock);
+}
+
+static int find(const struct kernel *want, const cdevice_compute *compute, void *stream, const char *with, void **out) {
+  struct kernel *kernels;
+  int r = kernels_of(want, with, &kernels);
+  if (r) return r;
+  struct making making = {
+      .backend = want->backend, .compute = compute, .device = want->device, .stream = stream, .kernels = kernels};
+  void *module = NULL;
+  r = build(&making, &module);
+  for (struct kernel *k = kernels; !r && k; k = k->next) r = handle_of(compute, k, module);
+  if (r) {
+    if (module) compute->unload(want->backend->table.self, want->device, module);
+    free_kernels(kernels);
+    return r;
+  }
+  kernels->module = module;
+  *out = kernels->handle;
+  cdv_register_exit_drain();
+  for (struct kernel *k = kernels->next, *next; k; k = next) {
+    next = k->next;
+    publish(k);
+  }
+  publish(kernels); /* the last one: a thread that finds it finds the others, too */
   return 0;
 }
 
 int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, int64_t device, void *stream,
-                   uint32_t flags, const char *family, const char *type, const char *name, void **out) {
+                   uint32_t flags, const char *family, const char *type, const char *name, const char *with,
+                   void **out) {
   struct kernel want = {.backend = backend, .device = device, .flags = flags};
   cdevice_error err = {.struct_size = sizeof err};
   int r = compute->context ? compute->context(backend->table.self, device, stream, &want.scope, &err) : 0;
@@ -208,12 +249,13 @@ int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, 
   if (*out) return 0;
   /* a build may run Python code, wait for other threads, give back arrays, compute or fork */
   struct cdv_single_flight turn;
+  for (const char *c = with; c && *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3; /* a program is one */
   if (cdv_single_flight_begin(&turn, hash | 1)) /* odd: no address of a slot */
     return cdv_fail(CDV_DEVICE, EDEADLK,
                     "%s: the build of the kernel \"%s\" for %s waits for itself: it requests the same kernel",
                     backend->table.name, name, type);
   *out = known(&want, place); /* by now? */
-  if (!*out) r = find(&want, compute, stream, place, out);
+  if (!*out) r = find(&want, compute, stream, with, out);
   cdv_single_flight_end(&turn);
   return r;
 }
@@ -237,7 +279,7 @@ static void forget(struct cdv_backend *backend) {
   const cdevice_compute *compute = gone ? cdv_compute_of(backend) : NULL;
   for (struct kernel *k; (k = gone);) { /* outside the lock: the backend may wait for others */
     gone = k->next;
-    if (compute) compute->unload(backend->table.self, k->device, k->module);
+    if (compute && k->module) compute->unload(backend->table.self, k->device, k->module);
     free(k);
   }
 }

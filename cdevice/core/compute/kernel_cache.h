@@ -36,10 +36,12 @@ enum cdv_granularity {
   CDV_ITEMS         /* n_items of the launch, each of which does many rows */
 };
 /* A kernel of a program for a device, built or read from the disk where it is needed first.  flags: what
- * the backend reported last.  Borrowed: it stays.  May take
- * long the first time; never waits for the device. */
+ * the backend reported last.  with: up to three more names, with a space between them, of kernels of the same family and
+ * type that come into the same program: a call that launches them next waits for one build; or NULL.  Borrowed: it
+ * stays.  May take long the first time; never waits for the device. */
 int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, int64_t device, void *stream,
-                   uint32_t flags, const char *family, const char *type, const char *name, void **out);
+                   uint32_t flags, const char *family, const char *type, const char *name, const char *with,
+                   void **out);
 /* A backend's cdevice_compute, or NULL: it has none. */
 const cdevice_compute *cdv_compute_of(struct cdv_backend *backend);
 

@@ -96,6 +96,7 @@ static struct cdv_kernel_launch mask_step(const char *name, struct cdv_array *ma
 static int count_rows(struct cdv_select_plan *s, struct cdv_array *mask, bool emit_null, int64_t tiles) {
   struct cdv_kernel_launch count = mask_step("filter_count", mask, emit_null, s->tiles);
   struct cdv_kernel_launch scan = {"filter", "bits", "scan", CDV_SINGLE_BLOCK, tiles, {[BUF_OUT] = s->tiles}, {0}};
+  count.with = "scan filter_rows";
   int r = tiles ? cdv_exec_launch(&s->work, &count) : 0;
   return r ? r : cdv_exec_launch(&s->work, &scan);
 }

@@ -238,6 +238,22 @@ int cdevice_consumer_stream(cdevice_consumer *c, cdevice_stream **out);
  * (import_from_c, import_stream_from_c). Blocks as long as the function. [Python] */
 int cdevice_call_python(const char *module, const char *function, void *address, int64_t *result);
 
+/* ---- functions ---- */
+
+/* Calls a function of the registry by its name ("add", "sum", "sort_by"), or "group_by", "join" or "join_indices".
+ * arguments: n arrays or batches on one device; borrowed. options: a JSON object of the options by their names in
+ * Python, or NULL:
+ *   sort_by    {"sort_keys": [["price", "descending"]]}
+ *   group_by   {"keys": ["city"], "aggregations": [["price", "sum"], [[], "count_all"]]}
+ *   join       {"keys": ["city"], "join_type": "inner"}
+ * An argument that is NULL is the next value of the option "scalars": greater(x, NULL) with {"scalars": [5]}.
+ * owns: *out is a new reference: an array or a batch on the arguments' device, of one row where Python returns a
+ * scalar. It may have an event (cdevice_array_wait). Any thread. Blocks as the function does in Python: group_by and
+ * join do. EINVAL: no such function, or options or arguments that do not fit; ENOTSUP: no kernel for these types or this
+ * device; other codes as the device reports them. [Python] */
+int cdevice_call(const char *name, cdevice_array *const *arguments, int64_t n, const char *options,
+                 cdevice_array **out);
+
 #ifdef __cplusplus
 }
 #endif

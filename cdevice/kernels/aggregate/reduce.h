@@ -21,12 +21,19 @@
         for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u);      \
       }                                                                                \
   } else {                                                                             \
-    for (i64 i = from; i < n; i++) {                                                   \
+    ONE_BY_ONE for (i64 i = from; i < n; i++) {                                        \
       const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                          \
       const u32 m = bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i); \
       c += m;                                                                          \
       add(l, i, m);                                                                    \
     }                                                                                  \
+  }
+/* The same of states, of which there are few: one plain loop, as compilers take long for more. */
+#define FOR_STATES(add)                                                      \
+  const i64 from = t * REDUCE_TILE_ROWS;                                     \
+  ONE_BY_ONE for (i64 i = from; i < n && i < from + REDUCE_TILE_ROWS; i++) { \
+    const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                  \
+    add(l, i, 1u);                                                           \
   }
 #else
 #define TREE_REDUCE(s, join)                          \
@@ -79,7 +86,7 @@
       i64 c = 0, more = 0;                                        \
       for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = (neutral); \
       if (counted) {                                              \
-        FOR_TILE(state, c)                                        \
+        FOR_STATES(state)                                         \
       } else {                                                    \
         FOR_TILE(row, c)                                          \
       }                                                           \
@@ -224,7 +231,7 @@ KERNEL(min_max) {
     i64 c = 0, more = 0;
     for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = p, high[l] = q;
     if (counted) {
-      FOR_TILE(EXTREMES, c)
+      FOR_STATES(EXTREMES)
     } else {
       FOR_TILE(SIMPLE, c)
     }
@@ -321,6 +328,7 @@ KERNEL(finish_mean_of_integers) {
 #undef VALID
 #undef TREE_REDUCE
 #undef FOR_TILE
+#undef FOR_STATES
 #undef ADD_WRAP
 #undef MULTIPLY_WRAP
 #undef SUMMAND

@@ -34,6 +34,14 @@ KERNEL(sum) {
 #undef SET
 #undef KNOWN
 
+/* The state of rows of which none is null. */
+KERNEL(count_rows) {
+  ITEMS(only, 1) {
+    OUT(i64, BUF_SUM_OUT)[only] = SCALAR(SCALAR_LENGTH);
+    OUT(i64, BUF_SUM_COUNT_OUT)[only] = SCALAR(SCALAR_LENGTH);
+  }
+}
+
 /* The ends: as reduce.h's. */
 #define VALUE IN(i64, BUF_RESULT_VALUE)[0]
 #define COUNT IN(i64, BUF_RESULT_COUNT)[0]

@@ -24,8 +24,8 @@
 #define CAT(a, b) CAT_(a, b)
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
-/* With CDV_ONLY a program has one kernel: the one whose name is behind KERNEL_ENABLED_. The build puts this around
- * each. */
+/* With CDV_ONLY a program has the kernels whose names are behind KERNEL_ENABLED_, no others. The build puts this
+ * around each. */
 #define KERNEL_ENABLED(name) (!CDV_ONLY || GLUE(KERNEL_ENABLED_, name))
 
 #if defined(CDV_HOST)

@@ -27,15 +27,31 @@ typedef T OF(quad_, T) __attribute__((vector_size(32), aligned(8), may_alias));
     PACK(o, n, i, TEST(p, q))           \
   }
 #elif defined(CDV_COARSE)
-#define EACH(TEST)                                  \
-  if (!ARG_KIND(0) && !ARG_KIND(1)) {               \
-    PACK(o, n, i, TEST(LOADED(a[i]), LOADED(b[i]))) \
-  } else if (!ARG_KIND(0)) {                        \
-    PACK(o, n, i, TEST(LOADED(a[i]), q))            \
-  } else if (!ARG_KIND(1)) {                        \
-    PACK(o, n, i, TEST(p, LOADED(b[i])))            \
-  } else {                                          \
-    PACK(o, n, i, TEST(p, q))                       \
+/* As PACK, with one loop for what arguments are, and one for the last word: a compiler takes long for eight. */
+#define WHOLE_WORD(test)            \
+  for (int j_ = 0; j_ < 32; j_++) { \
+    const i64 i = first_ + j_;      \
+    packed_ |= (u32)(test) << j_;   \
+  }
+#define EACH(TEST)                                                                                                   \
+  WORDS(word_, n) {                                                                                                  \
+    const i64 first_ = word_ * 32;                                                                                   \
+    u32 packed_ = 0;                                                                                                 \
+    if (first_ + 32 > n) {                                                                                           \
+      for (int j_ = 0; j_ < 32; j_++) {                                                                              \
+        const i64 i = first_ + j_;                                                                                   \
+        if (i < n) packed_ |= (u32)(TEST((ARG_KIND(0) ? p : LOADED(a[i])), (ARG_KIND(1) ? q : LOADED(b[i])))) << j_; \
+      }                                                                                                              \
+    } else if (!ARG_KIND(0) && !ARG_KIND(1)) {                                                                       \
+      WHOLE_WORD(TEST(LOADED(a[i]), LOADED(b[i])))                                                                   \
+    } else if (!ARG_KIND(0)) {                                                                                       \
+      WHOLE_WORD(TEST(LOADED(a[i]), q))                                                                              \
+    } else if (!ARG_KIND(1)) {                                                                                       \
+      WHOLE_WORD(TEST(p, LOADED(b[i])))                                                                              \
+    } else {                                                                                                         \
+      packed_ = TEST(p, q) ? 0xffffffffu : 0u;                                                                       \
+    }                                                                                                                \
+    put32(o, word_, packed_, n);                                                                                     \
   }
 #else /* a block packs together: no branch around that, which PoCL 3.1 makes endless loops of */
 #define EACH(TEST) PACK(o, n, i, TEST((ARG_KIND(0) ? p : LOADED(a[i])), (ARG_KIND(1) ? q : LOADED(b[i]))))
@@ -68,6 +84,7 @@ COMPARE(less, LESS)
 COMPARE(less_equal, AT_MOST)
 #undef COMPARE
 #undef EACH
+#undef WHOLE_WORD
 #undef QUAD
 #undef FOUR
 #undef QUADS

@@ -260,6 +260,39 @@ static int capi_call_python(const char *module, const char *function, void *addr
   return r;
 }
 
+/* (name, (array or None, ...), text or None); NULL with an exception. */
+static PyObject *capi_call_parts(const char *name, struct cdv_array *const *arguments, int64_t n, const char *options) {
+  PyObject *arrays = PyTuple_New((Py_ssize_t)n);
+  for (int64_t i = 0; arrays && i < n; i++) {
+    PyObject *one = arguments[i] ? wrap_array(cdv_array_ref(arguments[i])) : Py_None;
+    if (one == Py_None) Py_INCREF(one);
+    if (!one || PyTuple_SetItem(arrays, (Py_ssize_t)i, one)) Py_CLEAR(arrays);
+  }
+  PyObject *parts = arrays ? Py_BuildValue("(sOz)", name, arrays, options) : NULL;
+  Py_XDECREF(arrays);
+  return parts;
+}
+
+static int capi_compute_call(const char *name, struct cdv_array *const *arguments, int64_t n, const char *options,
+                             struct cdv_array **out) {
+  struct visit host;
+  if (n < 0 || n > INT16_MAX) return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_call(): n is %lld", (long long)n);
+  if (n && !arguments)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "cdevice_call(): arguments is NULL, and there are %lld of them",
+                    (long long)n);
+  int r = capi_enter(&host);
+  if (r) return r;
+  PyObject *made = capi_call("cdevice.compute.from_c", "call", capi_call_parts(name, arguments, n, options));
+  struct cdv_array *array = made ? array_incref(made) : NULL;
+  if (array)
+    *out = array;
+  else
+    r = made ? capi_raised() : cdv_error_last()->code;
+  Py_XDECREF(made);
+  leave_python(&host);
+  return r;
+}
+
 /* ---- the table ---- */
 struct needed {
   const char *name;

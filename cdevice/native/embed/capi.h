@@ -114,7 +114,10 @@
   F(int, CDEVICE_REFUSED_CODE, consumer_stream, (cdevice_consumer * c, cdevice_stream * *o), (c, o),                   \
     cdv_consumer_stream, {"c", c}, {"out", o})                                                                         \
   F(int, CDEVICE_REFUSED_CODE, call_python, (const char *m, const char *f, void *a, int64_t *r), (m, f, a, r),         \
-    capi_call_python, {"module", m}, {"function", f})
+    capi_call_python, {"module", m}, {"function", f})                                                                  \
+  F(int, CDEVICE_REFUSED_CODE, call,                                                                                   \
+    (const char *f, cdevice_array *const *a, int64_t n, const char *j, cdevice_array **o), (f, a, n, j, o),            \
+    capi_compute_call, {"name", f}, {"out", o})
 
 struct cdevice_api {
   uint32_t api, struct_size, version, reserved;

@@ -331,6 +331,73 @@ def test_a_module_is_kept_for_its_kernels_and_unloaded_when_its_backend_is_taken
     assert compute.modules == 0
 
 
+def test_a_call_builds_its_kernels_as_one_program(fake):
+    """A compiler takes as long for two small kernels as for one."""
+    built = []
+
+    class Counted(Counting):
+        def build(self, program, *, device_id, stream=0):
+            built.append(sorted(d[15:-2] for d in program.defines if d.startswith("KERNEL_ENABLED_")))
+            return super().build(program, device_id=device_id, stream=stream)
+
+    backend = fake(Counted)
+    x, y = there([1, None, 3]), there([1, 2])
+    for call, result, kernels in (
+        (lambda: cc.sum(x), 4, [["finish", "sum"]]),
+        (lambda: cc.min_max(x), {"min": 1, "max": 3}, [["finish", "min_max"]]),
+        (lambda: cc.max(x), 3, []),
+        (lambda: cc.count(x), 2, [["finish_count", "sum"]]),
+        (lambda: cc.count(y), 2, [["count_rows", "finish_count"]]),
+        (lambda: cc.mean(there([1.5, 2.5])), 2.0, [["finish_mean", "sum"]]),
+        (lambda: cc.mean(there([1, 2], "i")), 1.5, [["sum"], ["finish_mean"]]),  # of two types
+    ):
+        built.clear()
+        assert call().as_py() == result
+        assert built == kernels
+    programs = len(backend.compute.parts)
+    assert not backend.compute.unloaded
+    del x, y
+    unregister(backend)
+    until(lambda: len(backend.compute.unloaded) == programs and not any(p() for p in backend.compute.parts))
+
+
+def test_kernels_of_one_program_come_from_the_disk_together(fake, monkeypatch, tmp_path):
+    monkeypatch.setenv("CDEVICE_CACHE_DIR", str(tmp_path))
+    built, kernels = [], []
+
+    class Counted(FakeCompute):
+        def build(self, program, *, device_id, stream=0):
+            built.append(program.family)
+            return super().build(program, device_id=device_id, stream=stream)
+
+        def kernel(self, module, name):
+            kernels.append(name)
+            return super().kernel(module, name)
+
+    for _ in range(2):
+        backend = fake(Counted)
+        kernels.clear()
+        assert cc.sum(there([1, None, 3])).as_py() == 4
+        assert kernels == ["sum_i64", "finish_i64"]
+        unregister(backend)
+    assert built == ["reduce"] and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_program_whose_second_kernel_is_not_found_is_unloaded(fake):
+    class Without(FakeCompute):
+        def kernel(self, module, name):
+            if name.startswith("finish"):
+                raise LookupError(name)
+            return super().kernel(module, name)
+
+    backend = fake(Without)
+    x = there([1])
+    for _ in range(2):
+        with pytest.raises(cdevice.DeviceError, match="finding a kernel: .* finish_i64"):
+            cc.sum(x)
+        assert backend.compute.modules == 0
+
+
 def test_modules_of_a_table_that_was_replaced_wait_for_its_arrays(fake):
     one = fake(Counting)
     x = there([1])
@@ -525,13 +592,14 @@ def test_many_threads_build_each_program_once(fake):
         start.wait()
         for name in ("add", "multiply", "subtract"):
             results.append(on_the_host(cc.call_function(name, [x, x])))
+        results.append([cc.sum(x).as_py()])
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for t in threads:
         t.start()
     for t in threads:
         t.join(60)
-    assert len(results) == 24 and {tuple(r) for r in results} == {(2, None, 6), (1, None, 9), (0, None, 0)}
+    assert len(results) == 32 and {tuple(r) for r in results} == {(2, None, 6), (1, None, 9), (0, None, 0), (4,)}
     assert set(Counted.built.values()) == {1}
 
 

@@ -17,7 +17,7 @@ import cdevice
 from cdevice import config
 
 EXAMPLES = ROOT / "examples" / "embed"
-PROGRAMS = ("export_int32", "receive", "stream", "devices")
+PROGRAMS = ("export_int32", "receive", "stream", "devices", "group")
 
 try:
     LIBRARY = pathlib.Path(config.get_library_dir()) / "libcdevice.so"
@@ -96,6 +96,22 @@ def test_an_array_on_opencl(built):
         pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
     out = run(built["export_int32"], "opencl:0").stdout
     assert "device type 4, id 0, format i, length 1000, an event" in out and "sum 499500" in out
+
+
+GROUPED = """\
+city     trips      sum     mean
+Bergen       2    20.00    10.00
+Narvik       3    18.00     6.00
+Oslo         2     6.00     3.00
+"""
+
+
+@installed
+@pytest.mark.parametrize("name", ["cpu", "opencl:0"])
+def test_trips_are_grouped_joined_and_sorted_in_c(built, name):
+    if not cdevice.device(name).is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    assert run(built["group"], name).stdout == GROUPED
 
 
 def test_python_fills_a_struct_and_reads_a_stream(built):
@@ -601,6 +617,95 @@ def test_the_command_line_prints_what_compilers_need():
     done = run_cli("--cflags", "--libs")
     assert done.stdout.split() == flags(), done.stderr
     assert run_cli().returncode == 2
+
+
+# ---- functions ----
+def test_a_function_is_called_by_its_name_with_options_and_scalars(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    static int first(cdevice_array *x) { /* of int32, int64 or a bit */
+      struct ArrowDeviceArray d;
+      if (cdevice_array_export(x, &d)) return -1;
+      const char *format; struct ArrowSchema s;
+      cdevice_schema_export(cdevice_array_schema(x), &s);
+      format = s.format;
+      int v = *format == 'i' ? ((int32_t *)d.array.buffers[1])[d.array.offset] : *format == 'l'
+            ? (int)((int64_t *)d.array.buffers[1])[d.array.offset] : ((uint8_t *)d.array.buffers[1])[0] & 15;
+      s.release(&s);
+      d.array.release(&d.array);
+      cdevice_array_unref(x);
+      return v;
+    }
+    int main(void) {
+      cdevice_array *a = make(), *out, *two[2] = {a, a}, *half[2] = {a, NULL}, *none[2] = {NULL, a};
+      if (cdevice_call("add", two, 2, NULL, &out) || cdevice_array_length(out) != 4 || first(out) != 2) return 1;
+      if (cdevice_call("sum", &a, 1, NULL, &out) || cdevice_array_length(out) != 1 || first(out) != 10) return 2;
+      if (cdevice_call("sum", &a, 1, "{\\"min_count\\": 5}", &out) || cdevice_array_null_count(out) != 1) return 3;
+      cdevice_array_unref(out);
+      if (cdevice_call("greater", half, 2, "{\\"scalars\\": [2]}", &out) || first(out) != 12) return 4;
+      if (cdevice_call("subtract", none, 2, "{\\"scalars\\": [10]}", &out) || first(out) != 9) return 5;
+      if (cdevice_call("array_sort_indices", &a, 1, "{\\"order\\": \\"descending\\"}", &out)) return 6;
+      cdevice_array_unref(out);
+      if (cdevice_array_length(a) != 4) return 7;
+      cdevice_array_unref(a);
+      return 0;
+    }""")  # fmt: skip
+    done = run(program, ok=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_call_that_cannot_be_is_a_code_and_a_sentence(tmp_path):
+    program = build(tmp_path, "#include <errno.h>\n#include <string.h>\n" + HEAD + MAKE + """
+    static int code; /* and the text */
+    #define CALL(name, arguments, n, options, want, text)                                                   \\
+      (out = (cdevice_array *)&code, code = cdevice_call(name, arguments, n, options, &out),                 \\
+       (code == want && strstr(cdevice_error_text(), text) && out == (cdevice_array *)&code) ? 0             \\
+       : (fprintf(stderr, "line %d: %d %s", __LINE__, code, cdevice_error_text()), 1))
+    int main(void) {
+      cdevice_array *a = make(), *out, *two[2] = {a, a}, *half[2] = {a, NULL};
+      int bad = CALL("no_such", two, 2, NULL, EINVAL, "no_such");
+      bad |= CALL("add", two, -1, NULL, EINVAL, "n is -1");
+      bad |= CALL("add", NULL, 2, NULL, EINVAL, "arguments is NULL");
+      bad |= CALL("add", two, 2, "{", EINVAL, "the options of add are not JSON");
+      bad |= CALL("add", two, 2, "[1]", EINVAL, "not a JSON object: [1]");
+      bad |= CALL("add", half, 2, NULL, EINVAL, "1 arguments that are NULL");
+      bad |= CALL("add", two, 2, "{\\"scalars\\": [1]}", EINVAL, "has 1 values");
+      bad |= CALL("add", half, 2, "{\\"scalars\\": 1}", EINVAL, "must be a list");
+      bad |= CALL("add", half, 2, "{\\"scalars\\": [\\"x\\"]}", ENOTSUP, "add");
+      bad |= CALL("sum", &a, 1, "{\\"min_cont\\": 1}", EINVAL, "min_cont");
+      bad |= CALL("group_by", two, 2, "{\\"keys\\": [\\"a\\"], \\"aggregations\\": []}", EINVAL, "takes 1 argument, not 2");
+      bad |= CALL("group_by", &a, 1, NULL, EINVAL, "\\"keys\\"");
+      bad |= CALL("group_by", &a, 1, "{\\"keys\\": []}", EINVAL, "\\"aggregations\\"");
+      bad |= CALL("group_by", &a, 1, "{\\"keys\\": [], \\"aggregations\\": []}", EINVAL, "batch");
+      bad |= CALL("join", two, 2, "{\\"keys\\": [\\"a\\"], \\"join_type\\": \\"inner\\"}", EINVAL, "join");
+      bad |= CALL("\\xff", two, 2, NULL, EINVAL, "utf-8");
+      cdevice_array_unref(a);
+      return bad;
+    }""")  # fmt: skip
+    done = run(program, ok=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_functions_are_called_by_many_threads(tmp_path):
+    program = build(tmp_path, HEAD + MAKE + """
+    static void *work(void *p) {
+      for (int i = 0; i < 50; i++) {
+        cdevice_array *two[2] = {p, p}, *out;
+        if (cdevice_call("multiply", two, 2, NULL, &out)) return p;
+        cdevice_array_unref(out);
+      }
+      return NULL;
+    }
+    int main(void) {
+      pthread_t t[8];
+      void *r;
+      int bad = 0;
+      cdevice_array *a = make();
+      for (int i = 0; i < 8; i++) pthread_create(&t[i], NULL, work, a);
+      for (int i = 0; i < 8; i++) pthread_join(t[i], &r), bad |= r != NULL;
+      cdevice_array_unref(a);
+      return bad;
+    }""")  # fmt: skip
+    run(program)
 
 
 # ---- what is NULL, what is wrong, and what the header says of it ----

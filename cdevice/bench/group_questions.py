@@ -1,0 +1,300 @@
+"""db-benchmark's questions (h2o.ai, DuckDB Labs) asked of several libraries, in a process with a number of threads.
+
+Its data by its rules: of N rows and K = 100, ``id1 id2`` are K strings, ``id3`` N / K strings, ``id4 id5`` K numbers,
+``id6`` N / K numbers; ``v1`` up to 5, ``v2`` up to 15, ``v3`` a float up to 100 with six digits.  Nine tenths of the
+left rows of a join have a match.  Every answer is compared with pyarrow's: floats within 1e-9.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from .timing import _once, quiet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+K = 100
+NEAR = 1e-9
+SORTED = 1_000_000  # answers of more rows are compared by the sums of their columns
+RIGHTS = {"10": 10, "10,000": 10_000, "all": None}
+
+# question: (keys, [(column, function)])
+GROUPS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "q1 sum v1 by id1": (["id1"], [("v1", "sum")]),
+    "q2 sum v1 by id1, id2": (["id1", "id2"], [("v1", "sum")]),
+    "q3 sum v1, mean v3 by id3": (["id3"], [("v1", "sum"), ("v3", "mean")]),
+    "q4 mean v1, v2, v3 by id4": (["id4"], [("v1", "mean"), ("v2", "mean"), ("v3", "mean")]),
+    "q5 sum v1, v2, v3 by id6": (["id6"], [("v1", "sum"), ("v2", "sum"), ("v3", "sum")]),
+    "q7 max v1 - min v2 by id3": (["id3"], [("v1", "max"), ("v2", "min")]),
+    "q10 sum v3, count by id1 ... id6": ([f"id{k}" for k in range(1, 7)], [("v3", "sum"), ("v3", "count")]),
+}
+NOT_ASKED = {
+    "q6 median v3, sd v3 by id4, id5": "group_by has no exact median",
+    "q8 two greatest v3 by id6": "group_by has no greatest k of a group",
+    "q9 corr(v1, v2) ^ 2 by id2, id4": "group_by has no correlation",
+}
+
+
+def group_table(rows: int) -> Any:
+    """pyarrow's table for the questions of groups."""
+    import numpy as np
+    import pyarrow as pa
+
+    rng = np.random.default_rng(108)
+    few, many = K, max(rows // K, 1)
+
+    def strings(n: int, digits: int) -> Any:
+        names = pa.array([f"id{k:0{digits}d}" for k in range(1, n + 1)])
+        return names.take(pa.array(rng.integers(0, n, rows)))
+
+    def numbers(n: int) -> Any:
+        return pa.array(rng.integers(1, n + 1, rows, dtype="i4"))
+
+    columns = {"id1": strings(few, 3), "id2": strings(few, 3), "id3": strings(many, 10)}
+    columns |= {"id4": numbers(few), "id5": numbers(few), "id6": numbers(many)}
+    columns |= {"v1": numbers(5), "v2": numbers(15), "v3": pa.array(np.round(rng.uniform(0, 100, rows), 6))}
+    return pa.table(columns)
+
+
+def join_tables(rows: int, right_rows: int, text: bool, repeated: bool) -> tuple[Any, Any]:
+    """(left, right) with the column ``k``, and ``v1`` and ``v2``; ``repeated``: each right key is there twice."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rng = np.random.default_rng(9)
+    distinct = max(right_rows // 2, 1) if repeated else right_rows
+    right = rng.permutation(np.resize(np.arange(1, distinct + 1, dtype="i4"), right_rows))
+    left = rng.integers(1, distinct + distinct // 9 + 2, rows, dtype="i4")
+
+    def keys(x: Any) -> Any:
+        column = pa.array(x)
+        return pc.binary_join_element_wise("id", column.cast("string"), "") if text else column
+
+    def values(n: int) -> Any:
+        return pa.array(np.round(rng.uniform(0, 100, n), 6))
+
+    return pa.table({"k": keys(left), "v1": values(rows)}), pa.table({"k": keys(right), "v2": values(right_rows)})
+
+
+class PyArrow:
+    """The judge.  Methods that return a callable are called outside the timed part."""
+
+    def load(self, threads: int) -> None:
+        import pyarrow as pa
+
+        pa.set_cpu_count(threads)
+
+    def taken(self, table: Any) -> Any:
+        """A table as the library has it."""
+        return table
+
+    def grouped(self, data: Any, keys: list[str], wanted: list[tuple[str, str]], difference: bool) -> Any:
+        """``difference``: of the first result and the second, which come back beside the groups."""
+        import pyarrow.compute as pc
+
+        out = data.group_by(keys).aggregate(wanted)
+        if difference:
+            pc.subtract(*(out[f"{c}_{f}"] for c, f in wanted))
+        return out
+
+    def joined(self, left: Any, right: Any, how: str) -> Any:
+        return left.join(right, "k", join_type=how)
+
+    def answer(self, result: Any) -> Any:
+        """A result as pyarrow's table."""
+        return result
+
+
+class Polars(PyArrow):
+    def load(self, threads: int) -> None:
+        import polars  # the caller has set POLARS_MAX_THREADS
+
+        self.pl = polars
+
+    def taken(self, table: Any) -> Any:
+        return self.pl.from_arrow(table)
+
+    def grouped(self, data: Any, keys: list[str], wanted: list[tuple[str, str]], difference: bool) -> Any:
+        col = self.pl.col
+        lazy = data.lazy().group_by(keys).agg([getattr(col(c), f)().alias(f"{c}_{f}") for c, f in wanted])
+        if difference:
+            first, second = (col(f"{c}_{f}") for c, f in wanted)
+            lazy = lazy.with_columns((first - second).alias("difference"))
+        return lazy.collect()
+
+    def joined(self, left: Any, right: Any, how: str) -> Any:
+        return left.lazy().join(right.lazy(), on="k", how=how.split()[0]).collect()
+
+    def answer(self, result: Any) -> Any:
+        return result.to_arrow()
+
+
+class DuckDB(PyArrow):
+    def load(self, threads: int) -> None:
+        import duckdb
+
+        self.db = duckdb.connect()
+        self.db.execute(f"SET threads = {threads}")
+        self.n = 0
+
+    def taken(self, table: Any) -> str:
+        """The name of a table of its own."""
+        self.n += 1
+        self.db.register("given", table)
+        self.db.execute(f"CREATE TABLE t{self.n} AS SELECT * FROM given")
+        self.db.unregister("given")
+        return f"t{self.n}"
+
+    def _made(self, query: str) -> Any:
+        self.db.execute(f"CREATE OR REPLACE TABLE answer AS {query}")  # as db-benchmark does it
+        return "answer"
+
+    def grouped(self, data: str, keys: list[str], wanted: list[tuple[str, str]], difference: bool) -> Any:
+        values = [f"{'avg' if f == 'mean' else f}({c}) AS {c}_{f}" for c, f in wanted]
+        if difference:
+            values.append("max({}) - min({}) AS difference".format(*(c for c, _ in wanted)))
+        by = ", ".join(keys)
+        return self._made(f"SELECT {by}, {', '.join(values)} FROM {data} GROUP BY {by}")
+
+    def joined(self, left: str, right: str, how: str) -> Any:
+        return self._made(f"SELECT * FROM {left} {how.split()[0].upper()} JOIN {right} USING (k)")
+
+    def answer(self, result: str) -> Any:
+        import pyarrow as pa
+
+        return pa.table(self.db.sql(f"SELECT * FROM {result}"))
+
+
+class CDevice(PyArrow):
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def load(self, threads: int) -> None:
+        import cdevice.compute as cc
+
+        cc.set_cpu_count(threads)
+        self.cc = cc
+
+    def taken(self, table: Any) -> Any:
+        import cdevice
+
+        there = cdevice.asarray(table.combine_chunks().to_batches()[0]).to(self.device)
+        there.synchronize()
+        return there
+
+    def grouped(self, data: Any, keys: list[str], wanted: list[tuple[str, str]], difference: bool) -> Any:
+        out = self.cc.group_by(data, keys).aggregate(wanted)
+        if difference:
+            self.cc.subtract(*(out[f"{c}_{f}"] for c, f in wanted)).synchronize()
+        out.synchronize()
+        return out
+
+    def joined(self, left: Any, right: Any, how: str) -> Any:
+        out = self.cc.join(left, right, "k", join_type=how)
+        out.synchronize()
+        return out
+
+    def answer(self, result: Any) -> Any:
+        import pyarrow as pa
+
+        return pa.table(pa.record_batch(result.to("cpu")))
+
+
+def libraries(threads: int, opencl: bool) -> tuple[dict[str, PyArrow], list[str]]:
+    """(those that are installed, the names of others)"""
+    found: dict[str, PyArrow] = {}
+    missing = []
+    every = {"pyarrow": PyArrow(), "polars": Polars(), "duckdb": DuckDB(), "cpu": CDevice("cpu")}
+    if opencl:
+        every["opencl"] = CDevice("opencl")
+    for name, library in every.items():
+        try:
+            library.load(threads)
+            found[name] = library
+        except ImportError:
+            missing.append(name)
+    return found, missing
+
+
+def difference(found: Any, wanted: Any) -> str | None:
+    """Where two answers differ, the order of rows and columns aside; None: nowhere."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if found.num_rows != wanted.num_rows:
+        return f"{found.num_rows:,} rows, not {wanted.num_rows:,}"
+    columns = []
+    for name in wanted.column_names:
+        column = wanted[name]
+        text = not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+        columns.append([name, *(t[name].cast("string" if text else "float64") for t in (found, wanted))])
+    sides = [pa.table({c[0]: c[k] for c in columns}) for k in (1, 2)]
+    if wanted.num_rows <= SORTED:
+        order = [(name, "ascending") for name in wanted.column_names]
+        sides = [s.sort_by(order) for s in sides]
+    for name in wanted.column_names:
+        one, two = (s[name] for s in sides)
+        if one.null_count != two.null_count:
+            return f"{name}: {one.null_count:,} nulls, not {two.null_count:,}"
+        if wanted.num_rows > SORTED:
+            one, two = (pc.sum(pc.binary_length(x) if x.type == "string" else x) for x in (one, two))
+            one, two = (pa.array([x.cast("float64").as_py()]) for x in (one, two))
+        if one.type != "string":
+            scale = pc.max_element_wise(pc.abs(two), 1.0)
+            one, two = pc.less_equal(pc.abs(pc.subtract(one, two)), pc.multiply(scale, NEAR)), True
+        if pc.any(pc.invert(pc.equal(one, two))).as_py():
+            return f"{name}: other values"
+    return None
+
+
+def asked(found: dict[str, PyArrow], calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
+    """Milliseconds by library of calls that take turns, medians, and answers that differ."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    wrong = {}
+    want = None
+    for name, call in calls.items():
+        answer = found[name].answer(call())
+        if name == "pyarrow":
+            want = answer
+        else:
+            what = difference(answer, want)
+            if what is not None:
+                wrong[name] = what
+        del answer
+    with quiet():
+        for _ in range(rounds):
+            for name, call in calls.items():
+                times[name].append(_once(call) * 1e3)
+    return {"ms": {name: statistics.median(t) for name, t in times.items()}, "wrong": wrong}
+
+
+def _bound(method: Any, *arguments: Any) -> Callable[[], Any]:
+    return lambda: method(*arguments)
+
+
+def ask(rows: int, threads: int, rounds: int, opencl: bool) -> dict[str, Any]:
+    """Every question of every library: {"groups" and "joins": {title: {"ms", "wrong"}}, "missing": names}."""
+    found, missing = libraries(threads, opencl)
+    out: dict[str, Any] = {"groups": {}, "joins": {}, "missing": missing}
+    table = group_table(rows)
+    data = {name: library.taken(table) for name, library in found.items()}
+    for title, (keys, wanted) in GROUPS.items():
+        calls = {n: _bound(lib.grouped, data[n], keys, wanted, " - " in title) for n, lib in found.items()}
+        out["groups"][title] = asked(found, calls, rounds)
+    del table, data
+    for size, count in RIGHTS.items():
+        right_rows = rows if count is None else min(count, rows)
+        for text in (False, True):
+            for repeated in (False, True) if size == "10,000" and not text else (False,):
+                sides = join_tables(rows, right_rows, text, repeated)
+                given = {name: [library.taken(side) for side in sides] for name, library in found.items()}
+                for how in ("inner", "left outer"):
+                    key = "string key" if text else "int key"
+                    title = f"{how.split()[0]}, {key}, {size}{', each twice' if repeated else ''}"
+                    calls = {n: _bound(lib.joined, *given[n], how) for n, lib in found.items()}
+                    out["joins"][title] = asked(found, calls, rounds)
+    return out
