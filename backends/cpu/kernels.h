@@ -175,13 +175,13 @@
   RUNNING_OF(sum, t)  \
   RUNNING_OF(prod, t) \
   RUNNING_OF(min, t) RUNNING_OF(max, t) ROW(running, first_null, t) ROW(running, running_validity, t)
-#define KEY_WORDS(t)              \
-  ROW(key_words, word_range, t)   \
-  ROW(key_words, word_pack, t)    \
+#define KEY_WORDS(t)            \
+  ROW(key_words, word_range, t) \
+  ROW(key_words, word_pack, t)  \
   ROW(key_words, word_hash, t) ROW(key_words, word_mismatch, t)
-#define KEY_BYTES(t)              \
-  ROW(key_bytes, bytes_range, t)  \
-  ROW(key_bytes, bytes_pack, t)   \
+#define KEY_BYTES(t)             \
+  ROW(key_bytes, bytes_range, t) \
+  ROW(key_bytes, bytes_pack, t)  \
   ROW(key_bytes, bytes_hash, t) ROW(key_bytes, bytes_mismatch, t)
 #define HASH_TABLE(name) ROW(hash_table, hash_##name, bits)
 #define ACCUMULATE_OF(name, t) ROW(accumulate, accumulate_##name, t) ROW(accumulate, fold_##name, t)

@@ -618,8 +618,8 @@ def partition_nth_indices(
 def unique(x: Any, /, *, stream: StreamLike = None, fallback: str | None = None) -> Any:
     """The values of an array, each once, in the order of their first rows; null is a value.
 
-    Blocks for the device.  Any thread.  The rows are sorted (see :func:`array_sort_indices`), on the CPU only where
-    pyarrow is not there, whose hash table is faster.
+    Blocks for the device.  Any thread.  A hash table finds the values; strings of more than 16 bytes on average are
+    left to pyarrow on the CPU where it is installed.
 
     Accepted types -> result type::
 

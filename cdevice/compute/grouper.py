@@ -103,7 +103,8 @@ class Grouper:
         return with_bitmap(rows.as_uint32(call, rows.choose(call, known, ids, 0)), known)
 
     def __repr__(self) -> str:
-        return f"<cdevice.compute.Grouper: {self.num_groups} groups of {_words([(c.name, c.type) for c in self._schema.children])}>"
+        columns = _words([(c.name, c.type) for c in self._schema.children])
+        return f"<cdevice.compute.Grouper: {self.num_groups} groups of {columns}>"
 
 
 def _words(columns: list[tuple[str | None, str]]) -> str:

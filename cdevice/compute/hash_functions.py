@@ -53,7 +53,6 @@ def _given(values: Any, group_ids: Any, num_groups: int | None) -> tuple[Any, ..
     return (values, group_ids) if num_groups is None else (values, group_ids, num_groups)
 
 
-
 @_documented
 def hash_all(
     values: ArrayLike,
@@ -549,7 +548,8 @@ def hash_stddev(
     ERRORS
     """
     function, given = _registry.get_function("hash_stddev"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, ddof=ddof, skip_nulls=skip_nulls, min_count=min_count)
+    named = {"ddof": ddof, "skip_nulls": skip_nulls, "min_count": min_count}
+    out: DeviceArray = _run(function, given, options, stream, fallback, **named)
     return out
 
 
@@ -612,7 +612,8 @@ def hash_variance(
     ERRORS
     """
     function, given = _registry.get_function("hash_variance"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, ddof=ddof, skip_nulls=skip_nulls, min_count=min_count)
+    named = {"ddof": ddof, "skip_nulls": skip_nulls, "min_count": min_count}
+    out: DeviceArray = _run(function, given, options, stream, fallback, **named)
     return out
 
 

@@ -235,7 +235,7 @@ def callables(rng):
     if rng.random() < 0.45:
         names = [n for n in dir(cdevice) if n[0] != "_" and callable(getattr(cdevice, n)) and n not in LEFT_OUT]
         names = [n for n in names if not isinstance(getattr(cdevice, n), type)]
-        modules = {n: cdevice for n in names} | {n: aio for n in ("consume", "produce", "iterate")}
+        modules = dict.fromkeys(names, cdevice) | dict.fromkeys(("consume", "produce", "iterate"), aio)
         name = rng.choice(sorted(modules))
         return name, getattr(modules[name], name)
     target = rng.choice(targets())

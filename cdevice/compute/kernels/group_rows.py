@@ -85,4 +85,3 @@ class GroupRows(Groups):
         ids, first = group_ids(call, columns, floats)
         super().__init__(call, ids, first.length)
         self._first = first
-

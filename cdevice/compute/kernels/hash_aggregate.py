@@ -1,7 +1,7 @@
 """Aggregates of groups, by Arrow's names without ``hash_``.
 
-Each has a state of some columns with a row for each group: states of parts of the rows are merged into those of all rows,
-and the result follows from the state.
+Each has a state of some columns with a row for each group: states of parts of the rows are merged into those of all
+rows, and the result follows from the state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .cast.decimal import is_narrow
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
 from .elementwise import CHOSEN, PACK, Map, schema_of
-from .group_ids import COUNT, MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
+from .group_ids import MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
 from .group_rows import GroupRows, Groups
 from .lists import Lists
 from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap, with_schema
@@ -494,11 +494,8 @@ class _Quantile(_Collected):
         if not array.length:
             return take_array(call, array, groups.first, False)
         order = _by_group(groups, array, False)
-        begins = groups.places
-        below, above = (
-            rows.without_nulls(take_array(call, array, take_array(call, order, rows.add(call, begins, x), False), False))
-            for x in (low, high)
-        )
+        places = (take_array(call, order, rows.add(call, groups.places, x), False) for x in (low, high))
+        below, above = (rows.without_nulls(take_array(call, array, x, False)) for x in places)
         if interpolation not in ("linear", "midpoint"):
             return below
         if interpolation == "midpoint":
@@ -521,7 +518,8 @@ def _without_nan(groups: Groups, array: DeviceArray) -> DeviceArray:
         return array
     same = Map("compare", "f64" if format == "g" else "f32", "equal", format * 2, "b", unit=PACK)
     x = Datum(array, format)
-    return _with_nulls(call, array, rows.without_nulls(both(call, Datum(same(call, x, x), "b"), Datum(known_rows(call, array), "b"))))
+    numbers = both(call, Datum(same(call, x, x), "b"), Datum(known_rows(call, array), "b"))
+    return _with_nulls(call, array, rows.without_nulls(numbers))
 
 
 class _Median(_Quantile):

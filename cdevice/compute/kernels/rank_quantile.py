@@ -6,10 +6,10 @@ from ..dispatch.datum import Datum
 from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.numeric import cast_argument
-from .sorted_groups import Groups
 from .elementwise import Map
 from .selection.take import is_batch, take_array
 from .sort import keys_of, rows_of
+from .sorted_groups import Groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from ..dispatch.types import (
     storage_of,
     width_of,
 )
-from ..errors import NoKernel
 from ..options import (
     ArraySortOptions,
     CastOptions,

@@ -23,7 +23,7 @@ _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_ACCUMULATE_GROUPS, SCALAR_AC
                                 SCALAR_ACCUMULATE_RANGES) == 4,
                "scalars of accumulations are distinct");
 
-#define ROWS_OF_PART 8192        /* at least */
+#define ROWS_OF_PART 8192 /* at least */
 #define MOST_PARTS 256
 #define MOST_ACCUMULATORS (1 << 20) /* of all parts, unless there are more groups */
 

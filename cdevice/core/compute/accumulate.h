@@ -7,7 +7,13 @@
 struct cdv_array;
 struct cdv_stream_ref;
 
-enum cdv_accumulation { CDV_ACCUMULATE_COUNT, CDV_ACCUMULATE_SUM, CDV_ACCUMULATE_PRODUCT, CDV_ACCUMULATE_MIN, CDV_ACCUMULATE_MAX };
+enum cdv_accumulation {
+  CDV_ACCUMULATE_COUNT,
+  CDV_ACCUMULATE_SUM,
+  CDV_ACCUMULATE_PRODUCT,
+  CDV_ACCUMULATE_MIN,
+  CDV_ACCUMULATE_MAX
+};
 #define CDV_ORDER_NEEDED (-3) /* no error is set */
 
 /* The rows of each group, one group after the other: numbers of rows (uint64), and where the groups begin and end in

@@ -143,7 +143,13 @@ static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_ke
   int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
   int64_t tiles = c->in_order ? 1 : length / rows + (length % rows != 0);
   cdevice_kernel_buffer parts[STATE] = {{0}};
-  struct cdv_kernel_launch s = {f->family, f->type, f->tile, unit, length, {{0}}, {[SCALAR_PRODUCT_SCALE] = f->option[3]},
+  struct cdv_kernel_launch s = {f->family,
+                                f->type,
+                                f->tile,
+                                unit,
+                                length,
+                                {{0}},
+                                {[SCALAR_PRODUCT_SCALE] = f->option[3]},
                                 .with = end_of(f, f->family, f->type)};
   int r = require_width(f, a);
   if (!r && !f->values && length && !cdv_may_be_null(a)) return count_all(c, length, to);

@@ -141,7 +141,7 @@ static int put_values(struct call *c) {
   if (f->null_handling == CDV_NULL_KLEENE)
     for (int i = 0; i < c->n_args; i++) {
       s.buffers[BUF_KLEENE_VALIDITY0 + i] = nulls_of(&x[i]);
-      s.scalars[SCALAR_KLEENE_KNOWN] |= (int64_t) !(!x[i].array && x[i].null) << i;
+      s.scalars[SCALAR_KLEENE_KNOWN] |= (int64_t)!(!x[i].array && x[i].null) << i;
     }
   if (f->null_handling == CDV_NULL_KLEENE && nulls) s.buffers[BUF_OUT_VALIDITY] = buffer_of(c->out, 0);
   int r = 0;

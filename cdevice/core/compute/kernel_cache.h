@@ -31,7 +31,7 @@ enum cdv_granularity {
   CDV_FILTER_TILE,    /* FILTER_TILE_ROWS, or a block does them */
   CDV_SINGLE_BLOCK,   /* one item, or one block */
   CDV_SINGLE_ITEM,
-  CDV_SORT_TILE,   /* SORT_TILE_ROWS, or a block does SORT_GROUP_ROWS */
+  CDV_SORT_TILE,    /* SORT_TILE_ROWS, or a block does SORT_GROUP_ROWS */
   CDV_SORT_BUCKETS, /* rows with one highest digit */
   CDV_ITEMS         /* n_items of the launch, each of which does many rows */
 };

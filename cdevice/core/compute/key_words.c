@@ -78,8 +78,7 @@ bool cdv_is_group_key(const struct cdv_array *column) {
 
 /* A kernel over n rows of a column from `begin` on. */
 static struct cdv_kernel_launch key_launch(const struct cdv_key_column *c, const char *name, int64_t begin, int64_t n) {
-  struct cdv_kernel_launch k = {
-      .family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = n};
+  struct cdv_kernel_launch k = {.family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = n};
   const struct cdv_array *a = c->array;
   if (!c->bytes) {
     k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(a);

@@ -10,18 +10,18 @@
 struct cdv_array;
 struct cdv_exec;
 
-enum cdv_key_float { /* which floats are one value */
-  CDV_KEY_BITS,      /* those of the same bits */
-  CDV_KEY_ONE_NAN,   /* all NaN, too */
-  CDV_KEY_NORMALIZED /* all NaN, too, and both zeros */
+enum cdv_key_float {                    /* which floats are one value */
+                     CDV_KEY_BITS,      /* those of the same bits */
+                     CDV_KEY_ONE_NAN,   /* all NaN, too */
+                     CDV_KEY_NORMALIZED /* all NaN, too, and both zeros */
 };
 /* How the columns of a key become words: the bits in which rows of a column differ, side by side, or a hash of all
  * columns where these need more than 64. */
 struct cdv_key_plan {
   struct cdv_key_column *columns;
   int64_t n_columns, n;
-  int bits;   /* that words may have: every word is below 1 << bits */
-  bool exact; /* words are equal only where keys are; else they are hashes */
+  int bits;     /* that words may have: every word is below 1 << bits */
+  bool exact;   /* words are equal only where keys are; else they are hashes */
   bool sampled; /* the plan was made from some of the rows: rows may be outside */
 };
 #define CDV_KEYS_OUTSIDE (-4) /* no error is set */

@@ -31,8 +31,8 @@ int cdv_selection_from_mask(struct cdv_selection *c, struct cdv_array *mask, con
   cdv_schema_unref(numbers);
   cdevice_kernel_buffer at = r ? (cdevice_kernel_buffer){NULL, 0} : buffer_of(counts, 1), total = {at.data, tiles};
   if (!r && tiles) {
-    struct cdv_kernel_launch s = {"filter",         "bits", "filter_count", CDV_FILTER_TILE, mask->length,
-                                  {[BUF_OUT] = at}, .with = "scan"};
+    struct cdv_kernel_launch s = {"filter",     "bits",           "filter_count", CDV_FILTER_TILE,
+                                  mask->length, {[BUF_OUT] = at}, .with = "scan"};
     s.buffers[BUF_MASK] = cdv_kernel_values(mask);
     s.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(mask);
     r = cdv_exec_launch(&w, &s);

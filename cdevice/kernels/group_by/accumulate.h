@@ -32,37 +32,37 @@
 #endif
 #if defined(CDV_COARSE)
 /* Item p * ranges + q: the groups of range q in part p. */
-#define ACCUMULATE(A, identity, join, value)                                                                          \
-  GLOBAL const T *RESTRICT values = IN(T, BUF_ACCUMULATE_VALUES);                                                     \
-  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_ACCUMULATE_VALIDITY);                                      \
-  GLOBAL const u32 *RESTRICT ids = IN(u32, BUF_ACCUMULATE_IDS);                                                       \
-  (void)values; /* of counts */                                                                                       \
-  const i64 validity_offset = OFFSET(BUF_ACCUMULATE_VALIDITY), n = SCALAR(SCALAR_ROWS);                               \
-  const i64 groups = SCALAR(SCALAR_ACCUMULATE_GROUPS), rows = SCALAR(SCALAR_ACCUMULATE_PART);                         \
-  const i64 ranges = SCALAR(SCALAR_ACCUMULATE_RANGES);                                                                \
-  ITEMS(item, ((n + rows - 1) / rows + (n == 0)) * ranges) {                                                                       \
-    const i64 p = item / ranges, q = item % ranges, end = (p + 1) * rows < n ? (p + 1) * rows : n;                    \
-    const u32 low = (u32)(groups * q / ranges), high = (u32)(groups * (q + 1) / ranges);                              \
-    GLOBAL A *RESTRICT o = OUT(A, BUF_OUT) + p * groups;                                                              \
-    for (i64 g = low; g < (i64)high; g++) o[g] = identity;                                                            \
-    if (ranges > 1) {                                                                                                 \
-      for (i64 row = p * rows; row < end; row++)                                                                      \
-        if (ids[row] - low < high - low && bit1(validity, validity_offset, row)) {                                    \
-          const A y = value;                                                                                          \
-          o[ids[row]] = join(o[ids[row]], y);                                                                         \
-        }                                                                                                             \
-    } else if (validity) {                                                                                            \
-      for (i64 row = p * rows; row < end; row++)                                                                      \
-        if (bit1(validity, validity_offset, row)) {                                                                   \
-          const A y = value;                                                                                          \
-          o[ids[row]] = join(o[ids[row]], y);                                                                         \
-        }                                                                                                             \
-    } else {                                                                                                          \
-      for (i64 row = p * rows; row < end; row++) {                                                                    \
-        const A y = value;                                                                                            \
-        o[ids[row]] = join(o[ids[row]], y);                                                                           \
-      }                                                                                                               \
-    }                                                                                                                 \
+#define ACCUMULATE(A, identity, join, value)                                                       \
+  GLOBAL const T *RESTRICT values = IN(T, BUF_ACCUMULATE_VALUES);                                  \
+  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_ACCUMULATE_VALIDITY);                   \
+  GLOBAL const u32 *RESTRICT ids = IN(u32, BUF_ACCUMULATE_IDS);                                    \
+  (void)values; /* of counts */                                                                    \
+  const i64 validity_offset = OFFSET(BUF_ACCUMULATE_VALIDITY), n = SCALAR(SCALAR_ROWS);            \
+  const i64 groups = SCALAR(SCALAR_ACCUMULATE_GROUPS), rows = SCALAR(SCALAR_ACCUMULATE_PART);      \
+  const i64 ranges = SCALAR(SCALAR_ACCUMULATE_RANGES);                                             \
+  ITEMS(item, ((n + rows - 1) / rows + (n == 0)) * ranges) {                                       \
+    const i64 p = item / ranges, q = item % ranges, end = (p + 1) * rows < n ? (p + 1) * rows : n; \
+    const u32 low = (u32)(groups * q / ranges), high = (u32)(groups * (q + 1) / ranges);           \
+    GLOBAL A *RESTRICT o = OUT(A, BUF_OUT) + p * groups;                                           \
+    for (i64 g = low; g < (i64)high; g++) o[g] = identity;                                         \
+    if (ranges > 1) {                                                                              \
+      for (i64 row = p * rows; row < end; row++)                                                   \
+        if (ids[row] - low < high - low && bit1(validity, validity_offset, row)) {                 \
+          const A y = value;                                                                       \
+          o[ids[row]] = join(o[ids[row]], y);                                                      \
+        }                                                                                          \
+    } else if (validity) {                                                                         \
+      for (i64 row = p * rows; row < end; row++)                                                   \
+        if (bit1(validity, validity_offset, row)) {                                                \
+          const A y = value;                                                                       \
+          o[ids[row]] = join(o[ids[row]], y);                                                      \
+        }                                                                                          \
+    } else {                                                                                       \
+      for (i64 row = p * rows; row < end; row++) {                                                 \
+        const A y = value;                                                                         \
+        o[ids[row]] = join(o[ids[row]], y);                                                        \
+      }                                                                                            \
+    }                                                                                              \
   }
 #else
 #if !defined(PLACE_OF_ROW)
@@ -91,8 +91,8 @@ FN i64 place_of(GLOBAL const u64 *order, i64 first, i64 last, i64 row) {
     const i64 p = item / groups, g = item % groups;                                                                   \
     const i64 first = IN(i64, BUF_ACCUMULATE_BEGINS)[g], last = IN(i64, BUF_ACCUMULATE_ENDS)[g];                      \
     A x = identity;                                                                                                   \
-    for (i64 i = place_of(order, first, last, p * rows), end = place_of(order, first, last, (p + 1) * rows);          \
-         i < end; i++) {                                                                                              \
+    for (i64 i = place_of(order, first, last, p * rows), end = place_of(order, first, last, (p + 1) * rows); i < end; \
+         i++) {                                                                                                       \
       const i64 row = (i64)order[i];                                                                                  \
       if (bit1(validity, validity_offset, row)) {                                                                     \
         const A y = value;                                                                                            \
@@ -103,35 +103,25 @@ FN i64 place_of(GLOBAL const u64 *order, i64 first, i64 last, i64 row) {
   }
 #endif
 /* Each group's accumulators, from the first part to the last. */
-#define FOLD(A, identity, join)                                                                                       \
-  GLOBAL const A *RESTRICT parts = IN(A, BUF_ACCUMULATE_PARTS);                                                       \
-  const i64 groups = SCALAR(SCALAR_ROWS), n = SCALAR(SCALAR_ACCUMULATE_PART);                                         \
-  ROWS(g, groups) {                                                                                                   \
-    A x = identity;                                                                                                   \
-    for (i64 p = 0; p < n; p++) {                                                                                     \
-      const A y = parts[p * groups + g];                                                                              \
-      x = join(x, y);                                                                                                 \
-    }                                                                                                                 \
-    OUT(A, BUF_OUT)[g] = x;                                                                                           \
+#define FOLD(A, identity, join)                                               \
+  GLOBAL const A *RESTRICT parts = IN(A, BUF_ACCUMULATE_PARTS);               \
+  const i64 groups = SCALAR(SCALAR_ROWS), n = SCALAR(SCALAR_ACCUMULATE_PART); \
+  ROWS(g, groups) {                                                           \
+    A x = identity;                                                           \
+    for (i64 p = 0; p < n; p++) {                                             \
+      const A y = parts[p * groups + g];                                      \
+      x = join(x, y);                                                         \
+    }                                                                         \
+    OUT(A, BUF_OUT)[g] = x;                                                   \
   }
-KERNEL(accumulate_sum) {
-  ACCUMULATE(S_, ZERO(S_), SUM_OF, values[row]);
-}
-KERNEL(fold_sum) {
-  FOLD(S_, ZERO(S_), SUM_OF);
-}
-KERNEL(accumulate_product) {
-  ACCUMULATE(S_, ONE_, PRODUCT_OF, values[row]);
-}
-KERNEL(fold_product) {
-  FOLD(S_, ONE_, PRODUCT_OF);
-}
+KERNEL(accumulate_sum) { ACCUMULATE(S_, ZERO(S_), SUM_OF, values[row]); }
+KERNEL(fold_sum) { FOLD(S_, ZERO(S_), SUM_OF); }
+KERNEL(accumulate_product) { ACCUMULATE(S_, ONE_, PRODUCT_OF, values[row]); }
+KERNEL(fold_product) { FOLD(S_, ONE_, PRODUCT_OF); }
 /* How many rows are valid. */
 #define ADD_COUNT(x, y) ((x) + (y))
 #if defined(CDV_COARSE)
-KERNEL(accumulate_count) {
-  ACCUMULATE(i64, 0, ADD_COUNT, 1);
-}
+KERNEL(accumulate_count) { ACCUMULATE(i64, 0, ADD_COUNT, 1); }
 #else
 KERNEL(count_clear) {
   ROWS(g, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_OUT)[g] = 0; }
@@ -146,22 +136,12 @@ KERNEL(count_as_i64) {
   ROWS(g, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_OUT)[g] = (i64)IN(u32, BUF_ACCUMULATE_PARTS)[g]; }
 }
 #endif
-KERNEL(fold_count) {
-  FOLD(i64, 0, ADD_COUNT);
-}
+KERNEL(fold_count) { FOLD(i64, 0, ADD_COUNT); }
 #undef ADD_COUNT
-KERNEL(accumulate_min) {
-  ACCUMULATE(T, NOTHING_LEAST, MINIMUM_OF, values[row]);
-}
-KERNEL(fold_min) {
-  FOLD(T, NOTHING_LEAST, MINIMUM_OF);
-}
-KERNEL(accumulate_max) {
-  ACCUMULATE(T, NOTHING_GREATEST, MAXIMUM_OF, values[row]);
-}
-KERNEL(fold_max) {
-  FOLD(T, NOTHING_GREATEST, MAXIMUM_OF);
-}
+KERNEL(accumulate_min) { ACCUMULATE(T, NOTHING_LEAST, MINIMUM_OF, values[row]); }
+KERNEL(fold_min) { FOLD(T, NOTHING_LEAST, MINIMUM_OF); }
+KERNEL(accumulate_max) { ACCUMULATE(T, NOTHING_GREATEST, MAXIMUM_OF, values[row]); }
+KERNEL(fold_max) { FOLD(T, NOTHING_GREATEST, MAXIMUM_OF); }
 #undef ACCUMULATE
 #undef FOLD
 #undef S_

@@ -3,30 +3,30 @@
 #if defined(CDV_COARSE)
 /* A work item does a part of the rows with a table of its own, and stops where the table is half full: the driver gives
  * it a larger one. The tables of the other parts are then merged into the first one, part by part. */
-#define LISTS(p, groups_of_a_list)                                                      \
-  const i64 size = SCALAR(SCALAR_HASH_SIZE), room = groups_of_a_list;                   \
-  GLOBAL u64 *RESTRICT keys = OUT(u64, BUF_HASH_KEYS) + (p) * room;                     \
-  GLOBAL u32 *RESTRICT first = OUT(u32, BUF_HASH_FIRST) + (p) * room;                   \
+#define LISTS(p, groups_of_a_list)                                    \
+  const i64 size = SCALAR(SCALAR_HASH_SIZE), room = groups_of_a_list; \
+  GLOBAL u64 *RESTRICT keys = OUT(u64, BUF_HASH_KEYS) + (p) * room;   \
+  GLOBAL u32 *RESTRICT first = OUT(u32, BUF_HASH_FIRST) + (p) * room; \
   GLOBAL i64 *state = OUT(i64, BUF_HASH_STATES) + HASH_STATE * (p)
 /* Looks up `count` words, at most HASH_BATCH_ROWS. `row` is the first row of j. */
-#define LOOK_UP(slots, words, count, j, row, out)                           \
-  {                                                                         \
-    u32 places[HASH_BATCH_ROWS];                                            \
-    for (int j = 0; j < (count); j++) places[j] = PLACE((words)[j], seed) & (u32)(size - 1); \
-    if (size > 8192)                                                        \
-      for (int j = 0; j < (count); j++) PREFETCH((slots) + 2 * (u64)places[j]); \
-    for (int j = 0; j < (count); j++) {                                     \
-      const u64 word = (words)[j];                                          \
-      u64 at = places[j];                                                   \
+#define LOOK_UP(slots, words, count, j, row, out)                                             \
+  {                                                                                           \
+    u32 places[HASH_BATCH_ROWS];                                                              \
+    for (int j = 0; j < (count); j++) places[j] = PLACE((words)[j], seed) & (u32)(size - 1);  \
+    if (size > 8192)                                                                          \
+      for (int j = 0; j < (count); j++) PREFETCH((slots) + 2 * (u64)places[j]);               \
+    for (int j = 0; j < (count); j++) {                                                       \
+      const u64 word = (words)[j];                                                            \
+      u64 at = places[j];                                                                     \
       while ((slots)[2 * at + 1] && (slots)[2 * at] != word) at = (at + 1) & (u64)(size - 1); \
-      u32 id = (u32)(slots)[2 * at + 1];                                    \
-      if (!id) {                                                            \
-        keys[groups] = word, first[groups] = (u32)(row);                    \
-        id = (u32)++groups;                                                 \
-        (slots)[2 * at] = word, (slots)[2 * at + 1] = id;                   \
-      }                                                                     \
-      (out)[j] = id - 1;                                                    \
-    }                                                                       \
+      u32 id = (u32)(slots)[2 * at + 1];                                                      \
+      if (!id) {                                                                              \
+        keys[groups] = word, first[groups] = (u32)(row);                                      \
+        id = (u32)++groups;                                                                   \
+        (slots)[2 * at] = word, (slots)[2 * at + 1] = id;                                     \
+      }                                                                                       \
+      (out)[j] = id - 1;                                                                      \
+    }                                                                                         \
   }
 KERNEL(hash_insert) {
   const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART), base = SCALAR(SCALAR_HASH_FIRST_ROW);
@@ -137,7 +137,9 @@ KERNEL(hash_renumber) {
   ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[i / rows * room + ids[i]]; }
 }
 KERNEL(hash_start) { /* a part */
-  ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }
+  ROWS(p, SCALAR(SCALAR_ROWS)) {
+    OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0;
+  }
 }
 KERNEL(hash_progress) { /* nothing of a part is merged */
   ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }

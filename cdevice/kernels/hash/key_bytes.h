@@ -1,9 +1,9 @@
 /* key_bytes.h - keys that are strings or bytes as words of 64 bits, as key_words.h has those of one size.  T: an
  * offset. */
-#define KEYS                                                              \
-  GLOBAL const T *RESTRICT offsets = IN(T, BUF_KEY_VALUES);               \
-  GLOBAL const u8 *RESTRICT bytes = IN(u8, BUF_KEY_BYTES);                \
-  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY); \
+#define KEYS                                                                     \
+  GLOBAL const T *RESTRICT offsets = IN(T, BUF_KEY_VALUES);                      \
+  GLOBAL const u8 *RESTRICT bytes = IN(u8, BUF_KEY_BYTES);                       \
+  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY);        \
   const i64 validity_offset = OFFSET(BUF_KEY_VALIDITY), n = SCALAR(SCALAR_ROWS); \
   const i64 size = WORD_SIZE(SCALAR(SCALAR_WORD_PLACE)), bytes_end = n == 0 ? 0 : size ? n * size : (i64)offsets[n]
 #define BEGIN_OF(i) (size ? (i) * size : (i64)offsets[i])
@@ -45,12 +45,12 @@ KERNEL(bytes_pack) {
   const i64 one_length = WORD_LENGTH_OF(SCALAR(SCALAR_KEY_FLAGS));
   u64 other = 0;
   (void)other;
-#define PACK_BYTES(word, valid, others)                                             \
-  ROWS(i, n) {                                                                      \
-    const i64 begin = BEGIN_OF(i), end = END_OF(i);                                 \
-    const u64 x = word, there = valid ? ~(u64)0 : (u64)0;                           \
-    o[i] = ((gathered(x, runs) | known) & there) << to | (others);                  \
-    FOUND_OUTSIDE(((x ^ base) & ~mask & there) |                                    \
+#define PACK_BYTES(word, valid, others)                                                   \
+  ROWS(i, n) {                                                                            \
+    const i64 begin = BEGIN_OF(i), end = END_OF(i);                                       \
+    const u64 x = word, there = valid ? ~(u64)0 : (u64)0;                                 \
+    o[i] = ((gathered(x, runs) | known) & there) << to | (others);                        \
+    FOUND_OUTSIDE(((x ^ base) & ~mask & there) |                                          \
                   (one_length >= 0 ? (u64)((end - begin) ^ one_length) & there : (u64)0)) \
   }
 #if defined(CDV_HOST)

@@ -14,13 +14,13 @@ FN u64 CAT(normal_float, T)(u64 x, i64 flags) {
   return x;
 }
 /* Signed numbers from the least to the greatest. */
-#define KEY_NORMAL(x)                                                                                       \
-  (flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO) ? CAT(normal_float, T)(x, flags)                      \
+#define KEY_NORMAL(x)                                                                  \
+  (flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO) ? CAT(normal_float, T)(x, flags) \
                                                       : (x) ^ (flags & SORT_KEY_SIGNED ? KEY_TOP : (u64)0))
 #endif
-#define KEYS                                                           \
-  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);             \
-  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY); \
+#define KEYS                                                                                                       \
+  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);                                                         \
+  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY);                                          \
   const i64 validity_offset = OFFSET(BUF_KEY_VALIDITY), flags = SCALAR(SCALAR_KEY_FLAGS), n = SCALAR(SCALAR_ROWS); \
   (void)flags, (void)n
 #if defined(CDV_COARSE)

@@ -186,16 +186,16 @@
 /* Keys of groups (key_words.h, key_bytes.h): a word of 64 bits for each row, to which each column adds its bits, or its
  * hash. The other buffers of a key are those of a sort. */
 #define BUF_WORDS_OUT 0
-#define BUF_WORDS_IN 3 /* of the columns before; NULL: this is the first one */
+#define BUF_WORDS_IN 3    /* of the columns before; NULL: this is the first one */
 #define BUF_WORD_RANGES 0 /* of each tile, as BUF_RADIX_RANGES; of bytes three: lengths, bytes 0 to 7, bytes 8 to 15 */
-#define BUF_MISMATCH 0 /* u32: not 0 where a row has not the key of its group's first row */
+#define BUF_MISMATCH 0    /* u32: not 0 where a row has not the key of its group's first row */
 #define BUF_MISMATCH_IDS 5
 #define BUF_MISMATCH_FIRST 6 /* i64 */
-#define BUF_WORDS_OUTSIDE 5 /* u64: not 0 where a row has bits that are not packed; NULL: none has */
+#define BUF_WORDS_OUTSIDE 5  /* u64: not 0 where a row has bits that are not packed; NULL: none has */
 #define SCALAR_WORD_LEAST 1
-#define SCALAR_WORD_BASE 1 /* of bytes: the bits that are equal in all rows */
-#define SCALAR_WORD_PLACE 3 /* which part of a column: WORD_* */
-#define SCALAR_WORD_MASK 4  /* bits of the word less the least that are packed; of a hash: its bits that are used */
+#define SCALAR_WORD_BASE 1     /* of bytes: the bits that are equal in all rows */
+#define SCALAR_WORD_PLACE 3    /* which part of a column: WORD_* */
+#define SCALAR_WORD_MASK 4     /* bits of the word less the least that are packed; of a hash: its bits that are used */
 #define WORD_NORMALIZE_NAN 16  /* SCALAR_KEY_FLAGS, beside those of sorts: all NaN are one value */
 #define WORD_NORMALIZE_ZERO 32 /* both zeros are one value */
 #define WORD_NULLABLE 64       /* a bit above the others tells that the row is valid */
@@ -203,7 +203,7 @@
 #define WORD_SHIFT(place) ((int)((place) >> 8) & 63)
 #define WORD_PART(place) ((int)(place) & 255)
 #define WORD_SIZE(place) ((place) >> 16) /* of bytes of one size; 0: they have offsets */
-#define WORD_LENGTH 2 /* parts of bytes: 0, 1, their length */
+#define WORD_LENGTH 2                    /* parts of bytes: 0, 1, their length */
 
 /* hash_table.h. Where a work item fills a table alone (CDV_COARSE), there is one for each of some parts of the rows,
  * with a list of the keys and first rows of its groups; else there is one table, of row numbers. */
@@ -224,7 +224,7 @@
 #define SCALAR_HASH_SIZE 1 /* slots of a table: a power of two; lists have room for half as many groups */
 #define SCALAR_HASH_OLD_ROOM 2
 #define SCALAR_HASH_FIRST_ROW 2 /* hash_insert, hash_direct: number of the first row */
-#define SCALAR_HASH_PART 3 /* rows of a part; hash_merge: which part */
+#define SCALAR_HASH_PART 3      /* rows of a part; hash_merge: which part */
 #define SCALAR_HASH_SEED 4
 /* Many groups, where work items do many rows: the rows are put in buckets by their words, and each bucket has a table. */
 #define HASH_BUCKET_SHIFT (64 - SORT_TILE_BITS)
@@ -236,8 +236,8 @@
 /* accumulate.h: an accumulator for each group and part of the rows; then the parts are folded. */
 #define BUF_ACCUMULATE_VALUES 1
 #define BUF_ACCUMULATE_VALIDITY 2
-#define BUF_ACCUMULATE_IDS 3  /* u32, of rows: where an item goes through the rows of a part */
-#define BUF_ACCUMULATE_ORDER 4 /* u64: the rows group by group; else an item goes through a group's rows of a part */
+#define BUF_ACCUMULATE_IDS 3    /* u32, of rows: where an item goes through the rows of a part */
+#define BUF_ACCUMULATE_ORDER 4  /* u64: the rows group by group; else an item goes through a group's rows of a part */
 #define BUF_ACCUMULATE_BEGINS 5 /* i64: of the groups in it */
 #define BUF_ACCUMULATE_ENDS 6
 #define BUF_ACCUMULATE_PARTS 1 /* accumulate_fold: what is folded */

@@ -28,8 +28,6 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 HERE = TESTS
 
 
-
-
 def pool(device):
     d = cdevice.device(device)
     return (lambda: d.memory()._asdict()), d.trim

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from cdevice.backends import opencl
 
 backend = opencl.Backend()

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
-import function_table  # noqa: E402
+import function_table
 
 
 def test_the_page_has_the_functions_types_and_libraries_that_there_are():
