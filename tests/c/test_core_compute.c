@@ -6,8 +6,10 @@
 #include "core/backend/registry.h"
 #include "core/base/owner.h"
 #include "core/base/thread_pool.h"
+#include "core/compute/accumulate.h"
 #include "core/compute/aggregate.h"
 #include "core/compute/elementwise.h"
+#include "core/compute/hash_table.h"
 #include "core/compute/kernel_cache.h"
 #include "core/compute/select.h"
 #include "core/compute/selection.h"
@@ -85,6 +87,36 @@ static void texts_are(struct cdv_array *all, struct cdv_array *mask, int64_t lim
   cdv_array_unref(few);
 }
 
+/* Rows of one value, or null, have the number of their first row, and numbers grow as first rows do. */
+static bool same_key(const struct cdv_array *a, int64_t i, int64_t k) {
+  bool known = i % 5, other = k % 5;
+  if (known != other || !known) return known == other;
+  if (a->schema->node->format[0] == 'l') return values[i] == values[k];
+  return i % 7 == k % 7 && !memcmp(letters + ends[i], letters + ends[k], (size_t)(i % 7));
+}
+
+static void groups_are(struct cdv_array *a, int64_t n_groups) {
+  struct cdv_array *ids = NULL, *first = NULL, *sums = NULL;
+  int64_t next = 0, wrong = 0, total = 0;
+  CHECK(cdv_compute_group_ids(&a, 1, CDV_KEY_BITS, NULL, "test", &ids, &first) == 0 && ids && first);
+  if (!ids || !first) return;
+  const uint32_t *of = ids->node->buffers[1];
+  for (int64_t i = 0; i < a->length; i++) {
+    int64_t k = of[i] < first->length ? numbers_of(first)[of[i]] : -1;
+    wrong += k < 0 || k > i || (k == i ? of[i] != next : of[i] >= next) || !same_key(a, i, k);
+    next += k == i;
+  }
+  CHECK(!wrong && next == first->length && (n_groups < 0 || next == n_groups));
+  if (a->schema->node->format[0] == 'l') {
+    CHECK(cdv_compute_accumulate(a, ids, next, NULL, CDV_ACCUMULATE_SUM, NULL, "test", &sums) == 0 && sums);
+    for (int64_t g = 0; sums && g < next; g++) total += numbers_of(sums)[g];
+    CHECK(total == sum_of(a->length, 1));
+  }
+  if (sums) cdv_array_unref(sums);
+  cdv_array_unref(ids);
+  cdv_array_unref(first);
+}
+
 static void turn(unsigned *seed) {
   int which = (int)rnd(seed, 4);
   int64_t n = lengths[which], kept = 0, limit = 500;
@@ -110,6 +142,8 @@ static void turn(unsigned *seed) {
     cdv_selection_free(&chosen);
   }
   if (mask) texts_are(texts[which], mask, limit);
+  groups_are(a, n >= 1000 * 5 ? 801 : -1);
+  groups_are(texts[which], -1);
   if (few) cdv_array_unref(few);
   if (mask) cdv_array_unref(mask);
   if (twice) cdv_array_unref(twice);

@@ -222,7 +222,7 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
                          &kernel);
   if (r) return r;
   r = w->compute->launch(w->backend->table.self, w->device, kernel, &l, w->stream, &err);
-  w->has_work = true;
+  __atomic_store_n(&w->has_work, true, __ATOMIC_RELAXED); /* threads of the CPU share a call */
   return r ? cdv_fail_backend(r, &err, w->backend->table.device_type, w->device, "launching a kernel") : 0;
 }
 
