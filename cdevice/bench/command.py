@@ -11,8 +11,25 @@ import platform
 import sys
 
 from .. import __version__
+from ..cli import plot
 from ..cli.show import OK, USAGE, positive, program
-from . import compute, dlpack, embed, first, floors, gpu, groups, growth, operations, plugin, startup, stream, transfer
+from ..cli.tables import InputError
+from . import (
+    compute,
+    dlpack,
+    embed,
+    first,
+    floors,
+    gpu,
+    groups,
+    growth,
+    operations,
+    plugin,
+    scale,
+    startup,
+    stream,
+    transfer,
+)
 from .libraries import LIBRARIES
 from .table import shown
 
@@ -34,6 +51,7 @@ SECTIONS = {
     "transfer": transfer,
     "compute": compute,
     "groups": groups,
+    "scale": scale,
     "first": first,
     "gpu": gpu,
 }
@@ -47,7 +65,8 @@ def parser() -> Any:
     )
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=positive, default=15, metavar="N", help="rounds per row (%(default)s)")
-    p.add_argument("--rows", type=positive, metavar="N", help="rows of the data of groups (10 million)")
+    p.add_argument("--rows", type=positive, metavar="N", help="rows of the data of groups and scale (10 million)")
+    p.add_argument("--plot", metavar="FILE.png", help="draw the section scale there too; needs matplotlib")
     p.add_argument(
         "--only",
         metavar="TEXT",
@@ -86,6 +105,12 @@ def main(argv: list[str] | None = None) -> Any:
     options = p.parse_args(argv)
     options.rounds, options.target = (5, 0.003) if options.quick else (options.rounds, 0.012)
     libs = load(p, options.libs)
+    if options.plot:
+        try:
+            plot.ready(options.plot)
+        except InputError as exc:
+            print(f"cdevice bench: {exc}", file=sys.stderr)
+            return USAGE
 
     def want(title: str) -> bool:
         return not options.only or options.only in title

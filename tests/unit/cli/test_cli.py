@@ -558,7 +558,10 @@ def test_demo_draws_bytes_and_speed_of_every_device(tmp_path, table):
     assert {d["device"] for d in listed} <= words
     r = run("demo", "t.arrow", "--plot", "out.png", "--device", "cpu", cwd=tmp_path)
     assert r.returncode == 0 and (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    for bad, said in (("x.nothing", "does not end in a known picture format"), ("nowhere/x.png", "there is no folder nowhere")):
+    for bad, said in (
+        ("x.nothing", "does not end in a known picture format"),
+        ("nowhere/x.png", "there is no folder nowhere"),
+    ):
         r = run("demo", "t.arrow", "--plot", bad, cwd=tmp_path)
         assert (r.returncode, r.stdout) == (2, "") and said in r.stderr
 

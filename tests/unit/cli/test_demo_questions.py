@@ -67,11 +67,11 @@ def test_groups_are_numbered_averaged_named_and_sorted(flights, airlines, capsys
     assert out["error"] is None and out["seconds"] > 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[2:-1] == [
-        ["name", "month", "count_all", "arr_delay_mean", "arr_delay_max"],
-        ["JetBlue", "2", "1", "9.00", "9"],
-        ["American", "2", "1", "7.00", "7"],
-        ["American", "1", "2", "5.00", "5"],
-        ["JetBlue", "-", "1", "-3.00", "-3"],
+        ["name", "month", "count_all", "arr_delay_mean", "arr_delay_90%", "arr_delay_max"],
+        ["JetBlue", "2", "1", "9.00", "9.00", "9"],
+        ["American", "2", "1", "7.00", "7.00", "7"],
+        ["American", "1", "2", "5.00", "5.00", "5"],
+        ["JetBlue", "-", "1", "-3.00", "-3.00", "-3"],
     ]
 
 
