@@ -107,5 +107,5 @@ class Grouper:
         return f"<cdevice.compute.Grouper: {self.num_groups} groups of {columns}>"
 
 
-def _words(columns: list[tuple[str | None, str]]) -> str:
+def _words(columns: list[tuple[str, str]]) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in columns) or "none"

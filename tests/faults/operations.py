@@ -458,6 +458,37 @@ function("stream", lambda a, b: cc.sum(cdevice.asstream(iter([a, b]))), 32)
 
 
 @operation(computes=True)
+def compute_groups(here):
+    """Numbers of rows, aggregates, states that are merged, and a join."""
+    keys = there(["a", None, "a", "a string that is hashed", None, "a"], here)
+    batch = cdevice.record_batch({"k": keys, "x": there([1, 2, None, 4, 5, 6], here, schema="int64")})
+    asked = [("x", "sum"), ("x", "list"), ("x", "max")]
+    want = [("a", 7, [1, None, 6], 6), (None, 7, [2, 5], 5), ("a string that is hashed", 4, [4], 4)]
+    want = [dict(zip(("k", "x_sum", "x_list", "x_max"), row)) for row in want]
+
+    def run():
+        same(cc.group_by(batch, "k").aggregate(asked).to("cpu").to_pylist(), want)
+        states = [cc.group_by(batch[a:b], "k").partial(asked) for a, b in ((0, 2), (2, 6))]
+        same(cc.merge(states).to("cpu").to_pylist(), want)
+        rows = cc.join_indices(batch[:2], batch[2:4], "k", join_type="full outer").to("cpu").to_pylist()
+        same(rows, [{"left": 0, "right": 0}, {"left": 1, "right": None}, {"left": None, "right": 1}])
+
+    return run
+
+
+@operation(computes=True)
+def compute_hash_functions(here):
+    values, _ = numbers(here)
+    grouper = cc.Grouper({"k": "int64"})
+
+    def run():
+        ids = grouper.consume(cdevice.record_batch({"k": values}))
+        same(cc.hash_count(values, ids).to("cpu").to_pylist(), [1, 0, 1, 1, 1, 1])
+
+    return run
+
+
+@operation(computes=True)
 def compute_first_rows(here):
     """Of so many that most are not sorted."""
     x = there(range(20_000), here, schema="int64")

@@ -214,6 +214,7 @@ WAITS |= {"unique", "value_counts", "dictionary_encode", "count_distinct"}
 WAITS |= {"fill_null_backward", "indices_nonzero", "replace_with_mask", "run_end_encode", "run_end_decode"}
 WAITS |= {"list_flatten", "list_parent_indices", "list_element", "list_slice", "inverse_permutation", "scatter"}
 WAITS |= {"is_in", "index_in", "index", "dictionary_decode"}
+WAITS |= {n for n in cc.list_functions() if n.startswith("hash_")}
 WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile", "mode"}
 LISTS = {"list_value_length"}  # of no number
 

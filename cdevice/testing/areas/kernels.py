@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from ... import compute as cc
 from ...errors import ArgumentError, Unsupported
-from ...interop.asarray import asarray
+from ...interop.asarray import asarray, record_batch
 from ...interop.concat import concat
 from .area import Area, expect
 
@@ -217,6 +217,42 @@ def check_orders(s: BackendSuite, word: str) -> None:
     compare(s, "mode", lambda x: cc.mode(x, 5), many)
     more = column(word, 17_000, seed=4)
     compare(s, "select_k_unstable", lambda x: cc.select_k_unstable(x, 1, [("", "descending")]), more)
+
+
+@check("int8", "int64", "float64")
+def check_groups(s: BackendSuite, word: str) -> None:
+    """The numbers of equal rows, what groups come to, their states, and joins."""
+    table_of(s)
+    x, many, keys = column(word, 9000), column(word, 9000, seed=3), column("int8", 9000, seed=5)
+    texts = asarray([f"{'long ' * (i % 5)}{i % 11}" if i % 13 else None for i in range(9000)])
+    for name in ("unique", "value_counts", "dictionary_encode"):
+        everywhere(s, name, getattr(cc, name), x)
+        compare(s, f"{name} of 9000 rows", getattr(cc, name), many)
+    asked = [("x", f) for f in ("sum", "mean", "min_max", "variance", "count_distinct", "first", "list")]
+
+    def grouped(x: DeviceArray, *keys: DeviceArray) -> DeviceArray:
+        names = [f"k{i}" for i in range(len(keys))]
+        batch = record_batch({**dict(zip(names, keys, strict=True)), "x": x})
+        return cc.group_by(batch, names).aggregate([*asked, ([], "count_all")])
+
+    def merged(x: DeviceArray, key: DeviceArray) -> DeviceArray:
+        batch = record_batch({"k": key, "x": x})
+        return cc.merge([cc.group_by(batch[a : a + 4000], "k").partial(asked) for a in (0, 4000, 8000)])
+
+    compare(s, "group_by", grouped, x, keys)
+    compare(s, "group_by of strings", grouped, x, texts)
+    compare(s, "group_by of three keys", grouped, x, keys, many, texts)
+    compare(s, "merge", merged, many, keys)
+    for kind in ("inner", "full outer"):
+        compare(
+            s,
+            f"{kind} join",
+            lambda a, b, kind=kind: cc.join_indices(
+                record_batch({"k": a[:700]}), record_batch({"k": b[:90]}), "k", None, kind
+            ),
+            many,
+            x,
+        )
 
 
 @check("decimal128(30, 3)", "decimal256(60, 3)")

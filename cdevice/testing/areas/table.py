@@ -23,9 +23,9 @@ def check_there_is_a_device_and_it_says_what_it_is(s: BackendSuite) -> None:
     assert s.devices >= 1, f"device_count() returned {s.devices}"
     info = s.device_number().info
     assert info.name, "a device without a name"
-    assert (
-        info.alignment >= 1 and info.alignment & (info.alignment - 1) == 0
-    ), f"the alignment {info.alignment} is not a power of two"
+    assert info.alignment >= 1 and info.alignment & (info.alignment - 1) == 0, (
+        f"the alignment {info.alignment} is not a power of two"
+    )
     sizes = f"total_bytes {info.total_bytes}, free_bytes {info.free_bytes}"
     assert info.total_bytes >= -1 and info.free_bytes >= -1, f"{sizes}: -1 is the one negative size, unknown"
     assert info.total_bytes < 0 or info.free_bytes <= info.total_bytes, f"{sizes}: more is free than there is"

@@ -77,7 +77,12 @@ def test_scalars_chunks_batches_and_other_kinds_of_functions_come_back_too(far):
 
 def test_every_function_takes_it():
     more = {"partition_nth_indices": {"pivot": 0}, "select_k_unstable": {"k": 1, "sort_keys": ["x"]}}
-    more |= {"list_slice": {"start": 0}, "is_in": {"value_set": [1]}, "index_in": {"value_set": [1]}, "index": {"value": 1}}
+    more |= {
+        "list_slice": {"start": 0},
+        "is_in": {"value_set": [1]},
+        "index_in": {"value_set": [1]},
+        "index": {"value": 1},
+    }
     for name in cc.list_functions():
         f = getattr(cc, name)
         with pytest.raises(ValueError, match="fallback must be one of error, copy, not 'maybe'"):

@@ -17,7 +17,10 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 
 def settle(*backends):
-    until(lambda: not any(b.live() for b in backends) and not lib.cdv_retired_count(), lambda: [b.live() for b in backends])
+    until(
+        lambda: not any(b.live() for b in backends) and not lib.cdv_retired_count(),
+        lambda: [b.live() for b in backends],
+    )
 
 
 @pytest.fixture(scope="module")

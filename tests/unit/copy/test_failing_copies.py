@@ -24,8 +24,6 @@ def device():
     unregister(backend)
 
 
-
-
 def raiser(where, error):
     def trouble(name):
         if name == where:

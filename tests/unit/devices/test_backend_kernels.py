@@ -97,7 +97,9 @@ def test_what_build_and_launch_are_told(fake):
     program, device, stream = told["build"]
     assert isinstance(program, Program) and (device, stream) == (1, 77)
     assert program.family in ("arith", "boolean") and program.text.count("KERNEL(") > 3
-    assert {"CDV_ONLY=1", "CDV_COARSE=1"} <= set(program.defines) and any(d.startswith("KERNEL_ENABLED_") for d in program.defines)
+    assert {"CDV_ONLY=1", "CDV_COARSE=1"} <= set(program.defines) and any(
+        d.startswith("KERNEL_ENABLED_") for d in program.defines
+    )
     launch, device, stream = told["launch"]
     assert isinstance(launch, Launch) and (device, stream) == (1, 77) and launch.flags == 0
     assert len(launch.buffers) == 8 and len(launch.scalars) == 5 and len(launch.arguments) == 21

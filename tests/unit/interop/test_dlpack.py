@@ -148,8 +148,6 @@ def test_what_arrow_cannot_say_is_refused():
         _native.import_dlpack(object(), None, None, "structure")
 
 
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_dimensions_behind_the_first_are_fixed_size_lists(shape):
     values = np.arange(np.prod(shape), dtype="f4").reshape(shape)

@@ -33,7 +33,12 @@ class Small(enum.IntEnum):
         ),
         ([dt.datetime(9999, 1, 1)], "timestamp[ns]", ValueError, "nanoseconds reach from 1677-09-21 to 2262-04-11"),
         ([dt.timedelta(-200000)], "duration[ns]", ValueError, "nanoseconds reach 106751 days"),
-        ([1, 3], "binary", TypeError, "row 0: cannot convert 1 (int) to binary: expected a bytes-like object, str or UUID"),
+        (
+            [1, 3],
+            "binary",
+            TypeError,
+            "row 0: cannot convert 1 (int) to binary: expected a bytes-like object, str or UUID",
+        ),
         ([10**16], "binary", TypeError, "row 0"),
         ([5], "fixed_size_binary[5]", TypeError, "row 0"),
         (["no"], "bool", TypeError, "row 0: cannot convert 'no' (str) to bool: expected bool"),
