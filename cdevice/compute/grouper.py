@@ -92,7 +92,8 @@ class Grouper:
     def lookup(self, batch: Any, *, stream: StreamLike = None) -> DeviceArray:
         """The number of the group of each row; null for rows that were never consumed.
 
-        Parameters, result and errors are those of :meth:`consume`.  Blocks.
+        ``batch``, ``stream``: as in :meth:`consume`.  Returns a DeviceArray of uint32.  Blocks.  Raises as
+        :meth:`consume`.
         """
         call, here = self._batch(batch, stream)
         before = self.num_groups

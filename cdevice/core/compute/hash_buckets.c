@@ -1,6 +1,7 @@
 /* hash_buckets.c - numbers of many groups of equal rows, by threads of the CPU: a table of them all would lie outside of
  * the caches. The rows are put in buckets by the highest bits of their words, each bucket finds the first row of each of
  * its groups in a small table, and first rows are counted in the order of the rows. */
+#include "core/compute/hash_buckets.h"
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 #include "core/compute/exec.h"

@@ -17,7 +17,6 @@
 #define ROWS_OF_PART (1 << 16) /* at least */
 #define MOST_PARTS 16
 #define MOST_DIRECT_BITS 21
-#define MANY_GROUPS (-5) /* no error is set, as with CDV_KEYS_OUTSIDE */
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_IDS, BUF_HASH_WORDS, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST,
                                 BUF_HASH_STATES, BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 8,
@@ -121,13 +120,13 @@ static int look_up(struct numbering *s, struct part *p, int64_t begin, int64_t n
     k.scalars[SCALAR_HASH_FIRST_ROW] = begin;
     r = cdv_exec_launch(s->work, &k);
     if (r || s->direct || p->state[1] >= n) return r;
-    if (p->size >= CDV_HASH_LARGEST_SIZE && s->plan->n >= CDV_HASH_BUCKETS_ROWS) return MANY_GROUPS;
+    if (p->size >= CDV_HASH_LARGEST_SIZE && s->plan->n >= CDV_HASH_BUCKETS_ROWS) return CDV_HASH_MANY_GROUPS;
     r = grow(s, p);
   }
   return r;
 }
 
-static bool is_no_error(int r) { return r == CDV_KEYS_OUTSIDE || r == MANY_GROUPS; }
+static bool is_no_error(int r) { return r == CDV_KEYS_OUTSIDE || r == CDV_HASH_MANY_GROUPS; }
 
 static void do_part(void *arg, int64_t first, int64_t last) {
   struct numbering *s = arg;
@@ -191,7 +190,7 @@ static int first_error(struct numbering *s) {
     struct part *p = &s->parts[i];
     if (!p->failed) continue;
     if (is_no_error(p->failed)) {
-      if (!r || r == MANY_GROUPS) r = p->failed;
+      if (!r || r == CDV_HASH_MANY_GROUPS) r = p->failed;
     } else {
       if (!r || is_no_error(r)) cdv_error_restore(&p->error), r = p->failed;
       cdv_error_clear(&p->error);
@@ -220,7 +219,6 @@ int cdv_hash_number_by_threads(struct cdv_exec *w, const struct cdv_key_plan *pl
   divide(s, plan->n);
   cdv_parallel_for(CDV_POOL_KERNELS, do_part, s, s->n_parts, 1);
   int r = first_error(s);
-  bool many = r == MANY_GROUPS;
   for (int64_t i = 1; !r && i < s->n_parts; i++) r = merge(s, &s->parts[i]);
   if (!r && s->n_parts > 1) {
     cdv_parallel_for(CDV_POOL_KERNELS, renumber_part, s, s->n_parts, 1);
@@ -234,5 +232,5 @@ int cdv_hash_number_by_threads(struct cdv_exec *w, const struct cdv_key_plan *pl
     free(s->parts[i].remap);
   }
   free(s);
-  return many ? cdv_hash_number_by_buckets(w, plan, ids, groups, first) : r;
+  return r;
 }

@@ -12,6 +12,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/compute/exec.h"
+#include "core/compute/hash_buckets.h"
 #include "core/compute/hash_parts.h"
 #include "core/compute/kernel_cache.h"
 #include "core/compute/launch_args.h"
@@ -260,6 +261,7 @@ static int first_of_bits(struct table *t, cdevice_kernel_buffer bits, cdevice_ke
 static int number_by_threads(struct table *t, struct cdv_schema *row, struct cdv_array **first) {
   uint32_t *found = NULL;
   int r = cdv_hash_number_by_threads(&t->work, &t->plan, t->ids.data, &t->groups, &found);
+  if (r == CDV_HASH_MANY_GROUPS) r = cdv_hash_number_by_buckets(&t->work, &t->plan, t->ids.data, &t->groups, &found);
   if (!r) r = cdv_exec_alloc_array(&t->work, row, t->groups, false, first);
   int64_t *out = r ? NULL : (int64_t *)(*first)->node->buffers[1];
   for (int64_t g = 0; !r && g < t->groups; g++) out[g] = found[g];

@@ -240,7 +240,7 @@
 #define BUF_ACCUMULATE_ORDER 4  /* u64: the rows group by group; else an item goes through a group's rows of a part */
 #define BUF_ACCUMULATE_BEGINS 5 /* i64: of the groups in it */
 #define BUF_ACCUMULATE_ENDS 6
-#define BUF_ACCUMULATE_PARTS 1 /* accumulate_fold: what is folded */
+#define BUF_ACCUMULATE_PARTS 1 /* accumulate_fold: the accumulators of the parts */
 #define SCALAR_ACCUMULATE_GROUPS 1
 #define SCALAR_ACCUMULATE_PART 2   /* rows of a part; accumulate_fold: how many parts */
 #define SCALAR_ACCUMULATE_RANGES 3 /* of groups that items share a part by */
