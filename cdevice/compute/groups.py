@@ -133,7 +133,11 @@ class _Query:
             names = [*keys, *(w.name for w in wanted), "rows"]
         except (KeyError, TypeError, ValueError, AttributeError) as e:
             raise ArgumentError(f"merge: the metadata of a state is damaged: {type(e).__name__}") from None
-        if [c.name for c in state._schema.children] != names:
+        columns = state._schema.children
+        fields = [*(w.fields for w in wanted), ()]
+        if [c.name for c in columns] != names or any(
+            tuple(f.name for f in c.children) != own for c, own in zip(columns[len(keys) :], fields, strict=True)
+        ):
             raise ArgumentError(f"merge: a state has the columns {', '.join(names)}; this batch has others")
         return cls(keys, wanted, floats)
 
@@ -310,6 +314,7 @@ class GroupBy:
         :param aggregations: a list of (column, aggregate) or (column, aggregate, options), or a mapping of names of the
             result to such; column [] for ``count_all``; options: a FunctionOptions, pyarrow's, or a mapping
         :returns: a batch on the device of the data
+        :raises RuntimeError: for a stream that was read before
         :raises ArgumentError: for a column or an aggregate that does not exist, with near names
         :raises NoKernel: for a type that cannot be a key, or that the aggregate is not defined for
         """

@@ -38,8 +38,10 @@ def names_of(what: str, keys: str | Sequence[str]) -> list[str]:
 
 
 def on_device_of(call: Call, array: DeviceArray) -> DeviceArray:
-    """An array on the device that computes the call: memory that the CPU reads becomes the CPU's without a copy."""
-    here = (1, -1) if lib.cdv_is_host_accessible(call.device_type) else (call.device_type, call.device_id)
+    """An array on the device that computes the call.  Memory that the CPU reads, of a device without kernels, becomes the
+    CPU's without a copy."""
+    by_cpu = lib.cdv_is_host_accessible(call.device_type) and not lib.cdv_has_kernels(call.device_type)
+    here = (1, -1) if by_cpu else (call.device_type, call.device_id)
     if (array.device_type_id, array.device_id) == here:
         return array
     return array.to(here, stream=call.owner if here[0] != 1 else None)

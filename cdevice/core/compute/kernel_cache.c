@@ -45,6 +45,11 @@ const cdevice_compute *cdv_compute_of(struct cdv_backend *backend) {
   return c && HAS(c, unload) && c->identity && c->build && c->kernel && c->launch ? c : NULL;
 }
 
+int cdv_has_kernels(int32_t device_type) {
+  struct cdv_backend *backend;
+  return !cdv_backend_get_started(device_type, &backend) && cdv_compute_of(backend);
+}
+
 /* ---- building ---- */
 struct making {
   struct cdv_backend *backend;

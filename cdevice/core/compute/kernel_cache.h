@@ -45,4 +45,9 @@ int cdv_kernel_get(struct cdv_backend *backend, const cdevice_compute *compute, 
 /* A backend's cdevice_compute, or NULL: it has none. */
 const cdevice_compute *cdv_compute_of(struct cdv_backend *backend);
 
+/* cffi: begin */
+/* Does the backend of this device type compute? Starts it where that was not done. */
+int cdv_has_kernels(int32_t device_type);
+/* cffi: end */
+
 #endif

@@ -188,6 +188,16 @@ def test_hostrt_the_second_device_has_its_own_programs(device):
             cc.add(there, cdevice.asarray(ROWS).to(device))
 
 
+@computing
+def test_hostrt_groups_joins_and_lookups_stay_on_the_device(device):
+    batch = cdevice.record_batch({"k": [1, 2, 1], "x": [1.0, 2.0, 3.0]}).to(device)
+    where = batch.device
+    assert cc.group_by(batch, "k").aggregate([("x", "sum")]).device == where
+    assert cc.join(batch, batch, "k", right_suffix="_").device == where
+    assert cc.is_in(batch.field("k"), value_set=[1]).device == where
+    assert cc.Grouper({"k": "int64"}).consume(batch[["k"]]).device == where
+
+
 @pytest.mark.parametrize("device", ["cuda_managed"], indirect=True)
 def test_hostrt_managed_memory_and_the_hosts_meet_on_the_cpu(device, runtime):
     there, launches = cdevice.asarray(ROWS).to(device), runtime.library.hostrt_launches()
