@@ -7,7 +7,14 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 np = pytest.importorskip("numpy", reason="pip install numpy")
 
+import cdevice  # noqa: E402
+import cdevice.compute as cc  # noqa: E402
 from cdevice.bench import group_questions, groups, table  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def million():
+    return group_questions.group_table(1_000_000)
 
 
 def test_the_data_is_db_benchmarks():
@@ -61,6 +68,16 @@ def test_every_library_gives_pyarrows_answers():
     assert "pyarrow" in installed and "cpu" in installed
     for of in [*found["groups"].values(), *found["joins"].values()]:
         assert [*of["ms"]] == installed and min(of["ms"].values()) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+@pytest.mark.parametrize("question", list(group_questions.GROUPS))
+def test_the_answers_of_a_million_rows_are_pyarrows(million, question):
+    keys, wanted = group_questions.GROUPS[question]
+    batch = cdevice.asarray(million.combine_chunks().to_batches()[0])
+    found = pa.Table.from_batches([pa.record_batch(cc.group_by(batch, keys).aggregate(wanted))])
+    assert group_questions.difference(found, million.group_by(keys).aggregate(wanted)) is None
 
 
 FOUND = {
