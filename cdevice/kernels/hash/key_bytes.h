@@ -43,8 +43,6 @@ KERNEL(bytes_pack) {
   const word_runs runs = runs_of(mask);
   const u64 known = SCALAR(SCALAR_KEY_FLAGS) & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
   const i64 one_length = WORD_LENGTH_OF(SCALAR(SCALAR_KEY_FLAGS));
-  u64 other = 0;
-  (void)other;
 #define PACK_BYTES(word, valid, others)                                                   \
   ROWS(i, n) {                                                                            \
     const i64 begin = BEGIN_OF(i), end = END_OF(i);                                       \
@@ -54,6 +52,7 @@ KERNEL(bytes_pack) {
                   (one_length >= 0 ? (u64)((end - begin) ^ one_length) & there : (u64)0)) \
   }
 #if defined(CDV_HOST)
+  u64 other = 0;
 #define FOUND_OUTSIDE(bits) other |= bits;
 #else
 #define FOUND_OUTSIDE(bits) \
