@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from .._arrays.assemble import assemble
+from .._runtime.ext import _native
 from ..errors import ArgumentError
+from ..interop.asarray import asarray
+from ..interop.asstream import asstream
 from ..schema import Schema
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
@@ -21,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._types import DeviceArray, StreamLike
+    from .._types import DeviceArray, DeviceArrayStream, StreamLike
 
     Names = str | Sequence[str]
 
+_OF_EACH_BATCH = {"inner", "left outer", "left semi", "left anti"}
 _join = Function("join", "vector", 2, "The rows of two batches that have equal keys.")
 _join_indices = Function("join_indices", "vector", 2, "The numbers of the rows that have equal keys.")
 
@@ -117,8 +121,8 @@ def join(
     one in the order of the right side's, and right rows without a match last.  Keys of two types are cast where no
     value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of both sides.
 
-    :param left: a batch, chunks of batches, a table, or a stream, which is read to its end
-    :param right: the same, on the same device
+    :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
+    :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device
     :param keys: the names of columns of the left side
     :param right_keys: of the right side, one for each; None: the same names
     :param join_type: "left semi", "right semi", "left anti", "right anti", "inner", "left outer", "right outer" or
@@ -128,13 +132,25 @@ def join(
     :param coalesce_keys: True: the keys are columns once
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
-    :returns: a batch on the device of the data
+    :returns: a batch on the device of the data; of a stream a stream, with a batch for each of its batches, where no
+        right row without a match is shown: left and inner kinds
     :raises ArgumentError: for a column that does not exist, with near names, and for keys without a common type
     :raises ValueError: for another join_type
     :raises NoKernel: for a type that cannot be a key
     """
     names = _both("join", keys, right_keys)
     suffixes = left_suffix or "", right_suffix or ""
+    if isinstance(left, _native.Stream) and join_type in _OF_EACH_BATCH:
+        whole = _batch("join", argument(right))
+        found: DeviceArrayStream = left  # type: ignore[assignment]
+
+        def one(batch: DeviceArray) -> DeviceArray:
+            named = {"left_suffix": left_suffix, "right_suffix": right_suffix, "coalesce_keys": coalesce_keys}
+            return join(batch, whole, keys, right_keys, join_type, **named, stream=stream, fallback=fallback)  # type: ignore[arg-type]
+
+        empty = asarray([], schema=found.schema).to(whole.device)
+        made_later: Any = asstream(map(one, found), schema=one(empty).schema)
+        return made_later  # type: ignore[no-any-return]
 
     def made(sides: _Sides) -> DeviceArray:
         return _result(sides, join_type, suffixes, coalesce_keys)
