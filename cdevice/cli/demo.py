@@ -247,7 +247,8 @@ def run(args: Any) -> Any:
         else:
             print(paint("\nFAILED", "red"))
         if args.plot:
-            _plot.draw(args.plot, [r for r in results if "there" in r], what)
+            late = _questions.drawn(table, airlines) if airlines is not None else None
+            _plot.draw(args.plot, [r for r in results if "there" in r], what, late)
             print(f"drawn: {args.plot}")
     if args.json:
         data = {"input": what, "rows": table.num_rows, "columns": table.num_columns, "batches": len(batches),

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    Groups = list[tuple[str, float, float]]
+
 THERE, BACK = "#3b6ea8", "#e08a3c"
 
 
@@ -36,12 +38,18 @@ def ready(path: str) -> None:
         raise InputError(f"--plot: {path!r} does not end in a known picture format; known: {', '.join(known)}")
 
 
-def draw(path: str, results: list[dict[str, Any]], title: str) -> None:
-    """``results``: with ``device``, ``bytes`` and the seconds ``there`` and ``back``; the first one is on top."""
+def draw(path: str, results: list[dict[str, Any]], title: str, groups: Groups | None = None) -> None:
+    """``results``: with ``device``, ``bytes`` and the seconds ``there`` and ``back``; the first one is on top.
+    ``groups``: a second picture below, see :func:`_draw_groups`."""
     names = [r["device"] for r in results]
-    figure = _figure(1.9 + 0.75 * max(1, len(names)))
-    figure.suptitle(f"{title}: to each device and back", fontsize=11)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2, 3))
+    height = 1.9 + 0.75 * max(1, len(names))
+    figure = _figure(height + (0.8 + 0.3 * len(groups) if groups else 0))
+    above: Any = figure
+    if groups:
+        above, below = figure.subfigures(2, 1, height_ratios=(height, 0.8 + 0.3 * len(groups)))
+        _draw_groups(below, groups)
+    above.suptitle(f"{title}: to each device and back", fontsize=11)
+    left, right = above.subplots(1, 2, sharey=True, width_ratios=(2, 3))
     places = range(len(names))
     for axes in (left, right):
         axes.set_yticks(list(places), names)
@@ -58,3 +66,16 @@ def draw(path: str, results: list[dict[str, Any]], title: str) -> None:
     right.set_xlabel("GB/s")
     right.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=2)
     figure.savefig(path, dpi=120)
+
+
+def _draw_groups(figure: Any, groups: Groups) -> None:
+    """(label, mean, 90th percentile) of each group, the first one on top."""
+    figure.suptitle("minutes late by carrier and month, the worst means", fontsize=11)
+    axes, places = figure.subplots(), range(len(groups))
+    axes.set_yticks(list(places), [label for label, _, _ in groups], fontsize=9)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    bars = axes.barh(list(places), [mean for _, mean, _ in groups], height=0.6, color=THERE, label="mean")
+    axes.bar_label(bars, [f"{mean:.0f}" for _, mean, _ in groups], padding=4, fontsize=9)
+    axes.plot([tenth for _, _, tenth in groups], list(places), "|", color=BACK, markersize=13, label="90th percentile")
+    axes.legend(frameon=False, fontsize=9, loc="upper right", bbox_to_anchor=(1, 1.12), ncols=2)

@@ -78,6 +78,12 @@ def _groups(there: list[DeviceArray], names: DeviceArray) -> list[dict[str, Any]
     return rows
 
 
+def drawn(table: Any, airlines: Any) -> list[tuple[str, float, float]]:
+    """What the picture has of the first groups: a label, the mean and the 90th percentile."""
+    rows = groups_by_pyarrow(table, airlines)[:SHOWN]
+    return [(f"{r['name']}, {r['month']}", r[f"{DELAY}_mean"], r[TENTH]) for r in rows]
+
+
 def same(found: Any, wanted: Any) -> bool:
     """Equal, floats but for the order in which they are added."""
     if isinstance(found, float) and isinstance(wanted, float):
