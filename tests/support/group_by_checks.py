@@ -37,12 +37,25 @@ VALUES = {
     "date32": (pa.date32(), [None, 1, 20000]),
     "no nulls": (pa.int32(), [1, 2, 3]),
 }
-NUMBER = ("sum", "mean", "product", "min", "max", "variance", "count_distinct", "list", "first", "last", "min_max")
+NUMBER = (
+    "sum",
+    "mean",
+    "product",
+    "min",
+    "max",
+    "variance",
+    "stddev",
+    "count_distinct",
+    "list",
+    "first",
+    "last",
+    "min_max",
+)
 SOME = ("min", "max", "count", "list", "first")
 FUNCTIONS = {
     "bool": ("any", "all", "sum", "min", "count", "list", "mean"),
     "string": (*SOME, "count_distinct"),
-    "decimal128": ("sum", "min", "max", "count", "list"),
+    "decimal128": ("sum", "min", "max", "count", "list", "variance", "stddev"),
     "date32": (*SOME, "min_max"),
 }
 

@@ -14,7 +14,7 @@ from ..dispatch.types import FLOATS, HALF, NUMBERS, SIGNED, UNSIGNED, decimal_of
 from ..errors import NoKernel
 from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, VarianceOptions
 from . import row_numbers as rows
-from .cast.decimal import is_narrow
+from .cast.decimal import as_float64, is_decimal, is_narrow
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
 from .elementwise import CHOSEN, PACK, Map, schema_of
@@ -61,6 +61,18 @@ def _enough(call: Call, valid: DeviceArray, length: DeviceArray, options: Any, l
     if not options.skip_nulls:
         enough = both(call, Datum(enough, "b"), Datum(rows.equal(call, valid, length), "b"))
     return rows.without_nulls(enough)
+
+
+def _real(groups: Groups, array: DeviceArray, name: str) -> DeviceArray:
+    """Numbers, decimals too, as float64."""
+    format = format_of(array)
+    if is_decimal(format):
+        made = as_float64(groups.call, Datum(array, format)).array
+        assert made is not None
+        return made
+    if format not in (*NUMBERS, HALF):
+        raise _refuse(groups, array, name)
+    return _cast(groups.call, array, "g")
 
 
 class Aggregate:
@@ -309,9 +321,7 @@ class _Spread(Aggregate):
 
     def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
         call = groups.call
-        if format_of(array) not in (*NUMBERS, HALF):
-            raise _refuse(groups, array, self.name)
-        numbers, valid = _cast(call, array, "g"), groups.valid(array)
+        numbers, valid = _real(groups, array, self.name), groups.valid(array)
         mean = self._mean(call, groups.accumulate(numbers, SUM), valid)
         return [mean, self._squares(groups, numbers, mean, None), valid, groups.lengths]
 
@@ -453,10 +463,11 @@ class _Quantile(_Collected):
 
     def run(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
         call = groups.call
-        if format_of(array) not in (*NUMBERS, HALF):
-            raise _refuse(groups, array, self.name)
         kept = _enough(call, groups.valid(array), groups.lengths, options, 1)
-        values = _cast(call, array, "g") if options.interpolation in ("linear", "midpoint") else array
+        between = options.interpolation in ("linear", "midpoint")
+        if not (is_decimal(format_of(array)) or format_of(array) in (*NUMBERS, HALF)):
+            raise _refuse(groups, array, self.name)
+        values = _real(groups, array, self.name) if between else array
         plain = _without_nan(groups, values)
         parts = [self._one(groups, plain, q, options.interpolation) for q in options.q]
         if len(parts) == 1:

@@ -96,6 +96,10 @@ static int grow(struct numbering *s, struct part *p) {
   k.buffers[BUF_HASH_OLD_FIRST].data = old.first;
   k.scalars[SCALAR_HASH_OLD_ROOM] = old.room;
   int r = p->slots && p->keys && p->first ? cdv_exec_launch(s->work, &k) : no_memory(22 * p->size);
+  k.name = "hash_copy_lists";
+  k.granularity = CDV_PER_ROW;
+  k.n = old.room;
+  if (!r && k.n) r = cdv_exec_launch(s->work, &k);
   free_table(&old);
   return r;
 }

@@ -90,7 +90,11 @@ static int rehash(struct table *t, int64_t parts, int64_t size) {
   k.buffers[BUF_HASH_OLD_KEYS] = old.keys;
   k.buffers[BUF_HASH_OLD_FIRST] = old.first;
   k.scalars[SCALAR_HASH_OLD_ROOM] = old.room;
-  return r ? r : cdv_exec_launch(&t->work, &k);
+  if (!r) r = cdv_exec_launch(&t->work, &k);
+  k.name = "hash_copy_lists";
+  k.granularity = CDV_PER_ROW;
+  k.n = parts * old.room;
+  return r || !k.n ? r : cdv_exec_launch(&t->work, &k);
 }
 
 static int64_t rows_of_part(const struct table *t, int64_t p) {

@@ -62,22 +62,31 @@ KERNEL(hash_merge) {
     state[0] = groups, their_state[1] = i < end ? i : end;
   }
 }
-/* The groups of each part in a larger table, with larger lists. */
+/* The groups of each part in a larger table; hash_copy_lists follows. */
 KERNEL(hash_rehash) {
-  const i64 old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
+  const i64 old_room = SCALAR(SCALAR_HASH_OLD_ROOM), size = SCALAR(SCALAR_HASH_SIZE);
   const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
   TILES(p, SCALAR(SCALAR_ROWS), SCALAR(SCALAR_HASH_PART)) {
-    LISTS(p, size / 2);
     GLOBAL u64 *RESTRICT slots = OUT(u64, BUF_HASH_SLOTS) + 2 * p * size;
     GLOBAL const u64 *RESTRICT old_keys = IN(u64, BUF_HASH_OLD_KEYS) + p * old_room;
-    GLOBAL const u32 *RESTRICT old_first = IN(u32, BUF_HASH_OLD_FIRST) + p * old_room;
+    const i64 groups = IN(i64, BUF_HASH_STATES)[HASH_STATE * p];
     for (i64 k = 0; k < 2 * size; k++) slots[k] = 0;
-    for (i64 g = 0; g < state[0]; g++) {
+    for (i64 g = 0; g < groups; g++) {
       const u64 word = old_keys[g];
       u64 at = PLACE(word, seed) & (u32)(size - 1);
       while (slots[2 * at + 1]) at = (at + 1) & (u64)(size - 1);
       slots[2 * at] = word, slots[2 * at + 1] = (u64)g + 1;
-      keys[g] = word, first[g] = old_first[g];
+    }
+  }
+}
+/* Lists become longer; a row is a place of the old ones. */
+KERNEL(hash_copy_lists) {
+  const i64 old_room = SCALAR(SCALAR_HASH_OLD_ROOM), room = SCALAR(SCALAR_HASH_SIZE) / 2;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const i64 p = i / old_room, g = i % old_room;
+    if (g < IN(i64, BUF_HASH_STATES)[HASH_STATE * p]) {
+      OUT(u64, BUF_HASH_KEYS)[p * room + g] = IN(u64, BUF_HASH_OLD_KEYS)[i];
+      OUT(u32, BUF_HASH_FIRST)[p * room + g] = IN(u32, BUF_HASH_OLD_FIRST)[i];
     }
   }
 }

@@ -219,7 +219,7 @@ def check_orders(s: BackendSuite, word: str) -> None:
     compare(s, "select_k_unstable", lambda x: cc.select_k_unstable(x, 1, [("", "descending")]), more)
 
 
-@check("int8", "int64", "float64")
+@check("int32", "int64", "float64")
 def check_groups(s: BackendSuite, word: str) -> None:
     """The numbers of equal rows, what groups come to, their states, and joins."""
     table_of(s)
