@@ -162,7 +162,7 @@ static int merge(struct numbering *s, struct part *p) {
     k.buffers[BUF_HASH_OLD_KEYS].data = p->keys;
     k.buffers[BUF_HASH_OLD_FIRST].data = p->first;
     k.scalars[SCALAR_HASH_OLD_ROOM] = 0; /* the lists of the part begin there */
-    k.scalars[SCALAR_HASH_PART] = 1;
+    k.scalars[SCALAR_HASH_PART] = s->direct ? 1 : 0; /* whose state is the second one */
     int r = cdv_exec_launch(s->work, &k);
     memcpy(all->state, states[0], sizeof states[0]);
     memcpy(p->state, states[1], sizeof states[1]);

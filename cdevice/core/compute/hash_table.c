@@ -1,9 +1,9 @@
 /* hash_table.c - numbers of the groups of equal rows.
  *
- * Where work items do many rows, each of a few fills a table for its part of the rows; a table that is half full is
- * replaced by one of four times its size. The other parts' groups are then looked up in the first part's table, in the
- * order of the parts, so that the numbers do not depend on how many parts there were. Else one table of row numbers
- * takes all rows, and the first rows of the groups are counted. */
+ * On the CPU threads do it (hash_parts.c, hash_buckets.c). Where work items do many rows, each of a few fills a table for
+ * its part of the rows, a small one first, and if that is half full, one for as many groups as there are rows; the
+ * groups of all parts are then put into one table, in the order of the parts, so that the numbers do not depend on how
+ * many parts there were. Else one table of row numbers takes all rows, and the first rows of the groups are counted. */
 #include "core/compute/hash_table.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
@@ -44,7 +44,7 @@ struct table {
   cdevice_kernel_buffer words;
   cdevice_kernel_buffer ids, states;
   struct lists lists;
-  int64_t state[PARTS][HASH_STATE]; /* as it was read last */
+  int64_t state[PARTS + 1][HASH_STATE]; /* as it was read last */
   int64_t groups;
 };
 
@@ -62,39 +62,39 @@ static struct cdv_kernel_launch list_launch(const struct table *t, const char *n
   struct cdv_kernel_launch k = table_launch(t, name, granularity, n);
   k.buffers[BUF_HASH_KEYS] = t->lists.keys;
   k.buffers[BUF_HASH_FIRST] = t->lists.first;
-  k.buffers[BUF_HASH_STATES] = t->states;
+  k.buffers[BUF_HASH_STATES] = (cdevice_kernel_buffer){t->states.data, HASH_STATE}; /* behind that of all */
   return k;
 }
 
 /* Blocks. */
 static int read_states(struct table *t) {
-  return cdv_exec_read_back(&t->work, &t->states, 8, t->parts * HASH_STATE * 8, t->state);
+  return cdv_exec_read_back(&t->work, &t->states, 8, (t->parts + 1) * HASH_STATE * 8, t->state);
 }
 
 /* ---- tables of parts ---- */
 static int make_lists(struct table *t, int64_t parts, int64_t size, int64_t room, bool direct, struct lists *out) {
   *out = (struct lists){.size = size, .room = room};
-  int r = direct ? cdv_exec_alloc_temp(&t->work, 'I', parts * size, &out->slots)
-                 : cdv_exec_alloc_temp(&t->work, 'L', 2 * parts * size, &out->slots);
+  int64_t words = direct ? parts * size : 2 * parts * size;
+  int r = cdv_exec_alloc_temp(&t->work, direct ? 'I' : 'L', words, &out->slots);
   if (!r) r = cdv_exec_alloc_temp(&t->work, 'L', parts * room, &out->keys);
   if (!r) r = cdv_exec_alloc_temp(&t->work, 'I', parts * room, &out->first);
-  return r;
+  struct cdv_kernel_launch k = table_launch(t, direct ? "hash_direct_clear" : "hash_empty", CDV_PER_ROW, words);
+  k.buffers[BUF_HASH_SLOTS] = out->slots;
+  return r ? r : cdv_exec_launch(&t->work, &k);
 }
 
-/* The groups of the first `parts` parts in tables of another size. */
-static int rehash(struct table *t, int64_t parts, int64_t size) {
-  struct lists old = t->lists;
-  int r = make_lists(t, parts, size, size / 2, false, &t->lists);
-  struct cdv_kernel_launch k = list_launch(t, "hash_rehash", CDV_ITEMS, parts * t->part);
-  k.n_items = parts;
-  k.buffers[BUF_HASH_OLD_KEYS] = old.keys;
-  k.buffers[BUF_HASH_OLD_FIRST] = old.first;
-  k.scalars[SCALAR_HASH_OLD_ROOM] = old.room;
-  if (!r) r = cdv_exec_launch(&t->work, &k);
-  k.name = "hash_copy_lists";
-  k.granularity = CDV_PER_ROW;
-  k.n = parts * old.room;
-  return r || !k.n ? r : cdv_exec_launch(&t->work, &k);
+/* Slots of a table that has room for so many groups. */
+static int64_t size_for(int64_t groups) {
+  int64_t size = CDV_HASH_FIRST_SIZE;
+  while (size / 2 < groups + HASH_BATCH_ROWS) size *= 2;
+  return size;
+}
+
+/* No group is known, of all parts and of the table that they are merged into. */
+static int start(struct table *t) {
+  struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts + 1);
+  k.buffers[BUF_HASH_STATES].offset = 0;
+  return cdv_exec_launch(&t->work, &k);
 }
 
 static int64_t rows_of_part(const struct table *t, int64_t p) {
@@ -102,44 +102,42 @@ static int64_t rows_of_part(const struct table *t, int64_t p) {
   return rest < t->part ? rest : t->part;
 }
 
-/* Blocks. */
+/* With a small table for each part; where one is too small, again with tables for as many groups as there are rows.
+ * Blocks. */
 static int fill(struct table *t) {
-  for (;;) {
+  for (int64_t size = CDV_HASH_FIRST_SIZE;; size = size_for(t->part)) {
+    int r = start(t);
+    if (!r) r = make_lists(t, t->parts, size, size / 2, false, &t->lists);
     struct cdv_kernel_launch k = list_launch(t, "hash_insert", CDV_ITEMS, t->n);
     k.buffers[BUF_HASH_IDS] = t->ids;
     k.buffers[BUF_HASH_WORDS] = t->words;
-    int r = cdv_exec_launch(&t->work, &k);
+    if (!r) r = cdv_exec_launch(&t->work, &k);
     if (!r) r = read_states(t);
     bool done = true;
-    for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p][1] >= rows_of_part(t, p);
+    for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p + 1][1] >= rows_of_part(t, p);
     if (r || done) return r;
-    r = rehash(t, t->parts, t->lists.size * CDV_HASH_GROWTH);
-    if (r) return r;
+    CDV_ASSERT(size == CDV_HASH_FIRST_SIZE);
   }
 }
 
-static int clear_progress(struct table *t) {
-  struct cdv_kernel_launch k = list_launch(t, "hash_progress", CDV_PER_ROW, t->parts);
-  return cdv_exec_launch(&t->work, &k);
-}
-
-/* All parts into the first one's table. Blocks. */
+/* All parts into one more table. */
 static int merge(struct table *t, cdevice_kernel_buffer remap) {
   struct lists parts = t->lists;
-  int r = clear_progress(t);
-  for (int64_t p = 1; !r && p < t->parts;) {
+  int64_t groups = 0;
+  for (int64_t p = 0; p < t->parts; p++) groups += t->state[p + 1][0];
+  int64_t size = size_for(groups);
+  int r = make_lists(t, 1, size, size / 2, false, &t->lists);
+  struct cdv_kernel_launch progress = list_launch(t, "hash_unmerged", CDV_PER_ROW, t->parts);
+  if (!r) r = cdv_exec_launch(&t->work, &progress);
+  for (int64_t p = 0; !r && p < t->parts; p++) {
     struct cdv_kernel_launch k = list_launch(t, "hash_merge", CDV_SINGLE_ITEM, t->n);
+    k.buffers[BUF_HASH_STATES].offset = 0;
     k.buffers[BUF_HASH_REMAP] = remap;
     k.buffers[BUF_HASH_OLD_KEYS] = parts.keys;
     k.buffers[BUF_HASH_OLD_FIRST] = parts.first;
     k.scalars[SCALAR_HASH_OLD_ROOM] = parts.room;
     k.scalars[SCALAR_HASH_PART] = p;
     r = cdv_exec_launch(&t->work, &k);
-    if (!r) r = read_states(t);
-    if (!r && t->state[p][1] >= t->state[p][0])
-      p++;
-    else if (!r)
-      r = rehash(t, 1, t->lists.size * CDV_HASH_GROWTH);
   }
   return r;
 }
@@ -169,12 +167,11 @@ static int renumber(struct table *t, cdevice_kernel_buffer remap, int64_t room) 
 /* Words that have a place each. */
 static int fill_direct(struct table *t) {
   int64_t size = INT64_C(1) << t->plan.bits;
-  int r = make_lists(t, t->parts, size, size, true, &t->lists);
-  struct cdv_kernel_launch clear = table_launch(t, "hash_direct_clear", CDV_PER_ROW, t->parts * size);
+  int r = start(t);
+  if (!r) r = make_lists(t, t->parts, size, size, true, &t->lists);
   struct cdv_kernel_launch k = list_launch(t, "hash_direct", CDV_ITEMS, t->n);
   k.buffers[BUF_HASH_IDS] = t->ids;
   k.buffers[BUF_HASH_WORDS] = t->words;
-  if (!r) r = cdv_exec_launch(&t->work, &clear);
   return r ? r : cdv_exec_launch(&t->work, &k);
 }
 
@@ -185,23 +182,17 @@ static int number_by_parts(struct table *t) {
   t->part = (t->n / t->parts + HASH_BATCH_ROWS) / HASH_BATCH_ROWS * HASH_BATCH_ROWS;
   t->parts = t->n / t->part + (t->n % t->part != 0);
   cdevice_kernel_buffer remap = {NULL, 0};
-  int r = cdv_exec_alloc_temp(&t->work, 'l', HASH_STATE * t->parts, &t->states);
-  struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts);
-  if (!r) r = cdv_exec_launch(&t->work, &k);
-  if (direct) {
-    if (!r) r = fill_direct(t);
-  } else {
-    if (!r) r = rehash(t, t->parts, CDV_HASH_FIRST_SIZE);
-    if (!r) r = fill(t);
-  }
+  int r = cdv_exec_alloc_temp(&t->work, 'l', HASH_STATE * (t->parts + 1), &t->states);
+  if (!r) r = direct ? fill_direct(t) : fill(t);
   int64_t room = t->lists.room;
+  bool merged = t->parts > 1 && !direct;
   if (!r && t->parts > 1) {
     r = cdv_exec_alloc_temp(&t->work, 'I', t->parts * room, &remap);
     if (!r) r = direct ? merge_direct(t, remap) : merge(t, remap);
     if (!r) r = renumber(t, remap, room);
   }
   if (!r) r = read_states(t);
-  t->groups = r ? 0 : t->state[0][0];
+  t->groups = r ? 0 : t->state[merged ? 0 : 1][0]; /* direct tables are merged into the first part's */
   return r;
 }
 

@@ -43,7 +43,7 @@ KERNEL(hash_insert) {
     state[0] = groups, state[1] = (i < end ? i : end) - begin;
   }
 }
-/* The groups of part SCALAR_HASH_PART into the first part's table. */
+/* The groups of part SCALAR_HASH_PART into the table of all; the state of that one is before those of the parts. */
 KERNEL(hash_merge) {
   const i64 p = SCALAR(SCALAR_HASH_PART), old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
   const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED);
@@ -52,7 +52,7 @@ KERNEL(hash_merge) {
     GLOBAL u64 *RESTRICT slots = OUT(u64, BUF_HASH_SLOTS);
     GLOBAL const u64 *RESTRICT theirs = IN(u64, BUF_HASH_OLD_KEYS) + p * old_room;
     GLOBAL const u32 *RESTRICT their_first = IN(u32, BUF_HASH_OLD_FIRST) + p * old_room;
-    GLOBAL i64 *their_state = state + HASH_STATE * p;
+    GLOBAL i64 *their_state = state + HASH_STATE * (p + 1);
     i64 groups = state[0], i = their_state[1];
     const i64 end = their_state[0];
     for (; i < end && groups + HASH_BATCH_ROWS <= room; i += HASH_BATCH_ROWS) {
@@ -62,6 +62,7 @@ KERNEL(hash_merge) {
     state[0] = groups, their_state[1] = i < end ? i : end;
   }
 }
+#if defined(CDV_HOST) /* llvmpipe loses stores of the first one */
 /* The groups of each part in a larger table; hash_copy_lists follows. */
 KERNEL(hash_rehash) {
   const i64 old_room = SCALAR(SCALAR_HASH_OLD_ROOM), size = SCALAR(SCALAR_HASH_SIZE);
@@ -89,6 +90,11 @@ KERNEL(hash_copy_lists) {
       OUT(u32, BUF_HASH_FIRST)[p * room + g] = IN(u32, BUF_HASH_OLD_FIRST)[i];
     }
   }
+}
+#endif
+/* Empty tables. */
+KERNEL(hash_empty) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u64, BUF_HASH_SLOTS)[i] = 0; }
 }
 /* Where words are small, a table has a place for each, and its lists for as many groups. */
 KERNEL(hash_direct) {
@@ -145,12 +151,12 @@ KERNEL(hash_renumber) {
   GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
   ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[i / rows * room + ids[i]]; }
 }
-KERNEL(hash_start) { /* a part */
+KERNEL(hash_start) { /* no group and no row of a part is done */
   ROWS(p, SCALAR(SCALAR_ROWS)) {
     OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0;
   }
 }
-KERNEL(hash_progress) { /* nothing of a part is merged */
+KERNEL(hash_unmerged) { /* no group of a part is merged */
   ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }
 }
 KERNEL(hash_first) { /* as i64 */
