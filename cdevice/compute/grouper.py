@@ -12,7 +12,7 @@ from .dispatch.registry import Function
 from .kernels import row_numbers as rows
 from .kernels.columns import on_device_of
 from .kernels.group_ids import BITS, NORMALIZED, group_ids
-from .kernels.selection.take import is_batch, take_array, with_bitmap
+from .kernels.selection.take import is_batch, take_array
 from .options import NoOptions
 
 TYPE_CHECKING = False
@@ -101,7 +101,7 @@ class Grouper:
             return rows.as_uint32(call, rows.from_(call, here, 0, 0))
         ids = rows.as_int64(call, self._numbered(call, here)[0][before:])
         known = rows.less(call, ids, before)
-        return with_bitmap(rows.as_uint32(call, rows.choose(call, known, ids, 0)), known)
+        return rows.null_unless(call, rows.as_uint32(call, rows.choose(call, known, ids, 0)), known)
 
     def __repr__(self) -> str:
         columns = _words([(c.name, c.type) for c in self._schema.children])

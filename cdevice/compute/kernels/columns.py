@@ -38,8 +38,8 @@ def names_of(what: str, keys: str | Sequence[str]) -> list[str]:
 
 
 def on_device_of(call: Call, array: DeviceArray) -> DeviceArray:
-    """An array on the device that computes the call.  Memory that the CPU reads, of a device without kernels, becomes the
-    CPU's without a copy."""
+    """An array on the device that computes the call.  Memory that the CPU reads, of a device without kernels, becomes
+    the CPU's without a copy."""
     by_cpu = lib.cdv_is_host_accessible(call.device_type) and not lib.cdv_has_kernels(call.device_type)
     here = (1, -1) if by_cpu else (call.device_type, call.device_id)
     if (array.device_type_id, array.device_id) == here:

@@ -194,7 +194,7 @@ def _is_number(array: DeviceArray) -> bool:
 def _with_nulls(call: Call, array: DeviceArray, known: DeviceArray) -> DeviceArray:
     """Rows, of any type, that are null where the bits are not set."""
     if _is_number(array) and not array.offset and not known.offset:
-        return with_bitmap(array, known)
+        return rows.null_unless(call, array, known)
     numbers = row_numbers(call, array)
     return take_array(call, array, with_bitmap(numbers, known), False)
 

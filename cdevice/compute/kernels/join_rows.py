@@ -116,7 +116,7 @@ class JoinRows:
             return left, take_array(call, self._right.order, place, False)
         found = rows.less(call, 0, take_array(call, counts, left, False))
         right = take_array(call, self._right.order, rows.choose(call, found, place, 0), False)
-        return left, with_bitmap(right, found)
+        return left, rows.null_unless(call, right, found)
 
     def some(self, left: bool, matched: bool) -> DeviceArray:
         """The rows of a side that have a match, or have none."""

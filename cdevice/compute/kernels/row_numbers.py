@@ -7,7 +7,7 @@ from ..._runtime.ext import _native
 from ..dispatch.datum import Datum
 from .cast.numeric import cast_argument
 from .elementwise import PACK, Map
-from .selection.take import with_bitmap
+from .selection.take import both, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +89,13 @@ def as_uint32(call: Call, array: DeviceArray) -> DeviceArray:
     made = cast_argument(call, Datum(array, array._format), "I", False).array
     assert made is not None
     return made
+
+
+def null_unless(call: Call, values: DeviceArray, known: DeviceArray) -> DeviceArray:
+    """Values that are null where the bits, which may be older than them, are not set.
+
+    ``with_bitmap`` waits for the bits, which must be the last that was made."""
+    return with_bitmap(values, both(call, Datum(known, "b"), Datum(known, "b")))
 
 
 def without_nulls(array: DeviceArray) -> DeviceArray:
