@@ -1,6 +1,7 @@
 """Arrow's hash aggregates: functions of values and of the group of each row, which :class:`Grouper` numbers.
 
-:func:`group_by` does both. ``stream`` and ``fallback``: as in :mod:`cdevice.compute.functions`.
+:func:`group_by` does both.  Those with the same options are made by one function.  ``stream`` and ``fallback``: as in
+:mod:`cdevice.compute.functions`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,70 @@ from .options import FunctionOptions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
+    from typing import Any, Protocol, TypeVar
 
     from .._types import DeviceArray, StreamLike
     from .functions import ArrayLike
 
     F = TypeVar("F", bound=Callable[..., Any])
+
+    class _OfValues(Protocol):
+        def __call__(
+            self,
+            values: ArrayLike,
+            group_ids: ArrayLike,
+            /,
+            num_groups: int | None = None,
+            *,
+            stream: StreamLike = None,
+            fallback: str | None = None,
+        ) -> DeviceArray: ...
+
+    class _OfValid(Protocol):
+        def __call__(
+            self,
+            values: ArrayLike,
+            group_ids: ArrayLike,
+            /,
+            num_groups: int | None = None,
+            *,
+            skip_nulls: bool = True,
+            min_count: int = 1,
+            stream: StreamLike = None,
+            fallback: str | None = None,
+            options: FunctionOptions | None = None,
+        ) -> DeviceArray: ...
+
+    class _OfMode(Protocol):
+        def __call__(
+            self,
+            values: ArrayLike,
+            group_ids: ArrayLike,
+            /,
+            num_groups: int | None = None,
+            *,
+            mode: str = "only_valid",
+            stream: StreamLike = None,
+            fallback: str | None = None,
+            options: FunctionOptions | None = None,
+        ) -> DeviceArray: ...
+
+    class _OfSpread(Protocol):
+        def __call__(
+            self,
+            values: ArrayLike,
+            group_ids: ArrayLike,
+            /,
+            num_groups: int | None = None,
+            *,
+            ddof: int = 0,
+            skip_nulls: bool = True,
+            min_count: int = 0,
+            stream: StreamLike = None,
+            fallback: str | None = None,
+            options: FunctionOptions | None = None,
+        ) -> DeviceArray: ...
+
 
 _NUMBERS = "int8 to uint64, float16, float32, float64"
 _ROWS = """:param values: an array, or chunks, which become one array
@@ -33,9 +92,9 @@ _ERRORS = """:returns: a DeviceArray with a row for each group
     :raises NoKernel: for types that are not listed"""
 
 
-def _documented(f: F) -> F:
+def _documented(f: F, text: str | None = None) -> F:
     """Completes a docstring: words in capitals stand for the parameters that all functions have."""
-    text = f.__doc__ or ""
+    text = f.__doc__ or "" if text is None else text
     for word, full in (
         ("VALUES", _ROWS + _IDS),
         ("IDS", _IDS),
@@ -49,572 +108,235 @@ def _documented(f: F) -> F:
     return f
 
 
+def _named(f: F, name: str, summary: str, types: str, options: str) -> F:
+    """A function under its name, with its docstring."""
+    f.__name__ = f.__qualname__ = name
+    return _documented(
+        f,
+        f"""{summary}
+
+    Accepted types -> result type::
+
+        {types}
+
+    VALUES
+    {options}
+    ERRORS
+    """,
+    )
+
+
 def _given(values: Any, group_ids: Any, num_groups: int | None) -> tuple[Any, ...]:
     return (values, group_ids) if num_groups is None else (values, group_ids, num_groups)
 
 
-@_documented
-def hash_all(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """Are all rows of each group true?
+def _of_values(name: str, summary: str, types: str) -> _OfValues:
+    function = _registry.get_function(name)
 
-    Accepted types -> result type::
+    def call(
+        values: ArrayLike,
+        group_ids: ArrayLike,
+        /,
+        num_groups: int | None = None,
+        *,
+        stream: StreamLike = None,
+        fallback: str | None = None,
+    ) -> DeviceArray:
+        given = _given(values, group_ids, num_groups)
+        out: DeviceArray = _run(function, given, None, stream, fallback)
+        return out
 
-        bool -> bool
+    return _named(call, name, summary, types, """COMMON""")
 
-    VALUES
+
+def _of_valid(name: str, summary: str, types: str) -> _OfValid:
+    function = _registry.get_function(name)
+
+    def call(
+        values: ArrayLike,
+        group_ids: ArrayLike,
+        /,
+        num_groups: int | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        stream: StreamLike = None,
+        fallback: str | None = None,
+        options: FunctionOptions | None = None,
+    ) -> DeviceArray:
+        given = _given(values, group_ids, num_groups)
+        out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
+        return out
+
+    return _named(
+        call,
+        name,
+        summary,
+        types,
+        """NULLS
+    COMMON
+    :param options: a ScalarAggregateOptions, in place of the options by name""",
+    )
+
+
+def _of_mode(name: str, summary: str, types: str) -> _OfMode:
+    function = _registry.get_function(name)
+
+    def call(
+        values: ArrayLike,
+        group_ids: ArrayLike,
+        /,
+        num_groups: int | None = None,
+        *,
+        mode: str = "only_valid",
+        stream: StreamLike = None,
+        fallback: str | None = None,
+        options: FunctionOptions | None = None,
+    ) -> DeviceArray:
+        given = _given(values, group_ids, num_groups)
+        out: DeviceArray = _run(function, given, options, stream, fallback, mode=mode)
+        return out
+
+    return _named(
+        call,
+        name,
+        summary,
+        types,
+        """:param mode: "only_valid", "only_null" or "all"
+    COMMON
+    :param options: a CountOptions, in place of the options by name""",
+    )
+
+
+def _of_spread(name: str, summary: str, types: str) -> _OfSpread:
+    function = _registry.get_function(name)
+
+    def call(
+        values: ArrayLike,
+        group_ids: ArrayLike,
+        /,
+        num_groups: int | None = None,
+        *,
+        ddof: int = 0,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        stream: StreamLike = None,
+        fallback: str | None = None,
+        options: FunctionOptions | None = None,
+    ) -> DeviceArray:
+        given = _given(values, group_ids, num_groups)
+        out: DeviceArray = _run(
+            function, given, options, stream, fallback, ddof=ddof, skip_nulls=skip_nulls, min_count=min_count
+        )
+        return out
+
+    return _named(
+        call,
+        name,
+        summary,
+        types,
+        """:param ddof: the divisor is the number of rows less this
     NULLS
     COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_all"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_any(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """Is any row of each group true?
-
-    Accepted types -> result type::
-
-        bool -> bool
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_any"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_approximate_median(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The median of each group, exact: the mean of the two rows in the middle.
-
-    Accepted types -> result type::
-
-        NUMBERS -> float64
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_approximate_median"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_count(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    mode: str = "only_valid",
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """How many rows of each group are valid, or null.
-
-    Accepted types -> result type::
-
-        any type -> int64
-
-    VALUES
-    :param mode: "only_valid", "only_null" or "all"
-    COMMON
-    :param options: a CountOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_count"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, mode=mode)
-    return out
-
-
-@_documented
-def hash_count_distinct(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    mode: str = "only_valid",
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """How many different values each group has.
-
-    Accepted types -> result type::
-
-        types that can be keys -> int64
-
-    VALUES
-    :param mode: "only_valid", "only_null" or "all"
-    COMMON
-    :param options: a CountOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_count_distinct"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, mode=mode)
-    return out
-
-
-@_documented
-def hash_distinct(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    mode: str = "only_valid",
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The different values of each group, in the order of their first rows.
-
-    Accepted types -> result type::
-
-        types that can be keys -> list
-
-    VALUES
-    :param mode: "only_valid", "only_null" or "all"
-    COMMON
-    :param options: a CountOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_distinct"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, mode=mode)
-    return out
-
-
-@_documented
-def hash_first(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The first row of each group.
-
-    Accepted types -> result type::
-
-        any type -> the same type
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_first"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_first_last(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The first and the last row of each group.
-
-    Accepted types -> result type::
-
-        any type -> struct of first and last
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_first_last"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_last(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The last row of each group.
-
-    Accepted types -> result type::
-
-        any type -> the same type
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_last"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_list(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-) -> DeviceArray:
-    """The rows of each group as a list.
-
-    Accepted types -> result type::
-
-        any type -> list
-
-    VALUES
-    COMMON
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_list"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, None, stream, fallback)
-    return out
-
-
-@_documented
-def hash_max(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The greatest row of each group; NaN where there is no number.
-
-    Accepted types -> result type::
-
-        types that have an order -> the same type
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_max"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_mean(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The mean of the rows of each group.
-
-    Accepted types -> result type::
-
-        bool, NUMBERS -> float64
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_mean"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_min(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The least row of each group; NaN where there is no number.
-
-    Accepted types -> result type::
-
-        types that have an order -> the same type
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_min"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_min_max(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The least and the greatest row of each group.
-
-    Accepted types -> result type::
-
-        types that have an order -> struct of min and max
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_min_max"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_one(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-) -> DeviceArray:
-    """A row of each group: the first.
-
-    Accepted types -> result type::
-
-        any type -> the same type
-
-    VALUES
-    COMMON
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_one"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, None, stream, fallback)
-    return out
-
-
-@_documented
-def hash_product(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The product of the rows of each group; integers wrap.
-
-    Accepted types -> result type::
-
-        bool, NUMBERS -> int64, uint64 or float64
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_product"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_stddev(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    ddof: int = 0,
-    skip_nulls: bool = True,
-    min_count: int = 0,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The standard deviation of the rows of each group.
-
-    Accepted types -> result type::
-
-        NUMBERS -> float64
-
-    VALUES
-    :param ddof: the divisor is the number of rows less this
-    NULLS
-    COMMON
-    :param options: a VarianceOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_stddev"), _given(values, group_ids, num_groups)
-    named = {"ddof": ddof, "skip_nulls": skip_nulls, "min_count": min_count}
-    out: DeviceArray = _run(function, given, options, stream, fallback, **named)
-    return out
-
-
-@_documented
-def hash_sum(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    skip_nulls: bool = True,
-    min_count: int = 1,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The sum of the rows of each group; integers wrap. Floats are added in one order on every device.
-
-    Accepted types -> result type::
-
-        bool, NUMBERS -> int64, uint64 or float64
-        decimal128 -> decimal128 of 38 digits
-
-    VALUES
-    NULLS
-    COMMON
-    :param options: a ScalarAggregateOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_sum"), _given(values, group_ids, num_groups)
-    out: DeviceArray = _run(function, given, options, stream, fallback, skip_nulls=skip_nulls, min_count=min_count)
-    return out
-
-
-@_documented
-def hash_variance(
-    values: ArrayLike,
-    group_ids: ArrayLike,
-    /,
-    num_groups: int | None = None,
-    *,
-    ddof: int = 0,
-    skip_nulls: bool = True,
-    min_count: int = 0,
-    stream: StreamLike = None,
-    fallback: str | None = None,
-    options: FunctionOptions | None = None,
-) -> DeviceArray:
-    """The variance of the rows of each group.
-
-    Accepted types -> result type::
-
-        NUMBERS -> float64
-
-    VALUES
-    :param ddof: the divisor is the number of rows less this
-    NULLS
-    COMMON
-    :param options: a VarianceOptions, in place of the options by name
-    ERRORS
-    """
-    function, given = _registry.get_function("hash_variance"), _given(values, group_ids, num_groups)
-    named = {"ddof": ddof, "skip_nulls": skip_nulls, "min_count": min_count}
-    out: DeviceArray = _run(function, given, options, stream, fallback, **named)
-    return out
+    :param options: a VarianceOptions, in place of the options by name""",
+    )
+
+
+hash_all = _of_valid(
+    "hash_all",
+    "Are all rows of each group true?",
+    "bool -> bool",
+)
+hash_any = _of_valid(
+    "hash_any",
+    "Is any row of each group true?",
+    "bool -> bool",
+)
+hash_approximate_median = _of_valid(
+    "hash_approximate_median",
+    "The median of each group, exact: the mean of the two rows in the middle.",
+    "NUMBERS, decimals -> float64",
+)
+hash_count = _of_mode(
+    "hash_count",
+    "How many rows of each group are valid, or null.",
+    "any type -> int64",
+)
+hash_count_distinct = _of_mode(
+    "hash_count_distinct",
+    "How many different values each group has.",
+    "types that can be keys -> int64",
+)
+hash_distinct = _of_mode(
+    "hash_distinct",
+    "The different values of each group, in the order of their first rows.",
+    "types that can be keys -> list",
+)
+hash_first = _of_valid(
+    "hash_first",
+    "The first row of each group.",
+    "any type -> the same type",
+)
+hash_first_last = _of_valid(
+    "hash_first_last",
+    "The first and the last row of each group.",
+    "any type -> struct of first and last",
+)
+hash_last = _of_valid(
+    "hash_last",
+    "The last row of each group.",
+    "any type -> the same type",
+)
+hash_list = _of_values(
+    "hash_list",
+    "The rows of each group as a list.",
+    "any type -> list",
+)
+hash_max = _of_valid(
+    "hash_max",
+    "The greatest row of each group; NaN where there is no number.",
+    "types that have an order -> the same type",
+)
+hash_mean = _of_valid(
+    "hash_mean",
+    "The mean of the rows of each group.",
+    "bool, NUMBERS -> float64",
+)
+hash_min = _of_valid(
+    "hash_min",
+    "The least row of each group; NaN where there is no number.",
+    "types that have an order -> the same type",
+)
+hash_min_max = _of_valid(
+    "hash_min_max",
+    "The least and the greatest row of each group.",
+    "types that have an order -> struct of min and max",
+)
+hash_one = _of_values(
+    "hash_one",
+    "A row of each group: the first.",
+    "any type -> the same type",
+)
+hash_product = _of_valid(
+    "hash_product",
+    "The product of the rows of each group; integers wrap.",
+    "bool, NUMBERS -> int64, uint64 or float64",
+)
+hash_stddev = _of_spread(
+    "hash_stddev",
+    "The standard deviation of the rows of each group.",
+    "NUMBERS, decimals -> float64",
+)
+hash_sum = _of_valid(
+    "hash_sum",
+    "The sum of the rows of each group; integers wrap. Floats are added in one order on every device.",
+    "bool, NUMBERS -> int64, uint64 or float64; decimal128 -> decimal128 of 38 digits",
+)
+hash_variance = _of_spread(
+    "hash_variance",
+    "The variance of the rows of each group.",
+    "NUMBERS, decimals -> float64",
+)
 
 
 @_documented
@@ -660,7 +382,7 @@ def hash_quantile(
 
     Accepted types -> result type::
 
-        NUMBERS -> float64; the same type for lower, higher and nearest
+        NUMBERS, decimals -> float64; the same type for lower, higher and nearest
 
     VALUES
     :param q: a number from 0 to 1, or several
