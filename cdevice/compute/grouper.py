@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from .._arrays.assemble import assemble
 from ..errors import ArgumentError
 from ..interop.concat import concat
-from ..schema import Schema, asschema
+from ..schema import asschema
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
 from .dispatch.registry import Function
 from .kernels import row_numbers as rows
-from .kernels.columns import on_device_of
+from .kernels.columns import batch_of, on_device_of
 from .kernels.group_ids import BITS, NORMALIZED, group_ids
 from .kernels.selection.take import is_batch, take_array
 from .options import NoOptions
@@ -84,9 +83,7 @@ class Grouper:
         before = self.num_groups
         if first.length > before:
             columns = [take_array(call, whole.field(i), first, False) for i in range(len(self._schema.children))]
-            fields = [x._schema.with_name(c.name) for x, c in zip(columns, self._schema.children, strict=True)]
-            schema = Schema.make("+s", children=fields, nullable=False)
-            self._known = assemble(schema, first.length, [None], columns, null_count=0, near=whole)
+            self._known = batch_of([c.name for c in self._schema.children], columns, first.length, whole)
         return ids[before:] if before else ids
 
     def lookup(self, batch: Any, *, stream: StreamLike = None) -> DeviceArray:

@@ -6,10 +6,8 @@ import difflib
 import json
 from collections.abc import Mapping
 
-from .._arrays.assemble import assemble
 from ..errors import ArgumentError
 from ..interop.concat import concat
-from ..schema import Schema
 from .dispatch.call import Call
 from .dispatch.datum import ChunkStream, Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
@@ -17,7 +15,7 @@ from .dispatch.registry import Function
 from .dispatch.types import DICTIONARY, format_of
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
-from .kernels.columns import column_of, names_of, on_device_of
+from .kernels.columns import batch_of, column_of, names_of, on_device_of
 from .kernels.group_ids import BITS, NORMALIZED, SUM
 from .kernels.group_rows import GroupRows
 from .kernels.hash_aggregate import AGGREGATES
@@ -156,9 +154,9 @@ class _Query:
         out = [take_array(call, x, groups.first, False) for x in columns]
         for w, x in zip(self.wanted, values, strict=True):
             states = [] if x is None else AGGREGATES[w.function].state(groups, _decoded(call, w, x), w.options)
-            out.append(self._packed(groups.count, w, states, batch))
+            out.append(batch_of(w.fields, states, groups.count, batch))
         out.append(groups.lengths)
-        return self._batch(groups.count, out, self._state_names(), self.metadata(), batch)
+        return batch_of(self._state_names(), out, groups.count, batch, self.metadata())
 
     def result(self, call: Call, batch: DeviceArray) -> DeviceArray:
         """What the rows of a batch come to."""
@@ -171,7 +169,7 @@ class _Query:
             out.append(
                 groups.lengths if x is None else AGGREGATES[w.function].run(groups, _decoded(call, w, x), w.options)
             )
-        return self._batch(groups.count, out, [*self.keys, *(w.name for w in self.wanted)], None, batch)
+        return batch_of([*self.keys, *(w.name for w in self.wanted)], out, groups.count, batch)
 
     def _empty(self, call: Call, batch: DeviceArray, made: Any) -> DeviceArray:
         """Of no rows: one group of nulls, which is cut off."""
@@ -190,9 +188,9 @@ class _Query:
             packed = state.field(len(self.keys) + i)
             states = [packed.field(k) for k in range(len(w.fields))]
             merged = AGGREGATES[w.function].merge(groups, states, w.options) if states else []
-            out.append(self._packed(groups.count, w, merged, state))
+            out.append(batch_of(w.fields, merged, groups.count, state))
         out.append(groups.accumulate(state.field(len(out)), SUM))
-        return self._batch(groups.count, out, self._state_names(), self.metadata(), state)
+        return batch_of(self._state_names(), out, groups.count, state, self.metadata())
 
     def finished(self, call: Call, state: DeviceArray) -> DeviceArray:
         """What a state with a row for each group comes to."""
@@ -204,21 +202,10 @@ class _Query:
             states = [packed.field(k) for k in range(len(w.fields))]
             whole = states and AGGREGATES[w.function].finish(call, states, w.options)
             out.append(whole or state.field(len(self.keys) + len(self.wanted)))
-        return self._batch(state.length, out, [*self.keys, *(w.name for w in self.wanted)], None, state)
+        return batch_of([*self.keys, *(w.name for w in self.wanted)], out, state.length, state)
 
     def _state_names(self) -> list[str]:
         return [*self.keys, *(w.name for w in self.wanted), "rows"]
-
-    @staticmethod
-    def _packed(n: int, w: _Aggregation, states: list[DeviceArray], near: DeviceArray) -> DeviceArray:
-        fields = [x._schema.with_name(name) for x, name in zip(states, w.fields, strict=True)]
-        return assemble(Schema.make("+s", children=fields, nullable=False), n, [None], states, null_count=0, near=near)
-
-    @staticmethod
-    def _batch(n: int, columns: list[DeviceArray], names: list[str], metadata: Any, near: DeviceArray) -> DeviceArray:
-        fields = [x._schema.with_name(name) for x, name in zip(columns, names, strict=True)]
-        schema = Schema.make("+s", children=fields, nullable=False, metadata=metadata)
-        return assemble(schema, n, [None], columns, null_count=0, near=near)
 
 
 def _decoded(call: Call, wanted: _Aggregation, column: DeviceArray) -> DeviceArray:

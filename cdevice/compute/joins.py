@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from .._arrays.assemble import assemble
 from .._runtime.ext import _native
 from ..errors import ArgumentError
 from ..interop.asarray import asarray
 from ..interop.asstream import asstream
-from ..schema import Schema
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import known_rows
-from .kernels.columns import column_of, names_of, on_device_of
+from .kernels.columns import batch_of, column_of, names_of, on_device_of
 from .kernels.join_rows import JOIN_TYPES, JoinRows, joined_keys
 from .kernels.selection.take import is_batch, take_array
 from .options import NoOptions
@@ -190,18 +188,16 @@ def join_indices(
 
     def made(sides: _Sides) -> DeviceArray:
         found = [(n, x) for n, x in (("left", sides.left_rows), ("right", sides.right_rows)) if x is not None]
-        return _batch_of(sides, [n for n, _ in found], [x for _, x in found])
+        return _shown_batch(sides, [n for n, _ in found], [x for _, x in found])
 
     out: DeviceArray = _run(_join_indices, (left, right), names, join_type, stream, fallback, made)
     return out
 
 
-def _batch_of(sides: _Sides, names: list[str], columns: list[DeviceArray]) -> DeviceArray:
-    fields = [x._schema.with_name(n) for n, x in zip(names, columns, strict=True)]
+def _shown_batch(sides: _Sides, names: list[str], columns: list[DeviceArray]) -> DeviceArray:
     shown = sides.left_rows if sides.left_rows is not None else sides.right_rows
     assert shown is not None
-    schema = Schema.make("+s", children=fields, nullable=False)
-    return assemble(schema, shown.length, [None], columns, null_count=0, near=shown)
+    return batch_of(names, columns, shown.length, shown)
 
 
 def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_keys: bool) -> DeviceArray:
@@ -229,7 +225,7 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
             whole = sides.all_left and batch is sides.left
             columns.append(column if whole else take_array(sides.call, column, taken, False))
             names.append(name + suffix if name in others else name)
-    return _batch_of(sides, names, columns)
+    return _shown_batch(sides, names, columns)
 
 
 def _shown(sides: _Sides, join_type: str, coalesce_keys: bool) -> tuple[list[str], list[str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 
+from ..._arrays.assemble import assemble
 from ..._runtime.ext import lib
 from ...errors import ArgumentError
+from ...schema import Schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,15 @@ def column_of(batch: DeviceArray, name: str, what: str) -> DeviceArray:
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
     raise ArgumentError(f"{what}: no column {name!r}; {hint}")
+
+
+def batch_of(
+    names: Sequence[str], columns: Sequence[DeviceArray], length: int, near: DeviceArray, metadata: Any = None
+) -> DeviceArray:
+    """A batch of columns that kernels made, without a copy."""
+    fields = [x._schema.with_name(n) for n, x in zip(names, columns, strict=True)]
+    schema = Schema.make("+s", children=fields, nullable=False, metadata=metadata)
+    return assemble(schema, length, [None], columns, null_count=0, near=near)
 
 
 def names_of(what: str, keys: str | Sequence[str]) -> list[str]:

@@ -192,7 +192,7 @@ def _is_number(array: DeviceArray) -> bool:
 
 
 def _with_nulls(call: Call, array: DeviceArray, known: DeviceArray) -> DeviceArray:
-    """Rows, of any type, that are null where the bits are not set."""
+    """Rows, of any type, that are null where the bits are not set, and nowhere else."""
     if _is_number(array) and not array.offset and not known.offset:
         return rows.null_unless(call, array, known)
     numbers = row_numbers(call, array)
@@ -226,7 +226,7 @@ class _End(Aggregate):
         out, valid, _ = states
         if options.min_count <= 1:
             return out
-        few = rows.less_equal(call, options.min_count, valid)
+        few = rows.less_equal(call, options.min_count, valid)  # beside nulls of its own
         return take_array(call, out, with_bitmap(rows.from_(call, out, 0, out.length), few), False)
 
 

@@ -6,15 +6,14 @@ from ...errors import ArgumentError
 from ..dispatch.datum import Datum
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from ..dispatch.types import format_of
-from . import row_numbers as rows
+from .aggregate import extremes, number, reduced
 from .cast.dictionary import may_be_null
 from .cast.numeric import cast_argument
 from .elementwise import schema_of
 from .fill import array_of
-from .group_ids import MAX, Numbered
 from .group_rows import Groups
 from .hash_aggregate import AGGREGATES
-from .selection.take import row_numbers, with_schema
+from .selection.take import with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +32,9 @@ def _groups(call: Call, ids: Datum, count: Datum | None) -> Groups:
     name, array = call.function.name, array_of(call, ids)
     if may_be_null(array) and array.null_count:
         raise ArgumentError(f"{name}: group_ids has {array.null_count} nulls: each row needs a group")
-    if array._format in "csil" and array.length and _greatest(call, array, "l") >= 0:
-        least = -_greatest(call, rows.subtract(call, 0, rows.as_int64(call, array)), "l")
-        if least < 0:
-            raise ArgumentError(f"{name}: group_ids has the number {least}: they begin with 0")
-    greatest = _greatest(call, array, "l") if array.length else -1
+    least, greatest = _range(call, array) if array.length else (0, -1)
+    if least < 0:
+        raise ArgumentError(f"{name}: group_ids has the number {least}: they begin with 0")
     n = greatest + 1
     if count is not None:
         n = _number(name, count)
@@ -52,11 +49,11 @@ def _groups(call: Call, ids: Datum, count: Datum | None) -> Groups:
     return Groups(call, made, n)
 
 
-def _greatest(call: Call, array: DeviceArray, to: str) -> int:
-    made = cast_argument(call, Datum(array, format_of(array)), to, False).array
-    zeros = cast_argument(call, Datum(rows.multiply(call, row_numbers(call, array), 0), "l"), "I", False).array
-    assert made is not None and zeros is not None
-    return rows.number_at(Numbered(call, zeros, 1).accumulate(made, MAX), 0)
+def _range(call: Call, array: DeviceArray) -> tuple[int, int]:
+    """The least and the greatest of integers.  Blocks."""
+    format = format_of(array)
+    found: dict[str, int] = number(reduced(call, extremes(format, format, 2), array))
+    return found["min"], found["max"]
 
 
 def _number(name: str, count: Datum) -> int:
