@@ -66,13 +66,13 @@ def _rows(word, n, seed, table):
     return pa.array([rng.choice(values) for _ in range(n)], kind)
 
 
-def _same(a, b):
+def same(a, b):
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(a) and math.isnan(b))
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
     return a == b and type(a) is type(b)
 
 
@@ -87,7 +87,7 @@ def _require_equal(got, want, n_keys):
         place = {key: i for i, key in enumerate(theirs)}
         want = want.take(pa.array([place[key] for key in ours]))
     for name, a, b in zip(got.schema.names, got.columns, want.columns):
-        assert _same(a.to_pylist(), b.to_pylist()), name
+        assert same(a.to_pylist(), b.to_pylist()), name
 
 
 def _grouped(batch, keys, aggregates, device):

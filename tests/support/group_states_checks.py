@@ -2,13 +2,14 @@
 
 import contextlib
 import itertools
-import math
 import random
 
 import pytest
 from everywhere import device, everywhere  # noqa: F401 - a fixture
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+from group_by_checks import same  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -72,22 +73,12 @@ AGGREGATES = {
 FEW = "v_sum v_mean i_max v_stddev i_distinct v_quantile b_min s_first b_any rows nulls".split()
 
 
-def _close(a, b):
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_close, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_close(a[k], b[k]) for k in a)
-    return a == b
-
-
 def _require_same(got, want):
     got, want = (pa.record_batch(x.to("cpu")) for x in (got, want))
     got.validate(full=True)
     assert got.schema.equals(want.schema)
     for name, a, b in zip(got.schema.names, got.columns, want.columns):
-        assert _close(a.to_pylist(), b.to_pylist()), name
+        assert same(a.to_pylist(), b.to_pylist()), name
 
 
 @contextlib.contextmanager
@@ -211,6 +202,14 @@ def test_a_group_without_rows_is_null_or_zero(device):
     assert cc.hash_first(values, ids, skip_nulls=False).to("cpu").to_pylist() == [2, None, None, 1]
     assert cc.hash_min_max(values, ids, 3 + 1).to("cpu").to_pylist()[2] == {"min": None, "max": None}
     assert cc.hash_count_all(ids, 6).to("cpu").to_pylist() == [1, 1, 0, 1, 0, 0]
+
+
+@everywhere
+def test_a_first_row_that_is_null_stays_null_where_nulls_count(device):
+    values = cdevice.asarray(pa.array([None, 5, 6, 7, 8], pa.int32())).to(device)
+    ids = cdevice.asarray(pa.array([0, 0, 0, 1, 1], pa.uint32())).to(device)
+    for least, want in ((1, [None, 7]), (2, [None, 7]), (3, [None, None])):
+        assert cc.hash_first(values, ids, skip_nulls=False, min_count=least).to("cpu").to_pylist() == want
 
 
 @everywhere
