@@ -227,8 +227,8 @@ const cpu_kernel CPU_KERNELS[] = {
     RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes) RADIX_SORT(sort_validity)
     RADIX_SORT(sort_rows) INTEGERS(RUNNING) FLOATS(RUNNING) KEY_WORDS(u8) KEY_WORDS(u16) KEY_WORDS(u32) KEY_WORDS(u64)
     KEY_WORDS(w128) KEY_BYTES(i32) KEY_BYTES(i64) HASH_TABLE(insert) HASH_TABLE(merge) HASH_TABLE(rehash) HASH_TABLE(copy_lists)
-    HASH_TABLE(direct) HASH_TABLE(direct_clear) HASH_TABLE(merge_direct) HASH_TABLE(renumber) HASH_TABLE(start)
-    HASH_TABLE(empty) HASH_TABLE(unmerged) HASH_TABLE(first) HASH_TABLE(mix_words) HASH_TABLE(bucket) HASH_TABLE(count_leaders)
+    HASH_TABLE(direct) HASH_TABLE(merge_direct) HASH_TABLE(renumber) HASH_TABLE(zero)
+    HASH_TABLE(unmerged) HASH_TABLE(first) HASH_TABLE(mix_words) HASH_TABLE(bucket) HASH_TABLE(count_leaders)
     HASH_TABLE(rank_leaders) HASH_TABLE(leader_ids) INTEGERS(ACCUMULATE_ALL) FLOATS(ACCUMULATE_ALL)
     ACCUMULATE_ALL(w128)
     {NULL, NULL}};

@@ -72,15 +72,19 @@ static int read_states(struct table *t) {
 }
 
 /* ---- tables of parts ---- */
+static int zero(struct table *t, cdevice_kernel_buffer memory, int64_t nbytes) {
+  struct cdv_kernel_launch k = table_launch(t, "hash_zero", CDV_PER_ROW, nbytes / 4);
+  k.buffers[BUF_HASH_SLOTS] = memory;
+  return cdv_exec_launch(&t->work, &k);
+}
+
 static int make_lists(struct table *t, int64_t parts, int64_t size, int64_t room, bool direct, struct lists *out) {
   *out = (struct lists){.size = size, .room = room};
-  int64_t words = direct ? parts * size : 2 * parts * size;
-  int r = cdv_exec_alloc_temp(&t->work, direct ? 'I' : 'L', words, &out->slots);
+  int64_t nbytes = parts * size * (direct ? 4 : 16);
+  int r = cdv_exec_alloc_temp(&t->work, 'I', nbytes / 4, &out->slots);
   if (!r) r = cdv_exec_alloc_temp(&t->work, 'L', parts * room, &out->keys);
   if (!r) r = cdv_exec_alloc_temp(&t->work, 'I', parts * room, &out->first);
-  struct cdv_kernel_launch k = table_launch(t, direct ? "hash_direct_clear" : "hash_empty", CDV_PER_ROW, words);
-  k.buffers[BUF_HASH_SLOTS] = out->slots;
-  return r ? r : cdv_exec_launch(&t->work, &k);
+  return r ? r : zero(t, out->slots, nbytes);
 }
 
 /* Slots of a table that has room for so many groups. */
@@ -91,11 +95,7 @@ static int64_t size_for(int64_t groups) {
 }
 
 /* No group is known, of all parts and of the table that they are merged into. */
-static int start(struct table *t) {
-  struct cdv_kernel_launch k = list_launch(t, "hash_start", CDV_PER_ROW, t->parts + 1);
-  k.buffers[BUF_HASH_STATES].offset = 0;
-  return cdv_exec_launch(&t->work, &k);
-}
+static int start(struct table *t) { return zero(t, t->states, (t->parts + 1) * HASH_STATE * 8); }
 
 static int64_t rows_of_part(const struct table *t, int64_t p) {
   int64_t rest = t->n - p * t->part;

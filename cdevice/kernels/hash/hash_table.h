@@ -92,10 +92,6 @@ KERNEL(hash_copy_lists) {
   }
 }
 #endif
-/* Empty tables. */
-KERNEL(hash_empty) {
-  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u64, BUF_HASH_SLOTS)[i] = 0; }
-}
 /* Where words are small, a table has a place for each, and its lists for as many groups. */
 KERNEL(hash_direct) {
   const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART), base = SCALAR(SCALAR_HASH_FIRST_ROW);
@@ -117,10 +113,6 @@ KERNEL(hash_direct) {
     }
     state[0] = groups;
   }
-}
-/* Empty tables for all parts. */
-KERNEL(hash_direct_clear) {
-  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = 0; }
 }
 KERNEL(hash_merge_direct) {
   const i64 p = SCALAR(SCALAR_HASH_PART), old_room = SCALAR(SCALAR_HASH_OLD_ROOM);
@@ -151,10 +143,9 @@ KERNEL(hash_renumber) {
   GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
   ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[i / rows * room + ids[i]]; }
 }
-KERNEL(hash_start) { /* no group and no row of a part is done */
-  ROWS(p, SCALAR(SCALAR_ROWS)) {
-    OUT(i64, BUF_HASH_STATES)[HASH_STATE * p] = OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0;
-  }
+/* Empty tables, and parts of which nothing is done; a row is four bytes. */
+KERNEL(hash_zero) {
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = 0; }
 }
 KERNEL(hash_unmerged) { /* no group of a part is merged */
   ROWS(p, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_HASH_STATES)[HASH_STATE * p + 1] = 0; }
