@@ -110,13 +110,45 @@ def write_builtin_list():
 
 # by folder of cdevice/kernels
 KERNELS = {
-    "scalar": "arith compare boolean cast cast_bool decimal_rescale decimal_real temporal timestamp_parts binary",
-    "aggregate": "reduce reduce_bool",
+    "scalar": "arith compare boolean cast cast_bool decimal_rescale decimal_real real_decimal temporal timestamp_parts "
+    "binary",
+    "aggregate": "reduce reduce_bool list_reduce",
     "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",
     "scan": "running",
     "group_by": "accumulate",
     "hash": "key_words key_bytes hash_table",
+    "temporal": "time_fields time_zone time_round time_between",
+    "math": "rounding integers pick exponential angles hyperbolic pairs",
+    "strings": "string_match string_class string_pieces string_case string_edit",
+    "text": "print_integer print_bool print_real print_decimal print_time print_format "
+    "read_integer read_bool read_real read_decimal read_time read_format",
+}
+# what a family has in front of its text; "build/": written by this file
+SHARED = {
+    **{family: ["hash/words"] for family in KERNELS["hash"].split()},
+    **{family: ["temporal/calendar"] for family in KERNELS["temporal"].split()},
+    "time_zone": ["temporal/calendar", "temporal/zone"],
+    **{family: ["math/each"] for family in KERNELS["math"].split()},
+    "rounding": ["math/each", "math/rounder"],
+    **{family: ["math/each", "math/reals"] for family in ("exponential", "angles", "hyperbolic", "pairs")},
+    "string_match": ["strings/utf8", "build/unicode_case", "strings/case_of"],
+    "string_case": ["strings/utf8", "build/unicode_case", "strings/case_of"],
+    "string_pieces": ["strings/utf8"],
+    "string_edit": ["strings/utf8"],
+    "string_class": ["strings/utf8", "build/unicode_class", "strings/class_of"],
+    "print_integer": ["strings/utf8", "text/digits", "text/print"],
+    "print_bool": ["strings/utf8", "text/digits", "text/print"],
+    "print_real": ["strings/utf8", "text/digits", "build/powers", "text/shortest", "text/print"],
+    "print_decimal": ["strings/utf8", "text/digits", "text/decimal", "text/print"],
+    "print_format": ["strings/utf8", "text/digits", "temporal/calendar", "text/clock", "text/format", "text/print"],
+    "print_time": ["strings/utf8", "text/digits", "temporal/calendar", "text/clock", "text/print"],
+    "read_integer": ["strings/utf8", "text/digits", "text/integer"],
+    "read_bool": ["strings/utf8", "text/digits", "text/integer"],
+    "read_real": ["strings/utf8", "text/digits", "build/powers", "text/integer", "text/real"],
+    "read_decimal": ["strings/utf8", "text/digits", "text/decimal"],
+    "read_time": ["strings/utf8", "text/digits", "temporal/calendar", "text/clock"],
+    "read_format": ["strings/utf8", "text/digits", "temporal/calendar", "text/clock", "text/format"],
 }
 
 
@@ -124,13 +156,14 @@ def kernel_sources():
     """The text of cdevice/kernels without its comments, by family; "": the language, which stands before each."""
     texts = {}
     families = {"": [f"lang/{part}" for part in ("protocol", "dialect", "wide", "half", "bits")]}
-    families |= {family: [f"{folder}/{family}"] for folder, names in KERNELS.items() for family in names.split()}
-    for family in KERNELS["hash"].split():
-        families[family].insert(0, "hash/words")
+    write_tables()
+    for folder, names in KERNELS.items():
+        families |= {family: [*SHARED.get(family, ()), f"{folder}/{family}"] for family in names.split()}
     for family, parts in families.items():
         text = ""
         for part in parts:
-            with open(os.path.join(HERE, "cdevice", "kernels", f"{part}.h"), encoding="utf-8") as f:
+            folder = () if part.startswith("build/") else ("cdevice", "kernels")
+            with open(os.path.join(HERE, *folder, f"{part}.h"), encoding="utf-8") as f:
                 text += re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
         rows = [
             line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
@@ -164,6 +197,41 @@ def write_kernel_sources():
         "",
     ]
     return write("build/texts.c", lines)
+
+
+def write_unicode_tables():
+    """Writes build/unicode_case.h and build/unicode_class.h: tables for kernels, of the Unicode of this Python.
+
+    They take seconds: what the same text has written for the same Unicode stays."""
+    import hashlib
+    import runpy
+    import unicodedata
+
+    path = os.path.join(HERE, "unicode_tables.py")
+    with open(path, "rb") as f:
+        of = hashlib.sha256(f.read()).hexdigest()[:16]
+    first = f"/* Written by unicode_tables.py ({of}) of Unicode {unicodedata.unidata_version}. */"
+    if all(_first_line(f"build/{name}.h") == first for name in ("unicode_case", "unicode_class")):
+        return
+    for name, lines in runpy.run_path(path)["texts"]().items():
+        write(f"build/{name}.h", [first, *lines, ""])
+
+
+def _first_line(name):
+    try:
+        with open(os.path.join(HERE, name), encoding="utf-8") as f:
+            return f.readline().rstrip("\n")
+    except FileNotFoundError:
+        return None
+
+
+def write_tables():
+    """Writes tables for kernels: those of Unicode, and build/powers.h."""
+    import runpy
+
+    write_unicode_tables()
+    for name, lines in runpy.run_path(os.path.join(HERE, "power_tables.py"))["texts"]().items():
+        write(f"build/{name}.h", ["/* Written by power_tables.py. */", *lines, ""])
 
 
 def write(name, lines):
@@ -212,7 +280,7 @@ def make_native():
         include_dirs=["cdevice/include", "cdevice", "backends", "."],
         libraries=["dl", "m"],
         extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
-        + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off"]
+        + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off", "-fno-math-errno"]
         + hardening()[0]
         + shlex.split(os.environ.get("CDEVICE_CFLAGS", "")),
         extra_link_args=["-pthread"] + hardening()[1] + shlex.split(os.environ.get("CDEVICE_LDFLAGS", "")),

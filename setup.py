@@ -84,7 +84,15 @@ class FullSdist(sdist):
     """setuptools finds the C files of the extension, but not what is included or read while building."""
 
     def make_release_tree(self, base_dir, files):
-        more = ["build_ffi.py", "build_cache.py", "README.rst", "LICENSE", "CHANGELOG.rst"]
+        more = [
+            "build_ffi.py",
+            "build_cache.py",
+            "unicode_tables.py",
+            "power_tables.py",
+            "README.rst",
+            "LICENSE",
+            "CHANGELOG.rst",
+        ]
         for pattern in (
             "cdevice/core/*/*",
             "cdevice/native/*",
@@ -97,7 +105,7 @@ class FullSdist(sdist):
         ):
             more += build_ffi.relative(pattern)
         present = [f for f in more if os.path.isfile(f)]
-        files = [f for f in files if f not in ("build/builtin.c", "build/texts.c")] + present
+        files = [f for f in files if not f.startswith("build/")] + present
         super().make_release_tree(base_dir, sorted(set(files)))
 
 

@@ -37,6 +37,7 @@ _NAMES = {
     "asstream": "interop.asstream",
     "import_stream_from_c": "interop.asstream",
     "DeviceArrayStream": "stream",
+    "scan": "scan",
     "Buffer": "buffer",
     "Schema": "schema",
     "asschema": "schema",

@@ -40,6 +40,7 @@ from .interop.concat import concat as concat
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty
+from .scan import scan as scan
 from .schema import Schema as Schema
 from .schema import asschema as asschema
 from .stream import DeviceArrayStream as DeviceArrayStream

@@ -186,6 +186,13 @@ def compute_front(function: Any, signature: str, doc: str, /) -> Any: ...
 def compute_learn(
     front: Any, generation: int, formats: tuple[str, ...] | None, plan: object, swap: bool, wrap: Any, /
 ) -> None: ...
+def compute_fused_plan(
+    words: tuple[str, str, int, bool, bool], out: Schema, arguments: tuple[tuple[int, int, int, str], ...],
+    nulls: tuple[int, ...], constants: int, table: int, /
+) -> object: ...
+def compute_fused(
+    plan: object, columns: tuple[DeviceArray, ...], constants: tuple[int, ...], handle: int, owner: object, /
+) -> DeviceArray | None: ...
 def compute_map(plan: object, args: tuple[Any, ...], ones: int, handle: int, owner: object, /) -> DeviceArray: ...
 def compute_reduction(words: tuple[Any, ...], options: tuple[int, int, int, int], schema: Schema, /) -> object: ...
 def compute_reduce(
@@ -225,6 +232,21 @@ def compute_accumulate(
     owner: object,
     /,
 ) -> Any: ...
+def compute_make_views(rows: DeviceArray, schema: Schema, handle: int, owner: object, /) -> Any: ...
+def compute_list_reduce(
+    values: DeviceArray,
+    other: DeviceArray | None,
+    begins: DeviceArray | None,
+    other_begins: DeviceArray | None,
+    lengths: DeviceArray | None,
+    rows: int,
+    size: int,
+    operation: int,
+    doing: str,
+    handle: int,
+    owner: object,
+    /,
+) -> Any: ...
 def compute_sort_indices(
     keys: list[tuple[DeviceArray, bool, bool, bool]], doing: str, handle: int, owner: object, /
 ) -> Any: ...
@@ -237,7 +259,71 @@ def compute_sorted_groups(
 def compute_scatter_rows(
     indices: DeviceArray, targets: int, doing: str, handle: int, owner: object, /
 ) -> DeviceArray: ...
+def compute_set_lookup(
+    step: tuple[str, Schema, int, int],
+    set: DeviceArray,
+    values: DeviceArray,
+    of_set: bool,
+    handle: int,
+    owner: object,
+    /,
+) -> Any: ...
 def compute_rows(near: DeviceArray, first: int, n: int, handle: int, owner: object, /) -> DeviceArray: ...
+
+_TextStep = (
+    tuple[str, str, str, bool, bool, int, int, int, int] | tuple[str, str, str, bool, bool, int, int, int, int, str]
+)
+
+def compute_text_numbers(
+    step: _TextStep,
+    text: DeviceArray,
+    pattern: DeviceArray | None,
+    schema: Schema,
+    handle: int,
+    owner: object,
+    /,
+) -> DeviceArray: ...
+def compute_text_sizes(
+    step: _TextStep,
+    text: DeviceArray,
+    pattern: DeviceArray | None,
+    pieces: bool,
+    handle: int,
+    owner: object,
+    /,
+) -> tuple[DeviceArray, DeviceArray, DeviceArray | None, DeviceArray | None, int]: ...
+def compute_text_parts(
+    step: _TextStep,
+    text: DeviceArray,
+    pattern: DeviceArray,
+    counts: DeviceArray,
+    handle: int,
+    owner: object,
+    /,
+) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray, int]: ...
+def compute_text_bytes(
+    step: _TextStep,
+    text: DeviceArray,
+    pattern: DeviceArray | None,
+    sizes: DeviceArray,
+    tiles: DeviceArray,
+    begins: DeviceArray | None,
+    total: int,
+    rows: int,
+    handle: int,
+    owner: object,
+    /,
+) -> DeviceArray: ...
+def compute_text_map(
+    step: _TextStep,
+    text: DeviceArray,
+    rows: bool,
+    first: int,
+    total: int,
+    handle: int,
+    owner: object,
+    /,
+) -> DeviceArray: ...
 def compute_compare(
     a: DeviceArray, b: DeviceArray, ones: int, outcomes: int, schema: Schema, handle: int, owner: object, /
 ) -> Any: ...

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._types import Address, Buffer, Device, DeviceLike, DeviceType, Schema, StreamLike, Validate
     from ._values import to_python as _values
     from .compute import functions as _functions
+    from .compute.expressions import batches as _expressions
     from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda_array_interface as _cuda
@@ -37,6 +38,7 @@ else:
     _batch = LazyModule("cdevice._arrays.record_batch")
     _buffer = LazyModule("cdevice.buffer")
     _functions = LazyModule("cdevice.compute.functions")
+    _expressions = LazyModule("cdevice.compute.expressions.batches")
     _pickling = LazyModule("cdevice.pickling")
     _device = LazyModule("cdevice._devices.device")
     _registry = LazyModule("cdevice._devices.backends")
@@ -186,7 +188,8 @@ class DeviceArray(_native.Array):
         )
 
     def filter(self, mask: Any) -> DeviceArray:
-        """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them.
+        """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them, or of a record batch an
+        :class:`~cdevice.compute.Expression`.
 
         Blocks until the number of rows is known.  Raises ValueError for a mask of another length, NoKernel.
         """
@@ -363,14 +366,29 @@ class DeviceArray(_native.Array):
         """The record batch with these columns, each what :func:`asarray` takes: one of a name that there is takes its
         place, others come last.  Lists of Python go to the batch's device.  Nothing else is copied.
 
-        ``columns``: a mapping of names to columns; ``named``: columns by keyword.  Blocks as :func:`asarray` does.
-        Raises ArgumentError for arrays without columns and for another length or device.
+        An :class:`~cdevice.compute.Expression` is computed of the columns that there were before.
+
+        ``columns``: a mapping of names to columns; ``named``: columns by keyword.  Blocks as :func:`asarray` and the
+        functions in expressions do.  Raises ArgumentError for arrays without columns and for another length or device.
         """
         given = {**(columns or {}), **named}
         made = {
-            k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else _asarray.asarray(v) for k, v in given.items()
+            k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else self._column_of(v) for k, v in given.items()
         }
         return _batch.with_columns(self, made)
+
+    def _column_of(self, value: Any) -> DeviceArray:
+        """What :func:`asarray` makes, and of an expression its values."""
+        return _expressions.column_of(self, value) if hasattr(value, "evaluate") else _asarray.asarray(value)
+
+    def project(self, columns: Mapping[str, Any] | Iterable[Any]) -> DeviceArray:
+        """The record batch of some expressions.
+
+        ``columns``: a mapping of names to :class:`~cdevice.compute.Expression`, or to names of columns; or a list of
+        such, where an expression has its text as name.  Blocks as the functions in them.  Raises ArgumentError for
+        columns that are not there, with the place in the expression, TypeError for other objects.
+        """
+        return _expressions.projected(self, _expressions.named(columns, "project"))
 
     def rename(self, columns: Mapping[str | int, str] | Iterable[str]) -> DeviceArray:
         """The record batch with other names.

@@ -9,6 +9,7 @@ from .errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from . import aio as _aio
@@ -18,11 +19,23 @@ if TYPE_CHECKING:
     from ._runtime import html as _html
     from ._types import Address, DeviceArray, DeviceLike, DeviceType, Schema, StreamLike
     from ._values import from_python as _encode
+    from .compute import groups as _groups
+    from .compute import joins as _joins
+    from .compute.expressions import aggregate as _aggregate
+    from .compute.expressions import streams as _by_expressions
+    from .compute.expressions.expression import Expression
+    from .compute.groups import GroupBy
     from .interop import dataframes as _frames
+    from .interop import files as _files
     from .interop import pyopencl as _pyopencl
 else:
     _device = LazyModule("cdevice._devices.device")
+    _groups = LazyModule("cdevice.compute.groups")
+    _joins = LazyModule("cdevice.compute.joins")
+    _aggregate = LazyModule("cdevice.compute.expressions.aggregate")
+    _by_expressions = LazyModule("cdevice.compute.expressions.streams")
     _encode = LazyModule("cdevice._values.from_python")
+    _files = LazyModule("cdevice.interop.files")
     _frames = LazyModule("cdevice.interop.dataframes")
     _aio = LazyModule("cdevice.aio")
     _html = LazyModule("cdevice._runtime.html")
@@ -111,6 +124,111 @@ class DeviceArrayStream(_native.Stream):
         if device is None:
             return empty if type_id == 1 else empty.to(_device.Device(type_id))
         return empty.to(device, stream=stream)
+
+    # ---- of record batches, by expressions ----
+    def filter(self, where: Expression, *, stream: StreamLike = None) -> DeviceArrayStream:
+        """The rows of each batch that a condition is true for: a new stream; this one is used up.
+
+        ``where``: an :class:`~cdevice.compute.Expression`.  ``stream``: of the device, as in :meth:`DeviceArray.to`.
+        A batch is computed when it is asked for.  Does not block.  Raises ArgumentError for columns that the schema
+        does not have, with the place in the expression, NoKernel, TypeError.
+        """
+        return _by_expressions.filter(self, where, stream)
+
+    def with_columns(
+        self, columns: Mapping[str, Expression] | None = None, /, *, stream: StreamLike = None, **named: Expression
+    ) -> DeviceArrayStream:
+        """Each batch with these columns: a new stream; this one is used up.
+
+        ``columns``, ``named``: names and expressions, as :meth:`DeviceArray.with_columns`; ``stream``: as in
+        :meth:`filter`.  Does not block.  Raises as :meth:`filter`.
+        """
+        return _by_expressions.with_columns(self, {**(columns or {}), **named}, stream)
+
+    def project(self, columns: Mapping[str, Any] | Iterable[Any], *, stream: StreamLike = None) -> DeviceArrayStream:
+        """The batch of some expressions for each batch: a new stream; this one is used up.
+
+        ``columns``: as :meth:`DeviceArray.project`; ``stream``: as in :meth:`filter`.  Does not block.  Raises as
+        :meth:`filter`.
+        """
+        return _by_expressions.project(self, columns, stream)
+
+    def select(self, columns: Iterable[str]) -> DeviceArrayStream:
+        """Some columns of each batch: a new stream; this one is used up.
+
+        ``columns``: their names, in this order.  Does not block.  Raises ArgumentError for one that is not there,
+        TypeError for other objects.
+        """
+        return _by_expressions.project(self, [*columns] if not isinstance(columns, str) else columns, None)
+
+    def rebatch(self, rows: int) -> DeviceArrayStream:
+        """The same rows in batches of another size: a new stream; this one is used up.
+
+        ``rows``: of each batch; the last one may have fewer.  Small batches are copied together, large ones cut without
+        a copy.  Does not block.  Raises ArgumentError for another number.
+        """
+        return _by_expressions.rebatch(self, rows)
+
+    def aggregate(self, wanted: Any, *, where: Expression | None = None, stream: StreamLike = None) -> DeviceArray:
+        """One row of what all rows come to, as :func:`cdevice.compute.aggregate`.  Uses this stream up.
+
+        ``wanted``, ``where``, ``stream``: as there.  Blocks until the source has ended.  Raises as there, StreamError,
+        and what a Python source raised.
+        """
+        return _aggregate.aggregate(self, wanted, where=where, stream=stream)
+
+    def group_by(
+        self, keys: Any, *, where: Expression | None = None, normalize_floats: bool = False, stream: StreamLike = None
+    ) -> GroupBy:
+        """The groups of the rows, as :func:`cdevice.compute.group_by`, whose ``aggregate`` uses this stream up.
+
+        ``keys``, ``where``, ``normalize_floats``, ``stream``: as there.  Does not block.  Raises TypeError.
+        """
+        return _groups.group_by(self, keys, where=where, normalize_floats=normalize_floats, stream=stream)
+
+    def top_k(self, k: int, sort_keys: Any, *, stream: StreamLike = None) -> DeviceArray:
+        """The first ``k`` rows in the order of the sort keys.  Uses this stream up; about ``k`` rows and one batch are
+        in memory.
+
+        ``k``: the number of rows.  ``sort_keys``, ``stream``: as :func:`cdevice.compute.sort_by`.  Blocks until the
+        source has ended.  Raises KeyError for a key that is not there, NoKernel, StreamError, and what a Python source
+        raised.
+        """
+        with self:
+            found = _by_expressions.top_k(self, k, sort_keys, stream)
+            return self._none() if found is None else found
+
+    def join(self, right: Any, keys: Any, right_keys: Any = None, join_type: str = "left outer", **options: Any) -> Any:
+        """A stream with a batch for each batch, joined with ``right``, as :func:`cdevice.compute.join`; this one is
+        used up.
+
+        ``right``, ``keys``, ``right_keys``, ``join_type``, ``options``: as there.  Blocks and raises as there.
+        """
+        return _joins.join(self, right, keys, right_keys, join_type, **options)
+
+    def write_parquet(self, path: Any, **options: Any) -> int:
+        """Writes the rows of all arrays that are left into a Parquet file, and returns their number.  Uses this stream
+        up.
+
+        The file takes its place when all of it was written.  ``path``: of the file.  ``options``: of
+        ``pyarrow.parquet.ParquetWriter``.  Blocks until the source has ended.  Raises ModuleNotFoundError without
+        pyarrow, OSError, StreamError, and what a Python source raised; then there is no file.
+        """
+        return _files.write_parquet(self, path, options)
+
+    def write_ipc(self, path: Any, **options: Any) -> int:
+        """Writes the rows of all arrays that are left into an Arrow IPC file, and returns their number.  Uses this
+        stream up.
+
+        ``path``: as in :meth:`write_parquet`.  ``options``: of ``pyarrow.ipc.IpcWriteOptions``.  Blocks until the
+        source has ended.  Raises as :meth:`write_parquet`.
+        """
+        return _files.write_ipc(self, path, options)
+
+    def _none(self) -> DeviceArray:
+        """An array of no rows."""
+        empty = _encode.from_list([], self.schema)
+        return empty if self.device_type_id == 1 else empty.to(_device.Device(self.device_type_id))
 
     def to_pylist(self) -> list[Any]:
         """The rows of all arrays that are left as Python objects, see :meth:`DeviceArray.to_pylist`.  Uses this stream

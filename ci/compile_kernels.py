@@ -22,6 +22,14 @@ import build_ffi  # noqa: E402
 
 NUMBERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 WHOLE = NUMBERS[:8]
+TIMES = ("date32", "s32", "ms32", "s64", "ms64", "us64", "ns64")
+
+
+def _offsets(*words):
+    """Those beside both types of offsets."""
+    return tuple(f"{s} {t}" for s, t in itertools.product(words, ("i32", "i64")))
+
+
 TYPES = {
     "arith": (*NUMBERS, "f16", "w128", "w256"),
     "binary": ("bits",),
@@ -33,8 +41,10 @@ TYPES = {
     "compare": (*NUMBERS, "f16", "w128", "w256"),
     "reduce": (*NUMBERS, "w128", "w256"),
     "reduce_bool": ("bool",),
-    "decimal_real": ("i32", "i64", "w128", "w256"),
-    "decimal_rescale": (*(f"{s} w128" for s in (*WHOLE, "w128")), *(f"w128 {t}" for t in WHOLE)),
+    "decimal_real": tuple(f"{s} {t}" for s in ("i32", "i64", "w128", "w256") for t in ("f32", "f64")),
+    "real_decimal": tuple(f"{s} {t}" for s in ("f32", "f64") for t in ("w128", "w256")),
+    "decimal_rescale": (*(f"{s} w128" for s in (*WHOLE, "w128", "w256")), *(f"w128 {t}" for t in (*WHOLE, "w256")))
+    + ("w256 w256",),
     "select": ("u8", "u16", "u32", "u64", "w128"),
     "timestamp_parts": ("i32", "i64"),
     "run_end": ("i16", "i32", "i64"),
@@ -44,11 +54,37 @@ TYPES = {
     "running": NUMBERS,
     "scatter": ("bits",),
     "accumulate": (*NUMBERS, "w128"),
+    "list_reduce": NUMBERS,
     "key_words": ("u8", "u16", "u32", "u64", "w128"),
     "key_bytes": ("i32", "i64"),
     "hash_table": ("bits",),
+    "string_match": ("i32", "i64"),
+    "string_class": ("i32", "i64"),
+    "string_case": ("i32", "i64"),
+    "string_pieces": ("i32", "i64"),
+    "string_edit": ("i32", "i64"),
+    "print_integer": _offsets("i64", "u64"),
+    "print_bool": _offsets("bits"),
+    "print_real": _offsets("f32", "f64"),
+    "print_decimal": _offsets("w128", "w256"),
+    "print_time": _offsets(*TIMES),
+    "print_format": _offsets(*TIMES),
+    "read_format": _offsets(*TIMES[3:]),
+    "read_integer": _offsets(*WHOLE),
+    "read_bool": _offsets("bits"),
+    "read_real": _offsets("f32", "f64"),
+    "read_decimal": _offsets("w128", "w256"),
+    "read_time": _offsets(*TIMES),
     "temporal": tuple(f"{s} {t}" for s, t in itertools.product(("i32", "i64"), ("i32", "i64"))),
     "varlen": ("i32", "i64"),
+    "time_fields": ("date32", "s32", "ms32", "s64", "ms64", "us64", "ns64"),
+    "time_round": ("date32", "s32", "ms32", "s64", "ms64", "us64", "ns64"),
+    "time_between": ("date32", "s32", "ms32", "s64", "ms64", "us64", "ns64"),
+    "time_zone": ("s64", "ms64", "us64", "ns64"),
+    "rounding": (*NUMBERS, "f16", "w128", "w256"),
+    "integers": WHOLE,
+    "pick": (*NUMBERS, "w128", "w256"),
+    **dict.fromkeys(("exponential", "angles", "hyperbolic", "pairs"), ("f32", "f64")),
 }
 # as cdevice.compute.elementwise makes them: arguments, result, expression
 OWN = (
@@ -73,6 +109,11 @@ def programs():
     own = runpy.run_path(str(HERE / "cdevice" / "compute" / "udf" / "source.py"))["program"]
     for arguments, out, expression in OWN:
         yield "own", out, f"#define T {out}\n" + texts[""] + own(arguments, out, expression)
+    fused = (HERE / "tests" / "support" / "fused_kernels.txt").read_text(encoding="utf-8")
+    for sample in fused.split("==== ")[1:]:
+        head, text = sample.split("\n", 1)
+        out = head.rpartition(" ")[2]
+        yield "own", out, f"#define T {out}\n" + texts[""] + text
 
 
 def options_of(vendor):

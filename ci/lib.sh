@@ -46,7 +46,7 @@ check_tools() {
 
 # What the package is made of. No git here: a release archive has none.
 source_files() {
-  (cd "$root" && find setup.py build_ffi.py build_cache.py pyproject.toml README.rst LICENSE cdevice backends -type f \
+  (cd "$root" && find setup.py build_ffi.py build_cache.py unicode_tables.py power_tables.py pyproject.toml README.rst LICENSE cdevice backends -type f \
     ! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -name '*.so' ! -name '*.o' ! -name '*.pyc' -print0 2>/dev/null |
     LC_ALL=C sort -z)
 }

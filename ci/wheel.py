@@ -31,7 +31,18 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-PARTS = ("setup.py", "build_ffi.py", "build_cache.py", "pyproject.toml", "README.rst", "LICENSE", "cdevice", "backends")
+PARTS = (
+    "setup.py",
+    "build_ffi.py",
+    "build_cache.py",
+    "unicode_tables.py",
+    "power_tables.py",
+    "pyproject.toml",
+    "README.rst",
+    "LICENSE",
+    "cdevice",
+    "backends",
+)
 NO_SOURCE = {".so", ".o", ".pyc"}
 # what setuptools, the compiler and the linker look at
 ENVIRONMENT = """

@@ -39,8 +39,11 @@ typedef struct module {
 /* The first kernel of the module, or the one of that name; the better build leaves out what it does no better. */
 static const cpu_kernel *find(const module *m, const char *name) {
   size_t n = strlen(m->prefix);
-  const cpu_kernel *tables[2] = {table(), cpu_kernels_base};
-  for (int i = 0; i < 2; i++)
+  const cpu_kernel *tables[4] = {table(), cpu_kernels_base, cpu_text_casts_base, cpu_text_casts_base};
+#ifdef CPU_KERNELS_V3
+  if (tables[0] == cpu_kernels_v3) tables[2] = cpu_text_casts_v3;
+#endif
+  for (int i = 0; i < 4; i++)
     for (const cpu_kernel *k = tables[i]; k->name; k++)
       if (!strncmp(k->name, m->prefix, n) && (!name || !strcmp(k->name + n, name))) return k;
   return NULL;

@@ -20,11 +20,11 @@ typedef struct cpu_kernel {
   void (*run)(const cpu_launch *launch);
 } cpu_kernel;
 
-/* One table for each build, ended by a name that is NULL. */
-extern const cpu_kernel cpu_kernels_base[];
+/* Two tables for each build, ended by a name that is NULL. */
+extern const cpu_kernel cpu_kernels_base[], cpu_text_casts_base[];
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CPU_KERNELS_V3 1
-extern const cpu_kernel cpu_kernels_v3[];
+extern const cpu_kernel cpu_kernels_v3[], cpu_text_casts_v3[];
 #endif
 
 extern const cdevice_compute cpu_compute;

@@ -88,7 +88,7 @@ static const char *compiler(void) {
   return named && *named ? named : "cc";
 }
 
-/* Floats are to be those of every other device: nothing is fused. */
+/* Floats are to be those of every other device: nothing is fused. Nothing looks at floating-point exceptions. */
 static int run_compiler(const struct folder *f, int v3) {
   char *args[] = {(char *)compiler(),
                   "-x",
@@ -96,6 +96,7 @@ static int run_compiler(const struct folder *f, int v3) {
                   "-std=gnu11",
                   "-O3",
                   "-ffp-contract=off",
+                  "-fno-trapping-math",
                   "-fvisibility=hidden",
                   "-w",
                   "-fPIC",

@@ -4,6 +4,19 @@
 #include "cdevice/kernels/aggregate/reduce.h"
 #include "cdevice/kernels/scan/running.h"
 #include "cdevice/kernels/group_by/accumulate.h"
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("no-trapping-math") /* see reals.h */
+#endif
+#include "cdevice/kernels/math/pick.h"
+#include "cdevice/kernels/aggregate/list_reduce.h"
+#include "cdevice/kernels/math/rounding.h"
+#if !OF(IS_FLOAT, T)
+#include "cdevice/kernels/math/integers.h"
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 #ifndef CPU_NO_CASTS
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options

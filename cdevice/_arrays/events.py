@@ -92,7 +92,9 @@ def _raise(code: int, err: Cdata, table: Cdata, doing: str) -> None:
     if not code:
         return
     name = ffi.string(table.name).decode()
-    raise DeviceError(f"{name}: {doing}: {ffi.string(err.message).decode('utf-8', 'replace')}")
+    error = DeviceError(f"{name}: {doing}: {ffi.string(err.message).decode('utf-8', 'replace')}")
+    error.code, error.vendor_code, error.vendor_name = code, err.vendor_code, ffi.string(err.vendor_name).decode()
+    raise error
 
 
 def recorded_behind(obj: object, type_id: int, device: int, stream: int | None, events: tuple[int, ...]) -> Recorded:
@@ -145,13 +147,9 @@ def joined_events(type_id: int, device_id: int, events: Sequence[Pending], strea
         event = ffi.cast("void *", e.address)
         if e.array is not None:
             e.array._wait_stream(type_id, handle)
-        elif table.event_wait_stream(table.self, device_id, event, place, err) and table.event_wait_host(
-            table.self, device_id, event, err
-        ):
-            text = ffi.string(err.message).decode("utf-8", "replace")
-            raise DeviceError(
-                f"{ffi.string(table.name).decode()}: waiting for the event of a part of the array: {text}"
-            )
+        elif table.event_wait_stream(table.self, device_id, event, place, err):
+            code = table.event_wait_host(table.self, device_id, event, err)
+            _raise(code, err, table, "waiting for the event of a part of the array")
     event = Recorded((kept, events), table, device_id, handle)
     return None if event.address is None else Pending(event.address, event)
 

@@ -10,7 +10,7 @@ from .._runtime.ext import _native, check, ffi, lib
 from .._runtime.lazy import LazyModule
 from ..device_types import DeviceType
 from ..errors import BackendConflict, BackendUnavailable, DeviceError, Error
-from .tables import BUILTIN, builtin_class, objects, register_backend, registered
+from .tables import BUILTIN, builtin_class, drop_kept, objects, register_backend, registered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def unregister_backend(type: TypeLike) -> None:
     ``CDEVICE_BACKENDS=-name`` switches one off.
     """
     type_id = type_number(type)
+    drop_kept()
     end, tries = monotonic() + 1, 3  # the last thing may be in the hands of the thread that gives it back
     while lib.cdv_unregister(type_id):
         tries -= not lib.cdv_retired_count()

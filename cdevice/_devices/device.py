@@ -7,6 +7,7 @@ from _operator import index  # operator's own import costs a tenth of the packag
 from .._runtime.ext import check, ffi, lib
 from .._runtime.lazy import LazyModule
 from ..errors import ArgumentError, BackendUnavailable, Error, Unsupported
+from .tables import drop_kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class Device:
         memory is not pooled, BackendUnavailable.
         """
         table, pool = self._pool()
+        drop_kept()
         lib.cdv_external_blocks_retry()
         if self._type == _CPU:
             lib.cdv_block_trim()

@@ -9,6 +9,7 @@ from .._runtime.lazy import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -24,6 +25,20 @@ BUILTIN = {
 }
 
 objects: dict[int, Any] = {}  # device type -> the Python object behind a registered backend, if there is one
+
+# drop what the package keeps on devices to use again, such as the tables of time zones
+_dropped: list[Callable[[], None]] = []
+
+
+def on_drop(drop: Callable[[], None]) -> None:
+    """Another one that keeps something on devices."""
+    _dropped.append(drop)
+
+
+def drop_kept() -> None:
+    """Drops all of it; it is made again when it is needed."""
+    for drop in _dropped:
+        drop()
 
 
 def builtin_class(type_id: int) -> Any:

@@ -2,8 +2,8 @@
 ``python -m cdevice bench``.
 
 Ten million rows, a tenth of them null, and a batch of twenty columns of a hundred thousand strings; one thread unless
-said, random masks and indices; calls that take turns, the median of each pair's ratio.  ``--quick`` takes a tenth of
-the rows of columns.
+said, random masks and indices; calls that take turns, the median of each pair's ratio.  ``--quick`` takes a hundredth
+of the rows of columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from . import whole_columns
+from . import casts, numbers, text, times, whole_columns
 from .table import named, table, verdict
 from .timing import _once, quiet
 
@@ -302,7 +302,7 @@ def section(libs: Any, options: Any) -> dict[str, Any]:
     import cdevice
 
     try:
-        x = columns(ROWS // 10 if options.quick else ROWS)
+        x = columns(ROWS // 100 if options.quick else ROWS)
     except ImportError as e:
         print(f"left out: compute ({e})\n")
         return {}
@@ -312,6 +312,10 @@ def section(libs: Any, options: Any) -> dict[str, Any]:
     found += _opencl(x, rounds) if opencl else []
     found += _order(len(x["i"]), opencl)
     found += whole_columns.rows(len(x["i"]), opencl, pairs)
+    found += times.rows(len(x["i"]), pairs)
+    found += text.rows(len(x["i"]), pairs)
+    found += casts.rows(len(x["i"]), pairs)
+    found += numbers.rows(len(x["i"]), pairs)
     rows = [
         (d, name, f"{t:.2f}", f"{o:.2f}", f"{ratio:.2f}", "" if least is None else f"{least:g}", verdict(reached))
         for d, name, t, o, ratio, least in found

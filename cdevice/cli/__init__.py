@@ -1,4 +1,4 @@
-"""Command line: ``cdevice devices | check | config | demo | bench``, also as ``python -m cdevice``.
+"""Command line: ``cdevice devices | check | config | demo | query | bench``, also as ``python -m cdevice``.
 
 Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, or output that cannot be written, 3 a device or
 backend that was asked for by name is not available.
@@ -127,6 +127,44 @@ def add_demo(command: Callable[..., argparse.ArgumentParser]) -> None:
     d.add_argument("--json", action="store_true", help="machine-readable output")
 
 
+def cmd_query(args: Any) -> Any:
+    from . import query
+
+    return query.run(args)
+
+
+def add_query(command: Callable[..., argparse.ArgumentParser]) -> None:
+    d = command(
+        "query",
+        cmd_query,
+        help="rows of files: filter, group, aggregate, sort, on a device",
+        description="Choose, group, aggregate and sort the rows of Parquet, Arrow IPC or CSV files on a device, batch"
+        " by batch: a file may be larger than the memory. Expressions are written as in Python: names are columns,"
+        " calls are functions of cdevice.compute; nothing of them is run as a program. Needs pyarrow.",
+        epilog=f"examples:  {program()} query flights.parquet --filter \"dep_delay > 15 and carrier == 'UA'\"\n"
+        f"           {program()} query flights.parquet --by carrier,month --agg arr_delay:mean,max --agg count"
+        " --sort arr_delay_mean:descending --device opencl\n"
+        f'           {program()} query trips/ --columns "city, speed=distance / hours" --output speeds.parquet\n\n'
+        "exit status: 0 fine, 2 wrong arguments or input, 3 the device of --device is not available",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    d.add_argument("file", nargs="+", metavar="FILE", help="Parquet, Arrow IPC or CSV, or a folder of them")
+    d.add_argument("--filter", metavar="CONDITION", help="only the rows that it is true for")
+    d.add_argument("--columns", metavar="COLUMNS", help="names, or name=expression, with commas between them")
+    d.add_argument("--by", metavar="KEYS", help="group by these: names, or name=expression, with commas between them")
+    d.add_argument(
+        "--agg", action="append", metavar="COLUMN:AGGREGATES", help="such as delay:mean,max; or count (repeatable)"
+    )
+    d.add_argument("--sort", metavar="KEYS", help="names, each with :descending or nothing, with commas between them")
+    d.add_argument("--limit", type=positive, metavar="N", help="only the first N rows of the result")
+    d.add_argument("--device", metavar="NAME", help="where it is computed, for example opencl or cuda:1 (default: cpu)")
+    shown = d.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="the rows as JSON")
+    shown.add_argument("--csv", action="store_true", help="the rows as CSV")
+    shown.add_argument("--output", metavar="FILE.parquet", help="the rows as a Parquet file")
+    d.add_argument("--plot", metavar="FILE.png", help="draw the last number of each row there too; needs matplotlib")
+
+
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """The parser, and those of the commands."""
     p = argparse.ArgumentParser(
@@ -144,7 +182,7 @@ def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
         d.set_defaults(run=run)
         return d
 
-    for add in (add_devices, add_check, add_config, add_demo):
+    for add in (add_devices, add_check, add_config, add_demo, add_query):
         add(command)
     # bench has a parser of its own: its options do not belong in every start of the command line.
     sub.add_parser("bench", help="speed beside pyarrow, nanoarrow and arro3, in one process", add_help=False)

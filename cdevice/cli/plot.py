@@ -79,3 +79,25 @@ def _draw_groups(figure: Any, groups: Groups) -> None:
     axes.bar_label(bars, [f"{mean:.0f}" for _, mean, _ in groups], padding=4, fontsize=9)
     axes.plot([tenth for _, _, tenth in groups], list(places), "|", color=BACK, markersize=13, label="90th percentile")
     axes.legend(frameon=False, fontsize=9, loc="upper right", bbox_to_anchor=(1, 1.12), ncols=2)
+
+
+def draw_answer(path: str, rows: list[dict[str, Any]], numbers: list[str]) -> None:
+    """The last column of numbers as bars, with the columns before the first aggregate as labels.
+
+    ``rows``: of the answer; ``numbers``: its columns of numbers."""
+    if not rows or not numbers:
+        raise InputError(f"--plot: {'no column of the answer has numbers' if rows else 'there are no rows to draw'}")
+    name = numbers[-1]
+    labels = [n for n in rows[0] if n not in numbers] or [n for n in rows[0] if n != name][:2]
+    names = [", ".join("-" if r[n] is None else str(r[n]) for n in labels) or str(i + 1) for i, r in enumerate(rows)]
+    figure = _figure(0.9 + 0.3 * len(rows))
+    axes = figure.subplots()
+    places = list(range(len(rows)))
+    bars = axes.barh(places, [0 if r[name] is None else r[name] for r in rows], height=0.6, color=THERE)
+    axes.bar_label(bars, ["-" if r[name] is None else f"{r[name]:,.4g}" for r in rows], padding=4, fontsize=9)
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(x=0.12)
+    axes.set_title(name, fontsize=11)
+    figure.savefig(path, dpi=150)

@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Mapping
 
+from .._arrays.record_batch import select, with_columns
 from ..errors import ArgumentError
 from ..interop.concat import concat
 from .dispatch.call import Call
@@ -13,18 +14,23 @@ from .dispatch.datum import ChunkStream, Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .dispatch.types import DICTIONARY, format_of
+from .expressions.batches import named, projected
+from .expressions.bound import bind, require_condition
+from .expressions.expression import Expression, field
+from .expressions.graph import is_column_named, names_in
+from .functions import filter, sum
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
 from .kernels.columns import batch_of, column_of, names_of, on_device_of
 from .kernels.group_ids import BITS, NORMALIZED, SUM
 from .kernels.group_rows import GroupRows
 from .kernels.hash_aggregate import AGGREGATES
-from .kernels.selection.take import is_batch, rows_of_null, take_array
+from .kernels.selection.take import filter_array, is_batch, rows_of_null, take_array
 from .options import FunctionOptions, NoOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
@@ -33,6 +39,8 @@ _function = Function("group_by", "vector", 1, "Groups of equal rows.")
 _merge_function = Function("merge", "vector", 1, "States of groups put together.")
 _DECODED = {"+r", DICTIONARY}
 _OF_ROWS = {"first", "first_last", "last", "list", "one"}  # take rows as they are
+_MASK = "\x01where"  # the column of a condition, which is a key that is not shown
+FEW = 0.3  # of the rows that a condition is asked of
 STREAM_ROWS = 1 << 20  # of a stream that are grouped at once
 _METADATA = "cdevice.group_by"
 
@@ -82,7 +90,7 @@ def _options(function: str, options: Any) -> FunctionOptions:
     raise TypeError(f"aggregate: {function} takes {wanted.__name__} or a mapping, not {type(options).__name__}")
 
 
-def _aggregation(name: str | None, spec: Any) -> _Aggregation:
+def _aggregation(name: str | None, spec: Any, computed: _Computed) -> _Aggregation:
     if not isinstance(spec, (list, tuple)) or not 2 <= len(spec) <= 3:
         raise TypeError(f"aggregate: expected (column, aggregate) or (column, aggregate, options), not {spec!r:.60}")
     column, function, options = (*spec, None)[:3]
@@ -90,26 +98,40 @@ def _aggregation(name: str | None, spec: Any) -> _Aggregation:
         if len(column) > 1:
             raise ArgumentError(f"aggregate: {function} takes one column, not {len(column)}")
         column = column[0] if column else None
+    if isinstance(column, Expression):
+        name = name or f"{column}_{function}"
+        column = computed.setdefault(column, f"\x01{len(computed)}")
     if column is not None and not isinstance(column, str):
-        raise TypeError(f"aggregate: expected the name of a column, not {type(column).__name__}")
+        raise TypeError(f"aggregate: expected the name of a column or an expression, not {type(column).__name__}")
     return _Aggregation(name, column, function, options)
 
 
-def _aggregations(wanted: Any) -> list[_Aggregation]:
+class _Computed(dict[Expression, str]):
+    """Expressions, and the names of the columns that they become."""
+
+    def setdefault(self, expression: Expression, name: str) -> str:
+        found = next((n for e, n in self.items() if e.equals(expression)), None)
+        if found is None:
+            self[expression] = found = name
+        return found
+
+
+def _aggregations(wanted: Any, computed: _Computed) -> list[_Aggregation]:
     if isinstance(wanted, Mapping):
-        return [_aggregation(name, spec) for name, spec in wanted.items()]
+        return [_aggregation(name, spec, computed) for name, spec in wanted.items()]
     if not isinstance(wanted, (list, tuple)):
         raise TypeError(f"aggregate: expected a list or a mapping, not {type(wanted).__name__}")
-    return [_aggregation(None, spec) for spec in wanted]
+    return [_aggregation(None, spec, computed) for spec in wanted]
 
 
 class _Query:
-    """Keys and aggregations, and how floats are compared."""
+    """Keys and aggregations, and how floats are compared.  ``mask``: a column of bools that is a key too, and of which
+    only the groups are shown that have true."""
 
-    __slots__ = ("floats", "keys", "wanted")
+    __slots__ = ("floats", "keys", "mask", "wanted")
 
-    def __init__(self, keys: list[str], wanted: list[_Aggregation], floats: int) -> None:
-        self.keys, self.wanted, self.floats = keys, wanted, floats
+    def __init__(self, keys: list[str], wanted: list[_Aggregation], floats: int, mask: str | None = None) -> None:
+        self.keys, self.wanted, self.floats, self.mask = keys, wanted, floats, mask
 
     def metadata(self) -> dict[str, str]:
         """What a state tells of itself."""
@@ -140,36 +162,71 @@ class _Query:
         return cls(keys, wanted, floats)
 
     # ---- rows to states ----
-    def _groups(self, call: Call, batch: DeviceArray) -> tuple[GroupRows, list[DeviceArray]]:
+    def _groups(
+        self, call: Call, batch: DeviceArray, mask: DeviceArray | None = None
+    ) -> tuple[GroupRows, list[DeviceArray]]:
         columns = [column_of(batch, name, "group_by") for name in self.keys]
         where = batch.device_type_id, batch.device_id
-        return GroupRows(call, columns or [rows_of_null(where, batch.length)], self.floats), columns
+        by = columns if mask is None else [*columns, mask]
+        return GroupRows(call, by or [rows_of_null(where, batch.length)], self.floats), columns
+
+    def _mask(self, batch: DeviceArray) -> DeviceArray | None:
+        return None if self.mask is None or self.mask not in batch._schema.names else batch.field(self.mask)
+
+    def _values(self, call: Call, batch: DeviceArray, groups: GroupRows) -> list[DeviceArray | None]:
+        """The column of each aggregation, one object for those of one name."""
+        known: dict[tuple[str, bool], DeviceArray] = {}
+        out: list[DeviceArray | None] = []
+        for w in self.wanted:
+            if w.column is None:
+                out.append(None)
+                continue
+            key = w.column, w.function in _OF_ROWS
+            if key not in known:
+                known[key] = _decoded(call, w, column_of(batch, w.column, "aggregate"))
+            out.append(known[key])
+        groups.columns = [*known.values()]
+        return out
+
+    def _shown(self, call: Call, made: DeviceArray, mask: DeviceArray | None, groups: GroupRows) -> DeviceArray:
+        """The groups that the mask is true for."""
+        if mask is None:
+            return made
+        return filter_array(call, made, take_array(call, mask, groups.first, False), False)
 
     def state(self, call: Call, batch: DeviceArray) -> DeviceArray:
         """The state of the rows of a batch."""
         if not batch.length:
             return self._empty(call, batch, self.state)
-        values = [None if w.column is None else column_of(batch, w.column, "aggregate") for w in self.wanted]
-        groups, columns = self._groups(call, batch)
+        self._require_columns(batch)
+        mask = self._mask(batch)
+        groups, columns = self._groups(call, batch, mask)
         out = [take_array(call, x, groups.first, False) for x in columns]
-        for w, x in zip(self.wanted, values, strict=True):
-            states = [] if x is None else AGGREGATES[w.function].state(groups, _decoded(call, w, x), w.options)
+        for w, x in zip(self.wanted, self._values(call, batch, groups), strict=True):
+            states = [] if x is None else AGGREGATES[w.function].state(groups, x, w.options)
             out.append(batch_of(w.fields, states, groups.count, batch))
         out.append(groups.lengths)
-        return batch_of(self._state_names(), out, groups.count, batch, self.metadata())
+        made = batch_of(self._state_names(), out, groups.count, batch, self.metadata())
+        return self._shown(call, made, mask, groups)
+
+    def _require_columns(self, batch: DeviceArray) -> None:
+        """Raises ArgumentError for a column of an aggregation that is not there."""
+        for w in self.wanted:
+            if w.column is not None:
+                column_of(batch, w.column, "aggregate")
 
     def result(self, call: Call, batch: DeviceArray) -> DeviceArray:
         """What the rows of a batch come to."""
         if not batch.length:
             return self._empty(call, batch, self.result)
-        values = [None if w.column is None else column_of(batch, w.column, "aggregate") for w in self.wanted]
-        groups, columns = self._groups(call, batch)
+        self._require_columns(batch)
+        mask = self._mask(batch)
+        groups, columns = self._groups(call, batch, mask)
         out = [take_array(call, x, groups.first, False) for x in columns]
-        for w, x in zip(self.wanted, values, strict=True):
-            out.append(
-                groups.lengths if x is None else AGGREGATES[w.function].run(groups, _decoded(call, w, x), w.options)
-            )
-        return batch_of([*self.keys, *(w.name for w in self.wanted)], out, groups.count, batch)
+        for w, x in zip(self.wanted, self._values(call, batch, groups), strict=True):
+            out.append(groups.lengths if x is None else AGGREGATES[w.function].run(groups, x, w.options))
+        made = batch_of([*self.keys, *(w.name for w in self.wanted)], out, groups.count, batch)
+        return self._shown(call, made, mask, groups)
 
     def _empty(self, call: Call, batch: DeviceArray, made: Any) -> DeviceArray:
         """Of no rows: one group of nulls, which is cut off."""
@@ -269,26 +326,80 @@ def _grouped(data: Datum, query: _Query, partial: bool, stream: StreamLike) -> D
     return state if partial else query.finished(call, state)
 
 
+def _mapped(data: Datum, change: Callable[[DeviceArray], DeviceArray]) -> Datum:
+    """An argument whose batches are changed when they are read."""
+    if isinstance(data.chunks, ChunkStream):
+        return Datum(chunks=data.chunks.mapped(change), format=data.format)
+    if data.chunks is not None:
+        return Datum(chunks=[change(x) for x in data.chunks], format=data.format)
+    return data if data.array is None else Datum(change(data.array), data.format)
+
+
 class GroupBy:
     """The rows of a batch by the values of some of its columns; :func:`group_by` makes it.
 
     ``data``: the argument of that function; ``keys``: names; ``stream``, ``fallback``, ``floats``: as there.  Nothing
-    is computed before :meth:`aggregate` or :meth:`partial`.  Does not block.  Any thread.
+    is computed before :meth:`aggregate` or :meth:`partial`.  ``where``: an expression, or None.  Does not block.  Any
+    thread.
     """
 
-    __slots__ = ("_data", "_fallback", "_floats", "_keys", "_stream")
+    __slots__ = ("_data", "_fallback", "_floats", "_keys", "_stream", "_where")
 
-    def __init__(self, data: Datum, keys: list[str], stream: StreamLike, fallback: str | None, floats: int) -> None:
+    def __init__(
+        self,
+        data: Datum,
+        keys: dict[str, Expression],
+        stream: StreamLike,
+        fallback: str | None,
+        floats: int,
+        where: Expression | None = None,
+    ) -> None:
         self._data, self._keys, self._stream, self._fallback, self._floats = data, keys, stream, fallback, floats
+        self._where = where
 
     def _run(self, aggregations: Any, partial: bool) -> DeviceArray:
-        query = _Query(self._keys, _aggregations(aggregations), self._floats)
+        computed = _Computed()
+        mask = None if self._where is None else _MASK
+        query = _Query([*self._keys], _aggregations(aggregations, computed), self._floats, mask)
+        plain = self._where is None and not computed and all(is_column_named(e, n) for n, e in self._keys.items())
+        columns = None if plain else self._columns(query, computed)
+
+        def start(arguments: list[Datum], stream: StreamLike) -> DeviceArray:
+            data = arguments[0]
+            if columns is not None:
+                data = _mapped(data, lambda batch: self._prepared(batch, columns, stream))
+            return _grouped(data, query, partial, stream)
+
         if copies_wanted(self._fallback):
-            made: DeviceArray = run_with_fallback(
-                "group_by", [self._data], self._stream, lambda a, s: _grouped(a[0], query, partial, s)
-            )
+            made: DeviceArray = run_with_fallback("group_by", [self._data], self._stream, start)
             return made
-        return _grouped(self._data, query, partial, self._stream)
+        return start([self._data], self._stream)
+
+    def _columns(self, query: _Query, computed: _Computed) -> dict[str, Expression]:
+        """What the query reads."""
+        columns = dict(self._keys)
+        for w in query.wanted:
+            if w.column in columns and not is_column_named(columns[w.column], w.column):  # a key of that name hides it
+                w.column = computed.setdefault(field(w.column), f"\x01{len(computed)}")
+        columns |= {w.column: field(w.column) for w in query.wanted if w.column is not None}
+        return columns | {name: e for e, name in computed.items()}
+
+    def _prepared(self, batch: DeviceArray, columns: dict[str, Expression], stream: StreamLike) -> DeviceArray:
+        """The rows and columns that the query is about."""
+        if not is_batch(batch):
+            raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
+        for e in columns.values():
+            bind(e, batch._schema)  # a column that is missing is named
+        if self._where is not None:
+            require_condition(self._where, batch._schema, "group_by")
+            batch = select(batch, names_in([self._where, *columns.values()]))
+            mask = bind(self._where, batch._schema)._rows(batch, stream)
+            kept = sum(mask, min_count=0, stream=stream).as_py() if mask._format == "b" else 0
+            if kept >= FEW * batch.length:  # fewer rows are copied, of more the others are groups that are not shown
+                made = projected(batch, columns, stream)
+                return with_columns(made, {_MASK: mask})
+            batch = filter(batch, mask, stream=stream)
+        return projected(batch, columns, stream)
 
     def aggregate(self, aggregations: Any) -> DeviceArray:
         """What each group comes to.
@@ -299,7 +410,8 @@ class GroupBy:
         keep the values that they are made of.
 
         :param aggregations: a list of (column, aggregate) or (column, aggregate, options), or a mapping of names of the
-            result to such; column [] for ``count_all``; options: a FunctionOptions, pyarrow's, or a mapping
+            result to such; column: a name, an :class:`Expression`, or [] for ``count_all``; options: a FunctionOptions,
+            pyarrow's, or a mapping
         :returns: a batch on the device of the data
         :raises RuntimeError: for a stream that was read before
         :raises ArgumentError: for a column or an aggregate that does not exist, with near names
@@ -323,9 +435,10 @@ class GroupBy:
 
 def group_by(
     data: Any,
-    keys: str | Sequence[str],
+    keys: str | Sequence[str] | Mapping[str, Any],
     use_threads: bool = True,
     *,
+    where: Expression | None = None,
     normalize_floats: bool = False,
     stream: StreamLike = None,
     fallback: str | None = None,
@@ -336,17 +449,25 @@ def group_by(
     columns of any type but nested ones.  Does not block.  Any thread.
 
     :param data: a batch, chunks of batches, a table, or a stream of any length
-    :param keys: the name of a column, or several; none: one group of all rows
+    :param keys: the name of a column, or several; none: one group of all rows.  A mapping of names of the result to
+        expressions: their values are the keys
     :param use_threads: as pyarrow has it; the result does not depend on it
+    :param where: a condition: an :class:`Expression`; only the rows count that it is true for
     :param normalize_floats: True: 0.0 and -0.0 are one group, and so are all NaN
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
     :returns: a :class:`GroupBy`, whose ``aggregate`` gives a batch
-    :raises TypeError: for keys that are not names
+    :raises TypeError: for keys that are not names or expressions
     """
-    names = names_of("group_by: keys", keys)
+    if isinstance(keys, Mapping):
+        named_keys = named(keys, "group_by: keys")
+    else:
+        named_keys = {name: field(name) for name in names_of("group_by: keys", keys)}
+    if where is not None and not isinstance(where, Expression):
+        raise TypeError(f"group_by: where must be an expression, not {type(where).__name__}")
     copies_wanted(fallback)
-    return GroupBy(argument(data, False), names, stream, fallback, NORMALIZED if normalize_floats else BITS)
+    floats = NORMALIZED if normalize_floats else BITS
+    return GroupBy(argument(data, False), named_keys, stream, fallback, floats, where)
 
 
 def merge(states: Iterable[Any], *, partial: bool = False, stream: StreamLike = None) -> DeviceArray:

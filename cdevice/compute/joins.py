@@ -6,6 +6,7 @@ from .._runtime.ext import _native
 from ..errors import ArgumentError
 from ..interop.asarray import asarray
 from ..interop.asstream import asstream
+from ..interop.concat import concat
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
@@ -13,7 +14,7 @@ from .dispatch.registry import Function
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import known_rows
 from .kernels.columns import batch_of, column_of, names_of, on_device_of
-from .kernels.join_rows import JOIN_TYPES, JoinRows, joined_keys
+from .kernels.join_rows import JOIN_TYPES, JoinRows, keys_of_one_type
 from .kernels.selection.take import is_batch, take_array
 from .options import NoOptions
 
@@ -56,10 +57,10 @@ class _Sides:
             [column_of(batch, n, name) for n in keys]
             for batch, keys in ((self.left, self.left_keys), (self.right, self.right_keys))
         ]
-        self.keys = [joined_keys(call, x, y, n) for x, y, n in zip(*columns, self.left_keys, strict=True)]
+        self.keys = [keys_of_one_type(call, x, y, n) for x, y, n in zip(*columns, self.left_keys, strict=True)]
         self.all_left = False
-        if self.keys[0].length:
-            matches = JoinRows(call, self.keys, self.right.length)
+        if self.left.length + self.right.length:
+            matches = JoinRows(call, self.keys)
             found = matches.of(join_type)
             self.all_left = matches.all_left
         else:
@@ -117,7 +118,8 @@ def join(
 
     Null is equal to nothing, NaN to NaN, 0.0 not to -0.0.  The rows are in the order of the left side's, the matches of
     one in the order of the right side's, and right rows without a match last.  Keys of two types are cast where no
-    value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of both sides.
+    value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of
+    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.
 
     :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
     :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device
@@ -216,7 +218,7 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
                 continue
             if is_key:
                 assert both_rows is not None
-                key = sides.keys[sides.left_keys.index(name)]
+                key = concat(list(sides.keys[sides.left_keys.index(name)]), stream=sides.call.owner)
                 columns.append(take_array(sides.call, key, both_rows, False))
                 names.append(name)
                 continue

@@ -555,5 +555,155 @@ class IndexOptions(_Opaque):
     defaults: ClassVar[Mapping[str, Any]] = {"value": ...}
 
 
+class DayOfWeekOptions(FunctionOptions):
+    """``count_from_zero``: False: the first day of a week is 1; ``week_start``: that day, Monday is 1, Sunday 7."""
+
+    week_start: int
+    defaults: ClassVar[Mapping[str, Any]] = {"count_from_zero": True, "week_start": 1}
+    allowed: ClassVar[Mapping[str, Any]] = {"count_from_zero": bool, "week_start": int}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if not 1 <= self.week_start <= 7:
+            raise ValueError(
+                f"DayOfWeekOptions: week_start must be from 1 (Monday) to 7 (Sunday), not {self.week_start}"
+            )
+
+
+class WeekOptions(FunctionOptions):
+    """``week_starts_monday``: False: weeks start on Sunday; ``count_from_zero``: days before the first week are in week
+    0, not in the last one of the year before; ``first_week_is_fully_in_year``: False: four of its days are."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "week_starts_monday": True,
+        "count_from_zero": False,
+        "first_week_is_fully_in_year": False,
+    }
+    allowed: ClassVar[Mapping[str, Any]] = {
+        "week_starts_monday": bool,
+        "count_from_zero": bool,
+        "first_week_is_fully_in_year": bool,
+    }
+
+
+class AssumeTimezoneOptions(FunctionOptions):
+    """``timezone``: a name as "Europe/Berlin", or an offset as "+05:30"; ``ambiguous``, ``nonexistent``: "raise",
+    "earliest" or "latest", for times that clocks show twice, or never."""
+
+    timezone: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"timezone": ..., "ambiguous": "raise", "nonexistent": "raise"}
+    allowed: ClassVar[Mapping[str, Any]] = {
+        "ambiguous": ("raise", "earliest", "latest"),
+        "nonexistent": ("raise", "earliest", "latest"),
+    }
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if not isinstance(self.timezone, str):
+            raise TypeError(f"AssumeTimezoneOptions: timezone must be a str, not {type(self.timezone).__name__}")
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        fields = super()._fields_of(options)
+        found = re.search(r'timezone="?([^",)]*)', str(options))
+        fields["timezone"] = found.group(1) if found else ...
+        return {k: v.removeprefix("ambiguous_").removeprefix("nonexistent_") for k, v in fields.items()}
+
+
+_TEMPORAL_UNITS = (
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+    "nanosecond",
+)
+
+
+class RoundTemporalOptions(FunctionOptions):
+    """``multiple``: of so many units; ``unit``: "year", "quarter", "month", "week", "day", "hour", "minute", "second",
+    "millisecond", "microsecond" or "nanosecond"; ``week_starts_monday``: False: weeks start on Sunday;
+    ``ceil_is_strictly_greater``: a time that is a multiple becomes the next one; ``calendar_based_origin``: multiples
+    are counted from the begin of the next greater unit, False: from 1970-01-01."""
+
+    multiple: int
+    unit: Any
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "multiple": 1,
+        "unit": "day",
+        "week_starts_monday": True,
+        "ceil_is_strictly_greater": False,
+        "calendar_based_origin": False,
+    }
+    allowed: ClassVar[Mapping[str, Any]] = {
+        "multiple": int,
+        "unit": _TEMPORAL_UNITS,
+        "week_starts_monday": bool,
+        "ceil_is_strictly_greater": bool,
+        "calendar_based_origin": bool,
+    }
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if not 1 <= self.multiple < 1 << 31:
+            raise ValueError(f"RoundTemporalOptions: multiple must be from 1 to 2**31 - 1, not {self.multiple}")
+
+
+class StrftimeOptions(FunctionOptions):
+    """``format``: text with fields as "%Y"; ``locale``: "C"."""
+
+    format: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"format": "%Y-%m-%dT%H:%M:%S", "locale": "C"}
+    allowed: ClassVar[Mapping[str, Any]] = {"locale": ("C",)}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if not isinstance(self.format, str):
+            raise TypeError(f"StrftimeOptions: format must be a str, not {type(self.format).__name__}")
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        return _stored_fields(cls, options)
+
+
+class StrptimeOptions(FunctionOptions):
+    """``format``: text with fields as "%Y"; ``unit``: of the timestamps, "s", "ms", "us" or "ns"; ``error_is_null``: a
+    row that does not fit is null."""
+
+    format: Any
+    defaults: ClassVar[Mapping[str, Any]] = {"format": ..., "unit": ..., "error_is_null": False}
+    allowed: ClassVar[Mapping[str, Any]] = {"unit": ("s", "ms", "us", "ns"), "error_is_null": bool}
+
+    def check(self) -> None:
+        """Checks the fields against ``allowed``.  Does not block.  Raises TypeError, ValueError."""
+        super().check()
+        if not isinstance(self.format, str):
+            raise TypeError(f"StrptimeOptions: format must be a str, not {type(self.format).__name__}")
+
+    @classmethod
+    def _fields_of(cls, options: Any) -> dict[str, Any]:
+        fields = _stored_fields(cls, options)
+        fields["unit"] = ("s", "ms", "us", "ns")[fields["unit"]]
+        return fields
+
+
+def _stored_fields(cls: type[FunctionOptions], options: Any) -> dict[str, Any]:
+    """What pyarrow's options are stored as."""
+    import pyarrow as pa
+
+    stored = pa.ipc.open_file(options.serialize()).read_all().column(0)[0]
+    found = ((name, stored[name].as_py()) for name in cls.defaults if name in stored)
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in found}
+
+
 class NoOptions(FunctionOptions):
     """Of functions that have none."""

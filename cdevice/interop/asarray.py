@@ -138,6 +138,10 @@ def _from_object(
     if isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("copy=False: a list cannot become an array without a copy")
+        if want is None and any(type(v).__name__ in ("datetime64", "timedelta64") for v in obj):
+            times = _numpy.times_of(obj)
+            if times is not None:
+                return _numpy.from_numpy(times), True
         return _encode.from_list(list(obj), want), True
     try:
         data = memoryview(obj)

@@ -98,6 +98,44 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
     return _primitive(array, format, mask)
 
 
+# numpy's units that Arrow has not, and those that have the same moments
+_COARSE = {"M": {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}, "m": {"W": "s", "D": "s", "h": "s", "m": "s"}}
+_FINE = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # of a nanosecond
+
+
+def in_arrow_unit(array: Any) -> Any:
+    """numpy's times in a unit that Arrow has: the same moments.  Raises ValueError where one is none of nanoseconds."""
+    kind = array.dtype.kind
+    unit, count = numpy.datetime_data(array.dtype)
+    if len(array) and numpy.isnat(array).all():  # of any unit, or of none
+        known = unit in ("D", "s", "ms", "us", "ns")[kind == "m" :]
+        return numpy.full(len(array), "NaT", f"{kind}8[{unit if known else _COARSE[kind].get(unit, 's')}]")
+    to = _COARSE[kind].get(unit, unit)
+    if unit in _FINE:
+        known = array[~numpy.isnat(array)].astype("i8") * count
+        if (known % _FINE[unit]).any():
+            raise ValueError(f"numpy {array.dtype} is finer than the nanoseconds of Arrow")
+        to = "ns"
+    if to == unit and count == 1:
+        return array
+    made = array.astype(f"{kind}8[{to}]")
+    if (made.astype(array.dtype) != array)[~numpy.isnat(array)].any():
+        raise ValueError(f"numpy {array.dtype} has moments that {to} of 64 bits do not reach")
+    return made
+
+
+def times_of(values: Any) -> Any:
+    """A list of numpy's datetimes or timedeltas, None among them as NaT, as an array in a unit that Arrow has.
+
+    None: it is no such list."""
+    kinds = {getattr(getattr(v, "dtype", None), "kind", "") for v in values if v is not None}
+    if len(kinds) != 1 or not kinds <= {"m", "M"}:
+        return None
+    kind = kinds.pop()
+    nothing = numpy.datetime64("NaT") if kind == "M" else numpy.timedelta64("NaT")
+    return in_arrow_unit(numpy.array([nothing if v is None else v for v in values]))
+
+
 def _remedy(dtype: Any) -> str:
     """What to do with numbers that Arrow does not know, bfloat16 for one."""
     return f": array.view('u{dtype.itemsize}') passes its bits" if dtype.itemsize in (1, 2, 4, 8) else ""

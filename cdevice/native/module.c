@@ -24,10 +24,12 @@
 #include "native/async/handles.c"
 #include "native/async/async_iterator.c"
 #include "native/compute/calls.c"
+#include "native/compute/fused.c"
 #include "native/compute/groups.c"
 #include "native/compute/running.c"
 #include "native/compute/selection.c"
 #include "native/compute/sort.c"
+#include "native/compute/strings.c"
 #include "native/fastpath/dispatch_cache.c"
 #include "native/embed/capi.c"
 
@@ -100,6 +102,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_front", m_compute_front, METH_VARARGS, NULL},
                                        {"compute_learn", m_dispatch_cache_insert, METH_VARARGS, NULL},
                                        {"compute_map", m_compute_map, METH_VARARGS, NULL},
+                                       {"compute_fused_plan", m_compute_fused_plan, METH_VARARGS, NULL},
+                                       {"compute_fused", m_compute_fused, METH_VARARGS, NULL},
                                        {"compute_reduction", m_compute_reduction, METH_VARARGS, NULL},
                                        {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
                                        {"compute_fold", m_compute_fold, METH_VARARGS, NULL},
@@ -110,12 +114,20 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
                                        {"compute_running", m_compute_running, METH_VARARGS, NULL},
                                        {"compute_accumulate", m_compute_accumulate, METH_VARARGS, NULL},
+                                       {"compute_make_views", m_compute_make_views, METH_VARARGS, NULL},
+                                       {"compute_list_reduce", m_compute_list_reduce, METH_VARARGS, NULL},
                                        {"compute_group_ids", m_compute_group_ids, METH_VARARGS, NULL},
                                        {"compute_scatter_rows", m_compute_scatter_rows, METH_VARARGS, NULL},
+                                       {"compute_set_lookup", m_compute_set_lookup, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_sort_least", m_compute_sort_least, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
+                                       {"compute_text_numbers", m_compute_text_numbers, METH_VARARGS, NULL},
+                                       {"compute_text_sizes", m_compute_text_sizes, METH_VARARGS, NULL},
+                                       {"compute_text_parts", m_compute_text_parts, METH_VARARGS, NULL},
+                                       {"compute_text_bytes", m_compute_text_bytes, METH_VARARGS, NULL},
+                                       {"compute_text_map", m_compute_text_map, METH_VARARGS, NULL},
                                        {"compute_compare", m_compute_compare, METH_VARARGS, NULL},
                                        {"compute_view_offsets", m_compute_view_offsets, METH_VARARGS, NULL},
                                        {"compute_view_bytes", m_compute_view_bytes, METH_VARARGS, NULL},

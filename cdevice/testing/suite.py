@@ -21,6 +21,7 @@ import threading
 import time
 import unittest
 
+from .._devices.tables import drop_kept
 from .areas import CHECKS, KERNEL_CHECKS
 
 TYPE_CHECKING = False
@@ -213,6 +214,7 @@ class BackendSuite:
 
     def settle(self) -> None:
         """Waits until everything of the device was given back; AssertionError otherwise."""
+        drop_kept()
         if self.until(self._settled):
             return
         now = self._arrays_alive()

@@ -425,6 +425,11 @@ def function(name, call, want):
     operation(computes=True)(computed)
 
 
+def vector(x):
+    """All of the rows as one list of a fixed size."""
+    return cdevice.from_buffers("fixed_size_list<item: int64>[7]", 1, [None], children=[x])
+
+
 function("add", lambda a, b: cc.add(a, b), [3, None, None, 6, 7, None, 9])
 function("add scalar", lambda a, b: cc.add(a, 1), [2, None, 4, 5, 6, None, 8])
 function("checked", lambda a, b: cc.multiply_checked(a, b), [2, None, None, 8, 10, None, 14])
@@ -452,6 +457,35 @@ function("fill_null_forward", lambda a, b: cc.fill_null_forward(a), [1, 1, 3, 4,
 function("fill_null_backward", lambda a, b: cc.fill_null_backward(a), [1, 3, 3, 4, 5, 7, 7])
 function("run_end_encode", lambda a, b: cc.run_end_decode(cc.run_end_encode(b)), [2, 2, None, 2, 2, 2, 2])
 function("scatter", lambda a, b: cc.scatter(a, [1, 0, 2, 3, 4, 5, 6]), [None, 1, 3, 4, 5, None, 7])
+function("year", lambda a, b: cc.year(cc.cast(a, "timestamp[s]")), [1970, None, 1970, 1970, 1970, None, 1970])
+function("hour", lambda a, b: cc.hour(cc.cast(a, "timestamp[s, Asia/Tokyo]")), [9, None, 9, 9, 9, None, 9])
+function(
+    "floor_temporal",
+    lambda a, b: cc.cast(cc.floor_temporal(cc.cast(a, "timestamp[s]"), 3, "second"), "int64"),
+    [0, None, 3, 3, 3, None, 6],
+)
+function(
+    "seconds_between",
+    lambda a, b: cc.seconds_between(*(cc.cast(x, "timestamp[s]") for x in (b, a))),
+    [-1, None, None, 2, 3, None, 5],
+)
+function("exp", lambda a, b: cc.floor(cc.exp(cc.cast(b, "float64"))), [7.0, 7.0, None, 7.0, 7.0, 7.0, 7.0])
+function("round", lambda a, b: cc.round(a, -1), [0, None, 0, 0, 0, None, 10])
+function("modulo", lambda a, b: cc.modulo(a, 3), [1, None, 0, 1, 2, None, 1])
+function("max_element_wise", lambda a, b: cc.max_element_wise(a, b), [2, 2, 3, 4, 5, 2, 7])
+function(
+    "case_when",
+    lambda a, b: cc.case_when(cc.make_struct(cc.greater(a, 4), cc.is_null(a)), b, 0),
+    [None, 0, None, None, 2, 0, 2],
+)
+function(
+    "coalesce of strings",
+    lambda a, b: cc.cast(cc.coalesce(*(cc.cast(x, "string") for x in (a, b))), "int64"),
+    [1, 2, 3, 4, 5, 2, 7],
+)
+function("cast to views", lambda a, b: cc.cast(cc.cast(a, "string_view"), "int64"), [1, None, 3, 4, 5, None, 7])
+function("struct_field", lambda a, b: cc.struct_field(cc.make_struct(a, b), 1), [2, 2, None, 2, 2, 2, 2])
+function("list_dot", lambda a, b: cc.list_dot(vector(a), cc.add(vector(b), 1)), [51])
 function("first_last", lambda a, b: cc.first_last(a), {"first": 1, "last": 7})
 function("chunks", lambda a, b: cc.sum([a, b, a]), 52)
 function("stream", lambda a, b: cc.sum(cdevice.asstream(iter([a, b]))), 32)
@@ -474,6 +508,44 @@ def compute_groups(here):
         same(rows, [{"left": 0, "right": 0}, {"left": 1, "right": None}, {"left": None, "right": 1}])
 
     return run
+
+
+@operation(computes=True)
+def compute_expressions(here):
+    """Rows that are chosen, columns that are computed, one row and groups of all, batch by batch too."""
+    f = cc.field
+    batch = cdevice.record_batch(
+        {
+            "k": there([1, 2, 1, None], here),
+            "x": there([1.5, None, 2.5, 4.0], here),
+            "s": there(["a", "b", "c", "d"], here),
+        }
+    )
+    where = (f("x") * 2 > 3) & (f("s") != "z")
+    fused = (f("x") * 2 + f("k") * 3 - 1).bind(batch.schema)
+    program = fused._program(batch)
+
+    def run():
+        same(batch.filter(where).to("cpu")["s"].to_pylist(), ["c", "d"])
+        same(batch.project({"y": f("x") + 1}).to("cpu")["y"].to_pylist(), [2.5, None, 3.5, 5.0])
+        same(fused._run(program, batch, None).array.to("cpu").to_pylist(), [5.0, None, 7.0, None])
+        stream = cdevice.asstream([batch[:2], batch[2:]]).filter(where).with_columns(y=f("x") * 2)
+        same(
+            stream.group_by("k").aggregate([("y", "max")]).to("cpu").to_pylist(),
+            [{"k": 1, "y_max": 5.0}, {"k": None, "y_max": 8.0}],
+        )
+
+    return run
+
+
+@operation("cpu", computes=True)
+def compute_aggregates_of_expressions(here):
+    f = cc.field
+    batch = cdevice.record_batch({"x": there([1.5, None, 2.5, 4.0], here), "s": there(["a", "b", "c", "d"], here)})
+    where = (f("x") * 2 > 3) & (f("s") != "z")
+    asked = {"t": (f("x") * 2, "sum"), "n": ([], "count_all"), "v": ("x", "variance")}
+    want = [{"t": 13.0, "n": 2, "v": 0.5625}]
+    return lambda: same(cc.aggregate(batch, asked, where=where).to("cpu").to_pylist(), want)
 
 
 @operation(computes=True)

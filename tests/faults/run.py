@@ -109,6 +109,7 @@ class Tried:
                 self.found(n, code, what, bad)
                 if os.environ.get("FAULTS_TRACE"):
                     traceback.print_exception(error)
+        self.trace = "".join(traceback.format_exception(error)) if error and os.environ.get("FAULTS_TRACE") else ""
         error = None
         try:
             self.alone()
@@ -124,6 +125,7 @@ class Tried:
             pause.wait(0.002)
         if left:
             self.found(n, code, what, "left behind: " + ", ".join(left))
+            print(self.trace, file=sys.stderr)
             self.before = self.target.state()
 
     def left(self):

@@ -4,6 +4,7 @@ It shares nothing with the package nor with pyarrow's functions.  Arrays are pya
 """
 
 import math
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -301,11 +302,46 @@ def aggregate(name, args, options):
 
 
 # ---- casts ----
+TEXTS = {pa.string(), pa.large_string()}
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan(\([a-z0-9_]*\))?)", re.I | re.A)
+
+
+def printed(v, t):
+    """A value as text."""
+    if t in INTEGERS:
+        return str(v)
+    if pa.types.is_boolean(t):
+        return "true" if v else "false"
+    raise Unknown
+
+
+def read(text, to):
+    """A text as a value."""
+    if pa.types.is_boolean(to):
+        if text.lower() not in ("true", "false", "0", "1"):
+            raise Refused(text)
+        return text.lower() in ("true", "1")
+    if to in INTEGERS:
+        low, high = bounds(to)
+        if re.fullmatch(f"0[xX][0-9a-fA-F]{{1,{to.bit_width // 4}}}", text):
+            return wrapped(int(text, 16), to)
+        if not re.fullmatch(r"-?\d+" if low else r"\d+", text, re.A) or not low <= int(text) <= high:
+            raise Refused(text)
+        return int(text)
+    if to == pa.float64():
+        if not NUMBER.fullmatch(text):
+            raise Refused(text)
+        return float(text.partition("(")[0])
+    raise Unknown
+
+
 def cast(args, options):
     a, to, safe = args[0], options["target_type"], options["safe"]
     t, values = a.type, rows(a)
     if t == to:
         return to, values
+    if t in TEXTS or to in TEXTS:
+        return to, [None if v is None else (printed(v, t) if to in TEXTS else read(v, to)) for v in values]
     if to == pa.bool_() and (t in INTEGERS or t in FLOATS):
         return to, [None if v is None else v != 0 for v in values]
     if t == pa.bool_() and (to in INTEGERS or to in FLOATS):

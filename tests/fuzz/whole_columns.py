@@ -1,6 +1,8 @@
 """Calls of functions of whole columns that chance draws: running totals, fills, runs, lists, order, sets, summaries,
 groups and joins."""
 
+import decimal
+
 import pyarrow as pa
 from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, any_type, column
 
@@ -81,6 +83,35 @@ def lists(rng, n):
     return name, [x, *([pa.scalar(rng.choice((0, 0, 1)), pa.int32())] if name == "list_element" else [])], {}
 
 
+WORDS = ("", "a", "ab", "aa", "é", "A", "\u20ac", " ")
+
+
+def text(rng, n):
+    """Functions of strings, whose options are words too."""
+    t = rng.choice(TEXTS)
+    is_text = t in (pa.string(), pa.large_string())
+    x, word = column(rng, t, n), rng.choice(WORDS)
+    names = ["starts_with", "ends_with", "match_substring", "find_substring", "count_substring", "match_like"]
+    kinds = [(name, {"pattern": word, "ignore_case": rng.random() < 0.3}) for name in names]
+    kinds += [
+        ("binary_length", {}),
+        ("binary_replace_slice", {"start": rng.randrange(3), "stop": 4, "replacement": word}),
+    ]
+    kinds += [("replace_substring", {"pattern": word or "b", "replacement": rng.choice(WORDS)})]
+    kinds += [("split_pattern", {"pattern": word or "b", "max_splits": rng.choice((None, 0, 1))})]
+    if is_text:
+        kinds += [
+            (f"utf8_{name}", {}) for name in ("length", "upper", "lower", "title", "reverse", "is_alpha", "is_title")
+        ]
+        kinds += [("utf8_trim_whitespace", {}), ("ascii_upper", {}), ("ascii_is_lower", {}), ("string_is_ascii", {})]
+        kinds += [(f"utf8_{name}", {"width": rng.randrange(9), "padding": "é"}) for name in ("lpad", "rpad", "center")]
+        kinds += [("utf8_trim", {"characters": word}), ("utf8_zero_fill", {"width": rng.randrange(9)})]
+        span = {"start": rng.randrange(-5, 5), "stop": rng.choice((None, 0, 3, -1)), "step": rng.choice((1, 1, 2, -1))}
+        kinds.append(("utf8_slice_codeunits", span))
+    name, options = rng.choice(kinds)
+    return name, [x], options
+
+
 def ordered(rng, n):
     name = rng.choice(("rank_quantile", "select_k_unstable", "inverse_permutation", "scatter"))
     if name in ("inverse_permutation", "scatter"):
@@ -139,7 +170,149 @@ def summaries(rng, n):
     return name, [column(rng, rng.choice((pa.int8(), pa.int32(), pa.uint16(), *FLOATS)), n)], options
 
 
-FAMILIES = (running, difference, filled, runs, lists, ordered, sets, summaries)
+DATED = [
+    pa.date32(),
+    pa.date64(),
+    *(pa.timestamp(u) for u in ("s", "ms", "us", "ns")),
+    pa.timestamp("us", "+05:30"),
+]
+CLOCKED = [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"), *DATED[2:]]
+OF_DATES = "year month day quarter day_of_year iso_year iso_week us_year us_week is_leap_year".split()
+OF_CLOCKS = "hour minute second millisecond microsecond nanosecond subsecond".split()
+UNITS = "year quarter month week day hour minute second millisecond microsecond nanosecond".split()
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def moments(rng, t, n):
+    """Times of four centuries; nulls and offsets as columns have them."""
+    per = 1 if pa.types.is_date32(t) else 86400 * PER_SECOND[getattr(t, "unit", "ms")]
+    days, ticks = not pa.types.is_time(t), not pa.types.is_date(t)
+    made = [
+        None if v is None else days * rng.randrange(-70_000, 80_000) * per + ticks * rng.randrange(per)
+        for v in column(rng, pa.int32(), n).to_pylist()
+    ]
+    return pa.array(made, pa.int32() if t.bit_width == 32 else pa.int64()).view(t)
+
+
+def times(rng, n):
+    kind = rng.randrange(6)
+    if kind == 0:
+        return rng.choice(OF_DATES), [moments(rng, rng.choice(DATED), n)], {}
+    if kind == 1:
+        return rng.choice(OF_CLOCKS), [moments(rng, rng.choice(CLOCKED), n)], {}
+    if kind == 2:
+        options = {"week_starts_monday": rng.random() < 0.5, "count_from_zero": rng.random() < 0.5}
+        options["first_week_is_fully_in_year"] = rng.random() < 0.5
+        return "week", [moments(rng, rng.choice(DATED), n)], options
+    if kind == 3:
+        options = {"week_start": rng.randrange(1, 8), "count_from_zero": rng.random() < 0.5}
+        return "day_of_week", [moments(rng, rng.choice(DATED), n)], options
+    if kind == 4:
+        t = rng.choice([t for t in DATED if getattr(t, "tz", None) is None])
+        name = rng.choice(("years", "quarters", "weeks", "days", "hours", "minutes", "seconds", "milliseconds"))
+        return f"{name}_between", [moments(rng, t, n), moments(rng, t, n)], {}
+    options = {"multiple": rng.choice((1, 1, 2, 7, 45)), "unit": rng.choice(UNITS)}
+    options |= {"week_starts_monday": rng.random() < 0.5, "ceil_is_strictly_greater": rng.random() < 0.5}
+    options["calendar_based_origin"] = rng.random() < 0.3
+    if options["unit"] in UNITS[8:]:  # of dates pyarrow's overflow
+        options["multiple"] = 1
+    t = rng.choice([t for t in DATED if getattr(t, "tz", None) is None])
+    return rng.choice(("floor", "ceil", "round")) + "_temporal", [moments(rng, t, n)], options
+
+
+ODD = (
+    "",
+    "0",
+    "-0",
+    "+1",
+    "1.5",
+    ".5",
+    "1e3",
+    "1e-7",
+    "0x1f",
+    "nan",
+    "-Inf",
+    "true",
+    "1 ",
+    "x",
+    "9" * 17,
+    "2024-02-29",
+)
+ODD += ("2024-02-29T12:30", "2024-02-29 12:30:01Z", "1.50", "12345.675", "0.1" + "0" * 30, "123456789012345678901", "é")
+
+
+def text_casts(rng, n):
+    """Numbers and times that become text, or text that may be some; each row may be another's text."""
+    t = rng.choice([x for x in (*SIZED, *WIDE) if x != pa.binary(5)])
+    x = column(rng, t, n)
+    if rng.random() < 0.5:
+        return "cast", [x], {"target_type": rng.choice((pa.string(), pa.string(), pa.large_string())), "safe": True}
+    words = x.cast(pa.string()).to_pylist()
+    words = [rng.choice(ODD) if rng.random() < 0.01 else w for w in words]
+    if rng.random() < 0.2 and t not in DECIMALS + WIDE:  # whose digits pyarrow counts in other ways
+        t = rng.choice([y for y in SIZED if y != pa.binary(5) and not pa.types.is_decimal(y)])
+    if pa.types.is_time(t) or pa.types.is_duration(t):  # which pyarrow does not read
+        t = pa.timestamp("ns")
+    kind = rng.choice((pa.string(), pa.large_string()))
+    return "cast", [pa.array(words, kind)], {"target_type": t, "safe": True}
+
+
+def formats(rng, n):
+    """Times by a format, and such text as times; some rows do not fit."""
+    fields = rng.choice(("%Y-%m-%d %H:%M:%S", "%FT%T", "%d/%m/%Y", "%Y%m%d", "%j %Y", "%H:%M", "%m %y"))
+    t = rng.choice([t for t in (*TIMES, pa.timestamp("s")) if not pa.types.is_duration(t)])
+    x = column(rng, t, n)
+    if rng.random() < 0.4:
+        return "strftime", [x], {"format": fields}
+    x = column(rng, pa.timestamp("s"), n)
+    words = [w if rng.random() < 0.95 else rng.choice(ODD) for w in x.cast(pa.string()).to_pylist()]
+    options = {"format": fields, "unit": rng.choice(("s", "ms", "us", "ns")), "error_is_null": rng.random() < 0.7}
+    return "strptime", [pa.array(words, rng.choice((pa.string(), pa.large_string())))], options
+
+
+REALS = "floor ceil trunc sign is_finite is_inf exp expm1 ln log2 log10 log1p sqrt sin cos tan asin acos atan sinh"
+REALS += " cosh tanh asinh acosh atanh"
+INEXACT = frozenset(REALS.split()[6:]) | {"power", "logb", "atan2", "hypot"}
+MODES = "down up towards_zero towards_infinity half_down half_up half_towards_zero half_towards_infinity half_to_even"
+MODES = [*MODES.split(), "half_to_odd"]
+UNSIGNED = [pa.uint8(), pa.uint32(), pa.uint64()]
+ROUNDED = [pa.decimal128(12, 2), pa.decimal256(40, 2)]
+
+
+NEAR = (*NEAR, *sorted(INEXACT))
+
+
+def numbers(rng, n):
+    kind, floats = rng.randrange(6), [pa.float32(), pa.float64()]
+    if kind == 0:
+        return rng.choice(REALS.split()), [column(rng, rng.choice(floats), n)], {}
+    if kind == 1:
+        t = rng.choice(floats)
+        name = rng.choice(("power", "logb", "atan2", "hypot", "modulo", "remainder"))
+        return name, [column(rng, t, n), column(rng, t, n)], {}
+    if kind == 2:
+        t, mode = rng.choice([*floats, *INTEGERS, *ROUNDED]), rng.choice(MODES)
+        if t in ROUNDED:  # pyarrow gives some below 0 that have more digits than the type
+            mode = "towards_zero"
+        if rng.random() < 0.5:
+            return "round", [column(rng, t, n)], {"ndigits": rng.choice((0, 0, 1, -1, 3)), "round_mode": mode}
+        multiple = decimal.Decimal(rng.choice((1, 2, 7))) if t in ROUNDED else rng.choice((1, 2, 7))
+        return "round_to_multiple", [column(rng, t, n)], {"multiple": multiple, "round_mode": mode}
+    if kind == 3:
+        names = ("bit_wise_and", "bit_wise_or", "bit_wise_xor", "shift_left", "shift_right", "power", "modulo")
+        name = rng.choice((*names, "remainder", "modulo_checked", "power_checked", "shift_left_checked"))
+        t = rng.choice(UNSIGNED if name.startswith("power") else INTEGERS)  # pyarrow looks at powers of nulls
+        return name, [column(rng, t, n), column(rng, t, n)], {}
+    if kind == 4:
+        t = rng.choice([*floats, *INTEGERS, *ROUNDED, pa.date32(), pa.string(), pa.large_binary()])
+        name = rng.choice(("min_element_wise", "max_element_wise"))
+        return name, [column(rng, t, n) for _ in range(rng.choice((1, 2, 3)))], {"skip_nulls": rng.random() < 0.5}
+    name = rng.choice(("and_not", "and_not_kleene"))
+    return name, [column(rng, pa.bool_(), n), column(rng, pa.bool_(), n)], {}
+
+
+FAMILIES = (numbers, text, text, text_casts, formats, times)
+FAMILIES += (running, difference, filled, runs, lists, ordered, sets, summaries)
 
 
 def drawn(rng, n):

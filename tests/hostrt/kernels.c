@@ -63,6 +63,7 @@ static const char prelude[] =
     "inline float __int_as_float(int x) { union { int i; float f; } u; u.i = x; return u.f; }\n"
     "inline int __float_as_int(float x) { union { int i; float f; } u; u.f = x; return u.i; }\n"
     "inline double __longlong_as_double(long long x) { union { long long i; double f; } u; u.i = x; return u.f; }\n"
+    "inline long long __double_as_longlong(double x) { union { long long i; double f; } u; u.f = x; return u.i; }\n"
     "#line 1 \"cdevice\"\n";
 
 struct hrt_program { char *text, *log, *code; size_t n; };
@@ -114,7 +115,7 @@ static int write_text(const char *path, const char *text) {
 }
 /* The compiler's status; what it says is in `log`. */
 static int run_cc(const char *in, const char *out, const char *log) {
-    char *const args[] = {"cc", "-x", "c", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-fPIC", "-shared", "-fvisibility=hidden", "-o", (char *)out, (char *)in, NULL};
+    char *const args[] = {"cc", "-x", "c", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv", "-fPIC", "-shared", "-fvisibility=hidden", "-o", (char *)out, (char *)in, NULL};
     size_t n = 0, k = 0; while (environ[n]) n++;
     char **env = calloc(n + 1, sizeof *env); if (!env) return -1;
     for (size_t i = 0; i < n; i++) if (strncmp(environ[i], "LD_PRELOAD=", 11)) env[k++] = environ[i]; /* a sanitizer's: compilers leak */
@@ -181,32 +182,52 @@ int hrt_module_function(void **out, void *module, const char *name) {
 #define STACK ((size_t)64 << 10)
 typedef uint64_t u;
 typedef void (*kernel)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, u);
-struct fiber { ucontext_t context; unsigned lane; int done; };
+struct fiber { void *stack; unsigned lane; int done; };
 struct launch {
     void *addresses[BUFFERS]; /* first: hrt_kernel makes them readable */
     struct function *function; unsigned blocks, lanes; uint64_t rest[ARGUMENTS - BUFFERS];
-    ucontext_t scheduler; struct fiber *running; char *stacks; struct fiber *fibers;
+    void *scheduler; struct fiber *running; char *stacks; struct fiber *fibers;
 };
 static __thread struct launch *now;
 
-static void barrier(void) { struct launch *l = now; swapcontext(&l->running->context, &l->scheduler); }
-static void lane_main(void) {
-    struct launch *l = now; const u *o = l->rest; void **a = l->addresses;
-    ((kernel)l->function->entry)((u)a[0], o[0], (u)a[1], o[1], (u)a[2], o[2], (u)a[3], o[3], (u)a[4], o[4], (u)a[5], o[5], (u)a[6], o[6], (u)a[7], o[7], o[8], o[9], o[10], o[11], o[12]);
-    l->running->done = 1; /* back to the scheduler by uc_link */
+/* A lane takes some tens of nanoseconds so; swapcontext asks the system twice for each change. */
+#if defined(__x86_64__) && !defined(HOSTRT_UCONTEXT)
+void hostrt_switch(void **from, void *to) __attribute__((visibility("hidden")));
+__asm__(".text\n.globl hostrt_switch\n.hidden hostrt_switch\n.type hostrt_switch,@function\nhostrt_switch:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\nmov %rsp, (%rdi)\nmov %rsi, %rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n.size hostrt_switch,.-hostrt_switch\n");
+static void change(void **from, void *to) { hostrt_switch(from, to); }
+static void *begin(char *stack, void (*entry)(void)) {
+    void **top = (void **)(void *)(stack + STACK) - 8; /* six registers, where to go, and where it came from */
+    memset(top, 0, 8 * sizeof *top); top[6] = (void *)entry; return top;
+}
+#else
+static void change(void **from, void *to) { swapcontext(*from = __builtin_alloca(sizeof(ucontext_t)), to); }
+static void *begin(char *stack, void (*entry)(void)) {
+    ucontext_t *c = (ucontext_t *)(void *)stack; /* at the far end of the stack */
+    getcontext(c); c->uc_stack.ss_sp = stack + sizeof *c; c->uc_stack.ss_size = STACK - sizeof *c; c->uc_link = NULL;
+    makecontext(c, entry, 0); return c;
+}
+#endif
+static void barrier(void) { struct launch *l = now; change(&l->running->stack, l->scheduler); }
+static void lanes_main(void) { /* one lane after the other */
+    for (;;) {
+        struct launch *l = now; const u *o = l->rest; void **a = l->addresses;
+        ((kernel)l->function->entry)((u)a[0], o[0], (u)a[1], o[1], (u)a[2], o[2], (u)a[3], o[3], (u)a[4], o[4], (u)a[5], o[5], (u)a[6], o[6], (u)a[7], o[7], o[8], o[9], o[10], o[11], o[12]);
+        l->running->done = 1; barrier();
+    }
 }
 static void resume(struct launch *l, struct fiber *f, unsigned block) {
     l->function->module->stand(f->lane, block, l->lanes, l->blocks);
-    l->running = f; swapcontext(&l->scheduler, &f->context);
+    l->running = f; change(&l->scheduler, f->stack);
 }
 /* How many lanes came to a barrier and were alone there: CUDA leaves open what happens then. */
 static int run_block(struct launch *l, unsigned block) {
     unsigned waiting = 0;
     for (unsigned lane = 0; lane < l->lanes; lane++) {
-        struct fiber *f = &l->fibers[waiting]; /* one that has ended lends its stack to the next */
-        f->lane = lane; f->done = 0; getcontext(&f->context);
-        f->context.uc_stack.ss_sp = l->stacks + waiting * STACK; f->context.uc_stack.ss_size = STACK; f->context.uc_link = &l->scheduler;
-        makecontext(&f->context, lane_main, 0); resume(l, f, block);
+        struct fiber *f = &l->fibers[waiting]; /* one that has ended takes the next lane */
+        if (!f->stack) f->stack = begin(l->stacks + waiting * STACK, lanes_main);
+        f->lane = lane; f->done = 0; resume(l, f, block);
         if (!f->done) waiting++;
     }
     while (waiting) {
@@ -217,20 +238,33 @@ static int run_block(struct launch *l, unsigned block) {
     }
     return 0;
 }
+/* Stacks are a thread's, until it ends: what was touched stays mapped. */
+#define LANES 1024
+static pthread_key_t stacks_of_thread;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void unmap(void *stacks) { munmap(stacks, LANES * STACK); }
+static void make_key(void) { if (pthread_key_create(&stacks_of_thread, unmap)) abort(); }
+static char *stacks(void) {
+    pthread_once(&once, make_key);
+    char *s = pthread_getspecific(stacks_of_thread);
+    if (s) return s;
+    s = mmap(NULL, LANES * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (s == MAP_FAILED || pthread_setspecific(stacks_of_thread, s)) abort();
+    return s;
+}
 static int run(void *arg) {
     struct launch *l = arg; int bad = 0;
-    l->stacks = mmap(NULL, l->lanes * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    l->fibers = calloc(l->lanes, sizeof *l->fibers);
-    if (l->stacks == MAP_FAILED || !l->fibers) abort();
+    l->stacks = stacks(); l->fibers = calloc(l->lanes, sizeof *l->fibers);
+    if (!l->fibers) abort();
     now = l;
     for (unsigned b = 0; b < l->blocks && !bad; b++) bad = run_block(l, b);
-    now = NULL; munmap(l->stacks, l->lanes * STACK); free(l->fibers);
+    now = NULL; free(l->fibers);
     return bad ? HRT_LAUNCH_FAILED : 0;
 }
 int hrt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, void **arguments) {
     struct function *f = function; int device;
     if (!f || !arguments) return HRT_INVALID_VALUE;
-    if (!blocks || !lanes || lanes > 1024) return HRT_INVALID_VALUE;
+    if (!blocks || !lanes || lanes > LANES) return HRT_INVALID_VALUE;
     if (hrt_stream_device(stream, &device) || device != f->module->device) return HRT_INVALID_HANDLE; /* another context's */
     struct launch *l = calloc(1, sizeof *l); if (!l) return HRT_OUT_OF_MEMORY;
     l->function = f; l->blocks = blocks; l->lanes = lanes;

@@ -73,8 +73,9 @@ BARRIER = "__syncthreads"
 TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 w128 w256".split()
 FAMILIES = {  # S and T; which of them matters to the text alone
     "cast": ["f32 i64", "i64 f16"],
-    "decimal_rescale": ["i64 w128"],
-    "decimal_real": ["i32", "w256"],
+    "decimal_rescale": ["i64 w128", "w128 w256", "w256 w128"],
+    "decimal_real": ["i32 f32", "w128 f64", "w256 f64"],
+    "real_decimal": ["f32 w128", "f64 w256"],
     "temporal": ["i64 i32"],
     "arith": ["i64", "f16", "w128", "w256"],
     "compare": ["i64", "f16", "w128", "w256"],
@@ -94,9 +95,38 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "running": ["i8", "u64", "f32"],
     "scatter": ["bits"],
     "accumulate": ["i8", "f32", "w128"],
+    "list_reduce": ["i8", "f32"],
     "key_words": ["u8", "w128"],
     "key_bytes": ["i32"],
     "hash_table": ["bits"],
+    "time_fields": ["date32", "ms32", "s64", "ns64"],
+    "time_round": ["date32", "ms32", "s64"],
+    "time_between": ["date32", "ms32", "ns64"],
+    "time_zone": ["s64", "ns64"],
+    "string_match": ["i32"],
+    "string_class": ["i32"],
+    "string_case": ["i32"],
+    "string_pieces": ["i32"],
+    "string_edit": ["i32"],
+    "print_integer": ["i64 i32"],
+    "print_bool": ["bits i32"],
+    "print_real": ["f32 i32", "f64 i64"],
+    "print_decimal": ["w128 i32", "w256 i32"],
+    "print_time": ["date32 i32", "ms32 i32", "ns64 i32"],
+    "print_format": ["date32 i32", "ns64 i32"],
+    "read_format": ["ns64 i32"],
+    "read_integer": ["i8 i32", "u64 i64"],
+    "read_bool": ["bits i32"],
+    "read_real": ["f32 i32", "f64 i64"],
+    "read_decimal": ["w128 i32", "w256 i32"],
+    "read_time": ["date32 i32", "ms32 i32", "ns64 i32"],
+    "rounding": ["i64", "f32", "f16", "w128", "w256"],
+    "integers": ["i64", "u8"],
+    "pick": ["i64", "f32", "w128"],
+    "exponential": ["f32"],
+    "angles": ["f64"],
+    "hyperbolic": ["f32"],
+    "pairs": ["f64"],
 }
 
 
@@ -187,6 +217,7 @@ def barriers_in(text):
     from pycparser import CParser
 
     names, wrong = [], []
+    structs = re.findall(r"typedef struct\s*\{[^}]*\}\s*(\w+);", text)
     for function in functions(text):
         if BARRIER not in function:
             continue
@@ -195,7 +226,7 @@ def barriers_in(text):
         if not function.startswith("__global__"):
             wrong.append((name, "not in a kernel"))
             continue
-        types = f"typedef int {', '.join(TYPES)};\n"
+        types = f"typedef int {', '.join([*TYPES, *structs])};\n"
         body = CParser().parse(types + function.removeprefix("__global__")).ext[-1].body
         wrong += [(name, what) for what in misplaced(body)]
         wrong += [(name, kind) for kind, _ in kinds_in(body) if kind in ("Return", "Goto")]
@@ -266,3 +297,9 @@ def test_a_barrier_that_all_work_items_reach_is_no_error(where):
 def test_a_barrier_in_a_function_that_kernels_call_is_found():
     text = defined("bits") + kernel_sources()[""] + "FN void wait(void) { SYNC; }\n"
     assert barriers_in(expanded(text)) == (["wait"], [("wait", "not in a kernel")])
+
+
+def test_a_name_of_the_protocol_has_one_meaning():
+    text = (ROOT / "cdevice" / "kernels" / "lang" / "protocol.h").read_text()
+    names = re.findall(r"^#define (\w+)", text, re.M)
+    assert len(names) > 100 and sorted(names) == sorted(set(names))

@@ -16,6 +16,8 @@ SOURCES = (
     "setup.py",
     "build_ffi.py",
     "build_cache.py",
+    "unicode_tables.py",
+    "power_tables.py",
     "pyproject.toml",
     "README.rst",
     "LICENSE",
@@ -78,6 +80,28 @@ NUMBERS = (
 )
 
 
+TEXT = ("strings/utf8", "build/unicode_case", "build/unicode_class", "strings/case_of", "strings/class_of")
+
+
+CASTS = ("strings/utf8", "text/digits", "build/powers", "text/shortest", "text/integer", "text/real", "text/decimal")
+CASTS += ("temporal/calendar", "text/clock", "text/format", "text/print")
+
+
+def included(*parts):
+    """What other text comes before a header; tables are written by the build."""
+    names = (f"{part}.h" if part.startswith("build/") else f"cdevice/kernels/{part}.h" for part in parts)
+    return "".join(f'#include "{name}"\n' for name in names)
+
+
+def build_module():
+    sys.path.insert(0, str(ROOT))
+    try:
+        import build_ffi
+    finally:
+        sys.path.remove(str(ROOT))
+    return build_ffi
+
+
 TEMPLATE = """
 #define RT_FAMILY "none"
 #define RT_N_KINDS 1
@@ -94,19 +118,31 @@ TEMPLATE = """
 
 
 @pytest.mark.nosan
-@pytest.mark.parametrize("name", sorted(str(p.relative_to(ROOT / "backends")) for p in (ROOT / "backends").glob("*/*.h")))
+@pytest.mark.parametrize(
+    "name", sorted(str(p.relative_to(ROOT / "backends")) for p in (ROOT / "backends").glob("*/*.h"))
+)
 def test_a_header_of_the_backends_stands_alone(name, tmp_path):
     """The template's headers need its parameters, and nothing that comes before them."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip("no C compiler")
     source = tmp_path / "alone.c"
+    build_module().write_tables()
     template = name.startswith("gpu_driver/")
     parameters = TEMPLATE if template else ""
     parameters = {
         "cpu/kernels.h": "#define CPU_KERNELS kernels\n",
-        "cpu/numbers.h": NUMBERS,
+        "cpu/text_casts.h": "#define CPU_KERNELS kernels\n",
+        "cpu/text_casts_of.h": NUMBERS.replace("#define T i32", included(*CASTS) + "#define T i32"),
         "cpu/offsets.h": NUMBERS,
+        "cpu/times.h": NUMBERS.replace(
+            "#define T i32", included("temporal/calendar", "temporal/zone") + "#define T s64"
+        ),
+        "cpu/numbers.h": NUMBERS.replace("#define T i32", included("math/each", "math/rounder") + "#define T i32"),
+        "cpu/reals.h": NUMBERS.replace("#define T i32", included("math/each")),
+        "cpu/text.h": NUMBERS.replace("#define T i32", included(*TEXT) + "#define T i32"),
+        "cpu/decimal_reals.h": f"{NUMBERS}#undef T\n#define T f64\n",
+        "cpu/wide_casts.h": f"{NUMBERS}#undef T\n#define T w128\n",
         "cpu/each_integer.h": NUMBERS + '#define TEXT "cdevice/kernels/scalar/cast.h"\n',
     }.get(name, parameters)
     source.write_text(f'{parameters}#include "{name}"\n')
@@ -122,25 +158,21 @@ def test_a_program_has_the_kernels_that_it_is_asked_for_alone(tmp_path):
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip("no C compiler")
-    sys.path.insert(0, str(ROOT))
-    try:
-        import build_ffi
-    finally:
-        sys.path.remove(str(ROOT))
-    texts, source = build_ffi.kernel_sources(), tmp_path / "text.c"
+    texts, source = build_module().kernel_sources(), tmp_path / "text.c"
 
     def kernels(text, *wanted):
         source.write_text(texts[""] + text)
-        flags = ["-E", "-P", "-w", "-DS=f32", "-DT=i64", *wanted, str(source)]
+        flags = ["-E", "-P", "-w", "-DS=f32", f"-DT={t}", *wanted, str(source)]
         done = subprocess.run([*compiler, *flags], capture_output=True, text=True, check=True)
         return re.findall(r"__global__ void\s+(\w+)", done.stdout)
 
     for family, text in texts.items():
+        t = "s64" if family.startswith("time_") else "i64"
         every = kernels(text)
         assert len(every) == len(set(every)) and bool(every) == bool(family)
         for name in every[:: max(1, len(every) // 4)]:
-            assert kernels(text, "-DCDV_ONLY=1", f"-DKERNEL_ENABLED_{name.removesuffix('_i64')}") == [name]
-        both = [f"-DKERNEL_ENABLED_{name.removesuffix('_i64')}" for name in every[:2]]
+            assert kernels(text, "-DCDV_ONLY=1", f"-DKERNEL_ENABLED_{name.removesuffix('_' + t)}") == [name]
+        both = [f"-DKERNEL_ENABLED_{name.removesuffix('_' + t)}" for name in every[:2]]
         assert kernels(text, "-DCDV_ONLY=1", *both) == every[:2]
         assert not kernels(text, "-DCDV_ONLY=1")
 

@@ -52,14 +52,17 @@ def test_the_typed_program_runs():
 
 
 def test_the_functions_stub_has_every_function_with_its_parameters():
-    """compute/functions.pyi against functions.py, whose functions are made from tables."""
+    """compute/functions.pyi and text.pyi against functions.py and text.py, whose functions are made from tables."""
     import ast
     import inspect
 
     from cdevice import compute
 
     stub = {}
-    for node in ast.parse((package() / "compute" / "functions.pyi").read_text()).body:
+    stubs = [
+        ast.parse((package() / "compute" / f"{name}.pyi").read_text()) for name in ("functions", "text", "numbers")
+    ]
+    for node in [n for stub in stubs for n in stub.body]:
         if isinstance(node, ast.FunctionDef):
             a = node.args
             names = [x.arg for x in (*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs)]
@@ -67,7 +70,11 @@ def test_the_functions_stub_has_every_function_with_its_parameters():
             assert node.returns is not None and ast.unparse(node.returns) != "Any" or node.name == "call_function"
     functions = {n for n in compute.__all__ if inspect.isroutine(getattr(compute, n))}
     elsewhere = {"elementwise", "cpu_count", "set_cpu_count", "fallback"}  # of other modules, which have annotations
-    modules = {f"cdevice.compute.{name}" for name in ("vector", "groups", "joins", "grouper", "hash_functions")}
+    modules = {
+        f"cdevice.compute.{name}"
+        for name in ("vector", "groups", "joins", "grouper", "hash_functions", "temporal", "nested")
+    }
+    modules |= {f"cdevice.compute.expressions.{name}" for name in ("aggregate", "expression")}
     elsewhere |= {n for n in functions if getattr(compute, n).__module__ in modules}
     assert stub.keys() == functions - elsewhere
     for name, names in stub.items():
@@ -78,7 +85,17 @@ def test_the_functions_stub_has_every_function_with_its_parameters():
 def test_every_compute_function_documents_its_types_parameters_and_result():
     from cdevice import compute
 
-    for name in {"coalesce", "cast", "count", "filter", "take", *compute.functions._ROW_WISE, *compute.functions._AGGREGATES}:
+    for name in {
+        "coalesce",
+        "cast",
+        "count",
+        "filter",
+        "take",
+        *compute.functions._ROW_WISE,
+        *compute.functions._AGGREGATES,
+        *compute.text.__all__,
+        *compute.numbers.__all__,
+    }:
         text = getattr(compute, name).__doc__
         for word in ("Accepted types -> result type::", ":param ", ":returns: ", "lock"):
             assert word in text, (name, word)

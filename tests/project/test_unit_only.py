@@ -115,7 +115,7 @@ def test_only_unit_tests_run_and_elsewhere_all_do(tmp_path):
 
 def test_what_is_named_exists():
     """A test that was renamed or moved is looked for under its new name."""
-    files = {p.name: p for p in TESTS.rglob("test_*.py")}
+    files = {p.name: p for pattern in ("test_*.py", "*_checks.py") for p in TESTS.rglob(pattern)}
     assert not {name for name in unit_only.FILES | unit_only.TESTS.keys() if name not in files}
     for name, tests in unit_only.TESTS.items():
         there = set(re.findall(r"^ *(?:async )?def (test_\w+)", files[name].read_text(), re.M))

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import cdevice
+import cdevice.compute as cc
 from cdevice import aio
 from cdevice.testing import BackendSuite
 
@@ -33,6 +34,12 @@ class TestAcme(BackendSuite):
 def total(batch: cdevice.DeviceArray) -> float:
     here = batch if batch.device == cdevice.device("cpu") else batch.to("cpu")
     return sum(float(v) for v in here.field("x").to_pylist() if v is not None)
+
+
+def late(batch: cdevice.DeviceArray) -> cdevice.DeviceArray:
+    slow: cc.Expression = (cc.field("x") * 2 > 1.5) & cc.is_valid(cc.field("x"))
+    rounded: cc.Expression = cc.round(cc.field("x"), ndigits=1)
+    return batch.filter(slow).with_columns(y=rounded).project({"y": "y", "long": cc.utf8_length(cc.field("name")) > 3})
 
 
 async def totals(source: cdevice.DeviceArrayStream) -> list[float]:

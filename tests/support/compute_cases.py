@@ -207,6 +207,57 @@ CALLS = {
     "last": lambda x, b, s: cc.last(x, stream=s).array,
     "first_last": lambda x, b, s: cc.first_last(x, stream=s).array,
 }
+_TIMES = (
+    "year month day quarter day_of_year day_of_week week iso_year iso_week us_year us_week is_leap_year hour minute"
+)
+_TIMES += " second millisecond microsecond nanosecond subsecond year_month_day iso_calendar local_timestamp is_dst"
+_TIMES += " floor_temporal ceil_temporal round_temporal"
+_BETWEEN = (
+    "years quarters weeks days hours minutes seconds milliseconds microseconds nanoseconds month_day_nano_interval"
+)
+
+
+def _of_seconds(name):
+    f = getattr(cc, name)
+    kind = "timestamp[s, Europe/Berlin]" if name in ("hour", "local_timestamp", "is_dst") else "timestamp[s]"
+    return lambda x, b, s: f(cc.cast(x, kind, safe=False, stream=s), stream=s)
+
+
+def _of_two(name):
+    f = getattr(cc, name)
+
+    def cast(x, s):
+        return cc.cast(x, "timestamp[s]", safe=False, stream=s)
+
+    return lambda x, b, s: f(cast(x, s), cast(cc.multiply(x, 99999, stream=s), s), stream=s)
+
+
+CALLS |= {name: _of_seconds(name) for name in _TIMES.split()}
+_REALS = "floor ceil trunc round is_finite is_inf exp expm1 ln log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh"
+_REALS += " tanh asinh acosh atanh"
+_PAIRS = "power logb atan2 hypot modulo remainder"
+_BITS = "bit_wise_and bit_wise_or bit_wise_xor shift_left shift_right min_element_wise max_element_wise"
+
+
+def _of_floats(name, n=1):
+    f = getattr(cc, name)
+    return lambda x, b, s: f(*(cc.cast(x, "float64", safe=False, stream=s),) * n, stream=s)
+
+
+def _of_integers(name, n=2):
+    f = getattr(cc, name)
+    return lambda x, b, s: f(*(x,) * n, stream=s)
+
+
+CALLS |= {name: _of_floats(name) for name in _REALS.split()}
+CALLS |= {name: _of_floats(name, 2) for name in _PAIRS.split()}
+CALLS |= {name: _of_integers(name) for name in _BITS.split()}
+CALLS |= {name: _of_integers(name, 1) for name in ("bit_wise_not", "sign", "true_unless_null")}
+CALLS |= {
+    "and_not": lambda x, b, s: cc.and_not(b, b, stream=s),
+    "and_not_kleene": lambda x, b, s: cc.and_not_kleene(b, b, stream=s),
+}
+CALLS |= {f"{name}_between": _of_two(f"{name}_between") for name in _BETWEEN.split()}
 # what reads a number or a complaint before it returns
 WAITS = {"filter", "drop_null"} | {n for n in cc.list_functions() if n.endswith("_checked")}
 WAITS |= {"array_sort_indices", "sort_indices", "sort_by", "select_k_unstable", "partition_nth_indices", "rank"}
@@ -215,8 +266,15 @@ WAITS |= {"fill_null_backward", "indices_nonzero", "replace_with_mask", "run_end
 WAITS |= {"list_flatten", "list_parent_indices", "list_element", "list_slice", "inverse_permutation", "scatter"}
 WAITS |= {"is_in", "index_in", "index", "dictionary_decode"}
 WAITS |= {n for n in cc.list_functions() if n.startswith("hash_")}
+WAITS |= {"strftime", "strptime", "round_binary", "round_to_multiple"}
+WAITS |= {"assume_timezone"}  # or else where no time may be an error
 WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile", "mode"}
+WAITS |= {"case_when", "choose", "map_lookup", "list_dot"}
 LISTS = {"list_value_length"}  # of no number
+LISTS |= {n for n in cc.list_functions() if n.startswith("list_")} - WAITS | {"make_struct", "struct_field", "reshape"}
+LISTS |= {n for n in cc.list_functions() if n.split("_")[0] in ("ascii", "binary", "utf8")}
+LISTS |= set("count_substring ends_with find_substring match_like match_substring replace_substring".split())
+LISTS |= {"split_pattern", "starts_with", "string_is_ascii"}
 
 
 def cache_in(path):

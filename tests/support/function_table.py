@@ -6,6 +6,7 @@ python tests/support/function_table.py        writes it into the page
 import os
 import pathlib
 import sys
+import textwrap
 
 import pyarrow as pa
 
@@ -28,19 +29,22 @@ TYPES = {
     "uint": UNSIGNED,
     "float": [pa.float32(), pa.float64()],
     "half": [pa.float16()],
-    "dec": [pa.decimal32(5, 1), pa.decimal64(10, 1), pa.decimal128(20, 1)],
+    "dec": [pa.decimal32(5, 1), pa.decimal64(10, 1), pa.decimal128(15, 1)],
     "dec256": [pa.decimal256(30, 1)],
     "date": [pa.date32(), pa.date64()],
     "time": [pa.time32("s"), pa.time64("us")],
     "stamp": [pa.timestamp("s"), pa.timestamp("us", "UTC")],
     "dur": [pa.duration("ms")],
-    "text": WORDS,
-    "view": [pa.string_view(), pa.binary_view()],
+    "text": WORDS[:2],
+    "view": [pa.string_view()],
+    "bytes": [*WORDS[2:], pa.binary_view()],
     "fixed": [pa.binary(2)],
     "dict": [pa.dictionary(pa.int8(), pa.int64())],
     "runs": [pa.run_end_encoded(pa.int32(), pa.int64())],
-    "list": [pa.list_(pa.int32()), pa.large_list(pa.int32()), pa.list_(pa.int32(), 2)],
+    "list": [pa.list_(pa.int32()), pa.large_list(pa.int32())],
+    "vector": [pa.list_(pa.int32(), 2)],
     "struct": [pa.struct([("a", pa.int32())])],
+    "map": [pa.map_(pa.string(), pa.int32())],
     "null": [pa.null()],
 }
 
@@ -57,6 +61,8 @@ def rows(t):
         return pa.array([True, False, None, True])
     if pa.types.is_struct(t):
         return pa.array([{"a": 1}, {"a": 2}, None, {"a": 1}], t)
+    if pa.types.is_map(t):
+        return pa.array([[("a", 1)], [("b", 2)], None, [("a", 1)]], t)
     if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
         return pa.array([[1, 2], [3, 4], None, [1, 2]], t)
     if t in WORDS or pa.types.is_binary_view(t) or pa.types.is_string_view(t) or pa.types.is_fixed_size_binary(t):
@@ -68,12 +74,23 @@ def rows(t):
     return pa.array([1, 2, None, 1], t)
 
 
+def _decoded(t):
+    encoded = pa.types.is_dictionary(t) or pa.types.is_run_end_encoded(t)
+    return t.value_type if encoded else t
+
+
 MASK = pa.array([True, False, True, True])
 FIRST = pa.array([0, 1, 2, 3])
+TWO_MASKS = pa.StructArray.from_arrays([MASK, MASK], ["a", "b"])
+ZERO_OR_ONE = pa.array([0, 1, 1, 0])
 # what is called with more than rows of the type, or with options: the arguments and the options
 CALLS = {
+    "assume_timezone": lambda x: ([x], {"timezone": "UTC"}),
+    "strptime": lambda x: ([x], {"format": "aa", "unit": "s", "error_is_null": True}),
     "array_sort_indices": lambda x: ([x], {}),
-    "cast": lambda x: ([x], {"target_type": getattr(x.type, "value_type", x.type)}),
+    "cast": lambda x: ([x], {"target_type": _decoded(x.type)}),
+    "case_when": lambda x: ([TWO_MASKS, x, x], {}),
+    "choose": lambda x: ([ZERO_OR_ONE, x, x], {}),
     "coalesce": lambda x: ([x, x], {}),
     "fill_null": lambda x: ([x, x[0]], {}),
     "filter": lambda x: ([x, MASK], {}),
@@ -82,6 +99,10 @@ CALLS = {
     "index_in": lambda x: ([x], {"value_set": x}),
     "is_in": lambda x: ([x], {"value_set": x}),
     "list_element": lambda x: ([x, pa.scalar(0)], {}),
+    "make_struct": lambda x: ([x, x], {}),
+    "map_lookup": lambda x: ([x], {"query_key": "a", "occurrence": "first"}),
+    "struct_field": lambda x: ([x], {"indices": 0}),
+    "reshape": lambda x: ([x], {"shape": -1}),
     "list_slice": lambda x: ([x], {"start": 0, "stop": 1, "return_fixed_size_list": False}),
     "partition_nth_indices": lambda x: ([x], {"pivot": 2}),
     "replace_with_mask": lambda x: ([x, MASK, x], {}),
@@ -93,6 +114,40 @@ CALLS = {
     "divide": lambda x: ([x, pa.scalar(1)], {}) if pa.types.is_integer(x.type) else ([x, x], {}),
 }
 CALLS["divide_checked"] = CALLS["divide"]
+for _name in ("modulo", "remainder", "modulo_checked", "remainder_checked"):
+    CALLS[_name] = CALLS["divide"]
+CALLS["round_binary"] = lambda x: ([x, pa.scalar(1, pa.int32())], {})
+CALLS["min_element_wise"] = CALLS["max_element_wise"] = lambda x: ([x, x], {})
+CALLS["binary_repeat"] = lambda x: ([x, pa.scalar(2)], {})
+CALLS["binary_join"] = lambda x: ([x, pa.scalar(" ")], {})
+CALLS["binary_join_element_wise"] = lambda x: ([x, x], {})
+for _kind in ("utf8", "ascii"):
+    for _name in ("lpad", "rpad", "center", "zero_fill"):
+        CALLS[f"{_kind}_{_name}"] = lambda x: ([x], {"width": 1})
+    for _name in ("trim", "ltrim", "rtrim"):
+        CALLS[f"{_kind}_{_name}"] = lambda x: ([x], {"characters": "a"})
+for _name in ("utf8_replace_slice", "binary_replace_slice"):
+    CALLS[_name] = lambda x: ([x], {"start": 0, "stop": 1, "replacement": "b"})
+for _name in ("utf8_slice_codeunits", "binary_slice"):
+    CALLS[_name] = lambda x: ([x], {"start": 0, "stop": 1})
+CALLS["replace_substring"] = lambda x: ([x], {"pattern": "a", "replacement": "b"})
+CALLS["split_pattern"] = lambda x: ([x], {"pattern": "a"})
+for _name in ("starts_with", "ends_with", "match_substring", "match_like", "find_substring", "count_substring"):
+    CALLS[_name] = lambda x: ([x], {"pattern": "a"})
+
+
+# functions of pyarrow alone
+CALLS["approximate_median"] = CALLS["tdigest"] = CALLS["rank_normal"] = lambda x: ([x], {})
+CALLS["winsorize"] = lambda x: ([x], {"lower_limit": 0.1, "upper_limit": 0.9})
+CALLS["array_filter"], CALLS["array_take"] = CALLS["filter"], CALLS["take"]
+CALLS["utf8_normalize"] = lambda x: ([x], {"form": "NFC"})
+CALLS["search_sorted"] = lambda x: ([x.slice(0, 2), x.slice(0, 2)], {})
+CALLS["pivot_wider"] = lambda x: ([pa.array(["a", "b"]), x.slice(0, 2)], {"key_names": ["a", "b"]})
+CALLS["replace_substring_regex"] = CALLS["replace_substring"]
+for _name in ("extract_regex", "extract_regex_span"):
+    CALLS[_name] = lambda x: ([x], {"pattern": "(?P<first>a)"})
+for _name in ("count_substring_regex", "find_substring_regex", "match_substring_regex", "split_pattern_regex"):
+    CALLS[_name] = lambda x: ([x], {"pattern": "a"})
 
 
 def arguments(f, t):
@@ -112,11 +167,15 @@ def works(f, t):
     return True
 
 
+_ENDS_THE_PROCESS = {("list_parent_indices", pa.map_(pa.string(), pa.int32()))}  # pyarrow's function, of that type
+
+
 def cell(f, theirs, types):
     """d: cdevice's kernels, on every device; p: pyarrow's function, on the CPU; "dp": it is asked first there."""
     os.environ["CDEVICE_BACKENDS"] = "-pyarrow"
     own = all(works(f, t) for t in types)
     os.environ["CDEVICE_BACKENDS"] = ""
+    theirs = None if any((f.name, t) in _ENDS_THE_PROCESS for t in types) else theirs
     other = theirs is not None and all(works(theirs, t) for t in types)
     if not own:
         return "p" if other else ""
@@ -156,7 +215,14 @@ def table():
     rule = " ".join("=" * w for w in widths)
     # an empty first cell would begin no row, and the last ones may be left out
     lines = [" ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in (head, *found)]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule, "", *left_to_pyarrow()])
+
+
+def left_to_pyarrow():
+    """The lines that name the functions of which cdevice has no kernels."""
+    names = sorted({*cc.list_functions(include_providers=True)} - {*cc.list_functions()})
+    text = f"Left to pyarrow, on the CPU, for all types that it takes: ``{' '.join(names)}``."
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def shown():

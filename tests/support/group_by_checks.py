@@ -55,7 +55,7 @@ SOME = ("min", "max", "count", "list", "first")
 FUNCTIONS = {
     "bool": ("any", "all", "sum", "min", "count", "list", "mean"),
     "string": (*SOME, "count_distinct"),
-    "decimal128": ("sum", "min", "max", "count", "list", "variance", "stddev"),
+    "decimal128": ("sum", "mean", "min", "max", "count", "list", "variance", "stddev"),
     "date32": (*SOME, "min_max"),
 }
 
@@ -107,6 +107,54 @@ def test_groups_have_the_aggregates_of_arrows(device, word):
         aggregates = [*(("x", f) for f in names), ([], "count_all")]
         want = pa.Table.from_batches([batch]).group_by("k", use_threads=False).aggregate(aggregates).combine_chunks()
         _require_equal(_grouped(batch, "k", aggregates, device), want, 1)
+
+
+@pytest.mark.parametrize("bits", [32, 64, 128, 256])
+@everywhere
+def test_decimals_of_every_width_are_added_multiplied_and_averaged(device, bits):
+    make = getattr(pa, f"decimal{bits}")
+    rng = random.Random(bits)
+    values = [None, D("0.50"), D("1.25"), D("-2.00"), D("-0.99"), D("1.00")]
+    columns = {"k": [rng.randrange(9) for _ in range(80)], "x": [rng.choice(values) for _ in range(80)]}
+    names = ["sum", "product", "mean", "min", "max", "min_max"]
+    got = _grouped(
+        pa.record_batch(columns | {"x": pa.array(columns["x"], make(9, 2))}), "k", [("x", f) for f in names], device
+    )
+    as_wide = pa.array(
+        columns["x"], make(9, 2) if bits > 64 else pa.decimal128(9, 2)
+    )  # pyarrow's groups have no narrow ones
+    want = (
+        pa.table({"k": columns["k"], "x": as_wide})
+        .group_by("k", use_threads=False)
+        .aggregate([("x", f) for f in names])
+    )
+    got.validate(full=True)
+    assert got.column(0).to_pylist() == want.column(0).to_pylist()
+    for name in names:
+        assert got.column(f"x_{name}").to_pylist() == want.column(f"x_{name}").to_pylist(), name
+        if name in ("sum", "product", "mean"):
+            assert got.column(f"x_{name}").type == want.column(f"x_{name}").type
+
+
+@everywhere
+def test_a_product_of_decimals_is_rounded_step_by_step_in_the_order_of_rows(device):
+    values = [D("1.11"), D("0.37"), D("9.99"), D("-0.85"), D("12345678901234567890123456789.01")]
+    batch = pa.record_batch(
+        {"k": pa.array([0] * 4 + [1] + [0]), "x": pa.array([*values[:4], values[4], values[4]], pa.decimal128(38, 2))}
+    )
+    with decimal.localcontext(decimal.Context(prec=80)):
+        expected = values[0]
+        for x in values[1:]:
+            expected = (expected * x).quantize(D("0.01"), decimal.ROUND_HALF_UP)
+    got = _grouped(batch, "k", [("x", "product")], device)
+    assert got.column("x_product").to_pylist() == [expected, values[4]]  # one number is its own product
+    with pytest.raises(cdevice.Error, match="negative"):
+        _grouped(
+            pa.record_batch({"k": [1], "x": pa.array([D("1E2")], pa.decimal128(5, -2))}),
+            "k",
+            [("x", "product")],
+            device,
+        )
 
 
 @pytest.mark.parametrize("keys", [[], ["int32", "string"], ["float64", "bool", "decimal128"]], ids=str)

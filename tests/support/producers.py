@@ -1,6 +1,5 @@
 """Streams of other libraries: an object with one method, and a struct with callbacks in Python."""
 
-
 import pytest
 
 import cdevice

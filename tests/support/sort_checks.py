@@ -4,6 +4,7 @@ import decimal
 import itertools
 import random
 
+import numpy as np
 import pytest
 from everywhere import device, everywhere  # noqa: F401 - a fixture
 
@@ -51,6 +52,41 @@ def words(n=300, seed=3):
     rng = random.Random(seed)
     drawn = ["".join(rng.choice("ab\0é") for _ in range(rng.randrange(20))) for _ in range(n)]
     return [None if rng.random() < 0.1 else w for w in drawn]
+
+
+LONG = {
+    "all bits": lambda rng, n: rng.integers(-(2**63), 2**63 - 1, n),
+    "few values": lambda rng, n: rng.integers(0, 9, n) * (2**59 + 12345),
+    "equal but for the lowest bits": lambda rng, n: (rng.integers(0, 300, n) << 50) + rng.integers(0, 5000, n),
+    "one bucket": lambda rng, n: np.where(
+        rng.random(n) < 0.001, rng.integers(-(2**62), 2**62, n), rng.integers(0, 2**40, n)
+    ),
+    "floats": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
+    "floats of one sign": lambda rng, n: np.where(
+        rng.random(n) < 0.1, [0.0, -0.0, np.nan, np.inf, -np.inf][n % 5], rng.random(n)
+    ),
+}
+
+
+@pytest.mark.parametrize("word", LONG)
+@everywhere
+def test_words_of_many_bits_are_sorted_stably_by_digit_key_and_rest(device, word):
+    rng = np.random.default_rng(len(word))
+    n = 200_003 if device in ("cpu", "opencl") else 5_003
+    values = LONG[word](rng, n)
+    for nulls, order, placement in (
+        (0.0, "ascending", "at_end"),
+        (0.2, "descending", "at_start"),
+        (0.01, "ascending", "at_start"),
+    ):
+        a = pa.array(values, mask=rng.random(n) < nulls)
+        got = cc.sort_indices(cdevice.asarray(a).to(device), sort_keys=[("", order, placement)])
+        want = pc.sort_indices(a, sort_keys=[("", order, placement)])
+        assert pa.array(got.to("cpu")).equals(want), (nulls, order, placement)
+    batch = pa.record_batch({"a": pa.array(rng.integers(0, 50, n)), "b": pa.array(values, mask=rng.random(n) < 0.1)})
+    keys = [("a", "descending"), ("b", "ascending")]
+    got = cc.sort_indices(cdevice.asarray(batch).to(device), sort_keys=keys)
+    assert pa.array(got.to("cpu")).equals(pc.sort_indices(batch, sort_keys=keys))
 
 
 @everywhere

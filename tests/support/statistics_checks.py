@@ -106,8 +106,10 @@ def test_a_quantile_of_too_few_rows_is_null(device, word):
 
 @each(["int64"])
 @pytest.mark.parametrize("kind", ["spread", "few values", "ordered", "one far value"])
-def test_quantiles_of_many_rows_are_those_of_the_whole_order(device, word, kind):
-    rng, n = random.Random(kind), 140_000
+def test_quantiles_of_many_rows_are_those_of_the_whole_order(device, word, kind, monkeypatch):
+    monkeypatch.setattr("cdevice.compute.kernels.quantile.SAMPLE_ROWS", 1 << 12)
+    monkeypatch.setattr("cdevice.compute.kernels.quantile.NARROWED_ROWS", 1 << 14)
+    rng, n = random.Random(kind), 20_000
     rows = {
         "spread": lambda: [rng.uniform(-1, 1) ** 3 for _ in range(n)],
         "few values": lambda: [float(rng.randrange(3)) for _ in range(n)],

@@ -7,6 +7,7 @@ nothing else runs, and a test that starts a process or loads a backend but the C
 
 import importlib
 import os
+import pathlib
 import re
 import resource
 import sys
@@ -18,6 +19,7 @@ import pytest
 FILES = set(
     """
     test_abi.py test_async_peers.py test_backend_kernels.py test_build_cache.py test_capture.py test_cli.py
+    test_compute_async.py test_wrong_kernels.py
     test_hostrt_compute.py test_compute_own.py test_conformance.py test_cuda.py test_cupy_rocm.py test_dask.py
     test_embed.py test_fake_kernels.py test_faults.py test_hostrt.py test_hostrt_capture.py test_hostrt_retained_memory.py
     test_hostrt_process.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
@@ -28,6 +30,7 @@ FILES = set(
 # other tests that are none, by file
 TESTS = {
     "test_allocator.py": """
+        test_pyopencls_pool_serves_opencl
         test_what_is_no_allocator_is_refused
     """,
     "test_async.py": """
@@ -45,12 +48,19 @@ TESTS = {
         test_memory_stays_where_it_is_whatever_types_come
     """,
     "test_compute_errors.py": """
+        test_arguments_on_two_devices_name_both
         test_a_program_is_kept_in_a_folder_of_ones_own_and_built_again_where_it_is_broken
+    """,
+    "test_compute_fallback.py": """
+        test_arguments_on_two_devices_go_to_the_first
+        test_what_is_left_to_pyarrow_is_computed_by_it_on_request
+        test_what_the_device_has_a_kernel_for_is_not_copied
     """,
     "test_compute_providers.py": """
         test_an_entry_point_is_loaded_when_a_function_is_unknown
         test_an_entry_point_is_loaded_when_no_kernel_fits
         test_nothing_of_pyarrow_is_imported_before_it_is_needed
+        test_off_the_cpu_it_is_told_where_there_is_a_kernel
         test_one_that_fails_is_a_warning_that_names_it_and_others_are_there
         test_threads_that_need_it_at_once_all_get_it
         test_tuned_kernels_are_loaded_when_something_is_computed_on_their_device
@@ -66,12 +76,22 @@ TESTS = {
         test_the_oldest_go_first_when_there_are_too_many
         test_threads_and_forks_share_it
     """,
+    "test_compute_expressions.py": """
+        test_without_a_compiler_the_functions_are_called_one_by_one
+    """,
+    "expression_checks.py": """
+        test_one_kernel_gives_the_bits_of_the_functions_one_by_one
+    """,
+    "table_checks.py": """
+        test_every_device_gives_the_same_bits
+    """,
     "test_empty.py": """
         test_an_opencl_kernel_fills_values_and_bitmap_in_the_queues_context
+        test_another_context_is_refused_with_the_way_out
     """,
     "test_bench_groups.py": """
         test_every_library_gives_pyarrows_answers
-        test_the_section_prints_ratios_what_is_not_asked_and_wrong_answers
+        test_the_section_prints_ratios_and_wrong_answers
     """,
     "test_dlpack_exchange.py": """
         test_tvm_takes_and_gives_arrays_by_the_table
@@ -82,6 +102,7 @@ TESTS = {
     "test_from_buffers.py": """
         test_hostile_parts_never_take_the_process_down
         test_opencl_events_are_objects_in_and_out
+        test_pyopencls_objects_say_which_device_they_are_on
     """,
     "test_architecture.py": """
         test_every_header_is_whole
@@ -100,6 +121,7 @@ TESTS = {
         test_what_waited_for_python_at_a_fork_is_the_parents_to_drop
     """,
     "test_memory_events.py": """
+        test_freeze_is_behind_kernels_on_the_queue_that_was_the_device
         test_from_buffers_takes_the_events_of_a_pyopencl_array
     """,
     "test_mutants.py": """
@@ -166,14 +188,17 @@ BINDINGS = {"pyopencl", "cupy", "hip", "cuda", "numba", "dpctl", "vulkan"}
 
 
 def is_unit(item):
-    """Does a collected test need nothing but this process and the CPU?"""
+    """Does a collected test need nothing but this process, the CPU and little time?"""
+    if item.get_closest_marker("slow"):
+        return False
     name = getattr(item, "originalname", None) or item.name
     if item.path.name in FILES or FIXTURES & set(item.fixturenames) or name.startswith("test_hostrt_"):
         return False
-    if name in TESTS.get(item.path.name, "").split():
+    of = pathlib.Path(item.function.__code__.co_filename).name  # or a module of checks, whose tests several files have
+    if any(name in TESTS.get(file, "").split() for file in (item.path.name, of)):
         return False
     parameters = re.split(r"[-\[\]]", item.name)
-    return not DEVICES & set(parameters)
+    return not (DEVICES | {"kernel"}) & set(parameters)  # a kernel of an expression is compiled
 
 
 class Watch:
@@ -182,7 +207,7 @@ class Watch:
     def __init__(self):
         # programs that earlier runs compiled would hide that one is needed
         self.cache = tempfile.TemporaryDirectory()
-        os.environ["CDEVICE_CACHE_DIR"] = self.cache.name
+        os.environ["CDEVICE_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"] = self.cache.name
         self.on = False
         self.found = []
         sys.addaudithook(self.audit)  # cannot be taken out again

@@ -21,8 +21,9 @@ from ..options import FunctionOptions, NoOptions
 from ..scalar import Scalar
 from .bounded import Bounded
 from .datum import ChunkStream, Datum, argument, joined, lone
+from .deferred import Deferred
 from .fallback import copies_wanted, follows, run_with_fallback, target_array
-from .implicit_casts import adapted
+from .implicit_casts import adapted, filled
 from .types import DICTIONARY, common, format_of, words_of
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ def _move_scalars(arguments: Sequence[Datum], first: DeviceArray, stream: int) -
             a.array = a.array.to((first.device_type_id, first.device_id))
 
 
-def _options(function: Function, options: Any, given: dict[str, Any]) -> FunctionOptions:
+def options_of(function: Function, options: Any, given: dict[str, Any]) -> FunctionOptions:
     wanted = function.options
     if isinstance(options, wanted):
         if given:
@@ -118,12 +119,30 @@ def run(
 ) -> Any:
     """Calls a function: a DeviceArray, or a Scalar where no argument has rows or it gives one row."""
     plain = options is None and not given and function.options is NoOptions
-    chosen = NO_OPTIONS if plain else _options(function, options, given)
+    chosen = NO_OPTIONS if plain else options_of(function, options, given)
     function._check_arity(len(args))
+    for x in args:
+        if isinstance(x, Deferred):
+            if stream is not None or fallback is not None:
+                raise TypeError(f"{function.name}: stream= and fallback= are given where an expression is evaluated")
+            return x._call(function, args, chosen)
     ensure_release_thread()
     arguments = [argument(x, not function.streams) for x in args]
+    return run_arguments(function, chosen, arguments, stream, fallback)
+
+
+def run_arguments(
+    function: Function,
+    chosen: FunctionOptions,
+    arguments: list[Datum],
+    stream: StreamLike = None,
+    fallback: str | None = None,
+) -> Any:
+    """As :func:`run`, of what :func:`argument` made.  The call may change it."""
     if function.compares:
         arguments = adapted(arguments)
+    elif function.name == "fill_null":
+        arguments = filled(arguments)
     if copies_wanted(fallback):
         return run_with_fallback(function.name, arguments, stream, lambda a, s: _start(function, chosen, a, s))
     return _start(function, chosen, arguments, stream)

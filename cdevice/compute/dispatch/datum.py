@@ -94,8 +94,10 @@ class Datum:
         return chunks.first if isinstance(chunks, ChunkStream) else chunks[0]
 
     def bits(self, format: str) -> int | None:
-        """The value as a type has it; None for null."""
-        return None if self.value is None else bits_of(self.value, format)
+        """The value as a type has it; None for null.  "-": any number, of a kernel that looks at nulls alone."""
+        if self.value is None or format == "-":
+            return None if self.value is None else 0
+        return bits_of(self.value, format)
 
 
 def _is_array(x: Any) -> bool:
@@ -142,24 +144,16 @@ def _scalar(x: Any) -> Datum | None:
     if isinstance(x, _VALUES):
         return _one(asarray([x]))
     if hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "reshape"):  # numpy's
-        return _one(asarray(_in_arrows_unit(x.reshape(1))))
+        if x.dtype.kind in "mM":
+            from ...interop.numpy import in_arrow_unit
+
+            return _one(asarray(in_arrow_unit(x.reshape(1))))
+        return _one(asarray(x.reshape(1)))
     if hasattr(x, "as_py") and hasattr(x, "type"):  # pyarrow's: as_py() rounds
         return _one(asarray(_rows_of_scalar(x)))
     if type(x).__name__ == "NAType":  # pandas'
         return Datum(value=None)
     return None
-
-
-# numpy's units that Arrow has not, and those that have the same moments
-_UNITS = {"M": {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}, "m": {"W": "s", "D": "s", "h": "s", "m": "s"}}
-
-
-def _in_arrows_unit(x: Any) -> Any:
-    """A numpy array of times in a unit that Arrow has."""
-    kind = x.dtype.kind
-    unit = x.dtype.str.partition("[")[2].rstrip("]")
-    to = _UNITS.get(kind, {}).get(unit)
-    return x if to is None else x.astype(f"{kind}8[{to}]")
 
 
 def _rows_of_scalar(x: Any) -> Any:

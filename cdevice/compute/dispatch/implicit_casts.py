@@ -7,9 +7,9 @@ import struct
 from ..._arrays.buffer_access import view
 from ...interop.asarray import asarray
 from ..errors import ValueOutOfRange
-from ..kernels.cast.temporal import PER_SECOND
 from ..kernels.elementwise import schema_of
 from ..kernels.selection.take import with_schema
+from ..kernels.temporal import PER_SECOND
 from .datum import Datum
 from .types import FLOATS, NUMBERS, bits_of, kind_of_time, storage_of
 
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..._types import DeviceArray
 
+_PER_DAY = 86400
 _CODES = {"i": "<i", "l": "<q"}  # as struct has them
 
 
@@ -36,7 +37,7 @@ def adapted(arguments: list[Datum]) -> list[Datum]:
         ):
             continue
         if one.array is None and one.chunks is None:
-            if to in NUMBERS and _is_exact(one.value, to):
+            if to in NUMBERS and is_exact(one.value, to):
                 out[i] = Datum(value=one.value, format=to)
         elif one.one and one.array is not None and one.array.device_type_id == 1:
             made = _in_unit(one.array, one.format or "", to)
@@ -45,7 +46,21 @@ def adapted(arguments: list[Datum]) -> list[Datum]:
     return out
 
 
-def _is_exact(value: bool | int | float | None, format: str) -> bool:
+def filled(arguments: list[Datum]) -> list[Datum]:
+    """The arguments of fill_null: a value of the host becomes one of the rows' type where that has it.  Another stays
+    as it is: both become a common type then."""
+    rows, *others = arguments
+    to = rows.format
+    if len(others) != 1 or rows.one or to is None or rows.mixed or (rows.array is None and rows.chunks is None):
+        return arguments
+    one = others[0]
+    if not one.one or one.array is None or one.array.device_type_id != 1 or one.format in (None, "n", to):
+        return arguments
+    made = _in_unit(one.array, one.format or "", to)
+    return arguments if made is None else [rows, Datum(made, to, one=True)]
+
+
+def is_exact(value: bool | int | float | None, format: str) -> bool:
     """Is a number of the host a number of the type?"""
     if isinstance(value, bool) or value is None or (isinstance(value, float) and format not in FLOATS):
         return False
@@ -59,17 +74,20 @@ def _is_exact(value: bool | int | float | None, format: str) -> bool:
 
 
 def _in_unit(one: DeviceArray, source: str, to: str) -> DeviceArray | None:
-    """A time in the unit of another type; None: it is none of that."""
-    kind = kind_of_time(source)
-    if kind not in ("timestamp", "duration", "time") or kind != kind_of_time(to) or bool(source[4:]) != bool(to[4:]):
+    """A time as another type, in whose unit it is a whole number; None: it is none of that."""
+    kinds = kind_of_time(source), kind_of_time(to)
+    if None in kinds or (kinds[0] != kinds[1] and set(kinds) != {"timestamp", "date"}) or one.null_count:
         return None
-    if one.null_count:
+    if bool(source[4:]) != bool(to[4:]):
         return None
     code = _CODES[storage_of(source) or ""]
     size = struct.calcsize(code)
     one._readable("comparing")
     value = struct.unpack_from(code, view(one, 1), one.offset * size)[0]
-    ticks, rest = divmod(value * PER_SECOND[to[2]], PER_SECOND[source[2]])
+    numerator, denominator = (_PER_DAY * PER_SECOND[f[2]] if f != "tdD" else 1 for f in (to, source))
+    ticks, rest = divmod(value * numerator, denominator)
+    if to == "tdm" and ticks % (_PER_DAY * PER_SECOND["m"]):
+        return None
     letter = storage_of(to) or ""
     most = 1 << 8 * struct.calcsize(_CODES[letter]) - 1
     if rest or not -most <= ticks < most:

@@ -97,8 +97,8 @@ def finest(formats: Sequence[str]) -> str:
 
 
 def comparable_times(formats: Sequence[str]) -> tuple[str, ...] | None:
-    """What times become before they are compared: one unit, each in its own zone.  None: they cannot be, as where some
-    have a zone and some have none."""
+    """What times become before they are compared: one unit, each in its own zone; dates are midnights of UTC beside
+    them.  None: they cannot be, as where some timestamps have a zone and some have none."""
     kinds = {kind_of_time(f) for f in formats}
     zoned = {bool(f[4:]) for f in formats if f.startswith("ts")}
     if None in kinds or len(zoned) > 1:
@@ -106,8 +106,9 @@ def comparable_times(formats: Sequence[str]) -> tuple[str, ...] | None:
     if kinds == {"date"}:
         return (("tdD" if set(formats) == {"tdD"} else "tdm"),) * len(formats)
     unit = finest(formats)
-    if kinds in ({"timestamp"}, {"timestamp", "date"}) and (zoned == {False} or "date" not in kinds):
-        return tuple(f"ts{unit}:{f[4:] if f[1] == 's' else ''}" for f in formats)
+    if kinds in ({"timestamp"}, {"timestamp", "date"}):
+        zone = next(f[4:] for f in formats if f[:2] == "ts")
+        return tuple(f"ts{unit}:{f[4:] if f[1] == 's' else zone}" for f in formats)
     if kinds in ({"time"}, {"duration"}):
         return (f"{formats[0][:2]}{unit}",) * len(formats)
     return None
@@ -165,21 +166,36 @@ def parts_of(formats: Sequence[str]) -> list[tuple[int, int]] | None:
     out = []
     for f in formats:
         d = decimal_of(f)
-        if d is None and f in DIGITS:
-            d = DIGITS[f], 0, 128
-        if d is None or d[2] > 128:
+        if d is None and f not in DIGITS:
             return None
-        out.append(d[:2])
+        out.append((DIGITS[f], 0) if d is None else d[:2])
     return out
 
 
+def decimal_bits(formats: Sequence[str]) -> int:
+    """The width that decimals and integers are computed in: as Arrow has it, 128 bits or more."""
+    return max(128, *((decimal_of(f) or (0, 0, 0))[2] for f in formats))
+
+
+MOST_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}
+
+
+def decimal_format(precision: int, scale: int, bits: int) -> str:
+    """The format of a decimal."""
+    return f"d:{precision},{scale}" + f",{bits}" * (bits != 128)
+
+
 def _common_decimal(formats: Sequence[str]) -> str | None:
+    """One that has all digits of each; beside floats float64."""
+    if any(f in FLOATS + HALF for f in formats):
+        return "g" if all(f in KERNEL_TYPES or f.startswith("d:") for f in formats) else None
     parts = parts_of(formats)
     if parts is None:
         return None
     scale = max(s for _, s in parts)
     precision = scale + max(p - s for p, s in parts)
-    return f"d:{precision},{scale}" if precision <= 38 else None
+    bits = 256 if precision > MOST_DIGITS[128] else decimal_bits(formats)
+    return decimal_format(precision, scale, bits) if precision <= MOST_DIGITS[256] else None
 
 
 _NESTED = {

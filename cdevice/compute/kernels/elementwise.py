@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # what an item is, and when a row is null: as in core/compute.h
 ROW, WORD, PACK, TILE, CHUNK, BLOCK, ONE = range(7)
-WHERE_ANY, NEVER, CHOSEN, FILLED, KLEENE = range(5)
+WHERE_ANY, NEVER, CHOSEN, FILLED, KLEENE, SKIPPED = range(6)
 
 _schemas: Bounded[str, Schema] = Bounded(1000)
 _LETTERS = {**{v: k for k, v in KERNEL_TYPES.items()}, "u8": "C", "w128": "w", "w256": "W", "bits": "b"}
@@ -37,14 +37,19 @@ def schema_of(format: str) -> Schema:
 def _read_by(family: str, type: str, kernel: str, storage: str) -> str:
     """A letter for each argument: the numbers that a kernel reads, "b" bits, "w" 128 bits, "W" 256, "-" anything."""
     if family == "boolean":  # of first, the others tell where nulls are
-        return "b--" if kernel == "first" else "-" if kernel in ("is_valid", "is_null") else "b" * len(storage)
-    if family.startswith("own_"):
+        any_row = kernel in ("is_valid", "is_null", "always", "never")
+        return "b--" if kernel == "first" else "-" if any_row else "b" * len(storage)
+    if family.startswith(("own_", "time_")):
         return storage
     if kernel == "cast_bool":
         return "b"
     if family == "timestamp_parts":
         return "l"
     letter = _LETTERS[type.split()[0]]
+    if kernel == "round_binary":
+        return letter + "il"
+    if kernel == "mean":  # sums by counts
+        return letter + "l"
     return ("b" if family == "select" and len(storage) == 3 else letter) + letter * (len(storage) - 1)
 
 

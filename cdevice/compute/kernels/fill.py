@@ -6,6 +6,7 @@ import decimal
 
 from ...errors import ArgumentError
 from ..dispatch.datum import Datum, lone
+from ..dispatch.types import decimal_of
 from . import row_numbers as rows
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import schema_of
@@ -85,6 +86,14 @@ class ReplaceWithMask:
 
     def __call__(self, call: Call, values: Datum, mask: Datum, replacements: Datum) -> DeviceArray:
         array = array_of(call, values)
+        d = decimal_of(values.format or "")
+        if d is not None and d[2] < 128 and values.format == replacements.format:  # if_else would widen them
+            numbers = schema_of("i" if d[2] == 32 else "l")
+            stored = [
+                x if x.array is None else Datum(with_schema(x.array, numbers), numbers.format, one=x.one)
+                for x in (values, replacements)
+            ]
+            return with_schema(self(call, stored[0], mask, stored[1]), array._schema)
         several = replacements.array is not None and not replacements.one
         if mask.array is None or mask.one:
             chosen = mask.value if mask.array is None else mask.array.to("cpu").to_pylist()[0]

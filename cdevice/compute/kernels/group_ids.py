@@ -74,12 +74,16 @@ COUNT, SUM, PRODUCT, MIN, MAX = range(5)  # enum cdv_accumulation
 
 
 class Numbered:
-    """Rows that have the numbers of ``count`` groups: ``ids`` (uint32)."""
+    """Rows that have the numbers of ``count`` groups: ``ids`` (uint32).
 
-    __slots__ = ("_begins", "_lengths", "_order", "call", "count", "ids")
+    ``columns``: arrays that several aggregates may ask for; their sums and extremes are made once."""
+
+    __slots__ = ("_begins", "_known", "_lengths", "_order", "call", "columns", "count", "ids")
 
     def __init__(self, call: Call, ids: DeviceArray, count: int) -> None:
         self.call, self.ids, self.count = call, ids, count
+        self.columns: Sequence[DeviceArray] = ()
+        self._known: dict[tuple[int, int], DeviceArray] = {}
         self._lengths: DeviceArray | None = None
         self._begins: DeviceArray | None = None
         self._order: DeviceArray | None = None
@@ -113,10 +117,15 @@ class Numbered:
     def accumulate(self, values: DeviceArray, operation: int) -> DeviceArray:
         """How many valid rows each group has, or their sum, product, minimum or maximum; of none 0, 0, 1, and any
         number.  Sums and products are int64, uint64, float64 or decimals."""
+        key = id(values), operation
+        if key in self._known:
+            return self._known[key]
         call, ids, n, name = self.call, self.ids, self.count, self.call.function.name
         made = _native.compute_accumulate(values, ids, n, None, operation, name, call.stream, call.owner)
         if made is None:
             order = with_schema(self.order, schema_of("L")), self.begins, self.ends
             made = _native.compute_accumulate(values, ids, n, order, operation, name, call.stream, call.owner)
         assert made is not NotImplemented
+        if any(x is values for x in self.columns):
+            self._known[key] = made
         return made  # type: ignore[no-any-return]

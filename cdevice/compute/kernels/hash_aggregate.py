@@ -14,7 +14,7 @@ from ..dispatch.types import FLOATS, HALF, NUMBERS, SIGNED, UNSIGNED, decimal_of
 from ..errors import NoKernel
 from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, VarianceOptions
 from . import row_numbers as rows
-from .cast.decimal import as_float64, is_decimal, is_narrow
+from .cast.decimal import as_float64, is_decimal
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
 from .elementwise import CHOSEN, PACK, Map, schema_of
@@ -38,6 +38,10 @@ _add = Map("arith", "f64", "add", "gg", "g")
 _divide = Map("arith", "f64", "divide", "gg", "g")
 _subtract = Map("arith", "f64", "subtract", "gg", "g")
 _multiply = Map("arith", "f64", "multiply", "gg", "g")
+_decimal_means = {
+    bits: Map("arith", f"w{bits}", "mean", "WW", lambda formats: formats[0], function_name="hash_mean")
+    for bits in (128, 256)
+}
 _choose = Map("select", "u64", "if_else", "bgg", "g", unit=PACK, rule=CHOSEN)
 
 
@@ -118,19 +122,26 @@ class _Folded(Aggregate):
         self.operation = operation
 
     def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
-        if array._format[:1] == "d" and self.operation == PRODUCT:  # its scale grows with every row
-            raise _refuse(groups, array, self.name)
-        return groups.accumulate(_summed(groups, array, self.name), self.operation)
+        numbers = _summed(groups, array, self.name)
+        if self.operation == PRODUCT and (decimal_of(numbers._format) or (0, 0, 0))[1] < 0:
+            raise NoKernel(
+                f"{groups.call.function.name}: no product of {words_of(array._format)}, whose scale is negative: "
+                "cast it first"
+            )
+        return groups.accumulate(numbers, self.operation)
 
     def merged(self, groups: Groups, states: States, options: Any) -> DeviceArray:
         return groups.accumulate(states[0], self.operation)
 
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
         out, valid, length = states
-        if out._format[:1] == "d":
-            _, scale, _ = decimal_of(out._format) or (0, 0, 0)
-            out = with_schema(out, schema_of(f"d:38,{scale}"))
+        decimal = decimal_of(out._format)
+        if decimal and self.operation == SUM:  # has all digits that there are
+            out = with_schema(out, schema_of(_DIGITS[decimal[2]].format(decimal[1])))
         return with_bitmap(out, _enough(call, valid, length, options))
+
+
+_DIGITS = {128: "d:38,{}", 256: "d:76,{},256"}
 
 
 def _summed(groups: Groups, array: DeviceArray, name: str) -> DeviceArray:
@@ -140,20 +151,24 @@ def _summed(groups: Groups, array: DeviceArray, name: str) -> DeviceArray:
         return array
     if format in ("b", HALF):
         return _cast(groups.call, array, "C" if format == "b" else "f")
-    if is_narrow(format) and (decimal_of(format) or (0, 0, 0))[2] == 128:
-        return array
+    decimal = decimal_of(format)
+    if decimal:
+        return array if decimal[2] >= 128 else _cast(groups.call, array, f"d:{decimal[0]},{decimal[1]}")
     raise _refuse(groups, array, name)
 
 
 class _Mean(_Folded):
     def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
-        if array._format[:1] == "d":
-            raise _refuse(groups, array, self.name)
-        return _cast(groups.call, super().value(groups, array, options), "g")
+        total = super().value(groups, array, options)
+        return total if decimal_of(total._format) else _cast(groups.call, total, "g")
 
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
         total, valid, length = states
-        out = _divide(call, _float(total), _float(_cast(call, valid, "g")))
+        decimal = decimal_of(total._format)
+        if decimal:
+            out = _decimal_means[decimal[2]](call, Datum(total, total._format), Datum(valid, "l"))
+        else:
+            out = _divide(call, _float(total), _float(_cast(call, valid, "g")))
         return with_bitmap(out, _enough(call, valid, length, options, 1))
 
 
@@ -187,7 +202,9 @@ class _Extreme(Aggregate):
 def _is_number(array: DeviceArray) -> bool:
     """Is it a number for kernels, as dates are?"""
     format = format_of(array)
-    stored = storage_of(format) if format not in ("b", HALF) and format[:1] != "d" else None
+    if decimal_of(format):
+        return True
+    stored = storage_of(format) if format not in ("b", HALF) else None
     return stored is not None and stored in NUMBERS
 
 

@@ -1,20 +1,23 @@
 """Which rows of two sides have equal keys.
 
-The rows of both sides are numbered together, those of the right side first: equal keys have one number, and where no
-right key is there twice, the first row of a number is the match.  Else the right side's rows are put in the order of
-their numbers.
+The rows of both sides get numbers: equal keys have one.  One column of numbers of the left side is looked up in a
+table of the right side, whose first row of a key is its number.  Else the rows of both sides are numbered together,
+those of the right side first.  Where no right key is there twice, the right row of a number is the match; else the
+right side's rows are put in the order of their numbers.
 """
 
 from __future__ import annotations
 
+from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.concat import concat
 from ..dispatch.call import of_one_type
 from ..dispatch.datum import Datum
 from ..dispatch.types import format_of
 from . import row_numbers as rows
-from .aggregate import count_valid
+from .aggregate import count_valid, number, reduced, sums
 from .cast.dictionary import known_rows, may_be_null
+from .elementwise import schema_of
 from .group_ids import BITS, Numbered, group_ids, row_ids
 from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
+_sum = sums("i")
 JOIN_TYPES = (
     "left semi",
     "right semi",
@@ -37,40 +41,110 @@ JOIN_TYPES = (
 )
 
 
-def joined_keys(call: Call, left: DeviceArray, right: DeviceArray, name: str) -> DeviceArray:
-    """A key column of both sides, the right side's rows first, of a type that has all values."""
+def keys_of_one_type(call: Call, left: DeviceArray, right: DeviceArray, name: str) -> tuple[DeviceArray, DeviceArray]:
+    """A key column of the right and of the left side, of a type that has all values."""
     try:
         one = of_one_type(call, Datum(chunks=[right, left], format=format_of(left)))
     except ArgumentError as e:
         raise ArgumentError(str(e).replace("chunks of", f"key {name!r}: right and left")) from None
-    return concat(list(one.chunks or ()), stream=call.owner)
+    assert one.chunks is not None
+    first, second = one.chunks
+    return first, second
 
 
 class JoinRows:
-    """The matches of ``n_left`` rows and ``n_right`` rows, at least one of them, by key columns of both.
+    """The matches of rows, at least one, by key columns of the right and the left side.
 
     ``all_left``: the left rows of the result are all of the left side, in their order."""
 
-    __slots__ = ("_call", "_first", "_known", "_left", "_of_left", "_right", "_unique", "all_left", "n_left", "n_right")
+    __slots__ = (
+        "_call",
+        "_first",
+        "_found_rows",
+        "_known",
+        "_left_rows",
+        "_of_left",
+        "_own",
+        "_right_rows",
+        "_unique",
+        "all_left",
+        "n_left",
+        "n_right",
+    )
 
-    def __init__(self, call: Call, keys: Sequence[DeviceArray], n_right: int) -> None:
-        n = keys[0].length
-        self._call, self.n_left, self.n_right, self.all_left = call, n - n_right, n_right, False
-        ids, self._first = group_ids(call, keys, BITS)
-        count = self._first.length
-        self._right, self._left = Numbered(call, ids[:n_right], count), Numbered(call, ids[n_right:], count)
-        self._known = self._known_groups(keys)
-        # each right row is the first of its group
-        self._unique = not n_right or (count >= n_right and rows.number_at(self._first, n_right - 1) == n_right - 1)
+    def __init__(self, call: Call, keys: Sequence[tuple[DeviceArray, DeviceArray]]) -> None:
+        right, left = keys[0]
+        self._call, self.n_left, self.n_right, self.all_left = call, left.length, right.length, False
         self._of_left: DeviceArray | None = None
+        self._known: DeviceArray | None = None  # which numbers have no null key; None: all
+        self._left_rows: Numbered | None = None
+        self._right_rows: Numbered | None = None
+        self._found_rows: DeviceArray | None = None
+        self._own: DeviceArray | None = None  # the first right row of each right row's key
+        self._first: DeviceArray | None = None  # the first row of each number, where both sides are numbered
+        if not self._look_up(keys):
+            self._number([concat([x, y], stream=call.owner) for x, y in keys])
 
-    def _known_groups(self, keys: Sequence[DeviceArray]) -> DeviceArray | None:
-        """Which groups have no null key; None: all."""
+    # ---- numbers ----
+    def _look_up(self, keys: Sequence[tuple[DeviceArray, DeviceArray]]) -> bool:
+        """By a table of the right side, where that is possible."""
+        call, (right, left) = self._call, keys[0]
+        if len(keys) > 1 or not right.length or not left.length or right.null_count:
+            return False
+        step = call.function.name, schema_of("i"), -1, BITS
+        found = _native.compute_set_lookup(step, right, left, True, call.stream, call.owner)
+        if found is NotImplemented:
+            return False
+        self._found_rows, self._own = found  # the first right row of the key of each row, of the left side or null
+        n = right.length
+        first: int = number(reduced(call, _sum, self._own))
+        self._unique = first == n * (n - 1) // 2  # each is the first: none has a lesser one
+        return True
+
+    def _number(self, keys: Sequence[DeviceArray]) -> None:
+        call, n_right = self._call, self.n_right
+        ids, self._first = group_ids(call, keys, BITS)
+        first, count = self._first, self._first.length
+        self._right_rows, self._left_rows = Numbered(call, ids[:n_right], count), Numbered(call, ids[n_right:], count)
+        self._known = self._known_groups(keys, first)
+        # each right row is the first of its group
+        self._unique = not n_right or (count >= n_right and rows.number_at(first, n_right - 1) == n_right - 1)
+
+    @property
+    def _found(self) -> DeviceArray:
+        """The first right row that matches each left row, or null."""
+        if self._found_rows is None:
+            call, first = self._call, self._first
+            assert first is not None
+            there = rows.less(call, first, self.n_right)
+            if self._known is not None:
+                there = rows.without_nulls(both(call, Datum(there, "b"), Datum(self._known, "b")))
+            self._found_rows = take_array(call, with_bitmap(first, there), row_ids(call, self._left.ids), False)
+        return self._found_rows
+
+    @property
+    def _right(self) -> Numbered:
+        if self._right_rows is None:
+            assert self._own is not None
+            ids = rows.as_uint32(self._call, rows.without_nulls(self._own))
+            self._right_rows = Numbered(self._call, ids, self.n_right + 1)
+        return self._right_rows
+
+    @property
+    def _left(self) -> Numbered:
+        if self._left_rows is None:  # rows that are not found have a number that no right row has
+            call, found = self._call, self._found
+            known = is_valid(call, Datum(found, found._format))
+            ids = rows.choose(call, known, rows.without_nulls(rows.as_int64(call, found)), self.n_right)
+            self._left_rows = Numbered(call, rows.as_uint32(call, ids), self.n_right + 1)
+        return self._left_rows
+
+    def _known_groups(self, keys: Sequence[DeviceArray], first: DeviceArray) -> DeviceArray | None:
         call = self._call
         found: DeviceArray | None = None
         for key in keys:
             if key._format == "n" or may_be_null(key):
-                bits = known_rows(call, take_array(call, key, self._first, False))
+                bits = known_rows(call, take_array(call, key, first, False))
                 found = bits if found is None else both(call, Datum(found, "b"), Datum(bits, "b"))
         return None if found is None else rows.without_nulls(found)
 
@@ -89,12 +163,9 @@ class JoinRows:
         return self._of_left
 
     def _single(self, keep_left: bool) -> tuple[DeviceArray, DeviceArray]:
-        """The pairs where no right key is there twice: a row of both sides is the right row of its group."""
+        """The pairs where no right key is there twice."""
         call = self._call
-        there = rows.less(call, self._first, self.n_right)
-        if self._known is not None:
-            there = rows.without_nulls(both(call, Datum(there, "b"), Datum(self._known, "b")))
-        right = take_array(call, with_bitmap(self._first, there), row_ids(call, self._left.ids), False)
+        right = rows.as_int64(call, self._found)
         left = rows.from_(call, right, 0, self.n_left)
         self.all_left = keep_left or count_valid(call, right) == self.n_left
         if self.all_left:
@@ -121,9 +192,14 @@ class JoinRows:
     def some(self, left: bool, matched: bool) -> DeviceArray:
         """The rows of a side that have a match, or have none."""
         call = self._call
-        counts = self.of_left if left else self._matches(self._right, self._left)
-        keep = rows.less(call, 0, counts) if matched else rows.equal(call, counts, 0)
-        return filter_array(call, rows.from_(call, self._first, 0, counts.length), keep, False)
+        if left:
+            found = self._found
+            known = is_valid(call, Datum(found, found._format))
+            keep = known if matched else rows.equal(call, rows.as_int64(call, known), 0)
+        else:
+            counts = self._matches(self._right, self._left)
+            keep = rows.less(call, 0, counts) if matched else rows.equal(call, counts, 0)
+        return filter_array(call, rows.from_(call, keep, 0, keep.length), keep, False)
 
     def of(self, join_type: str) -> tuple[DeviceArray | None, DeviceArray | None]:
         """The rows of the left and of the right side; None for a side that the join does not show."""

@@ -69,9 +69,38 @@ class Lists:
             return rows.from_(self.call, array, 0, 0) if n == 0 else rows.from_(self.call, array, 0, 1)
         return assemble(schema_of(format), n, [None, (array, buffer)], offset=array.offset, null_count=0, made=(array,))
 
+    def of_size(self, size: int) -> DeviceArray:
+        """The rows as lists of a fixed size; values that they do not have are null."""
+        return _slice_fixed(self, 0, size, 1)
+
     def with_nulls(self, values: DeviceArray) -> DeviceArray:
         """Numbers of the rows, null where those are."""
         return values if self.valid is None else with_bitmap(values, self.valid)
+
+
+def offsets_of(call: Call, array: DeviceArray, n: int) -> DeviceArray:
+    """The offsets of lists of several lengths, an array of its own."""
+    format = _INTEGERS[array._format]
+    if not array.length:
+        made = cast_argument(call, Datum(rows.from_(call, array, 0, n), "l"), format, True).array
+        assert made is not None
+        return made
+    return assemble(schema_of(format), n, [None, (array, 1)], offset=array.offset, null_count=0, made=(array,))
+
+
+def sized(
+    call: Call, array: DeviceArray, schema: Schema, values: DeviceArray, offsets: DeviceArray | None = None
+) -> DeviceArray:
+    """Lists with the nulls of others: of a fixed size, or with offsets, an array of its own."""
+    known = is_valid(call, Datum(array, array._format)) if array.null_count else None
+    bitmap = None if known is None else (known, 1)
+    buffers = [bitmap] if offsets is None else [bitmap, (offsets, 1)]
+    made = [x for x in (values, offsets, known) if x is not None]
+    near = next((x for x in made if x.device_type_id == 1), values)  # the CPU computes of memory that it reads
+    if values.device_type_id != near.device_type_id:
+        values = values.to("cpu")
+    count = 0 if known is None else -1
+    return assemble(schema, array.length, buffers, [values], null_count=count, near=near)
 
 
 def list_value_length(call: Call, values: Datum) -> DeviceArray:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
-SAMPLE_ROWS = 1 << 14
-NARROWED_ROWS = 1 << 17  # fewer are sorted
+SAMPLE_ROWS = 1 << 16
+NARROWED_ROWS = 1 << 18  # fewer are sorted
 _multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="quantile")
 _add = Map("arith", "f64", "add", "gg", "g", function_name="quantile")
 _choose = Map("select", "u64", "if_else", "bgg", "g", unit=PACK, rule=CHOSEN, function_name="quantile")
-_and = Map("boolean", "bits", "and", "bb", "b", unit=WORD)
+_xor = Map("boolean", "bits", "xor", "bb", "b", unit=WORD)
 
 
 def _ordered(call: Call, array: DeviceArray) -> DeviceArray:
@@ -73,18 +73,24 @@ class _Numbers:
         if self.sample is None:
             spread = rows.multiply(call, rows.from_(call, array, 0, SAMPLE_ROWS), n // SAMPLE_ROWS)
             self.sample = _ordered(call, take_array(call, array, spread, False))
-        middle, reach = SAMPLE_ROWS * first // n, 4 * math.isqrt(SAMPLE_ROWS)
+        middle, reach = SAMPLE_ROWS * first // n, 5 * math.isqrt(SAMPLE_ROWS) // 2  # five deviations
         low, high = middle - reach, middle + reach
         format = array._format
-        x, below, inside = Datum(array, format), 0, None
+        x, below = Datum(array, format), 0
+        before = upto = None
         if low >= 0:
-            limit = Datum(self.sample[low : low + 1], format, one=True)
-            below = count_true(call, self.less(call, x, limit))
-            inside = self.less_equal(call, limit, x)
+            before = self.less(call, x, Datum(self.sample[low : low + 1], format, one=True))
+            below = count_true(call, before)
         if high < SAMPLE_ROWS:
-            limit = Datum(self.sample[high : high + 1], format, one=True)
-            other = self.less_equal(call, x, limit)
-            inside = other if inside is None else _and(call, Datum(inside, "b"), Datum(other, "b"))
+            upto = self.less_equal(call, x, Datum(self.sample[high : high + 1], format, one=True))
+        if before is None or upto is None:
+            inside = (
+                upto
+                if before is None
+                else self.less_equal(call, Datum(self.sample[low : low + 1], format, one=True), x)
+            )
+        else:
+            inside = _xor(call, Datum(before, "b"), Datum(upto, "b"))
         if inside is None:
             return None
         some = filter_array(call, array, inside, False)
@@ -100,7 +106,10 @@ def _countable(call: Call, array: DeviceArray) -> DeviceArray:
     format = format_of(array)
     if format in FLOATS:
         equal = Map("compare", KERNEL_TYPES[format], "equal", format * 2, "b", unit=PACK, function_name="quantile")
-        return filter_array(call, array, equal(call, Datum(array, format), Datum(array, format)), False)
+        numbers = equal(call, Datum(array, format), Datum(array, format))
+        if not array.null_count and count_true(call, numbers) == array.length:
+            return array
+        return filter_array(call, array, numbers, False)
     return filter_array(call, array, is_valid(call, Datum(array, format)), False) if array.null_count else array
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..dispatch.call import execute, of_one_type, without_loss
-from ..dispatch.datum import argument, joined, lone
+from ..dispatch.call import of_one_type
+from ..dispatch.datum import joined
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from ..dispatch.types import (
     DICTIONARY,
@@ -13,6 +13,8 @@ from ..dispatch.types import (
     HALF,
     KERNEL_TYPES,
     NUMBERS,
+    SIGNED,
+    UNSIGNED,
     common,
     comparable_times,
     finest,
@@ -23,11 +25,14 @@ from ..dispatch.types import (
 )
 from ..options import (
     ArraySortOptions,
+    AssumeTimezoneOptions,
     CastOptions,
     CountOptions,
     CumulativeOptions,
+    DayOfWeekOptions,
     DictionaryEncodeOptions,
     FilterOptions,
+    FunctionOptions,
     InversePermutationOptions,
     ListFlattenOptions,
     ListSliceOptions,
@@ -38,24 +43,41 @@ from ..options import (
     QuantileOptions,
     RankOptions,
     RankQuantileOptions,
+    RoundTemporalOptions,
     RunEndEncodeOptions,
     ScalarAggregateOptions,
     ScatterOptions,
     SelectKOptions,
     SkewOptions,
     SortOptions,
+    StrftimeOptions,
+    StrptimeOptions,
     TakeOptions,
     VarianceOptions,
+    WeekOptions,
 )
 from ..providers import pyarrow
 from ..scalar import Scalar
-from . import aggregate, distinct, hash_functions, nulls, register_vector, sort
+from . import (
+    aggregate,
+    distinct,
+    hash_functions,
+    nulls,
+    register_nested,
+    register_numbers,
+    register_temporal,
+    register_text,
+    register_vector,
+    sort,
+)
 from .cast import binary as strings
 from .cast import decimal as decimals
 from .cast import dictionary as convert
+from .cast import nested as nested_casts
 from .cast.numeric import has_cast
-from .cast.temporal import TimeDifference
+from .cast.temporal import DurationQuotient, TimeDifference, TimeShift
 from .elementwise import CHOSEN, FILLED, KLEENE, NEVER, PACK, WORD, Map
+from .selection import choose as choices
 from .selection import filter as select
 
 TYPE_CHECKING = False
@@ -73,6 +95,7 @@ DECIMAL256 = Matcher("decimal256", decimals.is_decimal256)
 DECIMAL = Matcher("decimal128", decimals.is_decimal128)
 OF_ONE_SCALE = Matcher("decimal128 of one scale", decimals.is_decimal128, same=decimals.scale_of)
 OF_ONE_SCALE_256 = Matcher("decimal256 of one scale", decimals.is_decimal256, same=decimals.scale_of)
+_DECIMALS = {128: (DECIMAL, OF_ONE_SCALE), 256: (DECIMAL256, OF_ONE_SCALE_256)}
 BINARY = Matcher("strings or bytes", is_binary)
 BY_VALUES = Matcher("run_end_encoded, union or dictionary", lambda f: f in ("+r", DICTIONARY) or f[:2] == "+u")
 _TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn")
@@ -118,15 +141,16 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 kernel = name if n in FLOATS + HALF and name != "divide" else f.name
                 waits = not sound and (checked or name == "divide")
                 _add(f, (n, n), n, Map("arith", KERNEL_TYPES[n], kernel, n + n, n, checked=waits, function_name=f.name))
-            if name in decimals.ARITHMETIC:
-                f.implicit = _or_decimals(decimals.as_wide if name == "multiply" else decimals.of_one_scale)
-                both = DECIMAL if name == "multiply" else OF_ONE_SCALE
-                _add(f, (both, both), None, decimals.arithmetic(name, f.name))
-                _add(f, (OF_ONE_SCALE_256,) * 2, None, decimals.arithmetic256(name, f.name))
+            f.implicit = _or_decimals(decimals.ARITHMETIC[name][1])
+            for bits, matchers in _DECIMALS.items():
+                _add(f, (matchers[name in ("add", "subtract")],) * 2, None, decimals.arithmetic(name, f.name, bits))
             _add(f, ("n", "n"), "n", nulls.nothing)
             if name in ("add", "subtract"):
                 _time_arithmetic(f, name, checked)
                 f.implicit = _or_times(name, f.implicit)
+            else:
+                _duration_arithmetic(f, name, checked)
+                f.implicit = _or_durations(f.implicit)
             r.add_function(f)
     for name, doc in {"negate": "The opposite number.", "abs": "The number without its sign."}.items():
         for checked in (False, True):
@@ -137,6 +161,10 @@ def _arithmetic(r: FunctionRegistry) -> None:
                 waits = checked and n not in FLOATS + HALF
                 kernel = ("magnitude" if name == "abs" else name) + "_checked" * waits
                 _add(f, (n,), n, Map("arith", KERNEL_TYPES[n], kernel, n, n, checked=waits, function_name=f.name))
+            for u in _UNITS:
+                word = ("magnitude" if name == "abs" else name) + "_checked" * checked
+                d = f"tD{u}"
+                _add(f, (d,), d, Map("arith", "i64", word, "l", d, checked=checked, function_name=f.name))
             _add(
                 f,
                 (DECIMAL,),
@@ -174,10 +202,14 @@ def _or_times(name: str, rule: Any) -> Any:
         if kinds == ["duration", "duration"]:
             return comparable_times(formats)
         unit = finest(formats) if None not in kinds else ""
+        if "time" in kinds and "duration" in kinds and (name == "add" or kinds[0] == "time"):
+            return [f"tt{unit}" if k == "time" else f"tD{unit}" for k in kinds]
         moved = kinds[1] == "duration" and kinds[0] in ("timestamp", "date")
         if moved or (name == "add" and kinds[0] == "duration" and kinds[1] in ("timestamp", "date")):
             return [_in_unit(x, k, unit) for x, k in zip(formats, kinds, strict=True)]
         if name == "subtract" and set(kinds) <= {"timestamp", "date"}:
+            if "date" in kinds and any(f[:2] == "ts" and f[4:] for f in formats):
+                return None  # ambiguous, as in Arrow; compared, a date is a midnight of UTC
             made = comparable_times(formats)
             return made if made is None or made[0][:2] == "ts" else [f"ts{unit}:"] * 2
         made = rule(formats) if rule else None
@@ -201,6 +233,41 @@ def _time_arithmetic(f: Function, name: str, checked: bool) -> None:
             _add(f, (ts, ts), d, Map("arith", "i64", kernel, "ll", d, checked=checked))
             clock = f"tt{u}"
             _add(f, (clock, clock), d, TimeDifference(clock, d))
+        _add(f, (f"tt{u}", d), f"tt{u}", TimeShift(f.name, f"tt{u}"))
+        if name == "add":
+            _add(f, (d, f"tt{u}"), f"tt{u}", TimeShift(f.name, f"tt{u}"))
+
+
+def _duration_arithmetic(f: Function, name: str, checked: bool) -> None:
+    """Durations multiplied and divided by integers, and by one another."""
+    waits = checked or name == "divide"
+    for u in _UNITS:
+        d = f"tD{u}"
+        step = Map("arith", "i64", f.name, "ll", d, checked=waits)
+        _add(f, (d, "l"), d, step)
+        if name == "multiply":
+            _add(f, ("l", d), d, step)
+        else:
+            _add(f, (d, d), "g", DurationQuotient(f.name))
+
+
+def _or_durations(rule: Any) -> Any:
+    """Integers beside durations become int64, two durations those of one unit."""
+
+    def casts(formats: Sequence[str]) -> Sequence[str] | None:
+        durations = [x.startswith("tD") for x in formats]
+        if all(durations):
+            return comparable_times(formats)
+        if any(durations):
+            whole = all(d or x in SIGNED + UNSIGNED for x, d in zip(formats, durations, strict=True))
+            return [x if d else "l" for x, d in zip(formats, durations, strict=True)] if whole else None
+        made = rule(formats) if rule else None
+        if made is None and not rule:
+            one = common(formats)
+            made = None if one is None else [one] * len(formats)
+        return made
+
+    return casts
 
 
 def _compare(r: FunctionRegistry) -> None:
@@ -233,8 +300,8 @@ def _compare(r: FunctionRegistry) -> None:
                 "b",
                 Map("compare", KERNEL_TYPES[s], kernel, s + s, "b", unit=PACK, swap=swap, function_name=name),
             )
-        _add(f, (OF_ONE_SCALE, OF_ONE_SCALE), "b", decimals.comparison(kernel, swap, name))
-        _add(f, (OF_ONE_SCALE_256,) * 2, "b", decimals.comparison256(kernel, swap, name))
+        for bits, (_, of_one_scale) in _DECIMALS.items():
+            _add(f, (of_one_scale,) * 2, "b", decimals.comparison(kernel, swap, name, bits))
         for u in _UNITS:
             ts = _timestamps(u)
             _add(f, (ts, ts), "b", Map("compare", "i64", kernel, "ll", "b", unit=PACK, swap=swap, function_name=name))
@@ -282,7 +349,11 @@ def _boolean(r: FunctionRegistry) -> None:
     f = Function("is_nan", "scalar", 1, "True where the value is NaN; null where it is null.")
     for n in HALF + FLOATS:
         _add(f, (n,), "b", Map("compare", KERNEL_TYPES[n], "is_nan", n, "b", unit=PACK))
-    _add(f, ("n",), "b", nulls.through("g", f.kernels[-1].exec))
+    through = nulls.through("g", f.kernels[-1].exec)
+    whole = Map("boolean", "bits", "never", "-", "b", unit=WORD, function_name="is_nan")
+    for t in (*SIGNED, *UNSIGNED, ANY_DECIMAL, *(f"tD{u}" for u in _UNITS)):
+        _add(f, (t,), "b", whole)
+    _add(f, ("n",), "b", through)
     r.add_function(f)
 
 
@@ -302,11 +373,13 @@ def _filled(formats: Sequence[str]) -> Sequence[str] | None:
     if one is None:
         return None
     kinds = {kind_of_time(f) for f in formats}  # a cast of a timestamp to a date loses its time of day
-    return (formats[0], formats[0]) if len(kinds) == 1 and has_cast(formats[1], formats[0]) else (one, one)
+    first = decimals.at_least_128(formats[0])
+    return (first, first) if len(kinds) == 1 and has_cast(formats[1], first) else (one, one)
 
 
 def _as_wide(width: str) -> Callable[[str], bool]:
-    return lambda f: width_of(f) == width and f not in NUMBERS + HALF
+    """Values of a width that are no numbers; decimals have 128 bits or more, as in Arrow."""
+    return lambda f: width_of(f) == width and f not in NUMBERS + HALF and decimals.at_least_128(f) == f
 
 
 def _selection(r: FunctionRegistry) -> None:
@@ -326,16 +399,13 @@ def _selection(r: FunctionRegistry) -> None:
         _add(choose, ("b", m, m), None, Map("select", width, "if_else", "bll", lambda x: x[1], unit=PACK, rule=CHOSEN))
         _add(fill, (m, m), None, Map("select", width, "if_else", "ll", lambda x: x[0], unit=PACK, rule=FILLED))
     other = Matcher("values of several sizes", lambda f: width_of(f) is None and f != "n", same=str)
-    _add(choose, ("b", other, other), None, select.choose_any)
-    _add(fill, (other, other), None, select.fill_any)
+    _add(choose, ("b", other, other), None, choices.choose_any)
+    _add(fill, (other, other), None, choices.fill_any)
     fill.implicit = _filled
     _add(choose, ("b", "n", "n"), "n", nulls.nothing)
     _add(fill, ("n", "n"), "n", nulls.nothing)
     r.add_function(choose)
     r.add_function(fill)
-    f = Function("coalesce", "meta", -2, "The first argument that is not null, row by row.")
-    f.meta = lambda call, args: _coalesce(call, fill, args)
-    r.add_function(f)
     f = Function("filter", "vector", 2, "The rows whose mask is true.", FilterOptions)
     _add(f, (ANY, "b"), None, select.filter_rows)
     r.add_function(f)
@@ -346,7 +416,7 @@ def _selection(r: FunctionRegistry) -> None:
     _add(f, (ANY,), None, select.drop_null)
     r.add_function(f)
     f = Function("cast", "meta", 1, "The values as another type.", CastOptions)
-    f.meta = convert.cast
+    f.meta = nested_casts.cast
     r.add_function(f)
 
 
@@ -392,24 +462,6 @@ def _distinct(r: FunctionRegistry) -> None:
 
 def _count_distinct(call: Call, args: Sequence[Datum]) -> Any:
     return Scalar(distinct.count_distinct(call, joined(of_one_type(call, args[0]) if args[0].mixed else args[0])))
-
-
-def _coalesce(call: Call, fill: Function, args: Sequence[Datum]) -> Any:
-    """Of one type first: the first argument's is not always that of all."""
-    args = [convert.dictionary_decode(call, joined(of_one_type(call, a) if a.mixed else a)) for a in args]
-    formats = [a.format for a in args if a.format not in (None, "n")]
-    one = formats[0] if len(set(formats)) == 1 else common(formats) if formats else None
-    if one is not None:
-        like = next((a.array for a in args if a.format == one and a.array is not None), None)
-        args = [without_loss(call, a, one, like) for a in args]
-    args = [a for a in args if a.array is not None or a.value is not None] or list(args[:1])
-    call.function, out = fill, args[0]
-    for x in args[1:]:
-        out = argument(execute(call, [out, x]))
-    if out.array is None:
-        out = lone(call, out)
-    rows = any(a.array is not None and not a.one for a in args)
-    return out.array if rows or out.array is None else Scalar(out.array)
 
 
 def _aggregates(r: FunctionRegistry) -> None:
@@ -482,12 +534,18 @@ def make() -> FunctionRegistry:
     _distinct(r)
     _aggregates(r)
     register_vector.add_to(r)
+    register_temporal.add_to(r)
+    register_text.add_to(r)
+    register_numbers.add_to(r)
+    register_nested.add_to(r)
     hash_functions.add_to(r)
-    for options in (
+    options_types: tuple[type[FunctionOptions], ...] = (
         ArraySortOptions,
+        AssumeTimezoneOptions,
         CastOptions,
         CountOptions,
         CumulativeOptions,
+        DayOfWeekOptions,
         DictionaryEncodeOptions,
         FilterOptions,
         InversePermutationOptions,
@@ -500,15 +558,23 @@ def make() -> FunctionRegistry:
         QuantileOptions,
         RankOptions,
         RankQuantileOptions,
+        RoundTemporalOptions,
         RunEndEncodeOptions,
         ScalarAggregateOptions,
         ScatterOptions,
         SelectKOptions,
         SkewOptions,
         SortOptions,
+        StrftimeOptions,
+        StrptimeOptions,
         TakeOptions,
         VarianceOptions,
-    ):
+        WeekOptions,
+        *register_nested.OPTIONS,
+        *register_text.OPTIONS,
+        *register_numbers.OPTIONS,
+    )
+    for options in options_types:
         r.add_function_options_type(options)
     if pyarrow.here():
         for name in r.get_function_names():

@@ -49,6 +49,7 @@ _BINARY = Matcher("strings or bytes", is_binary)
 _COUNTED = Matcher("bool, numbers, decimals", lambda f: f in ("b", *NUMBERS, HALF) or is_decimal(f))
 _NUMBER = Matcher("numbers, decimals", lambda f: f in NUMBERS or is_decimal(f))
 _DECIMAL = Matcher("decimals", is_decimal)
+_WORDS = Matcher("numbers, times", lambda f: f in NUMBERS or f[:2] in ("td", "ts", "tt", "tD"))  # up to 64 bits
 _LAST = pyarrow.PRIORITY - 1  # on the CPU pyarrow is faster, and the rows of the result are the same
 
 
@@ -164,9 +165,16 @@ def _order(r: FunctionRegistry) -> None:
 
 
 def _set_lookup(r: FunctionRegistry) -> None:
-    _vector(r, "is_in", "Is each row in a set of values?", set_lookup.is_in, SetLookupOptions, "b", _LAST)
-    doc = "The first row of a set of values that each row is equal to."
-    _vector(r, "index_in", doc, set_lookup.index_in, SetLookupOptions, "i", _LAST)
+    docs = {
+        "is_in": "Is each row in a set of values?",
+        "index_in": "The first row of a set of values that each row is equal to.",
+    }
+    for name, run, out in (("is_in", set_lookup.is_in, "b"), ("index_in", set_lookup.index_in, "i")):
+        f = Function(name, "vector", 1, docs[name], SetLookupOptions)
+        _add(f, (_WORDS,), out, run)
+        _add(f, (_DECIMAL,), out, run)  # pyarrow refuses a set of another scale
+        _add(f, (_ANY,), out, run, _LAST)
+        r.add_function(f)
     _vector(r, "dictionary_decode", "Dictionaries as the values of their rows.", set_lookup.decoded)
     f = Function("index", "scalar_aggregate", 1, "The first row that is equal to a value, or -1.", IndexOptions)
     _add(f, (_ANY,), "l", set_lookup.index(_step(r.get_function("equal"))))

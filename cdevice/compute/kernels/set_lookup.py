@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.asarray import asarray
 from ...interop.concat import concat
 from ..dispatch.call import of_one_type
 from ..dispatch.datum import Datum, argument, joined, lone
 from ..dispatch.implicit_casts import adapted
-from ..dispatch.types import DICTIONARY
+from ..dispatch.types import DICTIONARY, FLOATS
 from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.dictionary import dictionary_decode, known_rows
 from .cast.numeric import cast_argument
 from .columns import on_device_of
+from .elementwise import schema_of
 from .fill import array_of, true_rows
 from .group_ids import ONE_NAN, group_ids, row_ids
 from .moments import chunks_of
 from .nulls import as_type
-from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap
+from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,44 +47,82 @@ def _of_set(call: Call) -> Datum:
     return argument(on_device_of(call, array))
 
 
-def _first_rows(call: Call, values: Datum) -> tuple[DeviceArray, int, DeviceArray]:
-    """For each row the first row of the value set and then the values that is equal to it, the length of the set, and
-    the values as they were compared."""
+def _as_one_type(call: Call, values: Datum) -> tuple[DeviceArray, DeviceArray]:
+    """The value set and the values, where the call computes."""
     array = array_of(call, values)
     value_set = _of_set(call)
-    assert value_set.array is not None
-    n = value_set.array.length
+    found = value_set.array
+    assert found is not None
+    zones = [f[4:] if f.startswith("ts") else "" for f in (found._format, array._format)]
+    if all(zones) and zones[0] != zones[1]:  # moments are the same in every zone
+        found = with_schema(found, schema_of(found._format[:4] + zones[1]))
+    if found._format in FLOATS and array._format.startswith("d:"):  # decimals as floats are not always the nearest
+        made = cast_argument(call, Datum(on_device_of(call, found), found._format), array._format, True).array
+        assert made is not None
+        found = made
     try:
-        one = of_one_type(call, Datum(chunks=[value_set.array, array], format=values.format))
+        one = of_one_type(call, Datum(chunks=[found, array], format=values.format))
     except ArgumentError as e:
         raise ArgumentError(str(e).replace("chunks of", "value_set and values of")) from None
     if one.format == "n":
         one = as_type(call, one, "l")
-    parts = [on_device_of(call, x) for x in one.chunks or ()]
-    if not array.length:
-        return rows.from_(call, array, 0, 0), n, parts[1]
-    ids, first = group_ids(call, [concat(parts, stream=call.owner)], ONE_NAN)
-    return take_array(call, first, row_ids(call, ids[n:]), False), n, parts[1]
+    found, compared = [on_device_of(call, x) for x in one.chunks or ()]
+    return found, compared
 
 
-def _found(call: Call, values: Datum) -> tuple[DeviceArray, DeviceArray]:
-    """The first equal row of the value set, and whether there is one."""
+def _looked_up(call: Call, value_set: DeviceArray, values: DeviceArray, format: str) -> DeviceArray | None:
+    """By a table of the set: whether there is an equal row ("b"), or the first one ("i").  None: rows are not one word
+    each, or none of the set is valid."""
     options: Any = call.options
-    first, n, compared = _first_rows(call, values)
+    row_of, null_row = None, -1
+    if value_set.null_count:
+        numbers, known = row_numbers(call, value_set), known_rows(call, value_set)
+        row_of = filter_array(call, numbers, known, False)
+        value_set = take_array(call, value_set, row_of, False)
+        if not options.skip_nulls:
+            first = filter_array(call, numbers, rows.equal(call, rows.as_int64(call, known), 0), False)[:1]
+            null_row = row_of.length
+            row_of = concat([row_of, first], stream=call.owner)
+        value_set = rows.without_nulls(value_set)
+    if not value_set.length:
+        return None
+    step = call.function.name, schema_of(format), null_row, ONE_NAN
+    made = _native.compute_set_lookup(step, value_set, values, False, call.stream, call.owner)
+    if made is NotImplemented or row_of is None or format == "b":
+        return None if made is NotImplemented else made
+    found = take_array(call, row_of, rows.as_int64(call, made), False)
+    return cast_argument(call, Datum(found, "l"), "i", False).array
+
+
+def _found(call: Call, value_set: DeviceArray, values: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """The first equal row of the value set, and whether there is one: by the groups of both."""
+    options: Any = call.options
+    n = value_set.length
+    if not values.length:
+        first = rows.from_(call, values, 0, 0)
+    else:
+        ids, firsts = group_ids(call, [concat([value_set, values], stream=call.owner)], ONE_NAN)
+        first = take_array(call, firsts, row_ids(call, ids[n:]), False)
     found = rows.less(call, first, n)
-    if options.skip_nulls and compared.length:
-        found = rows.without_nulls(both(call, Datum(found, "b"), Datum(known_rows(call, compared), "b")))
+    if options.skip_nulls and values.length:
+        found = rows.without_nulls(both(call, Datum(found, "b"), Datum(known_rows(call, values), "b")))
     return first, found
 
 
 def is_in(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of is_in.  Blocks."""
-    return _found(call, values)[1]
+    value_set, compared = _as_one_type(call, values)
+    made = _looked_up(call, value_set, compared, "b")
+    return _found(call, value_set, compared)[1] if made is None else made
 
 
 def index_in(call: Call, values: Datum) -> DeviceArray:
     """``exec`` of index_in.  Blocks."""
-    first, found = _found(call, values)
+    value_set, compared = _as_one_type(call, values)
+    made = _looked_up(call, value_set, compared, "i")
+    if made is not None:
+        return made
+    first, found = _found(call, value_set, compared)
     out = cast_argument(call, Datum(with_bitmap(first, found), "l"), "i", False).array
     assert out is not None
     return out

@@ -378,7 +378,7 @@ class _Parser:
 
 
 # the library's functions: C's have a name for each type, others are overloaded
-_MATH = """#if defined(CDV_HOST)
+MATH = """#if defined(CDV_HOST)
 #define MATH32_(name) __builtin_##name##f
 #define MATH64_(name) __builtin_##name
 #else
@@ -402,7 +402,7 @@ def program(arguments: Sequence[tuple[str, str]], out: str, expression: str) -> 
     words = [("int" if t == "bits" else t, name) for t, name in arguments]
     value, helpers, _ = parsed(arguments, out, expression)
     lines = [
-        *([_MATH] if "MATH" in value or any("MATH" in h for h in helpers) else []),
+        *([MATH] if "MATH" in value or any("MATH" in h for h in helpers) else []),
         *helpers,
         f"FN {'int' if out == 'bits' else out} own_({', '.join(f'const {t} {name}' for t, name in words)}) {{",
         f"  return {value};",

@@ -14,13 +14,14 @@
 #include "core/format/schema.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_ACCUMULATE_VALUES, BUF_ACCUMULATE_VALIDITY, BUF_ACCUMULATE_IDS,
                                 BUF_ACCUMULATE_ORDER, BUF_ACCUMULATE_BEGINS, BUF_ACCUMULATE_ENDS) == 7,
                "buffers of accumulations are distinct");
-_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_ACCUMULATE_GROUPS, SCALAR_ACCUMULATE_PART,
-                                SCALAR_ACCUMULATE_RANGES) == 4,
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_ACCUMULATE_GROUPS, SCALAR_ACCUMULATE_PART, SCALAR_ACCUMULATE_RANGES,
+                                SCALAR_ACCUMULATE_SCALE) == 5,
                "scalars of accumulations are distinct");
 
 #define ROWS_OF_PART 8192 /* at least */
@@ -44,9 +45,20 @@ static const char *type_of(const struct ArrowSchema *schema) {
   const char *f = schema->format, *found = f[0] && !f[1] ? strchr(letters, f[0]) : NULL;
   if (schema->dictionary) return NULL;
   if (found) return names[found - letters];
-  if (f[0] == 'd') return cdv_value_width(schema) == 16 ? "w128" : NULL;
+  if (f[0] == 'd') switch (cdv_value_width(schema)) {
+      case 4: return "i32";
+      case 8: return "i64";
+      case 16: return "w128";
+      default: return "w256";
+    }
   if (f[0] != 't' || (f[1] == 'i' && f[2] != 'M')) return NULL;
   return cdv_value_width(schema) == 4 ? "i32" : "i64";
+}
+
+/* Of a decimal "d:38,2"; 0 of all else. */
+static int64_t scale_of(const struct ArrowSchema *schema) {
+  const char *comma = schema->format[0] == 'd' ? strchr(schema->format, ',') : NULL;
+  return comma ? strtoll(comma + 1, NULL, 10) : 0;
 }
 
 /* Of sums and products; the same reference count as the values' for decimals. */
@@ -60,6 +72,8 @@ static struct cdv_schema *schema_of_result(const struct accumulation *s, struct 
 static void choose_parts(struct accumulation *s) {
   int64_t by_rows = s->n / ROWS_OF_PART, by_groups = MOST_ACCUMULATORS / s->groups;
   s->parts = by_rows < by_groups ? by_rows : by_groups;
+  if (s->operation == CDV_ACCUMULATE_PRODUCT && s->type[0] == 'w')
+    s->parts = 1; /* each step is rounded, in the order of rows */
   if (s->parts > MOST_PARTS) s->parts = MOST_PARTS;
   if (s->parts < 1) s->parts = 1;
   s->part = s->n / s->parts + (s->n % s->parts != 0 || !s->n);
@@ -100,7 +114,7 @@ static int accumulate(struct accumulation *s, cdevice_kernel_buffer out) {
   k.buffers[BUF_OUT] = out;
   if (s->parts > 1) {
     struct cdv_array *parts;
-    int64_t nbytes = 16 * s->parts * s->groups;
+    int64_t nbytes = 32 * s->parts * s->groups; /* of decimal256 */
     int r = cdv_exec_alloc_buffers(&s->work, &nbytes, 1, &parts);
     if (r) return r;
     k.buffers[BUF_OUT] = (cdevice_kernel_buffer){(void *)parts->node->buffers[0], 0};
@@ -116,6 +130,7 @@ static int accumulate(struct accumulation *s, cdevice_kernel_buffer out) {
   k.scalars[SCALAR_ACCUMULATE_GROUPS] = s->groups;
   k.scalars[SCALAR_ACCUMULATE_PART] = s->part;
   k.scalars[SCALAR_ACCUMULATE_RANGES] = ranges;
+  k.scalars[SCALAR_ACCUMULATE_SCALE] = scale_of(s->inputs[VALUES]->schema->node);
   int r = cdv_exec_launch(&s->work, &k);
   if (r || s->parts == 1) return r;
   fold.granularity = CDV_PER_ROW;

@@ -22,9 +22,9 @@ struct cdv_group_order {
   struct cdv_array *rows, *begins, *ends;
 };
 /* How many valid rows each of `groups` groups has (int64), or their sum, product, minimum or maximum; of none 0, 1, or the type's
- * greatest or least value, NaN of floats. ids (uint32): the group of each row. Values: integers, floats and 128-bit
- * decimals; extremes also of types that are stored as such. Sums and products are int64, uint64, float64 or decimals, and have
- * the same bits on every device. CDV_LAYOUT_NOT_HANDLED: another type. CDV_ORDER_NEEDED: the device goes through
+ * greatest or least value, NaN of floats. ids (uint32): the group of each row. Values: integers, floats, decimals of
+ * 128 and 256 bits; extremes also of types that are stored as such. Sums and products are int64, uint64, float64 or of
+ * the decimals' type, and have the same bits on every device; each step of a product of decimals is rounded to their scale. CDV_LAYOUT_NOT_HANDLED: another type. CDV_ORDER_NEEDED: the device goes through
  * groups, and `order` was NULL. Does not block. Any thread. owns: *out is a new reference. */
 int cdv_compute_accumulate(struct cdv_array *values, struct cdv_array *ids, int64_t groups,
                            const struct cdv_group_order *order, enum cdv_accumulation operation,

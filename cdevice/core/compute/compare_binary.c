@@ -195,3 +195,22 @@ int cdv_compute_view_bytes(struct cdv_array *views, struct cdv_array *offsets, i
   }
   return cdv_exec_finish(&w, r, made, out);
 }
+
+int cdv_compute_make_views(struct cdv_array *rows, struct cdv_schema *schema, const struct cdv_stream_ref *stream_ref,
+                           struct cdv_array **out) {
+  struct cdv_array *made = NULL;
+  struct cdv_exec w;
+  struct cdv_kernel_launch s = {
+      .family = "binary", .type = "bits", .name = "make_views", .granularity = CDV_PER_ROW, .n = rows->length};
+  int64_t layout = layout_of(rows->schema->node);
+  if (layout == NOT_BINARY || layout == BY_VIEWS || cdv_value_width(schema->node) != 16) return CDV_LAYOUT_NOT_HANDLED;
+  int r = cdv_exec_begin(&w, &rows, 1, stream_ref, "cast");
+  if (!r) r = pass_rows(&w, &s, &(struct cdv_datum){.array = rows}, 0);
+  if (!r) r = cdv_exec_alloc_array(&w, schema, rows->length, false, &made);
+  if (!r && rows->length) {
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.buffers[BUF_LEFT_VALIDITY] = cdv_kernel_nulls(rows);
+    r = cdv_exec_launch(&w, &s);
+  }
+  return cdv_exec_finish(&w, r, made, out);
+}

@@ -21,5 +21,9 @@ int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_stream_re
 /* Their bytes (as uint8).  Does not wait. */
 int cdv_compute_view_bytes(struct cdv_array *views, struct cdv_array *offsets, int64_t total,
                            const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
+/* Views (as `schema`, of 16 bytes a row) of rows that have offsets or one size, which look at the rows' bytes as buffer 0;
+ * those must be less than 2^31. CDV_LAYOUT_NOT_HANDLED: other types. Does not wait. */
+int cdv_compute_make_views(struct cdv_array *rows, struct cdv_schema *schema, const struct cdv_stream_ref *stream_ref,
+                           struct cdv_array **out);
 
 #endif

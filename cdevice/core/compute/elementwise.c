@@ -79,7 +79,8 @@ static int find_rows(struct call *c) {
 /* ---- nulls ---- */
 static bool needs_nulls(const struct call *c) {
   bool may = false;
-  if (c->f->null_handling == CDV_NULL_COALESCE) return may_be_null(&c->args[0]) && may_be_null(&c->args[1]);
+  if (c->f->null_handling == CDV_NULL_COALESCE || c->f->null_handling == CDV_NULL_SKIP)
+    return may_be_null(&c->args[0]) && may_be_null(&c->args[1]);
   for (int i = 0; i < c->n_args; i++) may |= may_be_null(&c->args[i]);
   return may && c->f->null_handling != CDV_NULL_OUTPUT_NOT_NULL;
 }
@@ -112,6 +113,7 @@ static int put_nulls(struct call *c) {
       s.buffers[BUF_COUNTED] = nulls_of(&x[0]);
       break;
     case CDV_NULL_COALESCE:
+    case CDV_NULL_SKIP:
       s.name = "valid_select";
       pass_nulls(&s, &x[0], 0);
       pass_nulls(&s, &x[0], 1);
@@ -138,7 +140,7 @@ static int put_values(struct call *c) {
   } else {
     for (int i = 0; i < c->n_args; i++) pass_values(&s, &x[i], i);
   }
-  if (f->null_handling == CDV_NULL_KLEENE)
+  if (f->null_handling == CDV_NULL_KLEENE || f->null_handling == CDV_NULL_SKIP)
     for (int i = 0; i < c->n_args; i++) {
       s.buffers[BUF_KLEENE_VALIDITY0 + i] = nulls_of(&x[i]);
       s.scalars[SCALAR_KLEENE_KNOWN] |= (int64_t)!(!x[i].array && x[i].null) << i;

@@ -14,7 +14,8 @@ enum cdv_null_handling {                           /* when a row is null */
                          CDV_NULL_OUTPUT_NOT_NULL, /* the null handling of an output */
                          CDV_NULL_IF_ELSE,         /* if_else: where the chosen value is, or the condition */
                          CDV_NULL_COALESCE,        /* fill_null: where both are */
-                         CDV_NULL_KLEENE           /* where the values that are known do not decide */
+                         CDV_NULL_KLEENE,          /* where the values that are known do not decide */
+                         CDV_NULL_SKIP             /* where both are, and the kernel knows which are */
 };
 #define CDV_MAX_ARGS 3
 struct cdv_elementwise {

@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- begin ---- */
 static bool has_memory(const struct cdv_array *a) {
@@ -203,9 +204,13 @@ static void measure(const struct cdv_exec *w, const struct cdv_kernel_launch *s,
 static bool needs_f64(const struct cdv_kernel_launch *s) {
   bool sums = !strcmp(s->family, "reduce") && strcmp(s->name, "min_max") && strcmp(s->name, "finish");
   sums |= !strcmp(s->family, "accumulate") && (strstr(s->name, "sum") || strstr(s->name, "product"));
+  sums |= !strcmp(s->family, "list_reduce") && s->type[0] == 'f' && (strstr(s->name, "sum") || strstr(s->name, "dot"));
   const char *means = s->type[0] == 'w' ? "finish_mean_of_integers" : "finish_mean";
   bool mean = !strcmp(s->name, means) || (s->with && !strcmp(s->with, means));
-  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || !strcmp(s->family, "decimal_real");
+  bool real = !strcmp(s->name, "round_binary") && s->type[0] == 'f';
+  static const char *const families[] = {"exponential", "angles", "hyperbolic", "pairs"};
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) real |= !strcmp(s->family, families[i]);
+  return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || real || !strcmp(s->name, "subsecond_f64");
 }
 
 int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
@@ -291,10 +296,32 @@ static const char *words_of(const char *type, char *out, size_t size) {
   return out;
 }
 
+static int bad_time(int64_t second, const char *name, const char *what) {
+  struct tm t;
+  time_t x = (time_t)second;
+  char word[48];
+  if (gmtime_r(&x, &t) && strftime(word, sizeof word, "%Y-%m-%d %H:%M:%S", &t))
+    return cdv_fail(CDV_ARGUMENT, EDOM, "%s: the local time %s %s", name, word, what);
+  return cdv_fail(CDV_ARGUMENT, EDOM, "%s: the local second %" PRId64 " %s", name, second, what);
+}
+
+static const char *const plain_errors[] = {
+    [KERNEL_ERROR_ROUNDED] = "overflow occurred during rounding",
+    [KERNEL_ERROR_SHIFT] = "shift amount must be >= 0 and less than precision of type",
+    [KERNEL_ERROR_NEGATIVE_POWER] = "integers to negative integer powers are not allowed",
+    [KERNEL_ERROR_LOGARITHM_OF_ZERO] = "logarithm of zero",
+    [KERNEL_ERROR_LOGARITHM] = "logarithm of negative number",
+    [KERNEL_ERROR_SQUARE_ROOT] = "square root of negative number",
+    [KERNEL_ERROR_DOMAIN] = "domain error",
+    [KERNEL_ERROR_NOT_FINITE] = "a float that is infinite or NaN cannot become a decimal",
+};
+
 static int kernel_error_message(const int64_t said[2], const char *name, const char *type) {
   char word[24];
   const char *to = strchr(type, ' ');
   to = words_of(to ? to + 1 : type, word, sizeof word);
+  if (said[0] > 0 && said[0] < (int64_t)(sizeof plain_errors / sizeof *plain_errors) && plain_errors[said[0]])
+    return cdv_fail(CDV_ARGUMENT, EDOM, "%s: %s", name, plain_errors[said[0]]);
   switch (said[0]) {
     case KERNEL_ERROR_OVERFLOW: return cdv_fail(CDV_ARGUMENT, EOVERFLOW, "%s: overflow", name);
     case KERNEL_ERROR_DIVIDE_BY_ZERO: return cdv_fail(CDV_ARGUMENT, EDOM, "%s: divide by zero", name);
@@ -318,6 +345,23 @@ static int kernel_error_message(const int64_t said[2], const char *name, const c
       return cdv_fail(CDV_ARGUMENT, EDOM, "%s would result in out of bounds timestamp: %" PRId64, name, said[1]);
     case KERNEL_ERROR_LOSSY_TIME:
       return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Cast would lose data: %" PRId64, name, said[1]);
+    case KERNEL_ERROR_AMBIGUOUS_TIME: return bad_time(said[1], name, "is ambiguous");
+    case KERNEL_ERROR_MISSING_TIME: return bad_time(said[1], name, "does not exist");
+    case KERNEL_ERROR_ROUND_DIGITS:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: Rounding to %" PRId64 " digits is out of range for the type", name,
+                      said[1]);
+    case KERNEL_ERROR_NOT_UTF8:
+      return cdv_fail(CDV_ARGUMENT, EILSEQ, "%s: row %" PRId64 " is not valid UTF-8", name, said[1]);
+    case KERNEL_ERROR_NOT_READ:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: row %" PRId64 " cannot be read", name, said[1]);
+    case KERNEL_ERROR_NO_ZONE:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: row %" PRId64 " has no zone offset", name, said[1]);
+    case KERNEL_ERROR_A_ZONE:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: row %" PRId64 " has a zone offset", name, said[1]);
+    case KERNEL_ERROR_DIGITS_LOST:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: row %" PRId64 " has more digits behind the point", name, said[1]);
+    case KERNEL_ERROR_DIGITS_MORE:
+      return cdv_fail(CDV_ARGUMENT, EDOM, "%s: row %" PRId64 " has more digits", name, said[1]);
     default: return cdv_fail(CDV_DEVICE, EIO, "%s: a kernel reports %" PRId64, name, said[0]);
   }
 }

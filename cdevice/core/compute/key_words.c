@@ -76,6 +76,18 @@ bool cdv_is_group_key(const struct cdv_array *column) {
   return look_at((struct cdv_array *)column, CDV_KEY_BITS, &c);
 }
 
+const char *cdv_key_of_one_word(struct cdv_array *column, enum cdv_key_float floats, int64_t *flags) {
+  struct cdv_key_column c;
+  if (!look_at(column, floats, &c) || c.bytes || c.n_parts > 1) return NULL;
+  *flags = c.flags;
+  return c.type;
+}
+
+/* Of a kernel with PREPARED_ROWS. */
+static int granularity_of_pack(const struct cdv_exec *w) {
+  return w->flags & CDEVICE_COMPUTE_COARSE ? CDV_REDUCE_TILE : CDV_PER_ROW;
+}
+
 /* A kernel over n rows of a column from `begin` on. */
 static struct cdv_kernel_launch key_launch(const struct cdv_key_column *c, const char *name, int64_t begin, int64_t n) {
   struct cdv_kernel_launch k = {.family = c->family, .type = c->type, .name = name, .granularity = CDV_PER_ROW, .n = n};
@@ -153,6 +165,7 @@ static int measure_part(struct measuring *s, struct cdv_key_column *c, int part)
   struct cdv_kernel_launch ranges = {
       .family = "radix", .type = "bits", .name = "radix_ranges", .granularity = CDV_SORT_TILE, .n = s->n};
   int r = s->words.data ? 0 : cdv_exec_alloc_temp(s->work, 'L', s->n, &s->words);
+  k.granularity = granularity_of_pack(s->work);
   k.scalars[SCALAR_WORD_PLACE] |= part;
   k.scalars[SCALAR_WORD_MASK] = -1;
   k.buffers[BUF_WORDS_OUT] = ranges.buffers[BUF_RADIX_WORDS] = s->words;
@@ -216,18 +229,41 @@ static int measure(struct measuring *s, struct cdv_key_column *c, bool *fits) {
   return r;
 }
 
+/* For n rows; words and ranges of tiles are temporary memory of the call.  s->read must be freed, also after an error. */
+static int begin_measuring(struct measuring *s, struct cdv_exec *w, int64_t n) {
+  bool coarse = w->flags & CDEVICE_COMPUTE_COARSE;
+  int64_t tile = coarse ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
+  *s = (struct measuring){.work = w, .n = n, .coarse = coarse, .tiles = n / tile + (n % tile != 0)};
+  s->read = malloc((size_t)(12 * 8 * (s->tiles + SAMPLES)));
+  if (!s->read) return cdv_fail_memory(12 * 8 * (s->tiles + SAMPLES), "keys");
+  return cdv_exec_alloc_temp(w, 'L', 12 * (s->tiles + SAMPLES), &s->ranges);
+}
+
+int cdv_key_words_of(struct cdv_exec *w, struct cdv_array *column, enum cdv_key_float floats,
+                     cdevice_kernel_buffer *words, uint64_t *least, uint64_t *greatest) {
+  struct cdv_key_column c;
+  struct measuring s;
+  if (!look_at(column, floats, &c) || c.bytes || c.n_parts > 1) return cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
+  int r = begin_measuring(&s, w, column->length);
+  if (!r) r = measure_part(&s, &c, 0);
+  *words = s.words;
+  *least = ~UINT64_C(0), *greatest = 0;
+  for (int64_t t = 0; !r && t < s.tiles; t++) {
+    if (s.read[4 * t] < *least) *least = s.read[4 * t];
+    if (s.read[4 * t + 1] > *greatest) *greatest = s.read[4 * t + 1];
+  }
+  free(s.read);
+  return r;
+}
+
 int cdv_key_plan_make(struct cdv_exec *w, struct cdv_array *const *columns, int64_t n_columns,
                       enum cdv_key_float floats, bool sample, struct cdv_key_plan *plan) {
   CDV_ASSERT(n_columns > 0 && columns[0]->length > 0);
-  bool coarse = w->flags & CDEVICE_COMPUTE_COARSE;
-  struct measuring s = {.work = w, .n = columns[0]->length, .coarse = coarse};
-  int64_t tile = coarse ? SORT_TILE_ROWS : SORT_GROUP_ROWS;
-  s.tiles = s.n / tile + (s.n % tile != 0);
-  *plan = (struct cdv_key_plan){.n_columns = n_columns, .n = s.n, .exact = true};
+  struct measuring s;
+  *plan = (struct cdv_key_plan){.n_columns = n_columns, .n = columns[0]->length, .exact = true};
   plan->columns = calloc((size_t)n_columns, sizeof *plan->columns);
-  s.read = malloc((size_t)(12 * 8 * (s.tiles + SAMPLES)));
-  int r = plan->columns && s.read ? 0 : cdv_fail_memory(12 * 8 * (s.tiles + SAMPLES), "keys");
-  if (!r) r = cdv_exec_alloc_temp(w, 'L', 12 * (s.tiles + SAMPLES), &s.ranges);
+  int r = begin_measuring(&s, w, plan->n);
+  if (!r && !plan->columns) r = cdv_fail_memory(n_columns * (int64_t)sizeof *plan->columns, "keys");
   for (int64_t i = 0; !r && i < n_columns; i++)
     if (!look_at(columns[i], floats, &plan->columns[i])) r = cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
   for (int64_t i = 0; !r && plan->exact && i < n_columns; i++) {
@@ -258,6 +294,7 @@ struct writing {
 
 static int pack_part(struct writing *s, const struct cdv_key_column *c, int part, int to, bool known) {
   struct cdv_kernel_launch k = key_launch(c, c->bytes ? "bytes_pack" : "word_pack", s->begin, s->n);
+  k.granularity = granularity_of_pack(s->work);
   k.buffers[BUF_WORDS_OUT] = s->out;
   if (s->started) k.buffers[BUF_WORDS_IN] = s->out;
   if (c->sampled) k.buffers[BUF_WORDS_OUTSIDE].data = s->outside;

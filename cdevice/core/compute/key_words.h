@@ -28,6 +28,13 @@ struct cdv_key_plan {
 
 /* Can rows be grouped by a column of this type? */
 bool cdv_is_group_key(const struct cdv_array *column);
+/* Is each row of a column one word as it is?  Then the type and the flags (SCALAR_KEY_FLAGS) of the kernels that read it;
+ * else NULL. */
+const char *cdv_key_of_one_word(struct cdv_array *column, enum cdv_key_float floats, int64_t *flags);
+/* The words (u64) of a column of them, which has rows and no null: temporary memory of the call, least and greatest.
+ * Blocks.  Any thread. */
+int cdv_key_words_of(struct cdv_exec *w, struct cdv_array *column, enum cdv_key_float floats,
+                     cdevice_kernel_buffer *words, uint64_t *least, uint64_t *greatest);
 /* Of columns of n > 0 rows, which stay borrowed. Blocks: it reads which bits differ. sample: on the CPU some rows
  * may do. Any thread. cdv_key_plan_free must
  * follow, also after an error. */

@@ -3,7 +3,8 @@
  *
  * The host reads the range of each word, and only bits in which the words of the range differ are sorted by: from the
  * lowest digit up, or, where a work item sorts alone, first by the highest digit and then within each, in its cache.
- * Beside the arguments a row takes 24 bytes: two words, of which one becomes the result, and two row numbers. */
+ * Beside the arguments a row takes, with its result of 8 bytes, 20 bytes where words of one key differ in up to 43 bits, 28
+ * where in more, and 4 more with several keys. */
 #include "core/compute/sort.h"
 #include "cdevice/arrow_abi.h"
 #include "cdevice/backend.h"
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SORT_KEY_BITS 32        /* of an element of radix_pack */
 #define SORT_LONGEST_BYTES 8192 /* of a string: a word of eight takes several kernels */
 
 _Static_assert(BUF_RADIX_COUNTS < KERNEL_BUFFERS && BUF_KEY_BYTES < KERNEL_BUFFERS, "sort kernels have room");
@@ -31,7 +33,7 @@ struct sort {
   struct cdv_exec work;
   int64_t n, tiles;
   int digit_bits;
-  cdevice_kernel_buffer words[2], rows[2], counts, ranges;
+  cdevice_kernel_buffer words[3], rows[2], counts, ranges;
   uint64_t *read;                /* the ranges on the host */
   int current;                   /* of rows */
   cdevice_kernel_buffer changes; /* data set: nothing is sorted, and these are written for words in their order */
@@ -101,10 +103,9 @@ static void pass_values(struct cdv_kernel_launch *k, const struct column *c, int
   if (c->layout.type != CDV_BOOL) k->family = "sort_key", k->type = words > 1 ? "u64" : cdv_width_name(c->layout.width);
 }
 
-static int write_words(struct sort *s, const struct column *c, int64_t part, int word) {
+static int write_words(struct sort *s, const struct column *c, int word) {
   struct cdv_kernel_launch k = key_launch(s, c, "sort_key");
   pass_values(&k, c, word);
-  k.scalars[SCALAR_KEY_PART] = part;
   return cdv_exec_launch(&s->work, &k);
 }
 
@@ -155,6 +156,15 @@ static int read_range(struct sort *s, struct range *out) {
   return r;
 }
 
+/* Room that only some sorts need. */
+static int room_for_words(struct sort *s, int i) {
+  return s->words[i].data ? 0 : cdv_exec_alloc_temp(&s->work, 'L', s->n, &s->words[i]);
+}
+static int room_for_rows(struct sort *s) {
+  cdevice_kernel_buffer *rows = &s->rows[!s->current];
+  return rows->data ? 0 : cdv_exec_alloc_temp(&s->work, 'I', s->n, rows);
+}
+
 static int sort_digit(struct sort *s, int word, int shift, uint64_t bias, bool last) {
   struct cdv_kernel_launch count = pass_launch(s, "radix_count", word), move = pass_launch(s, "radix_scatter", word);
   struct cdv_kernel_launch scan = {.family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK};
@@ -163,10 +173,12 @@ static int sort_digit(struct sort *s, int word, int shift, uint64_t bias, bool l
   count.scalars[SCALAR_RADIX_SHIFT] = move.scalars[SCALAR_RADIX_SHIFT] = shift;
   count.scalars[SCALAR_RADIX_BIAS] = move.scalars[SCALAR_RADIX_BIAS] = (int64_t)bias;
   count.buffers[BUF_RADIX_COUNTS] = move.buffers[BUF_RADIX_COUNTS] = s->counts;
+  int r = room_for_rows(s);
+  if (!r && !last) r = room_for_words(s, !word);
   move.buffers[BUF_RADIX_ROWS] = rows_now(s);
   move.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
   if (!last) move.buffers[BUF_RADIX_WORDS_OUT] = s->words[!word];
-  int r = cdv_exec_launch(&s->work, &count);
+  if (!r) r = cdv_exec_launch(&s->work, &count);
   if (!r) r = cdv_exec_launch(&s->work, &scan);
   if (!r) r = cdv_exec_launch(&s->work, &move);
   s->current = !s->current;
@@ -174,28 +186,45 @@ static int sort_digit(struct sort *s, int word, int shift, uint64_t bias, bool l
   return r;
 }
 
-/* What has one highest digit, each by the bits below it. */
+/* By the highest digit, and what has one highest digit by the bits below it. */
 static int sort_buckets(struct sort *s, int low, int top, uint64_t bias) {
-  struct cdv_kernel_launch k = pass_launch(s, "radix_buckets", 1);
-  k.granularity = CDV_SORT_BUCKETS;
-  k.buffers[BUF_RADIX_WORDS_OUT] = s->words[0];
-  k.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
-  k.buffers[BUF_RADIX_ROWS] = s->rows[s->current];
-  k.buffers[BUF_RADIX_COUNTS] = s->counts;
-  k.scalars[SCALAR_RADIX_TOP] = top;
-  k.scalars[SCALAR_RADIX_SHIFT] = low;
-  k.scalars[SCALAR_RADIX_BIAS] = (int64_t)bias;
-  return cdv_exec_launch(&s->work, &k);
+  struct cdv_kernel_launch count = pass_launch(s, "radix_count", 0), pack = pass_launch(s, "radix_pack", 0);
+  struct cdv_kernel_launch scan = {.family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK};
+  struct cdv_kernel_launch buckets = pass_launch(s, "radix_buckets", 0);
+  bool ties = top - low > SORT_KEY_BITS;
+  int r = room_for_words(s, 1);
+  if (!r && ties) r = room_for_words(s, 2);
+  if (!r) r = room_for_rows(s);
+  scan.n = s->tiles << s->digit_bits;
+  scan.buffers[BUF_OUT] = s->counts;
+  buckets.granularity = CDV_SORT_BUCKETS;
+  count.scalars[SCALAR_RADIX_SHIFT] = pack.scalars[SCALAR_RADIX_SHIFT] = buckets.scalars[SCALAR_RADIX_SHIFT] = top;
+  count.scalars[SCALAR_RADIX_BIAS] = pack.scalars[SCALAR_RADIX_BIAS] = buckets.scalars[SCALAR_RADIX_BIAS] =
+      (int64_t)bias;
+  pack.scalars[SCALAR_RADIX_LOW] = ties ? top - SORT_KEY_BITS : low;
+  buckets.scalars[SCALAR_RADIX_LOW] = low;
+  count.buffers[BUF_RADIX_COUNTS] = pack.buffers[BUF_RADIX_COUNTS] = buckets.buffers[BUF_RADIX_COUNTS] = s->counts;
+  pack.buffers[BUF_RADIX_WORDS_OUT] = buckets.buffers[BUF_RADIX_WORDS] = s->words[1];
+  buckets.buffers[BUF_RADIX_WORDS_OUT] =
+      s->words[ties ? 2 : 0]; /* words that elements hold whole are not needed any more */
+  if (ties) buckets.buffers[BUF_RADIX_TIES] = s->words[0];
+  buckets.buffers[BUF_RADIX_ROWS] = rows_now(s);
+  buckets.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
+  if (!r) r = cdv_exec_launch(&s->work, &count);
+  if (!r) r = cdv_exec_launch(&s->work, &scan);
+  if (!r) r = cdv_exec_launch(&s->work, &pack);
+  if (!r) r = cdv_exec_launch(&s->work, &buckets);
+  s->current = !s->current;
+  s->ordered = true;
+  return r;
 }
 
 /* By the words that were written. */
 static int sort_range(struct sort *s, const struct range *x) {
   if (!x->differ) return 0;
   int low = __builtin_ctzll(x->differ), top = 64 - __builtin_clzll(x->greatest - x->least), r = 0, word = 0;
-  if (s->by_item && s->tiles > 1 && top - low > s->digit_bits) {
-    r = sort_digit(s, 0, top - s->digit_bits, x->least, false);
-    return r ? r : sort_buckets(s, low, top - s->digit_bits, x->least);
-  }
+  if (s->by_item && s->tiles > 1 && top - low > s->digit_bits)
+    return sort_buckets(s, low, top - s->digit_bits, x->least);
   for (int shift = low; !r && shift < top; shift += s->digit_bits, word = !word)
     r = sort_digit(s, word, shift, x->least, shift + s->digit_bits >= top);
   return r;
@@ -242,18 +271,18 @@ static int sort_by_bytes(struct sort *s, const struct column *c) {
 static int sort_by_values(struct sort *s, const struct column *c) {
   int r = 0;
   for (int word = 0; !r && word < words_of(c); word++) {
-    r = write_words(s, c, SORT_KEY_VALUE, word);
+    r = write_words(s, c, word);
     if (!r) r = sort_words(s);
   }
   return r;
 }
 
-/* Nulls, and NaN where a word has no room for them beside the value. */
+/* Nulls, where a word has no room for them beside the value. */
 static int sort_by_class(struct sort *s, const struct column *c) {
-  bool bytes = is_bytes(c), fused = !bytes && (c->layout.type == CDV_BOOL || c->layout.width < 8);
-  if (fused || !(c->nan || cdv_may_be_null(c->array))) return 0;
+  bool bytes = is_bytes(c), fused = !bytes && (c->layout.type == CDV_BOOL || c->layout.width < 8 || c->nan);
+  if (fused || !cdv_may_be_null(c->array)) return 0;
   struct cdv_kernel_launch k = key_launch(s, c, "sort_validity");
-  int r = c->nan ? write_words(s, c, SORT_KEY_CLASS, 0) : cdv_exec_launch(&s->work, &k);
+  int r = cdv_exec_launch(&s->work, &k);
   return r ? r : sort_words(s);
 }
 
@@ -273,9 +302,7 @@ static int prepare(struct sort *s, struct cdv_array **out) {
   cdv_schema_unref(schema);
   if (r || !s->n) return r;
   s->words[0] = (cdevice_kernel_buffer){(void *)(*out)->node->buffers[1], 0};
-  r = cdv_exec_alloc_temp(&s->work, 'L', s->n, &s->words[1]);
-  for (int i = 0; !r && i < 2; i++) r = cdv_exec_alloc_temp(&s->work, 'I', s->n, &s->rows[i]);
-  if (!r) r = cdv_exec_alloc_temp(&s->work, 'l', (s->tiles << s->digit_bits) + 1, &s->counts);
+  r = cdv_exec_alloc_temp(&s->work, 'l', (s->tiles << s->digit_bits) + 1, &s->counts);
   if (!r) r = cdv_exec_alloc_temp(&s->work, 'L', 4 * s->tiles, &s->ranges);
   s->read = r ? NULL : malloc((size_t)(32 * s->tiles));
   return r || s->read ? r : cdv_fail_memory(32 * s->tiles, "a sort");

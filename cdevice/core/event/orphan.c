@@ -11,6 +11,7 @@
 #include "core/event/event.h"
 #include "core/event/reclaim.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -31,7 +32,9 @@ static void give_back(struct cdv_orphans *x) {
   if (x->source) cdv_array_unref(x->source);
 }
 
-static void lose(const struct cdv_orphans *x, const char *who) {
+/* why ESHUTDOWN: Python has ended, and the process that follows it frees everything. */
+static void lose(const struct cdv_orphans *x, const char *who, int why) {
+  if (why == ESHUTDOWN) return;
   char text[200], bytes[40] = "memory";
   if (x->nbytes) snprintf(bytes, sizeof bytes, "%lld bytes", (long long)x->nbytes);
   snprintf(text, sizeof text, "%s leaves %s: %s may still use %s, and does not say when it is done",
@@ -39,17 +42,17 @@ static void lose(const struct cdv_orphans *x, const char *who) {
   cdv_log(30, text);
 }
 
-/* An event behind the stream's work so far in *out, NULL: nothing is under way. false: that cannot be known. Where
+/* 0: an event behind the stream's work so far in *out, NULL: nothing is under way. Else that cannot be known. Where
  * none can be recorded the host waits; EIO: the device is dead, nothing will run there; EINVAL: the stream is none,
  * and took nothing. */
-static bool mark(const struct cdv_stream_use *u, struct cdv_event **out) {
+static int mark(const struct cdv_stream_use *u, struct cdv_event **out) {
   *out = NULL;
-  if (!u->backend || u->backend->table.device_type == ARROW_DEVICE_CPU) return true;
-  if (!cdv_event_record(u->backend, u->device, u->stream, out)) return true;
+  if (!u->backend || u->backend->table.device_type == ARROW_DEVICE_CPU) return 0;
+  if (!cdv_event_record(u->backend, u->device, u->stream, out)) return 0;
   int r = EIO;
   for (int i = 0; i < 2 && cdv_is_dead(r); i++) /* must be reported twice, as for an event */
     r = u->backend->table.stream_wait_host(u->backend->table.self, u->device, u->stream, NULL);
-  return !r || cdv_is_dead(r) || r == EINVAL;
+  return cdv_is_dead(r) || r == EINVAL ? 0 : r;
 }
 
 static bool passed(struct cdv_event *e) {
@@ -79,7 +82,8 @@ static void go_on(struct cdv_retired *k) {
     struct cdv_event *e = x->events[i];
     if (!e) continue;
     x->events[i] = NULL;
-    if (cdv_on_event_complete(e, k, go_on)) lose(&x->left, e->backend->table.name);
+    int r = cdv_on_event_complete(e, k, go_on);
+    if (r) lose(&x->left, e->backend->table.name, r);
     cdv_event_unref(e);
     return;
   }
@@ -91,8 +95,9 @@ void cdv_retire_after_streams(const struct cdv_orphans *left, const struct cdv_s
   struct cdv_orphans now = *left;
   struct cdv_event *events[2] = {NULL, NULL};
   for (int i = 0; i < 2; i++) {
-    if (!mark(&users[i], &events[i])) {
-      lose(left, users[i].backend->table.name); /* the events stay with it */
+    int r = mark(&users[i], &events[i]);
+    if (r) {
+      lose(left, users[i].backend->table.name, r); /* the events stay with it */
       return;
     }
     if (!events[i] || !passes_soon(events[i])) continue;
@@ -105,7 +110,7 @@ void cdv_retire_after_streams(const struct cdv_orphans *left, const struct cdv_s
   }
   struct waiting *x = malloc(sizeof *x);
   if (!x) {
-    lose(left, "a device");
+    lose(left, "a device", ENOMEM);
     return;
   }
   x->events[0] = events[0];

@@ -6,13 +6,14 @@
  * Null rows count as nothing; NaN is neither least nor greatest where there is a number. */
 #define S_ OF(SUM, T)
 #if OF(IS_WIDE, T)
-#define SUM_OF(x, y) wide_add(x, y)
-#define PRODUCT_OF(x, y) wide_multiply(x, y)
-#define ONE_ wide_signed(1)
+#define SUM_OF(x, y) OF(WIDE_ADD, T)(x, y)
+/* Rounded to the scale; one times a number is the number, however large it is. */
+#define PRODUCT_OF(x, y) (OF(WIDE_SAME, T)(x, nothing) ? (y) : OF(WIDE_ROUNDED, T)(OF(WIDE_MULTIPLY, T)(x, y), scale))
+#define ONE_ OF(WIDE_POWER, T)(scale)
 #define NOTHING_LEAST OF(MAX, T)
 #define NOTHING_GREATEST OF(MIN, T)
-#define MINIMUM_OF(x, y) (wide_less(y, x) ? (y) : (x))
-#define MAXIMUM_OF(x, y) (wide_less(x, y) ? (y) : (x))
+#define MINIMUM_OF(x, y) (OF(WIDE_LESS, T)(y, x) ? (y) : (x))
+#define MAXIMUM_OF(x, y) (OF(WIDE_LESS, T)(x, y) ? (y) : (x))
 #else
 #define W OF(WRAP, S_)
 #define SUM_OF(x, y) ((S_)((W)(x) + (W)(y)))
@@ -36,7 +37,9 @@
   GLOBAL const T *RESTRICT values = IN(T, BUF_ACCUMULATE_VALUES);                                  \
   GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_ACCUMULATE_VALIDITY);                   \
   GLOBAL const u32 *RESTRICT ids = IN(u32, BUF_ACCUMULATE_IDS);                                    \
-  (void)values; /* of counts */                                                                    \
+  const int scale = (int)SCALAR(SCALAR_ACCUMULATE_SCALE);                                          \
+  const A nothing = identity;                                                                      \
+  (void)values, (void)scale; /* of counts */                                                       \
   const i64 validity_offset = OFFSET(BUF_ACCUMULATE_VALIDITY), n = SCALAR(SCALAR_ROWS);            \
   const i64 groups = SCALAR(SCALAR_ACCUMULATE_GROUPS), rows = SCALAR(SCALAR_ACCUMULATE_PART);      \
   const i64 ranges = SCALAR(SCALAR_ACCUMULATE_RANGES);                                             \
@@ -44,7 +47,7 @@
     const i64 p = item / ranges, q = item % ranges, end = (p + 1) * rows < n ? (p + 1) * rows : n; \
     const u32 low = (u32)(groups * q / ranges), high = (u32)(groups * (q + 1) / ranges);           \
     GLOBAL A *RESTRICT o = OUT(A, BUF_OUT) + p * groups;                                           \
-    for (i64 g = low; g < (i64)high; g++) o[g] = identity;                                         \
+    for (i64 g = low; g < (i64)high; g++) o[g] = nothing;                                          \
     if (ranges > 1) {                                                                              \
       for (i64 row = p * rows; row < end; row++)                                                   \
         if (ids[row] - low < high - low && bit1(validity, validity_offset, row)) {                 \
@@ -85,12 +88,14 @@ FN i64 place_of(GLOBAL const u64 *order, i64 first, i64 last, i64 row) {
   GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_ACCUMULATE_VALIDITY);                                      \
   GLOBAL const u64 *RESTRICT order = IN(u64, BUF_ACCUMULATE_ORDER);                                                   \
   const i64 validity_offset = OFFSET(BUF_ACCUMULATE_VALIDITY);                                                        \
-  (void)values;                                                                                                       \
+  const int scale = (int)SCALAR(SCALAR_ACCUMULATE_SCALE);                                                             \
+  const A nothing = identity;                                                                                         \
+  (void)values, (void)scale;                                                                                          \
   const i64 groups = SCALAR(SCALAR_ACCUMULATE_GROUPS), rows = SCALAR(SCALAR_ACCUMULATE_PART);                         \
   ROWS(item, SCALAR(SCALAR_ROWS)) {                                                                                   \
     const i64 p = item / groups, g = item % groups;                                                                   \
     const i64 first = IN(i64, BUF_ACCUMULATE_BEGINS)[g], last = IN(i64, BUF_ACCUMULATE_ENDS)[g];                      \
-    A x = identity;                                                                                                   \
+    A x = nothing;                                                                                                    \
     for (i64 i = place_of(order, first, last, p * rows), end = place_of(order, first, last, (p + 1) * rows); i < end; \
          i++) {                                                                                                       \
       const i64 row = (i64)order[i];                                                                                  \
@@ -106,8 +111,11 @@ FN i64 place_of(GLOBAL const u64 *order, i64 first, i64 last, i64 row) {
 #define FOLD(A, identity, join)                                               \
   GLOBAL const A *RESTRICT parts = IN(A, BUF_ACCUMULATE_PARTS);               \
   const i64 groups = SCALAR(SCALAR_ROWS), n = SCALAR(SCALAR_ACCUMULATE_PART); \
+  const int scale = (int)SCALAR(SCALAR_ACCUMULATE_SCALE);                     \
+  const A nothing = identity;                                                 \
+  (void)scale;                                                                \
   ROWS(g, groups) {                                                           \
-    A x = identity;                                                           \
+    A x = nothing;                                                            \
     for (i64 p = 0; p < n; p++) {                                             \
       const A y = parts[p * groups + g];                                      \
       x = join(x, y);                                                         \

@@ -1,5 +1,7 @@
 /* hash_table.h - a number for each row, equal where its word is: groups are numbered in the order of their first rows. */
-#define PLACE(word, seed) ((u32)(hash_mix(((word) ^ (seed)) * HASH_FACTOR_2) >> 20))
+KERNEL(hash_clear) { /* a table of row numbers */
+  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = HASH_EMPTY; }
+}
 #if defined(CDV_COARSE)
 /* A work item does a part of the rows with a table of its own, and stops where the table is half full: the driver gives
  * it a larger one. The tables of the other parts are then merged into the first one, part by part. */
@@ -9,24 +11,24 @@
   GLOBAL u32 *RESTRICT first = OUT(u32, BUF_HASH_FIRST) + (p) * room; \
   GLOBAL i64 *state = OUT(i64, BUF_HASH_STATES) + HASH_STATE * (p)
 /* Looks up `count` words, at most HASH_BATCH_ROWS. `row` is the first row of j. */
-#define LOOK_UP(slots, words, count, j, row, out)                                             \
-  {                                                                                           \
-    u32 places[HASH_BATCH_ROWS];                                                              \
-    for (int j = 0; j < (count); j++) places[j] = PLACE((words)[j], seed) & (u32)(size - 1);  \
-    if (size > 8192)                                                                          \
-      for (int j = 0; j < (count); j++) PREFETCH((slots) + 2 * (u64)places[j]);               \
-    for (int j = 0; j < (count); j++) {                                                       \
-      const u64 word = (words)[j];                                                            \
-      u64 at = places[j];                                                                     \
-      while ((slots)[2 * at + 1] && (slots)[2 * at] != word) at = (at + 1) & (u64)(size - 1); \
-      u32 id = (u32)(slots)[2 * at + 1];                                                      \
-      if (!id) {                                                                              \
-        keys[groups] = word, first[groups] = (u32)(row);                                      \
-        id = (u32)++groups;                                                                   \
-        (slots)[2 * at] = word, (slots)[2 * at + 1] = id;                                     \
-      }                                                                                       \
-      (out)[j] = id - 1;                                                                      \
-    }                                                                                         \
+#define LOOK_UP(slots, words, count, j, row, out)                                                 \
+  {                                                                                               \
+    u32 places[HASH_BATCH_ROWS];                                                                  \
+    for (int j = 0; j < (count); j++) places[j] = hash_place((words)[j], seed) & (u32)(size - 1); \
+    if (size > 8192)                                                                              \
+      for (int j = 0; j < (count); j++) PREFETCH((slots) + 2 * (u64)places[j]);                   \
+    for (int j = 0; j < (count); j++) {                                                           \
+      const u64 word = (words)[j];                                                                \
+      u64 at = places[j];                                                                         \
+      while ((slots)[2 * at + 1] && (slots)[2 * at] != word) at = (at + 1) & (u64)(size - 1);     \
+      u32 id = (u32)(slots)[2 * at + 1];                                                          \
+      if (!id) {                                                                                  \
+        keys[groups] = word, first[groups] = (u32)(row);                                          \
+        id = (u32)++groups;                                                                       \
+        (slots)[2 * at] = word, (slots)[2 * at + 1] = id;                                         \
+      }                                                                                           \
+      (out)[j] = id - 1;                                                                          \
+    }                                                                                             \
   }
 KERNEL(hash_insert) {
   const i64 n = SCALAR(SCALAR_ROWS), rows = SCALAR(SCALAR_HASH_PART), base = SCALAR(SCALAR_HASH_FIRST_ROW);
@@ -74,7 +76,7 @@ KERNEL(hash_rehash) {
     for (i64 k = 0; k < 2 * size; k++) slots[k] = 0;
     for (i64 g = 0; g < groups; g++) {
       const u64 word = old_keys[g];
-      u64 at = PLACE(word, seed) & (u32)(size - 1);
+      u64 at = hash_place(word, seed) & (u32)(size - 1);
       while (slots[2 * at + 1]) at = (at + 1) & (u64)(size - 1);
       slots[2 * at] = word, slots[2 * at + 1] = (u64)g + 1;
     }
@@ -203,13 +205,33 @@ KERNEL(hash_leader_ids) {
   GLOBAL const u32 *ranks = IN(u32, BUF_HASH_RANKS);
   ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = ranks[ids[i]]; }
 }
+/* The first row of each word of a set, in a table of row numbers. */
+KERNEL(set_insert) {
+  SET_WORDS;
+  GLOBAL u32 *RESTRICT rows = OUT(u32, BUF_SET_SLOTS);
+  GLOBAL u32 *RESTRICT hashes = OUT(u32, BUF_SET_HASHES);
+  const int shift = SET_HASH_SHIFT(size);
+  ITEMS(only, 1) {
+    (void)only;
+    for (i64 i = 0; i < SCALAR(SCALAR_ROWS); i++) {
+      const u32 bit = hash_place(words[i], seed) >> shift;
+      if (!direct) hashes[bit >> 5] |= 1u << (bit & 31);
+      u64 at = direct ? words[i] - least : (u64)hash_place(words[i], seed) & (u64)(size - 1);
+      while (rows[at] != HASH_EMPTY && words[rows[at]] != words[i]) at = (at + 1) & (u64)(size - 1);
+      if (rows[at] == HASH_EMPTY) rows[at] = (u32)i;
+    }
+  }
+}
 #undef LISTS
 #undef LOOK_UP
 #else
-/* A work item does a row. A slot has the least row of the words that were put there. */
-KERNEL(hash_clear) {
-  ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(u32, BUF_HASH_SLOTS)[i] = HASH_EMPTY; }
+/* The same of a table that has a place for each word; hash_insert fills the others. */
+KERNEL(set_insert) {
+  SET_WORDS;
+  (void)seed, (void)size, (void)direct;
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ATOMIC_MIN(OUT(u32, BUF_SET_SLOTS) + (words[i] - least), (u32)i); }
 }
+/* A work item does a row. A slot has the least row of the words that were put there. */
 KERNEL(hash_insert) {
   GLOBAL const u64 *words = IN(u64, BUF_HASH_WORDS);
   GLOBAL u32 *slots = OUT(u32, BUF_HASH_SLOTS);
@@ -217,7 +239,7 @@ KERNEL(hash_insert) {
   const u32 last = (u32)(SCALAR(SCALAR_HASH_SIZE) - 1);
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     const u64 word = words[i];
-    u32 at = PLACE(word, seed) & last, found = LOAD_RELAXED(slots + at);
+    u32 at = hash_place(word, seed) & last, found = LOAD_RELAXED(slots + at);
     for (;;) {
       if (found == HASH_EMPTY) {
         found = ATOMIC_EXCHANGE_IF(slots + at, HASH_EMPTY, (u32)i);
@@ -248,4 +270,3 @@ KERNEL(hash_ids) {
   ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = IN(u32, BUF_HASH_SLOTS)[ids[i]]; }
 }
 #endif
-#undef PLACE

@@ -44,7 +44,7 @@ KERNEL(bytes_pack) {
   const u64 known = SCALAR(SCALAR_KEY_FLAGS) & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
   const i64 one_length = WORD_LENGTH_OF(SCALAR(SCALAR_KEY_FLAGS));
 #define PACK_BYTES(word, valid, others)                                                   \
-  ROWS(i, n) {                                                                            \
+  PREPARED_ROWS(i, n) {                                                                   \
     const i64 begin = BEGIN_OF(i), end = END_OF(i);                                       \
     const u64 x = word, there = valid ? ~(u64)0 : (u64)0;                                 \
     o[i] = ((gathered(x, runs) | known) & there) << to | (others);                        \

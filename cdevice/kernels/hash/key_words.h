@@ -50,7 +50,7 @@ KERNEL(word_pack) {
   const word_runs runs = runs_of(mask);
   const u64 known = flags & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
 #define PACK_WORDS(code, valid, others) \
-  ROWS(i, n) { o[i] = (valid ? ((code) | known) << to : (u64)0) | (others); }
+  PREPARED_ROWS(i, n) { o[i] = (valid ? ((code) | known) << to : (u64)0) | (others); }
 #define CODE (KEY_NORMAL(KEY_WORD(values[i])) - least)
 #if defined(CDV_COARSE)
   if (!runs.mask[1] && !validity && !before) { /* what one column of numbers mostly is */
@@ -86,6 +86,116 @@ KERNEL(word_mismatch) {
     if (valid != other || (valid && x != y)) STORE_RELAXED(OUT(u32, BUF_MISMATCH), 1);
   }
 }
+#if !OF(IS_WIDE, T)
+/* ---- rows that are found in a set ---- */
+FN u32 CAT(set_row, T)(u64 word, u64 at, u64 last, GLOBAL const u64 *words, GLOBAL const u32 *slots) {
+  u32 row = slots[at];
+  while (row != HASH_EMPTY && words[row] != word) {
+    at = (at + 1) & last;
+    row = slots[at];
+  }
+  return row;
+}
+#define SET_ROW(word)                                                       \
+  (direct ? (word) - least < (u64)size ? slots[(word) - least] : HASH_EMPTY \
+          : CAT(set_row, T)(word, hash_place(word, seed) & (u64)(size - 1), (u64)(size - 1), words, slots))
+#if defined(CDV_COARSE)
+/* Which of 32 keys are found, as bits, and where; before: the bits of those before. */
+FN u32 CAT(set_find, T)(const u64 *keys, u32 *found, GLOBAL const u64 *words, GLOBAL const u32 *slots,
+                        GLOBAL const u32 *hashes, i64 size, u64 least, u64 seed, int direct, u32 before) {
+  u32 bits = 0, more = 0;
+  if (direct) {
+    for (int k = 0; k < 32; k++) {
+      const u64 at = keys[k] - least;
+      const u32 row = slots[at < (u64)size ? at : 0];
+      found[k] = at < (u64)size ? row : HASH_EMPTY;
+    }
+    for (int k = 0; k < 32; k++) bits |= (u32)(found[k] != HASH_EMPTY) << k;
+    return bits;
+  }
+  const u64 last = (u64)(size - 1);
+  u32 places[32];
+  for (int k = 0; k < 32; k++) places[k] = hash_place(keys[k], seed);
+  if (POPC(before) < 16) { /* most are not there, as a bitmap of hashes tells */
+    const int shift = SET_HASH_SHIFT(size);
+    for (int k = 0; k < 32; k++) more |= (hashes[places[k] >> shift >> 5] >> (places[k] >> shift & 31) & 1u) << k;
+  } else {
+    u64 there[32];
+    for (int k = 0; k < 32; k++) found[k] = slots[places[k] & last];
+    for (int k = 0; k < 32; k++) there[k] = words[found[k] == HASH_EMPTY ? 0 : found[k]];
+    for (int k = 0; k < 32; k++) {
+      const u32 some = found[k] != HASH_EMPTY, same = there[k] == keys[k];
+      bits |= (some & same) << k;
+      more |= (some & (same ^ 1u)) << k;
+    }
+  }
+  for (; more; more &= more - 1) {
+    const int k = CTZ(more);
+    found[k] = CAT(set_row, T)(keys[k], places[k] & last, last, words, slots);
+    bits |= (u32)(found[k] != HASH_EMPTY) << k;
+  }
+  return bits;
+}
+#define SET_TILES(w)                                     \
+  TILES(GLUE(w, _tile), n, REDUCE_TILE_ROWS)             \
+  for (i64 w = GLUE(w, _tile) * (REDUCE_TILE_ROWS / 32); \
+       w * 32 < n && w < (GLUE(w, _tile) + 1) * (REDUCE_TILE_ROWS / 32); w++)
+/* bits: which of the rows from 32 w on are found and not null; valid: which are not null */
+#define SET_FIND                                                                                                    \
+  u64 keys[32];                                                                                                     \
+  u32 found[32];                                                                                                    \
+  const int many = n - w * 32 < 32 ? (int)(n - w * 32) : 32;                                                        \
+  for (int k = 0; k < many; k++) keys[k] = KEY_NORMAL(KEY_WORD(values[w * 32 + k]));                                \
+  for (int k = many; k < 32; k++) keys[k] = 0;                                                                      \
+  const u32 valid = bits32(validity, validity_offset, w * 32, n);                                                   \
+  before = CAT(set_find, T)(keys, found, words, slots, IN(u32, BUF_SET_HASHES), size, least, seed, direct, before); \
+  const u32 bits = valid & before
+KERNEL(set_has) {
+  KEYS;
+  SET_TABLE;
+  u32 before = 0;
+  SET_TILES(w) {
+    SET_FIND;
+    put32(OUT(u32, BUF_OUT), w, null_row >= 0 ? bits | ~valid : bits, n);
+  }
+}
+KERNEL(set_rows) {
+  KEYS;
+  SET_TABLE;
+  GLOBAL u32 *RESTRICT o = OUT(u32, BUF_OUT);
+  u32 before = 0;
+  SET_TILES(w) {
+    SET_FIND;
+    put32(OUT(u32, BUF_SET_FOUND), w, null_row >= 0 ? bits | ~valid : bits, n);
+    for (int k = 0; k < many; k++)
+      o[w * 32 + k] = bits >> k & 1 ? found[k] : valid >> k & 1 || null_row < 0 ? 0 : (u32)null_row;
+  }
+}
+#undef SET_FIND
+#undef SET_TILES
+#else
+FN u32 CAT(put_row, T)(GLOBAL u32 *o, i64 i, u32 row) {
+  o[i] = row == HASH_EMPTY ? 0 : row;
+  return row != HASH_EMPTY;
+}
+#define FOUND_ROW(i) \
+  (bit1(validity, validity_offset, i) ? SET_ROW((u64)KEY_NORMAL(KEY_WORD(values[i]))) : (u32)null_row)
+KERNEL(set_has) {
+  PACK_ROOM;
+  KEYS;
+  SET_TABLE;
+  PACK(OUT(u32, BUF_OUT), n, i, FOUND_ROW(i) != HASH_EMPTY)
+}
+KERNEL(set_rows) {
+  PACK_ROOM;
+  KEYS;
+  SET_TABLE;
+  PACK(OUT(u32, BUF_SET_FOUND), n, i, CAT(put_row, T)(OUT(u32, BUF_OUT), i, FOUND_ROW(i)))
+}
+#undef FOUND_ROW
+#endif
+#undef SET_ROW
+#endif
 #undef KEYS
 #undef KEY_WORD
 #undef KEY_TOP

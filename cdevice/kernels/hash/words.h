@@ -1,22 +1,33 @@
 /* words.h - words of 64 bits that stand for keys: bits gathered from others, hashes, up to eight bytes. */
 
 /* Runs of bits of a mask, four at most: the driver fills gaps of masks that have more. */
+/* Rows of kernels that prepare much for them: where an item is called for one row it does those of a tile. */
+#if defined(CDV_COARSE)
+#define PREPARED_ROWS(i, n)                  \
+  TILES(GLUE(i, _tile), n, REDUCE_TILE_ROWS) \
+  for (i64 i = GLUE(i, _tile) * REDUCE_TILE_ROWS; i < (n) && i < (GLUE(i, _tile) + 1) * REDUCE_TILE_ROWS; i++)
+#else
+#define PREPARED_ROWS(i, n) ROWS(i, n)
+#endif
 typedef struct {
   int from[4], to[4], bits;
   u64 mask[4];
 } word_runs;
+FN int lowest_bit(u64 x) { /* of a word that is not 0 */ return (u32)x ? CTZ((u32)x) : 32 + CTZ((u32)(x >> 32)); }
+/* By few steps: some devices do them for each row. */
 FN word_runs runs_of(u64 mask) {
   word_runs r;
   r.bits = 0;
   for (int k = 0; k < 4; k++) {
-    int from = 0, length = 0;
-    for (int b = 63; b >= 0; b--) from = mask >> b & 1 ? b : from; /* the lowest bit */
+    r.from[k] = r.to[k] = 0;
+    r.mask[k] = 0;
+    if (!mask) continue;
+    const int from = lowest_bit(mask);
     const u64 above = mask >> from;
-    for (int b = 63; b >= 0; b--) length = above >> b & 1 ? length : b; /* the lowest bit that is not set */
-    if (above == ~(u64)0) length = 64;
+    const int length = ~above ? lowest_bit(~above) : 64;
     r.from[k] = from, r.to[k] = r.bits & 63;
-    r.mask[k] = !mask ? (u64)0 : length == 64 ? ~(u64)0 : ((u64)1 << length) - 1;
-    if (mask) r.bits += length;
+    r.mask[k] = length == 64 ? ~(u64)0 : ((u64)1 << length) - 1;
+    r.bits += length;
     mask &= ~(r.mask[k] << from);
   }
   return r;
@@ -33,6 +44,17 @@ FN u64 hash_mix(u64 h) {
   h *= HASH_FACTOR_1;
   return h ^ h >> 29;
 }
+FN u32 hash_place(u64 word, u64 seed) { return (u32)(hash_mix((word ^ seed) * HASH_FACTOR_2) >> 20); }
+/* The table of a set: row numbers by the words of its rows, or by hashes of them. */
+#define SET_WORDS                                                                        \
+  GLOBAL const u64 *RESTRICT words = IN(u64, BUF_SET_WORDS);                             \
+  const i64 size = SCALAR(SCALAR_HASH_SIZE);                                             \
+  const u64 seed = (u64)SCALAR(SCALAR_HASH_SEED), least = (u64)SCALAR(SCALAR_SET_LEAST); \
+  const int direct = (SCALAR(SCALAR_KEY_FLAGS) & SET_DIRECT) != 0
+#define SET_TABLE                                            \
+  SET_WORDS;                                                 \
+  GLOBAL const u32 *RESTRICT slots = IN(u32, BUF_SET_SLOTS); \
+  const i64 null_row = SET_NULL_ROW(SCALAR(SCALAR_KEY_FLAGS))
 FN u64 hash_add(u64 h, u64 x) { return hash_mix((x ^ h * HASH_FACTOR_1) * HASH_FACTOR_2 + h); }
 /* Up to eight of the bytes from begin to end, which is no less; no byte at `last` or behind it is read. */
 FN u64 bytes_word(GLOBAL const u8 *bytes, i64 begin, i64 end, i64 last) {

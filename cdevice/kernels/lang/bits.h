@@ -72,6 +72,60 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
     }                                              \
     put32(o, word_, packed_, n);                   \
   }
+/* PACK_TWO(o, v, n, i, test): as PACK, of two bitmaps; `test` is the bit of o and, doubled, that of v.
+ * PACK_ROWS(o, n, i, test): as PACK, where `test` may store something for the row, which it is asked once for. */
+#if defined(CDV_HOST) /* bytes first: a loop that stores values and gathers bits is done row by row */
+FN u32 gathered_(const u8 *bytes) {
+  u32 x = 0;
+  for (int k = 0; k < 32; k += 8) x |= (u32)((load8_(bytes + k) * 0x0102040810204080u) >> 56) << k;
+  return x;
+}
+#define BYTES_(n, i, test)                       \
+  u8 bytes_[32];                                 \
+  const i64 first_ = word_ * 32;                 \
+  if (first_ + 32 <= (n)) {                      \
+    for (int j_ = 0; j_ < 32; j_++) {            \
+      const i64 i = first_ + j_;                 \
+      bytes_[j_] = (u8)(test);                   \
+    }                                            \
+  } else {                                       \
+    for (int j_ = 0; j_ < 32; j_++) {            \
+      const i64 i = first_ + j_;                 \
+      bytes_[j_] = i < (n) ? (u8)(test) : (u8)0; \
+    }                                            \
+  }
+#define PACK_ROWS(o, n, i, test)           \
+  WORDS(word_, n) {                        \
+    BYTES_(n, i, test)                     \
+    put32(o, word_, gathered_(bytes_), n); \
+  }
+#define PACK_TWO(o, v, n, i, test)         \
+  WORDS(word_, n) {                        \
+    BYTES_(n, i, test)                     \
+    u8 known_[32];                         \
+    for (int j_ = 0; j_ < 32; j_++) {      \
+      known_[j_] = (u8)(bytes_[j_] >> 1);  \
+      bytes_[j_] &= 1;                     \
+    }                                      \
+    put32(o, word_, gathered_(bytes_), n); \
+    put32(v, word_, gathered_(known_), n); \
+  }
+#else
+#define PACK_ROWS PACK
+#define PACK_TWO(o, v, n, i, test)                  \
+  WORDS(word_, n) {                                 \
+    u32 packed_ = 0, known_ = 0;                    \
+    const i64 first_ = word_ * 32;                  \
+    for (int j_ = 0; j_ < 32; j_++) {               \
+      const i64 i = first_ + j_;                    \
+      const u32 both_ = i < (n) ? (u32)(test) : 0u; \
+      packed_ |= (both_ & 1u) << j_;                \
+      known_ |= both_ >> 1 << j_;                   \
+    }                                               \
+    put32(o, word_, packed_, n);                    \
+    put32(v, word_, known_, n);                     \
+  }
+#endif
 /* FOR_BITS(n, word, bit, i, do): for all n rows, with `bit` of the word that word(its first row) gives. */
 #define FOR_BITS(n, word, bit, i, action)   \
   WORDS(word_, n) {                         \
@@ -103,6 +157,22 @@ FN void put32(GLOBAL u32 *o, i64 w, u32 x, i64 n) {
       for (int j_ = 0; j_ < 32; j_++) packed_ |= (u32)room_[LID + j_] << j_; \
       put32(o, i >> 5, packed_, n);                                          \
     }                                                                        \
+  }
+#define PACK_ROWS PACK
+#define PACK_TWO(o, v, n, i, test)                   \
+  {                                                  \
+    const i64 i = GID;                               \
+    room_[LID] = i < (n) ? (u8)(test) : (u8)0;       \
+    SYNC;                                            \
+    if ((LID & 31) == 0 && i < (n)) {                \
+      u32 packed_ = 0, known_ = 0;                   \
+      for (int j_ = 0; j_ < 32; j_++) {              \
+        packed_ |= (u32)(room_[LID + j_] & 1) << j_; \
+        known_ |= (u32)(room_[LID + j_] >> 1) << j_; \
+      }                                              \
+      put32(o, i >> 5, packed_, n);                  \
+      put32(v, i >> 5, known_, n);                   \
+    }                                                \
   }
 #define FOR_BITS(n, word, bit, i, action)                  \
   ROWS(i, n) {                                             \

@@ -9,6 +9,7 @@
  *   IN(T, k) OUT(T, k)       buffer k, from its offset on; may be NULL
  *   RAW(T, k) OFFSET(k)      buffer k from its beginning, and the offset
  *   SCALAR(k)                number k
+ *   TABLE(T) name[] = {...}  numbers that never change, outside of kernels
  * k is a name of protocol.h, which the driver uses too: BUF_OUT, SCALAR_ROWS.
  *
  * The macro of the loop defines the work item, and the driver launches as many:
@@ -43,6 +44,7 @@ typedef double f64;
 #define GLOBAL
 #define RESTRICT __restrict__
 #define FN static inline
+#define TABLE(type) static const type
 #ifndef CDV_LINKAGE
 #define CDV_LINKAGE static /* of a kernel; empty: it is found by its name */
 #endif
@@ -70,6 +72,7 @@ static inline u64 load8_(const u8 *from) {
 #define PREFETCH(p) __builtin_prefetch(p)
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_fabsf((f32)(x)) : (OF(VALUE, T))__builtin_fabs((f64)(x)))
 #define SQRT(x) (sizeof(x) == 4 ? (OF(VALUE, T))__builtin_sqrtf((f32)(x)) : (OF(VALUE, T))__builtin_sqrt((f64)(x)))
+#define ROOT64(x) __builtin_sqrt(x) /* of an f64 */
 #define AS_F32(bits)     \
   (((union {             \
      u32 u;              \
@@ -88,6 +91,12 @@ static inline u64 load8_(const u8 *from) {
      f64 f;              \
    }){.u = (u64)(bits)}) \
        .f)
+#define BITS_OF_F64(x) \
+  (((union {           \
+     f64 f;            \
+     u64 u;            \
+   }){.f = (x)})       \
+       .u)
 #else
 #if defined(__OPENCL_VERSION__)
 #if !defined(CDV_NO_F64)
@@ -106,13 +115,16 @@ typedef float f32;
 #if defined(CDV_NO_F64)
 typedef float f64; /* so that the text can be read; kernels of it are refused before they are started */
 #define AS_F64(bits) AS_F32(bits)
+#define BITS_OF_F64(x) ((u64)as_uint(x))
 #else
 typedef double f64;
 #define AS_F64(bits) as_double((u64)(bits))
+#define BITS_OF_F64(x) as_ulong(x)
 #endif
 #define GLOBAL __global
 #define RESTRICT restrict
 #define FN static
+#define TABLE(type) __constant type
 #define ENTRY(name) __kernel void name
 #define SHARED(type, name, n) __local type name[n]
 #define GID ((i64)get_global_id(0))
@@ -140,6 +152,7 @@ struct __attribute__((packed)) bytes8_ {
 #define LOAD8(from) (((GLOBAL const struct bytes8_ *)(from))->x)
 #define FABS(x) fabs(x)
 #define SQRT(x) sqrt(x)
+#define ROOT64(x) sqrt(x)
 #define AS_F32(bits) as_float((u32)(bits))
 #define BITS_OF_F32(x) as_uint(x)
 #else
@@ -156,6 +169,7 @@ typedef double f64;
 #define GLOBAL
 #define RESTRICT __restrict__
 #define FN inline __device__ /* unused static functions cause warnings */
+#define TABLE(type) static __device__ const type
 #define ENTRY(name) extern "C" __global__ void name
 #define SHARED(type, name, n) __shared__ type name[n]
 #define GID ((i64)blockIdx.x * blockDim.x + threadIdx.x)
@@ -172,9 +186,11 @@ typedef double f64;
 #define LOAD_RELAXED(p) (*(volatile u32 *)(p))
 #define FABS(x) (sizeof(x) == 4 ? (OF(VALUE, T))fabsf((f32)(x)) : (OF(VALUE, T))fabs((f64)(x)))
 #define SQRT(x) (sizeof(x) == 4 ? (OF(VALUE, T))sqrtf((f32)(x)) : (OF(VALUE, T))sqrt((f64)(x)))
+#define ROOT64(x) sqrt(x)
 #define AS_F32(bits) __int_as_float((int)(bits))
 #define BITS_OF_F32(x) ((u32)__float_as_int(x))
 #define AS_F64(bits) __longlong_as_double((i64)(bits))
+#define BITS_OF_F64(x) ((u64)__double_as_longlong(x))
 #endif
 #define STORE_RELAXED(p, v) (*(p) = (v))
 #define BUFFER_(k) GLOBAL u8 *b##k##_, i64 o##k##_
@@ -328,6 +344,32 @@ typedef double f64;
 #define WIDE_MEAN_w256(x, n) wide256_mean(x, n)
 #define WIDE_ROUNDED_w128(x, k) wide_rounded(x, k)
 #define WIDE_ROUNDED_w256(x, k) wide256_rounded(x, k)
+#define WIDE_POWER_w128(k) wide_power(k)
+#define WIDE_POWER_w256(k) wide256_power(k)
+#define WIDE_QUOTIENT_w128(x, y, rest) wide_quotient(x, y, rest)
+#define WIDE_QUOTIENT_w256(x, y, rest) wide256_quotient(x, y, rest)
+#define WIDE_CUT_w128(x, k, lost) wide_cut(x, k, lost)
+#define WIDE_CUT_w256(x, k, lost) wide256_cut(x, k, lost)
+#define WIDE_LIMIT_w128(digits) wide_limit(digits)
+#define WIDE_LIMIT_w256(digits) wide256_limit(digits)
+#define WIDE_BELOW_w128(x, limit) wide_less(wide_magnitude(x), limit)
+#define WIDE_BELOW_w256(x, limit) wide256_less(wide256_magnitude(x), limit)
+#define WIDE_NEAREST_w128(x, bits) wide_nearest(x, bits)
+#define WIDE_NEAREST_w256(x, bits) wide256_nearest(x, bits)
+#define WIDE_UP_w128(x, bits) wide_up(x, bits)
+#define WIDE_UP_w256(x, bits) wide256_up(x, bits)
+#define WIDE_BITS_w128(x) wide_bits(x)
+#define WIDE_BITS_w256(x) wide256_bits(x)
+#define WIDE_BELOW0_w128(x) wide_below0(x)
+#define WIDE_BELOW0_w256(x) wide256_below0(x)
+#define WIDE_128_w128(x) (x) /* a w128 as one of the type, and the lower bits of one as a w128 */
+#define WIDE_128_w256(x) wide256_of(x)
+#define WIDE_LOW_w128(x) (x)
+#define WIDE_LOW_w256(x) wide256_low(x)
+#define WIDE_MOST_w128 38 /* digits */
+#define WIDE_MOST_w256 76
+#define WIDE_ODD_w128(x) ((int)((x).low & 1))
+#define WIDE_ODD_w256(x) ((int)((x).part[0] & 1))
 #define IS_LONG_i8 0
 #define IS_LONG_i16 0
 #define IS_LONG_i32 0

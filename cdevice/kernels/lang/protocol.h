@@ -37,6 +37,12 @@
 #define BUF_KLEENE_VALIDITY1 4
 #define SCALAR_KLEENE_KNOWN 4 /* a bit for each argument that is not a null scalar */
 
+/* Buffers of the kernel of a whole expression; its arguments have the others.  The scalars behind SCALAR_ROWS are its
+ * constants. */
+#define BUF_FUSED_VALIDITY 1
+#define BUF_FUSED_ERROR 2
+#define SCALAR_CONSTANT0 1
+
 /* Buffers of reductions: sums (a value and a count for each tile), extremes (two values and a count), the last step. */
 #define BUF_SUM_OUT 0
 #define BUF_SUM_COUNT_OUT 1
@@ -119,6 +125,53 @@
 #define BY_NAME 0
 #define BY_JOINED 1
 
+/* Strings and bytes with offsets (kernels/strings). A result of strings has offsets in BUF_OUT: first the sizes of rows,
+ * with sums of tiles of FILTER_TILE_ROWS; then, beside the bytes in BUF_TEXT_OUT, where each row begins. */
+#define BUF_TEXT_OFFSETS 1
+#define BUF_TEXT_BYTES 2
+#define BUF_TEXT_VALIDITY 3
+#define BUF_TEXT_PATTERN 4 /* bytes; of STRING_FOLDED and STRING_LIKE u32, code points or LIKE_*; counts (i64) */
+#define BUF_TEXT_TILES 6   /* sums of tiles (i64); then of the tiles before each */
+#define BUF_TEXT_OUT 7     /* bytes */
+#define SCALAR_TEXT_OP 1
+#define SCALAR_TEXT_A 2 /* the size of the pattern, or another number of the operation */
+#define SCALAR_TEXT_B 3
+#define SCALAR_TEXT_C 4
+#define STRING_STARTS 0 /* questions about a row and a pattern */
+#define STRING_ENDS 1
+#define STRING_CONTAINS 2
+#define STRING_EQUALS 3
+#define STRING_LIKE 4
+#define STRING_FIND 5
+#define STRING_COUNT 6
+#define STRING_FOLDED 8      /* case is ignored */
+#define STRING_BYTES 16      /* bytes, not code points, are characters */
+#define LIKE_ONE 0xffffffffu /* any character */
+#define LIKE_ANY 0xfffffffeu /* any number of them */
+#define NOT_UTF8 0xfffffff0u /* no code point */
+#define CLASS_ALPHA 1        /* what a code point is */
+#define CLASS_DECIMAL 2
+#define CLASS_DIGIT 4
+#define CLASS_NUMERIC 8
+#define CLASS_SPACE 16
+#define CLASS_PRINTABLE 32
+#define CLASS_LOWER 64
+#define CLASS_UPPER 128
+#define CLASS_TITLE 256
+#define CLASS_ALNUM (CLASS_ALPHA | CLASS_NUMERIC)
+#define CLASS_ASCII 512       /* of rows: all bytes are */
+#define CLASS_TITLED 1024     /* words begin with upper case, and go on in lower case */
+#define CLASS_ONLY_ASCII 2048 /* others are in no class */
+
+/* Casts to text and back (kernels/text). */
+#define BUF_PRINT_VALUES 1  /* numbers that become text; their validity is BUF_TEXT_VALIDITY */
+#define BUF_PRINT_MOMENTS 4 /* of times that are as clocks show them: as they are counted, for the offset of the zone */
+#define TIME_AS_TIMESTAMP 0 /* SCALAR_TEXT_OP */
+#define TIME_AS_DATE 1
+#define TIME_AS_CLOCK 2
+#define TIME_WITH_Z 4      /* a Z behind it */
+#define TIME_WITH_OFFSET 8 /* +hhmm behind it; text must have an offset of any form */
+
 /* Errors that a kernel reports, with a value.  Which of several is reported is unspecified. */
 #define KERNEL_ERROR_OVERFLOW 1
 #define KERNEL_ERROR_DIVIDE_BY_ZERO 2
@@ -130,6 +183,49 @@
 #define KERNEL_ERROR_LOSSY_UNIT 8
 #define KERNEL_ERROR_UNIT_OVERFLOW 9
 #define KERNEL_ERROR_LOSSY_TIME 10
+#define KERNEL_ERROR_AMBIGUOUS_TIME 11 /* a local second */
+#define KERNEL_ERROR_MISSING_TIME 12
+#define KERNEL_ERROR_ROUNDED 13
+#define KERNEL_ERROR_ROUND_DIGITS 14
+#define KERNEL_ERROR_SHIFT 15
+#define KERNEL_ERROR_NEGATIVE_POWER 16
+#define KERNEL_ERROR_LOGARITHM_OF_ZERO 17
+#define KERNEL_ERROR_LOGARITHM 18
+#define KERNEL_ERROR_SQUARE_ROOT 19
+#define KERNEL_ERROR_DOMAIN 20
+#define KERNEL_ERROR_NOT_FINITE 21
+#define KERNEL_ERROR_NOT_UTF8 22 /* a row; from here on the first one is looked for */
+#define KERNEL_ERROR_NOT_READ 23
+#define KERNEL_ERROR_NO_ZONE 24 /* text that must have an offset of its zone */
+#define KERNEL_ERROR_A_ZONE 25  /* or must not */
+#define KERNEL_ERROR_DIGITS_LOST 26
+#define KERNEL_ERROR_DIGITS_MORE 27 /* than the precision of a decimal */
+
+/* Modes of rounding, as Arrow counts them; of floats flags beside one. */
+#define MODE_DOWN 0
+#define MODE_UP 1
+#define MODE_TOWARDS_ZERO 2
+#define MODE_TOWARDS_INFINITY 3
+#define MODE_HALF_DOWN 4 /* ties alone; others are rounded to the nearest one */
+#define MODE_HALF_UP 5
+#define MODE_HALF_TOWARDS_ZERO 6
+#define MODE_HALF_TOWARDS_INFINITY 7
+#define MODE_HALF_TO_EVEN 8
+#define MODE_HALF_TO_ODD 9
+#define ROUND_BY 16     /* rows are multiplied, then divided */
+#define ROUND_CHECKS 32 /* a result may be infinite */
+#define ROUND_ONE 64    /* to a multiple of 1 */
+
+/* The table of a time zone (zone.h): words of 64 bits. */
+#define ZONE_TRANSITIONS 0 /* how many */
+#define ZONE_FIRST 1       /* second that the first bucket begins with */
+#define ZONE_SHIFT 2       /* a bucket has so many seconds, as a power of two */
+#define ZONE_BUCKETS 3
+#define ZONE_STEPS 4 /* transitions of a bucket at most */
+#define ZONE_FOLD 5  /* second from which on the table is used again, ZONE_PERIOD before */
+#define ZONE_NEAR 6  /* transitions of two days at most */
+#define ZONE_HEAD 7
+#define ZONE_PERIOD ((i64)146097 * 86400)
 
 /* Sorting: words of 64 bits whose order is that of the rows, least significant digit first. A tile is what a work item
  * counts and scatters alone (CDV_COARSE), or what a work group does. */
@@ -145,8 +241,9 @@
 #define BUF_RADIX_WORDS 2
 #define BUF_RADIX_ROWS 3
 #define BUF_RADIX_COUNTS 4 /* of each digit and tile; then their sums */
+#define BUF_RADIX_TIES 5   /* radix_buckets: the words, where a key is a part of them */
 #define BUF_RADIX_RANGES 0 /* of each tile: its words' least, greatest, or, and */
-#define SCALAR_RADIX_TOP 1 /* of radix_buckets: above this bit the rows of a bucket are equal */
+#define SCALAR_RADIX_LOW 1 /* radix_pack: the lowest bit of an element's key; radix_buckets: in which words differ */
 #define SCALAR_RADIX_SHIFT 2
 #define SCALAR_RADIX_BIAS 3 /* the least word */
 #define SCALAR_RADIX_TILES 4
@@ -159,15 +256,13 @@
 #define BUF_KEY_BYTES 4
 #define SCALAR_KEY_STRIDE 1 /* of values in words: 1 up to 64 bits */
 #define SCALAR_KEY_FLAGS 2
-#define SCALAR_KEY_PART 3     /* SORT_KEY_*; of bytes: a word of eight of them, or SORT_KEY_LENGTH */
+#define SCALAR_KEY_PART 3     /* of bytes: a word of eight of them, or SORT_KEY_LENGTH */
 #define SCALAR_KEY_INFINITY 4 /* bits of the infinity of a float; of bytes of one size: that */
 #define SORT_KEY_SIGNED 1
 #define SORT_KEY_FLOAT 2
 #define SORT_KEY_NULLS_FIRST 4
 #define SORT_KEY_DESCENDING 8
 #define SORT_KEY_DISTINCT 16 /* the two zeros of a float are two values */
-#define SORT_KEY_VALUE 0     /* types below 64 bits: with the class above it */
-#define SORT_KEY_CLASS 1     /* value, NaN, null; or the other way round */
 #define SORT_KEY_LENGTH (-1)
 
 /* Buffers of sort_changes, whose words are those of the rows in their order. */
@@ -226,6 +321,15 @@
 #define SCALAR_HASH_FIRST_ROW 2 /* hash_insert, hash_direct: number of the first row */
 #define SCALAR_HASH_PART 3      /* rows of a part; hash_merge: which part */
 #define SCALAR_HASH_SEED 4
+/* A set (set_lookup.c): a table of row numbers, HASH_EMPTY where there is none. */
+#define BUF_SET_WORDS 3 /* of its rows */
+#define BUF_SET_SLOTS 4
+#define BUF_SET_HASHES 6 /* where work items do many rows: a bitmap of hashes, of eight bits for each slot */
+#define SET_HASH_SHIFT(size) (lowest_bit((u64)(size)) < 29 ? 29 - lowest_bit((u64)(size)) : 0)
+#define BUF_SET_FOUND 5                           /* set_rows: bitmap of the rows that are found */
+#define SCALAR_SET_LEAST 3                        /* of a table with a place for each word: the first one's */
+#define SET_NULL_ROW(flags) (((flags) >> 16) - 1) /* that nulls are found at; -1: they are not found */
+#define SET_DIRECT 128 /* SCALAR_KEY_FLAGS: a table of that kind; SCALAR_HASH_SIZE: its places */
 /* Many groups, where work items do many rows: the rows are put in buckets by their words, and each bucket has a table. */
 #define HASH_BUCKET_SHIFT (64 - SORT_TILE_BITS)
 #define BUF_HASH_LEADERS 0 /* u32: the first row of each row's group; then its number */
@@ -244,3 +348,35 @@
 #define SCALAR_ACCUMULATE_GROUPS 1
 #define SCALAR_ACCUMULATE_PART 2   /* rows of a part; accumulate_fold: how many parts */
 #define SCALAR_ACCUMULATE_RANGES 3 /* of groups that items share a part by */
+#define SCALAR_ACCUMULATE_SCALE 4  /* of products of decimals */
+
+/* list_reduce.h: an item goes through a list, or two. */
+#define BUF_LIST_VALUES 1
+#define BUF_LIST_VALIDITY 2
+#define BUF_LIST_OTHER 3
+#define BUF_LIST_OTHER_VALIDITY 4
+#define BUF_LIST_BEGINS 5 /* i64; NULL: lists of one size */
+#define BUF_LIST_OTHER_BEGINS 6
+#define BUF_LIST_LENGTHS 7 /* i64 */
+#define SCALAR_REDUCED_SIZE 1
+
+/* time_round.h: SCALAR_ARG2. */
+#define ROUND_FLOOR 0
+#define ROUND_CEIL 1
+#define ROUND_NEAREST 2 /* the later one of two that are as near */
+#define ROUND_STRICT 4  /* a multiple becomes the next one */
+#define ROUND_BACK(x) ((x) >> 3)
+#define ROUND_FINER(x) ((x) >> 3)
+#define ROUND_BEGIN(x) ((int)((x) >> 3))
+#define FROM_1970 0 /* months */
+#define FROM_YEAR 1
+#define FROM_YEAR_0 2
+#define FROM_MONDAY 3 /* ticks */
+#define FROM_SUNDAY 4
+#define FROM_MONTH 5
+#define FROM_DAY 6
+#define FROM_HOUR 7
+#define FROM_MINUTE 8
+#define FROM_SECOND 9
+#define FROM_MILLI 10
+#define FROM_MICRO 11

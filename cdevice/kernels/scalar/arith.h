@@ -87,6 +87,25 @@ KERNEL(magnitude) {
   RESULT;
   EACH1(x, o[i] = OF(WIDE_MAGNITUDE, T)(x))
 }
+/* Cut towards zero. */
+FN T OF(quotient_of, T)(T x, T y) {
+  T rest;
+  const int below0 = OF(WIDE_BELOW0, T)(x) != OF(WIDE_BELOW0, T)(y);
+  if (OF(WIDE_SAME, T)(y, ZERO(T))) return y;
+  const T q = OF(WIDE_QUOTIENT, T)(OF(WIDE_MAGNITUDE, T)(x), OF(WIDE_MAGNITUDE, T)(y), &rest);
+  return below0 ? OF(WIDE_NEGATE, T)(q) : q;
+}
+KERNEL(divide) {
+  RESULT;
+  SECOND;
+  CHECKED(BY_TWO, KERNEL_ERROR_DIVIDE_BY_ZERO, OF(WIDE_SAME, T)(y, ZERO(T)), OF(quotient_of, T)(x, y))
+}
+/* Sums by counts, i64; the results are rounded, a half away from zero. */
+KERNEL(mean) {
+  RESULT;
+  GLOBAL const i64 *RESTRICT counts = IN(i64, BUF_ARG1);
+  ROWS(i, n) { o[i] = OF(WIDE_MEAN, T)(a[i], counts[i] ? counts[i] : 1); }
+}
 #elif OF(IS_FLOAT, T)
 KERNEL(negate) {
   RESULT;

@@ -105,14 +105,12 @@ FN_ALWAYS u32 OF(told, T)(OF(row, T) a, OF(row, T) b, i64 says) {
   return (u32)(says >> OF(order, T)(a, b)) & 1u;
 }
 
-#define LEFT(layout, i)                                                                     \
-  OF(row_of, T)                                                                             \
-  (RAW(const u8, BUF_LEFT_ROWS), IN(u8, BUF_LEFT_BYTES), RAW(const u32, BUF_LEFT_VALIDITY), \
-   OFFSET(BUF_LEFT_VALIDITY) - OFFSET(BUF_LEFT_ROWS), layout, OFFSET(BUF_LEFT_ROWS) + (i))
-#define RIGHT(layout, i)                                                                       \
-  OF(row_of, T)                                                                                \
-  (RAW(const u8, BUF_RIGHT_ROWS), IN(u8, BUF_RIGHT_BYTES), RAW(const u32, BUF_RIGHT_VALIDITY), \
-   OFFSET(BUF_RIGHT_VALIDITY) - OFFSET(BUF_RIGHT_ROWS), layout, OFFSET(BUF_RIGHT_ROWS) + (i))
+#define LEFT(layout, i)                                                                                  \
+  OF(row_of, T)(RAW(const u8, BUF_LEFT_ROWS), IN(u8, BUF_LEFT_BYTES), RAW(const u32, BUF_LEFT_VALIDITY), \
+                OFFSET(BUF_LEFT_VALIDITY) - OFFSET(BUF_LEFT_ROWS), layout, OFFSET(BUF_LEFT_ROWS) + (i))
+#define RIGHT(layout, i)                                                                                    \
+  OF(row_of, T)(RAW(const u8, BUF_RIGHT_ROWS), IN(u8, BUF_RIGHT_BYTES), RAW(const u32, BUF_RIGHT_VALIDITY), \
+                OFFSET(BUF_RIGHT_VALIDITY) - OFFSET(BUF_RIGHT_ROWS), layout, OFFSET(BUF_RIGHT_ROWS) + (i))
 #define BESIDE(layout, layout2) \
   PACK(OUT(u32, BUF_OUT), n, i, OF(told, T)(LEFT(layout, i), RIGHT(layout2, ARG_KIND(1) ? 0 : i), says))
 #define BESIDE_ONE(layout) PACK(OUT(u32, BUF_OUT), n, i, OF(told, T)(LEFT(layout, i), one, says))
@@ -147,6 +145,21 @@ KERNEL(view_sizes) {
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     const u32 known = bit1(RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i);
     OUT(i64, BUF_OUT)[i] = known ? (i64)RAW(const i32, BUF_VALUES)[4 * (OFFSET(BUF_VALUES) + i)] : 0;
+  }
+}
+
+/* Views of rows that have offsets or one size: longer ones look at the bytes of the rows. */
+KERNEL(make_views) {
+  const i64 layout = SCALAR(SCALAR_LEFT_LAYOUT);
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const OF(row, T) r = LEFT(layout, i);
+    const i64 size = bit1(RAW(const u32, BUF_LEFT_VALIDITY), OFFSET(BUF_LEFT_VALIDITY), i) ? r.size : 0;
+    GLOBAL const u8 *base = layout < 0 ? IN(u8, BUF_LEFT_BYTES) : RAW(const u8, BUF_LEFT_ROWS);
+    GLOBAL i32 *view = OUT(i32, BUF_OUT) + 4 * i;
+    GLOBAL u8 *to = (GLOBAL u8 *)(view + 1);
+    view[0] = (i32)size;
+    for (int k = 0; k < 12; k++) to[k] = k < size ? r.at[k] : 0;
+    if (size > 12) view[2] = 0, view[3] = (i32)(r.at - base);
   }
 }
 

@@ -40,6 +40,7 @@ KERNEL(valid_select) {
 LOGIC(and, a &b)
 LOGIC(or, a | b)
 LOGIC(xor, a ^ b)
+LOGIC(and_not, a & ~b)
 LOGIC(equal, ~(a ^ b))
 LOGIC(not_equal, a ^ b)
 LOGIC(less, ~a &b)
@@ -50,6 +51,15 @@ LOGIC(greater_equal, a | ~b)
 KERNEL(first) {
   const i64 n = SCALAR(SCALAR_ROWS);
   WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, WORD(0, BUF_ARG0), n); }
+}
+/* Of rows of any type. */
+KERNEL(always) {
+  const i64 n = SCALAR(SCALAR_ROWS);
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, ~0u, n); }
+}
+KERNEL(never) {
+  const i64 n = SCALAR(SCALAR_ROWS);
+  WORDS(w, n) { put32(OUT(u32, BUF_OUT), w, 0u, n); }
 }
 KERNEL(invert) {
   const i64 n = SCALAR(SCALAR_ROWS);
@@ -67,7 +77,7 @@ KERNEL(if_else) {
 #define KNOWN(k, buffer)                                                            \
   (ARG_KIND(k) == ARG_SCALAR ? 0u - (u32)((SCALAR(SCALAR_KLEENE_KNOWN) >> (k)) & 1) \
                              : wide32(RAW(const u32, buffer), OFFSET(buffer), w * 32, n, ARG_KIND(k)))
-#define KLEENE(name, value, decided)                                                                  \
+#define KLEENE(name, value, decides_a, decides_b)                                                     \
   KERNEL(name) {                                                                                      \
     const i64 n = SCALAR(SCALAR_ROWS);                                                                \
     WORDS(w, n) {                                                                                     \
@@ -75,11 +85,12 @@ KERNEL(if_else) {
                 vb = KNOWN(1, BUF_KLEENE_VALIDITY1);                                                  \
       put32(OUT(u32, BUF_OUT), w, value, n);                                                          \
       if (RAW(u32, BUF_OUT_VALIDITY))                                                                 \
-        put32(OUT(u32, BUF_OUT_VALIDITY), w, (va & vb) | (va & (decided a)) | (vb & (decided b)), n); \
+        put32(OUT(u32, BUF_OUT_VALIDITY), w, (va & vb) | (va & (decides_a)) | (vb & (decides_b)), n); \
     }                                                                                                 \
   }
-KLEENE(and_kleene, a &b, ~)
-KLEENE(or_kleene, (a & va) | (b & vb), )
+KLEENE(and_kleene, a &b, ~a, ~b)
+KLEENE(or_kleene, (a & va) | (b & vb), a, b)
+KLEENE(and_not_kleene, a & ~b, ~a, b)
 #undef KLEENE
 #undef KNOWN
 #undef WORD

@@ -103,5 +103,20 @@ KERNEL(is_nan) {
   const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T));
   PACK(OUT(u32, BUF_OUT), n, i, (ARG_KIND(0) ? p : LOADED(a[i])) != (ARG_KIND(0) ? p : LOADED(a[i])))
 }
+#define OF_ROWS(name, test)                                               \
+  KERNEL(name) {                                                          \
+    PACK_ROOM;                                                            \
+    GLOBAL const T *RESTRICT a = IN(T, BUF_ARG0);                         \
+    const i64 n = SCALAR(SCALAR_ROWS);                                    \
+    const OF(VALUE, T) p = LOADED(ARG_KIND(0) ? ONE(T, 0, a) : ZERO(T));  \
+    PACK(OUT(u32, BUF_OUT), n, i, test((ARG_KIND(0) ? p : LOADED(a[i])))) \
+  }
+#define FINITE(x) ((x) - (x) == 0)
+#define INFINITE(x) ((x) == (x) && (x) - (x) != 0)
+OF_ROWS(is_finite, FINITE)
+OF_ROWS(is_inf, INFINITE)
+#undef OF_ROWS
+#undef FINITE
+#undef INFINITE
 #endif
 #undef LOADED

@@ -47,90 +47,130 @@ KERNEL(radix_scatter) {
     }
   }
 }
-/* ---- rows whose highest digit is equal: a work item sorts them in its cache ---- */
-#define RADIX_FEW 24
+/* ---- rows whose highest digit is equal: a work item sorts them in its cache ----
+ * An element is 32 bits of a word, those below the digit, and under them the place of the word: elements of one key are
+ * in the order of their places. */
+#define RADIX_FEW 32
 #define RADIX_BUCKET 32768 /* rows above which a bucket is split once more */
-FN void radix_insert(GLOBAL u64 *words, GLOBAL u32 *rows, i64 n) {
-  for (i64 i = 1; i < n; i++) {
-    const u64 x = words[i];
-    const u32 row = rows[i];
-    i64 k = i;
-    for (; k > 0 && words[k - 1] > x; k--) words[k] = words[k - 1], rows[k] = rows[k - 1];
-    words[k] = x, rows[k] = row;
+#define RADIX_COUNTS 6144  /* three digits of 11 bits, or four of 8 */
+KERNEL(radix_pack) {
+  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);
+  GLOBAL u64 *RESTRICT elements = OUT(u64, BUF_RADIX_WORDS_OUT);
+  GLOBAL const u64 *RESTRICT words = IN(u64, BUF_RADIX_WORDS);
+  const u64 bias = (u64)SCALAR(SCALAR_RADIX_BIAS);
+  const int low = (int)SCALAR(SCALAR_RADIX_LOW), bits = (int)SCALAR(SCALAR_RADIX_SHIFT) - low;
+  const u32 mask = bits < 32 ? ((u32)1 << bits) - 1 : ~(u32)0;
+  TILES(t, n, SORT_TILE_ROWS) {
+    u32 at[RADIX];
+    for (int d = 0; d < RADIX; d++) at[d] = (u32)IN(i64, BUF_RADIX_COUNTS)[d * tiles + t];
+    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) {
+      const u64 x = words[i] - bias;
+      elements[at[RADIX_DIGIT(x)]++] = (u64)((u32)(x >> low) & mask) << 32 | (u64)i;
+    }
   }
 }
-/* By the bits from low to top, of words at x or, on return, at y: 1 if they are there. */
-FN int radix_local(GLOBAL u64 *x, GLOBAL u32 *x_rows, GLOBAL u64 *y, GLOBAL u32 *y_rows, i64 n, u64 bias, int low,
-                   int top) {
+FN void radix_insert(GLOBAL u64 *x, i64 n) {
+  for (i64 i = 1; i < n; i++) {
+    const u64 e = x[i];
+    i64 k = i;
+    for (; k > 0 && x[k - 1] > e; k--) x[k] = x[k - 1];
+    x[k] = e;
+  }
+}
+/* By the lowest bits of the key, with room for as many elements at y. */
+FN void radix_local(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, int bits) {
+  u32 at[RADIX_COUNTS];
+  const int most = n < 4096 ? 8 : 11, passes = (bits + most - 1) / most;
   int moved = 0;
   if (n <= RADIX_FEW) {
-    radix_insert(x, x_rows, n);
-    return 0;
+    radix_insert(x, n);
+    return;
   }
-  for (int shift = low; shift < top; shift += 8) {
+  if (!passes) return;
+  const int width = (bits + passes - 1) / passes, digits = 1 << width;
+  for (int d = 0; d < passes << width; d++) at[d] = 0;
+  for (i64 i = 0; i < n; i++) {
+    u32 key = (u32)(x[i] >> 32);
+    for (int p = 0; p < passes; p++, key >>= width) at[(p << width) + (int)(key & (u32)(digits - 1))]++;
+  }
+  for (int p = 0; p < passes; p++) {
+    const int begin = p << width, shift = 32 + p * width;
     GLOBAL u64 *from = moved ? y : x, *to = moved ? x : y;
-    GLOBAL u32 *from_rows = moved ? y_rows : x_rows, *to_rows = moved ? x_rows : y_rows;
-    u32 at[256], sum = 0;
-    for (int d = 0; d < 256; d++) at[d] = 0;
-    for (i64 i = 0; i < n; i++) at[(from[i] - bias) >> shift & 255]++;
-    if (at[(from[0] - bias) >> shift & 255] == (u32)n) continue;
-    for (int d = 0; d < 256; d++) {
+    u32 sum = 0;
+    if (at[begin + (int)(from[0] >> shift & (u64)(digits - 1))] == (u32)n) continue;
+    for (int d = begin; d < begin + digits; d++) {
       const u32 c = at[d];
       at[d] = sum;
       sum += c;
     }
     for (i64 i = 0; i < n; i++) {
-      const u64 word = from[i];
-      const u32 k = at[(word - bias) >> shift & 255]++;
-      to[k] = word;
-      to_rows[k] = from_rows[i];
+      const u64 e = from[i];
+      to[at[begin + (int)(e >> shift & (u64)(digits - 1))]++] = e;
     }
     moved = !moved;
   }
-  return moved;
+  if (moved)
+    for (i64 i = 0; i < n; i++) x[i] = y[i];
 }
-FN void radix_copy_rows(GLOBAL u32 *to, GLOBAL const u32 *from, i64 n) {
-  for (i64 i = 0; i < n; i++) to[i] = from[i];
+/* Elements that are equal so far, by the bits of the words below those of the key. */
+FN void radix_ties(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, GLOBAL const u64 *words, u64 bias, int low, int bits) {
+  for (i64 i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && x[end] >> 32 == x[i] >> 32;) end++;
+    if (end - i == 1) continue;
+    for (i64 k = i; k < end; k++) {
+      const u32 place = (u32)x[k];
+      x[k] = ((words[place] - bias) >> low & (((u64)1 << bits) - 1)) << 32 | place;
+    }
+    radix_local(x + i, y + i, end - i, bits);
+  }
 }
-/* A bucket that is larger than a cache: by its next digit, and then as the others. */
-FN void radix_split(GLOBAL u64 *x, GLOBAL u32 *x_rows, GLOBAL u64 *y, GLOBAL u32 *y_rows, i64 n, u64 bias, int low,
-                    int top) {
-  const int shift = top - SORT_TILE_BITS > low ? top - SORT_TILE_BITS : low;
-  u32 at[RADIX], sum = 0, begin = 0;
+/* A bucket that is larger than a cache goes to y, by its next digit; returns the bits that are left. */
+FN int radix_split(GLOBAL const u64 *x, GLOBAL u64 *y, i64 n, int bits, u32 *at) {
+  const int left = bits > SORT_TILE_BITS ? bits - SORT_TILE_BITS : 0;
+  u32 sum = 0;
   for (int d = 0; d < RADIX; d++) at[d] = 0;
-  for (i64 i = 0; i < n; i++) at[(x[i] - bias) >> shift & (RADIX - 1)]++;
+  for (i64 i = 0; i < n; i++) at[x[i] >> (32 + left) & (RADIX - 1)]++;
   for (int d = 0; d < RADIX; d++) {
     const u32 c = at[d];
     at[d] = sum;
     sum += c;
   }
   for (i64 i = 0; i < n; i++) {
-    const u64 word = x[i];
-    const u32 k = at[(word - bias) >> shift & (RADIX - 1)]++;
-    y[k] = word;
-    y_rows[k] = x_rows[i];
+    const u64 e = x[i];
+    y[at[e >> (32 + left) & (RADIX - 1)]++] = e;
   }
-  for (int d = 0; d < RADIX; d++) { /* at[d] is the end of the digit now */
-    const i64 rows = (i64)at[d] - begin;
-    if (rows && !radix_local(y + begin, y_rows + begin, x + begin, x_rows + begin, rows, bias, low, shift))
-      radix_copy_rows(x_rows + begin, y_rows + begin, rows);
-    begin = at[d];
-  }
+  return left; /* at[d] is the end of the digit now */
 }
 KERNEL(radix_buckets) {
   const i64 tiles = SCALAR(SCALAR_RADIX_TILES);
   const u64 bias = (u64)SCALAR(SCALAR_RADIX_BIAS);
-  const int low = (int)SCALAR(SCALAR_RADIX_SHIFT), top = (int)SCALAR(SCALAR_RADIX_TOP);
+  const int least = (int)SCALAR(SCALAR_RADIX_LOW), top = (int)SCALAR(SCALAR_RADIX_SHIFT);
+  const int low = top - least > 32 ? top - 32 : least; /* of the key */
+  GLOBAL const u64 *words = IN(u64, BUF_RADIX_TIES);
+  GLOBAL const u32 *rows = IN(u32, BUF_RADIX_ROWS);
   ITEMS(d, RADIX) {
     const i64 begin = IN(i64, BUF_RADIX_COUNTS)[d * tiles], n = IN(i64, BUF_RADIX_COUNTS)[(d + 1) * tiles] - begin;
     GLOBAL u64 *x = OUT(u64, BUF_RADIX_WORDS) + begin, *y = OUT(u64, BUF_RADIX_WORDS_OUT) + begin;
-    GLOBAL u32 *x_rows = OUT(u32, BUF_RADIX_ROWS) + begin, *y_rows = OUT(u32, BUF_RADIX_ROWS_OUT) + begin;
-    if (n > RADIX_BUCKET)
-      radix_split(x, x_rows, y, y_rows, n, bias, low, top);
-    else if (n > 1 && radix_local(x, x_rows, y, y_rows, n, bias, low, top))
-      radix_copy_rows(x_rows, y_rows, n);
+    GLOBAL u32 *o = OUT(u32, BUF_RADIX_ROWS_OUT) + begin;
+    u32 ends[RADIX];
+    int bits = top - low, parts = 1;
+    ends[0] = (u32)n;
+    if (n > RADIX_BUCKET && bits > SORT_TILE_BITS) {
+      GLOBAL u64 *other = x;
+      bits = radix_split(x, y, n, bits, ends);
+      parts = RADIX;
+      x = y;
+      y = other;
+    }
+    for (int k = 0; k < parts; k++) {
+      const i64 first = k ? (i64)ends[k - 1] : 0, m = (i64)ends[k] - first;
+      if (m > 1) radix_local(x + first, y + first, m, bits);
+      if (m > 1 && low > least) radix_ties(x + first, y + first, m, words, bias, least, low - least);
+    }
+    for (i64 k = 0; k < n; k++) o[k] = rows ? rows[(u32)x[k]] : (u32)x[k];
   }
 }
+#undef RADIX_COUNTS
 #undef RADIX_FEW
 #undef RADIX_BUCKET
 #else

@@ -1,40 +1,49 @@
 /* sort_key.h - words whose order is that of values of one size: T is the width, and no floating point is needed.
  * Values of more than 64 bits are several u64, of which SCALAR_KEY_STRIDE - 1 are left out.
  *
- * Both zeros are one value. NaN and nulls have a word among the others, and their class puts them in their place. */
+ * Both zeros are one value. NaN and nulls stand behind or before all others: by bits above the value's, by words that
+ * no number has where the value is a float64, and else by their class, in words of their own. */
 #define KEY_SIGN ((u64)1 << (8 * (int)sizeof(T) - 1))
 #define KEY_FUSED (sizeof(T) < 8)
-/* A value's bits as its word, if it is neither null nor NaN. */
-FN u64 OF(order, T)(T x, i64 flags) {
-  const u64 top = KEY_SIGN, all = top | (top - 1);
-  u64 key = (u64)x;
-  if (flags & SORT_KEY_FLOAT)
-    key = !(key & (top - 1)) && !(flags & SORT_KEY_DISTINCT) ? top : key & top ? ~key & all : key | top;
-  else if (flags & SORT_KEY_SIGNED)
-    key ^= top;
-  return flags & SORT_KEY_DESCENDING ? ~key & all : key;
-}
+#define KEY_OF(row)                                                                         \
+  (bits = (u64)values[(row) * stride], bits = (bits & rest) || !one_zero ? bits : (u64)0,   \
+   word = (bits ^ flip ^ ((0 - (bits >> (8 * (int)sizeof(T) - 1))) & turned)) | value_word, \
+   (bits & rest) > infinity ? nan_word : word)
 KERNEL(sort_key) {
   GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);
+  GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY);
   GLOBAL const u32 *RESTRICT rows = IN(u32, BUF_KEY_ROWS);
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_KEY_OUT);
-  const i64 part = SCALAR(SCALAR_KEY_PART), flags = SCALAR(SCALAR_KEY_FLAGS), stride = SCALAR(SCALAR_KEY_STRIDE);
-  const u64 magnitude = KEY_SIGN - 1, sign = flags & SORT_KEY_SIGNED ? KEY_SIGN : (u64)0;
-  const u64 value_class = flags & SORT_KEY_NULLS_FIRST ? 2 : 0, null_class = 2 - value_class;
-  ROWS(i, SCALAR(SCALAR_ROWS)) {
-    const i64 row = rows ? (i64)rows[i] : i;
-    const T x = values[row * stride];
-    u64 key = OF(order, T)(x, flags), class_ = value_class;
-    if (flags & SORT_KEY_FLOAT && ((u64)x & magnitude) > (u64)SCALAR(SCALAR_KEY_INFINITY)) key = 0, class_ = 1;
-    if (!bit1(RAW(const u32, BUF_KEY_VALIDITY), OFFSET(BUF_KEY_VALIDITY), row))
-      key = sign, class_ = null_class; /* near the others */
-    if (part == SORT_KEY_CLASS)
-      key = class_;
-    else if (KEY_FUSED)
-      key |= class_ << (8 * (int)sizeof(T) & 63);
-    o[i] = key;
+  const i64 n = SCALAR(SCALAR_ROWS), validity_offset = OFFSET(BUF_KEY_VALIDITY), stride = SCALAR(SCALAR_KEY_STRIDE);
+  const i64 flags = SCALAR(SCALAR_KEY_FLAGS);
+  const int is_float = (flags & SORT_KEY_FLOAT) != 0, first = (flags & SORT_KEY_NULLS_FIRST) != 0;
+  const int one_zero = is_float && !(flags & SORT_KEY_DISTINCT), shift = 8 * (int)sizeof(T) & 63;
+  const u64 rest = KEY_SIGN - 1, all = KEY_SIGN | rest;
+  const u64 sign = is_float || flags & SORT_KEY_SIGNED ? KEY_SIGN : (u64)0;
+  const u64 turned = is_float ? rest : (u64)0; /* bits of negative floats */
+  const u64 flip = sign ^ (flags & SORT_KEY_DESCENDING ? all : (u64)0);
+  const u64 infinity = is_float ? (u64)SCALAR(SCALAR_KEY_INFINITY) : ~(u64)0;
+  const u64 value_class = first ? 2 : 0, null_class = 2 - value_class,
+            value_word = KEY_FUSED ? value_class << shift : 0;
+  const u64 nan_word = KEY_FUSED ? (u64)1 << shift : first ? (u64)1 : ~(u64)1;
+  const u64 null_word = KEY_FUSED ? null_class << shift : !is_float ? sign : first ? (u64)0 : ~(u64)0;
+  u64 bits, word;
+  (void)n;
+  if (rows) {
+    ROWS(i, n) {
+      const u64 key = KEY_OF((i64)rows[i]);
+      o[i] = bit1(validity, validity_offset, (i64)rows[i]) ? key : null_word;
+    }
+  } else if (validity) {
+    ROWS(i, n) {
+      const u64 key = KEY_OF(i);
+      o[i] = bit1(validity, validity_offset, i) ? key : null_word;
+    }
+  } else {
+    ROWS(i, n) { o[i] = KEY_OF(i); }
   }
 }
+#undef KEY_OF
 
 /* The least word of each tile, all bits: it has none; nulls and NaN have no word here, and the two zeros one.  That of
  * several words is the number that 64 bits hold and that is nearest. */

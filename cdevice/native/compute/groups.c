@@ -69,3 +69,61 @@ static PyObject *m_compute_accumulate(PyObject *self, PyObject *args) {
   Py_XDECREF(end_work(&w, CDV_LAYOUT_NOT_HANDLED, NULL));
   Py_RETURN_NONE;
 }
+
+/* compute_list_reduce(values, other or None, begins or None, begins in other or None, lengths or None, lists, size,
+ * operation, function, stream handle, its owner); NotImplemented: a type that kernels do not have; operation: an enum
+ * cdv_list_reduction */
+static PyObject *m_compute_list_reduce(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *given[5], *x[5], *handle, *owner;
+  struct cdv_lists lists = {0};
+  struct cdv_array **to[5] = {&lists.values, &lists.other, &lists.begins, &lists.other_begins, &lists.lengths};
+  const char *doing;
+  struct work w;
+  struct cdv_array *out = NULL;
+  int operation, n = 0;
+  if (!PyArg_ParseTuple(args, "OOOOOO&O&isOO", &given[0], &given[1], &given[2], &given[3], &given[4], to_int64,
+                        &lists.rows, to_int64, &lists.size, &operation, &doing, &handle, &owner))
+    return NULL;
+  if (operation < CDV_LIST_COUNT || operation > CDV_LIST_DOT || lists.rows < 0 || lists.size < 0) {
+    PyErr_SetString(PyExc_ValueError, "no such operation");
+    return NULL;
+  }
+  for (int i = 0; i < 5; i++)
+    if (given[i] != Py_None) x[n++] = given[i];
+  if (begin_work(&w, x, n, handle, owner)) return NULL;
+  for (int i = 0, j = 0; i < 5; i++)
+    if (given[i] != Py_None) *to[i] = w.x[j++];
+  if (!lists.values) return end_work(&w, CDV_LAYOUT_NOT_HANDLED, NULL);
+  int r = cdv_compute_list_reduce(&lists, (enum cdv_list_reduction)operation, &w.stream_ref, doing, &out);
+  return end_work(&w, r, out);
+}
+
+/* compute_set_lookup((function, schema of the result, row of nulls or -1, which floats are equal), set, values, of the
+ * set too, stream handle, its owner): the result, or it and that of the set; NotImplemented: a type whose rows are not one
+ * word, or a set that may have nulls */
+static PyObject *m_compute_set_lookup(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x[2], *schema, *handle, *owner;
+  struct cdv_set_step f;
+  int floats, own;
+  struct work w;
+  struct cdv_array *out = NULL, *of_set = NULL;
+  if (!PyArg_ParseTuple(args, "(sOO&i)OOpOO", &f.function_name, &schema, to_int64, &f.null_row, &floats, &x[0], &x[1],
+                        &own, &handle, &owner))
+    return NULL;
+  f.floats = (enum cdv_key_float)floats;
+  if (!(f.schema = hold_schema(schema))) return NULL;
+  if (begin_work(&w, x, 2, handle, owner)) {
+    cdv_schema_unref(f.schema);
+    return NULL;
+  }
+  int r = cdv_compute_set_lookup(&f, w.x[0], w.x[1], &w.stream_ref, &out, own ? &of_set : NULL);
+  cdv_schema_unref(f.schema);
+  PyObject *a = end_work(&w, r, out);
+  if (r || !own) return a;
+  PyObject *b = wrap_array(of_set), *o = a && b ? PyTuple_Pack(2, a, b) : NULL;
+  Py_XDECREF(a);
+  Py_XDECREF(b);
+  return o;
+}

@@ -98,6 +98,21 @@ static PyObject *m_compute_view_bytes(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
+/* compute_make_views(strings, schema of 16 bytes a row, stream handle, its owner), or NotImplemented: another layout */
+static PyObject *m_compute_make_views(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x, *schema, *handle, *owner;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOOO", &x, &schema, &handle, &owner)) return NULL;
+  struct cdv_schema *s = hold_schema(schema);
+  if (!s) return NULL;
+  if (begin_work(&w, &x, 1, handle, owner)) return cdv_schema_unref(s), NULL;
+  int r = cdv_compute_make_views(w.x[0], s, &w.stream_ref, &out);
+  cdv_schema_unref(s);
+  return end_work(&w, r, out);
+}
+
 /* compute_compare(strings, strings, which of them are one row for all, results, bool, stream handle, its owner), or
  * NotImplemented: views of several buffers */
 static PyObject *m_compute_compare(PyObject *self, PyObject *args) {

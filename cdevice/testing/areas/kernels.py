@@ -287,6 +287,69 @@ def check_running_totals(s: BackendSuite, word: str) -> None:
     compare(s, "run_end_decode", lambda x: cc.run_end_decode(cc.run_end_encode(x)), many)
 
 
+@check("s", "us")
+def check_dates_and_times(s: BackendSuite, unit: str) -> None:
+    """Parts of times, multiples of units, borders between times, and clocks of a zone."""
+    table_of(s)
+    counts = cc.cast(cc.multiply(cc.cast(column("int32"), "int64"), 1 if unit == "s" else 999_983), "int64")
+    x, z = cc.cast(counts, f"timestamp[{unit}]"), cc.cast(counts, f"timestamp[{unit}, Europe/Berlin]")
+    for name in (
+        "year",
+        "month",
+        "day",
+        "day_of_year",
+        "week",
+        "us_year",
+        "is_leap_year",
+        "hour",
+        "second",
+        "millisecond",
+    ):
+        everywhere(s, name, getattr(cc, name), x)
+    for name in ("local_timestamp", "is_dst", "hour"):
+        everywhere(s, f"{name} of a zone", getattr(cc, name), z)
+    for size, step in ((1, "day"), (5, "month"), (45, "minute"), (7, "nanosecond")):
+        for name in ("floor_temporal", "ceil_temporal", "round_temporal"):
+            call = getattr(cc, name)
+            everywhere(s, f"{name} of {step}s", lambda a, f=call, n=size, u=step: f(a, n, u), x)
+    y = cc.cast(cc.negate(counts), f"timestamp[{unit}]")
+    for name in ("years_between", "weeks_between", "minutes_between"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    back = lambda a: cc.assume_timezone(a, "Europe/Berlin", ambiguous="latest", nonexistent="earliest")
+    everywhere(s, "assume_timezone", back, x)
+
+
+@check("float64", "float32")
+def check_functions_of_floats(s: BackendSuite, kind: str) -> None:
+    """Rounding, powers, logarithms, angles: the CPU's bits."""
+    table_of(s)
+    x = cc.cast(column("int32", 2000), kind, safe=False)
+    small = cc.divide(x, 1e8)
+    positive = cc.add(cc.abs(small), 0.5)
+    for mode in ("down", "half_up", "half_to_even"):
+        everywhere(s, f"round {mode}", lambda a, m=mode: cc.round(a, 1, m), small)
+        everywhere(s, f"round_to_multiple {mode}", lambda a, m=mode: cc.round_to_multiple(a, 0.3, m), small)
+    for name in ("floor", "sign", "exp", "sin", "tan", "atan", "tanh", "asinh", "is_finite"):
+        everywhere(s, name, getattr(cc, name), small)
+    for name in ("ln", "log2", "log1p", "sqrt", "cos"):
+        everywhere(s, name, getattr(cc, name), positive)
+    everywhere(s, "cos of far angles", cc.cos, cc.multiply(x, 1e9))
+    for name in ("power", "atan2", "hypot", "modulo", "min_element_wise"):
+        everywhere(s, name, getattr(cc, name), positive, small)
+
+
+@check("int32", "uint8")
+def check_functions_of_integers(s: BackendSuite, kind: str) -> None:
+    """Bits, shifts, remainders, powers, multiples."""
+    table_of(s)
+    x = column(kind, 2000)
+    y = cc.add(cc.bit_wise_and(x, 7), 1)
+    for name in ("bit_wise_or", "bit_wise_xor", "shift_left", "shift_right", "modulo", "remainder", "max_element_wise"):
+        everywhere(s, name, getattr(cc, name), x, y)
+    everywhere(s, "power", cc.power, x, y)
+    everywhere(s, "round", lambda a: cc.round_to_multiple(a, 4, "towards_zero"), x)
+
+
 @check()
 def check_rows_by_their_targets(s: BackendSuite) -> None:
     """Rows scattered, with several to one target, and lists and their values."""
@@ -332,6 +395,34 @@ def check_casts(s: BackendSuite, word: str) -> None:
     for to in ("int32", "uint64", "float64", "bool"):
         everywhere(s, f"cast to {to}", lambda a, to=to: cc.cast(a, to, safe=False), x)
     everywhere(s, "cast from bool", lambda a: cc.cast(a, word), column("bool"))
+
+
+@check("int8", "int64", "uint64", "float32", "float64", "bool")
+def check_casts_to_text_and_back(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x = column(word)
+    everywhere(s, "cast to string", lambda a: cc.cast(a, "string"), x)
+    everywhere(s, f"cast of text to {word}", lambda a: cc.cast(a, word), cc.cast(x, "string"))
+
+
+@check()
+def check_casts_of_times_and_decimals_to_text_and_back(s: BackendSuite) -> None:
+    table_of(s)
+    numbers = column("int16", seed=4)
+    for to in ("date32", "timestamp[ms]", "duration[s]", "decimal128(24, 3)"):
+        x = cc.cast(cc.cast(numbers, "int32" if to == "date32" else "int64"), to)
+        everywhere(s, f"cast of {to} to string", lambda a: cc.cast(a, "string"), x)
+        everywhere(s, f"cast of text to {to}", lambda a, to=to: cc.cast(a, to), cc.cast(x, "string"))
+
+
+@check()
+def check_times_by_a_format(s: BackendSuite) -> None:
+    table_of(s)
+    x = cc.cast(cc.cast(column("int16", seed=4), "int64"), "timestamp[s]")
+    text = cc.strftime(x, "%Y-%m-%d %T")
+    everywhere(s, "strftime", lambda a: cc.strftime(a, "%Y-%m-%d %T"), x)
+    everywhere(s, "strptime", lambda a: cc.strptime(a, "%Y-%m-%d %H:%M:%S", "s"), text)
+    everywhere(s, "strptime of others", lambda a: cc.strptime(a, "%Y", "s", True), text)
 
 
 @check(*NUMBERS, "bool")
@@ -432,6 +523,35 @@ def check_what_held_kernels_read_is_not_used_again(s: BackendSuite) -> None:
             o.synchronize(timeout=s.limit())
     expect(got.to("cpu").to_pylist(), [2] * rows, "add of an array that was dropped")
     del others
+
+
+@check("string", "large_string")
+def check_functions_of_text(s: BackendSuite, word: str) -> None:
+    table_of(s)
+    x = column(word)
+    calls: dict[str, Callable[[DeviceArray], Any]] = {
+        "utf8_length": lambda a: cc.utf8_length(a),
+        "binary_length": lambda a: cc.binary_length(a),
+        "starts_with": lambda a: cc.starts_with(a, "a"),
+        "match_substring": lambda a: cc.match_substring(a, "an"),
+        "match_substring without case": lambda a: cc.match_substring(a, "Ü", ignore_case=True),
+        "match_like": lambda a: cc.match_like(a, "_b%"),
+        "find_substring": lambda a: cc.find_substring(a, "b"),
+        "utf8_is_lower": lambda a: cc.utf8_is_lower(a),
+        "utf8_upper": lambda a: cc.utf8_upper(a),
+        "ascii_upper": lambda a: cc.ascii_upper(a),
+        "utf8_reverse": lambda a: cc.utf8_reverse(a),
+        "utf8_slice_codeunits": lambda a: cc.utf8_slice_codeunits(a, 1, 9),
+        "utf8_slice_codeunits backwards": lambda a: cc.utf8_slice_codeunits(a, -1, None, -2),
+        "utf8_trim": lambda a: cc.utf8_trim(a, "aü"),
+        "utf8_center": lambda a: cc.utf8_center(a, 5, "ü"),
+        "replace_substring": lambda a: cc.replace_substring(a, "b", "ü"),
+        "utf8_replace_slice": lambda a: cc.utf8_replace_slice(a, 0, 1, "xy"),
+        "split_pattern": lambda a: cc.split_pattern(a, "a"),
+        "binary_join_element_wise": lambda a: cc.binary_join_element_wise(a, a, "-", null_handling="skip"),
+    }
+    for name, call in calls.items():
+        everywhere(s, name, call, x)
 
 
 def _program(s: BackendSuite, text: bytes) -> Any:

@@ -12,7 +12,9 @@ import sys
 import threading
 import types
 
+import choice_checks
 import decimal256_checks
+import decimal_widths_checks
 import decimals_checks
 import distinct_checks
 import group_by_checks
@@ -21,6 +23,8 @@ import half_checks
 import join_checks
 import layouts_checks
 import lists_checks
+import nested_checks
+import number_few_checks
 import pytest
 import running_checks
 import selection_checks
@@ -28,14 +32,21 @@ import set_lookup_checks
 import sort_checks
 import statistics_checks
 import table_checks
+import temporal_checks
+import textcast_checks
 import types_checks
+import vectors_checks
+import views_checks
 from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
+from expression_checks import EXPRESSIONS, TABLE
 from standin import TYPES
 from waiting import settle, until
 
 import cdevice
 import cdevice.compute as cc
+from cdevice._devices.tables import drop_kept
 from cdevice._runtime.ext import lib
+from cdevice.compute.expressions import bound
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
@@ -65,6 +76,7 @@ def device(request, runtimes, monkeypatch):
     settle()
     before, arrays = lib.cdv_backend_live(TYPES[name]), lib.cdv_live_arrays()
     yield name
+    drop_kept()
     runtime.mend()
     runtime.open()
     until(lambda: lib.cdv_backend_live(TYPES[name]) <= before and lib.cdv_live_arrays() <= arrays)
@@ -97,7 +109,9 @@ def takes_a_device(f):
 
 TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
 TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks, set_lookup_checks)
-TABLES += (group_by_checks, group_states_checks, join_checks, lists_checks, decimal256_checks)
+TABLES += (group_by_checks, group_states_checks, join_checks, lists_checks, decimal256_checks, temporal_checks)
+TABLES += (textcast_checks, number_few_checks, choice_checks, nested_checks, vectors_checks, views_checks)
+TABLES += (decimal_widths_checks,)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)
@@ -128,6 +142,57 @@ def test_hostrt_results_have_the_bits_of_the_cpus(device, word):
     here, there = ([cdevice.asarray(v).to(d) for v in (a, b)] for d in ("cpu", device))
     for call in calls:
         assert same_bits(call(*here), call(*there))
+
+
+TEXT = [
+    cc.utf8_length,
+    lambda x: cc.match_substring(x, "ab"),
+    lambda x: cc.starts_with(x, "É", ignore_case=True),
+    lambda x: cc.find_substring(x, "b"),
+    cc.utf8_is_alpha,
+    cc.utf8_upper,
+    cc.utf8_reverse,
+    lambda x: cc.utf8_slice_codeunits(x, 1, 4),
+    lambda x: cc.utf8_trim(x, "aé"),
+    lambda x: cc.utf8_lpad(x, 5, "é"),
+    lambda x: cc.replace_substring(x, "b", "é"),
+    lambda x: cc.split_pattern(x, "b"),
+]
+
+
+@pytest.mark.parametrize("call", TEXT, ids=range(len(TEXT)))
+@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
+def test_hostrt_functions_of_text_give_what_the_cpu_gives(device, call):
+    x = pa.array(["", "ab", None, "aé€😀b", "É", "xabab" * 4, "ß"] * 30)
+    for rows in (x, x[3:101]):
+        here, there = call(cdevice.asarray(rows)), call(cdevice.asarray(rows).to(device))
+        there = there.to("cpu")
+        there.validate("full")
+        assert pa.array(here).equals(pa.array(there))
+
+
+FUSED = ("comparison", "or, not", "if_else", "dates", "five constants", "strings and numbers")
+
+
+@pytest.mark.parametrize("word", FUSED)
+@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
+def test_hostrt_an_expression_as_one_kernel_gives_what_the_cpu_gives(device, word, monkeypatch):
+    monkeypatch.setattr(bound, "FUSE_ROWS", 0)
+    expression, here = EXPRESSIONS[word][0], cdevice.asarray(TABLE)
+    for rows in (here, here[3:101]):
+        there = rows.to(device)
+        made = expression.evaluate(there)
+        program = expression.bind(rows.schema)._program(there)
+        assert program.fuses() and made.device == there.device
+        assert made.to("cpu").equals(expression.evaluate(rows), nans_equal=True)
+
+
+@computing
+def test_hostrt_a_row_that_overflows_is_named_by_an_expression(device, monkeypatch):
+    monkeypatch.setattr(bound, "FUSE_ROWS", 0)
+    rows = cdevice.asarray(pa.record_batch({"i": pa.array([1, 2**31 - 1], pa.int32())})).to(device)
+    with pytest.raises(cdevice.ArgumentError, match=r"(?s)overflow.*\(i \+ 1\)"):
+        ((cc.field("i") + 1) * 2).evaluate(rows)
 
 
 def same_bits(x, y):

@@ -50,6 +50,22 @@ def test_a_call_returns_before_the_device_begins(name, queue):
     until(lambda: lib.cdv_backend_live(4) <= before and lib.cdv_retired_count() == 0)
 
 
+@pytest.mark.parametrize("name", ["binary_length", "string_is_ascii", "starts_with", "find_substring"])
+def test_a_number_or_a_truth_of_strings_is_not_waited_for(name, queue):
+    x = there(queue, pa.array(["abc", None, "", "cab"] * 20))
+    call = getattr(cc, name)
+    more = ["ab"] if name.endswith(("with", "substring")) else []
+    want = call(x, *more, stream=queue).to("cpu").to_pylist()  # its programs are built here
+    open_gate, kept = hold(queue)
+    try:
+        got = call(x, *more, stream=queue)
+        assert not got.ready
+    finally:
+        open_gate()
+    assert got.to("cpu").to_pylist() == want
+    del kept
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -288,6 +288,9 @@ VALUES = {
 }
 
 
+IN_ONE = ("acos_checked", "asin_checked", "atanh_checked")  # of numbers from -1 to 1
+
+
 def _cases():
     from cdevice.compute.kernels.elementwise import Map
 
@@ -307,7 +310,8 @@ def test_every_kernel_gives_the_same_for_every_form_of_its_arguments(name, forma
     if place == "opencl" and formats[-1] not in "bilgC":
         pytest.skip("the others are the same text: each type is a program to build")
     f = cc.get_function(name)
-    rows = [cdevice.asarray(VALUES[x] * 40, schema=cdevice.Schema.make(x)).to(place) for x in formats]
+    values = [[0.5] if name in IN_ONE else VALUES[x] for x in formats]
+    rows = [cdevice.asarray(v * 40, schema=cdevice.Schema.make(x)).to(place) for v, x in zip(values, formats, strict=True)]
     whole = f(*rows)
     want, kind = whole.to("cpu").to_pylist(), whole.type
     nulls = [cdevice.asarray([None] * 40, schema=cdevice.Schema.make(x)).to(place) for x in formats]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...._arrays.assemble import assemble
 from ...._runtime.ext import _native
+from ....errors import ArgumentError
 from ....interop.asarray import asarray
 from ...dispatch.datum import Datum
 from ...dispatch.types import VIEWS, is_binary
@@ -47,7 +48,7 @@ def _with_offsets(call: Call, array: DeviceArray) -> DeviceArray:
 
 
 class Cast:
-    """``exec`` of a cast to strings or bytes that have offsets."""
+    """``exec`` of a cast to strings or bytes."""
 
     __slots__ = ("to",)
 
@@ -56,14 +57,38 @@ class Cast:
 
     def __call__(self, call: Call, a: Datum) -> DeviceArray:
         assert a.array is not None
-        return to_offsets_layout(call, a.array, self.to)
+        return to_views(call, a.array, self.to) if self.to in VIEWS else to_offsets_layout(call, a.array, self.to)
 
 
 def cast(a: str, b: str) -> Cast | None:
     """From one type to another.  None: there is none here; bytes become strings only where their UTF-8 is checked."""
-    if b not in ("u", "U", "z", "Z") or not is_binary(a):
+    if b not in ("u", "U", "z", "Z", *VIEWS) or not is_binary(a):
         return None
-    return Cast(b) if b in "zZ" or a in ("u", "U", "vu") else None
+    return Cast(b) if b in ("z", "Z", "vz") or a in ("u", "U", "vu") else None
+
+
+def to_views(call: Call, array: DeviceArray, to: str) -> DeviceArray:
+    """The rows as views, which look at the bytes where these are.  Waits for the number of the bytes."""
+    source, n = array._format, array.length
+    if source in VIEWS:
+        return with_schema(array, schema_of(to))
+    if not n:
+        return none_of(array, to)
+    if source[0] == "w":
+        total = (array.offset + n) * int(source[2:])
+    else:
+        total = offsets_of(array, "i" if source in "uz" else "l")[n:].to("cpu").to_pylist()[0]
+    if total >= 1 << 31:
+        raise ArgumentError(f"cast: {total} bytes are more than views can look at: cast parts of the array")
+    views = _native.compute_make_views(array, schema_of("w:16"), call.stream, call.owner)
+    if views.device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
+        array = array.to("cpu")
+    known = is_valid(call, Datum(array, source)) if array.null_count else None
+    sizes = asarray([total] if total else [], schema=schema_of("l"))  # the host reads them, of views on a device too
+    content = [(array, array._n_buffers - 1)] if total else []
+    made = [views] if known is None else [views, known]
+    buffers = [None if known is None else (known, 1), (views, 1), *content, (sizes, 1)]
+    return assemble(schema_of(to), n, buffers, null_count=0 if known is None else -1, near=views, made=made)
 
 
 def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
@@ -73,12 +98,12 @@ def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     if source in ("u", "z") if short else source in ("U", "Z"):
         return with_schema(array, schema_of(to))
     if not n:
-        return _none_of(array, to)
-    made = []
+        return none_of(array, to)
+    made = []  # in the order in which the device makes them: the last one's event counts
     if source in VIEWS:
         offsets, total = _native.compute_view_offsets(array, call.stream, call.owner)
-        made.append(_native.compute_view_bytes(array, offsets, total, call.stream, call.owner))
-        content = made[0], 1
+        made += [offsets, _native.compute_view_bytes(array, offsets, total, call.stream, call.owner)]
+        content = made[1], 1
     elif source[0] == "w":
         rows = _native.compute_rows(array, array.offset, n + 1, call.stream, call.owner)
         offsets = _times(call, Datum(rows, "l"), Datum(value=int(source[2:]), format="l"))
@@ -92,7 +117,8 @@ def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
         if offsets.device_type_id != array.device_type_id:  # the CPU computed, of memory that it reads
             array = array.to("cpu")
         content = array, array._n_buffers - 1
-    made.append(offsets)
+    if not made or offsets is not made[0]:
+        made.append(offsets)
     known = None
     if array.null_count != 0:
         known = is_valid(call, Datum(array, source))
@@ -102,7 +128,8 @@ def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     return assemble(schema_of(to), n, [bitmap, (offsets, 1), content], null_count=count, near=offsets, made=made)
 
 
-def _none_of(array: DeviceArray, to: str) -> DeviceArray:
+def none_of(array: DeviceArray, to: str) -> DeviceArray:
+    """No rows of a type, where the array is."""
     made = asarray([], schema=schema_of(to))
     return made if array.device_type_id == 1 else made.to((array.device_type_id, array.device_id))
 

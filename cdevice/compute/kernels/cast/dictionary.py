@@ -1,13 +1,11 @@
-"""Arrow's ``cast``, and what dictionary arrays stand for."""
+"""What dictionary arrays stand for, and which rows have a value."""
 
 from __future__ import annotations
 
-from ....schema import asschema
-from ...dispatch.datum import ChunkStream, Datum, joined, lone
-from ...dispatch.types import DICTIONARY, format_of, words_of
-from ...scalar import Scalar
+from ....errors import ArgumentError
+from ...dispatch.datum import ChunkStream, Datum
+from ...dispatch.types import DICTIONARY, format_of
 from ..elementwise import PACK, WORD, Map
-from ..nulls import as_type
 from ..selection.take import (
     both,
     indices_of,
@@ -19,12 +17,12 @@ from ..selection.take import (
     values_of,
     with_bitmap,
 )
-from .numeric import cast_argument, no_cast
+from .numeric import cast_argument
+from .text import is_cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable
 
     from ...._types import DeviceArray
     from ...dispatch.call import Call
@@ -124,24 +122,18 @@ def by_values(exec: Callable[[Call, Datum], DeviceArray]) -> Callable[[Call, Dat
     return run
 
 
-def cast(call: Call, args: Sequence[Datum]) -> Any:
-    """The meta function ``cast``."""
-    options: Any = call.options
-    target = asschema(options.target_type)
-    a = joined(args[0])
-    nested = target.dictionary is not None or target.format.startswith("+")
-    if a.array is None:
-        a = lone(call, a) if a.value is not None else Datum(value=None, format="n")
-    if a.format == DICTIONARY and target.dictionary is None:
-        a = dictionary_decode(call, a)
-    if a.format == "n":
-        a = as_type(call, a, target.format, target)
-    elif nested:
-        raise no_cast(call, words_of(a.format or "n"), target.type)
-    else:
-        a = cast_argument(call, a, target.format, options.safe)
-    if a.array is None:
-        a = lone(call, a, target)
-    out: DeviceArray | None = a.array
-    assert out is not None
-    return Scalar(out) if a.one else out
+def of_dictionary(call: Call, a: Datum, to: str, safe: bool) -> Datum:
+    """The rows of a dictionary; where text is read or printed, each value once, unless there are more than rows."""
+    assert a.array is not None
+    values = a.array._child(-1)
+    if values.length > a.array.length or not is_cast(format_of(values), to):
+        return dictionary_decode(call, a)
+    rows = cast_argument(call, Datum(indices_of(a.array), indices_of(a.array)._format), "l", False).array
+    assert rows is not None
+    values = values_of(a.array, rows)
+    try:
+        made = cast_argument(call, Datum(values, format_of(values)), to, safe).array
+    except ArgumentError:  # of a value that no row may have
+        return dictionary_decode(call, a)
+    assert made is not None
+    return Datum(take_array(call, made, rows, False), to, one=a.one, follows=a.follows)

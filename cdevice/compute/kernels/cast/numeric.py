@@ -5,23 +5,49 @@ from __future__ import annotations
 from ....errors import ArgumentError
 from ...dispatch.bounded import Bounded
 from ...dispatch.datum import ChunkStream, Datum, lone
-from ...dispatch.types import HALF, KERNEL_TYPES, NUMBERS, bits_of, decimal_of, is_wider, storage_of, words_of
+from ...dispatch.types import (
+    HALF,
+    KERNEL_TYPES,
+    NUMBERS,
+    VIEWS,
+    bits_of,
+    decimal_of,
+    is_binary,
+    is_wider,
+    storage_of,
+    words_of,
+)
 from ...errors import NoKernel, device_word
 from ..elementwise import PACK, Map, WithNumbers
 from . import binary as strings
 from . import decimal as decimals
 from . import temporal as times
+from . import text as texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...._types import DeviceArray
     from ...dispatch.call import Call
 
-_kernels: Bounded[tuple[str, str, bool], Map | WithNumbers | strings.Cast] = Bounded(1000)
+    Kernel = (
+        Map
+        | WithNumbers
+        | decimals.OfReals
+        | times.OfClocks
+        | strings.Cast
+        | texts.Print
+        | texts.PrintTime
+        | texts.Read
+    )
+
+_kernels: Bounded[tuple[str, str, bool], Kernel] = Bounded(1000)
 
 
-def _kernel(a: str, b: str, safe: bool) -> Map | WithNumbers | strings.Cast | None:
+def _kernel(a: str, b: str, safe: bool) -> Kernel | None:
     """From one type to another; None: there is none."""
+    text = texts.cast(a, b, safe)
+    if text is not None:
+        return text
     if a.startswith("d:") or b.startswith("d:"):
         return decimals.cast(a, b, safe)
     if a[0] == b[0] == "t":
@@ -85,6 +111,8 @@ def _cast(call: Call, array: DeviceArray, source: str, to: str, safe: bool) -> D
     way = decimals.between(source, to)
     if way is not None:
         array, source = _cast(call, array, source, way, safe), way
+    if to in VIEWS and not is_binary(source):  # text first
+        array, source = _cast(call, array, source, "u", safe), "u"
     if source == to:
         return array
     key = (source, to, safe)

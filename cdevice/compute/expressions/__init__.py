@@ -1,0 +1,1 @@
+"""Expressions: functions of columns, computed when there is a batch."""

@@ -1,0 +1,217 @@
+"""One row of what the rows of a batch or a stream come to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from ..._runtime.ext import _native
+from ...errors import ArgumentError
+from ...interop.concat import concat
+from ...schema import Schema
+from ..dispatch.call import Call, options_of, run_arguments
+from ..dispatch.datum import Datum, argument
+from ..dispatch.types import format_of
+from ..functions import get_function
+from ..kernels.aggregate import Reduce
+from ..kernels.columns import batch_of
+from ..kernels.selection.take import is_batch
+from ..options import NoOptions
+from ..scalar import Scalar
+from .batches import filtered, mask_of
+from .bound import bind
+from .expression import Expression, field, scalar
+from .graph import Called
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..._types import DeviceArray, StreamLike
+    from ..dispatch.function import Function
+    from ..dispatch.signature import Kernel
+    from ..options import FunctionOptions
+
+BLOCK_ROWS = 1 << 18  # of the CPU: results of so many rows stay in its cache
+AGGREGATES = (
+    "all any approximate_median count count_all count_distinct first first_last kurtosis last max mean min min_max "
+    "mode product quantile skew stddev sum variance"
+).split()
+# these see a null row as no row
+_SKIP = frozenset("all any count max mean min min_max product sum".split())
+
+
+class Aggregation:
+    """One column of the result."""
+
+    __slots__ = ("expression", "function", "name", "options")
+
+    def __init__(self, name: str | None, spec: Any) -> None:
+        if not isinstance(spec, (list, tuple)) or not 2 <= len(spec) <= 3:
+            raise TypeError(
+                f"aggregate: expected (expression, aggregate) or (expression, aggregate, options), not {spec!r:.60}"
+            )
+        of, word, options = (*spec, None)[:3]
+        if not isinstance(word, str):
+            raise TypeError(f"aggregate: expected the name of an aggregate, not {type(word).__name__}")
+        if word not in AGGREGATES:
+            near = difflib.get_close_matches(word, AGGREGATES, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(AGGREGATES)}"
+            raise ArgumentError(f"aggregate: no aggregate {word!r}; {hint}")
+        if isinstance(of, (list, tuple)):
+            if len(of) > 1:
+                raise ArgumentError(f"aggregate: {word} takes one column, not {len(of)}")
+            of = of[0] if of else None
+        if (of is None) != (word == "count_all"):
+            wants = "takes no column: pass []" if of is not None else "needs a column"
+            raise ArgumentError(f"aggregate: {word} {wants}")
+        if isinstance(of, str):
+            of = field(of)
+        if of is not None and not isinstance(of, Expression):
+            raise TypeError(f"aggregate: expected a column's name or an expression, not {type(of).__name__}")
+        self.name = name or (word if of is None else f"{of}_{word}")
+        self.function: Function = get_function("count" if of is None else word)
+        self.options = options_of(self.function, options, {} if of is not None else {"mode": "all"})
+        self.expression: Expression | None = of
+
+    def skips_nulls(self) -> bool:
+        """Is a null row as no row?"""
+        if self.function.name == "count":
+            return bool(self.options.mode == "only_valid")
+        return self.function.name in _SKIP and bool(self.options.skip_nulls)
+
+
+def aggregations(wanted: Any) -> list[Aggregation]:
+    """The columns that an argument asks for."""
+    if isinstance(wanted, Mapping):
+        return [Aggregation(name, spec) for name, spec in wanted.items()]
+    if not isinstance(wanted, (list, tuple)):
+        raise TypeError(f"aggregate: expected a list or a mapping, not {type(wanted).__name__}")
+    return [Aggregation(None, spec) for spec in wanted]
+
+
+_if_else = get_function("if_else")
+_NO_OPTIONS = NoOptions()
+
+
+def _where(value: Expression, where: Expression) -> Expression:
+    """The value where the condition holds, else null."""
+    return Expression._made(Called(_if_else, _NO_OPTIONS), (where, value, scalar(None)))
+
+
+class _Running:
+    """One aggregate over batches that come one after the other."""
+
+    def __init__(self, wanted: Aggregation, schema: Schema, where: Expression | None) -> None:
+        self.wanted = wanted
+        self.fold: object = None
+        self.kernel: Kernel | None = None
+        self.kept: list[DeviceArray] = []  # of aggregates that have no state of a few bytes
+        value = wanted.expression
+        counted = value is None
+        self.filters = where is not None and not counted and not wanted.skips_nulls()
+        if value is None:
+            self.options: FunctionOptions = wanted.options
+            if where is not None:  # the rows that it is true for
+                self.options = options_of(wanted.function, None, {"mode": "only_valid"})
+                value = _where(scalar(True), where)
+        else:
+            self.options = wanted.options
+            if where is not None and not self.filters:
+                value = _where(value, where)
+        self.bound = None if value is None else bind(value, schema)
+        format = "n" if self.bound is None else self.bound.type.format
+        self.format = format
+
+    def start(self, batch: DeviceArray, stream: StreamLike) -> None:
+        function = self.wanted.function
+        self.call = Call(function, self.options, [Datum(batch)], stream)
+        if function.meta is not None:
+            return
+        kernel, wanted = function._candidates((self.format,), self.call.device_type)[0]
+        exec = kernel.exec
+        if isinstance(exec, Reduce) and wanted == (self.format,) and kernel.init is None:
+            self.kernel = kernel
+            self.fold = _native.compute_fold(exec.plan(self.options), self.call.stream, self.call.owner)
+
+    def add(self, batch: DeviceArray, chosen: DeviceArray | None, stream: StreamLike) -> None:
+        """``chosen``: the rows that the condition is true for, where that was asked for."""
+        rows = chosen if self.filters else batch
+        assert rows is not None
+        values = rows if self.bound is None else self.bound._rows(rows, stream)
+        if self.fold is None:
+            self.kept.append(values)
+        else:
+            _native.compute_fold_add(self.fold, values)
+
+    def end(self, stream: StreamLike) -> DeviceArray:
+        if self.fold is None:
+            whole = self.kept[0] if len(self.kept) == 1 else concat(self.kept)
+            made = run_arguments(self.wanted.function, self.options, [Datum(whole, format_of(whole))], stream)
+            out = made.array if isinstance(made, Scalar) else made
+            return out
+        assert self.kernel is not None
+        made = _native.compute_fold_end(self.fold)
+        if self.kernel.finalize:
+            made = self.kernel.finalize(self.call, made)
+        return made.array if isinstance(made, Scalar) else made
+
+
+def blocks(batch: DeviceArray) -> Iterator[DeviceArray]:
+    """The parts of a batch that are computed one after the other."""
+    if batch.device_type_id != 1 or batch.length <= 2 * BLOCK_ROWS:
+        yield batch
+        return
+    for begin in range(0, batch.length, BLOCK_ROWS):
+        yield batch._slice(begin, min(BLOCK_ROWS, batch.length - begin))
+
+
+def _batches(data: Datum, what: str) -> Iterator[DeviceArray]:
+    found = [data.array] if data.chunks is None else data.chunks
+    for batch in found:
+        if batch is None or not is_batch(batch):
+            raise ArgumentError(f"{what}: expected a batch, chunks of batches or a stream of them")
+        yield batch
+
+
+def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream: StreamLike = None) -> DeviceArray:
+    """What the rows of a batch or a stream come to: one row.
+
+    Of the CPU's batches, blocks that fit into its cache are computed one after the other; nothing of the size of the
+    data is made.  Of a stream, one batch at a time is in memory, but for aggregates without a state of a few bytes
+    (quantile, mode, count_distinct, variance and their like), whose values are kept.  Sums of floats may differ in the
+    last digits from those of one array.  Blocks.  Any thread.
+
+    :param data: a batch, chunks of batches, a table, or a stream of any length
+    :param wanted: a mapping of names of the result to (expression, aggregate) or (expression, aggregate, options), or a
+        list of these; a name stands for the column, [] for none (``count_all``)
+    :param where: a condition: an :class:`Expression`; only the rows count that it is true for
+    :param stream: of the device, as in :meth:`DeviceArray.to`
+    :returns: a batch of one row on the device of the data
+    :raises ArgumentError: for a column or an aggregate that does not exist, with near names
+    :raises NoKernel: for a type that an aggregate or a function is not defined for
+    :raises TypeError: for objects of other types
+    """
+    specs = aggregations(wanted)
+    if where is not None and not isinstance(where, Expression):
+        raise TypeError(f"aggregate: where must be an expression, not {type(where).__name__}")
+    running: list[_Running] | None = None
+    last: DeviceArray | None = None
+    for batch in _batches(argument(data, False), "aggregate"):
+        if running is None:
+            if where is not None:
+                mask_of(batch[:0], where, stream, "aggregate")
+            running = [_Running(s, batch._schema, where) for s in specs]
+            for r in running:
+                r.start(batch, stream)
+        for part in blocks(batch):
+            chosen = None
+            if where is not None and any(r.filters for r in running):
+                chosen = filtered(part, where, stream, "aggregate")
+            for r in running:
+                r.add(part, chosen, stream)
+        last = batch
+    assert running is not None and last is not None
+    columns = [r.end(stream) for r in running]
+    return batch_of([s.name for s in specs], columns, 1, last)

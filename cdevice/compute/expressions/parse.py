@@ -1,0 +1,245 @@
+"""Expressions from text.  The grammar is Python's own: the text is parsed by ``ast`` and never run."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import decimal
+
+from ...errors import ArgumentError, Error
+from ..dispatch.call import options_of
+from ..functions import get_function
+from .graph import Called, Column, Node, is_row_wise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+_BINARY = {
+    ast.Add: "add_checked",
+    ast.Sub: "subtract_checked",
+    ast.Mult: "multiply_checked",
+    ast.Div: "divide_checked",
+    ast.Mod: "modulo",
+    ast.Pow: "power_checked",
+    ast.BitAnd: "and_kleene",
+    ast.BitOr: "or_kleene",
+}
+_COMPARISON = {
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+_MOST = 20_000  # characters
+_VALUES: Mapping[str, Callable[[Any], Any]] = {
+    "date": datetime.date.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "timestamp": lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")),
+    "duration": lambda seconds: datetime.timedelta(seconds=seconds),
+    "decimal": decimal.Decimal,
+}
+_FORMS = {
+    "date": "'2013-01-31'",
+    "time": "'12:30:00'",
+    "timestamp": "'2013-01-31T12:30:00'",
+    "duration": "90.5",
+    "decimal": "'1.50'",
+}
+# words of Python and of databases for functions of Arrow
+_ALIASES = {"and_": "and", "or_": "or", "isin": "is_in", "length": "utf8_length"}
+
+
+class _Parser:
+    def __init__(self, text: str, cls: type[Node]) -> None:
+        self.text, self.cls = text, cls
+
+    def fail(self, what: str, node: ast.AST | None) -> ArgumentError:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        lines = self.text.split("\n")
+        shown = lines[line - 1] if 0 < line <= len(lines) else ""
+        column = len(shown.encode()[:column].decode("utf-8", "replace"))
+        return ArgumentError(f"{what}, at column {column + 1}:\n  {shown}\n  {' ' * column}^")
+
+    def node(self, x: ast.AST) -> Node:
+        made: Node | None = getattr(self, "_" + type(x).__name__, self._unknown)(x)
+        assert made is not None
+        return made
+
+    def call(self, name: str, *args: Node, options: dict[str, Any] | None = None, at: ast.AST | None = None) -> Node:
+        name = _ALIASES.get(name, name)
+        try:
+            function = get_function(name)
+        except KeyError as e:
+            raise self.fail(str(e.args[0]), at) from None
+        if not is_row_wise(function):
+            raise self.fail(f"{name}() is a {function.kind} function: it gives no row for each row", at)
+        try:
+            function._check_arity(len(args))
+            made = options_of(function, None, options or {})
+        except (TypeError, ValueError, Error) as e:
+            raise self.fail(str(e), at) from None
+        return self.cls._made(Called(function, made), args)
+
+    def _unknown(self, x: ast.AST) -> Node:
+        raise self.fail(f"{type(x).__name__} is not part of an expression", x)
+
+    def _Expression(self, x: ast.Expression) -> Node:
+        return self.node(x.body)
+
+    def _Name(self, x: ast.Name) -> Node:
+        return self.cls._column([x.id])
+
+    def _Constant(self, x: ast.Constant) -> Node:
+        if x.value is ... or isinstance(x.value, complex):
+            raise self.fail(f"{x.value!r} is not a value of a column", x)
+        return self._made_scalar(x.value, x)
+
+    def _made_scalar(self, value: Any, at: ast.AST) -> Node:
+        try:
+            return self.cls._literal(value)
+        except (TypeError, ValueError, Error, OverflowError) as e:
+            raise self.fail(str(e), at) from None
+
+    def _UnaryOp(self, x: ast.UnaryOp) -> Node:
+        value = x.operand.value if isinstance(x.operand, ast.Constant) else None
+        if isinstance(x.op, ast.USub) and isinstance(value, (int, float)) and not isinstance(value, bool):
+            return self._made_scalar(-value, x)
+        operand = self.node(x.operand)
+        if isinstance(x.op, ast.UAdd):
+            return operand
+        return self.call("negate_checked" if isinstance(x.op, ast.USub) else "invert", operand, at=x)
+
+    def _BinOp(self, x: ast.BinOp) -> Node:
+        name = _BINARY.get(type(x.op))
+        if name is None:
+            raise self.fail(f"the operator {type(x.op).__name__} is unknown", x)
+        return self.call(name, self.node(x.left), self.node(x.right), at=x)
+
+    def _BoolOp(self, x: ast.BoolOp) -> Node:
+        name = "and_kleene" if isinstance(x.op, ast.And) else "or_kleene"
+        out = self.node(x.values[0])
+        for other in x.values[1:]:
+            out = self.call(name, out, self.node(other), at=x)
+        return out
+
+    def _IfExp(self, x: ast.IfExp) -> Node:
+        return self.call("if_else", self.node(x.test), self.node(x.body), self.node(x.orelse), at=x)
+
+    def _Compare(self, x: ast.Compare) -> Node:
+        sides = [x.left, *x.comparators]
+        out: Node | None = None
+        for op, a, b in zip(x.ops, sides, sides[1:], strict=False):
+            one = self.comparison(op, a, b)
+            out = one if out is None else self.call("and_kleene", out, one, at=x)
+        assert out is not None
+        return out
+
+    def comparison(self, op: ast.cmpop, a: ast.expr, b: ast.expr) -> Node:
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            if not (isinstance(b, ast.Constant) and b.value is None):
+                raise self.fail("'is' compares with None only: use ==", b)
+            return self.call("is_null" if isinstance(op, ast.Is) else "is_valid", self.node(a), at=a)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            found = self.call("is_in", self.node(a), options={"value_set": self.value(b)}, at=b)
+            return found if isinstance(op, ast.In) else self.call("invert", found, at=b)
+        return self.call(_COMPARISON[type(op)], self.node(a), self.node(b), at=a)
+
+    def value(self, x: ast.AST) -> Any:
+        """A value of Python, of options."""
+        if isinstance(x, ast.Constant):
+            return x.value
+        if isinstance(x, (ast.List, ast.Tuple, ast.Set)):
+            return [self.value(e) for e in x.elts]
+        if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
+            number = self.value(x.operand)
+            if type(number) in (int, float):
+                return -number
+        if isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in _VALUES:
+            return self.literal(x.func.id, x)
+        raise self.fail("expected a value, or a list of values", x)
+
+    def literal(self, name: str, x: ast.Call) -> Any:
+        if len(x.args) == 1 and not x.keywords:
+            try:
+                return _VALUES[name](self.value(x.args[0]))
+            except (TypeError, ValueError, AttributeError, ArithmeticError):
+                pass
+        raise self.fail(f"{name}() takes one value, such as {name}({_FORMS[name]})", x)
+
+    def _Call(self, x: ast.Call) -> Node:
+        if not isinstance(x.func, ast.Name):
+            raise self.fail("expected the name of a function", x.func)
+        name = x.func.id
+        for k in x.keywords:
+            if k.arg is None:
+                raise self.fail("** is not part of an expression", k.value)
+        if name == "field":
+            path = [self.value(a) for a in x.args]
+            if x.keywords or not path or not all(isinstance(p, str) for p in path):
+                raise self.fail("field() takes the name of a column, such as field('name')", x)
+            return self.cls._column(path)
+        if name in _VALUES and len(x.args) == 1 and isinstance(x.args[0], (ast.Constant, ast.UnaryOp)):
+            return self._made_scalar(self.literal(name, x), x)
+        args: list[Node] = []
+        named = {k.arg: self.value(k.value) for k in x.keywords if k.arg is not None}
+        positional = [*x.args]
+        if name == "cast" and len(positional) == 2:
+            named["target_type"] = self.value(positional.pop())
+        if _ALIASES.get(name, name) in ("is_in", "index_in") and len(positional) == 2:
+            named["value_set"] = self.value(positional.pop())
+        for a in positional:
+            args.append(self.node(a))
+        return self.call(name, *args, options=named, at=x)
+
+
+def parsed(text: str, cls: type[Node]) -> Any:
+    """See :meth:`Expression.parse`."""
+    if not isinstance(text, str):
+        raise TypeError(f"Expression.parse(): expected text, not {type(text).__name__}")
+    if len(text) > _MOST:
+        raise ArgumentError(f"Expression.parse(): {len(text)} characters; at most {_MOST} are read")
+    parser = _Parser(text.strip(), cls)
+    try:
+        tree = ast.parse(parser.text, mode="eval")
+        return parser.node(tree)
+    except SyntaxError as e:
+        at = ast.Constant(None, lineno=e.lineno or 1, col_offset=max((e.offset or 1) - 1, 0))
+        raise parser.fail(f"invalid syntax: {e.msg}", at) from None
+    except (RecursionError, MemoryError):
+        raise ArgumentError("Expression.parse(): the expression is nested too deeply") from None
+    except ValueError as e:
+        if isinstance(e, Error):
+            raise
+        raise ArgumentError(f"Expression.parse(): {e}") from None
+
+
+def parsed_columns(text: str, cls: type[Node], known: Sequence[str] = ()) -> dict[str, Any]:
+    """Names and expressions of ``"a, b, total=price * amount"``; a text that is the name of a column is that.
+
+    ``cls``: of the nodes; ``known``: names of columns.  Raises ArgumentError with the place.
+    """
+    if text in known:
+        return {text: cls._column([text])}
+    parser = _Parser(f"columns({text})", cls)
+    try:
+        tree = ast.parse(parser.text, mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        tree = ast.Constant(None)
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != "columns":
+        raise ArgumentError(f"expected names or name=expression, with commas between them, not {text!r}")
+    out: dict[str, Node] = {}
+    pairs = [(None, a) for a in tree.args] + [(k.arg, k.value) for k in tree.keywords]
+    pairs.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset))
+    for name, value in pairs:
+        if isinstance(value, ast.Starred) or (name is None and value in [k.value for k in tree.keywords]):
+            raise parser.fail("* is not part of an expression", value)
+        made = parser.node(value)
+        key = name or (made._value.name if isinstance(made._value, Column) else str(made))
+        if key in out:
+            raise parser.fail(f"two columns of the name {key!r}", value)
+        out[key] = made
+    return out

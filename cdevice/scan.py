@@ -1,0 +1,140 @@
+"""Streams of files: Parquet, Arrow IPC, CSV.  pyarrow reads them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .compute.expressions.batches import named
+from .compute.expressions.bound import bind
+from .compute.expressions.expression import Expression
+from .compute.expressions.graph import names_in
+from .compute.expressions.pushdown import pushed_down
+from .errors import ArgumentError
+from .interop.asstream import asstream
+from .schema import asschema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    from ._types import DeviceArrayStream, DeviceLike, StreamLike
+
+BATCH_ROWS = 1 << 17
+_STREAM_MARK = b"\xff\xff\xff\xff"
+
+
+def scan(
+    source: Any,
+    *,
+    columns: Mapping[str, Any] | Iterable[Any] | None = None,
+    where: Expression | str | None = None,
+    device: DeviceLike | None = None,
+    stream: StreamLike = None,
+    prefetch: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> DeviceArrayStream:
+    """A stream of the rows of files.
+
+    Columns that neither ``columns`` nor ``where`` names are not read.  Parquet's row groups that ``where`` rules out by
+    their statistics are skipped; Arrow IPC files are mapped, not read.  pyarrow decodes with its threads, ahead of what
+    is asked for.
+
+    ``source``: the path of a file (Parquet, Arrow IPC file or stream, CSV) or of a folder of them, a list of paths of
+    one format, or a ``pyarrow.dataset.Dataset``.  ``columns``: of the result: names, or a mapping of names to
+    :class:`~cdevice.compute.Expression`; None: all.  ``where``: an expression, or its text: the rows that it is true
+    for.  ``device``, ``stream``, ``prefetch``: see :meth:`DeviceArrayStream.to`; where a device is named, expressions
+    are computed there.  ``batch_rows``: rows of a batch at most.
+
+    Blocks until the schema is known.  Any thread.  Raises ModuleNotFoundError without pyarrow, OSError for a path that
+    cannot be read, ArgumentError for a column that is not there and for a file of an unknown format.
+    """
+    if type(batch_rows) is not int or batch_rows < 1:
+        raise ArgumentError(f"scan: batch_rows must be an int of 1 or more, not {batch_rows!r}")
+    if isinstance(where, str):
+        where = Expression.parse(where)
+    if where is not None and not isinstance(where, Expression):
+        raise TypeError(f"scan: where must be an expression or its text, not {type(where).__name__}")
+    dataset = _dataset(source)
+    schema = asschema(dataset.schema)
+    wanted = None if columns is None else named(columns, "scan")
+    for e in [*([] if where is None else [where]), *(wanted or {}).values()]:
+        bind(e, schema)  # a column that is missing is named before anything is read
+    read = None
+    if wanted is not None:
+        read = names_in([*wanted.values(), *([] if where is None else [where])])
+    out = asstream(_batches(dataset, read, where, batch_rows), schema=_schema_of(dataset, read))
+    if device is not None:
+        out = out.to(device, stream=stream, prefetch=prefetch)
+    elif stream is not None:
+        out = out.iterate(stream)
+    if where is not None:
+        out = out.filter(where, stream=stream)
+    return out if wanted is None else out.project(wanted, stream=stream)
+
+
+def _schema_of(dataset: Any, read: list[str] | None) -> Any:
+    import pyarrow
+
+    schema = dataset.schema
+    return schema if read is None else pyarrow.schema([schema.field(n) for n in read], schema.metadata)
+
+
+def _batches(dataset: Any, read: list[str] | None, where: Expression | None, batch_rows: int) -> Iterator[Any]:
+    pushed = None if where is None else pushed_down(where)
+    scanner = dataset.scanner(columns=read, filter=pushed, batch_size=batch_rows)
+    for batch in scanner.to_batches():
+        if batch.num_rows:
+            yield batch
+
+
+def _dataset(source: Any) -> Any:
+    try:
+        import pyarrow.dataset as ds
+    except ImportError as e:
+        raise ModuleNotFoundError(f"scan: reading files needs pyarrow: pip install pyarrow ({e})") from None
+    if isinstance(source, ds.Dataset):
+        return source
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise TypeError("scan: source must be a path, a list of paths, or a pyarrow dataset")
+    files = [Path(p) for p in paths]
+    inside = (
+        sorted(x for x in files[0].rglob("*") if x.is_file() and x.name[:1] not in "._") if files[0].is_dir() else files
+    )
+    if not inside:
+        raise ArgumentError(f"scan: there is no file in {files[0]}")
+    format = _format_of(inside[0])
+    if format == "stream":
+        return _stream_dataset(inside)
+    given = str(files[0]) if len(files) == 1 else [str(f) for f in files]
+    try:
+        return ds.dataset(given, format=format)
+    except (ValueError, TypeError) as e:  # of pyarrow: ArrowInvalid
+        raise ArgumentError(f"scan: {inside[0]}: {e}") from None
+
+
+def _format_of(path: Path) -> str:
+    """By the first bytes of a file; anything that is text is CSV."""
+    with open(path, "rb") as f:
+        begin = f.read(4096)
+    if begin[:4] == b"PAR1":
+        return "parquet"
+    if begin[:6] == b"ARROW1":
+        return "ipc"
+    if begin[:4] == _STREAM_MARK:
+        return "stream"
+    if b"\0" in begin:
+        raise ArgumentError(f"scan: {path}: unknown format; known formats: Parquet, Arrow IPC (file or stream), CSV")
+    return "csv"
+
+
+def _stream_dataset(files: list[Path]) -> Any:
+    """Arrow IPC streams, whose batches share the mapped file."""
+    import pyarrow
+    import pyarrow.dataset as ds
+    import pyarrow.ipc
+
+    tables = [pyarrow.ipc.open_stream(pyarrow.memory_map(str(f))).read_all() for f in files]
+    return ds.dataset(tables if len(tables) > 1 else tables[0])

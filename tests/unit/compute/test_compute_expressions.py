@@ -1,0 +1,197 @@
+"""Expressions: on every device, as text, as objects, and what is refused."""
+
+import gc
+import pickle
+import weakref
+
+from expression_checks import *  # noqa: F403
+from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, f, pa, pytest
+
+SCHEMA = TABLE.schema
+
+
+@each
+def test_the_text_of_an_expression_is_read_back_as_the_same_expression(word):
+    expression = EXPRESSIONS[word][0]
+    assert cc.Expression.parse(str(expression)).equals(expression)
+
+
+@each
+def test_a_pickled_expression_is_the_same_and_has_the_same_hash(word):
+    expression = EXPRESSIONS[word][0]
+    again = pickle.loads(pickle.dumps(expression))
+    assert again.equals(expression) and hash(again) == hash(expression) and str(again) == str(expression)
+
+
+def test_expressions_that_differ_are_not_equal():
+    a = f("a") + 1
+    assert a.equals(f("a") + 1) and not a.equals(f("a") + 2) and not a.equals(f("b") + 1) and not a.equals(f("a") - 1)
+    assert not a.equals(f("a") + 1.0) and not a.equals("a + 1") and len({f("a"), f("b")}) == 2
+    assert not cc.round(f("a"), ndigits=1).equals(cc.round(f("a"), ndigits=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("a > 1 and not p", (f("a") > 1) & ~f("p")),
+        ("1 < a <= 2", (cc.scalar(1) < f("a")) & (f("a") <= 2)),
+        ("s in ('x', 'y')", f("s").isin(["x", "y"])),
+        ("s not in ['x']", ~f("s").isin(["x"])),
+        ("a is None or a is not None", f("a").is_null() | f("a").is_valid()),
+        ("a if p else -1", cc.if_else(f("p"), f("a"), -1)),
+        ("field('odd name') + a ** 2", f("odd name") + f("a") ** 2),
+        ("round(a, ndigits=2) % 3", cc.round(f("a"), ndigits=2) % 3),
+        ("cast(a, 'int64')", f("a").cast("int64")),
+        ("struct_field(s, indices=['x'])", f("s", "x")),
+        ("-a", -f("a")),
+        ("-1.5", cc.scalar(-1.5)),
+    ],
+)
+def test_python_s_grammar_means_arrow_s_functions(text, same):
+    assert cc.Expression.parse(text).equals(same), str(cc.Expression.parse(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('x')",
+        "().__class__",
+        "open('x')",
+        "[x for x in a]",
+        "lambda: 1",
+        "a.b",
+        "a[0]",
+        "f'{a}'",
+        "a := 1",
+        "a >",
+        "",
+        "sum(a)",
+        "cumulative_sum(a)",
+        "a in b",
+        "cast(a)",
+        "year(a, b)",
+        "round(a, nope=1)",
+        "date('yesterday')",
+        "1j",
+        "(" * 500 + "a" + ")" * 500,
+        "a" * 30_000,
+        "is_in(a, **{})",
+        "\0",
+    ],
+)
+def test_text_that_is_no_expression_is_refused_and_never_run(text):
+    with pytest.raises(cdevice.ArgumentError):
+        cc.Expression.parse(text)
+
+
+def test_the_place_of_a_mistake_is_marked():
+    with pytest.raises(cdevice.ArgumentError) as e:
+        ((f("b") > 0) & (f("aa") > 1)).bind(SCHEMA)
+    assert str(e.value).splitlines()[1:] == ["  ((b > 0) & (aa > 1))", "              ^^"]
+    assert "no column 'aa'; did you mean 'a'?" in str(e.value)
+    with pytest.raises(cc.NoKernel) as e:
+        ((f("s") + 1) > 3).bind(SCHEMA)
+    assert str(e.value).splitlines()[-1].strip() == "^" * len("(s + 1)")
+    with pytest.raises(cdevice.ArgumentError) as e:
+        cc.Expression.parse("a > nope(b)")
+    assert str(e.value).splitlines()[-1] == "      ^"
+
+
+def test_what_is_no_condition_or_no_batch_is_refused():
+    batch = cdevice.asarray(TABLE)
+    with pytest.raises(cdevice.ArgumentError, match="expected a condition, but a is float64"):
+        batch.filter(f("a"))
+    with pytest.raises(cdevice.ArgumentError, match="needs a batch"):
+        cdevice.asarray([1, 2]).filter(f("a") > 1)
+    with pytest.raises(TypeError, match="expected a name and an expression"):
+        batch.project({"x": 1})
+    with pytest.raises(TypeError, match="aggregate: where must be an expression"):
+        cc.aggregate(batch, [("a", "sum")], where="a > 1")
+    with pytest.raises(cdevice.ArgumentError, match="no aggregate 'summ'; did you mean 'sum'"):
+        cc.aggregate(batch, [("a", "summ")])
+    with pytest.raises(cdevice.ArgumentError, match="no column 'aa'"):
+        cc.group_by(batch, "s", where=f("aa") > 1).aggregate([("a", "sum")])
+
+
+def test_an_expression_is_neither_true_nor_iterable_nor_an_array():
+    with pytest.raises(ValueError, match="use & | ~"):
+        bool(f("a") > 1)
+    with pytest.raises(TypeError, match="has no rows"):
+        list(f("a"))
+    with pytest.raises(TypeError, match="cumulative_sum: a vector function cannot be part of an expression"):
+        cc.cumulative_sum(f("a"))
+    with pytest.raises(TypeError, match="stream= and fallback="):
+        cc.add(f("a"), 1, fallback="copy")
+    with pytest.raises(TypeError, match="expected one value, not list"):
+        cc.scalar([1, 2])
+    for bad in ((), (1,), (None,), ("a", 1)):
+        with pytest.raises(TypeError, match="expected the name of a column"):
+            cc.field(*bad)
+
+
+def test_an_expression_of_ten_thousand_functions_works_and_goes():
+    e = f("j")
+    for k in range(10_000):
+        e = e + (k % 2 * 2 - 1)
+    assert e.evaluate(TABLE).equals(f("j").evaluate(TABLE))
+    assert len(str(e)) > 50_000 and pickle.loads(pickle.dumps(e)).equals(e)
+    ref = weakref.ref(e)
+    del e
+    gc.collect()
+    assert ref() is None or ref()._known  # those that were bound last are kept
+
+
+def test_numbers_take_the_type_of_the_column_where_they_are_numbers_of_it():
+    batch = pa.record_batch({"i": pa.array([1], pa.int8()), "x": pa.array([1], pa.float32())})
+    for e, wanted in (
+        (f("i") + 1, "int8"),
+        (f("i") + 1000, "int64"),
+        (f("x") * 2, "float32"),
+        (f("x") * 0.5, "float32"),
+        (f("x") * 0.1, "float64"),
+        (f("i") * 0.5, "float64"),
+    ):
+        assert e.bind(batch.schema).type.type == wanted, str(e)
+
+
+def test_equal_parts_are_computed_once():
+    calls = []
+    function = cc.Function("counted", "scalar", 1)
+    function.add_kernel(["float64"], "float64", lambda call, a: calls.append(1) or a.array, null_handling="computed")
+    counted = function(f("b"))
+    assert ((counted + 1) * (counted - 1)).evaluate(TABLE).length == TABLE.num_rows
+    calls.clear()
+    ((counted + 1) * (counted - 1)).evaluate(TABLE)
+    assert len(calls) == 1
+
+
+def test_what_is_one_kernel_is_explained():
+    text = ((f("a") * 2 > f("b")) & cc.starts_with(f("s"), pattern="x")).explain(SCHEMA)
+    assert "one kernel of 3 functions" in text and "starts_with(" in text and "KERNEL(apply)" in text
+
+
+def test_the_kernels_that_every_compiler_has_tried_are_those_that_are_written():
+    import fused_kernels
+
+    assert fused_kernels.FILE.read_text() == fused_kernels.written(), (
+        "run tests/support/fused_kernels.py and ci/kernels"
+    )
+
+
+def test_another_constant_is_no_other_kernel():
+    def kernels(e):
+        b = e.bind(SCHEMA)
+        return [part.family for _, part, _ in b._program(cdevice.asarray(TABLE)).entries if part]
+
+    assert kernels(f("a") * 2 > f("b")) == kernels(f("a") * 3 > f("b")) != kernels(f("a") + 2 > f("b"))
+
+
+def test_without_a_compiler_the_functions_are_called_one_by_one(monkeypatch, tmp_path):
+    from cdevice.compute.expressions import bound
+
+    monkeypatch.setattr(bound, "FUSE_ROWS", 0)
+    monkeypatch.setenv("CDEVICE_CC", str(tmp_path / "none"))
+    monkeypatch.setenv("CDEVICE_CACHE_DIR", str(tmp_path / "cache"))
+    e = f("b") * 7.25 - f("j") * 3.5 > f("b") - 123.5
+    assert e.evaluate(TABLE).length == TABLE.num_rows
+    assert e.bind(cdevice.asarray(TABLE).schema)._unfit == {1}

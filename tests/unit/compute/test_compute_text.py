@@ -1,0 +1,3 @@
+"""Functions of strings and bytes, against pyarrow.compute and Python's own."""
+
+from text_checks import *  # noqa: F403
