@@ -14,9 +14,13 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 
 BATCH = 400
+
+
+OF_FILES = {"scan", "write_ipc", "write_parquet"}  # which document OSError
 
 
 class Hostile(Exception):
@@ -272,7 +276,12 @@ def case(seed):
     kwargs.pop("timeout", None)
     if name == "synchronize":
         args, kwargs = [], {}
-    result = f(*args, **kwargs)
+    try:
+        result = f(*args, **kwargs)
+    except OSError:
+        if name not in OF_FILES:
+            raise
+        return
     if isinstance(result, (cdevice.DeviceArray, cdevice.DeviceArrayStream, list)) or hasattr(result, "device"):
         repr(result)
     if isinstance(result, cdevice.DeviceArray) and not result.released:
@@ -332,9 +341,12 @@ def main(seconds, seed=None):
     end, n, failed, batch = time.monotonic() + seconds, 0, 0, BATCH if seconds else 1
     keep_going = bool(os.environ.get("FUZZ_KEEP_GOING"))
     while time.monotonic() < end or not n:
-        command = [sys.executable, __file__, "0", str(seed + n)]
+        command = [sys.executable, os.path.abspath(__file__), "0", str(seed + n)]
         env = os.environ | {"FUZZ_CHILD": str(batch), "FUZZ_NOTE": note + ".child" if note != os.devnull else note}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", timeout=600)
+        with tempfile.TemporaryDirectory() as folder:  # what is asked to write files writes them there
+            done = subprocess.run(
+                command, env=env, cwd=folder, capture_output=True, text=True, errors="replace", timeout=600
+            )
         n += batch
         if done.returncode:
             failed += 1
