@@ -109,8 +109,8 @@ def programs():
     own = runpy.run_path(str(HERE / "cdevice" / "compute" / "udf" / "source.py"))["program"]
     for arguments, out, expression in OWN:
         yield "own", out, f"#define T {out}\n" + texts[""] + own(arguments, out, expression)
-    fused = (HERE / "tests" / "support" / "fused_kernels.txt").read_text(encoding="utf-8")
-    for sample in fused.split("==== ")[1:]:
+    made = (HERE / "tests" / "support" / "generated_kernels.txt").read_text(encoding="utf-8")
+    for sample in made.split("==== ")[1:]:
         head, text = sample.split("\n", 1)
         out = head.rpartition(" ")[2]
         yield "own", out, f"#define T {out}\n" + texts[""] + text

@@ -30,10 +30,12 @@ static int identity(void *self, int64_t device, uint32_t *flags, char *text, int
   return 0;
 }
 
+#define KERNELS_OF_OWN 8
 typedef struct module {
   char prefix[48];
   cpu_library own; /* of a text that was not compiled with the extension */
-  cpu_kernel kernel;
+  cpu_kernel kernels[KERNELS_OF_OWN];
+  int n_kernels;
 } module;
 
 /* The first kernel of the module, or the one of that name; the better build leaves out what it does no better. */
@@ -88,10 +90,11 @@ static int load(void *self, int64_t device, void *stream, const void *data, int6
 static int kernel(void *self, int64_t device, void *module_, const char *name, void **out, cdevice_error *err) {
   (void)self, (void)device;
   module *m = module_;
-  const cpu_kernel *k = m->own.handle ? &m->kernel : find(m, name);
-  if (m->own.handle) { /* it has one kernel */
-    m->kernel.run = cpu_library_find(&m->own, name);
-    if (!m->kernel.run) k = NULL;
+  const cpu_kernel *k = m->own.handle ? NULL : find(m, name);
+  if (m->own.handle && m->n_kernels < KERNELS_OF_OWN) {
+    cpu_kernel *own = &m->kernels[m->n_kernels];
+    own->run = cpu_library_find(&m->own, name);
+    if (own->run) k = own, m->n_kernels++;
   }
   *out = (void *)k;
   if (k) return 0;

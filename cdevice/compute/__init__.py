@@ -338,6 +338,8 @@ from .text import (
 )
 from .threads import cpu_count, set_cpu_count
 from .udf.elementwise import elementwise
+from .udf.reduction import reduction
+from .udf.scan import scan
 from .vector import (
     cumulative_max,
     cumulative_mean,
@@ -520,6 +522,8 @@ __all__ = [
     "divide_checked",
     "drop_null",
     "elementwise",
+    "reduction",
+    "scan",
     "ends_with",
     "equal",
     "exp",

@@ -44,6 +44,7 @@
 #include "core/compute/kernel_source.h"
 #include "core/compute/key_words.h"
 #include "core/compute/launch_args.h"
+#include "core/compute/launch_list.h"
 #include "core/compute/list_reduce.h"
 #include "core/compute/running.h"
 #include "core/compute/scatter.h"

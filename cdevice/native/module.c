@@ -25,6 +25,7 @@
 #include "native/async/async_iterator.c"
 #include "native/compute/calls.c"
 #include "native/compute/fused.c"
+#include "native/compute/launch_list.c"
 #include "native/compute/groups.c"
 #include "native/compute/running.c"
 #include "native/compute/selection.c"
@@ -104,6 +105,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_map", m_compute_map, METH_VARARGS, NULL},
                                        {"compute_fused_plan", m_compute_fused_plan, METH_VARARGS, NULL},
                                        {"compute_fused", m_compute_fused, METH_VARARGS, NULL},
+                                       {"compute_launch_list", m_compute_launch_list, METH_VARARGS, NULL},
                                        {"compute_reduction", m_compute_reduction, METH_VARARGS, NULL},
                                        {"compute_reduce", m_compute_reduce, METH_VARARGS, NULL},
                                        {"compute_fold", m_compute_fold, METH_VARARGS, NULL},

@@ -421,6 +421,22 @@ int cdv_exec_finish(struct cdv_exec *w, int r, struct cdv_array *written, struct
   return leave(w, r, r || !written ? NULL : (*out)->event);
 }
 
+int cdv_exec_finish_all(struct cdv_exec *w, int r, struct cdv_array *const *written, int n, struct cdv_array **out) {
+  int made = 0;
+  for (; !r && made < n; made++) {
+    r = cdv_array_freeze(written[made], w->stream, written[made]->node->null_count < 0 ? -1 : 0, &out[made]);
+    if (r) break;
+  }
+  if (r) {
+    struct cdv_saved_error kept;
+    cdv_error_save(&kept);
+    while (made) cdv_array_unref(out[--made]), out[made] = NULL;
+    cdv_error_restore(&kept);
+    cdv_error_clear(&kept);
+  }
+  return leave(w, r, r || !n ? NULL : out[n - 1]->event);
+}
+
 int cdv_exec_finish_void(struct cdv_exec *w, int r, struct cdv_event **event) {
   *event = NULL;
   if (!r && w->has_work && !cdv_exec_is_host(w)) r = cdv_event_record(w->backend, w->device, w->stream, event);

@@ -68,6 +68,8 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
 /* The end: r is how it went so far, written what cdv_exec_alloc_array gave. owns: *out is a new reference; nothing
  * else is held for longer than the device needs it. */
 int cdv_exec_finish(struct cdv_exec *w, int r, struct cdv_array *written, struct cdv_array **out);
+/* The same of several results: where one fails there is none. */
+int cdv_exec_finish_all(struct cdv_exec *w, int r, struct cdv_array *const *written, int n, struct cdv_array **out);
 /* The end of one that hands nothing out.  owns: *event is behind what was enqueued, or NULL: that is done. */
 int cdv_exec_finish_void(struct cdv_exec *w, int r, struct cdv_event **event);
 

@@ -542,3 +542,14 @@ def test_hostrt_functions_of_a_users_own_have_the_bits_of_the_cpus(device):
     for call in (f, g):
         assert same_bits(call(*here), call(*there))
     assert same_bits(f(here[0], 2, True), f(there[0], 2, True))
+    wide = cc.elementwise(
+        "wide",
+        "float64 a, int64 b, bool c, float64 d -> float64 low, bool more",
+        "low = is_null(c) ? null : coalesce(a, d) + b; more = a > d || c",
+    )
+    made = [wide(*rows, rows[0]) for rows in (here, there)]
+    assert all(same_bits(made[0].field(name), made[1].field(name)) for name in ("low", "more"))
+    total = cc.reduction("total", "float64 a, int64 b -> float64", "a + b", identity="0.0", map="a < 0.0 ? null : a")
+    assert repr(total(*here[:2]).as_py()) == repr(total(*there[:2]).as_py())
+    running = cc.scan("running", "int64 b -> int64", "a ^ b", identity="0")
+    assert same_bits(running(here[1], skip_nulls=True), running(there[1], skip_nulls=True))

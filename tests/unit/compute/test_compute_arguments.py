@@ -401,7 +401,7 @@ def test_what_has_no_memory_takes_no_time(device):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(300)  # kernels may have to be compiled
     assert done == [1 << 40, 1 << 40, None, 1]
 
 

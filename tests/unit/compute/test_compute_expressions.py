@@ -171,10 +171,10 @@ def test_what_is_one_kernel_is_explained():
 
 
 def test_the_kernels_that_every_compiler_has_tried_are_those_that_are_written():
-    import fused_kernels
+    import generated_kernels
 
-    assert fused_kernels.FILE.read_text() == fused_kernels.written(), (
-        "run tests/support/fused_kernels.py and ci/kernels"
+    assert generated_kernels.FILE.read_text() == generated_kernels.written(), (
+        "run tests/support/generated_kernels.py and ci/kernels"
     )
 
 

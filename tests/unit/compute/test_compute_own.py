@@ -119,11 +119,26 @@ def test_it_is_a_function_and_in_a_registry_when_asked():
         ("float64 int -> float64", "1", "is not an argument"),
         ("float64 f64 -> float64", "1", "is not an argument"),
         ("float64 a, float64 a -> float64", "a", "distinct names"),
-        ("int8 a, int8 b, int8 c, int8 d -> int8", "a", "up to 3"),
+        (", ".join(f"int8 a{k}" for k in range(65)) + " -> int8", "a0", "65 arguments: a kernel takes up to 64"),
         ("string a -> int64", "1", "is not supported: expected a number type"),
         ("int64 a -> string", "1", "is not supported: expected a number type"),
+        ("decimal128(20, 2) a -> int64", "a", "a decimal of 32 or 64 bits"),
+        ("float64 a -> float64 a", "a", "distinct names"),
+        ("float64 a -> float64 x, float64 y", "x = a", "the result 'y' is missing: expected 'y = ...;'"),
+        ("float64 a -> float64 x, float64 y", "x = a; x = a", "the result 'x' is given twice"),
+        ("float64 a -> float64", "let a = 1; a", "'a' is there already, at column 5"),
+        ("float64 a -> float64", "let t = a\nt", "';' is missing, at line 2, column 1"),
+        ("float64 a -> float64", "let t = null; t", "null has no type"),
+        ("float64 a -> float64", "a + null", "null has no type beside '\\+': is_null"),
+        ("float64 a -> float64", "sqrt(null)", "null has no type"),
+        ("float64 a -> float64", "coalesce(a)", "coalesce\\(\\) takes 2 arguments, not 1"),
+        ("float64 a -> float64", "fn f(float64 x) -> float64 { f(x) } f(a)", "f\\(\\) is unknown"),
+        ("float64 a -> float64", "fn f(float64 x) -> float64 { a } f(a)", "'a' is unknown"),
+        ("float64 a -> float64", "fn f(float64 x) -> float64 { is_null(x) } f(a)", "a function is of values"),
+        ("float64 a -> float64", "fn f(text x) -> float64 { x } f(a)", "expected a type such as float64, not 'text'"),
+        ("float64 a -> float64", "fn f(float64 x) -> float64 { x", "'}' is missing"),
         ("int64 a -> int64", " ", "is empty"),
-        ("int64 a -> int64", "1; } int x", "';' is not allowed in an expression, at column 2"),
+        ("int64 a -> int64", "1; } int x", "unexpected ';' after the expression, at column 2"),
         ("int64 a -> int64", '"x"', "is not allowed in an expression"),
         ("int64 a -> int64", "a, a", "unexpected ',' after"),
         ("int64 a -> int64", "a)*(a", "unexpected '\\)' after"),
@@ -131,7 +146,7 @@ def test_it_is_a_function_and_in_a_registry_when_asked():
         ("int64 a -> int64", "system(a)", "system\\(\\) is unknown; known functions"),
         ("int64 a -> int64", "a ? 1", "':' is missing"),
         ("int64 a -> int64", "a++", "a value is missing"),
-        ("int64 a -> int64", "a = 1", "'=' is not allowed"),
+        ("int64 a -> int64", "a = 1", "unexpected '=' after"),
         ("int64 a -> int64", "&a", "expected a value, not '&'"),
         ("float64 a -> float64", "a % 2", "'%' takes integers; fmod"),
         ("int64 a -> int64", "pow(a)", "pow\\(\\) takes 2 arguments, not 1"),
@@ -277,3 +292,128 @@ def test_rounding_and_signs_are_the_same_for_constants_and_for_rows(device, word
         assert g(there(x[:1], device)).to("cpu").to_pylist() == [r]
     h = cc.elementwise("h", f"{word} a -> {word}", "copysign(a, 1e300 * 1e300 - 1e300 * 1e300)")
     assert h(there(x, device)).to("cpu").to_pylist() == [abs(v) for v in x.to_pylist()]
+
+
+# ---- any number of arguments and results, statements, nulls ----
+def test_more_arguments_than_a_kernel_has_buffers(device):
+    words = ["bool", "int8", "float32", "int64", "float64", "uint16"]
+    types = [words[k % len(words)] for k in range(20)]
+    f = cc.elementwise(
+        "wide",
+        ", ".join(f"{t} a{k}" for k, t in enumerate(types)) + " -> float64",
+        " + ".join(f"{k + 1} * a{k}" for k in range(20)),
+    )
+    columns = [
+        cdevice.asarray([(k + i) % 2 == 1 if t == "bool" else k + i for i in range(70)], schema=t)
+        for k, t in enumerate(types)
+    ]
+    columns[3] = cdevice.asarray([None if i == 7 else 3 + i for i in range(70)], schema="int64")
+    columns[0] = cdevice.asarray([None if i == 9 else i % 2 == 1 for i in range(70)], schema="bool")
+    rows = list(zip(*(c.to_pylist() for c in columns), strict=True))
+    want = [None if None in r else float(sum((k + 1) * x for k, x in enumerate(r))) for r in rows]
+    far = [there(c, device) for c in columns]
+    assert f(*far).to("cpu").to_pylist() == want
+    assert f(*[c[5:50] for c in far]).to("cpu").to_pylist() == want[5:50]
+    far[4] = 4.0  # one value for all rows
+    more = [None if w is None else w - 5 * r[4] + 5 * 4.0 for w, r in zip(want, rows, strict=True)]
+    assert f(*far).to("cpu").to_pylist() == more
+
+
+def test_arguments_of_other_lengths_are_named():
+    f = cc.elementwise("f", "int64 a, int64 b, int64 c, int64 d -> int64", "a + b + c + d")
+    with pytest.raises(cdevice.ArgumentError, match="f: arguments of 2 and 3 rows"):
+        f([1, 2], [1, 2, 3], 1, 1)
+
+
+def test_several_results_are_the_fields_of_a_struct(device):
+    text = "let q = x * x + y * y; radius = sqrt(q); far = q > 4.0; quadrant = (x < 0) + 2 * (y < 0)"
+    f = cc.elementwise("polar", "float64 x, float64 y -> float64 radius, bool far, int8 quadrant", text)
+    x, y = [3.0, None, -1.0, 0.5], [4.0, 1.0, -1.0, None]
+    got = f(there(x, device), there(y, device))
+    assert got.type == "struct<radius: float64, far: bool, quadrant: int8>"
+    rows = [(5.0, True, 0), (None, None, None), (2.0**0.5, False, 3), (None, None, None)]
+    assert got.to("cpu").to_pylist() == [dict(zip(("radius", "far", "quadrant"), r, strict=True)) for r in rows]
+    assert f(3.0, 4.0).as_py() == {"radius": 5.0, "far": True, "quadrant": 0}
+    many = cc.elementwise(
+        "many",
+        "int64 a -> " + ", ".join(f"int64 r{k}" for k in range(9)),
+        "; ".join(f"r{k} = a + {k}" for k in range(9)),
+    )
+    assert many(there([1, None], device)).to("cpu").to_pylist()[0] == {f"r{k}": 1 + k for k in range(9)}
+
+
+def test_functions_and_local_names_of_the_text(device):
+    f = cc.elementwise(
+        "energy",
+        "float64 a, float64 b, float64 c, float64 d -> float64",
+        """
+        fn square(float64 x) -> float64 { x * x }
+        fn length(float64 x, float64 y) -> float64 { let q = square(x) + square(y); sqrt(q) }
+        let u = length(a, b);
+        let v = length(c, d);
+        u > v ? u : v
+        """,
+    )
+    given = [there([x, 0.0], device) for x in (3.0, 4.0, 5.0, 12.0)]
+    assert f(*given).to("cpu").to_pylist() == [13.0, 0.0]
+
+
+def test_a_text_that_names_nulls_says_which_rows_are_null(device):
+    rows = [(a, b) for a in (None, 1, 5) for b in (None, 2, 7)] * 9
+    a, b = (there(cdevice.asarray([r[k] for r in rows], schema="int64"), device) for k in range(2))
+
+    def less(a, b):
+        return None if a is None or b is None else a < b
+
+    def both(a, b):  # Kleene's
+        return False if a is False or b is False else None if a is None or b is None else True
+
+    cases = {
+        "coalesce(a, b)": lambda a, b: b if a is None else a,
+        "coalesce(a, 0) + coalesce(b, 0)": lambda a, b: (a or 0) + (b or 0),
+        "is_null(a) ? (is_null(b) ? null : -b) : a": lambda a, b: (None if b is None else -b) if a is None else a,
+        "is_valid(a) + is_null(b)": lambda a, b: (a is not None) + (b is None),
+        "let s = a + b; is_null(s) ? -1 : s": lambda a, b: -1 if a is None or b is None else a + b,
+        "a < b ? null : a": lambda a, b: None if less(a, b) in (None, True) else a,
+        "null": lambda a, b: None,
+        "let k = is_valid(a) && a < b; k": lambda a, b: (lambda x: None if x is None else int(x))(
+            both(a is not None, less(a, b))
+        ),
+    }
+    for text, want in cases.items():
+        got = cc.elementwise("f", "int64 a, int64 b -> int64", text)(a, b).to("cpu")
+        assert got.to_pylist() == [want(*r) for r in rows], text
+        got.validate("full")
+    bools = cc.elementwise("g", "int64 a, int64 b -> bool", "is_null(a) || a < b")(a, b).to("cpu").to_pylist()
+    assert bools == [True if x is None else less(x, y) for x, y in rows]
+    two = cc.elementwise(
+        "h", "int64 a, int64 b -> int64 x, bool y", "x = coalesce(a, b); y = is_null(a) ? null : a > 2"
+    )
+    got = two(a, b).to("cpu").to_pylist()
+    assert got == [{"x": y if x is None else x, "y": None if x is None else x > 2} for x, y in rows]
+    assert two(None, 3).as_py() == {"x": 3, "y": None}
+
+
+def test_times_and_decimals_are_computed_with_as_their_integers(device):
+    import datetime
+    import decimal
+
+    later = cc.elementwise("later", "timestamp[us, tz=UTC] t, duration[us] d -> timestamp[us, tz=UTC]", "t + 2 * d")
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    t = pa.array([moment, None], pa.timestamp("us", "UTC"))
+    d = pa.array([datetime.timedelta(hours=1)] * 2, pa.duration("us"))
+    got = later(there(t, device), there(d, device))
+    assert got.type == "timestamp[us, tz=UTC]"
+    assert pa.array(got.to("cpu")).to_pylist() == [moment + datetime.timedelta(hours=2), None]
+    cents = cc.elementwise("cents", "decimal64(10, 2) price -> int64", "price")
+    price = pa.array([decimal.Decimal("12.34"), None], pa.decimal64(10, 2))
+    assert cents(there(price, device)).to("cpu").to_pylist() == [1234, None]
+    with pytest.raises(cc.NoKernel):
+        cents(there(pa.array([decimal.Decimal("1.2")], pa.decimal64(10, 1)), device))
+
+
+def test_such_a_function_is_one_of_an_expression():
+    f = cc.elementwise("gap", "int64 a, int64 b -> int64 low, int64 high", "low = min(a, b); high = max(a, b)")
+    batch = cdevice.asarray({"x": [1, 5], "y": [3, 2]})
+    e = cc.struct_field(f(cc.field("x"), cc.field("y")), "high") - cc.field("x")
+    assert e.evaluate(batch).to_pylist() == [2, 0]
