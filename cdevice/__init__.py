@@ -38,6 +38,7 @@ _NAMES = {
     "import_stream_from_c": "interop.asstream",
     "DeviceArrayStream": "stream",
     "scan": "scan",
+    "Progress": "interop.progress",
     "Buffer": "buffer",
     "Schema": "schema",
     "asschema": "schema",

@@ -37,6 +37,7 @@ from .interop.asarray import record_batch as record_batch
 from .interop.asstream import asstream as asstream
 from .interop.asstream import import_stream_from_c as import_stream_from_c
 from .interop.concat import concat as concat
+from .interop.progress import Progress as Progress
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty

@@ -187,17 +187,26 @@ def compute_learn(
     front: Any, generation: int, formats: tuple[str, ...] | None, plan: object, swap: bool, wrap: Any, /
 ) -> None: ...
 def compute_fused_plan(
-    words: tuple[str, str, int, bool, bool], out: Schema, arguments: tuple[tuple[int, int, int, str], ...],
-    nulls: tuple[int, ...], constants: int, table: int, /
+    words: tuple[str, str, int, bool, bool],
+    out: Schema,
+    arguments: tuple[tuple[int, int, int, str], ...],
+    nulls: tuple[int, ...],
+    constants: int,
+    table: int,
+    /,
 ) -> object: ...
 def compute_fused(
     plan: object, columns: tuple[DeviceArray, ...], constants: tuple[int, ...], handle: int, owner: object, /
 ) -> DeviceArray | None: ...
 def compute_launch_list(
-    function: str, columns: tuple[DeviceArray, ...], outs: tuple[tuple[Schema, int, bool], ...],
+    function: str,
+    columns: tuple[DeviceArray, ...],
+    outs: tuple[tuple[Schema, int, bool], ...],
     temps: tuple[tuple[str, int], ...],
     steps: tuple[tuple[str, str, str, str, int, int, tuple[tuple[int, int, int], ...], tuple[int, ...]], ...],
-    handle: int, owner: object, /
+    handle: int,
+    owner: object,
+    /,
 ) -> tuple[DeviceArray, ...]: ...
 def compute_map(plan: object, args: tuple[Any, ...], ones: int, handle: int, owner: object, /) -> DeviceArray: ...
 def compute_reduction(words: tuple[Any, ...], options: tuple[int, int, int, int], schema: Schema, /) -> object: ...

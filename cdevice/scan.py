@@ -34,6 +34,7 @@ def scan(
     stream: StreamLike = None,
     prefetch: int | None = None,
     batch_rows: int = BATCH_ROWS,
+    progress: Any = None,
 ) -> DeviceArrayStream:
     """A stream of the rows of files.
 
@@ -45,7 +46,9 @@ def scan(
     one format, or a ``pyarrow.dataset.Dataset``.  ``columns``: of the result: names, or a mapping of names to
     :class:`~cdevice.compute.Expression`; None: all.  ``where``: an expression, or its text: the rows that it is true
     for.  ``device``, ``stream``, ``prefetch``: see :meth:`DeviceArrayStream.to`; where a device is named, expressions
-    are computed there.  ``batch_rows``: rows of a batch at most.
+    are computed there.  ``batch_rows``: rows of a batch at most.  ``progress``: True shows how far the files are read,
+    a callable gets the numbers, see :meth:`DeviceArrayStream.progress`; the number of all rows is known of Parquet and
+    Arrow IPC files without ``where``.
 
     Blocks until the schema is known.  Any thread.  Raises ModuleNotFoundError without pyarrow, OSError for a path that
     cannot be read, ArgumentError for a column that is not there and for a file of an unknown format.
@@ -65,6 +68,8 @@ def scan(
     if wanted is not None:
         read = names_in([*wanted.values(), *([] if where is None else [where])])
     out = asstream(_batches(dataset, read, where, batch_rows), schema=_schema_of(dataset, read))
+    if progress is not None and progress is not False:
+        out = out.progress(progress, total_rows=_total_rows(dataset) if where is None else None)
     if device is not None:
         out = out.to(device, stream=stream, prefetch=prefetch)
     elif stream is not None:
@@ -79,6 +84,16 @@ def _schema_of(dataset: Any, read: list[str] | None) -> Any:
 
     schema = dataset.schema
     return schema if read is None else pyarrow.schema([schema.field(n) for n in read], schema.metadata)
+
+
+def _total_rows(dataset: Any) -> int | None:
+    """The rows of the files, where their ends tell it."""
+    import pyarrow.dataset as ds
+
+    counted = (ds.ParquetFileFormat, ds.IpcFileFormat)
+    if isinstance(dataset, ds.FileSystemDataset) and isinstance(dataset.format, counted):
+        return int(dataset.count_rows())
+    return int(dataset.count_rows()) if isinstance(dataset, ds.InMemoryDataset) else None
 
 
 def _batches(dataset: Any, read: list[str] | None, where: Expression | None, batch_rows: int) -> Iterator[Any]:

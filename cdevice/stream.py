@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .compute.groups import GroupBy
     from .interop import dataframes as _frames
     from .interop import files as _files
+    from .interop import progress as _progress
     from .interop import pyopencl as _pyopencl
 else:
     _device = LazyModule("cdevice._devices.device")
@@ -40,6 +41,7 @@ else:
     _aio = LazyModule("cdevice.aio")
     _html = LazyModule("cdevice._runtime.html")
     _joined = LazyModule("cdevice._arrays.concat")
+    _progress = LazyModule("cdevice.interop.progress")
     _pyopencl = LazyModule("cdevice.interop.pyopencl")
     _registry = LazyModule("cdevice._devices.backends")
 
@@ -168,6 +170,15 @@ class DeviceArrayStream(_native.Stream):
         a copy.  Does not block.  Raises ArgumentError for another number.
         """
         return _by_expressions.rebatch(self, rows)
+
+    def progress(self, report: Any = True, *, total_rows: int | None = None) -> DeviceArrayStream:
+        """The same arrays; how many rows and bytes have come is reported: a new stream; this one is used up.
+
+        ``report``: True shows a line on the standard error output, or in a notebook's cell; a callable gets a
+        :class:`cdevice.Progress` at most ten times a second, and once at the end.  ``total_rows``: of the stream, for a
+        bar; None: unknown.  Does not block.  Raises TypeError, ArgumentError; what the callable raises ends the stream.
+        """
+        return _progress.reported(self, report, total_rows)
 
     def aggregate(self, wanted: Any, *, where: Expression | None = None, stream: StreamLike = None) -> DeviceArray:
         """One row of what all rows come to, as :func:`cdevice.compute.aggregate`.  Uses this stream up.

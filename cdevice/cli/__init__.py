@@ -162,6 +162,7 @@ def add_query(command: Callable[..., argparse.ArgumentParser]) -> None:
     shown.add_argument("--json", action="store_true", help="the rows as JSON")
     shown.add_argument("--csv", action="store_true", help="the rows as CSV")
     shown.add_argument("--output", metavar="FILE.parquet", help="the rows as a Parquet file")
+    d.add_argument("--progress", action="store_true", help="show how many rows were read, on the standard error output")
     d.add_argument("--plot", metavar="FILE.png", help="draw the last number of each row there too; needs matplotlib")
 
 

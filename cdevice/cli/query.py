@@ -81,7 +81,8 @@ def _answer(args: Any) -> DeviceArray:
         used = [*keys.values(), *(spec[0] for spec in wanted.values() if isinstance(spec[0], cc.Expression))]
         names = names_in(used)
         read = {n: cc.field(n) for n in names} or {known[0]: cc.field(known[0])}
-    stream = cdevice.scan(source, columns=read, where=where, device=args.device)
+    progress = True if args.progress else None
+    stream = cdevice.scan(source, columns=read, where=where, device=args.device, progress=progress)
     if keys:
         out = stream.group_by(keys).aggregate(wanted or {"count": ([], "count_all")})
     elif wanted:
