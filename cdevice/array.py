@@ -379,7 +379,8 @@ class DeviceArray(_native.Array):
 
     def _column_of(self, value: Any) -> DeviceArray:
         """What :func:`asarray` makes, and of an expression its values."""
-        return _expressions.column_of(self, value) if hasattr(value, "evaluate") else _asarray.asarray(value)
+        computed = hasattr(value, "evaluate") or type(value).__name__ == "Expression"  # pyarrow's
+        return _expressions.column_of(self, value) if computed else _asarray.asarray(value)
 
     def project(self, columns: Mapping[str, Any] | Iterable[Any]) -> DeviceArray:
         """The record batch of some expressions.

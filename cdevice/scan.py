@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .compute.dispatch.deferred import ours
 from .compute.expressions.batches import named
 from .compute.expressions.bound import bind
 from .compute.expressions.expression import Expression
@@ -57,6 +58,7 @@ def scan(
         raise ArgumentError(f"scan: batch_rows must be an int of 1 or more, not {batch_rows!r}")
     if isinstance(where, str):
         where = Expression.parse(where)
+    where = ours(where)
     if where is not None and not isinstance(where, Expression):
         raise TypeError(f"scan: where must be an expression or its text, not {type(where).__name__}")
     dataset = _dataset(source)

@@ -11,6 +11,7 @@ from ..errors import ArgumentError
 from ..interop.concat import concat
 from .dispatch.call import Call
 from .dispatch.datum import ChunkStream, Datum, argument, joined
+from .dispatch.deferred import ours
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .dispatch.types import DICTIONARY, format_of
@@ -98,6 +99,7 @@ def _aggregation(name: str | None, spec: Any, computed: _Computed) -> _Aggregati
         if len(column) > 1:
             raise ArgumentError(f"aggregate: {function} takes one column, not {len(column)}")
         column = column[0] if column else None
+    column = ours(column)
     if isinstance(column, Expression):
         name = name or f"{column}_{function}"
         column = computed.setdefault(column, f"\x01{len(computed)}")
@@ -463,6 +465,7 @@ def group_by(
         named_keys = named(keys, "group_by: keys")
     else:
         named_keys = {name: field(name) for name in names_of("group_by: keys", keys)}
+    where = ours(where)
     if where is not None and not isinstance(where, Expression):
         raise TypeError(f"group_by: where must be an expression, not {type(where).__name__}")
     copies_wanted(fallback)

@@ -9,6 +9,7 @@ from ..interop.asstream import asstream
 from ..interop.concat import concat
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
+from .dispatch.deferred import Deferred, ours
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .kernels import row_numbers as rows
@@ -25,17 +26,39 @@ if TYPE_CHECKING:
 
     from .._types import DeviceArray, DeviceArrayStream, StreamLike
 
-    Names = str | Sequence[str]
+    Names = str | Deferred | Sequence[str | Deferred]
 
 _OF_EACH_BATCH = {"inner", "left outer", "left semi", "left anti"}
 _join = Function("join", "vector", 2, "The rows of two batches that have equal keys.")
 _join_indices = Function("join_indices", "vector", 2, "The numbers of the rows that have equal keys.")
 
 
-def _both(function: str, keys: Names, right_keys: Names | None) -> tuple[list[str], list[str]]:
-    """The names of the keys of both sides."""
-    left = names_of(f"{function}: keys", keys)
-    right = left if right_keys is None else names_of(f"{function}: right_keys", right_keys)
+class _Computed:
+    """A key that is an expression; no column of the result is one."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Deferred) -> None:
+        self.expression = expression
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+def _key_column(batch: DeviceArray, key: Any, what: str) -> DeviceArray:
+    return key.expression.evaluate(batch) if isinstance(key, _Computed) else column_of(batch, key, what)
+
+
+def _keys(what: str, keys: Any) -> list[Any]:
+    """Names of columns, and expressions.  Raises TypeError."""
+    given = [ours(k) for k in (keys if isinstance(keys, (list, tuple)) else [keys])]
+    return [_Computed(k) if isinstance(k, Deferred) else names_of(what, k)[0] for k in given]
+
+
+def _both(function: str, keys: Any, right_keys: Any) -> tuple[list[Any], list[Any]]:
+    """The keys of both sides."""
+    left = _keys(f"{function}: keys", keys)
+    right = left if right_keys is None else _keys(f"{function}: right_keys", right_keys)
     if not left or len(left) != len(right):
         raise ArgumentError(f"{function}: {len(left)} keys and {len(right)} right_keys: there must be one for each")
     return left, right
@@ -47,17 +70,17 @@ class _Sides:
     __slots__ = ("all_left", "call", "keys", "left", "left_keys", "left_rows", "right", "right_keys", "right_rows")
 
     def __init__(
-        self, function: Function, data: Sequence[Datum], names: Sequence[list[str]], join_type: str, stream: StreamLike
+        self, function: Function, data: Sequence[Datum], names: Sequence[list[Any]], join_type: str, stream: StreamLike
     ) -> None:
         name = function.name
         self.call = call = Call(function, NoOptions(), list(data), stream)
         self.left, self.right = (on_device_of(call, _batch(name, d)) for d in data)
         self.left_keys, self.right_keys = names
         columns = [
-            [column_of(batch, n, name) for n in keys]
+            [_key_column(batch, n, name) for n in keys]
             for batch, keys in ((self.left, self.left_keys), (self.right, self.right_keys))
         ]
-        self.keys = [keys_of_one_type(call, x, y, n) for x, y, n in zip(*columns, self.left_keys, strict=True)]
+        self.keys = [keys_of_one_type(call, x, y, str(n)) for x, y, n in zip(*columns, self.left_keys, strict=True)]
         self.all_left = False
         if self.left.length + self.right.length:
             matches = JoinRows(call, self.keys)
@@ -83,7 +106,7 @@ def _batch(function: str, data: Datum) -> DeviceArray:
 def _run(
     function: Function,
     data: tuple[Any, Any],
-    names: Sequence[list[str]],
+    names: Sequence[list[Any]],
     join_type: str,
     stream: StreamLike,
     fallback: str | None,
@@ -123,8 +146,8 @@ def join(
 
     :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
     :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device
-    :param keys: the names of columns of the left side
-    :param right_keys: of the right side, one for each; None: the same names
+    :param keys: the names of columns of the left side, or expressions, which are no columns of the result
+    :param right_keys: of the right side, one for each; None: the same
     :param join_type: "left semi", "right semi", "left anti", "right anti", "inner", "left outer", "right outer" or
         "full outer"
     :param left_suffix: put behind names of left columns that the right side has too

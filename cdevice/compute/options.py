@@ -6,6 +6,8 @@ import difflib
 import re
 from _operator import index as _integer  # operator's own import costs a tenth of the package's
 
+from .dispatch.deferred import Deferred, ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,20 +185,22 @@ class TakeOptions(FunctionOptions):
 
 _ORDERS = ("ascending", "descending")
 _PLACEMENTS = ("at_end", "at_start")
+_KEYS = str, int, Deferred
 _ARROWS_KEY = re.compile(r"FieldRef\.Name\((.*?)\) (ASC|DESC) NULLS (LAST|FIRST)")
 
 
-def _sort_keys(owner: str, keys: Any) -> list[tuple[str | int, str, str | None]]:
+def _sort_keys(owner: str, keys: Any) -> list[tuple[str | int | Deferred, str, str | None]]:
     """Sort keys as (name, order, null placement or None).  Raises TypeError, ValueError."""
     if isinstance(keys, str):  # as pyarrow's rank: an order alone
         keys = [("", keys)]
     try:
-        parts = [(k, "ascending") if isinstance(k, (str, int)) else tuple(k) for k in keys]
+        parts = [(k, "ascending") if isinstance(k, _KEYS) else tuple(k) for k in map(ours, keys)]
     except TypeError:
         raise TypeError(f"{owner}: sort_keys must be a list of (name, order), not {keys!r}") from None
-    made: list[tuple[str | int, str, str | None]] = []
+    made: list[tuple[str | int | Deferred, str, str | None]] = []
     for part in parts:
-        if not 2 <= len(part) <= 3 or not isinstance(part[0], (str, int)):
+        part = (ours(part[0]), *part[1:]) if part else part
+        if not 2 <= len(part) <= 3 or not isinstance(part[0], _KEYS):
             raise TypeError(f"{owner}: a sort key must be (name, order) or (name, order, null_placement), not {part!r}")
         name, order, placement = (*part, None)[:3]
         if order not in _ORDERS:
@@ -223,8 +227,8 @@ class ArraySortOptions(FunctionOptions):
 
 
 class SortOptions(FunctionOptions):
-    """``sort_keys``: (name, order) or (name, order, null_placement) for each key, the most significant first.
-    ``null_placement``: of keys that name none."""
+    """``sort_keys``: (name, order) or (name, order, null_placement) for each key, the most significant first;
+    the name of a column, or an expression.  ``null_placement``: of keys that name none."""
 
     sort_keys: Any
     null_placement: Any

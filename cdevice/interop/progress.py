@@ -93,7 +93,7 @@ def _shown() -> Callable[[Progress], object]:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and type(shell).__name__ == "ZMQInteractiveShell":
-        from IPython.display import display
+        from IPython.display import display  # type: ignore[import-not-found]
 
         return _Notebook(display)
     return _Terminal(sys.stderr)

@@ -21,7 +21,7 @@ from ..options import FunctionOptions, NoOptions
 from ..scalar import Scalar
 from .bounded import Bounded
 from .datum import ChunkStream, Datum, argument, joined, lone
-from .deferred import Deferred
+from .deferred import Deferred, is_foreign, ours
 from .fallback import copies_wanted, follows, run_with_fallback, target_array
 from .implicit_casts import adapted, filled
 from .types import DICTIONARY, common, format_of, words_of
@@ -121,6 +121,8 @@ def run(
     plain = options is None and not given and function.options is NoOptions
     chosen = NO_OPTIONS if plain else options_of(function, options, given)
     function._check_arity(len(args))
+    if any(map(is_foreign, args)):
+        args = [*map(ours, args)]
     for x in args:
         if isinstance(x, Deferred):
             if stream is not None or fallback is not None:

@@ -11,6 +11,7 @@ from ...interop.concat import concat
 from ...schema import Schema
 from ..dispatch.call import Call, options_of, run_arguments
 from ..dispatch.datum import Datum, argument
+from ..dispatch.deferred import ours
 from ..dispatch.types import format_of
 from ..functions import get_function
 from ..kernels.aggregate import Reduce
@@ -68,6 +69,7 @@ class Aggregation:
             raise ArgumentError(f"aggregate: {word} {wants}")
         if isinstance(of, str):
             of = field(of)
+        of = ours(of)
         if of is not None and not isinstance(of, Expression):
             raise TypeError(f"aggregate: expected a column's name or an expression, not {type(of).__name__}")
         self.name = name or (word if of is None else f"{of}_{word}")
@@ -194,6 +196,7 @@ def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream
     :raises TypeError: for objects of other types
     """
     specs = aggregations(wanted)
+    where = ours(where)
     if where is not None and not isinstance(where, Expression):
         raise TypeError(f"aggregate: where must be an expression, not {type(where).__name__}")
     running: list[_Running] | None = None

@@ -9,6 +9,7 @@ from ...interop.asarray import asarray, near
 from ...schema import Schema
 from ..dispatch.call import Call
 from ..dispatch.datum import Datum
+from ..dispatch.deferred import ours
 from ..dispatch.function import Function
 from ..kernels.columns import batch_of, on_device_of
 from ..kernels.selection.take import filter_array, is_batch
@@ -53,6 +54,7 @@ def filtered(batch: DeviceArray, where: Expression, stream: StreamLike = None, w
 
 def column_of(batch: DeviceArray, value: Any, stream: StreamLike = None) -> DeviceArray:
     """A column for a batch: of an expression its values, of anything else what :func:`asarray` makes."""
+    value = ours(value)
     if isinstance(value, Expression):
         _require_batch(batch, "with_columns")
         return bind(value, batch._schema)._rows(batch, stream)
@@ -71,6 +73,7 @@ def named(columns: Mapping[str, Any] | Iterable[Any], what: str) -> dict[str, Ex
         out = {x if isinstance(x, str) else str(x): field(x) if isinstance(x, str) else x for x in items}
         if len(out) < len(items):
             raise ArgumentError(f"{what}: two columns of one name: pass a mapping of names to expressions")
+    out = {name: ours(value) for name, value in out.items()}
     for name, value in out.items():
         if not isinstance(name, str) or not isinstance(value, Expression):
             raise TypeError(

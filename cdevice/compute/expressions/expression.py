@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dispatch import deferred
 from ..dispatch.deferred import Deferred
 from .bound import bind, columns_of, evaluated
 from .graph import Node, is_row_wise
@@ -203,6 +204,31 @@ class Expression(Node):
         made: Expression = parsed(text, Expression)
         return made
 
+    @staticmethod
+    def from_pyarrow(expression: Any) -> Expression:
+        """The expression of a ``pyarrow.compute.Expression``; functions that take expressions do this themselves.
+
+        ``expression``: columns are named in it, not numbered.  Does not block.  Raises ArgumentError for a function
+        that is not known here and for options that are not supported, TypeError for another object.
+        """
+        from .from_pyarrow import from_pyarrow
+
+        made: Expression = from_pyarrow(expression, Expression)
+        return made
+
+    @staticmethod
+    def from_substrait(data: Any, name: str | None = None) -> Expression:
+        """The expression of a Substrait ExtendedExpression, as pyarrow, DataFusion and others write them.
+
+        ``data``: its bytes, or a protobuf message.  ``name``: which of several; None: the only one.  Fields are named
+        as the schema of the message names them.  Does not block.  Raises ArgumentError for bytes that are not a
+        message, and names a function, type or kind of expression that is not supported; TypeError.
+        """
+        from .from_substrait import from_substrait
+
+        made: Expression = from_substrait(data, name, Expression)
+        return made
+
     def __repr__(self) -> str:
         return f"<cdevice.compute.Expression {self}>"
 
@@ -210,6 +236,9 @@ class Expression(Node):
         import html
 
         return f"<code>{html.escape(str(self))}</code>"
+
+
+deferred.converted.append(Expression.from_pyarrow)
 
 
 # ---- making ----

@@ -7,7 +7,7 @@ import keyword
 
 from ..dispatch.call import options_of
 from ..dispatch.datum import argument
-from ..dispatch.deferred import Deferred
+from ..dispatch.deferred import Deferred, is_foreign, ours
 from ..functions import get_function
 from ..options import FunctionOptions, NoOptions
 from ..scalar import Scalar
@@ -74,7 +74,9 @@ class Node(Deferred):
     @classmethod
     def _of(cls, x: Any) -> Node:
         """A node of anything that is one or can be a value in one.  Raises TypeError."""
-        return x if isinstance(x, Node) else cls._literal(x)
+        if isinstance(x, Node):
+            return x
+        return ours(x) if is_foreign(x) else cls._literal(x)
 
     @classmethod
     def _literal(cls, value: Any) -> Self:
@@ -94,7 +96,7 @@ class Node(Deferred):
     @classmethod
     def _function(cls, name: str, args: Sequence[Any], options: dict[str, Any] | None = None) -> Self:
         function = get_function(name)
-        chosen = options_of(function, None, options) if options else NO_OPTIONS
+        chosen = options_of(function, None, options or {})
         return cls._made(Called(function, chosen), [cls._of(x) for x in args])
 
     def _call(self, function: Function, args: Sequence[Any], options: FunctionOptions) -> Any:
@@ -278,9 +280,6 @@ def _shown(value: Any) -> str:
     if type(value).__name__ == "Schema":
         return repr(value.type)
     return repr(value)
-
-
-NO_OPTIONS = NoOptions()
 
 
 # ---- walks ----

@@ -10,6 +10,7 @@ import errno
 from ..._runtime.ext import _native
 from ...errors import ArgumentError, Unsupported
 from ..dispatch.datum import Datum
+from ..dispatch.deferred import Deferred
 from ..dispatch.types import VIEWS, format_of, width_of, words_of
 from ..errors import NoKernel
 from . import row_numbers as rows
@@ -86,7 +87,15 @@ def keys_of(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str 
         return [(array, order == "descending", placement == "at_start")]
     if not keys:
         raise ArgumentError(f"{call.function.name}: a batch needs sort_keys, (name, order) for each key")
-    return [(array.field(name), order == "descending", placement == "at_start") for name, order, placement in keys]
+    return [
+        (_key_column(call, array, name), order == "descending", placement == "at_start")
+        for name, order, placement in keys
+    ]
+
+
+def _key_column(call: Call, batch: DeviceArray, name: Any) -> DeviceArray:
+    """A column, or the values of an expression."""
+    return name.evaluate(batch, stream=call.owner) if isinstance(name, Deferred) else batch.field(name)
 
 
 def array_sort_indices(call: Call, values: Datum) -> DeviceArray:

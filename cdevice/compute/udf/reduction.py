@@ -68,14 +68,14 @@ def reduction(
     x, float64 y -> float64"``.  ``reduce``: how two states ``a`` and ``b`` become one: ``"a + b"``; it must be
     associative and commutative, as rows are taken in an order that is the same on every device, but not that of the
     rows.  ``identity``: the state that changes no other: ``"0.0"``.  ``map``: the state of a row, in the arguments'
-    names: ``"x * y"``; None: the only argument.  ``finish``: the result, of the last state ``a`` and the number ``n`` of rows
-    that counted: ``"sqrt(a / n)"``; None: the state.  ``state``: its type; None: that of the result.  The texts are
-    those of :func:`elementwise`, with ``let``, ``fn`` and, in ``map``, nulls.  ``doc``: its description.  ``registry``:
-    where the function is added under its name; None: nowhere.
+    names: ``"x * y"``; None: the only argument.  ``finish``: the result, of the last state ``a`` and the number ``n``
+    of rows that counted: ``"sqrt(a / n)"``; None: the state.  ``state``: its type; None: that of the result.  The texts
+    are those of :func:`elementwise`, with ``let``, ``fn`` and, in ``map``, nulls.  ``doc``: its description.
+    ``registry``: where the function is added under its name; None: nowhere.
 
     The function takes arrays, slices, chunks and streams (of one argument), :class:`ScalarAggregateOptions`, and gives
-    a :class:`Scalar` where the arguments are.  Rows that are null in an argument, or of which ``map`` gives null, do not
-    count.  It needs a state for each 4096 rows.
+    a :class:`Scalar` where the arguments are.  Rows that are null in an argument, or of which ``map`` gives null, do
+    not count.  It needs a state for each 4096 rows.
 
     Does not block; the first call of a device compiles.  Any thread.  Raises ValueError for an invalid signature or
     text, with the place, KeyError for a name that is taken, TypeError for an argument that is not a str.

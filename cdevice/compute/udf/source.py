@@ -2,9 +2,9 @@
 
 The text is parsed, typed and written anew: nothing of what a user wrote reaches a compiler but names and numbers.
 It is an expression of C, with ``fn name(type a) -> type { ... }`` and ``let name = expression;`` before it, and
-``null``, ``is_null()``, ``is_valid()`` and ``coalesce()`` where the text decides which rows are null.  What C leaves open
-is decided here, so that every device computes the same: integers wrap, a division by 0 gives 0, a shift counts modulo
-the width, a float becomes the nearest integer that there is, and NaN 0.
+``null``, ``is_null()``, ``is_valid()`` and ``coalesce()`` where the text decides which rows are null.  What C leaves
+open is decided here, so that every device computes the same: integers wrap, a division by 0 gives 0, a shift counts
+modulo the width, a float becomes the nearest integer that there is, and NaN 0.
 """
 
 from __future__ import annotations

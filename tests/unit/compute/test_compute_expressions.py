@@ -5,7 +5,7 @@ import pickle
 import weakref
 
 from expression_checks import *  # noqa: F403
-from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, f, pa, pytest
+from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, everywhere, f, pa, pytest
 
 SCHEMA = TABLE.schema
 
@@ -195,3 +195,28 @@ def test_without_a_compiler_the_functions_are_called_one_by_one(monkeypatch, tmp
     e = f("b") * 7.25 - f("j") * 3.5 > f("b") - 123.5
     assert e.evaluate(TABLE).length == TABLE.num_rows
     assert e.bind(cdevice.asarray(TABLE).schema)._unfit == {1}
+
+
+@everywhere
+def test_sort_and_join_keys_may_be_expressions(device):
+    batch = cdevice.asarray({"a": [3, -5, None, 1], "s": ["c", "B", "a", "D"]}).to(device)
+    by_size = cc.sort_by(batch, [(cc.abs(cc.field("a")), "descending")])
+    assert by_size.field("a").to("cpu").to_pylist() == [-5, 3, 1, None]
+    assert cc.sort_indices(batch, [(cc.field("a") % 2, "ascending"), (cc.utf8_lower(cc.field("s")), "descending")]).to(
+        "cpu"
+    ).to_pylist() == [1, 3, 0, 2]
+    top = cdevice.asstream([batch, batch]).top_k(2, [(cc.abs(cc.field("a")), "descending")])
+    assert top.field("a").to("cpu").to_pylist() == [-5, -5]
+    right = cdevice.asarray({"k": ["b", "d"], "v": [10, 20]}).to(device)
+    for kind, want in (("inner", ["B", "D"]), ("left anti", ["c", "a"]), ("left outer", ["c", "B", "a", "D"])):
+        out = cc.join(batch, right, cc.utf8_lower(cc.field("s")), "k", kind)
+        assert out.field("s").to("cpu").to_pylist() == want
+        assert out.column_names == (["a", "s"] if "anti" in kind else ["a", "s", "v"])
+    full = cc.join(batch, right, [cc.utf8_lower(cc.field("s"))], [cc.field("k")], "full outer")
+    assert full.column_names == ["a", "s", "k", "v"] and full.num_rows == 4
+    joined = cdevice.asstream([batch]).join(right, cc.utf8_lower(cc.field("s")), "k", "inner")
+    assert joined.read_all().field("v").to("cpu").to_pylist() == [10, 20]
+    with pytest.raises(cdevice.ArgumentError, match="no column 'z'"):
+        cc.sort_by(batch, [(cc.field("z") + 1, "ascending")])
+    with pytest.raises(TypeError, match="join: keys must be the name of a column"):
+        cc.join(batch, right, 3)
