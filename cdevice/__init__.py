@@ -39,6 +39,8 @@ _NAMES = {
     "DeviceArrayStream": "stream",
     "scan": "scan",
     "Progress": "interop.progress",
+    "Profile": "_devices.profile",
+    "ProfileEvent": "_devices.profile",
     "Buffer": "buffer",
     "Schema": "schema",
     "asschema": "schema",

@@ -8,6 +8,8 @@ from ._devices.backends import unregister_backend as unregister_backend
 from ._devices.device import Device as Device
 from ._devices.device import device as device
 from ._devices.device import devices as devices
+from ._devices.profile import Profile as Profile
+from ._devices.profile import ProfileEvent as ProfileEvent
 from ._devices.tables import load_backend as load_backend
 from ._devices.tables import register_backend as register_backend
 from .array import DeviceArray as DeviceArray

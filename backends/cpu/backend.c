@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static host_pool_use use;
@@ -79,10 +80,36 @@ static void trim(void *self, int64_t device) {
   host_pool_trim();
 }
 
+/* ---- profile: the CPU has done its work when a call returns ---- */
+static int mark(void *self, int64_t device, void *stream, void **out, cdevice_error *err) {
+  struct timespec now;
+  int64_t *at = malloc(sizeof *at);
+  (void)self, (void)device, (void)stream;
+  if (!at) return cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of memory");
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  *out = at;
+  return 0;
+}
+
+static int elapsed(void *self, int64_t device, void *from, void *to, int64_t *nanoseconds, cdevice_error *err) {
+  (void)self, (void)device, (void)err;
+  *nanoseconds = *(int64_t *)to - *(int64_t *)from;
+  return 0;
+}
+
+static void drop(void *self, int64_t device, void *at) {
+  (void)self, (void)device;
+  free(at);
+}
+
 static const void *extension(void *self, const char *id) {
+  static const cdevice_profile profile = {
+      .struct_size = sizeof profile, .mark = mark, .elapsed = elapsed, .drop = drop};
   static const cdevice_pool pool = {.struct_size = sizeof pool, .statistics = statistics, .trim = trim};
   (void)self;
   if (!strcmp(id, CDEVICE_COMPUTE)) return &cpu_compute;
+  if (!strcmp(id, CDEVICE_PROFILE)) return &profile;
   return strcmp(id, CDEVICE_POOL) ? NULL : &pool;
 }
 

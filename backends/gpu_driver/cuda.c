@@ -47,6 +47,7 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(1, int, EventRecord, "cuEventRecord", (void *, void *))                             \
   X(1, int, EventQuery, "cuEventQuery", (void *))                                       \
   X(1, int, EventSynchronize, "cuEventSynchronize", (void *))                           \
+  X(0, int, EventElapsed, "cuEventElapsedTime", (float *, void *, void *))              \
   X(1, int, StreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))           \
   X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                        \
   X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
@@ -183,6 +184,10 @@ static int rt_memset(void *p, int byte, size_t n, void *stream) {
 }
 
 static int rt_event_new(void **out) { return cu.EventCreate(out, CU_EVENT_DISABLE_TIMING); }
+static int rt_event_new_timed(void **out) { return cu.EventCreate(out, 0); }
+static int rt_event_elapsed(float *ms, void *from, void *to) {
+  return cu.EventElapsed ? cu.EventElapsed(ms, from, to) : RT_NOT_SUPPORTED;
+}
 static int rt_event_del(void *event) { return cu.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return cu.EventRecord(event, stream); }
 /* Of CUDA 12.5 and later; it takes in non-blocking streams too, and needs no handle, which its owner may have

@@ -33,6 +33,7 @@
   X(1, int, EventRecord, "hipEventRecord", (void *, void *))                            \
   X(1, int, EventQuery, "hipEventQuery", (void *))                                      \
   X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                          \
+  X(0, int, EventElapsed, "hipEventElapsedTime", (float *, void *, void *))             \
   X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))          \
   X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))              \
   X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
@@ -174,6 +175,10 @@ static int rt_memcpy(int kind, int direction, void *dst, const void *src, size_t
 static int rt_memset(void *p, int byte, size_t n, void *stream) { return hip.MemsetAsync(p, byte, n, stream); }
 
 static int rt_event_new(void **out) { return hip.EventCreate(out, HIP_EVENT_DISABLE_TIMING); }
+static int rt_event_new_timed(void **out) { return hip.EventCreate(out, 0); }
+static int rt_event_elapsed(float *ms, void *from, void *to) {
+  return hip.EventElapsed ? hip.EventElapsed(ms, from, to) : RT_NOT_SUPPORTED;
+}
 static int rt_event_del(void *event) { return hip.EventDestroy(event); }
 static int rt_event_rec(void *event, void *stream) { return hip.EventRecord(event, stream); }
 static int rt_can_record_context(void) { return 0; }

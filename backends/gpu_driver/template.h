@@ -24,6 +24,7 @@
 #include "gpu_driver/compute.h"
 #include "gpu_driver/events.h"
 #include "gpu_driver/memory.h"
+#include "gpu_driver/profile.h"
 
 /* ---- first use ---- */
 static int rt_start(void *self, const cdevice_host *host, cdevice_error *err) {
@@ -135,6 +136,7 @@ static int rt_locate(void *self, const void *data, int32_t *device_type, int64_t
 static const void *rt_extension(void *self, const char *id) {
   const rt_kind *k = self;
   if (k->kind != RT_PINNED && !strcmp(id, CDEVICE_COMPUTE)) return &rt_compute;
+  if (!strcmp(id, CDEVICE_PROFILE)) return &rt_profile;
   if (!strcmp(id, RT_WHEELS)) return (const void *)rt_look_in;
   return rt_memory_extension(k, id);
 }

@@ -14,6 +14,7 @@
  *   rt_malloc(kind, n, &p)  rt_mfree(kind, p)
  *   rt_memcpy(kind, host_kind, dst, src, n, stream)   rt_memset(p, byte, n, stream)
  *   rt_event_new(&e) rt_event_del(e) rt_event_rec(e, s) rt_event_ask(e) rt_event_sync(e)
+ *   rt_event_new_timed(&e)  rt_event_elapsed(&milliseconds, e, other)   of events that were made so
  *   rt_can_record_context() rt_event_rec_all(device, e)   records after all streams of the device, if supported
  *   rt_capture(s, &status)             is the stream, or for the legacy one any that it follows, being captured?
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_launch_host_func(s, fn, arg)
@@ -99,6 +100,8 @@ static int rt_mfree(int kind, void *p);
 static int rt_memcpy(int kind, int direction, void *dst, const void *src, size_t n, void *stream);
 static int rt_memset(void *p, int byte, size_t n, void *stream);
 static int rt_event_new(void **out);
+static int rt_event_new_timed(void **out);
+static int rt_event_elapsed(float *ms, void *from, void *to);
 static int rt_event_del(void *event);
 static int rt_event_rec(void *event, void *stream);
 static int rt_can_record_context(void);

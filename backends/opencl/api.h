@@ -81,6 +81,8 @@ enum {
 #define CL_QUEUE_DEVICE 0x1091
 #define CL_QUEUE_PROPERTIES 0x1093
 #define CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE 0x1
+#define CL_QUEUE_PROFILING_ENABLE 0x2
+#define CL_PROFILING_COMMAND_END 0x1283
 #define CL_MEM_READ_WRITE 0x1
 #define CL_MEM_USE_HOST_PTR 0x8
 #define CL_MEM_SVM_FINE_GRAIN_BUFFER 0x400
@@ -137,6 +139,7 @@ typedef void(CL_CALL *cl_mem_callback)(cl_mem, void *);
   X(1, cl_int, Finish, "clFinish", (cl_command_queue))                                                                \
   X(1, cl_int, WaitForEvents, "clWaitForEvents", (cl_uint, const cl_event *))                                         \
   X(1, cl_int, GetEventInfo, "clGetEventInfo", (cl_event, cl_uint, size_t, void *, size_t *))                         \
+  X(0, cl_int, GetEventProfilingInfo, "clGetEventProfilingInfo", (cl_event, cl_uint, size_t, void *, size_t *))       \
   X(1, cl_event, CreateUserEvent, "clCreateUserEvent", (cl_context, cl_int *))                                        \
   X(1, cl_int, SetUserEventStatus, "clSetUserEventStatus", (cl_event, cl_int))                                        \
   X(1, cl_int, RetainEvent, "clRetainEvent", (cl_event))                                                              \

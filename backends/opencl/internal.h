@@ -115,6 +115,9 @@ int ocl_note_broken(void);
 int ocl_try(ocl_device *slot);
 const void *opencl_notes(void);
 
+/* ---- profile.c ---- */
+const void *opencl_profile(void);
+
 /* May a destructor callback be believed? */
 static inline int ocl_tells_end(ocl_device *slot) {
   int found = atomic_load_explicit(&slot->findings, memory_order_relaxed);

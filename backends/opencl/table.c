@@ -24,6 +24,7 @@ static const void *extension(void *self, const char *id) {
   if (id && !strcmp(id, CDEVICE_MEMORY)) return opencl_memory();
   if (id && !strcmp(id, CDEVICE_OPENCL_DEVICES)) return opencl_devices();
   if (id && !strcmp(id, CDEVICE_NOTES)) return opencl_notes();
+  if (id && !strcmp(id, CDEVICE_PROFILE)) return opencl_profile();
   return id && !strcmp(id, CDEVICE_POOL) ? opencl_pool() : NULL;
 }
 

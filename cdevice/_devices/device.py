@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from .._types import Cdata, DeviceLike, DeviceType, TypeLike
     from ..device_types import DeviceInfo, MemoryInfo
     from . import backends as _registry
+    from . import profile as _profile
+    from .profile import Profile
 else:
+    _profile = LazyModule("cdevice._devices.profile")
     _registry = LazyModule("cdevice._devices.backends")
     _types = LazyModule("cdevice.device_types")
 
@@ -154,6 +157,16 @@ class Device:
             lib.cdv_block_trim()
             lib.cdv_staging_trim()
         pool.trim(table.self, self._id)
+
+    def profile(self) -> Profile:
+        """A context manager that records when the device began and ended each kernel and copy of a block.
+
+        OpenCL has times on queues that were made for it: work without a stream of its own goes to such a queue in the
+        block.  A mark before and behind each piece of work costs microseconds.  Inside, nothing waits for it; the end
+        of the block waits for the device.  Any thread; work of all threads is recorded.  Raises Unsupported for devices
+        without times (extension ``cdevice.profile/1``), BackendUnavailable, DeviceError.
+        """
+        return _profile.Profile(self)
 
     def capturing(self) -> AbstractContextManager[None]:
         """A context manager: inside, a graph may be captured, on a non-blocking stream too (torch's are), while the

@@ -453,8 +453,8 @@ LOCKED = re.compile(r"pthread_mutex_lock\(&([^;]*?)\);(.*?)pthread_mutex_unlock\
 UNLOCKED = re.compile(r"pthread_mutex_unlock\(&([^;]*?)\);(.*?)pthread_mutex_lock\(&\1\);", re.S)
 # What may be called under a lock: it runs no third-party code and waits for nothing but the lock's own condition.
 HARMLESS = re.compile(
-    r"if|for|while|switch|return|sizeof|_Atomic|atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
-    r"|CDV_ASSERT|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
+    r"if|for|while|switch|return|sizeof|_Atomic|(__)?atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
+    r"|CDV_ASSERT|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|realloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
     r"|cdv_error_(last|save|restore|clear|take_cause|set_cause)|cdv_shared_(ref|unref)|cdv_backend_(lookup|cell|table|table_at|count)"
     r"|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
 )  # an exception that the core drops waits for a thread with the GIL (drop_later); a new thread state is only memory

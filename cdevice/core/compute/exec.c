@@ -7,6 +7,7 @@
 #include "core/array/dlpack.h"
 #include "core/array/info.h"
 #include "core/array/origin.h"
+#include "core/backend/profile.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
 #include "core/base/assert.h"
@@ -213,6 +214,13 @@ static bool needs_f64(const struct cdv_kernel_launch *s) {
   return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || real || !strcmp(s->name, "subsecond_f64");
 }
 
+static void record(const struct cdv_exec *w, const struct cdv_kernel_launch *s, struct cdv_profile_span *span) {
+  struct cdv_profile_event what = {.kind = 'k', .rows = s->n};
+  bool own = !strncmp(s->family, "own_", 4); /* a text of the user's or of an expression: the function tells more */
+  snprintf(what.name, sizeof what.name, "%s.%s.%s", own ? w->function_name : s->family, s->name, s->type);
+  cdv_profile_leave(span, w->stream, &what);
+}
+
 int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
   void *kernel;
   cdevice_error err = {.struct_size = sizeof err};
@@ -226,7 +234,10 @@ int cdv_exec_launch(struct cdv_exec *w, struct cdv_kernel_launch *s) {
   int r = cdv_kernel_get(w->backend, w->compute, w->device, w->stream, w->flags, s->family, s->type, s->name, s->with,
                          &kernel);
   if (r) return r;
+  struct cdv_profile_span span;
+  cdv_profile_enter(&span, w->backend, w->device, w->stream);
   r = w->compute->launch(w->backend->table.self, w->device, kernel, &l, w->stream, &err);
+  if (span.profile) record(w, s, &span);
   __atomic_store_n(&w->has_work, true, __ATOMIC_RELAXED); /* threads of the CPU share a call */
   return r ? cdv_fail_backend(r, &err, w->backend->table.device_type, w->device, "launching a kernel") : 0;
 }
@@ -265,7 +276,7 @@ int cdv_exec_read_back(struct cdv_exec *w, const cdevice_kernel_buffer *from, in
                        .nbytes = nbytes,
                        .src_device = w->device,
                        .dst_device = -1};
-  int r = b->copy(b->self, CDEVICE_COPY_D2H, &copy, 1, w->stream, &err);
+  int r = cdv_profiled_copy(w->backend, w->device, CDEVICE_COPY_D2H, &copy, 1, w->stream, &err);
   if (r) cdv_fail_backend(r, &err, b->device_type, w->device, "reading from the device");
   if (!r) r = cdv_event_record(w->backend, w->device, w->stream, &event);
   if (!r && event) {

@@ -8,6 +8,7 @@
 #include "core/array/array.h"
 #include "core/backend/checked_calls.h"
 #include "core/backend/external_allocator.h"
+#include "core/backend/profile.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/parallel_memcpy.h"
@@ -113,7 +114,7 @@ static int send(struct cdv_plan *p, const cdevice_copy *copies, int64_t n, int k
   const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
   p->sent = true;
-  int r = b->copy(b->self, kind, copies, n, p->to_stream, &err);
+  int r = cdv_profiled_copy(p->to, p->to_device, kind, copies, n, p->to_stream, &err);
   return r ? cdv_plan_error(p, p->to, r, &err, "copying to the device") : 0;
 }
 

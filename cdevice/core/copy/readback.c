@@ -1,6 +1,7 @@
 /* readback.c - reading from the source's device into host memory, a large read through two pinned chunks. */
 #include "core/copy/readback.h"
 #include "cdevice/backend.h"
+#include "core/backend/profile.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/parallel_memcpy.h"
@@ -40,7 +41,7 @@ int cdv_read_back(struct cdv_plan *p, const cdevice_copy *copies, int64_t n) {
   const cdevice_backend *b = &p->from->table;
   cdevice_error err = {.struct_size = sizeof err};
   cdevice_event event = {0};
-  int r = b->copy(b->self, CDEVICE_COPY_D2H, copies, n, p->from_stream, &err);
+  int r = cdv_profiled_copy(p->from, p->from_device, CDEVICE_COPY_D2H, copies, n, p->from_stream, &err);
   if (!r) {
     r = b->event_record(b->self, p->from_device, p->from_stream, &event, &err);
     if (!r && event.sync_event) r = b->event_wait_host(b->self, p->from_device, event.sync_event, &err);
@@ -97,7 +98,7 @@ static int drain_in(struct cdv_plan *p, struct drain *d, const cdevice_copy *cop
     *skip += part.nbytes;
     if (*skip == copies[*i].nbytes) ++*i, *skip = 0;
   }
-  int r = b->copy(b->self, CDEVICE_COPY_D2H, there, d->n, p->from_stream, &err);
+  int r = cdv_profiled_copy(p->from, p->from_device, CDEVICE_COPY_D2H, there, d->n, p->from_stream, &err);
   if (!r) r = b->event_record(b->self, p->from_device, p->from_stream, &d->event, &err);
   d->pending = !r;
   return r ? cdv_plan_error(p, p->from, r, &err, "reading from the device") : 0;

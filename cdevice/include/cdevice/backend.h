@@ -302,6 +302,20 @@ typedef struct cdevice_compute {
   void (*unload)(void *self, int64_t device, void *module);
 } cdevice_compute;
 
+/* extension(self, "cdevice.profile/1"): points in the work of a stream, and the time between two. */
+typedef struct cdevice_profile {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Sets *out to a point behind all work that `stream` was given. Does not wait. ENOTSUP: no times of this stream.
+   * owns: the caller until drop. */
+  int (*mark)(void *self, int64_t device, void *stream, void **out, cdevice_error *err);
+  /* *nanoseconds from one mark of a device to another. Blocks until the device has passed both. */
+  int (*elapsed)(void *self, int64_t device, void *from, void *to, int64_t *nanoseconds, cdevice_error *err);
+  void (*drop)(void *self, int64_t device, void *mark);
+  /* A stream whose marks have times, as the backend's stream_create; absent: all streams have. */
+  int (*stream_create)(void *self, int64_t device, void **out, cdevice_error *err);
+} cdevice_profile;
+
 /* extension(self, "cdevice.notes/1"): known defects of a device's runtime and their workarounds, for people. */
 typedef struct cdevice_notes {
   uint32_t struct_size;
@@ -328,6 +342,7 @@ typedef struct cdevice_allocator {
 #define CDEVICE_MEMORY "cdevice.memory/1"
 #define CDEVICE_COMPUTE "cdevice.compute/1"
 #define CDEVICE_NOTES "cdevice.notes/1"
+#define CDEVICE_PROFILE "cdevice.profile/1"
 /* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`. index counts its tables from 0; ENOENT ends the list. ENOTSUP: the

@@ -534,6 +534,16 @@ def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, run
 
 
 @computing
+def test_hostrt_a_profile_has_the_times_of_kernels_and_copies(device):
+    x = cdevice.asarray(column("int64", 5000))
+    with cdevice.device(device).profile() as p:
+        there = x.to(device)
+        cc.add(there, there).to("cpu", copy=True)
+    assert any(e.kind == "kernel" and ".add." in e.name for e in p.events)
+    assert all(e.duration_ns is not None and e.duration_ns >= 0 for e in p.events)
+
+
+@computing
 def test_hostrt_functions_of_a_users_own_have_the_bits_of_the_cpus(device):
     f = cc.elementwise("f", "float64 a, int64 b, bool c -> float64", "c ? a * a + b : a / 3")
     g = cc.elementwise("g", "float64 a, int64 b, bool c -> bool", "a < b && c")
