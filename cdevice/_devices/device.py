@@ -164,7 +164,8 @@ class Device:
         OpenCL has times on queues that were made for it: work without a stream of its own goes to such a queue in the
         block.  A mark before and behind each piece of work costs microseconds.  Inside, nothing waits for it; the end
         of the block waits for the device.  Any thread; work of all threads is recorded.  Raises Unsupported for devices
-        without times (extension ``cdevice.profile/1``), BackendUnavailable, DeviceError.
+        without times (extension ``cdevice.profile/1``), BackendUnavailable, DeviceError; OutOfMemory at the end where
+        events were lost, as those beyond a million are.
         """
         return _profile.Profile(self)
 

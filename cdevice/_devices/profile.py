@@ -92,9 +92,9 @@ class Profile:
         n = ffi.new("int64_t *")
         try:
             r = lib.cdv_profile_end(self._handle, n)
+            self.events = [self._event(i) for i in range(n[0])]
             if exc[0] is None:
                 check(r)
-            self.events = [self._event(i) for i in range(n[0])]
         finally:
             lib.cdv_profile_free(self._handle)
             self._handle = None

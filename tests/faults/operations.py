@@ -659,6 +659,49 @@ def compute_own(here):
     return run
 
 
+@operation(computes=True)
+def compute_own_wide(here):
+    """More arguments than a kernel has buffers, several results, nulls that the text decides."""
+    kinds = ", ".join(f"{'int64' if k % 2 else 'float32'} a{k}" for k in range(9))
+    text = "low = coalesce(a0, 0.0f) + a8; many = a1 > 1 ? null : a1 + a3 + a5 + a7; yes = is_null(a0)"
+    f = cc.elementwise("faulty", f"{kinds} -> float64 low, int64 many, bool yes", text)
+    columns = [there([1, None, 3] if k < 2 else [1, 2, 3], here, schema="int64" if k % 2 else "float32") for k in range(9)]
+    want = [
+        {"low": 2.0, "many": 4, "yes": False},
+        {"low": 2.0, "many": None, "yes": True},
+        {"low": 6.0, "many": None, "yes": False},
+    ]
+    return lambda: same(f(*columns).to("cpu").to_pylist(), want)
+
+
+@operation(computes=True)
+def compute_own_folds(here):
+    """A reduction of several tiles and chunks, and a scan with nulls."""
+    total = cc.reduction("faulty", "int64 x -> int64", "a + b", identity="0", finish="a * n")
+    running = cc.scan("faulty", "int64 x -> int64", "a + b", identity="0")
+    x, y = there(list(range(9000)), here), there([1, None, 3], here)
+    n = 9000 * 8999 // 2 * 2
+
+    def run():
+        same(total([x, x]).as_py(), n * 18000)
+        same(running(y, skip_nulls=True).to("cpu").to_pylist(), [1, None, 4])
+        same(running(y).to("cpu").to_pylist(), [1, None, None])
+
+    return run
+
+
+@operation(computes=True)
+def profile(here):
+    x = there([1, 2, 3], here)
+
+    def run():
+        with cdevice.device(here).profile() as p:
+            same(cc.add(x, x).to("cpu", copy=True).to_pylist(), [2, 4, 6])
+        same([e.name.split(".")[1] for e in p.events if e.kind == "kernel"], ["add"])
+
+    return run
+
+
 # ---- devices ----
 @operation("cpu", grows=True)
 def plugged(here):

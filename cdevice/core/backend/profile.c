@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_EVENTS ((int64_t)1 << 20) /* more are not recorded */
+#define MOST_EVENTS ((int64_t)1 << 20)
 
 int cdv_profiles;
 
@@ -32,6 +32,7 @@ struct cdv_profile {
   int users; /* spans that are open; guarded by the list's lock */
   struct event *events;
   int64_t n, room;
+  int64_t lost; /* events for which there was no memory, or no room */
 };
 
 static struct {
@@ -107,7 +108,10 @@ static void keep(struct cdv_profile *p, const struct cdv_profile_event *what, vo
     if (more) p->events = more, p->room = room;
   }
   bool kept = p->n < p->room;
-  if (kept) p->events[p->n++] = (struct event){*what, begin, end};
+  if (kept)
+    p->events[p->n++] = (struct event){*what, begin, end};
+  else
+    p->lost++;
   pthread_mutex_unlock(&p->lock);
   void *self = p->backend->table.self;
   if (!kept && begin) p->calls->drop(self, p->device, begin);
@@ -163,7 +167,11 @@ int cdv_profile_end(struct cdv_profile *p, int64_t *n) {
   if (!cdv_backend_usable_in_process(p->backend)) p->n = 0;
   for (int64_t i = 0; !r && i < p->n; i++) r = read_times(p, &p->events[i], &err);
   *n = r ? 0 : p->n;
-  return r ? cdv_fail_backend(r, &err, p->backend->table.device_type, p->device, "reading the times of a profile") : 0;
+  if (r) return cdv_fail_backend(r, &err, p->backend->table.device_type, p->device, "reading the times of a profile");
+  if (p->lost)
+    return cdv_fail(CDV_MEMORY, ENOMEM, "profile: no room for %lld of %lld kernels and copies", (long long)p->lost,
+                    (long long)(p->n + p->lost));
+  return 0;
 }
 
 void cdv_profile_get(const struct cdv_profile *p, int64_t i, struct cdv_profile_event *out) {

@@ -19,7 +19,8 @@ struct cdv_profile_event {
 /* Records the work of a device from now on. `stream`: where the time begins, NULL: the default one. ENOTSUP without
  * cdevice.profile/1. Does not wait. Any thread. owns: *out until cdv_profile_free. */
 int cdv_profile_begin(int32_t device_type, int64_t device, void *stream, struct cdv_profile **out);
-/* No more is recorded; waits for the device, and reads the times. *n: how many events there are. Once. */
+/* No more is recorded; waits for the device, and reads the times. *n: how many events there are, also where some were
+ * lost for want of memory, or beyond a million (ENOMEM). Once. */
 int cdv_profile_end(struct cdv_profile *profile, int64_t *n);
 void cdv_profile_get(const struct cdv_profile *profile, int64_t i, struct cdv_profile_event *out);
 void cdv_profile_free(struct cdv_profile *profile);
