@@ -8,6 +8,7 @@ import functools
 from decimal import Decimal
 
 from ... import compute as cc
+from ...compute.expressions.bound import FUSE_ROWS
 from ...errors import ArgumentError, Unsupported
 from ...interop.asarray import asarray, record_batch
 from ...interop.concat import concat
@@ -552,6 +553,55 @@ def check_functions_of_text(s: BackendSuite, word: str) -> None:
     }
     for name, call in calls.items():
         everywhere(s, name, call, x)
+
+
+@check()
+def check_functions_of_a_users_own(s: BackendSuite) -> None:
+    """Programs of several kernels, more columns than a kernel has buffers, and bitmaps that a text writes."""
+    table_of(s)
+    try:
+        cc.elementwise("suite_here", "int64 a -> int64", "a")([1])
+    except Unsupported as e:
+        s.needs(False, str(e))
+    x, y, z = column("int64"), column("float64", seed=1), column("bool", seed=2)
+    nulls = cc.elementwise("suite_nulls", "int64 a, bool b -> int64", "is_null(b) ? -1 : b && a > 0 ? a : null")
+    everywhere(s, "a text that decides which rows are null", nulls, x, z)
+    several = cc.elementwise(
+        "suite_several",
+        "int64 a, float64 b, bool c -> float64 p, int64 q, bool r",
+        "p = b * 2; q = a / 3; r = c || a > 0",
+    )
+    for name in ("p", "q", "r"):
+        everywhere(s, f"several results: {name}", lambda *v, name=name: several(*v).field(name), x, y, z)
+    wide = cc.elementwise(
+        "suite_wide",
+        ", ".join(f"{'int64' if k % 3 else 'float64'} a{k}" for k in range(10)) + " -> float64",
+        " + ".join(f"a{k}" for k in range(10)),
+    )
+    everywhere(s, "ten arguments", lambda a, b: wide(*(a if k % 3 else b for k in range(10))), x, y)
+    many = column("float64", 9000, seed=3)
+    total = cc.reduction("suite_total", "float64 a -> float64", "a + b", identity="0.0", finish="a / n")
+    everywhere(s, "a reduction", total, y)
+    compare(s, "a reduction of 9000 rows", total, many)
+    running = cc.scan("suite_running", "int64 a -> int64", "a ^ b", identity="0", inclusive=False)
+    everywhere(s, "a scan", lambda a: running(a, skip_nulls=True), x)
+    compare(s, "a scan of 9000 rows", running, column("int64", 9000, seed=4, nulls=False))
+
+
+@check()
+def check_expressions_as_one_kernel(s: BackendSuite) -> None:
+    """Kleene's logic, checks and constants in one kernel."""
+    table_of(s)
+    x, y, z = column("int32"), column("float64", seed=1), column("bool", seed=2)
+    a, b, c = cc.field("a"), cc.field("b"), cc.field("c")
+    for e in ((a > 3) & (c | (b < 1.5)), cc.if_else(c, b * 2.5 - 1.25, b + 7), cc.coalesce(a, 5) == 5):
+
+        def call(*columns: DeviceArray, e: Any = e) -> Any:
+            batch = record_batch(dict(zip("abc", columns, strict=True)))
+            e.bind(batch.schema)._computed = FUSE_ROWS  # a kernel from the first row on
+            return e.evaluate(batch)
+
+        everywhere(s, str(e), call, x, y, z)
 
 
 def _program(s: BackendSuite, text: bytes) -> Any:
