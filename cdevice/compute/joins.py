@@ -11,6 +11,7 @@ from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
+from .expressions.streams import gathered
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import known_rows
 from .kernels.columns import batch_of, column_of, names_of, on_device_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     Names = str | Sequence[str]
 
+STREAM_ROWS = 1 << 18  # of a left side that is a stream are joined at once, at least: each time looks at the right side
 _OF_EACH_BATCH = {"inner", "left outer", "left semi", "left anti"}
 _join = Function("join", "vector", 2, "The rows of two batches that have equal keys.")
 _join_indices = Function("join_indices", "vector", 2, "The numbers of the rows that have equal keys.")
@@ -132,8 +134,8 @@ def join(
     :param coalesce_keys: True: the keys are columns once
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
-    :returns: a batch on the device of the data; of a stream a stream, with a batch for each of its batches, where no
-        right row without a match is shown: left and inner kinds
+    :returns: a batch on the device of the data; of a stream a stream, where no right row without a match is shown: left
+        and inner kinds. It has a batch for each of its batches, small ones of which are put together
     :raises ArgumentError: for a column that does not exist, with near names, and for keys without a common type
     :raises ValueError: for another join_type
     :raises NoKernel: for a type that cannot be a key
@@ -149,7 +151,8 @@ def join(
             return join(batch, whole, keys, right_keys, join_type, **named, stream=stream, fallback=fallback)  # type: ignore[arg-type]
 
         empty = asarray([], schema=found.schema).to(whole.device)
-        made_later: Any = asstream(map(one, found), schema=one(empty).schema)
+        blocks = gathered(found, lambda batch: STREAM_ROWS)
+        made_later: Any = asstream(map(one, blocks), schema=one(empty).schema)
         return made_later  # type: ignore[no-any-return]
 
     def made(sides: _Sides) -> DeviceArray:
