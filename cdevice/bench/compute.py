@@ -304,8 +304,9 @@ def _radix_sort(column: Any) -> Any:
 
     queue = cl.CommandQueue(cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())]))
     keys, rows = (array.to_device(queue, x) for x in (column.to_numpy(), np.arange(len(column), dtype="u4")))
+    key = "(ulong) k[i]"
     sort = algorithm.RadixSort(
-        queue.context, "long *key, uint *row", "key[i]", ["key", "row"], key_dtype=np.dtype("i8")
+        queue.context, "long *k, uint *r", key, ["k", "r"], bits_at_a_time=4, key_dtype=np.dtype("u8")
     )
 
     def call() -> None:
