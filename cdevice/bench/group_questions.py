@@ -302,7 +302,7 @@ def _as_numbers(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+    if pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type):
         return pc.cast(column, "float64")
     try:
         return pc.cast(pc.utf8_slice_codeunits(pc.cast(column, "string"), 2), "float64")
@@ -350,7 +350,7 @@ def difference(found: Any, wanted: Any) -> str | None:
     sides = []
     for t in (found, wanted):
         columns = [wanted[name].type for name in names]
-        types = ["float64" if pa.types.is_primitive(c) else "string" for c in columns]
+        types = ["float64" if pa.types.is_primitive(c) or pa.types.is_decimal(c) else "string" for c in columns]
         sides.append(_sorted(pa.table({name: t[name].cast(to) for name, to in zip(names, types)})))
     return next((f"{name}: other values" for name in names if not same(*(s[name] for s in sides))), None)
 
