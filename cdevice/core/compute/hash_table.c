@@ -32,6 +32,7 @@ _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_HASH_SIZE, SCALAR_HASH_OLD_R
 
 #define PARTS 4                /* of a device whose items do many rows */
 #define ROWS_OF_PART (1 << 16) /* at least */
+#define GROWTH 16              /* of a table that begins again: few rows were done when it was full */
 
 struct lists {
   cdevice_kernel_buffer slots, keys, first;
@@ -102,10 +103,11 @@ static int64_t rows_of_part(const struct table *t, int64_t p) {
   return rest < t->part ? rest : t->part;
 }
 
-/* With a small table for each part; where one is too small, again with tables for as many groups as there are rows.
- * Blocks. */
+/* With a small table for each part; where one is too small, again with larger ones, up to as many groups as there are
+ * rows. Blocks. */
 static int fill(struct table *t) {
-  for (int64_t size = CDV_HASH_FIRST_SIZE;; size = size_for(t->part)) {
+  int64_t most = size_for(t->part);
+  for (int64_t size = CDV_HASH_FIRST_SIZE;; size = size * GROWTH < most ? size * GROWTH : most) {
     int r = start(t);
     if (!r) r = make_lists(t, t->parts, size, size / 2, false, &t->lists);
     struct cdv_kernel_launch k = list_launch(t, "hash_insert", CDV_ITEMS, t->n);
@@ -116,7 +118,7 @@ static int fill(struct table *t) {
     bool done = true;
     for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p + 1][1] >= rows_of_part(t, p);
     if (r || done) return r;
-    CDV_ASSERT(size == CDV_HASH_FIRST_SIZE);
+    CDV_ASSERT(size < most);
   }
 }
 
@@ -156,12 +158,16 @@ static int merge_direct(struct table *t, cdevice_kernel_buffer remap) {
   return r;
 }
 
+/* Numbers of the first part's groups stay. */
 static int renumber(struct table *t, cdevice_kernel_buffer remap, int64_t room) {
-  struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, t->n - t->part);
-  k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + t->part};
-  k.buffers[BUF_HASH_REMAP] = (cdevice_kernel_buffer){remap.data, remap.offset + room};
-  k.scalars[SCALAR_HASH_OLD_ROOM] = room;
-  return cdv_exec_launch(&t->work, &k);
+  int r = 0;
+  for (int64_t p = 1; !r && p < t->parts; p++) {
+    struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, rows_of_part(t, p));
+    k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + p * t->part};
+    k.buffers[BUF_HASH_REMAP] = (cdevice_kernel_buffer){remap.data, remap.offset + p * room};
+    r = cdv_exec_launch(&t->work, &k);
+  }
+  return r;
 }
 
 /* Words that have a place each. */

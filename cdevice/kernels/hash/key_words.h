@@ -27,17 +27,34 @@ FN u64 CAT(normal_float, T)(u64 x, i64 flags) {
 KERNEL(word_range) { /* of the valid rows of a tile */
   KEYS;
   TILES(t, n, SORT_TILE_ROWS) {
-    u64 least = ~(u64)0, greatest = 0, any = 0, all = ~(u64)0;
-    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) {
-      const u64 x = KEY_NORMAL(KEY_WORD(values[i]));
-      if (validity && !bit1(validity, validity_offset, i)) continue;
-      least = x < least ? x : least;
-      greatest = x > greatest ? x : greatest;
-      any |= x;
-      all &= x;
-    }
     GLOBAL u64 *o = OUT(u64, BUF_WORD_RANGES) + 4 * t;
-    o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+    const i64 first = t * SORT_TILE_ROWS, end = END_OF_TILE(first, SORT_TILE_ROWS, n);
+    const int plain = !OF(IS_WIDE, T) && !validity && !(flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO));
+    if (plain) { /* in their own width */
+#if !OF(IS_WIDE, T)
+      const T flip = flags & SORT_KEY_SIGNED ? (T)KEY_TOP : (T)0;
+      T least = (T) ~(T)0, greatest = 0, any = 0, all = (T) ~(T)0;
+      for (i64 i = first; i < end; i++) {
+        const T x = (T)(values[i] ^ flip);
+        least = x < least ? x : least;
+        greatest = x > greatest ? x : greatest;
+        any |= x;
+        all &= x;
+      }
+      o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+#endif
+    } else {
+      u64 least = ~(u64)0, greatest = 0, any = 0, all = ~(u64)0;
+      for (i64 i = first; i < end; i++) {
+        const u64 x = KEY_NORMAL(KEY_WORD(values[i]));
+        if (validity && !bit1(validity, validity_offset, i)) continue;
+        least = x < least ? x : least;
+        greatest = x > greatest ? x : greatest;
+        any |= x;
+        all &= x;
+      }
+      o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+    }
   }
 }
 #endif
