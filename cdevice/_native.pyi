@@ -187,8 +187,13 @@ def compute_learn(
     front: Any, generation: int, formats: tuple[str, ...] | None, plan: object, swap: bool, wrap: Any, /
 ) -> None: ...
 def compute_fused_plan(
-    words: tuple[str, str, int, bool, bool], out: Schema, arguments: tuple[tuple[int, int, int, str], ...],
-    nulls: tuple[int, ...], constants: int, table: int, /
+    words: tuple[str, str, int, bool, bool],
+    out: Schema,
+    arguments: tuple[tuple[int, int, int, str], ...],
+    nulls: tuple[int, ...],
+    constants: int,
+    table: int,
+    /,
 ) -> object: ...
 def compute_fused(
     plan: object, columns: tuple[DeviceArray, ...], constants: tuple[int, ...], handle: int, owner: object, /

@@ -7,6 +7,7 @@ import random
 import pytest
 from everywhere import device, everywhere  # noqa: F401 - a fixture
 
+np = pytest.importorskip("numpy", reason="pip install numpy")
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 from group_by_checks import same  # noqa: E402
@@ -199,6 +200,27 @@ def test_rows_that_a_sample_has_not_shown_are_grouped(device):
         want[w] += 1
     assert dict(zip(got.column("k").to_pylist(), got.column("count_all").to_pylist())) == want
     assert got.column("k").to_pylist() == list(want)
+
+
+@pytest.mark.parametrize("kind", ["i1", "u2", "i4", "u8"])
+@everywhere
+def test_numbers_that_a_sample_has_not_shown_are_grouped(device, kind):
+    n = 1000 if _stand_in(device) else 300_000
+    values = [i % 10 for i in range(n)]
+    batch = cdevice.asarray(pa.record_batch({"k": pa.array(values).cast(pa.from_numpy_dtype(np.dtype(kind)))})).to(
+        device
+    )
+    assert pa.array(cc.unique(batch.field("k")).to("cpu")).to_pylist() == [*range(10)]
+    values[n - 3], values[n - 2], values[5] = 100, 17, 64
+    batch = cdevice.asarray(pa.record_batch({"k": pa.array(values).cast(pa.from_numpy_dtype(np.dtype(kind)))})).to(
+        device
+    )
+    for keys in ("k", ["k", "k2"]):
+        twice = cdevice.record_batch({"k": batch.field("k"), "k2": batch.field("k")})
+        got = pa.record_batch(cc.group_by(twice, keys).aggregate([([], "count_all")]).to("cpu"))
+        want = {v: values.count(v) for v in dict.fromkeys(values)}
+        assert dict(zip(got.column("k").to_pylist(), got.column("count_all").to_pylist())) == want
+        assert got.column("k").to_pylist() == [*want]
 
 
 @everywhere

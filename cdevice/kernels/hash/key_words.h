@@ -62,20 +62,37 @@ KERNEL(word_pack) {
   KEYS;
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_WORDS_OUT);
   GLOBAL const u64 *RESTRICT before = IN(u64, BUF_WORDS_IN);
+  GLOBAL u64 *outside = OUT(u64, BUF_WORDS_OUTSIDE);
   const u64 least = (u64)SCALAR(SCALAR_WORD_LEAST), mask = (u64)SCALAR(SCALAR_WORD_MASK);
+  (void)outside;
   const int to = WORD_SHIFT(SCALAR(SCALAR_WORD_PLACE));
   const word_runs runs = runs_of(mask);
   const u64 known = flags & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
-#define PACK_WORDS(code, valid, others) \
-  PREPARED_ROWS(i, n) { o[i] = (valid ? ((code) | known) << to : (u64)0) | (others); }
+#if defined(CDV_HOST)
+  u64 other = 0;
+#define FOUND_OUTSIDE(bits) other |= bits;
+#else
+#define FOUND_OUTSIDE(bits)
+#endif
+#define PACK_WORDS(code, valid, others)                         \
+  PREPARED_ROWS(i, n) {                                         \
+    const u64 x = CODE, there = valid ? ~(u64)0 : (u64)0;       \
+    o[i] = (((code) | known) & there) << to | (others);         \
+    FOUND_OUTSIDE(x & ~mask & there)                            \
+  }
 #define CODE (KEY_NORMAL(KEY_WORD(values[i])) - least)
 #if defined(CDV_COARSE)
   if (!runs.mask[1] && !validity && !before) { /* what one column of numbers mostly is */
-    PACK_WORDS(CODE >> runs.from[0] & runs.mask[0], 1, 0)
-    return;
-  }
+    PACK_WORDS(x >> runs.from[0] & runs.mask[0], 1, 0)
+  } else
 #endif
-  PACK_WORDS(gathered(CODE, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+  {
+    PACK_WORDS(gathered(x, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+  }
+#if defined(CDV_HOST)
+  if (other && outside) STORE_RELAXED(outside, (u64)1);
+#endif
+#undef FOUND_OUTSIDE
 #undef PACK_WORDS
 #undef CODE
 }
