@@ -290,17 +290,20 @@ static int number_with_plan(struct table *t, struct cdv_array *const *columns, i
     CDV_ASSERT(again < 2);
     if (again) cdv_key_plan_free(&t->plan);
     r = cdv_key_plan_make(&t->work, columns, n, floats, !again, &t->plan);
+    bool kept = t->ids.data || (cdv_exec_is_host(&t->work) && cdv_hash_is_direct(&t->plan));
+    if (!r && !kept) r = cdv_exec_alloc_temp(&t->work, 'I', t->n, &t->ids);
     if (!r) r = cdv_exec_is_host(&t->work) ? number_by_threads(t, row, first) : number_on_device(t, row, first);
   }
   return r;
 }
 
+/* ids: or NULL. */
 static int number(struct table *t, struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
                   struct cdv_array **ids, struct cdv_array **first) {
   struct cdv_schema *number = cdv_schema_of_number('I'), *row = cdv_schema_of_number('l');
   bool collided = false;
-  int r = cdv_exec_alloc_array(&t->work, number, t->n, false, ids);
-  if (!r) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
+  int r = ids ? cdv_exec_alloc_array(&t->work, number, t->n, false, ids) : 0;
+  if (!r && ids) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
   if (!r && !t->n) {
     r = cdv_exec_alloc_array(&t->work, row, 0, false, first);
   } else if (!r) {
@@ -329,13 +332,14 @@ int cdv_compute_group_ids(struct cdv_array *const *columns, int64_t n, enum cdv_
     else
       r = cdv_is_group_key(columns[i]) ? cdv_array_aligned(columns[i], &aligned[i]) : CDV_LAYOUT_NOT_HANDLED;
   }
-  *ids = *first = NULL;
+  *first = NULL;
+  if (ids) *ids = NULL;
   if (!r) {
     r = cdv_exec_begin(&t.work, aligned, n, stream_ref, doing);
-    if (!r) r = number(&t, aligned, n, floats, &made[0], &made[1]);
-    if (!r) r = cdv_array_freeze(made[1], t.work.stream, 0, first);
-    r = cdv_exec_finish(&t.work, r, made[0], ids);
-    if (r && *first) cdv_array_unref(*first);
+    if (!r) r = number(&t, aligned, n, floats, ids ? &made[0] : NULL, &made[1]);
+    if (!r && ids) r = cdv_array_freeze(made[1], t.work.stream, 0, first);
+    r = cdv_exec_finish(&t.work, r, made[ids ? 0 : 1], ids ? ids : first);
+    if (r && ids && *first) cdv_array_unref(*first);
   }
   for (int64_t i = 0; aligned && i < n; i++)
     if (aligned[i]) cdv_array_unref(aligned[i]);
