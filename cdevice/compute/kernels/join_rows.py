@@ -220,14 +220,16 @@ class JoinRows:
             return self._single(keep_left)
         call, counts = self._call, self.of_left
         matched = rows.less(call, 0, counts)
-        left, k = rows.expanded(call, rows.choose(call, matched, counts, 1) if keep_left else counts)
-        group = take_array(call, row_ids(call, self._left.ids), left, False)
-        place = rows.add(call, take_array(call, self._right.begins, group, False), k)
-        if not keep_left:
-            return self._side(left, True), self._side(take_array(call, self._right.order, place, False), False)
-        found = rows.less(call, 0, take_array(call, counts, left, False))
-        right = take_array(call, self._right.order, rows.choose(call, found, place, 0), False)
-        return self._side(left, True), self._side(rows.null_unless(call, right, found), False)
+        lengths = rows.choose(call, matched, counts, 1) if keep_left else counts
+        every, left, begins = rows.parents_of(call, lengths)
+        shift = take_array(call, self._right.begins, row_ids(call, self._left.ids), False)
+        shift = rows.subtract(call, rows.choose(call, matched, shift, 0), begins)  # to places from rows of the result
+        place = rows.add(call, take_array(call, shift, left, False), every)
+        del every, shift, begins  # their memory is used again
+        right = take_array(call, self._right.order, place, False)
+        if keep_left:
+            right = rows.null_unless(call, right, take_array(call, matched, left, False))
+        return self._side(left, True), self._side(right, False)
 
     def some(self, left: bool, matched: bool) -> SideRows:
         """The rows of a side that have a match, or have none."""

@@ -6,8 +6,9 @@ static void free_columns(struct cdv_array **columns, Py_ssize_t n) {
   free(columns);
 }
 
-/* compute_group_ids(list of arrays, which floats are equal, first rows alone?, function, stream handle, its owner): (ids, first rows),
- * None: two keys have one hash; NotImplemented: a type that is no key. floats: an enum cdv_key_float */
+/* compute_group_ids(list of arrays, which floats are equal, first rows alone?, function, stream handle, its owner):
+ * (ids, first rows), or the first rows. None: two keys have one hash; NotImplemented: a type that is no key. floats: an
+ * enum cdv_key_float */
 static PyObject *m_compute_group_ids(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *list, *handle, *owner;
