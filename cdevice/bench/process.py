@@ -42,7 +42,7 @@ def lines(code: str) -> Iterator[str]:
             assert process.stdout is not None
             try:
                 yield from process.stdout
-            except BaseException:  # nobody reads on
+            except BaseException:  # the reader stopped
                 process.kill()
                 raise
         if process.returncode:

@@ -53,7 +53,7 @@ struct part {
 struct numbering {
   struct cdv_exec *work;
   const struct cdv_key_plan *plan;
-  uint32_t *ids; /* NULL: nobody asks for them */
+  uint32_t *ids; /* NULL: not wanted */
   bool direct;
   int64_t n_parts;
   struct part parts[MOST_PARTS];
@@ -136,7 +136,7 @@ static void do_part(void *arg, int64_t first, int64_t last) {
   struct numbering *s = arg;
   for (int64_t i = first; i < last; i++) {
     struct part *p = &s->parts[i];
-    uint64_t *words = malloc(12 * ROWS_OF_CHUNK); /* and ids, where nobody asks for them */
+    uint64_t *words = malloc(12 * ROWS_OF_CHUNK); /* and ids, where they are not wanted */
     int r = words ? 0 : no_memory(12 * ROWS_OF_CHUNK);
     if (!r) r = s->direct ? make_direct(p, s->plan->bits) : grow(s, p);
     for (int64_t k = 0; !r && k < p->n; k += ROWS_OF_CHUNK)
