@@ -235,7 +235,9 @@ def compute_running(
     owner: object,
     /,
 ) -> Any: ...
-def compute_group_ids(columns: list[DeviceArray], floats: int, doing: str, handle: int, owner: object, /) -> Any: ...
+def compute_group_ids(
+    columns: list[DeviceArray], floats: int, first_only: bool, doing: str, handle: int, owner: object, /
+) -> Any: ...
 def compute_accumulate(
     values: DeviceArray,
     ids: DeviceArray,

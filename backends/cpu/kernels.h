@@ -274,7 +274,10 @@
   ROW(varlen, row_offsets, t) \
   ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
 #define RUNS(t) ROW(run_end, run_of, t) ROW(run_end, ends, t)
-#define SORT_KEY(t) ROW(sort_key, sort_key, t) ROW(sort_key, sort_least, t)
+#define SORT_KEY(t)               \
+  ROW(sort_key, sort_key, t)      \
+  ROW(sort_key, sort_least, t)    \
+  ROW(sort_key, sort_few_count, t) ROW(sort_key, sort_few_scatter, t)
 #define REAL_ROW(s, t) {"decimal_real/" #s " " #t "/real_" #s "_" #t, real_##s##_##t},
 #define REAL(s) REAL_ROW(s, f32) REAL_ROW(s, f64)
 #define OF_REAL_ROW(s, t)                                                \
@@ -406,7 +409,7 @@ const cpu_kernel CPU_KERNELS[] = {
     REDUCE_BOOL(count_rows)
     REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_product)
     REDUCE_BOOL(finish_extreme) SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_BYTES(i32) SORT_BYTES(i64)
-    RADIX_SORT(radix_buckets) RADIX_SORT(radix_pack) RADIX_SORT(radix_ranges) RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)
+    RADIX_SORT(radix_buckets) RADIX_SORT(radix_pack) RADIX_SORT(sort_pair) RADIX_SORT(radix_ranges) RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)
     RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes) RADIX_SORT(sort_validity)
     RADIX_SORT(sort_rows) INTEGERS(RUNNING) FLOATS(RUNNING) KEY_WORDS(u8) KEY_WORDS(u16) KEY_WORDS(u32) KEY_WORDS(u64)
     KEY_WORDS(w128) SET_LOOKUP(u8) SET_LOOKUP(u16) SET_LOOKUP(u32) SET_LOOKUP(u64)

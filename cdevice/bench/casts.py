@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from .one_thread import one_thread
+from .table import chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def rows(n: int, pairs: Pairs) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     with one_thread():
         for name, x in columns(n).items():
+            if not (chosen(f"cast {name} to string") or chosen(f"cast string to {name}")):
+                continue
             text = pc.cast(x, pa.string())
             here, words = cdevice.asarray(x), cdevice.asarray(text)
             to, back = partial(cc.cast, here, "string"), partial(cc.cast, words, x.type)

@@ -74,6 +74,11 @@ def parser() -> Any:
         metavar="TEXT",
         help=f"rows whose title contains TEXT, and of these sections: {', '.join(SECTIONS)}",
     )
+    p.add_argument(
+        "--questions",
+        metavar="A,B",
+        help="of groups and compute only rows whose titles have these words: q4,string key,10000",
+    )
     p.add_argument("--libs", metavar="A,B", help=f"default: {','.join(LIBRARIES)}")
     p.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the figures: into a file too, or instead")
     p.add_argument("--targets", action="store_true", help="beside them what the project wants to reach (ci/bench)")
@@ -121,7 +126,7 @@ def main(argv: list[str] | None = None) -> Any:
         print(f"cdevice bench: no row or section has {options.only!r} in its name; sections: {', '.join(SECTIONS)}; "
               f"rows: {', '.join(operations.titles(libs, bool))}", file=sys.stderr)  # fmt: skip
         return USAGE
-    shown["targets"] = options.targets
+    shown.update(targets=options.targets, questions=options.questions)
     silent = io.StringIO() if options.json == "-" else None
     with contextlib.redirect_stdout(silent or sys.stdout):
         result = measured(libs, options, want)

@@ -3,7 +3,7 @@
 
 Ten million rows, a tenth of them null, and a batch of twenty columns of a hundred thousand strings; one thread unless
 said, random masks and indices; calls that take turns, the median of each pair's ratio.  ``--quick`` takes a hundredth
-of the rows of columns.
+of the rows of columns; ``--questions unique,sort_indices int32``: only rows with these words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from . import casts, numbers, text, times, whole_columns
-from .table import named, table, verdict
+from .table import chosen, named, table, verdict
 from .timing import _once, quiet
 
 TYPE_CHECKING = False
@@ -53,6 +53,7 @@ ORDER = {
     "sort_indices two keys": 4.0,
 }
 ORDER_OPENCL = 8.0  # int64, beside pyarrow on the CPU
+RADIX_SORT = 15.0  # beside pyopencl's, a million rows
 THREADS = ("add int64", "less int64", "sum float64", "filter int64", "take int64", "if_else int64")
 
 
@@ -141,7 +142,7 @@ def _cpu(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
     threads = cc.cpu_count()
     cc.set_cpu_count(1)
     try:
-        rows = [("cpu", name, *pairs(theirs[name], ours[name], rounds), CPU[name]) for name in CPU]
+        rows = [("cpu", name, *pairs(theirs[name], ours[name], rounds), CPU[name]) for name in CPU if chosen(name)]
     finally:
         cc.set_cpu_count(threads)
     return rows + (_threads(ours, threads, rounds) if threads > 1 else [])
@@ -159,12 +160,16 @@ def _threads(ours: dict[str, Any], threads: int, rounds: int) -> list[tuple[Any,
         return run
 
     try:
+        titles = {n: f"{n}, {threads} threads by one" for n in THREADS}
         rows: list[tuple[Any, ...]] = [
-            ("cpu", f"{n}, {threads} threads by one", *pairs(by(1, n), by(threads, n), rounds), 1.5) for n in THREADS
+            ("cpu", title, *pairs(by(1, n), by(threads, n), rounds), 1.5)
+            for n, title in titles.items()
+            if chosen(title)
         ]
     finally:
         cc.set_cpu_count(threads)
-    return [*rows, ("floor", f"a copy, {threads} threads by one", *_copies(threads, rounds), None)]
+    title = f"a copy, {threads} threads by one"
+    return [*rows, *[("floor", title, *_copies(threads, rounds), None)] * chosen(title)]
 
 
 def _copies(threads: int, rounds: int) -> tuple[float, float, float]:
@@ -211,14 +216,19 @@ def _opencl(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
         "filter": lambda: cc.filter(a, m).synchronize(),
         "take": lambda: cc.take(a, r).synchronize(),
     }
-    rows = [("opencl", f"{n} int64", *pairs(numpy[n], ours[n], rounds), OPENCL[n]) for n in OPENCL]
+    rows = [
+        ("opencl", f"{n} int64", *pairs(numpy[n], ours[n], rounds), OPENCL[n]) for n in OPENCL if chosen(f"{n} int64")
+    ]
     rows += _opencl_strings(x, there, rounds)
+    titles = {n: f"{n} int64, pyopencl" for n in PYOPENCL if chosen(f"{n} int64, pyopencl")}
+    if not titles:
+        return rows
     try:
         theirs = _pyopencl(i, j, mask & vm, r=rows_of(x["rows"]), valid=vi)
     except ImportError:
         return rows
     few = min(rounds, 3)  # theirs take long
-    return rows + [("opencl", f"{n} int64, pyopencl", *pairs(theirs[n], ours[n], few), PYOPENCL[n]) for n in PYOPENCL]
+    return rows + [("opencl", title, *pairs(theirs[n], ours[n], few), PYOPENCL[n]) for n, title in titles.items()]
 
 
 def _opencl_strings(x: dict[str, Any], there: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
@@ -229,12 +239,16 @@ def _opencl_strings(x: dict[str, Any], there: dict[str, Any], rounds: int) -> li
     def filtered(mask: str) -> tuple[Any, Any]:
         return lambda: pc.filter(x["batch"], x[mask]), lambda: cc.filter(there["batch"], there[mask]).synchronize()
 
-    masks = zip(STRINGS.items(), ("half", "few"))
-    return [("opencl", f"{n}, pyarrow", *pairs(*filtered(mask), rounds), least) for (n, least), mask in masks]
+    masks = {f"{n}, pyarrow": (least, mask) for (n, least), mask in zip(STRINGS.items(), ("half", "few"))}
+    return [
+        ("opencl", title, *pairs(*filtered(mask), rounds), least)
+        for title, (least, mask) in masks.items()
+        if chosen(title)
+    ]
 
 
 def _order(rows: int, opencl: bool) -> list[tuple[Any, ...]]:
-    """sort_indices beside pyarrow's."""
+    """sort_indices beside pyarrow's, and on OpenCL beside pyopencl's RadixSort."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -242,6 +256,10 @@ def _order(rows: int, opencl: bool) -> list[tuple[Any, ...]]:
     import cdevice
     import cdevice.compute as cc
 
+    opencl_title = "sort_indices int64, pyarrow"
+    radix_title = "sort_indices int64, 1,000,000 rows, pyopencl's RadixSort"
+    if not any(map(chosen, (*ORDER, opencl_title, radix_title))):
+        return []
     rng = np.random.default_rng(3)
     few, real = pa.array(rng.integers(0, 100, rows).astype("i4")), pa.array(rng.normal(size=rows))
     letters, offsets = rng.integers(97, 123, rows * 8, dtype="u1"), np.arange(rows + 1, dtype="i4") * 8
@@ -253,16 +271,49 @@ def _order(rows: int, opencl: bool) -> list[tuple[Any, ...]]:
     cc.set_cpu_count(1)
     try:
         for (name, least), x, by in zip(ORDER.items(), columns, keys):
+            if not chosen(name):
+                continue
             here = cdevice.asarray(x)
             theirs, ours = partial(pc.sort_indices, x, sort_keys=by), partial(cc.sort_indices, here, by)
             found.append(("cpu", name, *pairs(theirs, ours, 1), least))
     finally:
         cc.set_cpu_count(threads)
-    if opencl:
+    if opencl and chosen(opencl_title):
         there = cdevice.asarray(columns[0]).to("opencl")
         timed = pairs(lambda: pc.sort_indices(columns[0]), lambda: cc.sort_indices(there).synchronize(), 1)
-        found.append(("opencl", "sort_indices int64, pyarrow", *timed, ORDER_OPENCL))
+        found.append(("opencl", opencl_title, *timed, ORDER_OPENCL))
+    if opencl and chosen(radix_title):
+        few_rows = columns[0].slice(0, 1_000_000)
+        try:
+            theirs = _radix_sort(few_rows)
+        except ImportError as e:
+            print(f"left out: {radix_title} (no module {e.name!r}): pip install pyopencl mako")
+            return found
+        there = cdevice.asarray(few_rows).to("opencl")
+        timed = pairs(theirs, lambda: cc.sort_indices(there).synchronize(), 3)
+        found.append(("opencl", radix_title, *timed, RADIX_SORT))
     return found
+
+
+def _radix_sort(column: Any) -> Any:
+    """pyopencl's order of an int64 column, of 41 bits and without a sign.  Raises ImportError without mako."""
+    import mako.template  # noqa: F401  RadixSort asks for it when it is called
+    import numpy as np
+    import pyopencl as cl
+    from pyopencl import algorithm, array
+
+    queue = cl.CommandQueue(cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())]))
+    keys, rows = (array.to_device(queue, x) for x in (column.to_numpy(), np.arange(len(column), dtype="u4")))
+    key = "(ulong) k[i]"
+    sort = algorithm.RadixSort(
+        queue.context, "long *k, uint *r", key, ["k", "r"], bits_at_a_time=4, key_dtype=np.dtype("u8")
+    )
+
+    def call() -> None:
+        sort(keys, rows, key_bits=41, queue=queue)
+        queue.finish()
+
+    return call
 
 
 def rows_of(indices: Any) -> Any:

@@ -3,26 +3,30 @@
 Its data by its rules: of N rows and K = 100, ``id1 id2`` are K strings, ``id3`` N / K strings, ``id4 id5`` K numbers,
 ``id6`` N / K numbers; ``v1`` up to 5, ``v2`` up to 15, ``v3`` a float up to 100 with six digits.  Nine tenths of the
 left rows of a join have a match.  Every answer is compared with pyarrow's, or that of the first library that has one:
-floats within 1e-9.
+floats within 1e-9.  Streams are the same rows in ten thousand batches, beside one array of them.
 """
 
 from __future__ import annotations
 
 import statistics
-import time
 
+from .table import wanted as is_wanted
 from .timing import _once, quiet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 K = 100
 NEAR = 1e-9
-SORTED = 1_000_000  # answers of more rows are compared by the sums of their columns
-LONG_S = 10.0  # a question that takes so long with its answers compared is measured once
+SORTED = 20_000  # answers of more rows are compared by sums: of their columns, and of these times the first one
+LONG_MS = 3000.0  # a library that takes so long is measured once
 RIGHTS = {"10": 10, "10,000": 10_000, "all": None}
+BATCHES = 10_000
+# beside pyarrow alone: int keys, 10,000 right rows
+OTHER_KINDS = ("right outer", "full outer", "left semi", "right semi", "left anti", "right anti")
+STREAMS = ("q1", "q2", "q4", "q5")
 
 # question: (keys, [(column, function)])
 GROUPS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
@@ -293,46 +297,76 @@ def libraries(threads: int, opencl: bool) -> tuple[dict[str, PyArrow], list[str]
     return found, missing
 
 
+def _as_numbers(column: Any) -> Any:
+    """Numbers that tell rows of a column from each other: those of strings like "id12" are in them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type):
+        return pc.cast(column, "float64")
+    try:
+        return pc.cast(pc.utf8_slice_codeunits(pc.cast(column, "string"), 2), "float64")
+    except pa.ArrowInvalid:
+        return pc.cast(pc.binary_length(column), "float64")
+
+
+def _sums(columns: list[Any]) -> Any:
+    """Of each column, and of each times the first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    every = [pc.sum(x) for x in columns] + [pc.sum(pc.multiply(columns[0], x)) for x in columns[1:]]
+    return pa.array([x.as_py() for x in every], "float64")
+
+
+def _sorted(table: Any) -> Any:
+    return table.sort_by([(name, "ascending") for name in table.column_names])
+
+
 def difference(found: Any, wanted: Any) -> str | None:
     """Where two answers differ, the order of rows and columns aside; None: nowhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if found.num_rows != wanted.num_rows:
-        return f"{found.num_rows:,} rows, not {wanted.num_rows:,}"
-    columns = []
-    for name in wanted.column_names:
-        column = wanted[name]
-        text = not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
-        columns.append([name, *(t[name].cast("string" if text else "float64") for t in (found, wanted))])
-    sides = [pa.table({c[0]: c[k] for c in columns}) for k in (1, 2)]
-    if wanted.num_rows <= SORTED:
-        order = [(name, "ascending") for name in wanted.column_names]
-        sides = [s.sort_by(order) for s in sides]
-    for name in wanted.column_names:
-        one, two = (s[name] for s in sides)
-        if one.null_count != two.null_count:
-            return f"{name}: {one.null_count:,} nulls, not {two.null_count:,}"
-        if wanted.num_rows > SORTED:
-            one, two = (pc.sum(pc.binary_length(x) if x.type == "string" else x) for x in (one, two))
-            one, two = (pa.array([x.cast("float64").as_py()]) for x in (one, two))
-        if one.type != "string":
+    def same(one: Any, two: Any) -> bool:
+        if pa.types.is_floating(one.type):
             scale = pc.max_element_wise(pc.abs(two), 1.0)
             one, two = pc.less_equal(pc.abs(pc.subtract(one, two)), pc.multiply(scale, NEAR)), True
-        if pc.any(pc.invert(pc.equal(one, two))).as_py():
-            return f"{name}: other values"
-    return None
+        return not pc.any(pc.invert(pc.equal(one, two))).as_py()
+
+    names = wanted.column_names
+    if found.num_rows != wanted.num_rows:
+        return f"{found.num_rows:,} rows, not {wanted.num_rows:,}"
+    for name in names:
+        nulls = [t[name].null_count for t in (found, wanted)]
+        if nulls[0] != nulls[1]:
+            return f"{name}: {nulls[0]:,} nulls, not {nulls[1]:,}"
+    if wanted.num_rows > SORTED:
+        one, two = (_sums([_as_numbers(t[name]) for name in names]) for t in (found, wanted))
+        for k, name in enumerate([*names, *names[1:]]):
+            if not same(one[k : k + 1], two[k : k + 1]):
+                return f"{name}: other values"
+        return None
+    sides = []
+    for t in (found, wanted):
+        columns = [wanted[name].type for name in names]
+        types = ["float64" if pa.types.is_primitive(c) or pa.types.is_decimal(c) else "string" for c in columns]
+        sides.append(_sorted(pa.table({name: t[name].cast(to) for name, to in zip(names, types)})))
+    return next((f"{name}: other values" for name in names if not same(*(s[name] for s in sides))), None)
 
 
-def asked(found: dict[str, PyArrow], calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
-    """Milliseconds by library of calls that take turns, medians, and answers that differ.  What takes long is measured
-    once."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
+def asked(found: dict[str, Any], calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
+    """Milliseconds by library of calls that take turns, medians, and answers that differ.  A library that takes long is
+    measured once."""
+    times: dict[str, list[float]] = {}
     wrong = {}
     want = None
-    began = time.perf_counter()
     for name, call in calls.items():
-        answer = found[name].answer(call())
+        kept: list[Any] = []
+        with quiet():
+            took = _once(lambda call=call, kept=kept: kept.append(call())) * 1e3
+        times[name] = [took] if took > LONG_MS else []
+        answer = found[name].answer(kept.pop())
         if want is None:
             want = answer
         else:
@@ -340,11 +374,11 @@ def asked(found: dict[str, PyArrow], calls: dict[str, Callable[[], Any]], rounds
             if what is not None:
                 wrong[name] = what
         del answer
-    long = time.perf_counter() - began > LONG_S
+    short = [name for name in calls if not times[name]]
     with quiet():
-        for _ in range(1 if long else rounds):
-            for name, call in calls.items():
-                times[name].append(_once(call) * 1e3)
+        for _ in range(rounds):
+            for name in short:
+                times[name].append(_once(calls[name]) * 1e3)
     return {"ms": {name: statistics.median(t) for name, t in times.items()}, "wrong": wrong}
 
 
@@ -352,30 +386,91 @@ def _bound(method: Any, *arguments: Any) -> Callable[[], Any]:
     return lambda: method(*arguments)
 
 
-def ask(rows: int, threads: int, rounds: int, opencl: bool) -> dict[str, Any]:
-    """Every question of every library: {"groups" and "joins": {title: {"ms", "wrong"}}, "missing": names}."""
-    found, missing = libraries(threads, opencl)
-    out: dict[str, Any] = {"groups": {}, "joins": {}, "missing": missing}
-    table = group_table(rows)
-    data = {name: library.taken(table) for name, library in found.items()}
-    for title, (keys, wanted) in GROUPS.items():
-        calls = {n: _bound(lib.grouped, data[n], keys, wanted, " - " in title) for n, lib in found.items()}
-        out["groups"][title] = asked(found, calls, rounds)
-    for title, keys in STATISTICS.items():
-        if "corr" in title and rows < 20 * K * K:
-            continue  # groups of so few rows have none
-        calls = {n: _bound(lib.statistics, data[n], keys) for n, lib in found.items() if n != "pyarrow"}
-        out["groups"][title] = asked(found, calls, rounds)
-    del table, data
-    for size, count in RIGHTS.items():
-        right_rows = rows if count is None else min(count, rows)
+class _Asking:
+    """The libraries, and which questions are asked of them."""
+
+    def __init__(self, rows: int, rounds: int, found: dict[str, PyArrow], questions: str | None) -> None:
+        self.rows, self.rounds, self.found, self.questions = rows, rounds, found, questions
+
+    def wants(self, title: str) -> bool:
+        return is_wanted(title, self.questions)
+
+    def groups(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        known = [t for t in GROUPS if self.wants(t)]
+        # groups of so few rows have no correlation
+        others = [t for t in STATISTICS if self.wants(t) and not ("corr" in t and self.rows < 20 * K * K)]
+        if not known and not others:
+            return
+        table = group_table(self.rows)
+        data = {name: library.taken(table) for name, library in self.found.items()}
+        for title in known:
+            keys, wanted = GROUPS[title]
+            calls = {n: _bound(lib.grouped, data[n], keys, wanted, " - " in title) for n, lib in self.found.items()}
+            yield title, asked(self.found, calls, self.rounds)
+        for title in others:
+            calls = {
+                n: _bound(lib.statistics, data[n], STATISTICS[title]) for n, lib in self.found.items() if n != "pyarrow"
+            }
+            yield title, asked(self.found, calls, self.rounds)
+
+    def streams(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        titles = {f"stream, {t}": t for t in GROUPS if t.split()[0] in STREAMS and self.wants(f"stream, {t}")}
+        if not titles:
+            return
+        library = self.found["cpu"]
+        table = group_table(self.rows)
+        for title, question in titles.items():
+            keys, wanted = GROUPS[question]
+            columns = list(dict.fromkeys([*keys, *(c for c, _ in wanted)]))
+            whole = library.taken(table.select(columns))
+            step = max(self.rows // BATCHES, 1)
+            batches = [whole[k : k + step] for k in range(0, self.rows, step)]
+            calls = {
+                "array": _bound(library.grouped, whole, keys, wanted, False),
+                "stream": _bound(_grouped_stream, library, batches, keys, wanted),
+            }
+            yield title, asked(dict.fromkeys(calls, library), calls, max(self.rounds, 5))
+
+    def joins(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for size, text, repeated in _join_sizes():
+            key = f"{'string' if text else 'int'} key, {size}{', each twice' if repeated else ''}"
+            hows = ["inner", "left outer"]
+            if size == "10,000" and not text and not repeated:
+                hows += OTHER_KINDS
+            titles = {f"{how if how in OTHER_KINDS else how.split()[0]}, {key}": how for how in hows}
+            titles = {t: how for t, how in titles.items() if self.wants(t)}
+            if not titles:
+                continue
+            count = RIGHTS[size]
+            sides = join_tables(self.rows, self.rows if count is None else min(count, self.rows), text, repeated)
+            given = {name: [library.taken(side) for side in sides] for name, library in self.found.items()}
+            for title, how in titles.items():
+                some = [n for n in self.found if how not in OTHER_KINDS or n in ("pyarrow", "cpu", "opencl")]
+                calls = {n: _bound(self.found[n].joined, *given[n], how) for n in some}
+                yield title, asked(self.found, calls, self.rounds)
+
+
+def _join_sizes() -> Iterator[tuple[str, bool, bool]]:
+    """(right rows, are keys strings, is each right key there twice)"""
+    for size in RIGHTS:
         for text in (False, True):
-            for repeated in (False, True) if size == "10,000" and not text else (False,):
-                sides = join_tables(rows, right_rows, text, repeated)
-                given = {name: [library.taken(side) for side in sides] for name, library in found.items()}
-                for how in ("inner", "left outer"):
-                    key = "string key" if text else "int key"
-                    title = f"{how.split()[0]}, {key}, {size}{', each twice' if repeated else ''}"
-                    calls = {n: _bound(lib.joined, *given[n], how) for n, lib in found.items()}
-                    out["joins"][title] = asked(found, calls, rounds)
-    return out
+            yield size, text, False
+            if size == "10,000" and not text:
+                yield size, text, True
+
+
+def _grouped_stream(library: Any, batches: list[Any], keys: list[str], wanted: list[tuple[str, str]]) -> Any:
+    import cdevice
+
+    return library.grouped(cdevice.asstream(batches), keys, wanted, False)
+
+
+def ask(rows: int, threads: int, rounds: int, opencl: bool, questions: str | None = None) -> Iterator[dict[str, Any]]:
+    """Questions of every library, each as soon as it is answered: {"kind": "groups", "joins" or "streams", "title",
+    "ms", "wrong"}; first {"missing": names of libraries}."""
+    found, missing = libraries(threads, opencl)
+    yield {"missing": missing}
+    asking = _Asking(rows, rounds, found, questions)
+    for kind in ("groups", "streams", "joins"):
+        for title, of in getattr(asking, kind)():
+            yield {"kind": kind, "title": title, **of}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from .table import chosen
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +42,8 @@ def beside(
     found: list[tuple[Any, ...]] = []
     with one_thread():
         for name, (of_pyarrow, of_polars) in targets.items():
-            found.append(("cpu", name, *pairs(pyarrow[name], ours[name], few), of_pyarrow))
-            if name in polars:
+            if chosen(name):
+                found.append(("cpu", name, *pairs(pyarrow[name], ours[name], few), of_pyarrow))
+            if name in polars and chosen(f"{name}, polars"):
                 found.append(("cpu", f"{name}, polars", *pairs(polars[name], ours[name], few), of_polars))
     return found

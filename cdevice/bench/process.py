@@ -10,6 +10,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 
@@ -28,6 +29,25 @@ def child(code: str, *flags: str) -> Any:
     if r.returncode:
         raise RuntimeError((r.stderr.strip().splitlines() or ["no message"])[-1])
     return t, r.stdout
+
+
+def lines(code: str) -> Iterator[str]:
+    """The lines that code writes in an empty interpreter, as they come.  Raises RuntimeError where it fails."""
+    with tempfile.TemporaryFile("w+") as errors:
+        command = [sys.executable, "-c", code]
+        folder = tempfile.gettempdir()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment()
+        ) as process:
+            assert process.stdout is not None
+            try:
+                yield from process.stdout
+            except BaseException:  # the reader stopped
+                process.kill()
+                raise
+        if process.returncode:
+            errors.seek(0)
+            raise RuntimeError((errors.read().strip().splitlines() or ["no message"])[-1])
 
 
 def where() -> Any:

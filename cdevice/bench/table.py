@@ -7,7 +7,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-shown = {"targets": False}  # what the project promises itself: --targets
+# targets: what the project promises itself; questions: which rows of the section compute
+shown: dict[str, Any] = {"targets": False, "questions": None}
+
+
+def wanted(title: str, questions: str | None) -> bool:
+    """Is a row one of --questions, words of its title with commas between them?  Its own commas do not count."""
+    words = f" {title.replace(',', '')} "
+    return not questions or any(f" {' '.join(q.split())} " in words for q in questions.split(",") if q.strip())
 
 
 def number(v: Any) -> Any:
@@ -23,6 +30,28 @@ def table(head: Any, rows: Any) -> None:
         print("  ".join(f"{c:{'<' if i == 0 else '>'}{w}}" for i, (c, w) in enumerate(zip(r, widths))).rstrip())
         if k == 0:
             print("  ".join("-" * w for w in widths))
+
+
+def chosen(title: str) -> bool:
+    """Is a row of the section ``compute`` one of --questions?"""
+    return wanted(title, shown["questions"])
+
+
+class Growing:
+    """A table whose rows are printed when they are known.  ``widths``: of its columns."""
+
+    def __init__(self, head: Any, widths: Any) -> None:
+        self._hidden = 2 if list(head[-2:]) == ["target", ""] and not shown["targets"] else 0
+        self._widths = widths[: len(widths) - self._hidden]
+        self.add(head)
+        self._print("-" * w for w in self._widths)
+
+    def add(self, row: Any) -> None:
+        self._print(row[: len(row) - self._hidden])
+
+    def _print(self, cells: Any) -> None:
+        line = "  ".join(f"{c:{'<' if k == 0 else '>'}{w}}" for k, (c, w) in enumerate(zip(cells, self._widths)))
+        print(line.rstrip(), flush=True)
 
 
 def verdict(ok: Any) -> Any:

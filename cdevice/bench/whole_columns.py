@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from .table import chosen
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,15 +143,18 @@ def rows(n: int, opencl: bool, pairs: Pairs) -> list[tuple[Any, ...]]:
     threads = cc.cpu_count()
     cc.set_cpu_count(1)
     try:
-        found += [("cpu", name, *pairs(theirs[name], ours[name], 1), least) for name, least in PYARROW.items()]
+        for name, least in PYARROW.items():
+            if chosen(name):
+                found.append(("cpu", name, *pairs(theirs[name], ours[name], 1), least))
         for name, (other, own) in _polars(x, cc, here).items():
-            found.append(("cpu", f"{name}, polars", *pairs(other, own, 1), POLARS[name]))
+            if chosen(f"{name}, polars"):
+                found.append(("cpu", f"{name}, polars", *pairs(other, own, 1), POLARS[name]))
         if threads > 1:
-            found += [_by_threads(name, ours[name], pairs) for name in THREADS]
+            found += [_by_threads(name, ours[name], pairs) for name in THREADS if chosen(f"{name}, 2 threads by one")]
         if opencl:
             cc.set_cpu_count(1)
             there = calls({k: v.to("opencl") for k, v in here.items() if k != "keys"}, cc)
-            found += [_on_opencl(name, ours[name], there[name], pairs) for name in OPENCL]
+            found += [_on_opencl(name, ours[name], there[name], pairs) for name in OPENCL if chosen(f"{name}, cpu")]
     finally:
         cc.set_cpu_count(threads)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import json
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from .expressions.batches import named, projected
 from .expressions.bound import bind, require_condition
 from .expressions.expression import Expression, field
 from .expressions.graph import is_column_named, names_in
+from .expressions.streams import gathered
 from .functions import filter, sum
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
@@ -42,7 +44,12 @@ _DECODED = {"+r", DICTIONARY}
 _OF_ROWS = {"first", "first_last", "last", "list", "one"}  # take rows as they are
 _MASK = "\x01where"  # the column of a condition, which is a key that is not shown
 FEW = 0.3  # of the rows that a condition is asked of
-STREAM_ROWS = 1 << 20  # of a stream that are grouped at once
+# of a stream that are grouped at once: what a cache holds of a few columns, or with many groups more, so that their
+# states are fewer than the rows, up to so many values
+STREAM_ROWS = 1 << 18
+STREAM_VALUES = 1 << 24
+ROWS_OF_GROUP = 40
+MERGED_ROWS = 1 << 20  # states of so many groups are put together
 _METADATA = "cdevice.group_by"
 
 
@@ -275,24 +282,23 @@ def _decoded(call: Call, wanted: _Aggregation, column: DeviceArray) -> DeviceArr
     return decoded
 
 
-def _batches(data: Datum) -> Iterator[DeviceArray]:
-    """The batches of an argument, small ones of a stream put together."""
-    if not isinstance(data.chunks, ChunkStream):
-        whole = joined(data).array
+class _Blocks:
+    """The batches of an argument, small ones of a stream put together.  ``groups``: how many the last one had."""
+
+    def __init__(self, data: Datum) -> None:
+        self._data = data
+        self.groups = 0
+
+    def _rows(self, batch: DeviceArray) -> int:
+        most = STREAM_VALUES // max(len(batch._schema.children), 1)
+        return max(STREAM_ROWS, min(ROWS_OF_GROUP * self.groups, most))
+
+    def __iter__(self) -> Iterator[DeviceArray]:
+        if isinstance(self._data.chunks, ChunkStream):
+            return gathered(self._data.chunks, self._rows)
+        whole = joined(self._data).array
         assert whole is not None
-        yield whole
-        return
-    some: list[DeviceArray] = []
-    n = 0
-    for batch in data.chunks:
-        some.append(batch)
-        n += batch.length
-        del batch
-        if n >= STREAM_ROWS:
-            yield concat(some) if len(some) > 1 else some[0]
-            some, n = [], 0
-    if some:
-        yield concat(some) if len(some) > 1 else some[0]
+        return iter((whole,))
 
 
 def _call_of(function: Function, data: Datum, batch: DeviceArray, stream: StreamLike) -> tuple[Call, DeviceArray]:
@@ -305,26 +311,29 @@ def _call_of(function: Function, data: Datum, batch: DeviceArray, stream: Stream
 def _grouped(data: Datum, query: _Query, partial: bool, stream: StreamLike) -> DeviceArray:
     if data.chunks is None and data.array is None:
         raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
-    state: DeviceArray | None = None
+    states: list[DeviceArray] = []
     before: DeviceArray | None = None  # the rows of a stream so far: until there are others, no state is needed
-    merged_rows = STREAM_ROWS
-    for batch in _batches(data):
+    merged_rows = MERGED_ROWS
+    blocks = _Blocks(data)
+    for batch in blocks:
         call, here = _call_of(_function, Datum(batch), batch, stream)
-        if state is None and before is None:
+        if not states and before is None:
             before = here
             continue
-        if state is None:
-            assert before is not None
-            state, before = query.state(call, before), None
-        state = concat([state, query.state(call, here)], stream=call.owner)
-        if state.length >= 2 * merged_rows:
-            state = query.merged(call, state)
-            merged_rows = max(STREAM_ROWS, state.length)
-    if state is None:
+        if before is not None:
+            states.append(query.state(call, before))
+            before = None
+        states.append(query.state(call, here))
+        blocks.groups = states[-1].length
+        if builtins.sum(x.length for x in states) >= 2 * merged_rows:
+            states = [query.merged(call, concat(states, stream=call.owner))]
+            merged_rows = max(MERGED_ROWS, states[0].length)
+        del batch, here
+    if not states:
         assert before is not None
         call, here = _call_of(_function, Datum(before), before, stream)
         return query.state(call, here) if partial else query.result(call, here)
-    state = query.merged(call, state)
+    state = query.merged(call, concat(states, stream=call.owner))
     return state if partial else query.finished(call, state)
 
 
@@ -407,8 +416,8 @@ class GroupBy:
         """What each group comes to.
 
         The rows of the result are the groups, in the order of their first rows; its columns are the keys and then the
-        aggregates, named ``<column>_<aggregate>`` and ``count_all``.  Blocks.  Any thread.  Of a stream about a
-        million rows and the states of the groups are in memory at once; list, distinct, count_distinct and quantiles
+        aggregates, named ``<column>_<aggregate>`` and ``count_all``.  Blocks.  Any thread.  Of a stream some
+        million values and the states of the groups are in memory at once; list, distinct, count_distinct and quantiles
         keep the values that they are made of.
 
         :param aggregations: a list of (column, aggregate) or (column, aggregate, options), or a mapping of names of the

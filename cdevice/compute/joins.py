@@ -12,10 +12,11 @@ from .dispatch.datum import Datum, argument, joined
 from .dispatch.deferred import Deferred, ours
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
+from .expressions.streams import gathered
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import known_rows
 from .kernels.columns import batch_of, column_of, names_of, on_device_of
-from .kernels.join_rows import JOIN_TYPES, JoinRows, keys_of_one_type
+from .kernels.join_rows import JOIN_TYPES, JoinRows, SideRows, keys_of_one_type
 from .kernels.selection.take import is_batch, take_array
 from .options import NoOptions
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     Names = str | Deferred | Sequence[str | Deferred]
 
+STREAM_ROWS = 1 << 18  # of a left side that is a stream are joined at once, at least: each time looks at the right side
 _OF_EACH_BATCH = {"inner", "left outer", "left semi", "left anti"}
 _join = Function("join", "vector", 2, "The rows of two batches that have equal keys.")
 _join_indices = Function("join_indices", "vector", 2, "The numbers of the rows that have equal keys.")
@@ -67,7 +69,7 @@ def _both(function: str, keys: Any, right_keys: Any) -> tuple[list[Any], list[An
 class _Sides:
     """Both batches, their key columns, and the rows of each that the join shows."""
 
-    __slots__ = ("all_left", "call", "keys", "left", "left_keys", "left_rows", "right", "right_keys", "right_rows")
+    __slots__ = ("call", "keys", "left", "left_keys", "left_rows", "right", "right_keys", "right_rows")
 
     def __init__(
         self, function: Function, data: Sequence[Datum], names: Sequence[list[Any]], join_type: str, stream: StreamLike
@@ -81,13 +83,12 @@ class _Sides:
             for batch, keys in ((self.left, self.left_keys), (self.right, self.right_keys))
         ]
         self.keys = [keys_of_one_type(call, x, y, str(n)) for x, y, n in zip(*columns, self.left_keys, strict=True)]
-        self.all_left = False
+        self.left_rows: SideRows | None
+        self.right_rows: SideRows | None
         if self.left.length + self.right.length:
-            matches = JoinRows(call, self.keys)
-            found = matches.of(join_type)
-            self.all_left = matches.all_left
+            found = JoinRows(call, self.keys).of(join_type)
         else:
-            none = rows.from_(call, self.left, 0, 0)
+            none = SideRows(call, self.left, 0)
             shown = join_type.split()[-1] not in ("semi", "anti")
             found = (
                 none if shown or join_type.startswith("left") else None,
@@ -155,8 +156,8 @@ def join(
     :param coalesce_keys: True: the keys are columns once
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
-    :returns: a batch on the device of the data; of a stream a stream, with a batch for each of its batches, where no
-        right row without a match is shown: left and inner kinds
+    :returns: a batch on the device of the data; of a stream a stream, where no right row without a match is shown: left
+        and inner kinds. It has a batch for each of its batches, small ones of which are put together
     :raises ArgumentError: for a column that does not exist, with near names, and for keys without a common type
     :raises ValueError: for another join_type
     :raises NoKernel: for a type that cannot be a key
@@ -172,7 +173,8 @@ def join(
             return join(batch, whole, keys, right_keys, join_type, **named, stream=stream, fallback=fallback)  # type: ignore[arg-type]
 
         empty = asarray([], schema=found.schema).to(whole.device)
-        made_later: Any = asstream(map(one, found), schema=one(empty).schema)
+        blocks = gathered(found, lambda batch: STREAM_ROWS)
+        made_later: Any = asstream(map(one, blocks), schema=one(empty).schema)
         return made_later  # type: ignore[no-any-return]
 
     def made(sides: _Sides) -> DeviceArray:
@@ -212,16 +214,18 @@ def join_indices(
     names = _both("join_indices", keys, right_keys)
 
     def made(sides: _Sides) -> DeviceArray:
-        found = [(n, x) for n, x in (("left", sides.left_rows), ("right", sides.right_rows)) if x is not None]
-        return _shown_batch(sides, [n for n, _ in found], [x for _, x in found])
+        sides_shown = (("left", sides.left_rows), ("right", sides.right_rows))
+        found = {n: x.numbers for n, x in sides_shown if x is not None}
+        return _shown_batch(sides, [*found], [*found.values()])
 
     out: DeviceArray = _run(_join_indices, (left, right), names, join_type, stream, fallback, made)
     return out
 
 
 def _shown_batch(sides: _Sides, names: list[str], columns: list[DeviceArray]) -> DeviceArray:
-    shown = sides.left_rows if sides.left_rows is not None else sides.right_rows
-    assert shown is not None
+    side = sides.left_rows or sides.right_rows
+    assert side is not None
+    shown = columns[0] if columns else side.numbers
     return batch_of(names, columns, shown.length, shown)
 
 
@@ -231,25 +235,22 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
     columns: list[DeviceArray] = []
     merged = coalesce_keys and join_type == "full outer"
     both_rows = _merged_rows(sides) if merged else None
-    for batch, shown, taken, others, suffix in (
+    for batch, shown, side, others, suffix in (
         (sides.left, left, sides.left_rows, right, suffixes[0]),
         (sides.right, right, sides.right_rows, left, suffixes[1]),
     ):
+        keys = (sides.left_keys if batch is sides.left else sides.right_keys) if merged else []
+        own = [n for n in shown if n not in keys]
+        taken = dict(zip(own, side.of([column_of(batch, n, "join") for n in own]) if side else (), strict=True))
         for name in shown:
-            is_key = merged and name in (sides.left_keys if batch is sides.left else sides.right_keys)
-            if is_key and batch is sides.right:
-                continue
-            if is_key:
+            if name in taken:
+                columns.append(taken[name])
+                names.append(name + suffix if name in others else name)
+            elif batch is sides.left:
                 assert both_rows is not None
                 key = concat(list(sides.keys[sides.left_keys.index(name)]), stream=sides.call.owner)
                 columns.append(take_array(sides.call, key, both_rows, False))
                 names.append(name)
-                continue
-            assert taken is not None
-            column = column_of(batch, name, "join")
-            whole = sides.all_left and batch is sides.left
-            columns.append(column if whole else take_array(sides.call, column, taken, False))
-            names.append(name + suffix if name in others else name)
     return _shown_batch(sides, names, columns)
 
 
@@ -269,8 +270,9 @@ def _shown(sides: _Sides, join_type: str, coalesce_keys: bool) -> tuple[list[str
 
 def _merged_rows(sides: _Sides) -> DeviceArray:
     """The row of the keys of both sides that a row of the result has its keys from."""
-    call, left, right = sides.call, sides.left_rows, sides.right_rows
-    assert left is not None and right is not None
+    call = sides.call
+    assert sides.left_rows is not None and sides.right_rows is not None
+    left, right = sides.left_rows.numbers, sides.right_rows.numbers
     here = known_rows(call, left)
     shifted = rows.add(call, rows.without_nulls(left), sides.right.length)
     return rows.choose(call, here, shifted, rows.without_nulls(right))

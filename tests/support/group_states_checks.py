@@ -7,6 +7,7 @@ import random
 import pytest
 from everywhere import device, everywhere  # noqa: F401 - a fixture
 
+np = pytest.importorskip("numpy", reason="pip install numpy")
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 from group_by_checks import same  # noqa: E402
@@ -14,6 +15,7 @@ from group_by_checks import same  # noqa: E402
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
 from cdevice._runtime.ext import lib  # noqa: E402
+from cdevice.compute.kernels.group_ids import group_ids  # noqa: E402
 
 N = 3000
 NUMBER = (
@@ -117,7 +119,8 @@ def test_a_state_travels_between_devices(device):
 
 @everywhere
 def test_a_stream_is_grouped_as_its_rows_are(device, monkeypatch):
-    monkeypatch.setattr("cdevice.compute.groups.STREAM_ROWS", 100)
+    for name, rows in (("STREAM_ROWS", 100), ("ROWS_OF_GROUP", 0), ("MERGED_ROWS", 100)):
+        monkeypatch.setattr(f"cdevice.compute.groups.{name}", rows)
     n, wanted = _rows(device), _some(device)
     batch = cdevice.asarray(_data(3, n)).to(device)
     whole = cc.group_by(batch, ["k", "s"]).aggregate(wanted)
@@ -127,6 +130,26 @@ def test_a_stream_is_grouped_as_its_rows_are(device, monkeypatch):
         _require_same(cc.group_by(stream, ["k", "s"]).aggregate(wanted), whole)
     empty = cc.group_by(cdevice.asstream(iter([batch[:0]]), schema=batch.schema), ["k"]).aggregate(wanted)
     assert empty.length == 0
+
+
+@everywhere
+def test_small_batches_of_a_stream_are_grouped_together(device, monkeypatch):
+    seen = []
+
+    def counted(call, columns, floats):
+        seen.append(columns[0].length)
+        return group_ids(call, columns, floats)
+
+    monkeypatch.setattr("cdevice.compute.kernels.group_rows.group_ids", counted)
+    monkeypatch.setattr("cdevice.compute.groups.STREAM_ROWS", 64)
+    batch = cdevice.asarray(pa.record_batch({"k": pa.array(range(640)), "g": pa.array([1, 2] * 320)})).to(device)
+    parts = [batch[a : a + 2] for a in range(0, 640, 2)]
+    few = cc.group_by(cdevice.asstream(iter(parts), schema=batch.schema), "g").aggregate([("k", "sum")])
+    _require_same(few, cc.group_by(batch, "g").aggregate([("k", "sum")]))
+    assert seen == [64, 64, *[80] * 6, 32, 18, 640]  # 40 times as many as groups; states; all at once
+    del seen[:]
+    many = cc.group_by(cdevice.asstream(iter(parts), schema=batch.schema), "k").aggregate([("g", "sum")])
+    assert seen == [64, 64, 512, 640] and many.length == 640
 
 
 @pytest.mark.parametrize("keys", [["long"], ["k", "long"], ["long", "v", "b"]], ids=str)
@@ -177,6 +200,27 @@ def test_rows_that_a_sample_has_not_shown_are_grouped(device):
         want[w] += 1
     assert dict(zip(got.column("k").to_pylist(), got.column("count_all").to_pylist())) == want
     assert got.column("k").to_pylist() == list(want)
+
+
+@pytest.mark.parametrize("kind", ["i1", "u2", "i4", "u8"])
+@everywhere
+def test_numbers_that_a_sample_has_not_shown_are_grouped(device, kind):
+    n = 1000 if _stand_in(device) else 300_000
+    values = [i % 10 for i in range(n)]
+    batch = cdevice.asarray(pa.record_batch({"k": pa.array(values).cast(pa.from_numpy_dtype(np.dtype(kind)))})).to(
+        device
+    )
+    assert pa.array(cc.unique(batch.field("k")).to("cpu")).to_pylist() == [*range(10)]
+    values[n - 3], values[n - 2], values[5] = 100, 17, 64
+    batch = cdevice.asarray(pa.record_batch({"k": pa.array(values).cast(pa.from_numpy_dtype(np.dtype(kind)))})).to(
+        device
+    )
+    for keys in ("k", ["k", "k2"]):
+        twice = cdevice.record_batch({"k": batch.field("k"), "k2": batch.field("k")})
+        got = pa.record_batch(cc.group_by(twice, keys).aggregate([([], "count_all")]).to("cpu"))
+        want = {v: values.count(v) for v in dict.fromkeys(values)}
+        assert dict(zip(got.column("k").to_pylist(), got.column("count_all").to_pylist())) == want
+        assert got.column("k").to_pylist() == [*want]
 
 
 @everywhere

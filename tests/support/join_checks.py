@@ -106,16 +106,21 @@ def test_bad_joins_are_errors_with_words(device, keys, right_keys, kind, error, 
 
 
 @everywhere
-def test_a_stream_is_joined_batch_by_batch(device):
+def test_a_stream_is_joined_batch_by_batch(device, monkeypatch):
+    monkeypatch.setattr("cdevice.compute.joins.STREAM_ROWS", 2)
     left = cdevice.asarray(pa.record_batch({"k": [1, 2, None, 3, 1], "x": [1, 2, 3, 4, 5]})).to(device)
     right = cdevice.asarray(pa.record_batch({"k": [3, 1, 1, None], "y": ["a", "b", "c", "d"]})).to(device)
     for kind in ("inner", "left outer", "left semi", "left anti"):
         parts = [left[:2], left[2:2], left[2:]]
         joined = cc.join(cdevice.asstream(iter(parts), schema=left.schema), right, "k", join_type=kind)
         assert isinstance(joined, cdevice.DeviceArrayStream)
-        want = [cc.join(p, right, "k", join_type=kind) for p in parts]
+        want = [cc.join(p, right, "k", join_type=kind) for p in (left[:2], left[2:])]  # the empty one is no batch
         assert joined.schema == want[0].schema
         assert [b.to("cpu").to_pylist() for b in joined] == [b.to("cpu").to_pylist() for b in want]
+    monkeypatch.undo()
+    together = cc.join(cdevice.asstream(iter(parts), schema=left.schema), right, "k", join_type="left outer")
+    want = cc.join(left, right, "k", join_type="left outer")
+    assert [b.to("cpu").to_pylist() for b in together] == [want.to("cpu").to_pylist()]
     whole = cc.join(
         cdevice.asstream(iter([left[:2], left[2:]]), schema=left.schema), right, "k", join_type="full outer"
     )

@@ -291,3 +291,62 @@ def test_strings_that_are_too_long_are_refused_with_the_limit(device):
     long = cdevice.asarray(["x" * 40_000, "y"]).to(device)
     with pytest.raises(cc.NoKernel, match="array_sort_indices: strings of more than 8192 bytes"):
         cc.array_sort_indices(long)
+
+
+def many_rows(device):
+    """More than two tiles of a work item that does many rows, where rows are cheap."""
+    return 200_000 if str(device).partition(":")[0] in ("cpu", "opencl") else 3000
+
+
+@pytest.mark.parametrize("kind", ["i1", "u2", "i4", "i8", "u8"])
+@everywhere
+def test_integers_of_few_values_are_sorted_stably(device, kind):
+    rng = np.random.default_rng(11)
+    n, least = many_rows(device), {"i1": -128, "u2": 65000, "i4": -50, "i8": -(2**63), "u8": 2**64 - 101}[kind]
+    for values in (100, 1):
+        x = (rng.integers(0, values, n).astype("O") + least).astype(kind)
+        there = cdevice.asarray(pa.array(x)).to(device)
+        for order in ("ascending", "descending"):
+            turned = x.astype("O") - least if order == "ascending" else values - (x.astype("O") - least)
+            want = np.argsort(turned.astype("i8"), kind="stable")
+            got = cc.array_sort_indices(there[3:], order)
+            assert np.array_equal(np.asarray(cc.array_sort_indices(there, order).to("cpu")), want), (values, order)
+            assert np.array_equal(np.asarray(got.to("cpu")), want[want >= 3] - 3)
+
+
+@everywhere
+def test_integers_of_many_values_behind_few_are_sorted(device):
+    n = many_rows(device)
+    x = np.concatenate([np.zeros(n - 1000, "i4"), np.arange(1000, dtype="i4")[::-1] * 1_000_000])
+    got = cc.array_sort_indices(cdevice.asarray(pa.array(x)).to(device))
+    assert np.array_equal(np.asarray(got.to("cpu")), np.argsort(x, kind="stable"))
+
+
+def pairs_of_keys(n):
+    """(first key, second key): whose words fit into one of 64 bits, nearly do, and do not."""
+    rng = np.random.default_rng(12)
+    few = pa.array(rng.integers(-50, 50, n).astype("i4"))
+    reals = rng.normal(size=n)
+    reals[::3] = np.round(reals[::3])  # many equal ones
+    reals[5::1000] = float("nan")
+    close = np.ldexp(1.0, -40) * rng.integers(0, 2000, n) + 1.5  # that differ in their lowest bits alone
+    yield few, pa.array(rng.integers(-1000, 1000, n))
+    yield few, pa.array(reals)
+    yield few, pa.array(np.where(rng.random(n) < 0.5, reals, close), mask=rng.random(n) < 0.1)
+    yield pa.array(rng.integers(0, n, n).astype("u4")), pa.array(close)
+    yield pa.array(rng.integers(0, 3, n), mask=rng.random(n) < 0.1).cast("int8"), pa.array(rng.random(n) < 0.5)
+    yield pa.array(np.full(n, 7)), pa.array(reals)
+    yield pa.array(reals), few
+    yield few, pa.array(rng.integers(-(2**63), 2**63 - 1, n))
+
+
+@everywhere
+def test_two_keys_are_sorted_as_arrow_does(device):
+    for first, second in pairs_of_keys(many_rows(device)):
+        batch = pa.record_batch({"a": first, "b": second})
+        there = cdevice.asarray(batch).to(device)
+        for (down, placement), other in zip(ORDERS, ("ascending", "descending") * 2, strict=True):
+            keys = [("a", down), ("b", other)]
+            got = cc.sort_indices(there, keys, null_placement=placement)
+            want = pc.sort_indices(batch, keys, null_placement=placement)
+            assert pa.array(got.to("cpu")).equals(want), (first.type, second.type, keys, placement)

@@ -87,7 +87,7 @@ def _of_size(source: DeviceArrayStream, rows: int) -> Iterator[DeviceArray]:
             n += batch.length
             if n < rows:
                 continue
-            whole = concat(some) if len(some) > 1 else some[0]
+            whole = _whole(some)
             begin = 0
             while n - begin >= rows:
                 yield whole._slice(begin, rows)
@@ -95,7 +95,30 @@ def _of_size(source: DeviceArrayStream, rows: int) -> Iterator[DeviceArray]:
             n -= begin
             some = [whole._slice(begin, n)] if n else []
     if some:
-        yield concat(some) if len(some) > 1 else some[0]
+        yield _whole(some)
+
+
+def gathered(batches: Iterable[DeviceArray], least: Callable[[DeviceArray], int]) -> Iterator[DeviceArray]:
+    """The same rows in batches of at least so many, the last one of fewer: small ones are copied together.  ``least``
+    is asked of a batch that begins one."""
+    some: list[DeviceArray] = []
+    n = wanted = 0
+    for batch in batches:
+        if not some:
+            wanted = least(batch)
+        some.append(batch)
+        n += batch.length
+        del batch
+        if n >= wanted:
+            made, some, n = _whole(some), [], 0
+            yield made
+            del made  # its memory is free before the next is asked for
+    if some:
+        yield _whole(some)
+
+
+def _whole(some: list[DeviceArray]) -> DeviceArray:
+    return concat(some) if len(some) > 1 else some[0]
 
 
 def top_k(source: Iterable[DeviceArray], k: int, keys: Any, stream: StreamLike) -> DeviceArray | None:

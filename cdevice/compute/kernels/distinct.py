@@ -17,7 +17,7 @@ from .aggregate import count_valid
 from .cast.binary import offsets_of
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import Map, schema_of
-from .group_ids import ONE_NAN, Numbered, group_ids, row_ids
+from .group_ids import ONE_NAN, Numbered, first_rows, group_ids, row_ids
 from .selection.take import filter_array, is_batch, is_valid, row_numbers, take_array, with_bitmap, with_schema
 from .sort import keys_of, plain_layout, rows_of
 from .sorted_groups import Groups, order_of
@@ -56,7 +56,7 @@ def unique(call: Call, values: Datum) -> DeviceArray:
     array = _column(call, values)
     if not array.length:
         return array
-    return take_array(call, array, group_ids(call, [array], ONE_NAN)[1], False)
+    return take_array(call, array, first_rows(call, array, ONE_NAN), False)
 
 
 def value_counts(call: Call, values: Datum) -> DeviceArray:
@@ -100,7 +100,7 @@ def count_distinct(call: Call, values: Datum) -> DeviceArray:
     options: Any = call.options
     array, n = _column(call, values), 0
     if array.length:
-        first = group_ids(call, [array], ONE_NAN)[1]
+        first = first_rows(call, array, ONE_NAN)
         n = first.length
         if options.mode != "all" and (may_be_null(array) or array._format == "n"):
             valid = count_valid(call, take_array(call, array, first, False))

@@ -32,16 +32,35 @@ def group_ids(call: Call, columns: Sequence[DeviceArray], floats: int) -> tuple[
     """For each row the number of its group (uint32), and the first row of each group (int64), in the order of these.
 
     ``columns``: at least one; null is equal to null.  Blocks.  Raises NoKernel for types that cannot be keys."""
-    plain = [plain_layout(call, c) for c in columns]
-    keys = [_as_bytes(call, c) for c in plain if c._format != "n"]
+    keys = _keys(call, columns)
     if not keys:  # nulls alone are one group
         numbers = row_numbers(call, columns[0])
         ids = _as(call, rows.multiply(call, numbers, 0), "I")
         return ids, numbers[:1]
-    made = _native.compute_group_ids(keys, floats, call.function.name, call.stream, call.owner)
+    made = _native.compute_group_ids(keys, floats, False, call.function.name, call.stream, call.owner)
     if made is NotImplemented:
-        raise NoKernel(f"{call.function.name}: no order for {', '.join(words_of(format_of(c)) for c in columns)}")
+        raise _no_order(call, columns)
     return made or _by_order(call, keys, floats)
+
+
+def first_rows(call: Call, column: DeviceArray, floats: int) -> DeviceArray:
+    """The same of one column, without the numbers: the first row of each group (int64)."""
+    keys = _keys(call, [column])
+    if not keys:
+        return row_numbers(call, column)[:1]
+    made = _native.compute_group_ids(keys, floats, True, call.function.name, call.stream, call.owner)
+    if made is NotImplemented:
+        raise _no_order(call, [column])
+    return _by_order(call, keys, floats)[1] if made is None else made  # type: ignore[no-any-return]
+
+
+def _keys(call: Call, columns: Sequence[DeviceArray]) -> list[DeviceArray]:
+    plain = [plain_layout(call, c) for c in columns]
+    return [_as_bytes(call, c) for c in plain if c._format != "n"]
+
+
+def _no_order(call: Call, columns: Sequence[DeviceArray]) -> NoKernel:
+    return NoKernel(f"{call.function.name}: no order for {', '.join(words_of(format_of(c)) for c in columns)}")
 
 
 def _as_bytes(call: Call, column: DeviceArray) -> DeviceArray:

@@ -17,6 +17,7 @@ from ..dispatch.types import format_of
 from . import row_numbers as rows
 from .aggregate import count_valid, number, reduced, sums
 from .cast.dictionary import known_rows, may_be_null
+from .columns import batch_of
 from .elementwise import schema_of
 from .group_ids import BITS, Numbered, group_ids, row_ids
 from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
@@ -52,10 +53,46 @@ def keys_of_one_type(call: Call, left: DeviceArray, right: DeviceArray, name: st
     return first, second
 
 
-class JoinRows:
-    """The matches of rows, at least one, by key columns of the right and the left side.
+class SideRows:
+    """The rows of one side that a join shows: all of them in their order, those that a mask chooses, or some by number.
 
-    ``all_left``: the left rows of the result are all of the left side, in their order."""
+    ``n``: how many the side has; ``near``: an array on its device.  Numbers are made where they are asked for."""
+
+    __slots__ = ("_call", "_mask", "_n", "_near", "_numbers")
+
+    def __init__(
+        self,
+        call: Call,
+        near: DeviceArray,
+        n: int,
+        *,
+        mask: DeviceArray | None = None,
+        numbers: DeviceArray | None = None,
+    ) -> None:
+        self._call, self._near, self._n, self._mask, self._numbers = call, near, n, mask, numbers
+
+    @property
+    def numbers(self) -> DeviceArray:
+        """int64; null where the side has no row."""
+        if self._numbers is None:
+            every = rows.from_(self._call, self._near, 0, self._n)
+            self._numbers = every if self._mask is None else filter_array(self._call, every, self._mask, False)
+        return self._numbers
+
+    def of(self, columns: list[DeviceArray]) -> list[DeviceArray]:
+        """These rows of columns."""
+        call = self._call
+        if self._mask is not None and columns:  # together: the mask is counted once
+            names = [str(i) for i in range(len(columns))]
+            chosen = filter_array(call, batch_of(names, columns, self._n, columns[0]), self._mask, False)
+            return [chosen.field(i) for i in range(len(columns))]
+        if self._mask is None and self._numbers is None:
+            return columns
+        return [take_array(call, x, self.numbers, False) for x in columns]
+
+
+class JoinRows:
+    """The matches of rows, at least one, by key columns of the right and the left side."""
 
     __slots__ = (
         "_call",
@@ -67,14 +104,13 @@ class JoinRows:
         "_own",
         "_right_rows",
         "_unique",
-        "all_left",
         "n_left",
         "n_right",
     )
 
     def __init__(self, call: Call, keys: Sequence[tuple[DeviceArray, DeviceArray]]) -> None:
         right, left = keys[0]
-        self._call, self.n_left, self.n_right, self.all_left = call, left.length, right.length, False
+        self._call, self.n_left, self.n_right = call, left.length, right.length
         self._of_left: DeviceArray | None = None
         self._known: DeviceArray | None = None  # which numbers have no null key; None: all
         self._left_rows: Numbered | None = None
@@ -162,34 +198,40 @@ class JoinRows:
             self._of_left = self._matches(self._left, self._right)
         return self._of_left
 
-    def _single(self, keep_left: bool) -> tuple[DeviceArray, DeviceArray]:
+    def _single(self, keep_left: bool) -> tuple[SideRows, SideRows]:
         """The pairs where no right key is there twice."""
-        call = self._call
-        right = rows.as_int64(call, self._found)
-        left = rows.from_(call, right, 0, self.n_left)
-        self.all_left = keep_left or count_valid(call, right) == self.n_left
-        if self.all_left:
-            return left, right if keep_left else rows.without_nulls(right)
-        found = is_valid(call, Datum(right, "l"))
-        return filter_array(call, left, found, False), rows.without_nulls(filter_array(call, right, found, False))
+        call, found = self._call, self._found
+        mask = None
+        if not keep_left:
+            if count_valid(call, found) < self.n_left:
+                mask = is_valid(call, Datum(found, found._format))
+                found = filter_array(call, found, mask, False)
+            found = rows.without_nulls(found)
+        right = rows.as_int64(call, found)
+        return SideRows(call, right, self.n_left, mask=mask), self._side(right, False)
 
-    def pairs(self, keep_left: bool) -> tuple[DeviceArray, DeviceArray]:
+    def _side(self, numbers: DeviceArray, left: bool) -> SideRows:
+        return SideRows(self._call, numbers, self.n_left if left else self.n_right, numbers=numbers)
+
+    def pairs(self, keep_left: bool) -> tuple[SideRows, SideRows]:
         """The rows of both sides that match, in the order of the left side's, then of the right side's.  ``keep_left``:
         a left row without a match has null."""
         if self._unique:
             return self._single(keep_left)
         call, counts = self._call, self.of_left
         matched = rows.less(call, 0, counts)
-        left, k = rows.expanded(call, rows.choose(call, matched, counts, 1) if keep_left else counts)
-        group = take_array(call, row_ids(call, self._left.ids), left, False)
-        place = rows.add(call, take_array(call, self._right.begins, group, False), k)
-        if not keep_left:
-            return left, take_array(call, self._right.order, place, False)
-        found = rows.less(call, 0, take_array(call, counts, left, False))
-        right = take_array(call, self._right.order, rows.choose(call, found, place, 0), False)
-        return left, rows.null_unless(call, right, found)
+        lengths = rows.choose(call, matched, counts, 1) if keep_left else counts
+        every, left, begins = rows.parents_of(call, lengths)
+        shift = take_array(call, self._right.begins, row_ids(call, self._left.ids), False)
+        shift = rows.subtract(call, rows.choose(call, matched, shift, 0), begins)  # to places from rows of the result
+        place = rows.add(call, take_array(call, shift, left, False), every)
+        del every, shift, begins  # their memory is used again
+        right = take_array(call, self._right.order, place, False)
+        if keep_left:
+            right = rows.null_unless(call, right, take_array(call, matched, left, False))
+        return self._side(left, True), self._side(right, False)
 
-    def some(self, left: bool, matched: bool) -> DeviceArray:
+    def some(self, left: bool, matched: bool) -> SideRows:
         """The rows of a side that have a match, or have none."""
         call = self._call
         if left:
@@ -199,9 +241,9 @@ class JoinRows:
         else:
             counts = self._matches(self._right, self._left)
             keep = rows.less(call, 0, counts) if matched else rows.equal(call, counts, 0)
-        return filter_array(call, rows.from_(call, keep, 0, keep.length), keep, False)
+        return SideRows(call, keep, keep.length, mask=rows.without_nulls(keep))
 
-    def of(self, join_type: str) -> tuple[DeviceArray | None, DeviceArray | None]:
+    def of(self, join_type: str) -> tuple[SideRows | None, SideRows | None]:
         """The rows of the left and of the right side; None for a side that the join does not show."""
         call = self._call
         side, kind = (["", *join_type.split()])[-2:]
@@ -210,8 +252,8 @@ class JoinRows:
             return (found, None) if side == "left" else (None, found)
         left, right = self.pairs(side in ("left", "full"))
         if side in ("right", "full"):
-            alone = self.some(False, False)
-            left = concat([left, rows.nulls(call, alone, alone.length)], stream=call.owner)
-            self.all_left = False
-            right = concat([right, alone], stream=call.owner)
+            alone = self.some(False, False).numbers
+            nothing = rows.nulls(call, alone, alone.length)
+            left = self._side(concat([left.numbers, nothing], stream=call.owner), True)
+            right = self._side(concat([right.numbers, alone], stream=call.owner), False)
         return left, right

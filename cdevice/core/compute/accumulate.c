@@ -114,7 +114,7 @@ static int accumulate(struct accumulation *s, cdevice_kernel_buffer out) {
   k.buffers[BUF_OUT] = out;
   if (s->parts > 1) {
     struct cdv_array *parts;
-    int64_t nbytes = 32 * s->parts * s->groups; /* of decimal256 */
+    int64_t nbytes = 32 * s->parts * (s->groups + 63); /* of decimal256, and with room between parts */
     int r = cdv_exec_alloc_buffers(&s->work, &nbytes, 1, &parts);
     if (r) return r;
     k.buffers[BUF_OUT] = (cdevice_kernel_buffer){(void *)parts->node->buffers[0], 0};

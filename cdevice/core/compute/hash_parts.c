@@ -36,7 +36,7 @@ uint64_t cdv_hash_seed(void) {
 
 bool cdv_hash_is_direct(const struct cdv_key_plan *plan) {
   return plan->exact && plan->bits <= MOST_DIRECT_BITS &&
-         (INT64_C(1) << plan->bits) <= (plan->n / 8 > 4096 ? plan->n / 8 : 4096);
+         (INT64_C(1) << plan->bits) <= (plan->n / 4 > 4096 ? plan->n / 4 : 4096);
 }
 
 struct part {
@@ -53,7 +53,7 @@ struct part {
 struct numbering {
   struct cdv_exec *work;
   const struct cdv_key_plan *plan;
-  uint32_t *ids;
+  uint32_t *ids; /* NULL: not wanted */
   bool direct;
   int64_t n_parts;
   struct part parts[MOST_PARTS];
@@ -119,7 +119,7 @@ static int look_up(struct numbering *s, struct part *p, int64_t begin, int64_t n
   if (!r && outside) return CDV_KEYS_OUTSIDE;
   for (p->state[1] = 0; !r;) {
     struct cdv_kernel_launch k = part_launch(p, s->direct ? "hash_direct" : "hash_insert", n);
-    k.buffers[BUF_HASH_IDS].data = s->ids + begin;
+    k.buffers[BUF_HASH_IDS].data = s->ids ? s->ids + begin : (uint32_t *)(words + ROWS_OF_CHUNK);
     k.buffers[BUF_HASH_WORDS].data = words;
     k.scalars[SCALAR_HASH_FIRST_ROW] = begin;
     r = cdv_exec_launch(s->work, &k);
@@ -136,8 +136,8 @@ static void do_part(void *arg, int64_t first, int64_t last) {
   struct numbering *s = arg;
   for (int64_t i = first; i < last; i++) {
     struct part *p = &s->parts[i];
-    uint64_t *words = malloc(8 * ROWS_OF_CHUNK);
-    int r = words ? 0 : no_memory(8 * ROWS_OF_CHUNK);
+    uint64_t *words = malloc(12 * ROWS_OF_CHUNK); /* and ids, where they are not wanted */
+    int r = words ? 0 : no_memory(12 * ROWS_OF_CHUNK);
     if (!r) r = s->direct ? make_direct(p, s->plan->bits) : grow(s, p);
     for (int64_t k = 0; !r && k < p->n; k += ROWS_OF_CHUNK)
       r = look_up(s, p, p->begin + k, p->n - k < ROWS_OF_CHUNK ? p->n - k : ROWS_OF_CHUNK, words);
@@ -171,21 +171,18 @@ static int merge(struct numbering *s, struct part *p) {
   }
 }
 
-static void renumber_part(void *arg, int64_t first, int64_t last) {
-  struct numbering *s = arg;
-  for (int64_t i = first; i < last; i++) {
+/* By all threads; numbers of the first part's groups stay. */
+static int renumber(struct numbering *s) {
+  int r = 0;
+  for (int64_t i = 1; !r && s->ids && i < s->n_parts; i++) {
     struct part *p = &s->parts[i];
     struct cdv_kernel_launch k = {
-        .family = "hash_table", .type = "bits", .name = "hash_renumber", .granularity = CDV_PER_ROW};
-    for (int64_t at = 0; i && !p->failed && at < p->n; at += ROWS_OF_PART) {
-      k.n = p->n - at < ROWS_OF_PART ? p->n - at : ROWS_OF_PART;
-      k.buffers[BUF_HASH_IDS].data = s->ids + p->begin + at;
-      k.buffers[BUF_HASH_REMAP].data = p->remap;
-      k.scalars[SCALAR_HASH_PART] = k.n;
-      p->failed = cdv_exec_launch(s->work, &k);
-    }
-    if (p->failed) cdv_error_save(&p->error);
+        .family = "hash_table", .type = "bits", .name = "hash_renumber", .granularity = CDV_PER_ROW, .n = p->n};
+    k.buffers[BUF_HASH_IDS].data = s->ids + p->begin;
+    k.buffers[BUF_HASH_REMAP].data = p->remap;
+    r = cdv_exec_launch(s->work, &k);
   }
+  return r;
 }
 
 static int first_error(struct numbering *s) {
@@ -224,10 +221,7 @@ int cdv_hash_number_by_threads(struct cdv_exec *w, const struct cdv_key_plan *pl
   cdv_parallel_for(CDV_POOL_KERNELS, do_part, s, s->n_parts, 1);
   int r = first_error(s);
   for (int64_t i = 1; !r && i < s->n_parts; i++) r = merge(s, &s->parts[i]);
-  if (!r && s->n_parts > 1) {
-    cdv_parallel_for(CDV_POOL_KERNELS, renumber_part, s, s->n_parts, 1);
-    r = first_error(s);
-  }
+  if (!r) r = renumber(s);
   *groups = r ? 0 : s->parts[0].state[0];
   *first = r ? NULL : s->parts[0].first;
   if (!r) s->parts[0].first = NULL;

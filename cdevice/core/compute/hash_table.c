@@ -32,6 +32,7 @@ _Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_HASH_SIZE, SCALAR_HASH_OLD_R
 
 #define PARTS 4                /* of a device whose items do many rows */
 #define ROWS_OF_PART (1 << 16) /* at least */
+#define GROWTH 16              /* of a table that begins again: few rows were done when it was full */
 
 struct lists {
   cdevice_kernel_buffer slots, keys, first;
@@ -102,10 +103,11 @@ static int64_t rows_of_part(const struct table *t, int64_t p) {
   return rest < t->part ? rest : t->part;
 }
 
-/* With a small table for each part; where one is too small, again with tables for as many groups as there are rows.
- * Blocks. */
+/* With a small table for each part; where one is too small, again with larger ones, up to as many groups as there are
+ * rows. Blocks. */
 static int fill(struct table *t) {
-  for (int64_t size = CDV_HASH_FIRST_SIZE;; size = size_for(t->part)) {
+  int64_t most = size_for(t->part);
+  for (int64_t size = CDV_HASH_FIRST_SIZE;; size = size * GROWTH < most ? size * GROWTH : most) {
     int r = start(t);
     if (!r) r = make_lists(t, t->parts, size, size / 2, false, &t->lists);
     struct cdv_kernel_launch k = list_launch(t, "hash_insert", CDV_ITEMS, t->n);
@@ -116,7 +118,7 @@ static int fill(struct table *t) {
     bool done = true;
     for (int64_t p = 0; !r && p < t->parts; p++) done &= t->state[p + 1][1] >= rows_of_part(t, p);
     if (r || done) return r;
-    CDV_ASSERT(size == CDV_HASH_FIRST_SIZE);
+    CDV_ASSERT(size < most);
   }
 }
 
@@ -156,12 +158,16 @@ static int merge_direct(struct table *t, cdevice_kernel_buffer remap) {
   return r;
 }
 
+/* Numbers of the first part's groups stay. */
 static int renumber(struct table *t, cdevice_kernel_buffer remap, int64_t room) {
-  struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, t->n - t->part);
-  k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + t->part};
-  k.buffers[BUF_HASH_REMAP] = (cdevice_kernel_buffer){remap.data, remap.offset + room};
-  k.scalars[SCALAR_HASH_OLD_ROOM] = room;
-  return cdv_exec_launch(&t->work, &k);
+  int r = 0;
+  for (int64_t p = 1; !r && p < t->parts; p++) {
+    struct cdv_kernel_launch k = table_launch(t, "hash_renumber", CDV_PER_ROW, rows_of_part(t, p));
+    k.buffers[BUF_HASH_IDS] = (cdevice_kernel_buffer){t->ids.data, t->ids.offset + p * t->part};
+    k.buffers[BUF_HASH_REMAP] = (cdevice_kernel_buffer){remap.data, remap.offset + p * room};
+    r = cdv_exec_launch(&t->work, &k);
+  }
+  return r;
 }
 
 /* Words that have a place each. */
@@ -284,17 +290,20 @@ static int number_with_plan(struct table *t, struct cdv_array *const *columns, i
     CDV_ASSERT(again < 2);
     if (again) cdv_key_plan_free(&t->plan);
     r = cdv_key_plan_make(&t->work, columns, n, floats, !again, &t->plan);
+    bool kept = t->ids.data || (cdv_exec_is_host(&t->work) && cdv_hash_is_direct(&t->plan));
+    if (!r && !kept) r = cdv_exec_alloc_temp(&t->work, 'I', t->n, &t->ids);
     if (!r) r = cdv_exec_is_host(&t->work) ? number_by_threads(t, row, first) : number_on_device(t, row, first);
   }
   return r;
 }
 
+/* ids: or NULL. */
 static int number(struct table *t, struct cdv_array *const *columns, int64_t n, enum cdv_key_float floats,
                   struct cdv_array **ids, struct cdv_array **first) {
   struct cdv_schema *number = cdv_schema_of_number('I'), *row = cdv_schema_of_number('l');
   bool collided = false;
-  int r = cdv_exec_alloc_array(&t->work, number, t->n, false, ids);
-  if (!r) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
+  int r = ids ? cdv_exec_alloc_array(&t->work, number, t->n, false, ids) : 0;
+  if (!r && ids) t->ids = (cdevice_kernel_buffer){(void *)(*ids)->node->buffers[1], 0};
   if (!r && !t->n) {
     r = cdv_exec_alloc_array(&t->work, row, 0, false, first);
   } else if (!r) {
@@ -323,13 +332,14 @@ int cdv_compute_group_ids(struct cdv_array *const *columns, int64_t n, enum cdv_
     else
       r = cdv_is_group_key(columns[i]) ? cdv_array_aligned(columns[i], &aligned[i]) : CDV_LAYOUT_NOT_HANDLED;
   }
-  *ids = *first = NULL;
+  *first = NULL;
+  if (ids) *ids = NULL;
   if (!r) {
     r = cdv_exec_begin(&t.work, aligned, n, stream_ref, doing);
-    if (!r) r = number(&t, aligned, n, floats, &made[0], &made[1]);
-    if (!r) r = cdv_array_freeze(made[1], t.work.stream, 0, first);
-    r = cdv_exec_finish(&t.work, r, made[0], ids);
-    if (r && *first) cdv_array_unref(*first);
+    if (!r) r = number(&t, aligned, n, floats, ids ? &made[0] : NULL, &made[1]);
+    if (!r && ids) r = cdv_array_freeze(made[1], t.work.stream, 0, first);
+    r = cdv_exec_finish(&t.work, r, made[ids ? 0 : 1], ids ? ids : first);
+    if (r && ids && *first) cdv_array_unref(*first);
   }
   for (int64_t i = 0; aligned && i < n; i++)
     if (aligned[i]) cdv_array_unref(aligned[i]);

@@ -179,6 +179,7 @@ static int measure_part(struct measuring *s, struct cdv_key_column *c, int part)
 
 #define SAMPLES 16
 #define ROWS_OF_SAMPLE 4096
+#define MOST_SAMPLED_BITS 21 /* of numbers */
 
 /* Of strings of one length, as ids mostly are, some rows tell which bits differ; the others are looked at when their
  * words are written. */
@@ -200,6 +201,32 @@ static int measure_samples(struct measuring *s, struct cdv_key_column *c) {
   if (c->sampled) c->flags |= (length + 1) << 16;
   if (c->sampled) c->n_parts = length > 8 ? 2 : 1;
   return 0;
+}
+
+/* Of numbers that differ in few of their lowest bits the same. */
+static int measure_number_samples(struct measuring *s, struct cdv_key_column *c) {
+  int r = 0;
+  uint64_t any = 0, all = ~UINT64_C(0);
+  for (int64_t i = 0; !r && i < SAMPLES; i++) {
+    struct cdv_kernel_launch k = key_launch(c, "word_range", i * (s->n / SAMPLES), ROWS_OF_SAMPLE);
+    k.granularity = CDV_SORT_TILE;
+    k.buffers[BUF_WORD_RANGES] = s->ranges;
+    k.buffers[BUF_WORD_RANGES].offset += 4 * i;
+    r = cdv_exec_launch(s->work, &k);
+  }
+  if (!r) r = cdv_exec_read_back(s->work, &s->ranges, 8, 8 * 4 * SAMPLES, s->read);
+  for (int64_t i = 0; !r && i < SAMPLES; i++) any |= s->read[4 * i + 2], all &= s->read[4 * i + 3];
+  int bits = bits_of(any & ~all);
+  uint64_t mask = (UINT64_C(1) << (bits & 63)) - 1;
+  c->sampled = !r && bits <= MOST_SAMPLED_BITS;
+  if (c->sampled) c->parts[0] = (struct part){all & ~mask, mask, bits};
+  return r;
+}
+
+static bool can_be_sampled(const struct measuring *s, const struct cdv_key_column *c) {
+  if (s->n < 4 * SAMPLES * ROWS_OF_SAMPLE || !cdv_exec_is_host(s->work)) return false;
+  if (c->bytes) return !c->fixed_size;
+  return c->n_parts == 1 && !c->nullable && !(c->flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO));
 }
 
 /* The parts of a column; *fits: words that are exact may have them. */
@@ -268,8 +295,7 @@ int cdv_key_plan_make(struct cdv_exec *w, struct cdv_array *const *columns, int6
     if (!look_at(columns[i], floats, &plan->columns[i])) r = cdv_fail(CDV_ARGUMENT, EINVAL, "no key");
   for (int64_t i = 0; !r && plan->exact && i < n_columns; i++) {
     struct cdv_key_column *c = &plan->columns[i];
-    if (sample && c->bytes && !c->fixed_size && s.n >= 4 * SAMPLES * ROWS_OF_SAMPLE && cdv_exec_is_host(w))
-      r = measure_samples(&s, c);
+    if (sample && can_be_sampled(&s, c)) r = c->bytes ? measure_samples(&s, c) : measure_number_samples(&s, c);
     if (!r && !c->sampled) r = measure(&s, c, &plan->exact);
     plan->sampled |= c->sampled;
     plan->bits += c->nullable;

@@ -3,6 +3,7 @@
  *
  * The host reads the range of each word, and only bits in which the words of the range differ are sorted by: from the
  * lowest digit up, or, where a work item sorts alone, first by the highest digit and then within each, in its cache.
+ * Integers of few values are counted, and two keys become one word where they have room, or nearly.
  * Beside the arguments a row takes, with its result of 8 bytes, 20 bytes where words of one key differ in up to 43 bits, 28
  * where in more, and 4 more with several keys. */
 #include "core/compute/sort.h"
@@ -26,6 +27,11 @@
 #define SORT_LONGEST_BYTES 8192 /* of a string: a word of eight takes several kernels */
 
 _Static_assert(BUF_RADIX_COUNTS < KERNEL_BUFFERS && BUF_KEY_BYTES < KERNEL_BUFFERS, "sort kernels have room");
+_Static_assert(CDV_BUFFER_SLOTS(BUF_FEW_ROWS_OUT, BUF_KEY_VALUES, BUF_RADIX_COUNTS) == 3,
+               "buffers of few values are distinct");
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_FEW_VALUES, SCALAR_KEY_FLAGS, SCALAR_RADIX_BIAS,
+                                SCALAR_RADIX_TILES) == 5,
+               "scalars of few values are distinct");
 _Static_assert(SCALAR_RADIX_TILES < KERNEL_SCALARS && SCALAR_KEY_INFINITY < KERNEL_SCALARS, "sort kernels have room");
 _Static_assert(SORT_GROUP_ROWS <= UINT16_MAX, "a group counts in 16 bits");
 
@@ -40,6 +46,7 @@ struct sort {
   bool changes_known;            /* by a word before */
   bool by_item;                  /* a work item sorts a tile alone */
   bool ordered;                  /* else each row is at its own place */
+  cdevice_kernel_buffer more;    /* data set: what equal words are sorted by */
 };
 
 /* ---- keys ---- */
@@ -208,6 +215,7 @@ static int sort_buckets(struct sort *s, int low, int top, uint64_t bias) {
   buckets.buffers[BUF_RADIX_WORDS_OUT] =
       s->words[ties ? 2 : 0]; /* words that elements hold whole are not needed any more */
   if (ties) buckets.buffers[BUF_RADIX_TIES] = s->words[0];
+  buckets.buffers[BUF_RADIX_MORE] = s->more;
   buckets.buffers[BUF_RADIX_ROWS] = rows_now(s);
   buckets.buffers[BUF_RADIX_ROWS_OUT] = s->rows[!s->current];
   if (!r) r = cdv_exec_launch(&s->work, &count);
@@ -291,6 +299,97 @@ static int sort_by(struct sort *s, const struct column *c) {
   return r ? r : sort_by_class(s, c);
 }
 
+/* ---- keys that need one sort ---- */
+static int bits_of(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 0; }
+
+/* Is a key one word, with its nulls? */
+static bool is_one_word(const struct column *c) {
+  if (is_bytes(c)) return false;
+  if (c->layout.type == CDV_BOOL || c->layout.width < 8) return true;
+  return c->layout.width == 8 && (c->nan || !cdv_may_be_null(c->array));
+}
+
+/* Two keys by one word of both, and what has no room there; *done: nothing else needs to be sorted. */
+static int sort_pair(struct sort *s, const struct column *c, bool *done) {
+  struct range x, y;
+  if (!s->by_item || s->tiles < 2 || !is_one_word(&c[0]) || !is_one_word(&c[1])) return 0;
+  int r = write_words(s, &c[0], 0);
+  if (!r) r = read_range(s, &x);
+  int first_bits = r ? 0 : bits_of(x.greatest - x.least);
+  if (r || first_bits > 32) return r;
+  cdevice_kernel_buffer first = s->words[0];
+  r = room_for_words(s, 1);
+  s->words[0] = s->words[1]; /* the second key's words go there */
+  if (!r) r = write_words(s, &c[1], 0);
+  if (!r) r = read_range(s, &y);
+  s->words[0] = first;
+  if (r) return r;
+  int second_bits = bits_of(y.greatest - y.least), over = first_bits + second_bits - 64;
+  struct cdv_kernel_launch k = {
+      .family = "radix", .type = "bits", .name = "sort_pair", .granularity = CDV_PER_ROW, .n = s->n};
+  if (over > 0) r = cdv_exec_alloc_temp(&s->work, 'I', s->n, &s->more);
+  k.buffers[BUF_PAIR_WORDS] = s->words[0];
+  k.buffers[BUF_PAIR_MORE] = s->more;
+  k.buffers[BUF_PAIR_SECOND] = s->words[1];
+  k.scalars[SCALAR_PAIR_LOW] = over > 0 ? over : 0;
+  k.scalars[SCALAR_PAIR_SHIFT] = over > 0 ? 64 - first_bits : second_bits & 63; /* of no bits of the first: any */
+  k.scalars[SCALAR_PAIR_LEAST] = (int64_t)x.least;
+  k.scalars[SCALAR_PAIR_SECOND_LEAST] = (int64_t)y.least;
+  if (!r) r = cdv_exec_launch(&s->work, &k);
+  *done = !r;
+  if (!r && over > 0) return sort_buckets(s, 0, 64 - s->digit_bits, 0);
+  uint64_t all = over == 0 ? ~UINT64_C(0) : (UINT64_C(1) << (over + 64)) - 1;
+  struct range both = {0, all, all};
+  return r ? r : sort_range(s, &both);
+}
+
+/* The range of integers without nulls; rows: of the first ones. */
+static int read_integers(struct sort *s, const struct column *c, int64_t rows, struct range *out) {
+  struct cdv_kernel_launch k = {.family = "key_words", .name = "word_range", .granularity = CDV_SORT_TILE, .n = rows};
+  int64_t tiles = rows / SORT_TILE_ROWS + (rows % SORT_TILE_ROWS != 0);
+  k.type = cdv_width_name(c->layout.width);
+  k.buffers[BUF_KEY_VALUES] = cdv_kernel_values(c->array);
+  k.buffers[BUF_WORD_RANGES] = s->ranges;
+  k.scalars[SCALAR_KEY_FLAGS] = c->flags & SORT_KEY_SIGNED;
+  *out = (struct range){~UINT64_C(0), 0, 0};
+  int r = cdv_exec_launch(&s->work, &k);
+  if (!r) r = cdv_exec_read_back(&s->work, &s->ranges, 8, 32 * tiles, s->read);
+  for (int64_t t = 0; !r && t < tiles; t++) {
+    if (s->read[4 * t] < out->least) out->least = s->read[4 * t];
+    if (s->read[4 * t + 1] > out->greatest) out->greatest = s->read[4 * t + 1];
+  }
+  return r;
+}
+
+/* Integers of few values, by the number of rows of each; *done: the result is written. */
+static int sort_few(struct sort *s, const struct column *c, bool *done) {
+  struct range x;
+  bool integer = c->layout.type == CDV_FIXED && c->layout.width <= 8 && !c->nan && !is_bytes(c);
+  if (!s->by_item || s->tiles < 2 || !integer || cdv_may_be_null(c->array)) return 0;
+  int r = read_integers(s, c, SORT_TILE_ROWS, &x); /* mostly that tells */
+  if (!r && x.greatest - x.least < 1 << SORT_TILE_BITS) r = read_integers(s, c, s->n, &x);
+  if (r || x.greatest - x.least >= 1 << SORT_TILE_BITS) return r;
+  struct cdv_kernel_launch count = {.family = "sort_key", .name = "sort_few_count", .granularity = CDV_SORT_TILE};
+  struct cdv_kernel_launch scan = {.family = "filter", .type = "bits", .name = "scan", .granularity = CDV_SINGLE_BLOCK};
+  count.type = cdv_width_name(c->layout.width);
+  count.n = s->n;
+  count.buffers[BUF_KEY_VALUES] = cdv_kernel_values(c->array);
+  count.buffers[BUF_RADIX_COUNTS] = scan.buffers[BUF_OUT] = s->counts;
+  count.scalars[SCALAR_FEW_VALUES] = (int64_t)(x.greatest - x.least) + 1;
+  count.scalars[SCALAR_KEY_FLAGS] = c->flags;
+  count.scalars[SCALAR_RADIX_BIAS] = (int64_t)x.least;
+  count.scalars[SCALAR_RADIX_TILES] = s->tiles;
+  scan.n = s->tiles * count.scalars[SCALAR_FEW_VALUES];
+  struct cdv_kernel_launch move = count;
+  move.name = "sort_few_scatter";
+  move.buffers[BUF_FEW_ROWS_OUT] = s->words[0];
+  r = cdv_exec_launch(&s->work, &count);
+  if (!r) r = cdv_exec_launch(&s->work, &scan);
+  if (!r) r = cdv_exec_launch(&s->work, &move);
+  *done = true;
+  return r;
+}
+
 /* ---- the call ---- */
 static int prepare(struct sort *s, struct cdv_array **out) {
   s->by_item = s->work.flags & CDEVICE_COMPUTE_COARSE;
@@ -369,8 +468,11 @@ int cdv_compute_sort_indices(const struct cdv_sort_key *keys, int64_t n_keys, co
   if (!r) {
     r = cdv_exec_begin(&s.work, x.arrays, n_keys, stream_ref, doing);
     if (!r) r = prepare(&s, &made);
-    for (int64_t i = n_keys - 1; !r && s.n && i >= 0; i--) r = sort_by(&s, &x.columns[i]);
-    if (!r && s.n) r = write_rows(&s);
+    bool done = !s.n, sorted = false;
+    if (!r && !done && n_keys == 1) r = sort_few(&s, x.columns, &done);
+    if (!r && !done && n_keys == 2) r = sort_pair(&s, x.columns, &sorted);
+    for (int64_t i = n_keys - 1; !r && !done && !sorted && i >= 0; i--) r = sort_by(&s, &x.columns[i]);
+    if (!r && !done) r = write_rows(&s);
     r = cdv_exec_finish(&s.work, r, made, out);
   }
   end_keys(&x);

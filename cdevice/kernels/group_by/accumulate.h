@@ -32,6 +32,7 @@
 #endif
 #endif
 #if defined(CDV_COARSE)
+#define ACCUMULATORS(groups) (((groups) + 63) & ~(i64)63) /* of a part: no two share a cache line */
 /* Item p * ranges + q: the groups of range q in part p. */
 #define ACCUMULATE(A, identity, join, value)                                                       \
   GLOBAL const T *RESTRICT values = IN(T, BUF_ACCUMULATE_VALUES);                                  \
@@ -46,7 +47,7 @@
   ITEMS(item, ((n + rows - 1) / rows + (n == 0)) * ranges) {                                       \
     const i64 p = item / ranges, q = item % ranges, end = (p + 1) * rows < n ? (p + 1) * rows : n; \
     const u32 low = (u32)(groups * q / ranges), high = (u32)(groups * (q + 1) / ranges);           \
-    GLOBAL A *RESTRICT o = OUT(A, BUF_OUT) + p * groups;                                           \
+    GLOBAL A *RESTRICT o = OUT(A, BUF_OUT) + p * ACCUMULATORS(groups);                                           \
     for (i64 g = low; g < (i64)high; g++) o[g] = nothing;                                          \
     if (ranges > 1) {                                                                              \
       for (i64 row = p * rows; row < end; row++)                                                   \
@@ -68,6 +69,7 @@
     }                                                                                              \
   }
 #else
+#define ACCUMULATORS(groups) (groups)
 #if !defined(PLACE_OF_ROW)
 #define PLACE_OF_ROW
 /* The place from `first` on whose row is not below a number; rows grow from there to `last`. */
@@ -117,7 +119,7 @@ FN i64 place_of(GLOBAL const u64 *order, i64 first, i64 last, i64 row) {
   ROWS(g, groups) {                                                           \
     A x = nothing;                                                            \
     for (i64 p = 0; p < n; p++) {                                             \
-      const A y = parts[p * groups + g];                                      \
+      const A y = parts[p * ACCUMULATORS(groups) + g];                                      \
       x = join(x, y);                                                         \
     }                                                                         \
     OUT(A, BUF_OUT)[g] = x;                                                   \
@@ -152,6 +154,7 @@ KERNEL(accumulate_max) { ACCUMULATE(T, NOTHING_GREATEST, MAXIMUM_OF, values[row]
 KERNEL(fold_max) { FOLD(T, NOTHING_GREATEST, MAXIMUM_OF); }
 #undef ACCUMULATE
 #undef FOLD
+#undef ACCUMULATORS
 #undef S_
 #undef W
 #undef ONE_

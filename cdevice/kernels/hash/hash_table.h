@@ -138,12 +138,11 @@ KERNEL(hash_merge_direct) {
     state[0] = groups;
   }
 }
-/* Numbers of a part's groups become those of all groups. */
+/* Numbers of one part's groups become those of all groups. */
 KERNEL(hash_renumber) {
-  const i64 rows = SCALAR(SCALAR_HASH_PART), room = SCALAR(SCALAR_HASH_OLD_ROOM);
   GLOBAL const u32 *RESTRICT remap = IN(u32, BUF_HASH_REMAP);
   GLOBAL u32 *RESTRICT ids = OUT(u32, BUF_HASH_IDS);
-  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[i / rows * room + ids[i]]; }
+  ROWS(i, SCALAR(SCALAR_ROWS)) { ids[i] = remap[ids[i]]; }
 }
 /* Empty tables, and parts of which nothing is done; a row is four bytes. */
 KERNEL(hash_zero) {

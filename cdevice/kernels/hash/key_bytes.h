@@ -6,6 +6,7 @@
   GLOBAL const u32 *RESTRICT validity = RAW(const u32, BUF_KEY_VALIDITY);        \
   const i64 validity_offset = OFFSET(BUF_KEY_VALIDITY), n = SCALAR(SCALAR_ROWS); \
   const i64 size = WORD_SIZE(SCALAR(SCALAR_WORD_PLACE)), bytes_end = n == 0 ? 0 : size ? n * size : (i64)offsets[n]
+#define BATCH_ROWS 64 /* that are loaded before they are computed with */
 #define BEGIN_OF(i) (size ? (i) * size : (i64)offsets[i])
 #define END_OF(i) (size ? ((i) + 1) * size : (i64)offsets[(i) + 1])
 #if defined(CDV_COARSE)
@@ -59,7 +60,33 @@ KERNEL(bytes_pack) {
   if (outside && (bits)) *outside = 1;
 #endif
 #if defined(CDV_COARSE)
-  if (!part && !validity && !before && !size) { /* what one column of strings mostly is */
+  if (one_length > 8 * part && part != WORD_LENGTH && !validity && !size) { /* what ids mostly are */
+    const i64 rest = one_length - 8 * part;
+    const u64 used = rest >= 8 ? ~(u64)0 : ((u64)1 << (8 * rest)) - 1;
+    TILES(t, n, REDUCE_TILE_ROWS) {
+      const i64 end_row = END_OF_TILE(t * REDUCE_TILE_ROWS, REDUCE_TILE_ROWS, n);
+      for (i64 i = t * REDUCE_TILE_ROWS; i < end_row; i += BATCH_ROWS) {
+        u64 x[BATCH_ROWS], differ = 0;
+        T other_length = 0;
+        const int many = end_row - i < BATCH_ROWS ? (int)(end_row - i) : BATCH_ROWS;
+        const i64 last = (i64)offsets[i + many - 1] + 8 * part; /* no row of these begins behind */
+        if (last + 8 <= bytes_end) {
+          for (int j = 0; j < many; j++) x[j] = LOAD8(bytes + offsets[i + j] + 8 * part) & used;
+        } else {
+          for (int j = 0; j < many; j++)
+            x[j] = bytes_word(bytes, (i64)offsets[i + j] + 8 * part, (i64)offsets[i + j + 1], bytes_end);
+        }
+        for (int j = 0; j < many; j++) other_length |= (T)(offsets[i + j + 1] - offsets[i + j]) ^ (T)one_length;
+        for (int j = 0; j < many; j++) differ |= x[j] ^ base;
+        if (before) {
+          for (int j = 0; j < many; j++) o[i + j] = (gathered(x[j], runs) | known) << to | before[i + j];
+        } else {
+          for (int j = 0; j < many; j++) o[i + j] = (gathered(x[j], runs) | known) << to;
+        }
+        FOUND_OUTSIDE((differ & ~mask) | (u64)other_length)
+      }
+    }
+  } else if (!part && !validity && !before && !size) { /* what one column of strings mostly is */
     PACK_BYTES(bytes_word(bytes, begin, end, bytes_end), 1, 0)
   } else
 #endif
@@ -112,3 +139,4 @@ KERNEL(bytes_mismatch) {
 #undef KEYS
 #undef BEGIN_OF
 #undef END_OF
+#undef BATCH_ROWS

@@ -27,17 +27,34 @@ FN u64 CAT(normal_float, T)(u64 x, i64 flags) {
 KERNEL(word_range) { /* of the valid rows of a tile */
   KEYS;
   TILES(t, n, SORT_TILE_ROWS) {
-    u64 least = ~(u64)0, greatest = 0, any = 0, all = ~(u64)0;
-    for (i64 i = t * SORT_TILE_ROWS; i < n && i < (t + 1) * SORT_TILE_ROWS; i++) {
-      const u64 x = KEY_NORMAL(KEY_WORD(values[i]));
-      if (validity && !bit1(validity, validity_offset, i)) continue;
-      least = x < least ? x : least;
-      greatest = x > greatest ? x : greatest;
-      any |= x;
-      all &= x;
-    }
     GLOBAL u64 *o = OUT(u64, BUF_WORD_RANGES) + 4 * t;
-    o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+    const i64 first = t * SORT_TILE_ROWS, end = END_OF_TILE(first, SORT_TILE_ROWS, n);
+    const int plain = !OF(IS_WIDE, T) && !validity && !(flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO));
+    if (plain) { /* in their own width */
+#if !OF(IS_WIDE, T)
+      const T flip = flags & SORT_KEY_SIGNED ? (T)KEY_TOP : (T)0;
+      T least = (T) ~(T)0, greatest = 0, any = 0, all = (T) ~(T)0;
+      for (i64 i = first; i < end; i++) {
+        const T x = (T)(values[i] ^ flip);
+        least = x < least ? x : least;
+        greatest = x > greatest ? x : greatest;
+        any |= x;
+        all &= x;
+      }
+      o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+#endif
+    } else {
+      u64 least = ~(u64)0, greatest = 0, any = 0, all = ~(u64)0;
+      for (i64 i = first; i < end; i++) {
+        const u64 x = KEY_NORMAL(KEY_WORD(values[i]));
+        if (validity && !bit1(validity, validity_offset, i)) continue;
+        least = x < least ? x : least;
+        greatest = x > greatest ? x : greatest;
+        any |= x;
+        all &= x;
+      }
+      o[0] = least, o[1] = greatest, o[2] = any, o[3] = all;
+    }
   }
 }
 #endif
@@ -45,20 +62,37 @@ KERNEL(word_pack) {
   KEYS;
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_WORDS_OUT);
   GLOBAL const u64 *RESTRICT before = IN(u64, BUF_WORDS_IN);
+  GLOBAL u64 *outside = OUT(u64, BUF_WORDS_OUTSIDE);
   const u64 least = (u64)SCALAR(SCALAR_WORD_LEAST), mask = (u64)SCALAR(SCALAR_WORD_MASK);
+  (void)outside;
   const int to = WORD_SHIFT(SCALAR(SCALAR_WORD_PLACE));
   const word_runs runs = runs_of(mask);
   const u64 known = flags & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
-#define PACK_WORDS(code, valid, others) \
-  PREPARED_ROWS(i, n) { o[i] = (valid ? ((code) | known) << to : (u64)0) | (others); }
+#if defined(CDV_HOST)
+  u64 other = 0;
+#define FOUND_OUTSIDE(bits) other |= bits;
+#else
+#define FOUND_OUTSIDE(bits)
+#endif
+#define PACK_WORDS(code, valid, others)                         \
+  PREPARED_ROWS(i, n) {                                         \
+    const u64 x = CODE, there = valid ? ~(u64)0 : (u64)0;       \
+    o[i] = (((code) | known) & there) << to | (others);         \
+    FOUND_OUTSIDE(x & ~mask & there)                            \
+  }
 #define CODE (KEY_NORMAL(KEY_WORD(values[i])) - least)
 #if defined(CDV_COARSE)
   if (!runs.mask[1] && !validity && !before) { /* what one column of numbers mostly is */
-    PACK_WORDS(CODE >> runs.from[0] & runs.mask[0], 1, 0)
-    return;
-  }
+    PACK_WORDS(x >> runs.from[0] & runs.mask[0], 1, 0)
+  } else
 #endif
-  PACK_WORDS(gathered(CODE, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+  {
+    PACK_WORDS(gathered(x, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
+  }
+#if defined(CDV_HOST)
+  if (other && outside) STORE_RELAXED(outside, (u64)1);
+#endif
+#undef FOUND_OUTSIDE
 #undef PACK_WORDS
 #undef CODE
 }

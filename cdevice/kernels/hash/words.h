@@ -3,9 +3,12 @@
 /* Runs of bits of a mask, four at most: the driver fills gaps of masks that have more. */
 /* Rows of kernels that prepare much for them: where an item is called for one row it does those of a tile. */
 #if defined(CDV_COARSE)
-#define PREPARED_ROWS(i, n)                  \
-  TILES(GLUE(i, _tile), n, REDUCE_TILE_ROWS) \
-  for (i64 i = GLUE(i, _tile) * REDUCE_TILE_ROWS; i < (n) && i < (GLUE(i, _tile) + 1) * REDUCE_TILE_ROWS; i++)
+#define PREPARED_ROWS(i, n)                             \
+  TILES(GLUE(i, _tile), n, REDUCE_TILE_ROWS)            \
+  for (i64 i = GLUE(i, _tile) * REDUCE_TILE_ROWS,       \
+           GLUE(i, _end) = END_OF_TILE(i, REDUCE_TILE_ROWS, n); \
+       i < GLUE(i, _end); i++)
+#define END_OF_TILE(first, rows, n) ((first) + (rows) < (n) ? (first) + (rows) : (n))
 #else
 #define PREPARED_ROWS(i, n) ROWS(i, n)
 #endif

@@ -242,6 +242,7 @@
 #define BUF_RADIX_ROWS 3
 #define BUF_RADIX_COUNTS 4 /* of each digit and tile; then their sums */
 #define BUF_RADIX_TIES 5   /* radix_buckets: the words, where a key is a part of them */
+#define BUF_RADIX_MORE 6   /* radix_buckets: u32 that equal words are ordered by; NULL: by their rows */
 #define BUF_RADIX_RANGES 0 /* of each tile: its words' least, greatest, or, and */
 #define SCALAR_RADIX_LOW 1 /* radix_pack: the lowest bit of an element's key; radix_buckets: in which words differ */
 #define SCALAR_RADIX_SHIFT 2
@@ -264,6 +265,20 @@
 #define SORT_KEY_DESCENDING 8
 #define SORT_KEY_DISTINCT 16 /* the two zeros of a float are two values */
 #define SORT_KEY_LENGTH (-1)
+
+/* sort_pair: words of two keys become one, and what has no room there. */
+#define BUF_PAIR_WORDS 0 /* of the first key; then of both */
+#define BUF_PAIR_MORE 1  /* u32 */
+#define BUF_PAIR_SECOND 2
+#define SCALAR_PAIR_LOW 1   /* bits of the second key that have no room */
+#define SCALAR_PAIR_SHIFT 2 /* of the first key */
+#define SCALAR_PAIR_LEAST 3
+#define SCALAR_PAIR_SECOND_LEAST 4
+
+/* Integers that have few values: sort_few_count and sort_few_scatter, whose buffers are those of radix.h and
+ * BUF_KEY_VALUES; the rows are u64. */
+#define BUF_FEW_ROWS_OUT 0
+#define SCALAR_FEW_VALUES 1 /* how many: the greatest less the least, and one; up to 1 << SORT_TILE_BITS */
 
 /* Buffers of sort_changes, whose words are those of the rows in their order. */
 #define BUF_CHANGES_OUT 0

@@ -112,8 +112,18 @@ FN void radix_local(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, int bits) {
   if (moved)
     for (i64 i = 0; i < n; i++) x[i] = y[i];
 }
-/* Elements that are equal so far, by the bits of the words below those of the key. */
-FN void radix_ties(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, GLOBAL const u64 *words, u64 bias, int low, int bits) {
+/* Elements that are equal so far, by 32 bits more. */
+FN void radix_more(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, GLOBAL const u32 *more) {
+  for (i64 i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && x[end] >> 32 == x[i] >> 32;) end++;
+    if (end - i == 1) continue;
+    for (i64 k = i; k < end; k++) x[k] = (u64)more[(u32)x[k]] << 32 | (u32)x[k];
+    radix_local(x + i, y + i, end - i, 32);
+  }
+}
+/* The same by the bits of the words below those of the key, and then by more. */
+FN void radix_ties(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, GLOBAL const u64 *words, GLOBAL const u32 *more, u64 bias,
+                   int low, int bits) {
   for (i64 i = 0, end; i < n; i = end) {
     for (end = i + 1; end < n && x[end] >> 32 == x[i] >> 32;) end++;
     if (end - i == 1) continue;
@@ -122,6 +132,7 @@ FN void radix_ties(GLOBAL u64 *x, GLOBAL u64 *y, i64 n, GLOBAL const u64 *words,
       x[k] = ((words[place] - bias) >> low & (((u64)1 << bits) - 1)) << 32 | place;
     }
     radix_local(x + i, y + i, end - i, bits);
+    if (more) radix_more(x + i, y + i, end - i, more);
   }
 }
 /* A bucket that is larger than a cache goes to y, by its next digit; returns the bits that are left. */
@@ -147,7 +158,7 @@ KERNEL(radix_buckets) {
   const int least = (int)SCALAR(SCALAR_RADIX_LOW), top = (int)SCALAR(SCALAR_RADIX_SHIFT);
   const int low = top - least > 32 ? top - 32 : least; /* of the key */
   GLOBAL const u64 *words = IN(u64, BUF_RADIX_TIES);
-  GLOBAL const u32 *rows = IN(u32, BUF_RADIX_ROWS);
+  GLOBAL const u32 *rows = IN(u32, BUF_RADIX_ROWS), *more = IN(u32, BUF_RADIX_MORE);
   ITEMS(d, RADIX) {
     const i64 begin = IN(i64, BUF_RADIX_COUNTS)[d * tiles], n = IN(i64, BUF_RADIX_COUNTS)[(d + 1) * tiles] - begin;
     GLOBAL u64 *x = OUT(u64, BUF_RADIX_WORDS) + begin, *y = OUT(u64, BUF_RADIX_WORDS_OUT) + begin;
@@ -165,9 +176,22 @@ KERNEL(radix_buckets) {
     for (int k = 0; k < parts; k++) {
       const i64 first = k ? (i64)ends[k - 1] : 0, m = (i64)ends[k] - first;
       if (m > 1) radix_local(x + first, y + first, m, bits);
-      if (m > 1 && low > least) radix_ties(x + first, y + first, m, words, bias, least, low - least);
+      if (m > 1 && low > least) radix_ties(x + first, y + first, m, words, more, bias, least, low - least);
     }
     for (i64 k = 0; k < n; k++) o[k] = rows ? rows[(u32)x[k]] : (u32)x[k];
+  }
+}
+KERNEL(sort_pair) {
+  GLOBAL u64 *RESTRICT words = OUT(u64, BUF_PAIR_WORDS);
+  GLOBAL u32 *RESTRICT more = OUT(u32, BUF_PAIR_MORE);
+  GLOBAL const u64 *RESTRICT second = IN(u64, BUF_PAIR_SECOND);
+  const int low = (int)SCALAR(SCALAR_PAIR_LOW), shift = (int)SCALAR(SCALAR_PAIR_SHIFT);
+  const u64 least = (u64)SCALAR(SCALAR_PAIR_LEAST), second_least = (u64)SCALAR(SCALAR_PAIR_SECOND_LEAST);
+  const u64 rest = ((u64)1 << low) - 1;
+  ROWS(i, SCALAR(SCALAR_ROWS)) {
+    const u64 x = second[i] - second_least;
+    words[i] = (words[i] - least) << shift | x >> low;
+    if (more) more[i] = (u32)(x & rest);
   }
 }
 #undef RADIX_COUNTS

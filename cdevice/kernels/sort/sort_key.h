@@ -45,6 +45,40 @@ KERNEL(sort_key) {
 }
 #undef KEY_OF
 
+#if defined(CDV_COARSE)
+/* Integers of few values: where a row belongs follows from how many rows of each value each tile has. */
+#define FEW_VALUES                                                                           \
+  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);                                   \
+  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);                     \
+  const i64 flags = SCALAR(SCALAR_KEY_FLAGS), many = SCALAR(SCALAR_FEW_VALUES);              \
+  const T flip = flags & SORT_KEY_SIGNED ? (T)KEY_SIGN : (T)0, least = (T)SCALAR(SCALAR_RADIX_BIAS); \
+  const u32 last = (u32)(many - 1), down = flags & SORT_KEY_DESCENDING ? 1 : 0
+#define FEW_PLACE(i) (down ? last - (u32)(T)((T)(values[i] ^ flip) - least) : (u32)(T)((T)(values[i] ^ flip) - least))
+#define FEW_ROWS(i, t)                                                                                            \
+  for (i64 i = (t) * SORT_TILE_ROWS, end = i + SORT_TILE_ROWS < n ? i + SORT_TILE_ROWS : n; i < end; i++)
+KERNEL(sort_few_count) {
+  FEW_VALUES;
+  TILES(t, n, SORT_TILE_ROWS) {
+    u32 counts[1 << SORT_TILE_BITS];
+    for (i64 d = 0; d < many; d++) counts[d] = 0;
+    FEW_ROWS(i, t) counts[FEW_PLACE(i)]++;
+    for (i64 d = 0; d < many; d++) OUT(i64, BUF_RADIX_COUNTS)[d * tiles + t] = counts[d];
+  }
+}
+KERNEL(sort_few_scatter) {
+  FEW_VALUES;
+  GLOBAL u64 *RESTRICT o = OUT(u64, BUF_FEW_ROWS_OUT);
+  TILES(t, n, SORT_TILE_ROWS) {
+    u32 at[1 << SORT_TILE_BITS];
+    for (i64 d = 0; d < many; d++) at[d] = (u32)IN(i64, BUF_RADIX_COUNTS)[d * tiles + t];
+    FEW_ROWS(i, t) o[at[FEW_PLACE(i)]++] = (u64)i;
+  }
+}
+#undef FEW_VALUES
+#undef FEW_PLACE
+#undef FEW_ROWS
+#endif
+
 /* The least word of each tile, all bits: it has none; nulls and NaN have no word here, and the two zeros one.  That of
  * several words is the number that 64 bits hold and that is nearest. */
 #define KEY_NONE ((T) ~(T)0)

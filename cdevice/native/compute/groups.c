@@ -6,16 +6,18 @@ static void free_columns(struct cdv_array **columns, Py_ssize_t n) {
   free(columns);
 }
 
-/* compute_group_ids(list of arrays, which floats are equal, function, stream handle, its owner): (ids, first rows),
- * None: two keys have one hash; NotImplemented: a type that is no key. floats: an enum cdv_key_float */
+/* compute_group_ids(list of arrays, which floats are equal, first rows alone?, function, stream handle, its owner):
+ * (ids, first rows), or the first rows. None: two keys have one hash; NotImplemented: a type that is no key. floats: an
+ * enum cdv_key_float */
 static PyObject *m_compute_group_ids(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *list, *handle, *owner;
   const char *doing;
-  int floats;
+  int floats, first_only;
   struct work w;
   struct cdv_array *ids = NULL, *first = NULL;
-  if (!PyArg_ParseTuple(args, "O!isOO", &PyList_Type, &list, &floats, &doing, &handle, &owner)) return NULL;
+  if (!PyArg_ParseTuple(args, "O!ipsOO", &PyList_Type, &list, &floats, &first_only, &doing, &handle, &owner))
+    return NULL;
   Py_ssize_t n = PyList_Size(list), held = 0;
   struct cdv_array **columns = calloc((size_t)n + 1, sizeof(struct cdv_array *));
   if (!columns) return PyErr_NoMemory();
@@ -26,15 +28,16 @@ static PyObject *m_compute_group_ids(PyObject *self, PyObject *args) {
     free_columns(columns, held);
     return NULL;
   }
-  int r = cdv_compute_group_ids(columns, n, (enum cdv_key_float)floats, &w.stream_ref, doing, &ids, &first);
+  int r = cdv_compute_group_ids(columns, n, (enum cdv_key_float)floats, &w.stream_ref, doing, first_only ? NULL : &ids,
+                                &first);
   bool collision = r == CDV_HASH_COLLISION;
-  PyObject *a = end_work(&w, collision ? CDV_LAYOUT_NOT_HANDLED : r, ids), *o = a;
+  PyObject *a = end_work(&w, collision ? CDV_LAYOUT_NOT_HANDLED : r, first_only ? first : ids), *o = a;
   free_columns(columns, n);
   if (collision) {
     Py_XDECREF(a);
     Py_RETURN_NONE;
   }
-  if (!r) {
+  if (!r && !first_only) {
     PyObject *b = wrap_array(first);
     o = a && b ? PyTuple_Pack(2, a, b) : NULL;
     Py_XDECREF(a);
