@@ -47,11 +47,13 @@ def first_rows(call: Call, column: DeviceArray, floats: int) -> DeviceArray:
     """The same of one column, without the numbers: the first row of each group (int64)."""
     keys = _keys(call, [column])
     if not keys:
-        return row_numbers(call, column)[:1]
+        one: DeviceArray = row_numbers(call, column)[:1]
+        return one
     made = _native.compute_group_ids(keys, floats, True, call.function.name, call.stream, call.owner)
     if made is NotImplemented:
         raise _no_order(call, [column])
-    return _by_order(call, keys, floats)[1] if made is None else made  # type: ignore[no-any-return]
+    first: DeviceArray = _by_order(call, keys, floats)[1] if made is None else made
+    return first
 
 
 def _keys(call: Call, columns: Sequence[DeviceArray]) -> list[DeviceArray]:
