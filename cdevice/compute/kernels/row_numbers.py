@@ -11,6 +11,8 @@ from .selection.take import both, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
@@ -22,6 +24,8 @@ _less = Map("compare", "i64", "less", "ll", "b", unit=PACK)
 _less_equal = Map("compare", "i64", "less_equal", "ll", "b", unit=PACK)
 _equal = Map("compare", "i64", "equal", "ll", "b", unit=PACK)
 _not_equal = Map("compare", "i64", "not_equal", "ll", "b", unit=PACK)
+_add_real = Map("arith", "f64", "add", "gg", "g")
+_multiply_real = Map("arith", "f64", "multiply", "gg", "g")
 _choose = Map("select", "u64", "if_else", "bll", "l", unit=PACK)
 
 
@@ -121,3 +125,27 @@ def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray
     parents = _native.compute_runs(rows, ends, rows, False, call.stream, call.owner)
     begins = _native.compute_take(subtract(call, ends, lengths), parents, False, call.stream, call.owner)
     return parents, subtract(call, rows, begins)
+
+
+def real_sum(call: Call, values: DeviceArray, total: Callable[[DeviceArray], DeviceArray]) -> DeviceArray:
+    """Sums of 64-bit integers as float64, of which none overflows: each is the float64 nearest to the sum, of up to four
+    million values.
+
+    ``total``: adds up int64, as all of the sums are."""
+    word = 1 << 32
+    signed = _cast(call, values, "l")
+    high = divide(call, signed, word)
+    low = subtract(call, signed, multiply(call, high, word))
+    if values._format == "L":  # as signed ones, those from 2^63 on are less by 2^64
+        high = add(call, high, multiply(call, as_int64(call, less(call, signed, 0)), word))
+    high, low = total(high), total(low)
+    carry = divide(call, low, word)
+    high, low = add(call, high, carry), subtract(call, low, multiply(call, carry, word))
+    most = _multiply_real(call, Datum(_cast(call, high, "g"), "g"), Datum(value=float(word), format="g"))
+    return _add_real(call, Datum(most, "g"), Datum(_cast(call, low, "g"), "g"))
+
+
+def _cast(call: Call, array: DeviceArray, to: str) -> DeviceArray:
+    made = cast_argument(call, Datum(array, array._format), to, False).array
+    assert made is not None
+    return made

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Kernel = (
         Map
         | WithNumbers
-        | decimals.OfReals
+        | decimals.InTwo
         | times.OfClocks
         | strings.Cast
         | texts.Print
