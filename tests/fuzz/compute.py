@@ -122,9 +122,14 @@ FAMILIES += [choices.FAMILIES, vectors.FAMILIES, literals.FAMILIES] * 3
 def drawn(rng):
     """(name, arguments, options)"""
     n = rng.choice((0, 1, 5, 31, 32, 64, 100, 100, 300, 9000 if rng.random() < 0.1 else 40))
-    kind = rng.randrange(30)
-    if kind >= 13:
+    if rng.random() < 0.57:
         return rng.choice(rng.choice(FAMILIES))(rng, n)
+    return plainest(rng, n)
+
+
+def plainest(rng, n):
+    """Functions of numbers, rows that are chosen, and aggregates."""
+    kind = rng.randrange(13)
     if kind == 11:
         return of_two_types(rng, n)
     if kind <= 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..._arrays.assemble import assemble
 from ..._runtime.ext import _native
 from ..dispatch.datum import Datum
+from .aggregate import number, reduced, sums
 from .cast.numeric import cast_argument
 from .elementwise import PACK, Map
 from .selection.take import both, with_bitmap
@@ -143,6 +144,12 @@ def real_sum(call: Call, values: DeviceArray, total: Callable[[DeviceArray], Dev
     high, low = add(call, high, carry), subtract(call, low, multiply(call, carry, word))
     most = _multiply_real(call, Datum(_cast(call, high, "g"), "g"), Datum(value=float(word), format="g"))
     return _add_real(call, Datum(most, "g"), Datum(_cast(call, low, "g"), "g"))
+
+
+def real_product_sum(call: Call, a: DeviceArray, b: DeviceArray) -> float:
+    """The sum of the products of numbers, in float64, where nothing overflows.  Blocks."""
+    both = [Datum(_cast(call, x, "g"), "g") for x in (a, b)]
+    return float(number(reduced(call, sums("g"), _multiply_real(call, *both))))
 
 
 def _cast(call: Call, array: DeviceArray, to: str) -> DeviceArray:
