@@ -1,5 +1,5 @@
-"""Calls of cdevice beside those of pyarrow and polars, with one thread, and on OpenCL beside them: the sections ``text``,
-``times``, ``numbers`` and ``casts`` of ``python -m cdevice bench``.
+"""Calls of cdevice beside those of pyarrow and polars, with one thread, and on OpenCL beside them: the sections
+``text``, ``times``, ``numbers`` and ``casts`` of ``python -m cdevice bench``.
 
 Ten million rows; calls that take turns, the median of each pair's ratio; ``--quick`` takes a hundredth of the rows.
 """
@@ -36,7 +36,9 @@ def shown_rows(title: str, n: int, found: list[tuple[Any, ...]]) -> dict[str, An
     return {title: named(found, *KEYS)}
 
 
-def section(title: str, rows: Callable[[int, Pairs], list[tuple[Any, ...]]], pairs: Pairs, options: Any) -> dict[str, Any]:
+def section(
+    title: str, rows: Callable[[int, Pairs], list[tuple[Any, ...]]], pairs: Pairs, options: Any
+) -> dict[str, Any]:
     """Measures and prints; {title: rows}."""
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     try:
@@ -82,8 +84,8 @@ def beside(
 ) -> list[tuple[Any, ...]]:
     """(device, function, their ms, ms, ratio, target) of each call that has targets, one beside each that there is.
 
-    ``targets``: the least ratio of pyarrow's time to cdevice's, and of polars'; None: no promise.  ``opencl``: the calls of
-    cdevice there, which are held against those with one thread of the CPU."""
+    ``targets``: the least ratio of pyarrow's time to cdevice's, and of polars'; None: no promise.  ``opencl``: the
+    calls of cdevice there, which are held against those with one thread of the CPU."""
     found: list[tuple[Any, ...]] = []
     with one_thread():
         for name, (of_pyarrow, of_polars) in targets.items():

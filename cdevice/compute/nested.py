@@ -180,8 +180,9 @@ def map_lookup(
     return out
 
 
-_ALONG = """Does not block, but for decimals.  Any thread.  Null where the list is.  Null values do not count; NaN is neither the least
-    nor the greatest where there is a number.  Each list is added up in one order: all devices give the same bits."""
+_ALONG = """Does not block, but for decimals.  Any thread.  Null where the list is.  Null values do not count; NaN
+    is neither the least nor the greatest where there is a number.  Each list is added up in one order: all devices give
+    the same bits."""
 
 
 def _along(name: str, summary: str, types: str) -> Any:
@@ -246,8 +247,8 @@ def list_dot(
     """The dot product of two lists: the sum of the products of their values.
 
     Blocks for lists that are not of one fixed size.  Any thread.  Null where a list is; pairs with a null do not count.
-    Products and sums are made in float64 where one of the two has floats, of each list in one order, so that all devices
-    give the same bits.
+    Where one has floats, products and sums are made in float64, of each list in one order, so that all devices give the
+    same bits.
 
     Accepted types -> result type::
 

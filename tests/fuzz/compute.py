@@ -441,8 +441,14 @@ def case(seed):
             return "no kernel"
         except REFUSED as e:
             plain, theirs = of_model(name, args, options), of_pyarrow(name, args, options)
-            typed = "Precision" in str(e) and (not len(args[0]) or hasattr(args[0].type, "value_field"))  # types are looked at without rows
-            if isinstance(plain, (model.Refused, model.Open)) or typed or (plain is None and isinstance(theirs, Exception)):
+            typed = "Precision" in str(e) and (
+                not len(args[0]) or hasattr(args[0].type, "value_field")
+            )  # types are looked at without rows
+            if (
+                isinstance(plain, (model.Refused, model.Open))
+                or typed
+                or (plain is None and isinstance(theirs, Exception))
+            ):
                 return "refused"
             raise AssertionError(f"{name}: refused ({e!r}), where the model has {plain}, pyarrow {theirs}") from e
         word = judged(name, args, options, have, any(isinstance(a, literals.Literal) for a in made))

@@ -1,11 +1,13 @@
 """What functions of decimals of 32 to 256 bits give, from Arrow's rules of precision and scale and Python's integers."""
 
 import decimal
+import re
 from fractions import Fraction
 
 import pyarrow as pa
 from model import COMPARES, INTEGERS, Open, Refused, Unknown, bounds, rows, spread
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I | re.A)
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of integers, as Arrow counts them; 20 of uint64
 MOST = {32: 9, 64: 18, 128: 38, 256: 76}
 
@@ -103,11 +105,23 @@ def aggregate(name, args, options):
     return of(bits, MOST[bits], t.scale), shown(total, t.scale) if known else None
 
 
+def _read(text, to):
+    """A text as a decimal that has all of its digits."""
+    if not NUMBER.fullmatch(text):
+        raise Refused(text)
+    number = Fraction(text) * Fraction(10) ** to.scale
+    if number.denominator != 1 or abs(number) >= 10**to.precision:
+        raise Refused(text)
+    return shown(int(number), to.scale)
+
+
 def cast(args, options):
     a, to, safe = args[0], options["target_type"], options["safe"]
     t, out = a.type, []
     if t == to:
         return to, rows(a)
+    if is_decimal(to) and t in (pa.string(), pa.large_string()) and safe:
+        return to, [None if v is None else _read(v, to) for v in rows(a)]
     if is_decimal(to) and pa.types.is_floating(t) and not safe:
         if any(v is not None and not abs(v) < 10 ** (to.precision - to.scale) - 1 for v in rows(a)):
             raise Open("floats that do not fit")

@@ -95,7 +95,11 @@ def beside(rng, n):
     if name == "is_in":
         some = [make(rng, t) for _ in range(3)]
         some = [s for s in some if type(s.value) is type(some[0].value)]
-        return name, [x], {"value_set": Literals([s.value for s in some], pa.concat_arrays([pa.array([s.scalar], t) for s in some]))}
+        return (
+            name,
+            [x],
+            {"value_set": Literals([s.value for s in some], pa.concat_arrays([pa.array([s.scalar], t) for s in some]))},
+        )
     if name == "index":
         return name, [x], {"value": one}
     if name in ("if_else", "coalesce"):  # whose types are pyarrow's
@@ -137,7 +141,7 @@ def computed(rng, n):
 def moved(rng, n):
     """A time beside a duration."""
     t = rng.choice([x for x in MOMENTS if x.tz in (None, "UTC")])
-    delta = dt.timedelta(seconds=rng.randrange(-10**6, 10**6))
+    delta = dt.timedelta(seconds=rng.randrange(-(10**6), 10**6))
     other = rng.choice((pa.scalar(delta), pa.scalar(delta, pa.duration("s"))))
     value = delta if other.type == pa.duration("us") else np.timedelta64(int(delta.total_seconds()), "s")
     return rng.choice(("add", "subtract")), [column(rng, t, n), Literal(value, other)], {}

@@ -34,7 +34,12 @@ def rows(a):
     t = a.type
     if pa.types.is_temporal(t) and not pa.types.is_interval(t):
         return a.view(pa.int32() if t.bit_width == 32 else pa.int64()).to_pylist()
-    if isinstance(a, pa.ExtensionArray) or not pa.types.is_nested(t) or pa.types.is_union(t) or pa.types.is_run_end_encoded(t):
+    if (
+        isinstance(a, pa.ExtensionArray)
+        or not pa.types.is_nested(t)
+        or pa.types.is_union(t)
+        or pa.types.is_run_end_encoded(t)
+    ):
         return a.to_pylist()
     valid = a.is_valid().to_pylist()
     if pa.types.is_struct(t):
@@ -437,6 +442,8 @@ def model(name, args, options):
         return aggregate(name, args, options)
     if name == "cast":
         return cast(args, options)
+    if name == "cbrt" and args[0].type in (pa.float32(), pa.float64()):
+        return args[0].type, [None if v is None else float(np.cbrt(v)) for v in rows(args[0])]
     if name == "binary_join_element_wise":
         return joined(args, options)
     if name in ("year_month_day", "iso_calendar"):

@@ -5,8 +5,8 @@ import math
 import decimals
 import pyarrow as pa
 from columns import INTEGERS, NUMBERS, TIMES, column
-from model import cast as cast_numbers
 from model import Refused, Unknown, aggregate, arithmetic, common, one, rows
+from model import cast as cast_numbers
 
 ALONG = ("list_sum", "list_mean", "list_min", "list_max")
 PAIRS = ("add", "subtract", "multiply", "divide", "add_checked", "subtract_checked", "multiply_checked")
@@ -14,7 +14,15 @@ ONES = ("negate", "abs", "negate_checked", "abs_checked")
 # whose sums are exact in any order: eighths, and what is no number
 EIGHTHS = (math.inf, math.nan, 0.0, -0.0)
 FLOATS = [pa.float32(), pa.float64(), pa.float16()]
-SUMMED = [*INTEGERS, pa.bool_(), *FLOATS, pa.decimal32(7, 2), pa.decimal64(16, 4), pa.decimal128(12, 3), pa.decimal256(40, 3)]
+SUMMED = [
+    *INTEGERS,
+    pa.bool_(),
+    *FLOATS,
+    pa.decimal32(7, 2),
+    pa.decimal64(16, 4),
+    pa.decimal128(12, 3),
+    pa.decimal256(40, 3),
+]
 
 
 def _exact(rng, values):
@@ -36,9 +44,7 @@ def _lists(rng, t, n, size=None):
     if kind is None:
         parts = pa.array([None if v is None else v for v in x.to_pylist()], x.type)
         return pa.FixedSizeListArray.from_arrays(_exact(rng, parts.values), type=x.type, mask=parts.is_null())
-    return pa.array(
-        [None if v is None else _exact(rng, pa.array(v, t)).to_pylist() for v in x.to_pylist()], x.type
-    )
+    return pa.array([None if v is None else _exact(rng, pa.array(v, t)).to_pylist() for v in x.to_pylist()], x.type)
 
 
 def _counted(rng):
@@ -196,11 +202,7 @@ def of_lists(name, args):
         flat.append((sized, a.type.value_type if sized else a.type, values))
     made = []
     for sized, t, values in flat:
-        some = [
-            None if v is None else v[i] if sized else v
-            for v in values
-            for i in range(size)
-        ]
+        some = [None if v is None else v[i] if sized else v for v in values for i in range(size)]
         made.append(pa.array(some, t))
     t, out = (arithmetic if len(args) == 2 else one)(name, made)
     cut = [out[i * size : (i + 1) * size] if known[i] else None for i in range(n)]
@@ -227,9 +229,7 @@ def reshape(name, args, options):
         shape[shape.index(-1)] = total // others
     if math.prod(shape) != total:
         raise Refused("shape")
-    below = any(
-        x is None for v in rows(args[0]) if v is not None for x in v
-    ) if depth > 1 else False
+    below = any(x is None for v in rows(args[0]) if v is not None for x in v) if depth > 1 else False
     if below:
         raise Refused("a null list below another")
     out = []
@@ -275,4 +275,3 @@ def model(name, args, options):
     if any(pa.types.is_fixed_size_list(a.type) for a in args) and name in (*PAIRS, *ONES):
         return of_lists(name, args)
     raise Unknown
-

@@ -4,7 +4,7 @@ groups and joins."""
 import decimal
 
 import pyarrow as pa
-from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, VIEWS, WIDE, any_type, column
+from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, WIDE, any_type, column
 
 FLOATS = (pa.float32(), pa.float64())
 ORDERED = [*SIZED, *TEXTS, *WIDE]
@@ -251,7 +251,9 @@ def moments(rng, t, n):
     per = 1 if pa.types.is_date32(t) else 86400 * PER_SECOND[getattr(t, "unit", "ms")]
     days, ticks = not pa.types.is_time(t), not pa.types.is_date(t)
     made = [
-        None if v is None else days * rng.randrange(*(_ZONED if getattr(t, "tz", None) else _PLAIN)) * per + ticks * rng.randrange(per)
+        None
+        if v is None
+        else days * rng.randrange(*(_ZONED if getattr(t, "tz", None) else _PLAIN)) * per + ticks * rng.randrange(per)
         for v in column(rng, pa.int32(), n).to_pylist()
     ]
     return pa.array(made, pa.int32() if t.bit_width == 32 else pa.int64()).view(t)
@@ -266,7 +268,10 @@ def times(rng, n):
         if zone is None:
             x = x.cast(pa.timestamp(unit))
             options = {"timezone": rng.choice(("UTC", "Europe/Berlin", "Africa/Casablanca"))}
-            options |= {"ambiguous": rng.choice(("earliest", "latest")), "nonexistent": rng.choice(("earliest", "latest"))}
+            options |= {
+                "ambiguous": rng.choice(("earliest", "latest")),
+                "nonexistent": rng.choice(("earliest", "latest")),
+            }
             return "assume_timezone", [x], options
         return rng.choice(("local_timestamp", "is_dst", *OF_DATES, *OF_CLOCKS)), [x], {}
     if kind == 7:
@@ -286,7 +291,20 @@ def times(rng, n):
         return "day_of_week", [moments(rng, rng.choice(DATED), n)], options
     if kind == 4:
         t = rng.choice([t for t in DATED if getattr(t, "tz", None) is None])
-        name = rng.choice(("years", "quarters", "weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"))
+        name = rng.choice(
+            (
+                "years",
+                "quarters",
+                "weeks",
+                "days",
+                "hours",
+                "minutes",
+                "seconds",
+                "milliseconds",
+                "microseconds",
+                "nanoseconds",
+            )
+        )
         return f"{name}_between", [moments(rng, t, n), moments(rng, t, n)], {}
     options = {"multiple": rng.choice((1, 1, 2, 7, 45)), "unit": rng.choice(UNITS)}
     options |= {"week_starts_monday": rng.random() < 0.5, "ceil_is_strictly_greater": rng.random() < 0.5}
@@ -348,7 +366,7 @@ def formats(rng, n):
 
 
 REALS = "floor ceil trunc sign is_finite is_inf exp expm1 ln log2 log10 log1p sqrt sin cos tan asin acos atan sinh"
-REALS += " cosh tanh asinh acosh atanh atan"
+REALS += " cosh tanh asinh acosh atanh atan cbrt"
 CHECKED = "ln log2 log10 log1p sqrt sin cos tan asin acos acosh atanh"
 INEXACT = frozenset(REALS.split()[6:]) | {"power", "logb", "atan2", "hypot"}
 INEXACT |= {f"{name}_checked" for name in (*CHECKED.split(), "logb", "power")}
@@ -392,7 +410,17 @@ def numbers(rng, n):
     if kind == 3:
         if rng.random() < 0.1:
             return "bit_wise_not", [column(rng, rng.choice(INTEGERS), n)], {}
-        names = ("shift_right_checked", "remainder_checked", "bit_wise_and", "bit_wise_or", "bit_wise_xor", "shift_left", "shift_right", "power", "modulo")
+        names = (
+            "shift_right_checked",
+            "remainder_checked",
+            "bit_wise_and",
+            "bit_wise_or",
+            "bit_wise_xor",
+            "shift_left",
+            "shift_right",
+            "power",
+            "modulo",
+        )
         name = rng.choice((*names, "remainder", "modulo_checked", "power_checked", "shift_left_checked"))
         t = rng.choice(UNSIGNED if name.startswith("power") else INTEGERS)  # pyarrow looks at powers of nulls
         return name, [column(rng, t, n), column(rng, t, n)], {}

@@ -235,6 +235,13 @@ def test_values_below_null_lists_are_no_errors(device):
     ]
     with pytest.raises(ArgumentError, match="divide by zero"):
         cc.divide(there(a, device), 0)
+    great = pa.FixedSizeListArray.from_arrays(
+        pa.array([2**64 - 1, 0, 4, 2], pa.uint64()), 2, mask=pa.array([True, False])
+    )
+    assert back(cc.add(there(great, device), there(pa.array([[1, 2], [1, 2]], a.type), device))).to_pylist() == [
+        None,
+        [5, 4],
+    ]
     big = pa.FixedSizeListArray.from_arrays(pa.array([2**31 - 1, 0, 4, 2], I32), 2, mask=pa.array([True, False]))
     assert back(cc.add_checked(there(big, device), 1)).to_pylist() in ([None, [5, 3]],)
 
@@ -437,6 +444,7 @@ def test_a_tensor_stays_one_where_its_shape_stays(device):
     assert turned.to_numpy_ndarray().tolist() == images.to_numpy_ndarray().reshape(4, 3, 2).tolist()
     plain = cc.cast(vectors(U8, size=6), pa.list_(F32, 6))
     assert not plain.schema.metadata
+
 
 GREAT = [[2**63 - 1, 2**63 - 1, None], [-(2**63)] * 3, None, [], [2**62, 2**62, 2**62 + 2**11], [1, 2]]
 UNSIGNED = [[2**64 - 1, 2**63 + 1, None], [2**64 - 1] * 3, None, [], [2**63, 1], [1, 2]]

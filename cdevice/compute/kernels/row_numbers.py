@@ -129,8 +129,8 @@ def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray
 
 
 def real_sum(call: Call, values: DeviceArray, total: Callable[[DeviceArray], DeviceArray]) -> DeviceArray:
-    """Sums of 64-bit integers as float64, of which none overflows: each is the float64 nearest to the sum, of up to four
-    million values.
+    """Sums of 64-bit integers as float64, of which none overflows: each is the float64 nearest to the sum, of up to
+    four million values.
 
     ``total``: adds up int64, as all of the sums are."""
     word = 1 << 32

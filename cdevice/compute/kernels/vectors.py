@@ -75,7 +75,10 @@ class Elementwise:
         size, length = _size(first._format), 1 if n is None else n
         skips = getattr(call.options, "skip_nulls", False)
         known = self._known(call, args, first, length, skips)
-        values = [self._values(call, a, first, size, n, skips) for a in args]
+        arrays = [a.array for a in args if a.array is not None]
+        types = {format_of(x._child(0) if is_vector(x._format) else x) for x in arrays}
+        whole = not (skips or self.checks or len(types) > 1)  # else values below null lists are none: of casts too
+        values = [self._values(call, a, first, size, n, whole) for a in args]
         inner = copy(call)
         inner.function = self.function
         out = argument(execute(inner, values)).array
@@ -99,8 +102,8 @@ class Elementwise:
             found = Datum((_or if skips else both)(call, found, bits), "b")
         return None if found is None else found.array
 
-    def _values(self, call: Call, a: Datum, near: DeviceArray, size: int, n: int | None, skips: bool) -> Datum:
-        """An argument as one for each value of the lists."""
+    def _values(self, call: Call, a: Datum, near: DeviceArray, size: int, n: int | None, whole: bool) -> Datum:
+        """An argument as one for each value of the lists; ``whole``: values below null lists too."""
         if not is_vector(a.format or ""):
             if a.array is None or a.one:
                 return a
@@ -113,7 +116,7 @@ class Elementwise:
             numbers = rows.from_(call, near, 0, n * size)
             begins = rows.multiply(call, _parents(call, near, n, size), size)
             return Datum(take_array(call, child, rows.subtract(call, numbers, begins), False), format_of(child))
-        if may_be_null(a.array) and (skips or self.checks):
+        if may_be_null(a.array) and not whole:
             parents = _parents(call, near, a.array.length, size)
             bits = take_array(call, known_rows(call, a.array), parents, False)
             numbers = with_bitmap(rows.from_(call, near, 0, child.length), rows_without_nulls(call, bits))
@@ -398,10 +401,8 @@ def reshape(call: Call, a: Datum) -> DeviceArray:
     return sized(call, array, field.with_name(""), out)
 
 
-def _known_below(
-    call: Call, lists: DeviceArray, above: DeviceArray | None, outermost: bool
-) -> DeviceArray | None:
-    """1 for each list that is not null, nor below a null one; None: all are.  ``above``: of the lists that these lie in.
+def _known_below(call: Call, lists: DeviceArray, above: DeviceArray | None, outermost: bool) -> DeviceArray | None:
+    """1 for each list that is not null, nor below a null one; None: all are.  ``above``: of those that these lie in.
 
     Raises ArgumentError for a null list below one that is not null.  Blocks where there may be one."""
     if not lists.null_count:
