@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from . import one_thread as threads
-from .one_thread import OPENCL, on_opencl, one_thread
+from .one_thread import OPENCL, on_opencl, one_thread, waited
 from .timing import pairs as in_turns
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def rows(n: int, pairs: Pairs) -> list[tuple[Any, ...]]:
                 if others is not None:
                     found.append(("cpu", f"{row}, polars", *pairs(others[k], ours[k], 3), promised))
                 if opencl is not None and promised:
-                    found.append(("opencl", f"{row}, a thread of the CPU", *pairs(ours[k], opencl[k], 3), OPENCL))
+                    found.append(("opencl", f"{row}, a thread of the CPU", *pairs(ours[k], waited(opencl[k]), 3), OPENCL))
     return found
 
 

@@ -73,6 +73,11 @@ def one_thread() -> Iterator[None]:
         cc.set_cpu_count(threads)
 
 
+def waited(call: Any) -> Any:
+    """A call that ends when the device has done its work."""
+    return lambda: call().synchronize()
+
+
 def beside(
     ours: Calls,
     pyarrow: Calls,
@@ -93,5 +98,5 @@ def beside(
             if name in polars:
                 found.append(("cpu", f"{name}, polars", *pairs(polars[name], ours[name], few), of_polars))
             if opencl and of_pyarrow is not None:
-                found.append(("opencl", f"{name}, a thread of the CPU", *pairs(ours[name], opencl[name], few), OPENCL))
+                found.append(("opencl", f"{name}, a thread of the CPU", *pairs(ours[name], waited(opencl[name]), few), OPENCL))
     return found

@@ -164,7 +164,7 @@ def _may_overflow(call: Call, array: DeviceArray) -> bool:
     if array.length == 0:
         return False
     ends = number(reduced(call, extremes(format, format, 2), array))
-    most = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    most: int = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
     return most * array.length >= 1 << (63 if format == "l" else 64)
 
 

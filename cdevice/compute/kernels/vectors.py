@@ -313,9 +313,9 @@ def list_dot(call: Call, a: Datum, b: Datum) -> DeviceArray:
     x, y = _two(call, a, b)
     formats = [format_of(_numbers(call, z.values)) for z in (x, y)]
     one = common(formats)
+    assert one is not None
     if one in FLOATS and formats[0] != formats[1]:  # float32 has not all integers, and products are made in float64
         one = "g"
-    assert one is not None
     left, right = _numbers(call, x.values, one), _numbers(call, y.values, one)
     counts = _reduced(call, x, left, COUNT, y, right) if left.null_count or right.null_count else None
     valid = x.valid if y.valid is None else y.valid

@@ -48,7 +48,7 @@
         s[l] = join(s[l], v_);            \
       }
 #endif
-/* What is read: a compiler warns of a pointer that a kernel does not use. */
+/* The pointers that a kernel reads: compilers warn of others. */
 #define OF_ONE_ GLOBAL const T *RESTRICT x = IN(T, BUF_LIST_VALUES)
 #define OF_TWO_ OF_ONE_, *RESTRICT y = IN(T, BUF_LIST_OTHER)
 #define LISTS(A, nothing, join, value, result)                                                      \
