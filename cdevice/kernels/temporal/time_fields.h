@@ -16,8 +16,7 @@
 #if defined(CDV_HOST) && OF(HAS_CLOCK, T) && OF(HAS_DATE, T)
 #define FAST_DAY(x) fast_day(x, FAST_OF(T))
 #define FAST_TICK_OF_DAY(x) fast_tick_of_day(x, FAST_OF(T))
-/* Half a tick is more than what the product is wrong by. */
-#define FAST_SECOND(x) ((i32)((FAST_TICK_OF_DAY(x) + 0.5) * (1 / (f64)TICKS)))
+#define FAST_SECOND(x) ((i32)(FAST_TICK_OF_DAY(x) / (f64)TICKS))
 #define FAST_TICK(x) ((i32)(FAST_TICK_OF_DAY(x) - (f64)FAST_SECOND(x) * (f64)TICKS))
 #define IS_FAR(x) (OF(NEAR_BITS, T) < 63 ? ((u64)(x) + ((u64)1 << OF(NEAR_BITS, T))) >> (OF(NEAR_BITS, T) % 63 + 1) : 0)
 #define SPLIT_ROWS 256
