@@ -26,6 +26,8 @@ NEAR = (
     "product",
     "mode",
     "list_mean",
+    "list_min",
+    "list_max",
 )
 
 
