@@ -1,11 +1,13 @@
-"""Casts of numbers to text and back beside pyarrow's and polars', with one thread.  Rows of the section ``compute``."""
+"""Casts of numbers to text and back beside pyarrow's and polars', with one thread."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from .one_thread import one_thread
+from . import one_thread as threads
+from .one_thread import OPENCL, on_opencl, one_thread, waited
 from .table import chosen
+from .timing import pairs as in_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ def columns(rows: int) -> dict[str, Any]:
         "float64, two digits": pa.array(np.round(rng.random(rows) * 1000, 2)),
         "timestamp": pa.array(rng.integers(0, 1_700_000_000, rows)).view(pa.timestamp("s")),
     }
+
+
+def calls(x: Any, text: Any, lib: Any, string: Any, kind: Any) -> tuple[Any, Any]:
+    """To text and back, by a library with Arrow's names."""
+    return partial(lib.cast, x, string), partial(lib.cast, text, kind)
 
 
 def _polars(x: Any, text: Any) -> tuple[Any, Any] | None:
@@ -57,13 +64,23 @@ def rows(n: int, pairs: Pairs) -> list[tuple[Any, ...]]:
             if not (chosen(f"cast {name} to string") or chosen(f"cast string to {name}")):
                 continue
             text = pc.cast(x, pa.string())
-            here, words = cdevice.asarray(x), cdevice.asarray(text)
-            to, back = partial(cc.cast, here, "string"), partial(cc.cast, words, x.type)
-            theirs = partial(pc.cast, x, pa.string()), partial(pc.cast, text, x.type)
-            found.append(("cpu", f"cast {name} to string", *pairs(theirs[0], to, 3), PRINTED[name]))
-            found.append(("cpu", f"cast string to {name}", *pairs(theirs[1], back, 3), READ[name]))
-            others = _polars(x, text) if name != "timestamp" else None
-            if others is not None:
-                found.append(("cpu", f"cast {name} to string, polars", *pairs(others[0], to, 3), None))
-                found.append(("cpu", f"cast string to {name}, polars", *pairs(others[1], back, 3), None))
+            ours = calls(cdevice.asarray(x), cdevice.asarray(text), cc, "string", x.type)
+            theirs, others = calls(x, text, pc, pa.string(), x.type), _polars(x, text) if name != "timestamp" else None
+            there = on_opencl({"x": x, "text": text})
+            opencl = calls(there["x"], there["text"], cc, "string", x.type) if there else None
+            both = ((f"cast {name} to string", PRINTED[name]), (f"cast string to {name}", READ[name]))
+            for k, (row, least) in enumerate(both):
+                found.append(("cpu", row, *pairs(theirs[k], ours[k], 3), least))
+                promised = None if least is None else 1.0
+                if others is not None:
+                    found.append(("cpu", f"{row}, polars", *pairs(others[k], ours[k], 3), promised))
+                if opencl is not None and promised:
+                    found.append(
+                        ("opencl", f"{row}, a thread of the CPU", *pairs(ours[k], waited(opencl[k]), 3), OPENCL)
+                    )
     return found
+
+
+def section(libs: Any, options: Any) -> dict[str, Any]:
+    """Measures and prints; {"casts": rows}."""
+    return threads.section("casts", rows, in_turns, options)

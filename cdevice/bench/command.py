@@ -15,6 +15,7 @@ from ..cli import plot
 from ..cli.show import OK, USAGE, positive, program
 from ..cli.tables import InputError
 from . import (
+    casts,
     compute,
     dlpack,
     embed,
@@ -24,11 +25,14 @@ from . import (
     gpu,
     groups,
     growth,
+    numbers,
     operations,
     plugin,
     scale,
     startup,
     stream,
+    text,
+    times,
     transfer,
 )
 from .libraries import LIBRARIES
@@ -51,6 +55,10 @@ SECTIONS = {
     "plugin": plugin,
     "transfer": transfer,
     "compute": compute,
+    "text": text,
+    "times": times,
+    "numbers": numbers,
+    "casts": casts,
     "groups": groups,
     "expressions": expressions,
     "scale": scale,

@@ -8,13 +8,13 @@ of the rows of columns; ``--questions unique,sort_indices int32``: only rows wit
 
 from __future__ import annotations
 
-import statistics
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from . import casts, numbers, text, times, whole_columns
-from .table import chosen, named, table, verdict
-from .timing import _once, quiet
+from . import whole_columns
+from .one_thread import shown_rows
+from .table import chosen
+from .timing import pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,20 +113,6 @@ def calls(x: dict[str, Any], lib: Any, float64: Any) -> dict[str, Any]:
         "add, one row": lambda: [lib.add(one, one) for _ in range(1000)],
         "sum, one row": lambda: [lib.sum(one) for _ in range(1000)],
     }
-
-
-def pairs(theirs: Any, ours: Any, rounds: int) -> tuple[float, float, float]:
-    """(their ms, cdevice's ms, median of the ratios) of two calls that take turns."""
-    for fn in (theirs, ours):
-        fn()
-    times: tuple[list[float], list[float]] = ([], [])
-    with quiet():
-        for k in range(rounds):
-            both = ((theirs, times[0]), (ours, times[1]))
-            for fn, out in both if k % 2 else both[::-1]:
-                out.append(_once(fn))
-    ratios = [a / b for a, b in zip(*times)]
-    return (*(statistics.median(t) * 1e3 for t in times), statistics.median(ratios))  # type: ignore[return-value]
 
 
 def _cpu(x: dict[str, Any], rounds: int) -> list[tuple[Any, ...]]:
@@ -363,16 +349,4 @@ def section(libs: Any, options: Any) -> dict[str, Any]:
     found += _opencl(x, rounds) if opencl else []
     found += _order(len(x["i"]), opencl)
     found += whole_columns.rows(len(x["i"]), opencl, pairs)
-    found += times.rows(len(x["i"]), pairs)
-    found += text.rows(len(x["i"]), pairs)
-    found += casts.rows(len(x["i"]), pairs)
-    found += numbers.rows(len(x["i"]), pairs)
-    rows = [
-        (d, name, f"{t:.2f}", f"{o:.2f}", f"{ratio:.2f}", "" if least is None else f"{least:g}", verdict(reached))
-        for d, name, t, o, ratio, least in found
-        for reached in [None if least is None else ratio >= least]
-    ]
-    table(("compute", f"{len(x['i']):,} rows", "theirs ms", "cdevice ms", "ratio", "target", ""), rows)
-    print()
-    keys = ("device", "function", "their ms", "ms", "ratio", "target")
-    return {"compute": named(found, *keys)}
+    return shown_rows("compute", len(x["i"]), found)

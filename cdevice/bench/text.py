@@ -1,8 +1,10 @@
-"""Functions of strings beside pyarrow's and polars', on the CPU with one thread.  Rows of the section ``compute``."""
+"""Functions of strings beside pyarrow's and polars', on the CPU with one thread."""
 
 from __future__ import annotations
 
-from .one_thread import beside
+from . import one_thread
+from .one_thread import beside, on_opencl
+from .timing import pairs as in_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,4 +102,11 @@ def rows(n: int, pairs: Pairs) -> list[tuple[Any, ...]]:
     x = {"ascii": column(n, "abcdefghijklmnopqrstuvwxyzABC "), "other": column(n, "abcdefgéßüñ€漢字ABC ")}
     here = {k: cdevice.asarray(v) for k, v in x.items()}
     targets = {name: (least, 1.0) for name, least in PYARROW.items()}  # polars must not be faster
-    return beside(calls(here, cc), calls(x, pc), _polars(x), targets, pairs, 3)
+    there = on_opencl(x)
+    opencl = calls(there, cc) if there else None
+    return beside(calls(here, cc), calls(x, pc), _polars(x), targets, pairs, 3, opencl)
+
+
+def section(libs: Any, options: Any) -> dict[str, Any]:
+    """Measures and prints; {"text": rows}."""
+    return one_thread.section("text", rows, in_turns, options)

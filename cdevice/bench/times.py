@@ -1,10 +1,12 @@
-"""Functions of dates and times beside pyarrow's and polars', with one thread.  Rows of the section ``compute``."""
+"""Functions of dates and times beside pyarrow's and polars', with one thread."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from .one_thread import beside
+from . import one_thread
+from .one_thread import beside, on_opencl
+from .timing import pairs as in_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,4 +83,11 @@ def rows(n: int, pairs: Pairs) -> list[tuple[Any, ...]]:
 
     x = columns(n)
     here = {k: cdevice.asarray(v) for k, v in x.items()}
-    return beside(calls(here, cc), calls(x, pc), _polars(x), TARGETS, pairs, 5)
+    there = on_opencl(x)
+    opencl = calls(there, cc) if there else None
+    return beside(calls(here, cc), calls(x, pc), _polars(x), TARGETS, pairs, 5, opencl)
+
+
+def section(libs: Any, options: Any) -> dict[str, Any]:
+    """Measures and prints; {"times": rows}."""
+    return one_thread.section("times", rows, in_turns, options)

@@ -127,3 +127,17 @@ def _once(fn: Any) -> Any:
     if hasattr(out, "synchronize"):
         out.synchronize()  # so that neither side finds the device awake from the other's work
     return t
+
+
+def pairs(theirs: Any, ours: Any, rounds: int) -> tuple[float, float, float]:
+    """(their ms, cdevice's ms, median of the ratios) of two calls that take turns."""
+    for fn in (theirs, ours):
+        fn()
+    times: tuple[list[float], list[float]] = ([], [])
+    with quiet():
+        for k in range(rounds):
+            both = ((theirs, times[0]), (ours, times[1]))
+            for fn, out in both if k % 2 else both[::-1]:
+                out.append(_once(fn))
+    ratios = [a / b for a, b in zip(*times)]
+    return (*(statistics.median(t) * 1e3 for t in times), statistics.median(ratios))  # type: ignore[return-value]

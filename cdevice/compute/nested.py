@@ -180,8 +180,9 @@ def map_lookup(
     return out
 
 
-_ALONG = """Does not block.  Any thread.  Null where the list is.  Null values do not count; NaN is neither the least
-    nor the greatest where there is a number.  Each list is added up in one order: all devices give the same bits."""
+_ALONG = """Does not block, but for decimals.  Any thread.  Null where the list is.  Null values do not count; NaN
+    is neither the least nor the greatest where there is a number.  Each list is added up in one order: all devices give
+    the same bits."""
 
 
 def _along(name: str, summary: str, types: str) -> Any:
@@ -221,10 +222,14 @@ def _along(name: str, summary: str, types: str) -> Any:
 
 
 _LISTS = "lists of bool, int8 to int64, uint8 to uint64, floats"
-list_sum = _along("list_sum", "The sum of each list.", f"{_LISTS} -> as :func:`sum`: int64, uint64, float64")
-list_mean = _along("list_mean", "The mean of each list.", f"{_LISTS} -> float64")
-list_min = _along("list_min", "The minimum of each list.", f"{_LISTS}, dates and times -> the type of the values")
-list_max = _along("list_max", "The maximum of each list.", f"{_LISTS}, dates and times -> the type of the values")
+_DECIMALS = "lists of decimals (blocks)"
+_SUMS = f"{_LISTS} -> as :func:`sum`: int64, uint64, float64\n        {_DECIMALS} -> as :func:`sum`"
+_MEANS = f"{_LISTS} -> float64\n        {_DECIMALS} -> as the mean of a group: decimals"
+_ENDS = f"{_LISTS}, dates and times, decimals (blocks) -> the type of the values"
+list_sum = _along("list_sum", "The sum of each list.", _SUMS)
+list_mean = _along("list_mean", "The mean of each list; no sum of integers overflows.", _MEANS)
+list_min = _along("list_min", "The minimum of each list.", _ENDS)
+list_max = _along("list_max", "The maximum of each list.", _ENDS)
 
 
 @_documented
@@ -242,7 +247,8 @@ def list_dot(
     """The dot product of two lists: the sum of the products of their values.
 
     Blocks for lists that are not of one fixed size.  Any thread.  Null where a list is; pairs with a null do not count.
-    Products and sums of floats are made in float64, of each list in one order, so that all devices give the same bits.
+    Where one has floats, products and sums are made in float64, of each list in one order, so that all devices give the
+    same bits.
 
     Accepted types -> result type::
 

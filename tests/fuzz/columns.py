@@ -1,6 +1,7 @@
 """pyarrow's arrays that chance draws: values at their limits, nulls, slices, every layout that pyarrow makes."""
 
 import decimal
+import itertools
 import math
 import struct
 
@@ -9,9 +10,12 @@ import pyarrow as pa
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 NUMBERS = [*INTEGERS, pa.float32(), pa.float64()]
 TIMES = [pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("ms"), pa.timestamp("us", "UTC"), pa.duration("ns")]
-SIZED = [*NUMBERS, *TIMES, pa.bool_(), pa.decimal128(12, 3), pa.binary(5), pa.float16()]
-DECIMALS = [pa.decimal128(12, 3), pa.decimal128(5, 0), pa.decimal128(20, 18), pa.decimal128(38, 2)]
+NARROW = [pa.decimal32(7, 2), pa.decimal32(9, 0), pa.decimal64(16, 4), pa.decimal64(18, 18)]
+WIDE = [pa.decimal256(40, 3), pa.decimal256(76, 0)]
+DECIMALS = [pa.decimal128(12, 3), pa.decimal128(5, 0), pa.decimal128(20, 18), pa.decimal128(38, 2), *NARROW, *WIDE]
+SIZED = [*NUMBERS, *TIMES, pa.bool_(), pa.decimal128(12, 3), pa.binary(5), pa.float16(), NARROW[0], NARROW[2], WIDE[0]]
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+VIEWS = [pa.string_view(), pa.binary_view()]
 WORDS = ("", "a", "ab", "b", "Ü", "of fourteen b.", "rather longer than a view holds inline")
 
 
@@ -44,7 +48,7 @@ def value(rng, t):
     if pa.types.is_fixed_size_binary(t):
         return rng.randbytes(5)
     word = rng.choice(WORDS)
-    return word if pa.types.is_string(t) or pa.types.is_large_string(t) else word.encode()
+    return word.encode() if t in (pa.binary(), pa.large_binary(), pa.binary_view()) else word
 
 
 def sized(rng, t, n):
@@ -74,6 +78,26 @@ def nested(rng, t, n):
         return kind.from_arrays(pa.array(offsets, width), nested(rng, t.value_type, (sizes and sum(sizes)) or 0))
     if pa.types.is_null(t):
         return pa.nulls(n)
+    if pa.types.is_list_view(t) or pa.types.is_large_list_view(t):
+        values, width = nested(rng, t.value_type, 9), pa.int32() if pa.types.is_list_view(t) else pa.int64()
+        begins, kind = [rng.randrange(6) for _ in range(n)], type(pa.array([], t))
+        mask = pa.array([rng.random() < 0.2 for _ in range(n)], pa.bool_()) if rng.random() < 0.5 else None
+        sizes = pa.array([rng.randrange(4) for _ in range(n)], width)
+        return kind.from_arrays(pa.array(begins, width), sizes, values, mask=mask)
+    if pa.types.is_map(t):
+        offsets = list(itertools.accumulate((rng.randrange(4) for _ in range(n)), initial=0))
+        mask = pa.array([rng.random() < 0.2 for _ in range(n)], pa.bool_()) if rng.random() < 0.5 else None
+        few = [v for v in sized(rng, t.key_type, 9).to_pylist() if v is not None] or [value(rng, t.key_type)]
+        keys = pa.array([rng.choice(few) for _ in range(offsets[-1])], t.key_type)
+        items = nested(rng, t.item_type, offsets[-1])
+        return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, mask=mask)
+    if pa.types.is_run_end_encoded(t):
+        ends = list(itertools.accumulate(rng.randrange(1, 4) for _ in range(n)))
+        ends = [min(e, n) for e in ends[: next((i + 1 for i, e in enumerate(ends) if e >= n), n)]]
+        values = nested(rng, t.value_type, len(ends))
+        return pa.RunEndEncodedArray.from_arrays(pa.array(ends, t.run_end_type), values)
+    if pa.types.is_fixed_size_list(t) and not t.list_size:  # which pyarrow divides by
+        return pa.array([None if rng.random() < 0.2 else [] for _ in range(n)], t)
     if pa.types.is_fixed_size_list(t):
         mask = pa.array([rng.random() < 0.2 for _ in range(n)], pa.bool_()) if rng.random() < 0.5 else None
         return pa.FixedSizeListArray.from_arrays(nested(rng, t.value_type, n * t.list_size), type=t, mask=mask)

@@ -3,6 +3,7 @@
 It shares nothing with the package nor with pyarrow's functions.  Arrays are pyarrow's; values are those of ``rows()``.
 """
 
+import datetime
 import math
 import re
 
@@ -25,14 +26,44 @@ class Refused(Exception):
 
 
 def rows(a):
-    """The values of an array or a scalar; of times their numbers, which dates may be too small for."""
+    """The values of an array or a scalar; of times their numbers, which dates may be too small for, in lists too."""
     if isinstance(a, pa.Scalar):
         a = pa.repeat(a, 1)
     if isinstance(a, pa.ChunkedArray):
         return [v for c in a.chunks for v in rows(c)]
-    if pa.types.is_temporal(a.type) and not pa.types.is_interval(a.type):
-        a = a.view(pa.int32() if a.type.bit_width == 32 else pa.int64())
-    return a.to_pylist()
+    t = a.type
+    if pa.types.is_temporal(t) and not pa.types.is_interval(t):
+        return a.view(pa.int32() if t.bit_width == 32 else pa.int64()).to_pylist()
+    if (
+        isinstance(a, pa.ExtensionArray)
+        or not pa.types.is_nested(t)
+        or pa.types.is_union(t)
+        or pa.types.is_run_end_encoded(t)
+    ):
+        return a.to_pylist()
+    valid = a.is_valid().to_pylist()
+    if pa.types.is_struct(t):
+        columns = [rows(a.field(i)) for i in range(t.num_fields)]
+        names = [f.name for f in t]
+        return [{k: c[i] for k, c in zip(names, columns)} if v else None for i, v in enumerate(valid)]
+    if pa.types.is_fixed_size_list(t):
+        values, size = rows(a.values), t.list_size
+        begins = [(a.offset + i) * size for i in range(len(a))]
+        ends = [b + size for b in begins]
+    elif pa.types.is_map(t):
+        values = list(zip(rows(a.keys), rows(a.items), strict=True))
+        begins, ends = a.offsets.to_pylist()[:-1], a.offsets.to_pylist()[1:]
+    else:
+        values, begins = rows(a.values), a.offsets.to_pylist()
+        if hasattr(a, "sizes"):  # a view
+            ends = [b + s for b, s in zip(begins, a.sizes.to_pylist(), strict=True)]
+        else:
+            begins, ends = begins[:-1], begins[1:]
+    return [values[b:e] if v else None for b, e, v in zip(begins, ends, valid, strict=True)]
+
+
+class Open(Exception):
+    """Whatever comes is right."""
 
 
 # ---- types ----
@@ -362,6 +393,39 @@ def cast(args, options):
     ]
 
 
+def calendar(name, args):
+    """The date of each row, in parts."""
+    (a,) = args
+    if getattr(a.type, "tz", None) is not None:
+        raise Unknown
+    per_day = 1 if pa.types.is_date32(a.type) else 86400 * PER_SECOND[getattr(a.type, "unit", "ms")]
+    names = ("year", "month", "day") if name == "year_month_day" else ("iso_year", "iso_week", "iso_day_of_week")
+    out = []
+    for v in rows(a):
+        day = None if v is None else datetime.date.fromordinal(v // per_day + 719163)
+        parts = day and ((day.year, day.month, day.day) if names[0] == "year" else tuple(day.isocalendar()))
+        out.append(parts and dict(zip(names, parts, strict=True)))
+    return pa.struct([(n, pa.int64()) for n in names]), out
+
+
+def joined(args, options):
+    """Strings with a separator between; binary_join_element_wise."""
+    *parts, separators = spread(args)
+    types = {a.type for a in args}
+    if len(types) > 1:
+        raise Unknown
+    how, more, out = options["null_handling"], options["null_replacement"], []
+    if types <= {pa.binary(), pa.large_binary()}:
+        more = more.encode()
+    for *row, separator in zip(*parts, separators, strict=True):
+        if how == "replace":
+            row = [more if v is None else v for v in row]
+        elif how == "skip":
+            row = [v for v in row if v is not None]
+        out.append(None if separator is None or None in row else separator.join(row))
+    return next(iter(types)), out
+
+
 def model(name, args, options):
     """(type, values, or one value of an aggregate).  Raises Refused, Unknown."""
     if name.removesuffix("_checked") in ("add", "subtract", "multiply", "divide"):
@@ -378,6 +442,12 @@ def model(name, args, options):
         return aggregate(name, args, options)
     if name == "cast":
         return cast(args, options)
+    if name == "cbrt" and args[0].type in (pa.float32(), pa.float64()):
+        return args[0].type, [None if v is None else float(np.cbrt(v)) for v in rows(args[0])]
+    if name == "binary_join_element_wise":
+        return joined(args, options)
+    if name in ("year_month_day", "iso_calendar"):
+        return calendar(name, args)
     if name in ("negate", "abs", "negate_checked", "abs_checked", "is_nan", "invert", "is_null", "is_valid"):
         return one(name, args)
     raise Unknown

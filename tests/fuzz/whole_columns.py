@@ -4,10 +4,9 @@ groups and joins."""
 import decimal
 
 import pyarrow as pa
-from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, any_type, column
+from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, WIDE, any_type, column
 
 FLOATS = (pa.float32(), pa.float64())
-WIDE = [pa.decimal256(40, 3), pa.decimal256(76, 0)]
 ORDERED = [*SIZED, *TEXTS, *WIDE]
 # what the devices must not agree on to the bit with pyarrow: sums of floats by another tree, and which zero is shown
 NEAR = (
@@ -26,6 +25,9 @@ NEAR = (
     "rank_quantile",
     "product",
     "mode",
+    "list_mean",
+    "list_min",
+    "list_max",
 )
 
 
@@ -100,20 +102,79 @@ def text(rng, n):
     kinds += [("replace_substring", {"pattern": word or "b", "replacement": rng.choice(WORDS)})]
     kinds += [("split_pattern", {"pattern": word or "b", "max_splits": rng.choice((None, 0, 1))})]
     if is_text:
-        kinds += [
-            (f"utf8_{name}", {}) for name in ("length", "upper", "lower", "title", "reverse", "is_alpha", "is_title")
-        ]
-        kinds += [("utf8_trim_whitespace", {}), ("ascii_upper", {}), ("ascii_is_lower", {}), ("string_is_ascii", {})]
-        kinds += [(f"utf8_{name}", {"width": rng.randrange(9), "padding": "é"}) for name in ("lpad", "rpad", "center")]
-        kinds += [("utf8_trim", {"characters": word}), ("utf8_zero_fill", {"width": rng.randrange(9)})]
-        span = {"start": rng.randrange(-5, 5), "stop": rng.choice((None, 0, 3, -1)), "step": rng.choice((1, 1, 2, -1))}
-        kinds.append(("utf8_slice_codeunits", span))
+        return rng.choice((_of_words, _of_letters))(rng, x, word)
     name, options = rng.choice(kinds)
     return name, [x], options
 
 
+CLASSES = "alnum alpha decimal lower printable space title upper"
+EDITS = "capitalize lower reverse swapcase title upper ltrim_whitespace rtrim_whitespace trim_whitespace"
+EVERY_LETTER = [f"{k}_{w}" for k in ("utf8", "ascii") for w in (*(f"is_{c}" for c in CLASSES.split()), *EDITS.split())]
+EVERY_LETTER += ["utf8_is_digit", "utf8_is_numeric", "utf8_length", "string_is_ascii"]
+
+
+def _of_words(rng, x, word):
+    """Functions of strings that take no options; those of ASCII get words of it, as pyarrow's give what is no UTF-8 else."""
+    name = rng.choice(EVERY_LETTER)
+    if name in ("ascii_reverse", "ascii_title", "ascii_capitalize", "ascii_swapcase", "ascii_is_title"):
+        x = _ascii(x)
+    return name, [x], {}
+
+
+def _ascii(x):
+    return pa.array([None if v is None else v.encode("ascii", "replace").decode() for v in x.to_pylist()], x.type)
+
+
+def _of_letters(rng, x, word):
+    """Functions of strings whose options are numbers or letters."""
+    side, kind = rng.choice(("trim", "ltrim", "rtrim")), rng.choice(("utf8", "ascii"))
+    pad = rng.choice(("lpad", "rpad", "center"))
+    span = {"start": rng.randrange(-5, 5), "stop": rng.choice((None, 0, 3, -1)), "step": rng.choice((1, 1, 2, -1))}
+    cut = {"start": rng.randrange(-4, 4), "stop": rng.randrange(-4, 6), "replacement": word}
+    splits = {"max_splits": rng.choice((None, 0, 1)), "reverse": rng.random() < 0.3}
+    name, options = rng.choice(
+        (
+            (f"utf8_{pad}", {"width": rng.randrange(9), "padding": "é"}),
+            (f"ascii_{pad}", {"width": rng.randrange(9), "padding": "-"}),
+            (f"{kind}_{side}", {"characters": word if kind == "utf8" else "ab "}),
+            (f"{kind}_split_whitespace", splits),
+            ("utf8_zero_fill", {"width": rng.randrange(9)}),
+            ("utf8_slice_codeunits", span),
+            ("utf8_replace_slice", cut),
+        )
+    )
+    if name.startswith("ascii"):
+        x = _ascii(x)
+    return name, [x], options
+
+
+def bytes_of(rng, n):
+    """Functions of bytes, and those that join strings."""
+    t = rng.choice(TEXTS)
+    x = column(rng, t, n)
+    name = rng.choice(("binary_reverse", "binary_slice", "binary_repeat", "binary_join", "binary_join_element_wise"))
+    if name == "binary_reverse":
+        return name, [column(rng, rng.choice(TEXTS[2:]), n)], {}
+    if name == "binary_slice":
+        options = {"start": rng.randrange(-5, 5), "stop": rng.choice((0, 2, 4, -1)), "step": rng.choice((1, 1, 2))}
+        return name, [column(rng, rng.choice(TEXTS[2:]), n)], options
+    if name == "binary_repeat":
+        times = pa.array([None if rng.random() < 0.1 else rng.randrange(4) for _ in range(n)], pa.int64())
+        return name, [x, rng.choice((times, pa.scalar(rng.randrange(3), pa.int64())))], {}
+    separator = column(rng, t, 1)[0] if rng.random() < 0.5 else column(rng, t, n)
+    if name == "binary_join":
+        return name, [column(rng, pa.list_(t), n), separator], {}
+    options = {"null_handling": rng.choice(("emit_null", "skip", "replace")), "null_replacement": "?"}
+    return name, [*(column(rng, t, n) for _ in range(rng.choice((2, 3)))), separator], options
+
+
 def ordered(rng, n):
-    name = rng.choice(("rank_quantile", "select_k_unstable", "inverse_permutation", "scatter"))
+    name = rng.choice(("rank_quantile", "select_k_unstable", "inverse_permutation", "scatter", "partition", "sort"))
+    if name == "partition":  # the order of equal ones is open: all rows of one value
+        return "indices_nonzero", [column(rng, rng.choice([*NUMBERS, pa.bool_()]), n)], {}
+    if name == "sort":
+        keys = [("", _order(rng))]
+        return "sort_indices", [column(rng, rng.choice(ORDERED), n)], {"sort_keys": keys}
     if name in ("inverse_permutation", "scatter"):
         indices = pa.array(rng.sample(range(n + 3), n), rng.choice((pa.int32(), pa.int64())))
         mask = pa.array([rng.random() < 0.1 for _ in range(n)], pa.bool_())
@@ -183,19 +244,42 @@ UNITS = "year quarter month week day hour minute second millisecond microsecond 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+_PLAIN, _ZONED = (-70_000, 80_000), (-12_000, 24_000)  # days
+
+
 def moments(rng, t, n):
-    """Times of four centuries; nulls and offsets as columns have them."""
+    """Times of four centuries; nulls and offsets as columns have them.  Of a zone 1937 to 2035: pyarrow 26 has no summers
+    after 2037, and no seconds of older offsets."""
     per = 1 if pa.types.is_date32(t) else 86400 * PER_SECOND[getattr(t, "unit", "ms")]
     days, ticks = not pa.types.is_time(t), not pa.types.is_date(t)
     made = [
-        None if v is None else days * rng.randrange(-70_000, 80_000) * per + ticks * rng.randrange(per)
+        None
+        if v is None
+        else days * rng.randrange(*(_ZONED if getattr(t, "tz", None) else _PLAIN)) * per + ticks * rng.randrange(per)
         for v in column(rng, pa.int32(), n).to_pylist()
     ]
     return pa.array(made, pa.int32() if t.bit_width == 32 else pa.int64()).view(t)
 
 
 def times(rng, n):
-    kind = rng.randrange(6)
+    kind = rng.randrange(8)
+    if kind == 6:
+        zone = rng.choice((None, "UTC", "Europe/Berlin", "America/St_Johns", "+05:30", "Asia/Kathmandu"))
+        unit = rng.choice(("s", "ms", "us", "ns"))
+        x = moments(rng, pa.timestamp(unit, zone or "UTC"), n)
+        if zone is None:
+            x = x.cast(pa.timestamp(unit))
+            options = {"timezone": rng.choice(("UTC", "Europe/Berlin", "Africa/Casablanca"))}
+            options |= {
+                "ambiguous": rng.choice(("earliest", "latest")),
+                "nonexistent": rng.choice(("earliest", "latest")),
+            }
+            return "assume_timezone", [x], options
+        return rng.choice(("local_timestamp", "is_dst", *OF_DATES, *OF_CLOCKS)), [x], {}
+    if kind == 7:
+        name = rng.choice(("iso_calendar", "year_month_day", "month_day_nano_interval_between"))
+        t = rng.choice(DATED[:-1])
+        return name, [moments(rng, t, n), *([moments(rng, t, n)] if name.endswith("between") else [])], {}
     if kind == 0:
         return rng.choice(OF_DATES), [moments(rng, rng.choice(DATED), n)], {}
     if kind == 1:
@@ -209,7 +293,20 @@ def times(rng, n):
         return "day_of_week", [moments(rng, rng.choice(DATED), n)], options
     if kind == 4:
         t = rng.choice([t for t in DATED if getattr(t, "tz", None) is None])
-        name = rng.choice(("years", "quarters", "weeks", "days", "hours", "minutes", "seconds", "milliseconds"))
+        name = rng.choice(
+            (
+                "years",
+                "quarters",
+                "weeks",
+                "days",
+                "hours",
+                "minutes",
+                "seconds",
+                "milliseconds",
+                "microseconds",
+                "nanoseconds",
+            )
+        )
         return f"{name}_between", [moments(rng, t, n), moments(rng, t, n)], {}
     options = {"multiple": rng.choice((1, 1, 2, 7, 45)), "unit": rng.choice(UNITS)}
     options |= {"week_starts_monday": rng.random() < 0.5, "ceil_is_strictly_greater": rng.random() < 0.5}
@@ -271,8 +368,10 @@ def formats(rng, n):
 
 
 REALS = "floor ceil trunc sign is_finite is_inf exp expm1 ln log2 log10 log1p sqrt sin cos tan asin acos atan sinh"
-REALS += " cosh tanh asinh acosh atanh"
+REALS += " cosh tanh asinh acosh atanh atan cbrt"
+CHECKED = "ln log2 log10 log1p sqrt sin cos tan asin acos acosh atanh"
 INEXACT = frozenset(REALS.split()[6:]) | {"power", "logb", "atan2", "hypot"}
+INEXACT |= {f"{name}_checked" for name in (*CHECKED.split(), "logb", "power")}
 MODES = "down up towards_zero towards_infinity half_down half_up half_towards_zero half_towards_infinity half_to_even"
 MODES = [*MODES.split(), "half_to_odd"]
 UNSIGNED = [pa.uint8(), pa.uint32(), pa.uint64()]
@@ -283,7 +382,19 @@ NEAR = (*NEAR, *sorted(INEXACT))
 
 
 def numbers(rng, n):
-    kind, floats = rng.randrange(6), [pa.float32(), pa.float64()]
+    kind, floats = rng.randrange(8), [pa.float32(), pa.float64()]
+    if kind == 6:
+        few = [None if rng.random() < 0.1 else rng.uniform(0.01, 0.99) for _ in range(n)]
+        name, odd = rng.choice(CHECKED.split()), rng.random() < 0.2
+        if name == "acosh":
+            few = [None if v is None else v + 1 for v in few]
+        t = rng.choice(floats)
+        x = column(rng, t, n) if odd else pa.array(few, t)
+        if rng.random() < 0.1:
+            return "logb_checked", [x, pa.array([None if v is None else abs(v) + 2 for v in few], t)], {}
+        return f"{name}_checked", [x], {}
+    if kind == 7:
+        return _of_digits(rng, n)
     if kind == 0:
         return rng.choice(REALS.split()), [column(rng, rng.choice(floats), n)], {}
     if kind == 1:
@@ -299,7 +410,19 @@ def numbers(rng, n):
         multiple = decimal.Decimal(rng.choice((1, 2, 7))) if t in ROUNDED else rng.choice((1, 2, 7))
         return "round_to_multiple", [column(rng, t, n)], {"multiple": multiple, "round_mode": mode}
     if kind == 3:
-        names = ("bit_wise_and", "bit_wise_or", "bit_wise_xor", "shift_left", "shift_right", "power", "modulo")
+        if rng.random() < 0.1:
+            return "bit_wise_not", [column(rng, rng.choice(INTEGERS), n)], {}
+        names = (
+            "shift_right_checked",
+            "remainder_checked",
+            "bit_wise_and",
+            "bit_wise_or",
+            "bit_wise_xor",
+            "shift_left",
+            "shift_right",
+            "power",
+            "modulo",
+        )
         name = rng.choice((*names, "remainder", "modulo_checked", "power_checked", "shift_left_checked"))
         t = rng.choice(UNSIGNED if name.startswith("power") else INTEGERS)  # pyarrow looks at powers of nulls
         return name, [column(rng, t, n), column(rng, t, n)], {}
@@ -311,7 +434,23 @@ def numbers(rng, n):
     return name, [column(rng, pa.bool_(), n), column(rng, pa.bool_(), n)], {}
 
 
-FAMILIES = (numbers, text, text, text_casts, formats, times)
+def _of_digits(rng, n):
+    """Numbers rounded to as many digits as a column says."""
+    name = rng.choice(("round_binary", "true_unless_null", "run_end_decode", "dictionary_decode"))
+    if name == "round_binary":
+        digits = pa.array([None if rng.random() < 0.1 else rng.randrange(-2, 4) for _ in range(n)], pa.int32())
+        t = rng.choice([pa.float32(), pa.float64(), *INTEGERS])
+        return name, [column(rng, t, n), digits], {"round_mode": rng.choice(MODES)}
+    if name == "true_unless_null":
+        return name, [column(rng, any_type(rng), n)], {}
+    if name == "run_end_decode":
+        t = pa.run_end_encoded(rng.choice((pa.int16(), pa.int32(), pa.int64())), rng.choice([*SIZED, *TEXTS]))
+    else:
+        t = pa.dictionary(rng.choice((pa.int8(), pa.int32())), rng.choice([*NUMBERS, *TEXTS]))
+    return name, [column(rng, t, n)], {}
+
+
+FAMILIES = (numbers, numbers, numbers, text, text, bytes_of, text_casts, formats, times)
 FAMILIES += (running, difference, filled, runs, lists, ordered, sets, summaries)
 
 
@@ -321,7 +460,7 @@ def drawn(rng, n):
 
 
 # ---- groups and joins: calls with batches ----
-KEYS = [pa.int8(), pa.int64(), pa.string(), pa.bool_(), pa.float64(), pa.date32(), pa.decimal128(5, 0)]
+KEYS = [pa.int8(), pa.int64(), pa.string(), pa.bool_(), pa.float64(), pa.date32(), pa.decimal128(5, 0), *DECIMALS[4:]]
 TOTALS = ("sum", "min", "max", "count", "mean", "count_distinct", "product", "first", "last")
 JOINS = ("left semi", "right semi", "left anti", "right anti", "inner", "left outer", "right outer", "full outer")
 
@@ -331,19 +470,24 @@ def _few(rng, t, n):
     return some.take(pa.array([rng.randrange(6) for _ in range(n)], pa.int64()))
 
 
-def batch(rng, types, n, value):
-    """Keys of few values, and a column of integers."""
+def batch(rng, types, n, value, t=None):
+    """Keys of few values, and a column of integers, or of another type."""
     columns = {f"k{i}": _few(rng, t, n) for i, t in enumerate(types)}
-    return pa.record_batch({**columns, value: column(rng, pa.int32(), n)})
+    return pa.record_batch({**columns, value: column(rng, t or pa.int32(), n)})
 
 
 def groups(rng, n):
     """(batch, keys, aggregations)"""
     types = [rng.choice(KEYS) for _ in range(rng.choice((1, 1, 2, 3)))]
+    t, total = None, rng.choice(TOTALS)
+    if rng.random() < 0.4:
+        t, total = rng.choice(DECIMALS), rng.choice([x for x in TOTALS if x not in ("product", "first", "last")])
+    elif rng.random() < 0.2:
+        t, total = rng.choice(INTEGERS), rng.choice(("sum", "min", "max"))
     return (
-        batch(rng, types, n, "x"),
+        batch(rng, types, n, "x", t),
         [f"k{i}" for i in range(len(types))],
-        [("x", rng.choice(TOTALS)), ([], "count_all")],
+        [("x", total), ([], "count_all")],
     )
 
 

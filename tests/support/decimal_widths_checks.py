@@ -242,3 +242,18 @@ def test_narrow_decimals_are_grouped_joined_sorted_and_summed_as_wide_ones_are(d
         digits = pa.array([0, 1, None] * 20, pa.int32())
         want = pc.round_binary(small.cast(pa.decimal128(5, 1)), digits)
         check(device, "round_binary", (small, digits), expected=want)
+
+
+@everywhere
+@pytest.mark.parametrize("word", ["float32", "float64"])
+def test_floats_become_decimals_of_negative_scale_as_in_pyarrow(device, word):
+    rng = random.Random(word)
+    odd = [1234.5, -98765.0, None, 5e4, 150.0, 250.0, 50.0, -50.0, 0.0, -0.0]
+    a = pa.array([*odd, *(rng.uniform(-1e9, 1e9) for _ in range(200))], getattr(pa, word)())
+    for bits, precision, scale in (
+        (32, 9, -3), (64, 12, -1), (128, 20, -2), (128, 10, -3), (256, 10, -3), (256, 70, -20)
+    ):  # fmt: skip
+        check(device, "cast", (a, typed(bits, precision, scale)))
+        check(device, "cast", (a.slice(5, 33), typed(bits, precision, scale)), safe=False)
+    with pytest.raises(cdevice.ArgumentError, match="does not fit in precision 5"):
+        cc.cast(there(pa.array([1e9], getattr(pa, word)()), device), pa.decimal128(5, -2))

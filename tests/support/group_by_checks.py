@@ -255,3 +255,16 @@ def test_bad_groups_are_errors_with_words(device, keys, aggregates, error, words
     with pytest.raises(error) as e:
         cc.group_by(there, keys).aggregate(aggregates)
     assert words in str(e.value)
+
+
+@everywhere
+def test_the_mean_of_a_group_is_of_no_sum_that_overflowed(device):
+    signed = pa.array([2**63 - 1, 2**63 - 1, 5, 1, -(2**63), -(2**63)])
+    unsigned = pa.array([2**64 - 1, 2**63 - 1, 5, 1, 2**63, 2**63], pa.uint64())
+    batch = pa.record_batch({"k": [1, 1, 1, 2, 3, 3], "s": signed, "u": unsigned})
+    got = cc.group_by(cdevice.asarray(batch).to(device), ["k"]).aggregate([("s", "mean"), ("u", "mean")])
+    assert got.to("cpu").to_pylist() == [
+        {"k": 1, "s_mean": (2**64 + 3) / 3, "u_mean": float(2**64 + 2**63 + 3) / 3},
+        {"k": 2, "s_mean": 1.0, "u_mean": 1.0},
+        {"k": 3, "s_mean": -(2.0**63), "u_mean": 2.0**63},
+    ]

@@ -230,3 +230,18 @@ def test_a_date_is_a_midnight_of_utc_beside_moments_of_a_zone(device):
         cc.equal(there(COLUMNS["timestamp[s, UTC]"], device), dt.datetime(2022, 1, 8))
     with pytest.raises(cdevice.Error):  # a difference would depend on the zone
         cc.subtract(there(COLUMNS["timestamp[s, UTC]"], device), there(COLUMNS["date32"], device))
+
+
+@everywhere
+def test_a_moment_without_a_zone_fills_one_with_a_zone_as_one_of_utc(device):
+    kinds = [k for k in COLUMNS if k.startswith("timestamp")]
+    for mine in kinds:
+        for other in (kinds[0], kinds[1], kinds[-1]):
+            array, more = COLUMNS[mine], COLUMNS[other]
+            for value in (more, more[0]):
+                want = pc.coalesce(array, value.cast(array.type))
+                got = back(cc.fill_null(there(array, device), there(value, device)))
+                assert same(got, want), (mine, other)
+    naive = there(COLUMNS["timestamp[s, None]"], device)
+    got = back(cc.fill_null(naive, dt.datetime(2020, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))))
+    assert got[1].as_py() == dt.datetime(2020, 1, 1)

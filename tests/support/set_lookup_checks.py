@@ -94,6 +94,16 @@ def test_dictionaries_become_the_values_of_their_rows(device):
     assert cc.dictionary_decode(cdevice.asarray([1, 2]).to(device)).to("cpu").to_pylist() == [1, 2]
 
 
+@everywhere
+def test_integers_of_python_are_found_among_the_greatest(device):
+    x = cdevice.asarray(pa.array([2**64 - 1, 5, None, 2**63], pa.uint64())).to(device)
+    for some in ([55, 5], [5, None], pa.array([5], pa.int8())):
+        null = isinstance(some, list) and None in some
+        assert cc.is_in(x, value_set=some).to("cpu").to_pylist() == [False, True, null, False]
+    assert cc.index_in(x, value_set=[1, 5]).to("cpu").to_pylist() == [None, 1, None, None]
+    assert cc.is_in(x, value_set=[2**63, 2**64 - 1]).to("cpu").to_pylist() == [True, False, False, True]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

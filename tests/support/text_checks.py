@@ -583,6 +583,13 @@ def test_rows_of_text_are_refused_for_their_options(device):
         cc.utf8_slice_codeunits(x, "0")
     with pytest.raises(ArgumentError, match="32-bit offsets can count; cast the argument to large_string"):
         cc.utf8_lpad(x, 1 << 32)
+    rows = cdevice.asarray(pa.array(["abcd"] * 1000)).to(device)
+    for call, n in ((lambda: cc.binary_repeat(x, 1 << 32), 1 << 32), (lambda: cc.binary_repeat(rows, 1 << 60), "")):
+        words = f"binary_repeat: the result has {n}[0-9]* bytes, more than 32-bit offsets can count; cast the argument"
+        with pytest.raises(ArgumentError, match=words):
+            call()
+    nothing = cdevice.asarray(pa.array(["", None, ""])).to(device)
+    assert cc.binary_repeat(nothing, 1 << 40).to("cpu").to_pylist() == ["", None, ""]
 
 
 def test_options_of_rows_of_text_come_as_pyarrow_has_them():

@@ -1,5 +1,6 @@
 """Lists of one size as vectors on every device: their values cast and computed with, sums along them, their shape."""
 
+import decimal
 import math
 import random
 
@@ -234,6 +235,13 @@ def test_values_below_null_lists_are_no_errors(device):
     ]
     with pytest.raises(ArgumentError, match="divide by zero"):
         cc.divide(there(a, device), 0)
+    great = pa.FixedSizeListArray.from_arrays(
+        pa.array([2**64 - 1, 0, 4, 2], pa.uint64()), 2, mask=pa.array([True, False])
+    )
+    assert back(cc.add(there(great, device), there(pa.array([[1, 2], [1, 2]], a.type), device))).to_pylist() == [
+        None,
+        [5, 4],
+    ]
     big = pa.FixedSizeListArray.from_arrays(pa.array([2**31 - 1, 0, 4, 2], I32), 2, mask=pa.array([True, False]))
     assert back(cc.add_checked(there(big, device), 1)).to_pylist() in ([None, [5, 3]],)
 
@@ -436,3 +444,64 @@ def test_a_tensor_stays_one_where_its_shape_stays(device):
     assert turned.to_numpy_ndarray().tolist() == images.to_numpy_ndarray().reshape(4, 3, 2).tolist()
     plain = cc.cast(vectors(U8, size=6), pa.list_(F32, 6))
     assert not plain.schema.metadata
+
+
+GREAT = [[2**63 - 1, 2**63 - 1, None], [-(2**63)] * 3, None, [], [2**62, 2**62, 2**62 + 2**11], [1, 2]]
+UNSIGNED = [[2**64 - 1, 2**63 + 1, None], [2**64 - 1] * 3, None, [], [2**63, 1], [1, 2]]
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_no_mean_of_a_list_is_that_of_a_sum_that_overflowed(device, kind):
+    rows = GREAT if kind == "int64" else UNSIGNED
+    want = [None if not v else float(sum(w := [x for x in v if x is not None])) / len(w) for v in rows]
+    a = pa.array(rows, pa.list_(getattr(pa, kind)()))
+    assert back(cc.list_mean(there(a, device))).to_pylist() == want
+    assert back(cc.list_mean(there(a.slice(1), device))).to_pylist() == want[1:]
+    pairs = pa.array([[1, 2**63 - 1], [2**63 - 1] * 2], pa.list_(getattr(pa, kind)(), 2))
+    assert back(cc.list_mean(there(pairs, device))).to_pylist() == [2.0**62, 2.0**63]
+
+
+@everywhere
+def test_a_dot_product_beside_floats_loses_no_integer(device):
+    a = pa.array([[2**31 - 1], [-(2**31) + 1]], pa.list_(I32, 1))
+    for kind in (pa.float16(), F32, F64):
+        b = pa.array([[35.0], [0.5]], pa.list_(kind, 1))
+        for x, y in ((a, b), (b, a)):
+            got = cc.list_dot(there(x, device), there(y, device))
+            assert back(got).to_pylist() == [(2**31 - 1) * 35.0, (-(2**31) + 1) / 2]
+
+
+@everywhere
+def test_a_null_list_hides_those_below_it_from_a_shape(device):
+    kind = pa.list_(pa.list_(F32, 1), 2)
+    inner = pa.array([None, [1.0], [2.0], [3.0]], pa.list_(F32, 1))
+    a = pa.FixedSizeListArray.from_arrays(inner, type=kind, mask=pa.array([True, False]))
+    assert back(cc.reshape(there(a, device), 2)).to_pylist() == [None, [2.0, 3.0]]
+    three = pa.FixedSizeListArray.from_arrays(a, 1, mask=pa.array([True, False]))
+    assert back(cc.reshape(there(three, device), -1)).to_pylist() == [None, [2.0, 3.0]]
+    seen = pa.FixedSizeListArray.from_arrays(inner, type=kind)
+    with pytest.raises(ArgumentError, match="a list below another one is null"):
+        cc.reshape(there(seen, device), 2)
+
+
+DECIMALS = {32: (7, 2), 64: (16, 4), 128: (20, 3), 256: (50, 10)}
+
+
+@everywhere
+@pytest.mark.parametrize("layout", ["list", "large_list", "list_view", "fixed"])
+@pytest.mark.parametrize("bits", DECIMALS)
+def test_decimals_of_each_list_come_to_what_an_aggregate_gives(device, bits, layout):
+    kind = getattr(pa, f"decimal{bits}")(*DECIMALS[bits])
+    wide = kind if bits >= 128 else pa.decimal128(*DECIMALS[bits])
+    some = [decimal.Decimal(x) for x in ("1.25", "-7", "99999.5", "0", "0.01")]
+    a = vectors(kind, values=some) if layout == "fixed" else lists(kind, layout, values=some)
+    for x in (a, a.slice(7, 40), a.slice(2, 0)) if "view" not in layout else (a,):
+        values = [None if v is None else pa.array(v, wide) for v in x.to_pylist()]
+        for name in ("sum", "mean", "min", "max"):
+            for options in ({}, {"skip_nulls": False}, {"min_count": 3}, {"min_count": 0}):
+                have = back(getattr(cc, f"list_{name}")(there(x, device), **options))
+                want = [None if v is None else getattr(pc, name)(v, **options).as_py() for v in values]
+                extreme = name in ("min", "max")
+                assert have.type == (kind if extreme else getattr(pc, name)(pa.array([], wide)).type)
+                assert have.to_pylist() == want, (name, options)

@@ -14,6 +14,7 @@ from ..dispatch.types import FLOATS, HALF, NUMBERS, SIGNED, UNSIGNED, decimal_of
 from ..errors import NoKernel
 from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, VarianceOptions
 from . import row_numbers as rows
+from .aggregate import extremes, number, reduced
 from .cast.decimal import as_float64, is_decimal
 from .cast.dictionary import known_rows
 from .cast.numeric import cast_argument
@@ -157,8 +158,20 @@ def _summed(groups: Groups, array: DeviceArray, name: str) -> DeviceArray:
     raise _refuse(groups, array, name)
 
 
+def _may_overflow(call: Call, array: DeviceArray) -> bool:
+    """May a sum of some of these integers be none of 64 bits?  Blocks."""
+    format = format_of(array)
+    if array.length == 0:
+        return False
+    ends = number(reduced(call, extremes(format, format, 2), array))
+    most: int = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return most * array.length >= 1 << (63 if format == "l" else 64)
+
+
 class _Mean(_Folded):
     def value(self, groups: Groups, array: DeviceArray, options: Any) -> DeviceArray:
+        if format_of(array) in "lL" and _may_overflow(groups.call, array):
+            return rows.real_sum(groups.call, array, lambda x: groups.accumulate(x, SUM))
         total = super().value(groups, array, options)
         return total if decimal_of(total._format) else _cast(groups.call, total, "g")
 
@@ -402,6 +415,12 @@ class _Collected(Aggregate):
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
         groups, values = _members(None, states[0], call)
         return self.run(groups, values, options)
+
+
+def of_each_list(call: Call, name: str, lists: DeviceArray, options: Any) -> DeviceArray:
+    """An aggregate of the values of each list, by its name.  Blocks."""
+    groups, values = _members(None, lists, call)
+    return AGGREGATES[name].run(groups, values, options)
 
 
 def _members(groups: Groups | None, lists: DeviceArray, call: Call | None = None) -> tuple[Groups, DeviceArray]:

@@ -369,10 +369,12 @@ def _common_tail(begin: int) -> Callable[[Sequence[str]], Sequence[str] | None]:
 
 def _filled(formats: Sequence[str]) -> Sequence[str] | None:
     """fill_null: the result has the type of the rows, where there is a cast to it."""
+    kinds = {kind_of_time(f) for f in formats}  # a cast of a timestamp to a date loses its time of day
+    if kinds == {"timestamp"} and has_cast(formats[1], formats[0]):  # without a zone it is one of UTC, as in pyarrow
+        return formats[0], formats[0]
     one = common(formats)
     if one is None:
         return None
-    kinds = {kind_of_time(f) for f in formats}  # a cast of a timestamp to a date loses its time of day
     first = decimals.at_least_128(formats[0])
     return (first, first) if len(kinds) == 1 and has_cast(formats[1], first) else (one, one)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from ..._arrays.assemble import assemble
 from ..._runtime.ext import _native
 from ..dispatch.datum import Datum
+from .aggregate import number, reduced, sums
 from .cast.numeric import cast_argument
 from .elementwise import PACK, Map
 from .selection.take import both, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
@@ -22,6 +25,8 @@ _less = Map("compare", "i64", "less", "ll", "b", unit=PACK)
 _less_equal = Map("compare", "i64", "less_equal", "ll", "b", unit=PACK)
 _equal = Map("compare", "i64", "equal", "ll", "b", unit=PACK)
 _not_equal = Map("compare", "i64", "not_equal", "ll", "b", unit=PACK)
+_add_real = Map("arith", "f64", "add", "gg", "g")
+_multiply_real = Map("arith", "f64", "multiply", "gg", "g")
 _choose = Map("select", "u64", "if_else", "bll", "l", unit=PACK)
 
 
@@ -114,8 +119,8 @@ def number_at(array: DeviceArray, row: int) -> int:
 
 
 def parents_of(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Of row i as many rows as ``lengths[i]``: their numbers, the row that each was made of, and where those of each row
-    begin.  Blocks."""
+    """Of row i as many rows as ``lengths[i]``: their numbers, the row that each was made of, and where those of each
+    row begin.  Blocks."""
     ends = running_sum(call, lengths)
     rows = from_(call, ends, 0, number_at(ends, ends.length - 1) if ends.length else 0)
     parents = _native.compute_runs(rows, ends, rows, False, call.stream, call.owner)
@@ -127,3 +132,33 @@ def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray
     rows, parents, begins = parents_of(call, lengths)
     begins = _native.compute_take(begins, parents, False, call.stream, call.owner)
     return parents, subtract(call, rows, begins)
+
+
+def real_sum(call: Call, values: DeviceArray, total: Callable[[DeviceArray], DeviceArray]) -> DeviceArray:
+    """Sums of 64-bit integers as float64, of which none overflows: each is the float64 nearest to the sum, of up to
+    four million values.
+
+    ``total``: adds up int64, as all of the sums are."""
+    word = 1 << 32
+    signed = _cast(call, values, "l")
+    high = divide(call, signed, word)
+    low = subtract(call, signed, multiply(call, high, word))
+    if values._format == "L":  # as signed ones, those from 2^63 on are less by 2^64
+        high = add(call, high, multiply(call, as_int64(call, less(call, signed, 0)), word))
+    high, low = total(high), total(low)
+    carry = divide(call, low, word)
+    high, low = add(call, high, carry), subtract(call, low, multiply(call, carry, word))
+    most = _multiply_real(call, Datum(_cast(call, high, "g"), "g"), Datum(value=float(word), format="g"))
+    return _add_real(call, Datum(most, "g"), Datum(_cast(call, low, "g"), "g"))
+
+
+def real_product_sum(call: Call, a: DeviceArray, b: DeviceArray) -> float:
+    """The sum of the products of numbers, in float64, where nothing overflows.  Blocks."""
+    both = [Datum(_cast(call, x, "g"), "g") for x in (a, b)]
+    return float(number(reduced(call, sums("g"), _multiply_real(call, *both))))
+
+
+def _cast(call: Call, array: DeviceArray, to: str) -> DeviceArray:
+    made = cast_argument(call, Datum(array, array._format), to, False).array
+    assert made is not None
+    return made

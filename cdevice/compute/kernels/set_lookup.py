@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.asarray import asarray
@@ -9,7 +11,7 @@ from ...interop.concat import concat
 from ..dispatch.call import of_one_type
 from ..dispatch.datum import Datum, argument, joined, lone
 from ..dispatch.implicit_casts import adapted
-from ..dispatch.types import DICTIONARY, FLOATS
+from ..dispatch.types import DICTIONARY, FLOATS, SIGNED
 from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.dictionary import dictionary_decode, known_rows
@@ -60,6 +62,9 @@ def _as_one_type(call: Call, values: Datum) -> tuple[DeviceArray, DeviceArray]:
         made = cast_argument(call, Datum(on_device_of(call, found), found._format), array._format, True).array
         assert made is not None
         found = made
+    if array._format == "L" and found._format in SIGNED:  # int64, which both would become, has not all rows
+        with contextlib.suppress(ArgumentError):
+            found = cast_argument(call, Datum(on_device_of(call, found), found._format), "L", True).array or found
     try:
         one = of_one_type(call, Datum(chunks=[found, array], format=values.format))
     except ArgumentError as e:

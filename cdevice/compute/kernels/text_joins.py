@@ -91,10 +91,30 @@ def binary_repeat(call: Call, a: Datum, count: Datum) -> DeviceArray:
         bare = rows.choose(call, known, bare, 0)
     if not n:
         return strings
+    bare = _require_offsets(call, strings, bare)
     parents, _ = rows.expanded(call, bare)
     ends = rows.running_sum(call, bare)
     begins = concat([rows.from_(call, ends, 0, 1), ends], stream=call.owner)
     return _grouped(call, take_array(call, strings, parents, False), begins, known, n)
+
+
+_MOST = (1 << 31) - 1
+
+
+def _require_offsets(call: Call, strings: DeviceArray, times: DeviceArray) -> DeviceArray:
+    """How often each row is repeated: what has no bytes not at all.  Blocks.
+
+    Raises ArgumentError for more bytes than the offsets can count."""
+    ends = _offsets(call, strings)
+    sizes = rows.subtract(call, ends[1:], ends[:-1])
+    times = rows.choose(call, rows.less(call, 0, sizes), times, 0)
+    total = rows.real_product_sum(call, sizes, times)
+    if strings._format in "uz" and total > _MOST:
+        raise ArgumentError(
+            f"{call.function.name}: the result has {total:.0f} bytes, more than 32-bit offsets can count; cast the "
+            "argument to large_string or large_binary"
+        )
+    return times
 
 
 def _known(call: Call, arrays: Sequence[DeviceArray]) -> DeviceArray | None:

@@ -14,11 +14,13 @@ from ..dispatch.datum import Datum, argument
 from ..dispatch.types import FLOATS, HALF, NUMBERS, common, format_of, storage_of, words_of
 from ..errors import NoKernel
 from . import row_numbers as rows
-from .aggregate import count_valid
+from .aggregate import count_true
+from .cast.decimal import is_decimal
 from .cast.dictionary import known_rows, may_be_null
 from .cast.nested import is_tensor
 from .cast.numeric import cast_argument
 from .elementwise import WORD, Map
+from .hash_aggregate import of_each_list
 from .lists import Lists, is_list, sized
 from .selection.choose import length_of, on_one_device
 from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
@@ -73,7 +75,10 @@ class Elementwise:
         size, length = _size(first._format), 1 if n is None else n
         skips = getattr(call.options, "skip_nulls", False)
         known = self._known(call, args, first, length, skips)
-        values = [self._values(call, a, first, size, n, skips) for a in args]
+        arrays = [a.array for a in args if a.array is not None]
+        types = {format_of(x._child(0) if is_vector(x._format) else x) for x in arrays}
+        whole = not (skips or self.checks or len(types) > 1)  # else values below null lists are none: of casts too
+        values = [self._values(call, a, first, size, n, whole) for a in args]
         inner = copy(call)
         inner.function = self.function
         out = argument(execute(inner, values)).array
@@ -97,8 +102,8 @@ class Elementwise:
             found = Datum((_or if skips else both)(call, found, bits), "b")
         return None if found is None else found.array
 
-    def _values(self, call: Call, a: Datum, near: DeviceArray, size: int, n: int | None, skips: bool) -> Datum:
-        """An argument as one for each value of the lists."""
+    def _values(self, call: Call, a: Datum, near: DeviceArray, size: int, n: int | None, whole: bool) -> Datum:
+        """An argument as one for each value of the lists; ``whole``: values below null lists too."""
         if not is_vector(a.format or ""):
             if a.array is None or a.one:
                 return a
@@ -111,7 +116,7 @@ class Elementwise:
             numbers = rows.from_(call, near, 0, n * size)
             begins = rows.multiply(call, _parents(call, near, n, size), size)
             return Datum(take_array(call, child, rows.subtract(call, numbers, begins), False), format_of(child))
-        if may_be_null(a.array) and (skips or self.checks):
+        if may_be_null(a.array) and not whole:
             parents = _parents(call, near, a.array.length, size)
             bits = take_array(call, known_rows(call, a.array), parents, False)
             numbers = with_bitmap(rows.from_(call, near, 0, child.length), rows_without_nulls(call, bits))
@@ -199,6 +204,12 @@ def _enough(
     return enough if valid is None else both(call, Datum(enough, "b"), Datum(valid, "b"))
 
 
+def nulls_of_both(call: Call, out: DeviceArray, valid: DeviceArray) -> DeviceArray:
+    """Rows that are null where they are, and where the bits are not set."""
+    known = both(call, Datum(known_rows(call, out), "b"), Datum(valid, "b"))
+    return with_bitmap(out, rows_without_nulls(call, known))
+
+
 def _with_nulls(call: Call, out: DeviceArray, known: DeviceArray | None) -> DeviceArray:
     return out if known is None else with_bitmap(out, rows_without_nulls(call, known))
 
@@ -216,13 +227,20 @@ class ListReduce:
         options: Any = call.options
         lists = _Rows(call, a)
         format = format_of(lists.values)
+        if is_decimal(format):
+            assert a.array is not None
+            out = of_each_list(call, self.name.removeprefix("list_"), a.array, options)
+            return out if lists.valid is None else nulls_of_both(call, out, lists.valid)
         extreme = self.operation in (MIN, MAX)
         as_stored = extreme and format not in (*NUMBERS, HALF, "b") and (storage_of(format) or "") in (*NUMBERS,)
         values = lists.values if as_stored and format[0] == "t" else _numbers(call, lists.values)
         counts = _reduced(call, lists, values, COUNT) if values.null_count else None
         least = max(options.min_count, int(extreme or self.name == "list_mean"))
         known = _enough(call, lists, counts, least, lists.valid)
-        out = _reduced(call, lists, values, self.operation)
+        if self.name == "list_mean" and format_of(values) in "lL":
+            out = rows.real_sum(call, values, lambda x: _reduced(call, lists, x, SUM))
+        else:
+            out = _reduced(call, lists, values, self.operation)
         if self.name == "list_mean":
             out = self._mean(call, lists, out, counts)
         elif extreme and format in ("b", HALF):
@@ -296,6 +314,8 @@ def list_dot(call: Call, a: Datum, b: Datum) -> DeviceArray:
     formats = [format_of(_numbers(call, z.values)) for z in (x, y)]
     one = common(formats)
     assert one is not None
+    if one in FLOATS and formats[0] != formats[1]:  # float32 has not all integers, and products are made in float64
+        one = "g"
     left, right = _numbers(call, x.values, one), _numbers(call, y.values, one)
     counts = _reduced(call, x, left, COUNT, y, right) if left.null_count or right.null_count else None
     valid = x.valid if y.valid is None else y.valid
@@ -357,10 +377,13 @@ def reshape(call: Call, a: Datum) -> DeviceArray:
     if array is None or not is_vector(a.format or ""):
         raise NoKernel(f"reshape: expected lists of a fixed size, not {words_of(a.format or 'n')}")
     schema, total, leaf = array._schema, 1, array
+    known: DeviceArray | None = None
     while is_vector(leaf._format):
-        if leaf is not array and leaf.null_count and count_valid(call, leaf) < leaf.length:
-            raise ArgumentError("reshape: a list below another one is null, and would be none of another shape")
-        total *= _size(leaf._format)
+        size = _size(leaf._format)
+        known = _known_below(call, leaf, known, leaf is array)
+        if known is not None:
+            known = take_array(call, known, _parents(call, known, leaf.length, size), False)
+        total *= size
         leaf = leaf._child(0)
     shape = _shape_for(total, options.shape, schema.type)
     if is_tensor(schema):
@@ -376,6 +399,20 @@ def reshape(call: Call, a: Datum) -> DeviceArray:
             out = assemble(made, n * below, [None], [out], null_count=0, near=out, made=(array,))
         field = made
     return sized(call, array, field.with_name(""), out)
+
+
+def _known_below(call: Call, lists: DeviceArray, above: DeviceArray | None, outermost: bool) -> DeviceArray | None:
+    """1 for each list that is not null, nor below a null one; None: all are.  ``above``: of those that these lie in.
+
+    Raises ArgumentError for a null list below one that is not null.  Blocks where there may be one."""
+    if not lists.null_count:
+        return above
+    own = rows.as_int64(call, known_rows(call, lists))
+    if outermost:
+        return own
+    if count_true(call, rows_without_nulls(call, rows.less(call, own, 1 if above is None else above))):
+        raise ArgumentError("reshape: a list below another one is null, and would be none of another shape")
+    return own if above is None else rows.multiply(call, own, above)
 
 
 def _tensor(schema: Schema, shape: list[int]) -> Schema:

@@ -161,7 +161,9 @@ int cdv_select_totals(struct cdv_select_plan *s, size_t begin, const int64_t *to
     x->total = totals[x->column];
     if (x->layout.width == 4 && x->total > INT32_MAX)
       return cdv_fail(CDV_ARGUMENT, EOVERFLOW,
-                      "the result has %" PRId64 " bytes or items, more than 32-bit offsets can count", x->total);
+                      "the result has %" PRId64 " bytes or items, more than 32-bit offsets can count; cast the "
+                      "argument to large_string, large_binary or large_list",
+                      x->total);
   }
   return 0;
 }

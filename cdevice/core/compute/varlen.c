@@ -39,7 +39,9 @@ int cdv_sizes_to_offsets(struct cdv_exec *w, const char *type, int64_t n, const 
   if (!r) r = cdv_exec_launch(w, &scan);
   if (!r) r = cdv_exec_read_back(w, &last, 8, 8, total);
   if (!r && *total > INT32_MAX && !strcmp(type, "i32"))
-    r = cdv_fail(CDV_ARGUMENT, EOVERFLOW, "the result has %lld bytes or items, more than 32-bit offsets can count",
+    r = cdv_fail(CDV_ARGUMENT, EOVERFLOW,
+                 "the result has %lld bytes or items, more than 32-bit offsets can count; cast the argument to "
+                 "large_string, large_binary or large_list",
                  (long long)*total);
   return r ? r : cdv_exec_launch(w, &spread);
 }

@@ -48,16 +48,16 @@
         s[l] = join(s[l], v_);            \
       }
 #endif
+/* The pointers that a kernel reads: compilers warn of others. */
+#define OF_ONE_ GLOBAL const T *RESTRICT x = IN(T, BUF_LIST_VALUES)
+#define OF_TWO_ OF_ONE_, *RESTRICT y = IN(T, BUF_LIST_OTHER)
 #define LISTS(A, nothing, join, value, result)                                                      \
-  GLOBAL const T *RESTRICT x = IN(T, BUF_LIST_VALUES);                                              \
-  GLOBAL const T *RESTRICT y = IN(T, BUF_LIST_OTHER);                                               \
   GLOBAL const u32 *RESTRICT known = RAW(const u32, BUF_LIST_VALIDITY);                             \
   GLOBAL const u32 *RESTRICT other_known = RAW(const u32, BUF_LIST_OTHER_VALIDITY);                 \
   GLOBAL const i64 *RESTRICT begins = IN(i64, BUF_LIST_BEGINS);                                     \
   GLOBAL const i64 *RESTRICT other_begins = IN(i64, BUF_LIST_OTHER_BEGINS);                         \
   GLOBAL const i64 *RESTRICT lengths = IN(i64, BUF_LIST_LENGTHS);                                   \
-  const i64 size = SCALAR(SCALAR_REDUCED_SIZE);                                                        \
-  (void)x, (void)y; /* of counts, of one list */                                                    \
+  const i64 size = SCALAR(SCALAR_REDUCED_SIZE);                                                     \
   ROWS(row, SCALAR(SCALAR_ROWS)) {                                                                  \
     const i64 first = begins ? begins[row] : row * size, n = lengths ? lengths[row] : size;         \
     const i64 second = other_begins ? other_begins[row] : row * size;                               \
@@ -78,10 +78,10 @@
 #define SUMMAND_(i) ((S_)x[first + (i)])
 #define PRODUCT_(i) PRODUCT_OF((S_)x[first + (i)], (S_)y[second + (i)])
 #define ONE_(i) 1
-KERNEL(list_sum) { LISTS(S_, ZERO(S_), SUM_OF, SUMMAND_, ONE_NAN(s[0], S_)); }
-KERNEL(list_dot) { LISTS(S_, ZERO(S_), SUM_OF, PRODUCT_, ONE_NAN(s[0], S_)); }
-KERNEL(list_min) { LISTS(T, NOTHING_LEAST, MINIMUM_OF, VALUE_, ONE_NAN(s[0], T)); }
-KERNEL(list_max) { LISTS(T, NOTHING_GREATEST, MAXIMUM_OF, VALUE_, ONE_NAN(s[0], T)); }
+KERNEL(list_sum) { OF_ONE_; LISTS(S_, ZERO(S_), SUM_OF, SUMMAND_, ONE_NAN(s[0], S_)); }
+KERNEL(list_dot) { OF_TWO_; LISTS(S_, ZERO(S_), SUM_OF, PRODUCT_, ONE_NAN(s[0], S_)); }
+KERNEL(list_min) { OF_ONE_; LISTS(T, NOTHING_LEAST, MINIMUM_OF, VALUE_, ONE_NAN(s[0], T)); }
+KERNEL(list_max) { OF_ONE_; LISTS(T, NOTHING_GREATEST, MAXIMUM_OF, VALUE_, ONE_NAN(s[0], T)); }
 /* How many values are valid, of both lists where there are two. */
 KERNEL(list_count) { LISTS(i64, 0, COUNT_OF, ONE_, s[0]); }
 #undef S_
@@ -98,6 +98,8 @@ KERNEL(list_count) { LISTS(i64, 0, COUNT_OF, ONE_, s[0]); }
 #undef IS_KNOWN
 #undef REST
 #undef LISTS
+#undef OF_ONE_
+#undef OF_TWO_
 #undef VALUE_
 #undef SUMMAND_
 #undef PRODUCT_

@@ -23,6 +23,7 @@ import half_checks
 import join_checks
 import layouts_checks
 import lists_checks
+import literal_checks
 import nested_checks
 import number_few_checks
 import pytest
@@ -111,7 +112,7 @@ TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_chec
 TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks, set_lookup_checks)
 TABLES += (group_by_checks, group_states_checks, join_checks, lists_checks, decimal256_checks, temporal_checks)
 TABLES += (textcast_checks, number_few_checks, choice_checks, nested_checks, vectors_checks, views_checks)
-TABLES += (decimal_widths_checks,)
+TABLES += (decimal_widths_checks, literal_checks)
 for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
     if _name.startswith("test_") and takes_a_device(_test):
         globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)

@@ -217,32 +217,38 @@ def _bits_of_power(k: int, format: str) -> int:
     return int.from_bytes(raw, "little", signed=True)
 
 
-class OfReals:
-    """``exec`` of a cast of floats to a narrow decimal, by a decimal128."""
+class InTwo:
+    """``exec`` of a cast by way of another type."""
 
-    __slots__ = ("narrow", "wide")
+    __slots__ = ("first", "second")
 
-    def __init__(self, wide: WithNumbers, narrow: WithNumbers) -> None:
-        self.wide, self.narrow = wide, narrow
+    def __init__(self, first: Map | WithNumbers, second: WithNumbers | InTwo) -> None:
+        self.first, self.second = first, second
 
     def __call__(self, call: Call, a: Datum) -> DeviceArray:
-        return self.narrow(call, Datum(self.wide(call, a)))
+        made = self.first(call, a)
+        return self.second(call, Datum(made, made._format))
 
 
-def _of_reals(a: str, b: str, safe: bool) -> WithNumbers | OfReals | None:
+_doubled = Map("cast", "f32 f64", "cast_f32", "f", "g", function_name="cast")
+
+
+def _of_reals(a: str, b: str, safe: bool) -> WithNumbers | InTwo | None:
     """What makes decimals of floats: the nearest ones, as Arrow rounds them."""
     precision, scale, bits = decimal_of(b) or (0, 0, 0)
-    if scale < 0:
-        return None
+    if scale < 0 and a == "f" and bits >= 128:  # whose product Arrow makes in float64
+        double = _of_reals("g", b, safe)
+        return None if double is None else InTwo(_doubled, double)
     wide = decimal_format(precision, scale, max(bits, 128))
     s, t = kernel_type(a), kernel_type(wide)
     name = f"decimal_{'checked_' * safe}{s}"
     map = Map("real_decimal", f"{s} {t}", name, a + "ll", wide, checked=safe, function_name="cast")
-    made = WithNumbers(map, scale | precision << 8 | MOST_DIGITS[bits] << 16, _bits_of_power(scale, a))
+    most = 9 if scale < 0 else MOST_DIGITS[bits]  # as few digits: by a product, as in Arrow
+    made = WithNumbers(map, max(scale, 0) | precision << 8 | most << 16, _bits_of_power(scale, a))
     if bits >= 128:
         return made
     narrow = rescale(wide, b, False)
-    return None if narrow is None else OfReals(made, narrow)
+    return None if narrow is None else InTwo(made, narrow)
 
 
 def between(a: str, b: str) -> str | None:
@@ -270,7 +276,7 @@ def _require_digits(a: str, b: str) -> None:
         raise ArgumentError(f"Precision is not great enough for the result. It should be at least {least}")
 
 
-def cast(a: str, b: str, safe: bool) -> WithNumbers | OfReals | None:
+def cast(a: str, b: str, safe: bool) -> WithNumbers | InTwo | None:
     """From one type to another, of which one is a decimal.  None: there is none.
 
     Raises ArgumentError where an integer may have more digits than the result.

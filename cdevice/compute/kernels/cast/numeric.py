@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from ...dispatch.call import Call
 
     Kernel = (
-        Map
-        | WithNumbers
-        | decimals.OfReals
-        | times.OfClocks
-        | strings.Cast
-        | texts.Print
-        | texts.PrintTime
-        | texts.Read
+        Map | WithNumbers | decimals.InTwo | times.OfClocks | strings.Cast | texts.Print | texts.PrintTime | texts.Read
     )
 
 _kernels: Bounded[tuple[str, str, bool], Kernel] = Bounded(1000)
