@@ -92,7 +92,7 @@ TESTS = {
     """,
     "test_bench_groups.py": """
         test_every_library_gives_pyarrows_answers
-        test_the_section_prints_ratios_and_wrong_answers
+        test_the_section_prints_each_row_when_it_is_known_and_wrong_answers
     """,
     "test_dlpack_exchange.py": """
         test_tvm_takes_and_gives_arrays_by_the_table
