@@ -24,10 +24,12 @@ FILES = set(
     test_dask.py
     test_embed.py test_fake_kernels.py test_faults.py test_fuzz.py test_hostrt.py test_hostrt_capture.py test_hostrt_retained_memory.py
     test_hostrt_process.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
-    test_opencl_pool.py test_opencl_trials.py test_opencl_two_devices.py test_packaging.py test_plugins.py
+    test_opencl_pool.py test_opencl_trials.py test_opencl_two_devices.py test_packaging.py test_plugins.py test_profile.py
     test_rmm.py test_typing.py test_wheel.py
     """.split()
 )
+# checks of KernelSuite that are none: they compile
+CHECKS = {"test_expressions_as_one_kernel", "test_functions_of_a_users_own"}
 # other tests that are none, by file
 TESTS = {
     "test_allocator.py": """
@@ -193,7 +195,7 @@ def is_unit(item):
     if item.get_closest_marker("slow"):
         return False
     name = getattr(item, "originalname", None) or item.name
-    if item.path.name in FILES or FIXTURES & set(item.fixturenames) or name.startswith("test_hostrt_"):
+    if item.path.name in FILES or name in CHECKS or FIXTURES & set(item.fixturenames) or name.startswith("test_hostrt_"):
         return False
     of = pathlib.Path(item.function.__code__.co_filename).name  # or a module of checks, whose tests several files have
     if any(name in TESTS.get(file, "").split() for file in (item.path.name, of)):
