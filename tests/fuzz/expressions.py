@@ -250,7 +250,7 @@ class Drawn:
             for c in columns:
                 if not isinstance(c, tuple):
                     t = beside if fits(c, beside) else "float64" if isinstance(c, float) else "int64"
-                    c = t, [c] * self.n
+                    c = t, [float(c) if t in FLOATS else c] * self.n  # the negative of 0 has no sign, that of 0.0 has
                 made.append(c)
             return of_function(name, made)
 

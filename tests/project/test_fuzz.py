@@ -10,7 +10,9 @@ from paths import TESTS
 pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 DRAW = """
-import random, compute, cdevice.compute as cc
+import random, sys
+sys.path[:0] = sys.argv[1:]  # PYTHONSAFEPATH leaves the current folder out
+import compute, cdevice.compute as cc
 drawn = set(compute.NOT_DRAWN)
 for family in {f for some in compute.FAMILIES for f in some}:
     for seed in range(1500):
@@ -25,7 +27,7 @@ print(*sorted(set(cc.list_functions()) - names), "|", *sorted(set(compute.NOT_DR
 def test_every_function_is_drawn_or_left_out_with_a_reason():
     environment = {**os.environ, "PYTHONPATH": str(TESTS / "support"), "FUZZ_CPU": "1"}
     made = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", DRAW],
+        [sys.executable, "-W", "ignore", "-c", DRAW, str(TESTS / "fuzz")],
         cwd=TESTS / "fuzz",
         env=environment,
         capture_output=True,

@@ -111,7 +111,6 @@ static int chunk_free_again(struct cdv_plan *p, struct chunk *s) {
 
 static int send(struct cdv_plan *p, const cdevice_copy *copies, int64_t n, int kind) {
   if (!n) return 0;
-  const cdevice_backend *b = &p->to->table;
   cdevice_error err = {.struct_size = sizeof err};
   p->sent = true;
   int r = cdv_profiled_copy(p->to, p->to_device, kind, copies, n, p->to_stream, &err);
