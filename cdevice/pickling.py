@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import sys
 
 from ._arrays.serialize import deconstruct, elsewhere, reconstruct
+from ._runtime.lazy import LazyModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +20,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._types import DeviceArray, DeviceLike, Schema
+    from .interop import dask as _dask
+else:
+    _dask = LazyModule("cdevice.interop.dask")
 
 
 def reduce(a: DeviceArray, protocol: int) -> tuple[Any, ...]:
+    if "distributed" in sys.modules:
+        _dask.register_frames()  # it was imported after this package, and nothing was measured
     return _load, deconstruct(a, pickle.PickleBuffer if protocol >= 5 else bytes)
 
 

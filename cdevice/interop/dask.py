@@ -1,9 +1,10 @@
 """Dask: how large arrays are, for its memory limits and its scheduler, and how they go from worker to worker.
 
 ``sizeof`` is found by the entry point in ``dask.sizeof``.  For what travels Dask has no entry point, only its registry,
-``distributed.protocol.dask_serialize``: arrays are registered there when one of them is first measured, when the class
-is first used in a process that has distributed, and when the class is looked up, as a process does for a message that
-has an array in it.  Until then, and for streams and schemas, they travel by pickle's protocol 5, as the same frames.
+``distributed.protocol.dask_serialize``: arrays are registered there when one of them is first measured or pickled in a
+process that has distributed, when the class is first used there, and when it is looked up, as a process does for a
+message that has an array in it.  Until then, and for streams and schemas, they travel by pickle's protocol 5, as the
+same frames.
 """
 
 from __future__ import annotations

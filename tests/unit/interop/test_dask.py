@@ -39,9 +39,8 @@ def batch():
 
 @pytest.fixture(autouse=True)
 def registered():
-    """Whatever test runs first: looking up the class registers it in distributed, which is imported by now."""
+    """Whatever test runs first, and whether distributed or this package was imported first."""
     protocol.serialize(cdevice.asarray([1]))
-    cdevice.DeviceArray  # noqa: B018
 
 
 @pytest.fixture(params=["dask", "pickle"])
@@ -207,11 +206,22 @@ def test_who_measures_an_array_sends_it_by_our_hooks():
     """As workers do with every result, whichever came first, Dask or this package."""
     code = (
         "import cdevice; array = cdevice.asarray([1]); from distributed import protocol; import dask.sizeof\n"
-        "print(protocol.serialize(array)[0]['serializer'], end=' '); dask.sizeof.sizeof(array)\n"
+        "dask.sizeof.sizeof(array)\n"
         "print(protocol.serialize(array)[0]['serializer'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == ["pickle", "dask"], done.stderr
+    assert done.stdout.split() == ["dask"], done.stderr
+
+
+def test_who_imported_distributed_late_and_measures_nothing_pickles_one_array_and_sends_the_others_by_our_hooks():
+    code = (
+        "import cdevice; cdevice.DeviceArray; array = cdevice.asarray([1]); from distributed import protocol\n"
+        "print(protocol.serialize(array)[0]['serializer'], protocol.serialize(array)[0]['serializer'], end=' ')\n"
+        "frames = protocol.dumps({'data': protocol.to_serialize(array)}, serializers=['dask'])\n"
+        "print(protocol.loads([bytes(f) for f in frames])['data'].to_pylist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "pickle dask [1]\n", done.stderr
 
 
 def test_a_released_array_is_refused_before_anything_is_sent():
