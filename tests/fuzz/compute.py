@@ -19,6 +19,7 @@ os.environ["CDEVICE_BACKENDS"] = "-pyarrow"  # or it would be held against itsel
 import choices
 import decimals
 import driver
+import grouped
 import literals
 import model
 import numpy as np
@@ -423,12 +424,19 @@ def tables(rng):
     return "equal on both" if len(found) > 1 else "equal"
 
 
+def groups_or_join(rng):
+    if rng.random() < 0.6:
+        return tables(rng)
+    places = ["cpu", "opencl"] if OPENCL and rng.random() < 0.2 else ["cpu"]
+    return grouped.check(rng, rng.choice((0, 1, 5, 64, 100, 700)), places)
+
+
 def case(seed):
     rng = random.Random(seed)
     os.environ["CDEVICE_CPU_KERNELS"] = rng.choice(("base", "best"))
     cc.set_cpu_count(rng.choice((1, 2, 5)))
-    if rng.random() < 0.1:
-        return tables(rng)
+    if rng.random() < 0.15:
+        return groups_or_join(rng)
     name, made, given = drawn(rng)
     args, options = [literals.plain(a) for a in made], {k: literals.plain(v) for k, v in given.items()}
     if name == "cast" and not options.get("safe", True) and is_bytes(args[0].type) and is_text(options["target_type"]):
@@ -475,9 +483,7 @@ def told(name, args, options):
 
 # functions that are not drawn, and why
 NOT_DRAWN = {
-    **dict.fromkeys(
-        (n for n in cc.list_functions() if n.startswith("hash_")), "group_by() calls them: tables() draws the groups"
-    ),
+    **dict.fromkeys((f"hash_{name}" for name in grouped.NAMES), "grouped.py draws them"),
     "sort_by": "sort_indices and take",
     "partition_nth_indices": "which rows come first is open",
 }

@@ -105,6 +105,8 @@ def beside(rng, n):
     if name in ("if_else", "coalesce"):  # whose types are pyarrow's
         if isinstance(one.value, (np.datetime64, np.timedelta64)) or getattr(one.value, "tzinfo", None) is not None:
             return "equal", [x, one], {}
+        if isinstance(one.value, int) and one.value >= 1 << 63:  # pyarrow has no type of its own for it
+            return "equal", [x, one], {}
         one = Literal(one.value, pa.scalar(one.value))
     if name == "if_else":
         t = pa.bool_()

@@ -181,8 +181,8 @@ class _Mean(_Folded):
         if decimal:
             out = _decimal_means[decimal[2]](call, Datum(total, total._format), Datum(valid, "l"))
         else:
-            out = _divide(call, _float(total), _float(_cast(call, valid, "g")))
-        return with_bitmap(out, _enough(call, valid, length, options, 1))
+            out = _divide(call, _float(total), _float(_cast(call, valid, "g")))  # of no rows NaN, as in Arrow
+        return with_bitmap(out, _enough(call, valid, length, options, 1 if decimal else 0))
 
 
 class _Extreme(Aggregate):
