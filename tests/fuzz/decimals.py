@@ -98,9 +98,16 @@ def aggregate(name, args, options):
         if abs(total) >> (max(t.bit_width, 128) - 1):
             raise Unknown
         return of(max(t.bit_width, 128), t.precision, t.scale), shown(nearest, t.scale) if known and n else None
+    bits = max(t.bit_width, 128)
+    if name == "product":
+        so_far = 1
+        for v in valid:
+            so_far *= abs(v)
+            if so_far >> (bits - 1):  # also a step that is rounded afterwards
+                raise Open
+            so_far = so_far // 10 ** max(t.scale, 0) + 1
     if name != "sum":
         raise Unknown
-    bits = max(t.bit_width, 128)
     total = (sum(valid) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
     return of(bits, MOST[bits], t.scale), shown(total, t.scale) if known else None
 
@@ -153,7 +160,7 @@ def model(name, args, options):
         return arithmetic(name, args)
     if name in COMPARES:
         return compare(name, args)
-    if name in ("sum", "mean", "min", "max"):
+    if name in ("sum", "mean", "min", "max", "product"):
         return aggregate(name, args, options)
     if name == "cast":
         return cast(args, options)
