@@ -12,7 +12,7 @@ def run(name, case, seconds, seed=None):
     What a case raises is a finding: its seed is printed and it goes on to the caller.  FUZZ_NOTE names a file that always
     holds the seed of the case under way, for whoever looks after a signal.
     """
-    first = [*kept(name)] if seed is None else []
+    first = [*kept(name)] if seconds else []
     seed = int(time.time()) if seed is None else seed
     end, n, count, note = time.monotonic() + seconds, 0, {}, os.environ.get("FUZZ_NOTE")
     faulthandler.enable()
@@ -34,7 +34,7 @@ def run(name, case, seconds, seed=None):
 
 
 def kept(name):
-    """Seeds that found something once; they come first where none is asked for."""
+    """Seeds that found something once; they come first, but where a single case is asked for."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.txt")) as f:
         for line in f:
             target, _, number = line.partition(" ")
