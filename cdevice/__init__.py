@@ -37,6 +37,8 @@ _NAMES = {
     "asstream": "interop.asstream",
     "import_stream_from_c": "interop.asstream",
     "DeviceArrayStream": "stream",
+    "Shared": "ipc.shared",
+    "open_shared": "ipc.shared",
     "scan": "scan",
     "Progress": "interop.progress",
     "Profile": "_devices.profile",

@@ -46,6 +46,8 @@ from .mutable import empty as empty
 from .scan import scan as scan
 from .schema import Schema as Schema
 from .schema import asschema as asschema
+from .ipc.shared import Shared as Shared
+from .ipc.shared import open_shared as open_shared
 from .stream import DeviceArrayStream as DeviceArrayStream
 
 __version__: str

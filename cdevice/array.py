@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .interop import fixed_shape_tensor as _tensor
     from .interop import numpy as _numpy
     from .interop import pyopencl as _pyopencl
+    from .ipc import shared as _shared
+    from .ipc.shared import Shared
 else:
     _batch = LazyModule("cdevice._arrays.record_batch")
     _buffer = LazyModule("cdevice.buffer")
@@ -51,6 +53,7 @@ else:
     _cupy = LazyModule("cdevice.interop.cupy")
     _cuda = LazyModule("cdevice.interop.cuda_array_interface")
     _dask = LazyModule("cdevice.interop.dask")
+    _shared = LazyModule("cdevice.ipc.shared")
     _show = LazyModule("cdevice._arrays.repr")
     _events = LazyModule("cdevice._arrays.events")
 
@@ -510,6 +513,17 @@ class DeviceArray(_native.Array):
         if here == 1:
             ensure_release_thread()  # the source may be given back by a thread that never saw Python
         return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
+
+    def share(self, *, opens: int = 0) -> Shared:
+        """Shares the array with other processes of this machine and user: its memory, not a copy, where it lies in shared
+        memory (``cdevice.empty(..., shared=True)``, an array that was opened) or in a file that is mapped; else the rows are
+        copied there once, from a device too.
+
+        ``opens``: how often it may be opened, 0: any number of times.  The result's ``token`` goes to the other process,
+        which calls :func:`open_shared`.  Blocks for the copy and for the array's event.  Any thread.  Raises
+        OutOfMemory, and DeviceError where the system has no descriptor, socket or thread.
+        """
+        return _shared.share(self, opens)
 
     # ---- C ----
     def export_to_c(self, array: Address, schema: Address | None = None) -> None:

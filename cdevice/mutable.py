@@ -6,7 +6,7 @@ from _operator import index as _index  # operator's own import costs a tenth of 
 
 from ._arrays.buffer_access import BufferBase
 from ._arrays.formats import DTYPES
-from ._runtime.ext import _native, ffi
+from ._runtime.ext import _native, ffi, lib
 from ._runtime.lazy import LazyModule
 from ._runtime.release_thread import ensure_release_thread
 from .errors import ArgumentError, CannotExport, Released
@@ -39,6 +39,7 @@ def empty(
     device: DeviceLike = "cpu",
     stream: StreamLike = None,
     validity: bool = False,
+    shared: bool = False,
 ) -> MutableArray:
     """Memory for an array of ``length`` rows, in one allocation, for a kernel to fill; see :class:`MutableArray`.
 
@@ -46,7 +47,8 @@ def empty(
     fixed_size_binary, fixed-size lists and structs of them.  ``device``: where; a pyopencl.CommandQueue is device and
     stream.  ``stream``: of that device, whose work may use the memory at once; other streams and the host wait for it
     where a buffer is handed out.  ``validity``: with a bitmap for nulls at every node; a struct at the top, a record
-    batch, has none of its own.
+    batch, has none of its own.  ``shared``: in shared memory, which the array's ``share`` gives to other processes
+    without a copy; on the CPU alone.
 
     The contents are uninitialised.  Does not block for the device.  Any thread.  Raises ArgumentError for other types
     (from_buffers makes those of buffers that exist), TypeError for another device's stream, BackendUnavailable,
@@ -58,6 +60,9 @@ def empty(
     _registry.ensure_backend(target.type_id)
     ensure_release_thread()  # the memory may be given back by a thread that never saw Python
     handle, owner = _stream_of(target.type_id, stream)
+    if shared and target.type_id != 1:
+        raise ArgumentError(f"empty: shared=True on {target}: shared memory is memory of the CPU")
+    before = lib.cdv_allocate_in_segments(shared)
     try:
         array = _native.empty(want, length, validity, target.type_id, target.id, handle, owner)
     except ArgumentError as error:
@@ -67,6 +72,8 @@ def empty(
         raise ArgumentError(
             f"the sizes of {odd.type} depend on its values: use cdevice.from_buffers() with filled buffers"
         ) from error
+    finally:
+        lib.cdv_allocate_in_segments(before)
     return MutableArray._of(array, None, None, (0, None) if stream is None else (handle, owner))
 
 

@@ -65,6 +65,8 @@
 #include "core/format/bitmap.h"
 #include "core/format/layout.h"
 #include "core/format/schema.h"
+#include "core/ipc/broker.h"
+#include "core/ipc/segment.h"
 #include "core/stream/prefetch.h"
 #include "core/stream/stream.h"
 #include "core/validate/structure.h"

@@ -14,6 +14,7 @@
 #include "native/objects/array.c"
 #include "native/objects/export.c"
 #include "native/objects/import.c"
+#include "native/objects/ipc.c"
 #include "native/objects/dlpack.c"
 #include "native/objects/dlpack_exchange.c"
 #include "native/fastpath/asarray.c"
@@ -97,6 +98,8 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"concat", m_concat, METH_VARARGS, NULL},
                                        {"empty", m_empty, METH_VARARGS, NULL},
                                        {"freeze", m_freeze, METH_VARARGS, NULL},
+                                       {"publish", m_publish, METH_VARARGS, NULL},
+                                       {"open_ticket", m_open_ticket, METH_VARARGS, NULL},
                                        {"build", FAST(m_build), METH_VARARGS | METH_KEYWORDS, NULL},
                                        {"make_schema", m_make_schema, METH_VARARGS, NULL},
                                        {"compute_plan", m_compute_plan, METH_VARARGS, NULL},

@@ -111,7 +111,7 @@ def test_public_headers_stand_alone():
 FLOORS = (
     ("_runtime", "_schema", "config", "device_types", "errors", "schema"),
     ("_devices", "backend", "backend_compute", "backends"),
-    ("_arrays", "_values"),
+    ("_arrays", "_values", "ipc"),
     ("interop",),
     ("_async", "_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "scan", "stream"),
     ("__main__", "bench", "cli", "demo", "testing"),

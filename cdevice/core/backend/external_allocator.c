@@ -11,6 +11,7 @@
 #include "core/base/owner.h"
 #include "core/event/event.h"
 #include "core/event/reclaim.h"
+#include "core/ipc/segment.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -95,19 +96,32 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
   return 0;
 }
 
+/* The allocator that was set, counted, or the one of shared memory where this thread asked for it; NULL: neither. */
+static struct cdv_external_allocator *supply_of(struct cdv_backend *backend) {
+  static struct cdv_external_allocator segments = {.refs = 1};
+  const cdevice_allocator *wanted =
+      backend->table.device_type == ARROW_DEVICE_CPU ? cdv_segment_allocator() : NULL;
+  struct cdv_external_allocator *s = NULL;
+  if (!wanted && !atomic_load_explicit(&backend->supply, memory_order_relaxed)) return NULL;
+  pthread_mutex_lock(&lock);
+  if (wanted) segments.table = *wanted;
+  s = wanted ? &segments : atomic_load(&backend->supply);
+  if (s) atomic_fetch_add(&s->refs, 1);
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
 int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
                         struct cdv_external_block **external_block, cdevice_error *err) {
   *external_block = NULL;
   cdv_external_blocks_retry();
-  if (!atomic_load_explicit(&backend->supply, memory_order_relaxed))
-    return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
-  int r = cdv_checked_stream(backend, device, stream, err);
-  if (r) return r;
-  pthread_mutex_lock(&lock);
-  struct cdv_external_allocator *s = atomic_load(&backend->supply);
-  if (s) atomic_fetch_add(&s->refs, 1);
-  pthread_mutex_unlock(&lock);
+  struct cdv_external_allocator *s = supply_of(backend);
   if (!s) return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
+  int r = cdv_checked_stream(backend, device, stream, err);
+  if (r) {
+    supply_unref(s);
+    return r;
+  }
   struct cdv_external_block *l = calloc(1, sizeof *l);
   r = l ? cdv_checked_external_alloc(&s->table, device, nbytes, stream, out, err)
         : cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of an allocation");
@@ -131,7 +145,7 @@ int cdv_block_prepare(struct cdv_backend *backend, int64_t device, int64_t nbyte
                       cdevice_error *err) {
   const cdevice_memory *m = cdv_memory_of(backend);
   if (!CDV_HAS(m, discard) || !m->prepare || !m->commit) return ENOTSUP;
-  if (atomic_load_explicit(&backend->supply, memory_order_relaxed)) return ENOTSUP;
+  if (atomic_load_explicit(&backend->supply, memory_order_relaxed) || cdv_segment_allocator()) return ENOTSUP;
   return cdv_checked_prepare(backend, device, nbytes, out, err);
 }
 

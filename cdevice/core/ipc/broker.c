@@ -1,0 +1,392 @@
+/* broker.c - hands the descriptors of shared arrays to other processes that know their tickets.
+ *
+ * One thread listens on a socket without a file. It answers processes of the same user alone, and needs neither the
+ * GIL nor a lock that is held for long. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* accept4, struct ucred */
+#endif
+#include "core/ipc/broker.h"
+#include "core/array/array.h"
+#include "core/base/error.h"
+#include "core/ipc/image.h"
+#include "core/ipc/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE 10 /* seconds for the answer of a process that may be stopped */
+
+struct request {
+  char magic[8];
+  uint64_t number;
+  uint8_t secret[16];
+};
+struct answer {
+  char magic[8];
+  int64_t status, n_segments;
+};
+#define MAGIC "cdvipc1"
+
+struct shared_array {
+  struct shared_array *next;
+  uint64_t number;
+  uint8_t secret[16];
+  int64_t opened, opens;
+  int64_t n_segments; /* the image is the first */
+  struct cdv_segment *segments[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static struct shared_array *published;
+static int listener = -1;
+static uint8_t socket_id[16];
+static atomic_llong live;
+
+static void free_shared(struct shared_array *s) {
+  for (int64_t i = 0; i < s->n_segments; i++) cdv_segment_unref(s->segments[i]);
+  free(s);
+  atomic_fetch_sub(&live, 1);
+}
+
+/* What the parent shares stays the parent's: its thread did not come along. */
+static void in_child(void) {
+  pthread_mutex_init(&lock, NULL);
+  if (listener >= 0) close(listener);
+  listener = -1;
+  published = NULL; /* its memory is mapped here as well, by the parent's arrays */
+  atomic_store(&live, 0);
+}
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+int64_t cdv_live_tickets(void) { return atomic_load(&live); }
+
+/* ---- who speaks ---- */
+static int boot_of_machine(uint8_t out[16]) {
+  static const char path[] = "/proc/sys/kernel/random/boot_id";
+  FILE *f = fopen(path, "re");
+  char text[40] = "";
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  memset(out, 0, 16);
+  for (size_t i = 0, digits = 0; i < n && digits < 32; i++) {
+    int c = text[i], value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (value < 0) continue;
+    out[digits / 2] = (uint8_t)(out[digits / 2] << 4 | value);
+    digits++;
+  }
+  return 0;
+}
+
+static int random_bytes(void *out, size_t n) {
+  if (getrandom(out, n, 0) == (ssize_t)n) return 0;
+  return cdv_fail(CDV_DEVICE, errno, "getrandom: %s", strerror(errno));
+}
+
+/* The address of a broker: a name in the kernel, no file. */
+static socklen_t address_of(const uint8_t id[16], int64_t process, struct sockaddr_un *out) {
+  memset(out, 0, sizeof *out);
+  out->sun_family = AF_UNIX;
+  char *at = out->sun_path + 1;
+  int n = snprintf(at, sizeof out->sun_path - 1, "cdevice-%lld-", (long long)process);
+  for (int i = 0; i < 16; i++) n += snprintf(at + n, sizeof out->sun_path - 1 - (size_t)n, "%02x", id[i]);
+  return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static bool is_of(int fd, int64_t user, int64_t process) {
+  struct ucred who;
+  socklen_t n = sizeof who;
+  return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) && who.uid == user && (process < 0 || who.pid == process);
+}
+
+static void set_patience(int fd, int seconds) {
+  struct timeval t = {.tv_sec = seconds};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
+}
+
+/* ---- messages with descriptors ---- */
+union ancillary {
+  char bytes[CMSG_SPACE(CDV_IMAGE_SEGMENTS * sizeof(int))];
+  struct cmsghdr align;
+};
+
+static int send_answer(int fd, struct answer *a, const int *fds) {
+  union ancillary room;
+  struct iovec iov = {a, sizeof *a};
+  struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+  if (a->n_segments) {
+    memset(&room, 0, sizeof room);
+    m.msg_control = room.bytes;
+    m.msg_controllen = CMSG_SPACE((size_t)a->n_segments * sizeof(int));
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN((size_t)a->n_segments * sizeof(int));
+    memcpy(CMSG_DATA(c), fds, (size_t)a->n_segments * sizeof(int));
+  }
+  return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *a ? 0 : -1;
+}
+
+/* *n: descriptors that came, which are the caller's in every case; -1: no whole answer. */
+static int receive_answer(int fd, struct answer *a, int *fds, int64_t *n) {
+  union ancillary room;
+  struct iovec iov = {a, sizeof *a};
+  struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room};
+  ssize_t got;
+  *n = 0;
+  do got = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return -1;
+  for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    *n = (int64_t)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    memcpy(fds, CMSG_DATA(c), (size_t)*n * sizeof(int));
+  }
+  errno = m.msg_flags & MSG_CTRUNC ? EMFILE : EPROTO; /* the kernel drops what this process has no room for */
+  return got == (ssize_t)sizeof *a && !memcmp(a->magic, MAGIC, sizeof a->magic) && !(m.msg_flags & MSG_CTRUNC) ? 0 : -1;
+}
+
+/* ---- the thread ---- */
+static bool same_secret(const uint8_t *a, const uint8_t *b) {
+  unsigned differ = 0;
+  for (int i = 0; i < 16; i++) differ |= a[i] ^ b[i]; /* in as long a time, whatever they are */
+  return !differ;
+}
+
+static struct shared_array **find(uint64_t number) {
+  struct shared_array **place = &published;
+  while (*place && (*place)->number != number) place = &(*place)->next;
+  return place;
+}
+
+/* The segments of a shared array, each held; the number of them, 0: there is no such array. */
+static int64_t take_up(const struct request *q, struct cdv_segment **out) {
+  struct shared_array *over = NULL;
+  pthread_mutex_lock(&lock);
+  struct shared_array **place = find(q->number), *s = *place;
+  int64_t n = s && same_secret(s->secret, q->secret) ? s->n_segments : 0;
+  for (int64_t i = 0; i < n; i++) out[i] = cdv_segment_ref(s->segments[i]);
+  if (n && ++s->opened == s->opens) {
+    *place = s->next;
+    over = s;
+  }
+  pthread_mutex_unlock(&lock);
+  if (over) free_shared(over);
+  return n;
+}
+
+static void serve(int fd) {
+  struct request q;
+  struct answer a = {.magic = MAGIC};
+  struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
+  int fds[CDV_IMAGE_SEGMENTS];
+  set_patience(fd, 1);
+  if (!is_of(fd, geteuid(), -1) || recv(fd, &q, sizeof q, 0) != (ssize_t)sizeof q ||
+      memcmp(q.magic, MAGIC, sizeof q.magic) != 0)
+    return;
+  a.n_segments = take_up(&q, segments);
+  a.status = a.n_segments ? 0 : ENOENT;
+  for (int64_t i = 0; i < a.n_segments; i++) fds[i] = segments[i]->fd;
+  send_answer(fd, &a, fds);
+  for (int64_t i = 0; i < a.n_segments; i++) cdv_segment_unref(segments[i]);
+}
+
+static void *listen_on(void *arg) {
+  int here = (int)(intptr_t)arg;
+  for (;;) {
+    int fd = accept4(here, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+      serve(fd);
+      close(fd);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      usleep(1000); /* the caller waits until there is room */
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return NULL;
+    }
+  }
+}
+
+/* lock is held. */
+static int start(void) {
+  if (listener >= 0) return 0;
+  struct sockaddr_un address;
+  int r = random_bytes(socket_id, sizeof socket_id);
+  if (r) return r;
+  socklen_t n = address_of(socket_id, getpid(), &address);
+  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0 || bind(fd, (struct sockaddr *)&address, n) || listen(fd, 128)) {
+    r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s", strerror(errno));
+    if (fd >= 0) close(fd);
+    return r;
+  }
+  pthread_t thread;
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+  r = pthread_create(&thread, &attributes, listen_on, (void *)(intptr_t)fd);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (r) {
+    close(fd);
+    return cdv_fail(CDV_DEVICE, r, "sharing an array: a thread: %s", strerror(r));
+  }
+  listener = fd;
+  return 0;
+}
+
+/* ---- sharing ---- */
+static int make_shared(struct cdv_array *array, int64_t opens, struct shared_array **out) {
+  struct cdv_image image;
+  struct shared_array *s = NULL;
+  int r = cdv_image_write(array, &image);
+  if (r) return r;
+  size_t n = (size_t)image.n_segments + 1;
+  s = calloc(1, sizeof *s + n * sizeof *s->segments);
+  if (!s) r = cdv_fail_memory((int64_t)(n * sizeof *s->segments), "a shared array");
+  if (!r) r = cdv_segment_of_bytes(image.bytes, image.nbytes, &s->segments[0]);
+  if (!r) {
+    for (size_t i = 1; i < n; i++) s->segments[i] = cdv_segment_ref(image.segments[i - 1]);
+    s->n_segments = (int64_t)n;
+    s->opens = opens;
+    atomic_fetch_add(&live, 1);
+    *out = s;
+  } else {
+    free(s);
+  }
+  cdv_image_free(&image);
+  return r;
+}
+
+int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) {
+  struct shared_array *s;
+  memset(out, 0, sizeof *out);
+  int r = make_shared(array, opens, &s);
+  if (r) return r;
+  r = random_bytes(s->secret, sizeof s->secret);
+  if (!r) r = random_bytes(&s->number, sizeof s->number);
+  pthread_mutex_lock(&lock);
+  if (!r) r = start();
+  if (!r) {
+    out->number = s->number;
+    memcpy(out->secret, s->secret, sizeof out->secret);
+    memcpy(out->socket, socket_id, sizeof out->socket);
+    s->next = published;
+    published = s;
+  }
+  pthread_mutex_unlock(&lock);
+  if (r) {
+    free_shared(s);
+    return r;
+  }
+  out->process = getpid();
+  out->user = geteuid();
+  return boot_of_machine(out->boot);
+}
+
+void cdv_retract(uint64_t number) {
+  pthread_mutex_lock(&lock);
+  struct shared_array **place = find(number), *s = *place;
+  if (s) *place = s->next;
+  pthread_mutex_unlock(&lock);
+  if (s) free_shared(s);
+}
+
+int64_t cdv_times_opened(uint64_t number) {
+  pthread_mutex_lock(&lock);
+  struct shared_array *s = *find(number);
+  int64_t n = s ? s->opened : -1;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+
+/* ---- opening ---- */
+static int refuse(const struct cdv_ticket *t) {
+  uint8_t here[16];
+  boot_of_machine(here);
+  if (memcmp(here, t->boot, sizeof here) != 0)
+    return cdv_fail(CDV_ARGUMENT, EREMOTE, "the array is shared on another machine, or this one was started anew since");
+  if (t->user != geteuid())
+    return cdv_fail(CDV_ARGUMENT, EPERM, "the array is shared by user %lld, this is user %lld", (long long)t->user,
+                    (long long)geteuid());
+  return 0;
+}
+
+static int gone(const struct cdv_ticket *t, const char *why) {
+  return cdv_fail(CDV_RELEASED, ENOENT, "process %lld %s", (long long)t->process, why);
+}
+
+/* Asks the process that shares it.  Descriptors that come are the caller's, also after an error. */
+static int ask(const struct cdv_ticket *t, int *fds, int64_t *n) {
+  struct sockaddr_un address;
+  struct request q = {.magic = MAGIC, .number = t->number};
+  struct answer a;
+  socklen_t size = address_of(t->socket, t->process, &address);
+  int r = 0, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  *n = 0;
+  if (fd < 0) return cdv_fail(CDV_DEVICE, errno, "opening a shared array: a Unix socket: %s", strerror(errno));
+  memcpy(q.secret, t->secret, sizeof q.secret);
+  set_patience(fd, PATIENCE);
+  if (connect(fd, (struct sockaddr *)&address, size))
+    r = errno == ECONNREFUSED
+            ? gone(t, "shares nothing here: it has ended, or has another network namespace")
+            : cdv_fail(CDV_DEVICE, errno, "asking process %lld: %s", (long long)t->process, strerror(errno));
+  else if (!is_of(fd, geteuid(), -1))
+    r = cdv_fail(CDV_ARGUMENT, EPERM, "the socket of process %lld belongs to another user", (long long)t->process);
+  else if (send(fd, &q, sizeof q, MSG_NOSIGNAL) != (ssize_t)sizeof q || receive_answer(fd, &a, fds, n))
+    r = errno == EAGAIN   ? gone(t, "does not answer: it is stopped, or very busy")
+        : errno == EMFILE ? cdv_fail(CDV_DEVICE, EMFILE, "opening a shared array: too many open files; ulimit -n")
+                          : gone(t, "ended while it was asked");
+  else if (a.status || a.n_segments != *n || *n < 1)
+    r = gone(t, "does not share this array any more, or never did");
+  close(fd);
+  return r;
+}
+
+/* The image must not change while it is read. */
+static int map_image(int fd, struct cdv_segment **out) {
+  off_t nbytes = lseek(fd, 0, SEEK_END);
+  int seals = fcntl(fd, F_GET_SEALS);
+  if (nbytes > 0 && (seals < 0 || seals & F_SEAL_WRITE)) return cdv_segment_map(fd, nbytes, false, out);
+  close(fd);
+  return cdv_fail(CDV_ARGUMENT, EPERM, "the description of the shared array can be changed by its owner");
+}
+
+int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **out) {
+  int fds[CDV_IMAGE_SEGMENTS];
+  struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
+  const struct cdv_image_segment *lines = NULL;
+  int64_t n = 0, m = 0, done = 0, taken = 0;
+  int r = refuse(t);
+  if (!r) r = ask(t, fds, &n);
+  if (!r) {
+    taken = 1;
+    r = map_image(fds[0], &segments[0]);
+    if (!r) done = 1;
+  }
+  if (!r) r = cdv_image_segments(segments[0]->base, segments[0]->nbytes, &lines, &m);
+  if (!r && m != n - 1)
+    r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%lld segments came, the description has %lld", (long long)n - 1, (long long)m);
+  for (; !r && taken < n; taken++) {
+    r = cdv_segment_map(fds[taken], lines[taken - 1].nbytes, lines[taken - 1].is_file != 0, &segments[taken]);
+    if (!r) done++;
+  }
+  for (int64_t i = taken; i < n; i++) close(fds[i]);
+  if (!r) r = cdv_image_read(segments, n, level, out);
+  for (int64_t i = 0; i < done; i++) cdv_segment_unref(segments[i]);
+  return r;
+}

@@ -1,0 +1,32 @@
+/* image.h - an array written down for another process: its schema, the shape of its tree, and where its buffers lie in
+ * segments. */
+#ifndef CDEVICE_CORE_IPC_IMAGE_H
+#define CDEVICE_CORE_IPC_IMAGE_H
+
+#include <stdint.h>
+
+struct cdv_array;
+struct cdv_segment;
+
+struct cdv_image {
+  char *bytes; /* malloc'ed */
+  int64_t nbytes;
+  struct cdv_segment **segments; /* malloc'ed, a reference on each */
+  int64_t n_segments;
+};
+#define CDV_IMAGE_SEGMENTS 250 /* most; as many descriptors travel in one message */
+
+/* Writes an array of the CPU down.  ENOTSUP (CDV_CANNOT_EXPORT): some of its memory is in no segment, or in too many: a
+ * copy is needed.  Does not block.  owns: *out until cdv_image_free. */
+int cdv_image_write(struct cdv_array *array, struct cdv_image *out);
+void cdv_image_free(struct cdv_image *image);
+/* The array, over segment 0, which has the image, and those behind it.  level: 1 structure, 2 full.  Everything that the
+ * image says is checked.  owns: takes a reference on each segment; *out is a new reference. */
+int cdv_image_read(struct cdv_segment *const *segments, int64_t n_segments, int level, struct cdv_array **out);
+/* How many segments an image has, and what the first of it, 0 not counted, must be; for who maps them. */
+struct cdv_image_segment {
+  int64_t nbytes, is_file;
+};
+int cdv_image_segments(const char *bytes, int64_t nbytes, const struct cdv_image_segment **out, int64_t *n);
+
+#endif

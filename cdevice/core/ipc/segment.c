@@ -1,0 +1,258 @@
+/* segment.c - shared memory: a file without a name that other processes of the machine map.
+ *
+ * The kernel counts its holders: descriptors and mappings. So nothing is left behind, however a process ends. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
+#include "core/ipc/segment.h"
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cdv_segment *mapped; /* all that this process has mapped */
+static atomic_llong live;
+static _Thread_local int allocates;
+
+static void in_child(void) { pthread_mutex_init(&lock, NULL); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+int64_t cdv_live_segments(void) { return atomic_load(&live); }
+
+static int failed(const char *doing, int64_t nbytes) {
+  int code = errno;
+  bool memory = code == ENOMEM || code == ENOSPC;
+  return cdv_fail(memory ? CDV_MEMORY : CDV_DEVICE, code, "%lld bytes of shared memory: %s: %s%s", (long long)nbytes,
+                  doing, strerror(code), code == EMFILE ? "; raise the limit of open files, ulimit -n" : "");
+}
+
+/* A file without a name. */
+static int anonymous_file(void) {
+  int fd = memfd_create("cdevice", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return fd;
+  char name[64];
+  for (int i = 0; i < 100; i++) { /* its name goes at once */
+    snprintf(name, sizeof name, "/cdevice-%ld-%p-%d", (long)getpid(), (void *)name, i);
+    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) shm_unlink(name);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return fd;
+}
+
+static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const struct stat *st) {
+  struct cdv_segment *s = malloc(sizeof *s);
+  if (!s) return NULL;
+  atomic_init(&s->refs, 1);
+  s->base = base;
+  s->nbytes = nbytes;
+  s->fd = fd;
+  s->device = st->st_dev;
+  s->inode = st->st_ino;
+  s->is_file = false;
+  s->next = NULL;
+  atomic_fetch_add(&live, 1);
+  if (!base) return s;
+  pthread_mutex_lock(&lock);
+  s->next = mapped;
+  mapped = s;
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+
+int cdv_segment_create(int64_t nbytes, struct cdv_segment **out) {
+  struct stat st;
+  int64_t size = nbytes > 0 ? nbytes : 1;
+  int fd = anonymous_file();
+  if (fd < 0) return failed("memfd_create", nbytes);
+  int code = posix_fallocate(fd, 0, size); /* a write into memory that is not there would be a SIGBUS */
+  errno = code;
+  char *base = code || fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) {
+    int r = failed(code ? "posix_fallocate" : "mmap", nbytes);
+    close(fd);
+    return r;
+  }
+  /* shm_open's files have no seals */
+  (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
+  *out = new_segment(fd, base, size, &st);
+  if (*out) return 0;
+  munmap(base, (size_t)size);
+  close(fd);
+  return cdv_fail_memory(sizeof **out, "a segment");
+}
+
+static int write_all(int fd, const char *bytes, int64_t nbytes) {
+  while (nbytes > 0) {
+    ssize_t n = write(fd, bytes, (size_t)nbytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return -1;
+    bytes += n;
+    nbytes -= n;
+  }
+  return 0;
+}
+
+int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out) {
+  int fd = anonymous_file();
+  if (fd < 0) return failed("memfd_create", nbytes);
+  if (write_all(fd, bytes, nbytes)) {
+    int r = failed("write", nbytes);
+    close(fd);
+    return r;
+  }
+  (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  return cdv_segment_map(fd, nbytes, false, out);
+}
+
+static bool try_ref(struct cdv_segment *s) {
+  long n = atomic_load(&s->refs);
+  while (n > 0)
+    if (atomic_compare_exchange_weak(&s->refs, &n, n + 1)) return true;
+  return false; /* it is on its way out */
+}
+
+static struct cdv_segment *already_mapped(const struct stat *st, int64_t nbytes) {
+  struct cdv_segment *found = NULL;
+  pthread_mutex_lock(&lock);
+  for (struct cdv_segment *s = mapped; s && !found; s = s->next)
+    if (s->inode == st->st_ino && s->device == st->st_dev && s->nbytes >= nbytes && try_ref(s)) found = s;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+int cdv_segment_map(int fd, int64_t nbytes, bool is_file, struct cdv_segment **out) {
+  struct stat st;
+  int r = 0, seals = fcntl(fd, F_GET_SEALS);
+  if (fstat(fd, &st))
+    r = failed("fstat", nbytes);
+  else if (nbytes < 0 || st.st_size < nbytes)
+    r = cdv_fail(CDV_ARGUMENT, EINVAL, "shared memory has %lld bytes, %lld were announced", (long long)st.st_size,
+                 (long long)nbytes);
+  else if (!is_file && (st.st_uid != geteuid() || (seals >= 0 && !(seals & F_SEAL_SHRINK))))
+    r = cdv_fail(CDV_ARGUMENT, EPERM, "shared memory that %s",
+                 st.st_uid != geteuid() ? "belongs to another user" : "its owner may cut");
+  struct cdv_segment *known = r ? NULL : already_mapped(&st, nbytes);
+  if (r || known) {
+    close(fd);
+    *out = known;
+    return r;
+  }
+  char *base = mmap(NULL, nbytes > 0 ? (size_t)nbytes : 1, PROT_READ, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) {
+    r = failed("mmap", nbytes);
+    close(fd);
+    return r;
+  }
+  *out = new_segment(fd, base, nbytes > 0 ? nbytes : 1, &st);
+  if (*out) {
+    (*out)->is_file = is_file;
+    return 0;
+  }
+  munmap(base, nbytes > 0 ? (size_t)nbytes : 1);
+  close(fd);
+  return cdv_fail_memory(sizeof **out, "a segment");
+}
+
+/* The file that the bytes are mapped from, if reading it gives the same bytes. */
+static struct cdv_segment *file_of(uintptr_t at, int64_t nbytes, int64_t *offset) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  char line[4096 + 128], mode[8], path[4096];
+  struct cdv_segment *found = NULL;
+  while (maps && fgets(line, sizeof line, maps)) {
+    uintptr_t begin, end;
+    uint64_t in_file, inode;
+    unsigned major, minor;
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]", &begin, &end, mode,
+               &in_file, &major, &minor, &inode, path) != 8)
+      continue;
+    if (at < begin || at >= end) continue;
+    bool as_written = mode[0] == 'r' && (mode[3] == 's' || mode[1] != 'w');
+    if (!as_written || (uint64_t)nbytes > end - at || path[0] != '/') break;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) break;
+    if (fstat(fd, &st) || st.st_ino != inode || !S_ISREG(st.st_mode) || !(found = new_segment(fd, NULL, st.st_size, &st))) {
+      close(fd);
+      break;
+    }
+    found->is_file = true;
+    *offset = (int64_t)(in_file + (at - begin));
+    break;
+  }
+  if (maps) fclose(maps);
+  return found;
+}
+
+struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_t *offset) {
+  uintptr_t at = (uintptr_t)address;
+  struct cdv_segment *found = NULL;
+  pthread_mutex_lock(&lock);
+  for (struct cdv_segment *s = mapped; s && !found; s = s->next) {
+    uintptr_t base = (uintptr_t)s->base;
+    if (at < base || at - base > (uintptr_t)s->nbytes || (uint64_t)nbytes > (uint64_t)s->nbytes - (at - base)) continue;
+    *offset = (int64_t)(at - base);
+    if (try_ref(s)) found = s;
+  }
+  pthread_mutex_unlock(&lock);
+  return found ? found : file_of(at, nbytes, offset);
+}
+
+struct cdv_segment *cdv_segment_ref(struct cdv_segment *s) {
+  atomic_fetch_add(&s->refs, 1);
+  return s;
+}
+
+void cdv_segment_unref(struct cdv_segment *s) {
+  if (!s || atomic_fetch_sub(&s->refs, 1) != 1) return;
+  pthread_mutex_lock(&lock);
+  for (struct cdv_segment **place = &mapped; *place; place = &(*place)->next)
+    if (*place == s) {
+      *place = s->next;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+  if (s->base) munmap(s->base, (size_t)s->nbytes);
+  close(s->fd);
+  free(s);
+  atomic_fetch_sub(&live, 1);
+}
+
+/* ---- as an allocator ---- */
+static int allocate(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
+  (void)self, (void)device, (void)stream;
+  struct cdv_segment *s;
+  int r = cdv_segment_create(nbytes, &s);
+  if (r) return cdevice_backend_fail(err, r, 0, NULL, "%s", cdv_error_last()->message);
+  *out = (cdevice_block){.data = s->base, .nbytes = nbytes, .device_id = -1, .opaque = {s, NULL}};
+  return 0;
+}
+
+static void give_back(void *self, const cdevice_block *block) {
+  (void)self;
+  cdv_segment_unref(block->opaque[0]);
+}
+
+static const cdevice_allocator allocator = {.struct_size = sizeof allocator, .alloc = allocate, .free = give_back};
+
+int cdv_allocate_in_segments(int on) {
+  int before = allocates;
+  allocates = on;
+  return before;
+}
+
+const cdevice_allocator *cdv_segment_allocator(void) { return allocates ? &allocator : NULL; }

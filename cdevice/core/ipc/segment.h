@@ -1,0 +1,44 @@
+/* segment.h - shared memory: a file without a name that other processes of the machine map. */
+#ifndef CDEVICE_CORE_IPC_SEGMENT_H
+#define CDEVICE_CORE_IPC_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cdevice/backend.h"
+
+/* cffi: begin */
+int64_t cdv_live_segments(void);
+/* on: what this thread allocates on the CPU from now on lies in segments.  The setting before. */
+int cdv_allocate_in_segments(int on);
+/* cffi: end */
+
+struct cdv_segment {
+  atomic_long refs;
+  char *base; /* NULL: nothing is mapped, it stands for a file that the owner of the memory mapped */
+  int64_t nbytes;
+  int fd;
+  dev_t device;
+  ino_t inode;
+  bool is_file; /* somebody's file, not memory of cdevice */
+  struct cdv_segment *next;
+};
+/* Memory that this process may write and others may map to read only.  Reserved at once: ENOMEM or ENOSPC where there
+ * is too little.  Any thread; does not block for others.  owns: *out is a new reference. */
+int cdv_segment_create(int64_t nbytes, struct cdv_segment **out);
+/* The same for bytes that are there: nobody can write them any more. */
+int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out);
+/* Maps at least nbytes to read only; what is mapped already is used again.  owns: fd is taken over, also on an
+ * error; *out is a new reference. */
+int cdv_segment_map(int fd, int64_t nbytes, bool is_file, struct cdv_segment **out);
+/* The segment that these bytes lie in, or the file that they are mapped from, and where there; NULL: neither.  A new
+ * reference. */
+struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_t *offset);
+struct cdv_segment *cdv_segment_ref(struct cdv_segment *s);
+void cdv_segment_unref(struct cdv_segment *s); /* any thread; never blocks for others */
+/* The allocator of segments where this thread was told to use it, else NULL. */
+const cdevice_allocator *cdv_segment_allocator(void);
+
+#endif

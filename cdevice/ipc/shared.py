@@ -1,0 +1,133 @@
+"""Arrays of this process for others of the same machine and user: shared memory, without a copy."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+
+from .._runtime.ext import _native, ffi, lib
+from ..errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._types import DeviceArray, Validate
+
+_MAGIC = b"cdvtok1"
+_SIZE = ffi.sizeof("struct cdv_ticket")
+_CPU = 1
+
+
+class Shared:
+    """An array that other processes of this machine and user may open, for as long as this object lives.
+
+    Comes from :meth:`DeviceArray.share`.  ``token``: bytes that :func:`open_shared` takes, a secret: who knows it and runs as
+    the same user can read the array.  ``nbytes``: of the array.  It can be pickled: what arrives is the array's ``Shared`` in the
+    other process, which does not keep it shared.  Any thread.
+    """
+
+    __slots__ = ("__weakref__", "_close", "_number", "nbytes", "token")
+
+    token: bytes
+    nbytes: int
+
+    def __init__(self) -> None:
+        raise TypeError("Shared cannot be created directly: use the share() method of an array")
+
+    @classmethod
+    def _of(cls, token: bytes, nbytes: int, number: int | None) -> Shared:
+        self = object.__new__(cls)
+        self.token, self.nbytes, self._number = token, nbytes, number
+        self._close = None if number is None else weakref.finalize(self, lib.cdv_retract, number)
+        return self
+
+    @property
+    def times_opened(self) -> int:
+        """How often other processes, or this one, opened it; -1 when it is not shared any more, or by another process."""
+        return -1 if self._number is None else int(lib.cdv_times_opened(self._number))
+
+    def open(self, *, validate: Validate = "full") -> DeviceArray:
+        """:func:`open_shared` of the token."""
+        return open_shared(self.token, validate=validate)
+
+    def close(self) -> None:
+        """Ends the sharing: nobody opens it any more; arrays that were opened stay.  Does not block."""
+        if self._close is not None:
+            self._close()
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        return _received, (self.token, self.nbytes)
+
+    def __repr__(self) -> str:
+        state = "elsewhere" if self._number is None else f"opened {n} times" if (n := self.times_opened) >= 0 else "closed"
+        return f"<cdevice.Shared {self.nbytes} bytes, {state}>"
+
+
+def _received(token: bytes, nbytes: int) -> Shared:
+    """Named in pickles."""
+    return Shared._of(token, nbytes, None)
+
+
+def in_segments(array: DeviceArray) -> DeviceArray:
+    """A copy of an array's rows in shared memory, on the CPU."""
+    before = lib.cdv_allocate_in_segments(1)
+    try:
+        return array.to("cpu", copy=True)
+    finally:
+        lib.cdv_allocate_in_segments(before)
+
+
+def publish(array: DeviceArray, opens: int) -> tuple[bytes, int]:
+    """(token, number)"""
+    ticket = ffi.new("struct cdv_ticket *")
+    address = int(ffi.cast("uintptr_t", ticket))
+    if array.device_type_id != _CPU or not _native.publish(array, opens, address):
+        array = in_segments(array)
+        if not _native.publish(array, opens, address):
+            _native.raise_last()
+    body = _MAGIC + ffi.buffer(ticket)[:]
+    return body + zlib.crc32(body).to_bytes(4, "little"), int(ticket.number)
+
+
+def share(array: DeviceArray, opens: int = 0) -> Shared:
+    """See :meth:`DeviceArray.share`."""
+    if type(opens) is not int or opens < 0:
+        raise ArgumentError(f"share: opens={opens!r}: expected 0, for any number, or how often it may be opened")
+    token, number = publish(array, opens)
+    return Shared._of(token, array.nbytes, number)
+
+
+def _ticket_of(token: Any) -> Any:
+    if isinstance(token, Shared):
+        token = token.token
+    if not isinstance(token, (bytes, bytearray, memoryview)):
+        raise TypeError(f"open_shared: expected the token of a Shared, bytes, not {type(token).__name__}")
+    token = bytes(token)
+    body, mark = token[:-4], token[-4:]
+    if len(body) != len(_MAGIC) + _SIZE or not body.startswith(_MAGIC):
+        raise ArgumentError(f"open_shared: {len(token)} bytes that are not a token of this version of cdevice")
+    if zlib.crc32(body).to_bytes(4, "little") != mark:
+        raise ArgumentError("open_shared: the token was changed on its way: its checksum does not fit")
+    return ffi.from_buffer("struct cdv_ticket *", body[len(_MAGIC) :])
+
+
+def open_shared(token: bytes | Shared, *, validate: Validate = "full") -> DeviceArray:
+    """The array that another process, or this one, shares: the same memory, to be read only.
+
+    ``token``: that of a :class:`Shared`, or the Shared itself.  ``validate``: as in :func:`from_buffers`; what the token and
+    the other process say about sizes is checked at every level.
+
+    Nothing is copied, and no page is read but what ``validate`` looks at.  The memory goes when the last process that has it
+    drops it or ends.  Blocks for a thread of the other process, some microseconds, at most ten seconds.  Any thread.
+    Raises ArgumentError for a token of another machine, user or version, or one that was changed; Released when it is not
+    shared any more or its process has ended; InvalidArray where the contents do not fit.
+    """
+    ticket = _ticket_of(token)
+    return _native.open_ticket(int(ffi.cast("uintptr_t", ticket)), validate)

@@ -1,0 +1,36 @@
+/* ipc.c - arrays that are shared with other processes. */
+#include "native/common.h"
+
+/* publish(array, how often it may be opened or 0, address of a ticket).  False: the memory must be copied first. */
+static PyObject *m_publish(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *array, *address;
+  long long opens;
+  if (!PyArg_ParseTuple(args, "OO&O", &array, to_int64, &opens, &address)) return NULL;
+  struct cdv_ticket *ticket = PyLong_AsVoidPtr(address);
+  struct cdv_array *a = ticket ? array_incref(array) : NULL;
+  if (!a) return NULL;
+  PyThreadState *python = PyEval_SaveThread();
+  int r = cdv_publish(a, opens, ticket);
+  PyEval_RestoreThread(python);
+  array_decref(a);
+  if (r && cdv_error_last()->kind == CDV_CANNOT_EXPORT && r == ENOTSUP) Py_RETURN_FALSE;
+  if (r) return raise_last();
+  Py_RETURN_TRUE;
+}
+
+/* open_ticket(address of a ticket, validate): a DeviceArray. */
+static PyObject *m_open_ticket(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *address, *validate;
+  if (!PyArg_ParseTuple(args, "OO", &address, &validate)) return NULL;
+  const struct cdv_ticket *ticket = PyLong_AsVoidPtr(address);
+  int level = level_of(validate), r;
+  struct cdv_array *out = NULL;
+  if (!ticket || level < 0) return NULL;
+  run_deferred_releases();
+  PyThreadState *python = PyEval_SaveThread();
+  r = cdv_open_ticket(ticket, level, &out);
+  PyEval_RestoreThread(python);
+  return r ? raise_last() : wrap_array(out);
+}
