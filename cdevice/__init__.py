@@ -39,6 +39,7 @@ _NAMES = {
     "DeviceArrayStream": "stream",
     "Shared": "ipc.shared",
     "open_shared": "ipc.shared",
+    "sharing": "ipc.sharing",
     "scan": "scan",
     "Progress": "interop.progress",
     "Profile": "_devices.profile",

@@ -48,6 +48,7 @@ from .schema import Schema as Schema
 from .schema import asschema as asschema
 from .ipc.shared import Shared as Shared
 from .ipc.shared import open_shared as open_shared
+from .ipc.sharing import sharing as sharing
 from .stream import DeviceArrayStream as DeviceArrayStream
 
 __version__: str

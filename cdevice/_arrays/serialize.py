@@ -34,7 +34,11 @@ def deconstruct(a: DeviceArray, put: Callable[[memoryview], Any]) -> tuple[Schem
 def reconstruct(schema: Schema, parts: Any, home: str) -> DeviceArray:
     """The array whose buffers are in ``parts``, on ``home`` or ``elsewhere``.  Raises BackendUnavailable where that is
     not here."""
-    out = _build(schema, parts)
+    return at_home(_build(schema, parts), home)
+
+
+def at_home(out: DeviceArray, home: str) -> DeviceArray:
+    """An array that arrived on the CPU, on ``home`` or ``elsewhere``.  Raises BackendUnavailable where that is not here."""
     target = elsewhere.get()
     target = home if target is None else target
     if target == "cpu":

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import sys
 
-from .._arrays.serialize import deconstruct, reconstruct
+from .._arrays.serialize import at_home, deconstruct, reconstruct
 from .._runtime.ext import _native
+from .._runtime.lazy import LazyModule
 from ..errors import InvalidArray
 from ..schema import Schema
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import DeviceArray
+    from ..ipc import sharing as _sharing
+else:
+    _sharing = LazyModule("cdevice.ipc.sharing")
 
 
 _DEEPEST = 64  # levels, as in Arrow structs that come in
@@ -45,8 +49,12 @@ def register_frames() -> None:
 
 
 def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
-    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number."""
+    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number.  Of an array that is
+    shared the header has the token, and there is no frame."""
     frames: list[memoryview] = []
+    token = _sharing.token_of(array)
+    if token is not None:
+        return {"shared": token, "device": str(array.device)}, frames
 
     def put(buffer: memoryview) -> int:
         frames.append(buffer)
@@ -59,16 +67,29 @@ def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
 def _from_frames(header: Any, frames: list[Any]) -> DeviceArray:
     """The array of a message.  Raises InvalidArray for one that this package does not send."""
     try:
+        if "shared" in header:
+            return _of_token(header["shared"], header["device"], frames)
         words, parts, home = header["schema"], header["parts"], header["device"]
     except (KeyError, TypeError):
         raise InvalidArray("the header of the array lacks its schema, its parts or its device") from None
-    if not isinstance(home, str):
-        raise InvalidArray(f"the header names the device {home!r}: expected a str")
+    _check_name(home)
     left = set(range(len(frames)))
     filled = _filled(parts, frames, left, 1)
     if left:
         raise InvalidArray(f"the array has {len(frames) - len(left)} buffers, {len(frames)} frames arrived")
     return reconstruct(_schema(words, 1), filled, home)
+
+
+def _check_name(home: Any) -> None:
+    if not isinstance(home, str):
+        raise InvalidArray(f"the header names the device {home!r}: expected a str")
+
+
+def _of_token(token: Any, home: Any, frames: list[Any]) -> DeviceArray:
+    _check_name(home)
+    if not isinstance(token, (bytes, bytearray, memoryview)) or frames:
+        raise InvalidArray(f"the header of a shared array has a {type(token).__name__} and {len(frames)} frames: a token, alone")
+    return at_home(_sharing.opened(bytes(token)), home)
 
 
 def _words(schema: Schema) -> tuple[Any, ...]:

@@ -22,6 +22,8 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
+#define LARGE ((int64_t)64 << 20) /* from here on a look at what is left is worth its time */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cdv_segment *mapped; /* all that this process has mapped */
 static atomic_llong live;
@@ -73,9 +75,25 @@ static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const
   return s;
 }
 
+/* Reserving more memory than there is would have the kernel end a process, this one or another. */
+static bool there_is_memory(int64_t nbytes) {
+  FILE *f = nbytes < LARGE ? NULL : fopen("/proc/meminfo", "re");
+  char line[128];
+  long long kib, available = -1, swap = 0;
+  while (f && fgets(line, sizeof line, f)) {
+    if (sscanf(line, "MemAvailable: %lld", &kib) == 1) available = kib;
+    if (sscanf(line, "SwapFree: %lld", &kib) == 1) swap = kib;
+  }
+  if (f) fclose(f);
+  return available < 0 || nbytes >> 10 < available + swap;
+}
+
 int cdv_segment_create(int64_t nbytes, struct cdv_segment **out) {
   struct stat st;
   int64_t size = nbytes > 0 ? nbytes : 1;
+  if (!there_is_memory(size))
+    return cdv_fail(CDV_MEMORY, ENOMEM, "%lld bytes of shared memory: the machine has not so many left",
+                    (long long)nbytes);
   int fd = anonymous_file();
   if (fd < 0) return failed("memfd_create", nbytes);
   int code = posix_fallocate(fd, 0, size); /* a write into memory that is not there would be a SIGBUS */
