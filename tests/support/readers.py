@@ -28,6 +28,15 @@ while True:
 """
 
 
+def doubled(array):
+    """In a pool's worker."""
+    import numpy
+
+    import cdevice
+
+    return cdevice.asarray(numpy.asarray(array) * 2)
+
+
 class Reader:
     """Calls ``what``, an expression of Python, in a child: with a token, or with what it kept."""
 

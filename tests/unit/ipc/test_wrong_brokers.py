@@ -1,0 +1,188 @@
+"""What a process says that shares arrays is checked before anything is read: its answers, its descriptors, its descriptions."""
+
+import contextlib
+import fcntl
+import os
+import random
+import socket
+import struct
+import threading
+import zlib
+
+import pytest
+from waiting import until
+
+import cdevice
+from cdevice._runtime.ext import ffi, lib
+
+pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+
+SEAL_WRITE, SEAL_ALL = 0x8, 0x1 | 0x2 | 0x4 | 0x8
+ANSWER = struct.Struct("<8sqq")
+OK = b"cdvipc1\0"
+
+
+def segment(data, seals=SEAL_ALL):
+    fd = os.memfd_create("wrong", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    fcntl.fcntl(fd, 1033, seals)  # F_ADD_SEALS
+    return fd
+
+
+@contextlib.contextmanager
+def broker(answer):
+    """A token of a process, this one, that answers each request by ``answer(connection, request)``."""
+    secret = os.urandom(16)
+    name = f"\0cdevice-{os.getpid()}-{secret.hex()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(name)
+        listener.listen()
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    request = connection.recv(1000)
+                    with contextlib.suppress(OSError):
+                        answer(connection, request)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        ticket = ffi.new("struct cdv_ticket *", {"process": os.getpid(), "user": os.geteuid()})
+        with cdevice.asarray([1]).share() as real:
+            ffi.buffer(ticket.boot)[:] = real.token[7 + 40 : 7 + 56]
+        ffi.buffer(ticket.socket)[:] = secret
+        body = b"cdvtok1" + ffi.buffer(ticket)[:]
+        yield body + zlib.crc32(body).to_bytes(4, "little")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def captured(array):
+    """(description, contents of the segments) of an array, as a process hands them out."""
+    with array.share() as shared, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        ticket = ffi.from_buffer("struct cdv_ticket *", shared.token[7:-4])
+        s.connect(f"\0cdevice-{os.getpid()}-{ffi.buffer(ticket.socket)[:].hex()}")
+        s.send(OK + ffi.buffer(ffi.addressof(ticket, "number"))[:] + ffi.buffer(ticket.secret)[:])
+        _, fds, _, _ = socket.recv_fds(s, 1000, 250)
+        out = []
+        for fd in fds:
+            size = os.lseek(fd, 0, os.SEEK_END)
+            out.append(os.pread(fd, size, 0))
+            os.close(fd)
+    return out
+
+
+def handed_out(parts, fds):
+    def answer(connection, _):
+        made = [segment(p) for p in parts]
+        socket.send_fds(connection, [ANSWER.pack(OK, 0, len(made))], made[: len(made) + fds])
+        for fd in made:
+            os.close(fd)
+
+    return answer
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    {
+        "silence": (lambda c, q: None, "ended while it was asked"),
+        "few bytes": (lambda c, q: c.send(b"cdv"), "ended while it was asked"),
+        "other words": (lambda c, q: c.send(ANSWER.pack(b"HTTP/1.1", 0, 0)), "ended while it was asked"),
+        "no array": (lambda c, q: c.send(ANSWER.pack(OK, 2, 0)), "does not share this array any more"),
+        "no descriptors": (lambda c, q: c.send(ANSWER.pack(OK, 0, 3)), "does not share this array any more"),
+        "negative": (lambda c, q: c.send(ANSWER.pack(OK, 0, -1)), "does not share this array any more"),
+    }.values(),
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_broken_answer_is_an_error(answer, words):
+    captured(cdevice.asarray([1]))  # this process's own thread and socket
+    before = descriptors(), lib.cdv_live_segments()
+    with broker(answer) as token:
+        with pytest.raises(cdevice.Error, match=words):
+            cdevice.open_shared(token)
+    until(lambda: (descriptors(), lib.cdv_live_segments()) == before)
+
+
+def test_a_right_answer_gives_the_array():
+    array = cdevice.asarray(pa.array(["a", None, "bc"]))
+    with broker(handed_out(captured(array), 0)) as token:
+        assert cdevice.open_shared(token).equals(array)
+
+
+def test_a_segment_that_is_missing_or_cut_is_an_error():
+    parts = captured(cdevice.asarray(pa.array(["a", None, "bc"])))
+    cuts = {
+        "segments came": [*parts, b"x"],
+        "were announced": [parts[0], parts[1][:-1]],
+        "broken": [parts[0][:-1], *parts[1:]],
+        "too short": [parts[0][:7], *parts[1:]],
+        "another version": [b"cdvimg9" + parts[0][7:], *parts[1:]],
+    }
+    for words, wrong in cuts.items():
+        with broker(handed_out(wrong, 0)) as token, pytest.raises(cdevice.Error, match=words):
+            cdevice.open_shared(token)
+    with broker(handed_out(parts, -1)) as token, pytest.raises(cdevice.Released):
+        cdevice.open_shared(token)
+
+
+def test_memory_that_its_owner_may_still_change_or_cut_is_refused():
+    parts = captured(cdevice.asarray(pa.array([1, 2, 3])))
+
+    def answer(seals):
+        def give(connection, _):
+            made = [segment(p, s) for p, s in zip(parts, seals)]
+            socket.send_fds(connection, [ANSWER.pack(OK, 0, len(made))], made)
+            for fd in made:
+                os.close(fd)
+
+        return give
+
+    for words, seals in {"can be changed": (0x2, SEAL_ALL), "its owner may cut": (SEAL_ALL, SEAL_WRITE)}.items():
+        with broker(answer(seals)) as token, pytest.raises(cdevice.ArgumentError, match=words):
+            cdevice.open_shared(token)
+
+
+def test_descriptors_that_are_no_files_are_refused():
+    def answer(connection, _):
+        ends = os.pipe()
+        socket.send_fds(connection, [ANSWER.pack(OK, 0, 2)], ends)
+        for fd in ends:
+            os.close(fd)
+
+    before = descriptors()
+    with broker(answer) as token, pytest.raises(cdevice.ArgumentError):
+        cdevice.open_shared(token)
+    until(lambda: descriptors() == before)
+
+
+CASES = {
+    "strings": pa.array(["a", None, "bcd", "e" * 40]),
+    "views": pa.array(["a", None, "b" * 40], pa.string_view()),
+    "lists": pa.array([[1, 2], None, [3]]),
+    "batch": pa.StructArray.from_arrays([pa.array([1, 2]), pa.array(["x", "y"]).dictionary_encode()], ["a", "b"]),
+    "union": pa.UnionArray.from_dense(pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32()), [pa.array([1, 2]), pa.array(["x"])]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_description_with_any_number_changed_is_refused_or_harmless(name):
+    """Whatever comes is an array that can be read to its end, or an error; never a crash."""
+    image, *segments = captured(cdevice.asarray(CASES[name]))
+    rng = random.Random(name)
+    for at in range(0, len(image) & ~7, 8):
+        for value in (0, 1, -1, -2, -3, 7, 1 << 20, 1 << 62, -(1 << 63), rng.getrandbits(62)):
+            wrong = bytearray(image)
+            struct.pack_into("<q", wrong, at, value)
+            with broker(handed_out([bytes(wrong), *segments], 0)) as token:
+                try:
+                    cdevice.open_shared(token).to_pylist()
+                except (cdevice.Error, ValueError):
+                    pass
