@@ -40,15 +40,16 @@ from .interop.asstream import asstream as asstream
 from .interop.asstream import import_stream_from_c as import_stream_from_c
 from .interop.concat import concat as concat
 from .interop.progress import Progress as Progress
+from .ipc.opening import open_shared as open_shared
+from .ipc.shared import Shared as Shared
+from .ipc.sharing import sharing as sharing
+from .ipc.streams import SharedStream as SharedStream
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty
 from .scan import scan as scan
 from .schema import Schema as Schema
 from .schema import asschema as asschema
-from .ipc.shared import Shared as Shared
-from .ipc.shared import open_shared as open_shared
-from .ipc.sharing import sharing as sharing
 from .stream import DeviceArrayStream as DeviceArrayStream
 
 __version__: str

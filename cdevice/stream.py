@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .interop import files as _files
     from .interop import progress as _progress
     from .interop import pyopencl as _pyopencl
+    from .ipc import streams as _shared
+    from .ipc.streams import SharedStream
 else:
     _device = LazyModule("cdevice._devices.device")
     _groups = LazyModule("cdevice.compute.groups")
@@ -44,6 +46,7 @@ else:
     _progress = LazyModule("cdevice.interop.progress")
     _pyopencl = LazyModule("cdevice.interop.pyopencl")
     _registry = LazyModule("cdevice._devices.backends")
+    _shared = LazyModule("cdevice.ipc.streams")
 
 _OPENCL = 4
 
@@ -126,6 +129,17 @@ class DeviceArrayStream(_native.Stream):
         if device is None:
             return empty if type_id == 1 else empty.to(_device.Device(type_id))
         return empty.to(device, stream=stream)
+
+    def share(self, *, batches: int = 8, nbytes: int = 128 << 20) -> SharedStream:
+        """Gives the stream to another process of this machine and user, which opens the result's ``token`` by
+        :func:`cdevice.open_shared`, once; this one is used up.  A thread runs the source, a Python iterator too.
+
+        ``batches``: so many are written before they are read.  ``nbytes``: of the shared memory that they go through, 65,536 or
+        more; a batch that is larger than half of it goes in shared memory of its own.  Batches of a device are copied to the CPU.
+        Does not block.  Raises ArgumentError, OutOfMemory, DeviceError where the system has no descriptor, socket or thread.
+        """
+        ensure_release_thread()
+        return _shared.SharedStream._of(self, _encode.from_list([], self.schema), nbytes, batches)
 
     # ---- of record batches, by expressions ----
     def filter(self, where: Expression, *, stream: StreamLike = None) -> DeviceArrayStream:

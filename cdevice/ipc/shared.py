@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .._types import DeviceArray, Validate
 
-_MAGIC = b"cdvtok1"
+ARRAY, STREAM = b"cdvtok1", b"cdvstr1"
 _SIZE = ffi.sizeof("struct cdv_ticket")
 _CPU = 1
 
@@ -49,7 +49,7 @@ class Shared:
 
     def open(self, *, validate: Validate = "full") -> DeviceArray:
         """:func:`open_shared` of the token."""
-        return open_shared(self.token, validate=validate)
+        return opened(tickets_of(self.token)[1], validate)
 
     def close(self) -> None:
         """Ends the sharing: nobody opens it any more; arrays that were opened stay.  Does not block."""
@@ -84,16 +84,32 @@ def in_segments(array: DeviceArray) -> DeviceArray:
         lib.cdv_allocate_in_segments(before)
 
 
-def publish(array: DeviceArray, opens: int) -> tuple[bytes, int]:
-    """(token, number)"""
+def ticket_address(ticket: bytes) -> tuple[int, object]:
+    """(the address of a ticket, what keeps it)"""
+    kept = ffi.from_buffer("struct cdv_ticket *", ticket)
+    return int(ffi.cast("uintptr_t", kept)), kept
+
+
+def published(array: DeviceArray, opens: int) -> Any:
+    """The ticket."""
     ticket = ffi.new("struct cdv_ticket *")
     address = int(ffi.cast("uintptr_t", ticket))
     if array.device_type_id != _CPU or not _native.publish(array, opens, address):
         array = in_segments(array)
         if not _native.publish(array, opens, address):
             _native.raise_last()
-    body = _MAGIC + ffi.buffer(ticket)[:]
-    return body + zlib.crc32(body).to_bytes(4, "little"), int(ticket.number)
+    return ticket
+
+
+def token_of_tickets(magic: bytes, tickets: bytes) -> bytes:
+    body = magic + tickets
+    return body + zlib.crc32(body).to_bytes(4, "little")
+
+
+def publish(array: DeviceArray, opens: int) -> tuple[bytes, int]:
+    """(token, number)"""
+    ticket = published(array, opens)
+    return token_of_tickets(ARRAY, ffi.buffer(ticket)[:]), int(ticket.number)
 
 
 def share(array: DeviceArray, opens: int = 0) -> Shared:
@@ -104,30 +120,21 @@ def share(array: DeviceArray, opens: int = 0) -> Shared:
     return Shared._of(token, array.nbytes, number)
 
 
-def _ticket_of(token: Any) -> Any:
+def tickets_of(token: Any) -> tuple[bytes, bytes]:
+    """(what kind of token, its tickets)"""
     if isinstance(token, Shared):
         token = token.token
     if not isinstance(token, (bytes, bytearray, memoryview)):
         raise TypeError(f"open_shared: expected the token of a Shared, bytes, not {type(token).__name__}")
     token = bytes(token)
-    body, mark = token[:-4], token[-4:]
-    if len(body) != len(_MAGIC) + _SIZE or not body.startswith(_MAGIC):
+    magic, body, mark = token[: len(ARRAY)], token[len(ARRAY) : -4], token[-4:]
+    if len(body) != {ARRAY: 1, STREAM: 2}.get(magic, 0) * _SIZE or not body:
         raise ArgumentError(f"open_shared: {len(token)} bytes that are not a token of this version of cdevice")
-    if zlib.crc32(body).to_bytes(4, "little") != mark:
+    if zlib.crc32(magic + body).to_bytes(4, "little") != mark:
         raise ArgumentError("open_shared: the token was changed on its way: its checksum does not fit")
-    return ffi.from_buffer("struct cdv_ticket *", body[len(_MAGIC) :])
+    return magic, body
 
 
-def open_shared(token: bytes | Shared, *, validate: Validate = "full") -> DeviceArray:
-    """The array that another process, or this one, shares: the same memory, to be read only.
-
-    ``token``: that of a :class:`Shared`, or the Shared itself.  ``validate``: as in :func:`from_buffers`; what the token and
-    the other process say about sizes is checked at every level.
-
-    Nothing is copied, and no page is read but what ``validate`` looks at.  The memory goes when the last process that has it
-    drops it or ends.  Blocks for a thread of the other process, some microseconds, at most ten seconds.  Any thread.
-    Raises ArgumentError for a token of another machine, user or version, or one that was changed; Released when it is not
-    shared any more or its process has ended; InvalidArray where the contents do not fit.
-    """
-    ticket = _ticket_of(token)
-    return _native.open_ticket(int(ffi.cast("uintptr_t", ticket)), validate)
+def opened(ticket: bytes, validate: Validate) -> DeviceArray:
+    address, _keep = ticket_address(ticket)
+    return _native.open_ticket(address, validate)

@@ -66,6 +66,7 @@
 #include "core/format/layout.h"
 #include "core/format/schema.h"
 #include "core/ipc/broker.h"
+#include "core/ipc/ring.h"
 #include "core/ipc/segment.h"
 #include "core/stream/prefetch.h"
 #include "core/stream/stream.h"

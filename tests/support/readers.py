@@ -15,6 +15,11 @@ def writable(array):
     "May this process make the memory of the last buffer writable?"
     address = array.buffers[-1].address & ~4095
     return libc.mprotect(ctypes.c_void_p(address), 4096, 3) == 0
+def interrupted(stream):
+    try:
+        return values(next(stream))
+    except KeyboardInterrupt:
+        return "interrupted"
 while True:
     try:
         what, thing, options = pickle.load(where)
@@ -70,6 +75,9 @@ class Reader:
         self.close()
 
     def close(self):
-        self.child.stdin.close()
+        try:
+            self.child.stdin.close()
+        except BrokenPipeError:
+            pass
         self.child.wait(60)
         self.child.stdout.close()

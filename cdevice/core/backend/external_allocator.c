@@ -49,6 +49,14 @@ static void supply_unref(struct cdv_external_allocator *s) {
   free(s);
 }
 
+static struct cdv_external_allocator *new_supply(const cdevice_allocator *table) {
+  struct cdv_external_allocator *s = malloc(sizeof *s);
+  if (!s) return NULL;
+  atomic_init(&s->refs, 1);
+  s->table = *table;
+  return s;
+}
+
 int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
   struct cdv_backend *backend;
   struct cdv_external_allocator *s = NULL, *old;
@@ -58,10 +66,8 @@ int cdv_set_allocator(int32_t device_type, const cdevice_allocator *a) {
     if (a->struct_size < sizeof *a || !a->alloc || !a->free)
       return cdv_fail(CDV_ARGUMENT, EINVAL,
                       "cdevice_allocator: alloc and free are required, in a struct of at least %zu bytes", sizeof *a);
-    s = malloc(sizeof *s);
+    s = new_supply(a);
     if (!s) return cdv_fail_memory(sizeof *s, "an allocator");
-    atomic_init(&s->refs, 1);
-    s->table = *a;
   }
   pthread_mutex_lock(&lock);
   old = atomic_exchange(&backend->supply, s);
@@ -96,28 +102,32 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
   return 0;
 }
 
-/* The allocator that was set, counted, or the one of shared memory where this thread asked for it; NULL: neither. */
-static struct cdv_external_allocator *supply_of(struct cdv_backend *backend) {
-  static struct cdv_external_allocator segments = {.refs = 1};
+/* *out: the allocator that this thread asked for, or that was set, counted; NULL: neither. */
+static int supply_of(struct cdv_backend *backend, struct cdv_external_allocator **out, cdevice_error *err) {
   const cdevice_allocator *wanted =
-      backend->table.device_type == ARROW_DEVICE_CPU ? cdv_segment_allocator() : NULL;
-  struct cdv_external_allocator *s = NULL;
-  if (!wanted && !atomic_load_explicit(&backend->supply, memory_order_relaxed)) return NULL;
+      backend->table.device_type == ARROW_DEVICE_CPU ? cdv_overriding_allocator() : NULL;
+  *out = NULL;
+  if (wanted) {
+    *out = new_supply(wanted);
+    return *out ? 0 : cdevice_backend_fail(err, ENOMEM, 0, NULL, "out of host memory for the record of an allocator");
+  }
+  if (!atomic_load_explicit(&backend->supply, memory_order_relaxed)) return 0;
   pthread_mutex_lock(&lock);
-  if (wanted) segments.table = *wanted;
-  s = wanted ? &segments : atomic_load(&backend->supply);
-  if (s) atomic_fetch_add(&s->refs, 1);
+  *out = atomic_load(&backend->supply);
+  if (*out) atomic_fetch_add(&(*out)->refs, 1);
   pthread_mutex_unlock(&lock);
-  return s;
+  return 0;
 }
 
 int cdv_block_alloc_for(struct cdv_backend *backend, int64_t device, int64_t nbytes, void *stream, cdevice_block *out,
                         struct cdv_external_block **external_block, cdevice_error *err) {
   *external_block = NULL;
   cdv_external_blocks_retry();
-  struct cdv_external_allocator *s = supply_of(backend);
+  struct cdv_external_allocator *s;
+  int r = supply_of(backend, &s, err);
+  if (r) return r;
   if (!s) return cdv_checked_alloc(backend, device, nbytes, stream, out, err);
-  int r = cdv_checked_stream(backend, device, stream, err);
+  r = cdv_checked_stream(backend, device, stream, err);
   if (r) {
     supply_unref(s);
     return r;
@@ -145,7 +155,7 @@ int cdv_block_prepare(struct cdv_backend *backend, int64_t device, int64_t nbyte
                       cdevice_error *err) {
   const cdevice_memory *m = cdv_memory_of(backend);
   if (!CDV_HAS(m, discard) || !m->prepare || !m->commit) return ENOTSUP;
-  if (atomic_load_explicit(&backend->supply, memory_order_relaxed) || cdv_segment_allocator()) return ENOTSUP;
+  if (atomic_load_explicit(&backend->supply, memory_order_relaxed) || cdv_overriding_allocator()) return ENOTSUP;
   return cdv_checked_prepare(backend, device, nbytes, out, err);
 }
 

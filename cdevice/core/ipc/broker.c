@@ -250,34 +250,15 @@ static int start(void) {
 }
 
 /* ---- sharing ---- */
-static int make_shared(struct cdv_array *array, int64_t opens, struct shared_array **out) {
-  struct cdv_image image;
-  struct shared_array *s = NULL;
-  int r = cdv_image_write(array, &image);
-  if (r) return r;
-  size_t n = (size_t)image.n_segments + 1;
-  s = calloc(1, sizeof *s + n * sizeof *s->segments);
-  if (!s) r = cdv_fail_memory((int64_t)(n * sizeof *s->segments), "a shared array");
-  if (!r) r = cdv_segment_of_bytes(image.bytes, image.nbytes, &s->segments[0]);
-  if (!r) {
-    for (size_t i = 1; i < n; i++) s->segments[i] = cdv_segment_ref(image.segments[i - 1]);
-    s->n_segments = (int64_t)n;
-    s->opens = opens;
-    atomic_fetch_add(&live, 1);
-    *out = s;
-  } else {
-    free(s);
-  }
-  cdv_image_free(&image);
-  return r;
-}
-
-int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) {
-  struct shared_array *s;
+int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t opens, struct cdv_ticket *out) {
+  struct shared_array *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->segments);
   memset(out, 0, sizeof *out);
-  int r = make_shared(array, opens, &s);
-  if (r) return r;
-  r = random_bytes(s->secret, sizeof s->secret);
+  if (!s) return cdv_fail_memory(n * (int64_t)sizeof *s->segments, "a shared array");
+  atomic_fetch_add(&live, 1);
+  for (int64_t i = 0; i < n; i++) s->segments[i] = cdv_segment_ref(segments[i]);
+  s->n_segments = n;
+  s->opens = opens;
+  int r = random_bytes(s->secret, sizeof s->secret);
   if (!r) r = random_bytes(&s->number, sizeof s->number);
   pthread_mutex_lock(&lock);
   if (!r) r = start();
@@ -296,6 +277,21 @@ int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) 
   out->process = getpid();
   out->user = geteuid();
   return boot_of_machine(out->boot);
+}
+
+int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) {
+  struct cdv_image image;
+  struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
+  int r = cdv_image_write(array, true, &image);
+  if (r) return r;
+  r = cdv_segment_of_bytes(image.bytes, image.nbytes, &segments[0]);
+  if (!r) {
+    for (int64_t i = 0; i < image.n_segments; i++) segments[i + 1] = image.segments[i];
+    r = cdv_publish_segments(segments, image.n_segments + 1, opens, out);
+    cdv_segment_unref(segments[0]);
+  }
+  cdv_image_free(&image);
+  return r;
 }
 
 void cdv_retract(uint64_t number) {
@@ -338,13 +334,15 @@ static int gone(const struct cdv_ticket *t, const char *why) {
 }
 
 /* Asks the process that shares it.  Descriptors that come are the caller's, also after an error. */
-static int ask(const struct cdv_ticket *t, int *fds, int64_t *n) {
+int cdv_ask_ticket(const struct cdv_ticket *t, int *fds, int64_t *n) {
   struct sockaddr_un address;
   struct request q = {.magic = MAGIC, .number = t->number};
   struct answer a;
   socklen_t size = address_of(t->socket, t->process, &address);
-  int r = 0, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  int r = refuse(t), fd;
   *n = 0;
+  if (r) return r;
+  fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return cdv_fail(CDV_DEVICE, errno, "opening a shared array: a Unix socket: %s", strerror(errno));
   memcpy(q.secret, t->secret, sizeof q.secret);
   set_patience(fd, PATIENCE);
@@ -368,7 +366,7 @@ static int ask(const struct cdv_ticket *t, int *fds, int64_t *n) {
 static int map_image(int fd, struct cdv_segment **out) {
   off_t nbytes = lseek(fd, 0, SEEK_END);
   int seals = fcntl(fd, F_GET_SEALS);
-  if (nbytes > 0 && (seals < 0 || seals & F_SEAL_WRITE)) return cdv_segment_map(fd, nbytes, false, out);
+  if (nbytes > 0 && (seals < 0 || seals & F_SEAL_WRITE)) return cdv_segment_map(fd, nbytes, CDV_SEGMENT_READ, out);
   close(fd);
   return cdv_fail(CDV_ARGUMENT, EPERM, "the description of the shared array can be changed by its owner");
 }
@@ -378,8 +376,7 @@ int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **ou
   struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
   const struct cdv_image_segment *lines = NULL;
   int64_t n = 0, m = 0, done = 0, taken = 0;
-  int r = refuse(t);
-  if (!r) r = ask(t, fds, &n);
+  int r = cdv_ask_ticket(t, fds, &n);
   if (!r) {
     taken = 1;
     r = map_image(fds[0], &segments[0]);
@@ -389,7 +386,8 @@ int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **ou
   if (!r && m != n - 1)
     r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%lld segments came, the description has %lld", (long long)n - 1, (long long)m);
   for (; !r && taken < n; taken++) {
-    r = cdv_segment_map(fds[taken], lines[taken - 1].nbytes, lines[taken - 1].is_file != 0, &segments[taken]);
+    enum cdv_segment_kind kind = lines[taken - 1].is_file ? CDV_SEGMENT_FILE : CDV_SEGMENT_READ;
+    r = cdv_segment_map(fds[taken], lines[taken - 1].nbytes, kind, &segments[taken]);
     if (!r) done++;
   }
   for (int64_t i = taken; i < n; i++) close(fds[i]);

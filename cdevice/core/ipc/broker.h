@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct cdv_array;
+struct cdv_segment;
 
 /* cffi: begin */
 /* What another process needs to open an array that this one shares. */
@@ -30,5 +31,9 @@ int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out);
 /* The array of a ticket of this machine.  Blocks for the thread of the process that shares it, some microseconds, at most
  * ten seconds.  level: as for cdv_image_read.  owns: *out is a new reference. */
 int cdv_open_ticket(const struct cdv_ticket *ticket, int level, struct cdv_array **out);
+/* The same in two steps, for descriptors of another meaning; n at most CDV_IMAGE_SEGMENTS.  owns: publishing takes a
+ * reference on each; the descriptors that come of asking are the caller's, also after an error. */
+int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t opens, struct cdv_ticket *out);
+int cdv_ask_ticket(const struct cdv_ticket *ticket, int *fds, int64_t *n);
 
 #endif

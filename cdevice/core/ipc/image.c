@@ -53,6 +53,7 @@ struct writer {
   struct list nodes, places, text, segments;
   struct cdv_segment *held[CDV_IMAGE_SEGMENTS];
   int64_t n_held, n_nodes, n_places;
+  bool with_schema;
 };
 
 static int not_shared(const char *why) {
@@ -121,6 +122,8 @@ static int add_schema(struct writer *w, const struct ArrowSchema *s, struct node
   n->flags = s->flags;
   n->n_children = s->n_children;
   n->has_dictionary = s->dictionary != NULL;
+  n->format = n->name = n->metadata = -1;
+  if (!w->with_schema) return 0;
   n->metadata_bytes = cdv_metadata_size(s->metadata);
   int r = text_of(w, s->format, strlen(s->format) + 1, &n->format);
   if (!r) r = text_of(w, s->name, s->name ? strlen(s->name) + 1 : 0, &n->name);
@@ -173,10 +176,11 @@ static int join(struct writer *w, struct cdv_image *out) {
   return 0;
 }
 
-int cdv_image_write(struct cdv_array *array, struct cdv_image *out) {
+int cdv_image_write(struct cdv_array *array, bool with_schema, struct cdv_image *out) {
   struct writer *w = calloc(1, sizeof *w);
   memset(out, 0, sizeof *out);
   if (!w) return cdv_fail_memory(sizeof *w, "an image");
+  w->with_schema = with_schema;
   int r = cdv_array_readable(array, "sharing an array");
   if (!r) r = add_array(w, array, 0);
   if (!r) r = join(w, out);
@@ -333,8 +337,11 @@ static int read_below(struct reader *r, struct cdv_schema *schema, struct cdv_ar
 }
 
 static int read_array(struct reader *r, struct cdv_schema *schema, struct cdv_array **out) {
+  if (r->next_node >= r->n_nodes) return broken("nodes are missing");
   const struct node *n = &r->nodes[r->next_node++];
-  if (n->n_buffers > r->n_places - r->next_place) return broken("places of buffers are missing");
+  const struct ArrowSchema *s = schema->node;
+  if (n->n_children != s->n_children || !n->has_dictionary != !s->dictionary) return broken("it has another shape");
+  if (n->n_buffers < 0 || n->n_buffers > r->n_places - r->next_place) return broken("places of buffers are missing");
   size_t nb = (size_t)n->n_buffers, nc = (size_t)n->n_children;
   const void **buffers = calloc(nb * 2 + nc + 1, sizeof *buffers);
   if (!buffers) return cdv_fail_memory(n->n_buffers * 16, "an array");
@@ -390,11 +397,11 @@ static int hold(struct cdv_segment *const *segments, int64_t n, struct cdv_share
   return cdv_fail_memory(64, "an owner");
 }
 
-int cdv_image_read(struct cdv_segment *const *segments, int64_t n_segments, int level, struct cdv_array **out) {
+int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const *segments, int64_t n_segments,
+                    struct cdv_schema *known, struct cdv_shared *owner, int level, struct cdv_array **out) {
   struct head h;
-  const char *bytes = segments[0]->base;
-  int e = open_head(bytes, segments[0]->nbytes, &h);
-  if (!e && h.n_segments != n_segments - 1) e = broken("segments are missing");
+  int e = open_head(bytes, nbytes, &h);
+  if (!e && h.n_segments != n_segments) e = broken("segments are missing");
   if (!e && h.n_nodes < 1) e = broken("it has no array");
   if (e) return e;
   const char *nodes = bytes + sizeof h + (size_t)h.n_segments * sizeof(struct cdv_image_segment);
@@ -405,18 +412,24 @@ int cdv_image_read(struct cdv_segment *const *segments, int64_t n_segments, int 
                      .n_nodes = h.n_nodes,
                      .n_places = h.n_places,
                      .n_text = h.n_text,
-                     .segments = segments + 1,
-                     .n_segments = n_segments - 1,
-                     .level = level};
-  struct cdv_schema *schema;
-  e = schema_of(&r, &schema);
+                     .segments = segments,
+                     .n_segments = n_segments,
+                     .level = level,
+                     .owner = owner};
+  struct cdv_schema *schema = known ? cdv_schema_ref(known) : NULL;
+  if (!schema) e = schema_of(&r, &schema);
   if (e) return e;
   r.next_node = 0;
-  e = hold(segments, n_segments, &r.owner);
-  if (!e) {
-    e = read_array(&r, schema, out);
-    cdv_shared_unref(r.owner);
-  }
+  e = read_array(&r, schema, out);
   cdv_schema_unref(schema);
+  return e;
+}
+
+int cdv_image_read(struct cdv_segment *const *segments, int64_t n, int level, struct cdv_array **out) {
+  struct cdv_shared *owner;
+  int e = hold(segments, n, &owner);
+  if (e) return e;
+  e = cdv_image_parse(segments[0]->base, segments[0]->nbytes, segments + 1, n - 1, NULL, owner, level, out);
+  cdv_shared_unref(owner);
   return e;
 }

@@ -27,7 +27,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cdv_segment *mapped; /* all that this process has mapped */
 static atomic_llong live;
-static _Thread_local int allocates;
+static _Thread_local const cdevice_allocator *overriding;
 
 static void in_child(void) { pthread_mutex_init(&lock, NULL); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
@@ -88,7 +88,7 @@ static bool there_is_memory(int64_t nbytes) {
   return available < 0 || nbytes >> 10 < available + swap;
 }
 
-int cdv_segment_create(int64_t nbytes, struct cdv_segment **out) {
+int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out) {
   struct stat st;
   int64_t size = nbytes > 0 ? nbytes : 1;
   if (!there_is_memory(size))
@@ -106,7 +106,7 @@ int cdv_segment_create(int64_t nbytes, struct cdv_segment **out) {
   }
   /* shm_open's files have no seals */
   (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-  (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
+  if (!both_write) (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
   *out = new_segment(fd, base, size, &st);
   if (*out) return 0;
   munmap(base, (size_t)size);
@@ -134,7 +134,15 @@ int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment *
     return r;
   }
   (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-  return cdv_segment_map(fd, nbytes, false, out);
+  return cdv_segment_map(fd, nbytes, CDV_SEGMENT_READ, out);
+}
+
+int cdv_segment_of_descriptor(int fd, struct cdv_segment **out) {
+  const struct stat none = {0};
+  *out = new_segment(fd, NULL, 0, &none);
+  if (*out) return 0;
+  close(fd);
+  return cdv_fail_memory(sizeof **out, "a segment");
 }
 
 static bool try_ref(struct cdv_segment *s) {
@@ -153,8 +161,9 @@ static struct cdv_segment *already_mapped(const struct stat *st, int64_t nbytes)
   return found;
 }
 
-int cdv_segment_map(int fd, int64_t nbytes, bool is_file, struct cdv_segment **out) {
+int cdv_segment_map(int fd, int64_t nbytes, enum cdv_segment_kind kind, struct cdv_segment **out) {
   struct stat st;
+  bool is_file = kind == CDV_SEGMENT_FILE, writes = kind == CDV_SEGMENT_WRITE;
   int r = 0, seals = fcntl(fd, F_GET_SEALS);
   if (fstat(fd, &st))
     r = failed("fstat", nbytes);
@@ -164,13 +173,13 @@ int cdv_segment_map(int fd, int64_t nbytes, bool is_file, struct cdv_segment **o
   else if (!is_file && (st.st_uid != geteuid() || (seals >= 0 && !(seals & F_SEAL_SHRINK))))
     r = cdv_fail(CDV_ARGUMENT, EPERM, "shared memory that %s",
                  st.st_uid != geteuid() ? "belongs to another user" : "its owner may cut");
-  struct cdv_segment *known = r ? NULL : already_mapped(&st, nbytes);
+  struct cdv_segment *known = r || writes ? NULL : already_mapped(&st, nbytes);
   if (r || known) {
     close(fd);
     *out = known;
     return r;
   }
-  char *base = mmap(NULL, nbytes > 0 ? (size_t)nbytes : 1, PROT_READ, MAP_SHARED, fd, 0);
+  char *base = mmap(NULL, nbytes > 0 ? (size_t)nbytes : 1, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) {
     r = failed("mmap", nbytes);
     close(fd);
@@ -254,7 +263,7 @@ void cdv_segment_unref(struct cdv_segment *s) {
 static int allocate(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)self, (void)device, (void)stream;
   struct cdv_segment *s;
-  int r = cdv_segment_create(nbytes, &s);
+  int r = cdv_segment_create(nbytes, false, &s);
   if (r) return cdevice_backend_fail(err, r, 0, NULL, "%s", cdv_error_last()->message);
   *out = (cdevice_block){.data = s->base, .nbytes = nbytes, .device_id = -1, .opaque = {s, NULL}};
   return 0;
@@ -267,10 +276,12 @@ static void give_back(void *self, const cdevice_block *block) {
 
 static const cdevice_allocator allocator = {.struct_size = sizeof allocator, .alloc = allocate, .free = give_back};
 
-int cdv_allocate_in_segments(int on) {
-  int before = allocates;
-  allocates = on;
+const cdevice_allocator *cdv_allocator_override(const cdevice_allocator *a) {
+  const cdevice_allocator *before = overriding;
+  overriding = a;
   return before;
 }
 
-const cdevice_allocator *cdv_segment_allocator(void) { return allocates ? &allocator : NULL; }
+const cdevice_allocator *cdv_overriding_allocator(void) { return overriding; }
+
+int cdv_allocate_in_segments(int on) { return cdv_allocator_override(on ? &allocator : NULL) == &allocator; }

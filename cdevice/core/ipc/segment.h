@@ -25,20 +25,25 @@ struct cdv_segment {
   bool is_file; /* somebody's file, not memory of cdevice */
   struct cdv_segment *next;
 };
-/* Memory that this process may write and others may map to read only.  Reserved at once: ENOMEM or ENOSPC where there
- * is too little.  Any thread; does not block for others.  owns: *out is a new reference. */
-int cdv_segment_create(int64_t nbytes, struct cdv_segment **out);
+/* Memory that this process may write and others may map, to read only but where both_write.  Reserved at once: ENOMEM or
+ * ENOSPC where there is too little.  Any thread; does not block for others.  owns: *out is a new reference. */
+int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out);
+/* A descriptor that is no memory, to be handed out beside some.  owns: fd is taken over, also on an error. */
+int cdv_segment_of_descriptor(int fd, struct cdv_segment **out);
 /* The same for bytes that are there: nobody can write them any more. */
 int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out);
-/* Maps at least nbytes to read only; what is mapped already is used again.  owns: fd is taken over, also on an
- * error; *out is a new reference. */
-int cdv_segment_map(int fd, int64_t nbytes, bool is_file, struct cdv_segment **out);
+/* Maps at least nbytes; what is mapped already is used again.  owns: fd is taken over, also on an error; *out is a new
+ * reference. */
+enum cdv_segment_kind { CDV_SEGMENT_READ, CDV_SEGMENT_FILE, CDV_SEGMENT_WRITE };
+int cdv_segment_map(int fd, int64_t nbytes, enum cdv_segment_kind kind, struct cdv_segment **out);
 /* The segment that these bytes lie in, or the file that they are mapped from, and where there; NULL: neither.  A new
  * reference. */
 struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_t *offset);
 struct cdv_segment *cdv_segment_ref(struct cdv_segment *s);
 void cdv_segment_unref(struct cdv_segment *s); /* any thread; never blocks for others */
-/* The allocator of segments where this thread was told to use it, else NULL. */
-const cdevice_allocator *cdv_segment_allocator(void);
+/* What this thread allocates on the CPU comes from `allocator`, which must live so long; NULL: as always.  The one
+ * before. */
+const cdevice_allocator *cdv_allocator_override(const cdevice_allocator *allocator);
+const cdevice_allocator *cdv_overriding_allocator(void);
 
 #endif
