@@ -22,8 +22,8 @@ _CPU = 1
 class Shared:
     """An array that other processes of this machine and user may open, for as long as this object lives.
 
-    Comes from :meth:`DeviceArray.share`.  ``token``: bytes that :func:`open_shared` takes, a secret: who knows it and runs as
-    the same user can read the array.  ``nbytes``: of the array.  It can be pickled: what arrives is the array's ``Shared`` in the
+    Comes from :meth:`DeviceArray.share`.  ``token``: bytes that :func:`open_shared` takes, a secret: a process of the same
+    user that knows it can read the array.  ``nbytes``: of the array.  It can be pickled: what arrives is the array's ``Shared`` in the
     other process, which does not keep it shared.  Any thread.
     """
 
@@ -48,11 +48,14 @@ class Shared:
         return -1 if self._number is None else int(lib.cdv_times_opened(self._number))
 
     def open(self, *, validate: Validate = "full") -> DeviceArray:
-        """:func:`open_shared` of the token."""
+        """The array, as :func:`open_shared` gives it.
+
+        ``validate``: as there.  Blocks and raises as there.  Any thread.
+        """
         return opened(tickets_of(self.token)[1], validate)
 
     def close(self) -> None:
-        """Ends the sharing: nobody opens it any more; arrays that were opened stay.  Does not block."""
+        """Ends the sharing: it cannot be opened any more; arrays that were opened stay.  Does not block.  Never raises."""
         if self._close is not None:
             self._close()
 
@@ -66,7 +69,9 @@ class Shared:
         return _received, (self.token, self.nbytes)
 
     def __repr__(self) -> str:
-        state = "elsewhere" if self._number is None else f"opened {n} times" if (n := self.times_opened) >= 0 else "closed"
+        state = (
+            "elsewhere" if self._number is None else f"opened {n} times" if (n := self.times_opened) >= 0 else "closed"
+        )
         return f"<cdevice.Shared {self.nbytes} bytes, {state}>"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
+import os
 
 from .._runtime.ext import lib
 from ..errors import ArgumentError
@@ -13,8 +14,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._types import DeviceArray
 
-_lock = threading.Lock()
+_lock = _thread.allocate_lock()
 _begun: list[sharing] = []  # the last one counts
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = _thread.allocate_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class sharing:
@@ -26,8 +36,8 @@ class sharing:
     once after it.  ``min_bytes``: smaller arrays travel as bytes.  ``start()`` and ``stop()`` are the same without a block, such as
     for the initializer of a pool's workers.
 
-    An array stays shared until it was opened as often, and at most until the process ends; what is opened stays with who
-    opened it.  A pickle that is kept is of no use after that.
+    An array stays shared until it was opened as often, and at most until the process ends; the process that opened it
+    keeps it.  A pickle that is kept is of no use after that.
     """
 
     def __init__(self, *, opens: int = 0, min_bytes: int = 64 << 10) -> None:
@@ -37,12 +47,13 @@ class sharing:
         self._numbers: list[int] = []
 
     def start(self) -> None:
-        """Arrays are shared from now on.  Any thread."""
+        """Arrays are shared from now on.  Does not block.  Any thread.  Never raises."""
         with _lock:
             _begun.append(self)
 
     def stop(self) -> None:
-        """Arrays are not shared any more; those that nobody opened stay until somebody did, once."""
+        """Arrays are not shared any more; those that were not opened yet can be opened once.  Does not
+        block.  Any thread.  Never raises."""
         with _lock:
             if self in _begun:
                 _begun.remove(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 
 from .._runtime.ext import _native, check, ffi, lib
@@ -16,41 +17,62 @@ if TYPE_CHECKING:
     from .._types import DeviceArray, DeviceArrayStream, Validate
 
 
+_PAUSE = 0.02  # seconds between two looks at pending signals
+
+
 class _Writer:
     """What the thread and the SharedStream have in common: the ring, which the thread closes."""
 
-    def __init__(self, ring: int, numbers: list[int]) -> None:
-        self.ring, self.numbers = ring, numbers
-        self.done, self.error, self.lock = threading.Event(), None, threading.Lock()
-
     error: BaseException | None
 
+    def __init__(self, source: DeviceArrayStream, ring: Any, numbers: list[int]) -> None:
+        self.source, self.ring, self.numbers = source, ring, numbers
+        self.done, self.error, self.lock, self.taken = threading.Event(), None, threading.Lock(), False
+
+    def start(self) -> None:
+        """Where Ctrl-C comes out of the start, one of the two closes the ring, whether the thread began or not."""
+        try:
+            threading.Thread(target=self._run, name="cdevice shared stream", daemon=True).start()
+        except BaseException:
+            if self._take():
+                self._close()
+            raise
+
     def end(self) -> None:
-        """The thread ends, and nobody opens the stream any more."""
+        """The thread ends, and the stream cannot be opened any more."""
         for number in self.numbers:
             lib.cdv_retract(number)
         with self.lock:
             if not self.done.is_set():
-                lib.cdv_ring_interrupt(_pointer(self.ring))
+                lib.cdv_ring_interrupt(self.ring)
 
-    def run(self, source: DeviceArrayStream) -> None:
-        """The thread."""
+    def _take(self) -> bool:
+        with self.lock:
+            first, self.taken = not self.taken, True
+        return first
+
+    def _run(self) -> None:
+        if not self._take():
+            return
         try:
-            _copy(source, self.ring)
+            _copy(self.source, int(ffi.cast("uintptr_t", self.ring)))
         except BaseException as error:
             self.error = error
         finally:
-            with self.lock:
-                self.done.set()
-            source.close()
-            lib.cdv_ring_close(_pointer(self.ring))
+            self._close()
+
+    def _close(self) -> None:
+        with self.lock:
+            self.done.set()
+        self.source.close()
+        lib.cdv_ring_close(self.ring)
 
 
 class SharedStream:
     """A stream of this process that one other process of this machine and user reads, batch by batch.
 
     Comes from :meth:`DeviceArrayStream.share`.  ``token``: bytes that :func:`open_shared` takes, once.  A thread runs the source and
-    writes its batches, as far ahead of the reader as was said.  Any thread.
+    writes its batches ahead of the reader.  Any thread.
     """
 
     __slots__ = ("__weakref__", "_close", "_writer", "token")
@@ -74,21 +96,23 @@ class SharedStream:
             lib.cdv_retract(schema.number)
             raise
         self.token = token_of_tickets(STREAM, ffi.buffer(ticket)[:] + ffi.buffer(schema)[:])
-        self._writer = _Writer(int(ffi.cast("uintptr_t", ring[0])), [int(schema.number)])
+        self._writer = _Writer(source, ring[0], [int(schema.number)])
         self._close = weakref.finalize(self, self._writer.end)
-        threading.Thread(target=self._writer.run, args=(source,), name="cdevice shared stream", daemon=True).start()
+        self._writer.start()
         return self
 
     def join(self, timeout: float | None = None) -> bool:
         """Blocks until the last batch was read, or ``timeout`` seconds; is it done?  Raises what the source raised, and
         StreamError where the reader went before."""
-        done = self._writer.done.wait(timeout)
+        end = None if timeout is None else time.monotonic() + timeout
+        while not (done := self._writer.done.wait(_PAUSE)) and (end is None or time.monotonic() < end):
+            pass  # Ctrl-C is raised here
         if self._writer.error is not None:
             raise self._writer.error
         return done
 
     def close(self) -> None:
-        """Ends it: the reader gets the batches that were written, then an error.  Does not block."""
+        """Ends it: the reader gets the batches that were written, then an error.  Does not block.  Never raises."""
         self._close()
 
     def __enter__(self) -> SharedStream:
@@ -102,10 +126,6 @@ class SharedStream:
 
     def __repr__(self) -> str:
         return f"<cdevice.SharedStream, {'ended' if self._writer.done.is_set() else 'open'}>"
-
-
-def _pointer(ring: int) -> Any:
-    return ffi.cast("struct cdv_ring *", ring)
 
 
 def _copy(source: DeviceArrayStream, ring: int) -> None:

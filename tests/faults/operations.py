@@ -277,6 +277,43 @@ def moved_together(here):
     return run
 
 
+# ---- other processes ----
+@operation()
+def share(here):
+    """Opened by this process, whose memory it is."""
+    batch = cdevice.record_batch({"x": there([1, None, 3], here), "s": there(["a", None, "ccc"], here)})
+    cdevice.asarray([1]).share().close()  # the thread and its socket
+
+    def run():
+        with batch.share() as shared:
+            same(cdevice.open_shared(shared.token).to_pylist(), batch.to("cpu").to_pylist())
+
+    return run
+
+
+@operation("cpu")
+def share_empty(here):
+    def run():
+        draft = cdevice.empty("int64", 3, shared=True)
+        np.asarray(draft.buffers[1])[:] = 7
+        with draft.freeze().share() as shared:
+            same(cdevice.open_shared(shared.token).to_pylist(), [7, 7, 7])
+
+    return run
+
+
+@operation("cpu")
+def share_stream(here):
+    cdevice.asarray([1]).share().close()
+
+    def run():
+        with cdevice.asstream(iter(batches()), schema=batches(1)[0].schema).share(nbytes=65536) as shared:
+            same([r for a in cdevice.open_shared(shared.token) for r in a.to_pylist()], rows())
+            shared.join(30)
+
+    return run
+
+
 # ---- streams ----
 def batches(n=4):
     return [cdevice.asarray([{"a": i, "b": "x" * i}]) for i in range(n)]
@@ -665,7 +702,9 @@ def compute_own_wide(here):
     kinds = ", ".join(f"{'int64' if k % 2 else 'float32'} a{k}" for k in range(9))
     text = "low = coalesce(a0, 0.0f) + a8; many = a1 > 1 ? null : a1 + a3 + a5 + a7; yes = is_null(a0)"
     f = cc.elementwise("faulty", f"{kinds} -> float64 low, int64 many, bool yes", text)
-    columns = [there([1, None, 3] if k < 2 else [1, 2, 3], here, schema="int64" if k % 2 else "float32") for k in range(9)]
+    columns = [
+        there([1, None, 3] if k < 2 else [1, 2, 3], here, schema="int64" if k % 2 else "float32") for k in range(9)
+    ]
     want = [
         {"low": 2.0, "many": 4, "yes": False},
         {"low": 2.0, "many": None, "yes": True},

@@ -21,6 +21,9 @@ def chain(error):
     return seen
 
 
+LIVE = ("arrays", "exports", "schemas", "streams", "async", "segments", "tickets", "rings")
+
+
 class Target:
     """``codes``: what the n-th call may answer; each is tried."""
 
@@ -57,7 +60,7 @@ class Target:
                 cdevice.device(self.device).trim()
             except cdevice.Unsupported:
                 pass
-        out = {n: getattr(lib, f"cdv_live_{n}")() for n in ("arrays", "exports", "schemas", "streams", "async")}
+        out = {n: getattr(lib, f"cdv_live_{n}")() for n in LIVE}
         out["descriptors"] = len(os.listdir("/proc/self/fd"))
         out.update(self.counts())
         if self.device != "cpu":

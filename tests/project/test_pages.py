@@ -9,7 +9,7 @@ from paths import ROOT
 import cdevice
 
 DOCS = ROOT / "docs"
-PAGES = ("compute", "expressions", "groups", "libraries", "opencl", "streams")
+PAGES = ("compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "streams")
 LIBRARIES = {
     "numpy": "1",
     "pyarrow": "16",

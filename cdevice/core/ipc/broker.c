@@ -161,7 +161,7 @@ static int receive_answer(int fd, struct answer *a, int *fds, int64_t *n) {
 /* ---- the thread ---- */
 static bool same_secret(const uint8_t *a, const uint8_t *b) {
   unsigned differ = 0;
-  for (int i = 0; i < 16; i++) differ |= a[i] ^ b[i]; /* in as long a time, whatever they are */
+  for (int i = 0; i < 16; i++) differ |= a[i] ^ b[i]; /* in the same time for all of them */
   return !differ;
 }
 
@@ -218,19 +218,19 @@ static void *listen_on(void *arg) {
   }
 }
 
-/* lock is held. */
-static int start(void) {
-  if (listener >= 0) return 0;
+static int new_listener(uint8_t id[16], int *out) {
   struct sockaddr_un address;
-  int r = random_bytes(socket_id, sizeof socket_id);
+  int r = random_bytes(id, 16);
   if (r) return r;
-  socklen_t n = address_of(socket_id, getpid(), &address);
-  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&address, n) || listen(fd, 128)) {
-    r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s", strerror(errno));
-    if (fd >= 0) close(fd);
-    return r;
-  }
+  socklen_t n = address_of(id, getpid(), &address);
+  int fd = *out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, n) && !listen(fd, 128)) return 0;
+  r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s", strerror(errno));
+  if (fd >= 0) close(fd);
+  return r;
+}
+
+static int new_thread(int fd) {
   pthread_t thread;
   pthread_attr_t attributes;
   sigset_t all, before;
@@ -238,15 +238,38 @@ static int start(void) {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
-  r = pthread_create(&thread, &attributes, listen_on, (void *)(intptr_t)fd);
+  int r = pthread_create(&thread, &attributes, listen_on, (void *)(intptr_t)fd);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
-  if (r) {
-    close(fd);
-    return cdv_fail(CDV_DEVICE, r, "sharing an array: a thread: %s", strerror(r));
+  return r ? cdv_fail(CDV_DEVICE, r, "sharing an array: a thread: %s", strerror(r)) : 0;
+}
+
+/* The process has a listener: *id.  Of several threads that begin, one's stays. */
+static int start(uint8_t id[16]) {
+  int fd, r;
+  pthread_mutex_lock(&lock);
+  bool there = listener >= 0;
+  memcpy(id, socket_id, 16);
+  pthread_mutex_unlock(&lock);
+  if (there) return 0;
+  r = new_listener(id, &fd);
+  if (r) return r;
+  pthread_mutex_lock(&lock);
+  bool first = listener < 0;
+  if (first) {
+    listener = fd;
+    memcpy(socket_id, id, 16);
   }
-  listener = fd;
-  return 0;
+  memcpy(id, socket_id, 16);
+  pthread_mutex_unlock(&lock);
+  if (first && !(r = new_thread(fd))) return 0;
+  if (first) {
+    pthread_mutex_lock(&lock);
+    listener = -1;
+    pthread_mutex_unlock(&lock);
+  }
+  close(fd);
+  return r;
 }
 
 /* ---- sharing ---- */
@@ -260,20 +283,17 @@ int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t
   s->opens = opens;
   int r = random_bytes(s->secret, sizeof s->secret);
   if (!r) r = random_bytes(&s->number, sizeof s->number);
-  pthread_mutex_lock(&lock);
-  if (!r) r = start();
-  if (!r) {
-    out->number = s->number;
-    memcpy(out->secret, s->secret, sizeof out->secret);
-    memcpy(out->socket, socket_id, sizeof out->socket);
-    s->next = published;
-    published = s;
-  }
-  pthread_mutex_unlock(&lock);
+  if (!r) r = start(out->socket);
   if (r) {
     free_shared(s);
     return r;
   }
+  out->number = s->number;
+  memcpy(out->secret, s->secret, sizeof out->secret);
+  pthread_mutex_lock(&lock);
+  s->next = published;
+  published = s;
+  pthread_mutex_unlock(&lock);
   out->process = getpid();
   out->user = geteuid();
   return boot_of_machine(out->boot);

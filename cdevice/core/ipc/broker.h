@@ -17,7 +17,7 @@ struct cdv_ticket {
   uint8_t boot[16];   /* of the machine, since it was started */
   uint8_t socket[16]; /* of the process; its name is made of these */
 };
-/* Nobody opens it any more.  Arrays that were opened stay as they are.  Does not block for others. */
+/* It cannot be opened any more.  Arrays that were opened stay as they are.  Does not block for others. */
 void cdv_retract(uint64_t number);
 int64_t cdv_times_opened(uint64_t number); /* -1: it is not shared any more */
 void cdv_limit_opens(uint64_t number, int64_t more); /* it may be opened so many times more */

@@ -21,8 +21,8 @@ struct cdv_image {
  * copy is needed.  Does not block.  owns: *out until cdv_image_free. */
 int cdv_image_write(struct cdv_array *array, bool with_schema, struct cdv_image *out);
 void cdv_image_free(struct cdv_image *image);
-/* The array, over segment 0, which has the image, and those behind it.  level: 1 structure, 2 full.  Everything that the
- * image says is checked.  owns: takes a reference on each segment; *out is a new reference. */
+/* The array, over segment 0, which has the image, and those behind it.  level: 1 structure, 2 full.  The whole image is
+ * checked.  owns: takes a reference on each segment; *out is a new reference. */
 int cdv_image_read(struct cdv_segment *const *segments, int64_t n_segments, int level, struct cdv_array **out);
 /* The same of an image in memory, whose segments are all given: of an array of `schema` where that is no part of the
  * image. owner: keeps the image and the segments; a reference is taken for each node. */
@@ -30,7 +30,7 @@ struct cdv_schema;
 struct cdv_shared;
 int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const *segments, int64_t n_segments,
                     struct cdv_schema *schema, struct cdv_shared *owner, int level, struct cdv_array **out);
-/* How many segments an image has, and what the first of it, 0 not counted, must be; for who maps them. */
+/* How many segments an image has, and what the first of it, 0 not counted, must be; for the caller that maps them. */
 struct cdv_image_segment {
   int64_t nbytes, is_file;
 };

@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +75,7 @@ struct cdv_ring {
   size_t n_pieces;
   bool used[PARTS];
   uint32_t part;          /* of the batch that is written */
-  uint64_t want, at;      /* what is looked for, and where it was found */
+  uint64_t want, at;      /* the item that is looked for, and where it was found */
   size_t before;          /* the piece behind it */
   int64_t crowded_since;  /* 0: not crowded */
   bool too_large, crowded, ended;
@@ -100,8 +99,9 @@ static void ring_unref(struct cdv_ring *g) {
 
 /* ---- sleeping ---- */
 static bool other_has_gone(const struct cdv_ring *g) {
-  struct pollfd p = {.fd = g->link, .events = POLLIN};
-  return poll(&p, 1, 0) > 0; /* nothing is ever sent: readable means closed */
+  char byte;
+  ssize_t n = recv(g->link, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR); /* nothing is ever sent */
 }
 
 static void wake(_Atomic uint32_t *sleeps, _Atomic uint32_t *word) {
@@ -132,7 +132,7 @@ static int wait_until(struct cdv_ring *g, bool (*ready)(struct cdv_ring *)) {
     if (!r) {
       syscall(SYS_futex, word, FUTEX_WAIT, now, &pause, NULL, 0);
       r = cdv_check_signals();
-      gone = other_has_gone(g); /* what it did before is looked at once more */
+      gone = other_has_gone(g); /* its last item is looked for once more */
     }
   }
   atomic_store(sleeps, 0);
@@ -376,7 +376,7 @@ void cdv_ring_interrupt(struct cdv_ring *g) {
 
 void cdv_ring_close(struct cdv_ring *g) {
   struct control *c = g->control;
-  if (g->writes) cdv_retract(g->number); /* nobody came for it */
+  if (g->writes) cdv_retract(g->number); /* it may not have been opened */
   close(g->link);
   if (g->writes)
     wake(&c->reader_sleeps, &c->for_reader);

@@ -22,7 +22,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define LARGE ((int64_t)64 << 20) /* from here on a look at what is left is worth its time */
+#define LARGE ((int64_t)64 << 20) /* from here on the free memory is looked at first */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cdv_segment *mapped; /* all that this process has mapped */

@@ -22,7 +22,7 @@ struct cdv_segment {
   int fd;
   dev_t device;
   ino_t inode;
-  bool is_file; /* somebody's file, not memory of cdevice */
+  bool is_file; /* a file of another program, not memory of cdevice */
   struct cdv_segment *next;
 };
 /* Memory that this process may write and others may map, to read only but where both_write.  Reserved at once: ENOMEM or
@@ -30,9 +30,9 @@ struct cdv_segment {
 int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out);
 /* A descriptor that is no memory, to be handed out beside some.  owns: fd is taken over, also on an error. */
 int cdv_segment_of_descriptor(int fd, struct cdv_segment **out);
-/* The same for bytes that are there: nobody can write them any more. */
+/* The same for bytes that are there: they cannot be written any more. */
 int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out);
-/* Maps at least nbytes; what is mapped already is used again.  owns: fd is taken over, also on an error; *out is a new
+/* Maps at least nbytes, once in a process.  owns: fd is taken over, also on an error; *out is a new
  * reference. */
 enum cdv_segment_kind { CDV_SEGMENT_READ, CDV_SEGMENT_FILE, CDV_SEGMENT_WRITE };
 int cdv_segment_map(int fd, int64_t nbytes, enum cdv_segment_kind kind, struct cdv_segment **out);

@@ -41,7 +41,11 @@ def nothing_is_left():
         gc.collect()
         _native.drain()
         counts = [lib.cdv_live_segments(), lib.cdv_live_tickets(), lib.cdv_live_arrays(), lib.cdv_live_schemas()]
-        return counts, len(os.listdir("/proc/self/fd")), sorted(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else []
+        return (
+            counts,
+            len(os.listdir("/proc/self/fd")),
+            sorted(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else [],
+        )
 
     numbers(1).share()  # the thread and its socket
     before = state()

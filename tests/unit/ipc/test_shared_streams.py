@@ -65,7 +65,9 @@ def test_arrays_of_every_type_come_in_order(name):
 def test_another_process_reads_the_stream(reader):
     given = batches(100)
     with shared(given) as s:
-        assert reader("lambda t: [values(b) for b in cdevice.open_shared(t)]", s.token) == [b.to_pylist() for b in given]
+        assert reader("lambda t: [values(b) for b in cdevice.open_shared(t)]", s.token) == [
+            b.to_pylist() for b in given
+        ]
         assert s.join(30)
 
 
@@ -247,7 +249,9 @@ def wchan(pid):
         return f.read()
 
 
-@pytest.mark.parametrize("options", [{"batches": 0}, {"batches": "x"}, {"nbytes": 100}, {"nbytes": 1 << 60}, {"batches": True}])
+@pytest.mark.parametrize(
+    "options", [{"batches": 0}, {"batches": "x"}, {"nbytes": 100}, {"nbytes": 1 << 60}, {"batches": True}]
+)
 def test_bad_numbers_are_refused(options):
     source = cdevice.asstream(batches(1))
     with pytest.raises(cdevice.ArgumentError, match="expected"):
@@ -270,7 +274,12 @@ def test_a_ring_with_any_words_in_it_is_refused_or_harmless():
     words = (0, 1, 2, 3, 7, 64, 1023, 1024, 4096, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
     memory = bytes(rng.randrange(256) for _ in range(SMALL))
     for _ in range(300):
-        slot = [rng.choice((0, 0, 1, 2, 3, 9)), rng.choice((0, 5)), *(rng.choice(words) for _ in range(4)), os.urandom(256)]
+        slot = [
+            rng.choice((0, 0, 1, 2, 3, 9)),
+            rng.choice((0, 5)),
+            *(rng.choice(words) for _ in range(4)),
+            os.urandom(256),
+        ]
 
         def answer(connection, _, slot=slot):
             ends = socket.socketpair()

@@ -14,6 +14,7 @@ from cdevice._runtime.ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
+
 def captured(array):
     """(description, contents of the segments) of an array, as a process hands them out."""
     with array.share() as shared, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
@@ -121,7 +122,9 @@ CASES = {
     "views": pa.array(["a", None, "b" * 40], pa.string_view()),
     "lists": pa.array([[1, 2], None, [3]]),
     "batch": pa.StructArray.from_arrays([pa.array([1, 2]), pa.array(["x", "y"]).dictionary_encode()], ["a", "b"]),
-    "union": pa.UnionArray.from_dense(pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32()), [pa.array([1, 2]), pa.array(["x"])]),
+    "union": pa.UnionArray.from_dense(
+        pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32()), [pa.array([1, 2]), pa.array(["x"])]
+    ),
 }
 
 

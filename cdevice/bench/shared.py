@@ -1,0 +1,111 @@
+"""Arrays and streams that another process opens, beside memcpy in the same run."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from .table import number, table, verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OPEN = """
+import cdevice, json, sys, time
+token, n = bytes.fromhex(sys.argv[1]), int(sys.argv[2])
+taken = []
+for _ in range(n):
+    begin = time.perf_counter()
+    array = cdevice.open_shared(token)
+    taken.append(time.perf_counter() - begin)
+    del array
+print(json.dumps(sorted(taken)[n // 2]))
+"""
+_READ = """
+import cdevice, json, sys, time
+stream, n = cdevice.open_shared(bytes.fromhex(sys.argv[1]), validate=None), 0
+for batch in stream:
+    if not n:
+        begin = time.perf_counter()
+    n += 1
+print(json.dumps((time.perf_counter() - begin) / (n - 1)))
+"""
+GIB, COLUMNS = 1 << 30, 1000
+
+
+def _child(code: str, *arguments: str) -> float:
+    """The seconds that a new process prints."""
+    command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=os.path.dirname(sys.executable))
+    return float(json.loads(done.stdout))
+
+
+def _median(call: Any, times: int) -> float:
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        out = call()
+        taken.append(time.perf_counter() - begin)
+        out.close()
+    return statistics.median(taken)
+
+
+def _copy(nbytes: int, times: int, fresh: bool) -> float:
+    """Seconds of one memcpy, to memory that was touched before or not."""
+    source, target, taken = bytearray(b"x" * nbytes), bytearray(nbytes), []
+    for _ in range(times):
+        begin = time.perf_counter()
+        if fresh:
+            target = bytearray(source)
+        else:
+            memoryview(target)[:] = source
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def _arrays(quick: bool) -> list[list[Any]]:
+    import cdevice
+
+    nbytes, times = (GIB // 16 if quick else GIB), 5 if quick else 50
+    array = cdevice.empty("float64", nbytes // 8, shared=True).freeze()
+    wide = cdevice.empty({f"c{i}": "int32" for i in range(COLUMNS)}, 100, shared=True).freeze()
+    rows = []
+    for title, one, goal in ((f"{nbytes >> 20} MiB", array, 300), (f"{COLUMNS:,} columns", wide, 1000)):
+        with one.share() as shared:
+            together = (_median(one.share, times) + _child(_OPEN, shared.token.hex(), str(times))) * 1e6
+        rows.append([f"share() and open_shared(), {title}, us", number(together), goal, verdict(together <= goal)])
+    plain = cdevice.asarray(memoryview(bytearray(b"x" * nbytes)))
+    ratio = _median(plain.share, 3) / _copy(nbytes, 3, fresh=True)
+    rows.append(["share() of other memory, in copies to new memory", f"{ratio:.2f}", 1.1, verdict(ratio <= 1.1)])
+    return rows
+
+
+def _streams(quick: bool) -> list[list[Any]]:
+    import cdevice
+
+    small = cdevice.record_batch(
+        {"x": cdevice.empty("float64", 100).freeze(), "y": cdevice.empty("int64", 100).freeze()}
+    )
+    large = cdevice.record_batch({"x": cdevice.empty("float64", 4 << 20).freeze()})
+    n, m = (10_000, 20) if quick else (200_000, 200)
+    with cdevice.asstream([small] * n).share(batches=200) as s:
+        rate = 1 / _child(_READ, s.token.hex())
+    with cdevice.asstream([large] * m).share() as s:
+        ratio = _copy(32 << 20, m, fresh=False) / _child(_READ, s.token.hex())
+    return [
+        ["batches/s of 100 rows between two processes", number(rate), 200_000, verdict(rate >= 200_000)],
+        ["batches of 32 MiB, in the speed of memcpy", f"{ratio:.2f}", 0.8, verdict(ratio >= 0.8)],
+    ]
+
+
+def section(libs: Any, options: Any) -> Any:
+    """Prints the table; returns its rows."""
+    print("\nShared with another process")
+    rows = [*_arrays(options.quick), *_streams(options.quick)]
+    table(["", "measured", "target", ""], rows)
+    return [{"row": r[0], "measured": r[1]} for r in rows]
