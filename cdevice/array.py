@@ -515,12 +515,12 @@ class DeviceArray(_native.Array):
         return self._copy(target.type_id, target.id, *_registry.stream_and_owner(owner, stream), bool(copy))
 
     def share(self, *, opens: int = 0) -> Shared:
-        """Shares the array with other processes of this machine and user: its memory, not a copy, where it lies in shared
-        memory (``cdevice.empty(..., shared=True)``, an array that was opened) or in a file that is mapped; else the rows are
-        copied there once, from a device too.
+        """Shares the array with other processes of this machine and user: its memory, not a copy, where it lies in
+        shared memory (``cdevice.empty(..., shared=True)``, an array that was opened) or in a mapped file; else the rows
+        are copied there once, from a device too.
 
-        ``opens``: how often it may be opened, 0: any number of times.  The result's ``token`` goes to the other process,
-        which calls :func:`open_shared`.  Blocks for the copy and for the array's event.  Any thread.  Raises
+        ``opens``: how often it may be opened, 0: any number of times.  The result's ``token`` goes to the other
+        process, which calls :func:`open_shared`.  Blocks for the copy and for the array's event.  Any thread.  Raises
         OutOfMemory, and DeviceError where the system has no descriptor, socket or thread.
         """
         return _shared.share(self, opens)

@@ -2,7 +2,8 @@
 
 The data is that of the rows alone.  On the CPU an array that has nothing else is sent as it lies, a part of one is
 copied.  Memory off the CPU travels through the CPU, in one packed read, and comes back on the device it was on, or,
-inside ``with pickling.load_on("cpu")``, on another.  Inside ``with cdevice.sharing():`` a token of shared memory travels.
+inside ``with pickling.load_on("cpu")``, on another.  Inside ``with cdevice.sharing():`` a token of shared memory
+travels.
 """
 
 from __future__ import annotations

@@ -134,9 +134,10 @@ class DeviceArrayStream(_native.Stream):
         """Gives the stream to another process of this machine and user, which opens the result's ``token`` by
         :func:`cdevice.open_shared`, once; this one is used up.  A thread runs the source, a Python iterator too.
 
-        ``batches``: so many are written before they are read.  ``nbytes``: of the shared memory that they go through, 65,536 or
-        more; a batch that is larger than half of it goes in shared memory of its own.  Batches of a device are copied to the CPU.
-        Does not block.  Raises ArgumentError, OutOfMemory, DeviceError where the system has no descriptor, socket or thread.
+        ``batches``: so many are written before they are read.  ``nbytes``: of the shared memory that they go through,
+        65,536 or more; a batch that is larger than half of it goes in shared memory of its own.  Batches of a device
+        are copied to the CPU. Does not block.  Raises ArgumentError, OutOfMemory, DeviceError where the system has no
+        descriptor, socket or thread.
         """
         ensure_release_thread()
         return _shared.SharedStream._of(self, _encode.from_list([], self.schema), nbytes, batches)

@@ -38,7 +38,7 @@ def reconstruct(schema: Schema, parts: Any, home: str) -> DeviceArray:
 
 
 def at_home(out: DeviceArray, home: str) -> DeviceArray:
-    """An array that arrived on the CPU, on ``home`` or ``elsewhere``.  Raises BackendUnavailable where that is not here."""
+    """An array that arrived on the CPU, on ``home`` or ``elsewhere``.  Raises BackendUnavailable."""
     target = elsewhere.get()
     target = home if target is None else target
     if target == "cpu":

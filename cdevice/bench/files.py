@@ -1,7 +1,7 @@
 """A file that is larger than the memory, as a stream: TPC-H's question 6 of Parquet.  For ``python -m cdevice bench``.
 
-In a process of its own whose peak of memory is shown beside the size of the table.  Floors of the same process: the file
-decoded and nothing computed, and the same batches computed when they are on the device already.  A stream with
+In a process of its own whose peak of memory is shown beside the size of the table.  Floors of the same process: the
+file decoded and nothing computed, and the same batches computed when they are on the device already.  A stream with
 ``prefetch`` overlaps the two: its time beside the longer of them.  Answers are compared with pyarrow's.
 """
 

@@ -49,8 +49,10 @@ def register_frames() -> None:
 
 
 def _to_frames(array: DeviceArray) -> tuple[dict[str, Any], list[memoryview]]:
-    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number.  Of an array that is
-    shared the header has the token, and there is no frame."""
+    """(header, frames): a frame a buffer, where it lies; the header maps frames to buffers by number.
+
+    Of an array that is shared the header has the token, and there is no frame.
+    """
     frames: list[memoryview] = []
     token = _sharing.token_of(array)
     if token is not None:
@@ -88,7 +90,9 @@ def _check_name(home: Any) -> None:
 def _of_token(token: Any, home: Any, frames: list[Any]) -> DeviceArray:
     _check_name(home)
     if not isinstance(token, (bytes, bytearray, memoryview)) or frames:
-        raise InvalidArray(f"the header of a shared array has a {type(token).__name__} and {len(frames)} frames: a token, alone")
+        raise InvalidArray(
+            f"the header of a shared array has a {type(token).__name__} and {len(frames)} frames: expected a token"
+        )
     return at_home(_sharing.opened(bytes(token)), home)
 
 

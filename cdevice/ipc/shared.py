@@ -22,15 +22,17 @@ _CPU = 1
 class Shared:
     """An array that other processes of this machine and user may open, for as long as this object lives.
 
-    Comes from :meth:`DeviceArray.share`.  ``token``: bytes that :func:`open_shared` takes, a secret: a process of the same
-    user that knows it can read the array.  ``nbytes``: of the array.  It can be pickled: what arrives is the array's ``Shared`` in the
-    other process, which does not keep it shared.  Any thread.
+    Comes from :meth:`DeviceArray.share`.  ``token``: bytes that :func:`open_shared` takes, a secret: a process of the
+    same user that knows it can read the array.  ``nbytes``: of the array.  It can be pickled: what arrives is the
+    array's ``Shared`` in the other process, which does not keep it shared.  Any thread.
     """
 
     __slots__ = ("__weakref__", "_close", "_number", "nbytes", "token")
 
     token: bytes
     nbytes: int
+    _number: int | None
+    _close: weakref.finalize[..., Shared] | None
 
     def __init__(self) -> None:
         raise TypeError("Shared cannot be created directly: use the share() method of an array")
@@ -44,7 +46,7 @@ class Shared:
 
     @property
     def times_opened(self) -> int:
-        """How often other processes, or this one, opened it; -1 when it is not shared any more, or by another process."""
+        """How often it was opened; -1 when it is not shared any more, or by another process."""
         return -1 if self._number is None else int(lib.cdv_times_opened(self._number))
 
     def open(self, *, validate: Validate = "full") -> DeviceArray:
@@ -55,7 +57,7 @@ class Shared:
         return opened(tickets_of(self.token)[1], validate)
 
     def close(self) -> None:
-        """Ends the sharing: it cannot be opened any more; arrays that were opened stay.  Does not block.  Never raises."""
+        """It cannot be opened any more; arrays that were opened stay.  Does not block.  Never raises."""
         if self._close is not None:
             self._close()
 

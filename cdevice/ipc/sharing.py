@@ -28,13 +28,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class sharing:
-    """Within ``with cdevice.sharing():`` arrays that are pickled, or sent by Dask, travel as tokens of shared memory: the
-    process that unpickles them opens the same memory.
+    """Within ``with cdevice.sharing():`` arrays that are pickled, or sent by Dask, travel as tokens of shared memory:
+    the process that unpickles them opens the same memory.
 
-    For processes of this machine and user: ``multiprocessing``, ``concurrent.futures``, Dask's local workers.  It holds for all
-    threads of the process.  ``opens``: how often each array will be unpickled; 0: any number of times while the block lasts, and
-    once after it.  ``min_bytes``: smaller arrays travel as bytes.  ``start()`` and ``stop()`` are the same without a block, such as
-    for the initializer of a pool's workers.
+    For processes of this machine and user: ``multiprocessing``, ``concurrent.futures``, Dask's local workers.  It holds
+    for all threads of the process.  ``opens``: how often each array will be unpickled; 0: any number of times while
+    the block lasts, and once after it.  ``min_bytes``: smaller arrays travel as bytes.  ``start()`` and ``stop()`` are
+    the same without a block, such as for the initializer of a pool's workers.
 
     An array stays shared until it was opened as often, and at most until the process ends; the process that opened it
     keeps it.  A pickle that is kept is of no use after that.

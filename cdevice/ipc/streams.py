@@ -71,13 +71,15 @@ class _Writer:
 class SharedStream:
     """A stream of this process that one other process of this machine and user reads, batch by batch.
 
-    Comes from :meth:`DeviceArrayStream.share`.  ``token``: bytes that :func:`open_shared` takes, once.  A thread runs the source and
-    writes its batches ahead of the reader.  Any thread.
+    Comes from :meth:`DeviceArrayStream.share`.  ``token``: bytes that :func:`open_shared` takes, once.  A thread runs
+    the source and writes its batches ahead of the reader.  Any thread.
     """
 
     __slots__ = ("__weakref__", "_close", "_writer", "token")
 
     token: bytes
+    _writer: _Writer
+    _close: weakref.finalize[..., SharedStream]
 
     def __init__(self) -> None:
         raise TypeError("SharedStream cannot be created directly: use the share() method of a stream")

@@ -104,8 +104,7 @@ static int misplaced(struct cdv_backend *backend, int64_t device, int64_t nbytes
 
 /* *out: the allocator that this thread asked for, or that was set, counted; NULL: neither. */
 static int supply_of(struct cdv_backend *backend, struct cdv_external_allocator **out, cdevice_error *err) {
-  const cdevice_allocator *wanted =
-      backend->table.device_type == ARROW_DEVICE_CPU ? cdv_overriding_allocator() : NULL;
+  const cdevice_allocator *wanted = backend->table.device_type == ARROW_DEVICE_CPU ? cdv_overriding_allocator() : NULL;
   *out = NULL;
   if (wanted) {
     *out = new_supply(wanted);

@@ -342,7 +342,8 @@ static int refuse(const struct cdv_ticket *t) {
   uint8_t here[16];
   boot_of_machine(here);
   if (memcmp(here, t->boot, sizeof here) != 0)
-    return cdv_fail(CDV_ARGUMENT, EREMOTE, "the array is shared on another machine, or this one was started anew since");
+    return cdv_fail(CDV_ARGUMENT, EREMOTE,
+                    "the array is shared on another machine, or this one was started anew since");
   if (t->user != geteuid())
     return cdv_fail(CDV_ARGUMENT, EPERM, "the array is shared by user %lld, this is user %lld", (long long)t->user,
                     (long long)geteuid());
@@ -404,7 +405,8 @@ int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **ou
   }
   if (!r) r = cdv_image_segments(segments[0]->base, segments[0]->nbytes, &lines, &m);
   if (!r && m != n - 1)
-    r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%lld segments came, the description has %lld", (long long)n - 1, (long long)m);
+    r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%lld segments came, the description has %lld", (long long)n - 1,
+                 (long long)m);
   for (; !r && taken < n; taken++) {
     enum cdv_segment_kind kind = lines[taken - 1].is_file ? CDV_SEGMENT_FILE : CDV_SEGMENT_READ;
     r = cdv_segment_map(fds[taken], lines[taken - 1].nbytes, kind, &segments[taken]);

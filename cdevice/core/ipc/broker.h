@@ -19,7 +19,7 @@ struct cdv_ticket {
 };
 /* It cannot be opened any more.  Arrays that were opened stay as they are.  Does not block for others. */
 void cdv_retract(uint64_t number);
-int64_t cdv_times_opened(uint64_t number); /* -1: it is not shared any more */
+int64_t cdv_times_opened(uint64_t number);           /* -1: it is not shared any more */
 void cdv_limit_opens(uint64_t number, int64_t more); /* it may be opened so many times more */
 int64_t cdv_live_tickets(void);
 /* cffi: end */

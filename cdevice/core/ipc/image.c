@@ -311,7 +311,8 @@ static int buffer_at(const struct reader *r, const struct place *p, const void *
     return p->nbytes ? broken("an empty buffer has bytes") : 0;
   }
   bool text = p->segment == IN_TEXT;
-  if (!text && (p->segment < 0 || p->segment >= r->n_segments)) return broken("a buffer is in a segment that is not there");
+  if (!text && (p->segment < 0 || p->segment >= r->n_segments))
+    return broken("a buffer is in a segment that is not there");
   int64_t have = text ? r->n_text : r->segments[p->segment]->nbytes;
   if (p->offset > have || p->nbytes > have - p->offset) return broken("a buffer ends behind the memory");
   *out = (text ? r->text : r->segments[p->segment]->base) + p->offset;

@@ -74,10 +74,10 @@ struct cdv_ring {
   struct piece pieces[2 * PARTS]; /* in the order of their places */
   size_t n_pieces;
   bool used[PARTS];
-  uint32_t part;          /* of the batch that is written */
-  uint64_t want, at;      /* the item that is looked for, and where it was found */
-  size_t before;          /* the piece behind it */
-  int64_t crowded_since;  /* 0: not crowded */
+  uint32_t part;         /* of the batch that is written */
+  uint64_t want, at;     /* the item that is looked for, and where it was found */
+  size_t before;         /* the piece behind it */
+  int64_t crowded_since; /* 0: not crowded */
   bool too_large, crowded, ended;
   struct cdv_saved_error why; /* of the wait for room that ended */
   cdevice_allocator allocator;
@@ -128,7 +128,8 @@ static int wait_until(struct cdv_ring *g, bool (*ready)(struct cdv_ring *)) {
     atomic_store(sleeps, 1);
     if (atomic_load(&g->interrupted)) r = cdv_fail(CDV_STREAM, ECANCELED, "the shared stream was closed");
     if (r || ready(g)) break;
-    if (gone) r = cdv_fail(CDV_STREAM, ESHUTDOWN, "the %s of the shared stream has gone", g->writes ? "reader" : "writer");
+    if (gone)
+      r = cdv_fail(CDV_STREAM, ESHUTDOWN, "the %s of the shared stream has gone", g->writes ? "reader" : "writer");
     if (!r) {
       syscall(SYS_futex, word, FUTEX_WAIT, now, &pause, NULL, 0);
       r = cdv_check_signals();
@@ -335,7 +336,8 @@ int cdv_ring_new(int64_t nbytes, int64_t batches, struct cdv_ring **out, struct 
   struct cdv_segment *parts[3] = {NULL};
   struct cdv_ring *g = NULL;
   if (nbytes < 64 << 10 || nbytes >= (int64_t)1 << 48 || batches < 1)
-    return cdv_fail(CDV_ARGUMENT, EINVAL, "a ring of %lld bytes and %lld batches: expected 65,536 bytes or more, and 1 batch",
+    return cdv_fail(CDV_ARGUMENT, EINVAL,
+                    "a ring of %lld bytes and %lld batches: expected 65,536 bytes or more, and 1 batch",
                     (long long)nbytes, (long long)batches);
   int r = cdv_segment_create((nbytes + 4095) & ~(int64_t)4095, false, &parts[0]);
   if (!r) r = cdv_segment_create(sizeof(struct control), true, &parts[1]);

@@ -98,7 +98,8 @@ int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out
   if (fd < 0) return failed("memfd_create", nbytes);
   int code = posix_fallocate(fd, 0, size); /* a write into memory that is not there would be a SIGBUS */
   errno = code;
-  char *base = code || fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  char *base =
+      code || fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) {
     int r = failed(code ? "posix_fallocate" : "mmap", nbytes);
     close(fd);
@@ -179,7 +180,8 @@ int cdv_segment_map(int fd, int64_t nbytes, enum cdv_segment_kind kind, struct c
     *out = known;
     return r;
   }
-  char *base = mmap(NULL, nbytes > 0 ? (size_t)nbytes : 1, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+  char *base =
+      mmap(NULL, nbytes > 0 ? (size_t)nbytes : 1, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) {
     r = failed("mmap", nbytes);
     close(fd);
@@ -213,7 +215,8 @@ static struct cdv_segment *file_of(uintptr_t at, int64_t nbytes, int64_t *offset
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) break;
-    if (fstat(fd, &st) || st.st_ino != inode || !S_ISREG(st.st_mode) || !(found = new_segment(fd, NULL, st.st_size, &st))) {
+    if (fstat(fd, &st) || st.st_ino != inode || !S_ISREG(st.st_mode) ||
+        !(found = new_segment(fd, NULL, st.st_size, &st))) {
       close(fd);
       break;
     }

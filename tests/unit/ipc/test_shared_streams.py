@@ -10,8 +10,8 @@ import threading
 
 import pytest
 from readers import Reader
-from wrong_broker import broker, segment, with_checksum
 from waiting import until
+from wrong_broker import broker, segment, with_checksum
 
 import cdevice
 from cdevice._runtime.ext import _native, lib
