@@ -38,6 +38,8 @@ _NAMES = {
     "import_stream_from_c": "interop.asstream",
     "DeviceArrayStream": "stream",
     "scan": "scan",
+    "loader": "loading",
+    "Loader": "loading",
     "Progress": "interop.progress",
     "Profile": "_devices.profile",
     "ProfileEvent": "_devices.profile",

@@ -40,6 +40,8 @@ from .interop.asstream import asstream as asstream
 from .interop.asstream import import_stream_from_c as import_stream_from_c
 from .interop.concat import concat as concat
 from .interop.progress import Progress as Progress
+from .loading import Loader as Loader
+from .loading import loader as loader
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty

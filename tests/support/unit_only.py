@@ -18,7 +18,7 @@ import pytest
 # files without unit tests, by name
 FILES = set(
     """
-    test_abi.py test_async_peers.py test_backend_kernels.py test_bench_files.py test_build_cache.py test_capture.py test_cli.py
+    test_abi.py test_async_peers.py test_backend_kernels.py test_bench_files.py test_bench_loader.py test_build_cache.py test_capture.py test_cli.py
     test_compute_async.py test_wrong_kernels.py
     test_hostrt_compute.py test_compute_own.py test_compute_own_folds.py test_conformance.py test_cuda.py test_cupy_rocm.py
     test_dask.py
