@@ -61,7 +61,7 @@ _NAMES = {
     "get_include": "config",
 }
 
-_MODULES = ("aio", "compute", "pickling", "testing")  # there after `import cdevice`, loaded when they are used
+_MODULES = ("aio", "compute", "dask", "pickling", "testing")  # there after `import cdevice`, loaded when they are used
 
 __all__ = [*_NAMES, "__version__"]
 

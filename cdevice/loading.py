@@ -15,8 +15,8 @@ from ._values.from_python import from_list
 from .compute.functions import take
 from .errors import ArgumentError
 from .interop.concat import concat
-from .interop.datasets import dataset_of
-from .schema import Schema, asschema
+from .interop.datasets import dataset_of, names_of
+from .schema import asschema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,17 +77,17 @@ def loader(
         _require_numpy()
     dataset = dataset_of(source, "loader")
     schema = asschema(dataset.schema)
-    names = schema.names if columns is None else _names(columns, schema)
+    names = names_of(columns, schema, "loader")
     target = None if device is None else _device(device)
     give = giver(as_)
-    require_tensors(from_list([], _schema_of(schema, names)), as_)
+    require_tensors(from_list([], schema).select(names), as_)
     settings = {
         "batch_size": batch_size, "columns": names, "drop_last": bool(drop_last), "rank": rank, "seed": seed,
         "shuffle": bool(shuffle), "shuffle_rows": max(shuffle_rows // batch_size, 1) * batch_size,
         "world_size": world_size,
     }  # fmt: skip
     workers = threads or min(len(os.sched_getaffinity(0)), 8)
-    return Loader._of(units_of(dataset), settings, give, (target, stream), (prefetch, workers))
+    return Loader._of(units_of(dataset, "loader"), settings, give, (target, stream), (prefetch, workers))
 
 
 class Loader:
@@ -311,20 +311,3 @@ def _require_numpy() -> None:
         import numpy  # noqa: F401
     except ImportError as e:
         raise ModuleNotFoundError(f"loader: shuffle needs numpy: pip install numpy ({e})") from None
-
-
-def _names(columns: Iterable[str], schema: Schema) -> list[str]:
-    if isinstance(columns, str):
-        raise TypeError("loader: columns must be a list of names, not one str")
-    names = list(columns)
-    for name in names:
-        if name not in schema.names:
-            raise ArgumentError(f"loader: no column {name!r}; there are {', '.join(schema.names)}")
-    if len(set(names)) < len(names):
-        raise ArgumentError("loader: columns names a column twice")
-    return names
-
-
-def _schema_of(schema: Schema, names: list[str]) -> Schema:
-    by_name = {c.name: c for c in schema.children}
-    return asschema({n: by_name[n] for n in names})

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 
 class Unit:
-    """The rows that are decoded at once: a row group of Parquet, elsewhere a file.  ``rows``: how many it has."""
+    """The rows that are decoded at once: a row group of Parquet, elsewhere a file.  ``rows``: how many it has;
+    ``what``: the function that errors name."""
 
-    __slots__ = ("_fragment", "_schema", "rows")
+    __slots__ = ("_fragment", "_schema", "_what", "rows")
 
-    def __init__(self, fragment: Any, schema: Any, rows: int) -> None:
-        self._fragment, self._schema, self.rows = fragment, schema, rows
+    def __init__(self, fragment: Any, schema: Any, rows: int, what: str) -> None:
+        self._fragment, self._schema, self.rows, self._what = fragment, schema, rows, what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Unit, (self._fragment, self._schema, self.rows, self._what)
 
     def decode(self, columns: list[str]) -> list[DeviceArray]:
         """Its rows as batches.  Raises StreamError, which names the file and the row group."""
@@ -28,11 +32,11 @@ class Unit:
             )
             batches = [asarray(b) for b in scanner.to_batches() if b.num_rows]
         except Exception as e:
-            raise StreamError(f"loader: {self.name}: {e}") from e
+            raise StreamError(f"{self._what}: {self.name}: {e}") from e
         found = sum(b.length for b in batches)
         if found != self.rows:
             raise StreamError(
-                f"loader: {self.name}: {found} rows, {self.rows} when the loader was made: it has changed"
+                f"{self._what}: {self.name}: {found} rows, {self.rows} when it was planned: it has changed"
             )
         return batches
 
@@ -43,7 +47,7 @@ class Unit:
         return f"{path}, row group {groups[0].id}" if groups and len(groups) == 1 else str(path)
 
 
-def units_of(dataset: Any) -> list[Unit]:
+def units_of(dataset: Any, what: str) -> list[Unit]:
     """The row groups of all files, in their order.  Reads the ends of the files.  Raises StreamError for one that
     cannot be read."""
     import pyarrow.dataset as ds
@@ -52,9 +56,9 @@ def units_of(dataset: Any) -> list[Unit]:
     for fragment in dataset.get_fragments():
         try:
             if isinstance(fragment, ds.ParquetFileFragment):
-                out += [Unit(g, dataset.schema, g.row_groups[0].num_rows) for g in fragment.split_by_row_group()]
+                out += [Unit(g, dataset.schema, g.row_groups[0].num_rows, what) for g in fragment.split_by_row_group()]
             else:
-                out.append(Unit(fragment, dataset.schema, fragment.count_rows()))
+                out.append(Unit(fragment, dataset.schema, fragment.count_rows(), what))
         except Exception as e:
-            raise StreamError(f"loader: {getattr(fragment, 'path', 'a table in memory')}: {e}") from e
+            raise StreamError(f"{what}: {getattr(fragment, 'path', 'a table in memory')}: {e}") from e
     return out

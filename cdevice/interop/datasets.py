@@ -9,7 +9,10 @@ from ..errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
+
+    from .._types import Schema
 
 _STREAM_MARK = b"\xff\xff\xff\xff"
 
@@ -64,3 +67,18 @@ def _stream_dataset(files: list[Path]) -> Any:
 
     tables = [pyarrow.ipc.open_stream(pyarrow.memory_map(str(f))).read_all() for f in files]
     return ds.dataset(tables if len(tables) > 1 else tables[0])
+
+
+def names_of(columns: Iterable[str] | None, schema: Schema, what: str) -> list[str]:
+    """The columns to read; None: all.  Raises ArgumentError for one that is not there, or there twice."""
+    if columns is None:
+        return schema.names
+    if isinstance(columns, str):
+        raise TypeError(f"{what}: columns must be a list of names, not one str")
+    names = list(columns)
+    for name in names:
+        if name not in schema.names:
+            raise ArgumentError(f"{what}: no column {name!r}; there are {', '.join(schema.names)}")
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"{what}: columns names a column twice")
+    return names
