@@ -27,7 +27,7 @@ class Unit:
     def decode(self, columns: list[str]) -> list[DeviceArray]:
         """Its rows as batches.  Raises StreamError, which names the file and the row group."""
         try:
-            scanner = self._fragment.scanner(
+            scanner = self._opened().scanner(
                 schema=self._schema, columns=columns, use_threads=False, batch_size=max(self.rows, 1)
             )
             batches = [asarray(b) for b in scanner.to_batches() if b.num_rows]
@@ -40,11 +40,24 @@ class Unit:
             )
         return batches
 
+    def _opened(self) -> Any:
+        if not isinstance(self._fragment, tuple):
+            return self._fragment
+        format, path, *more, groups = self._fragment
+        return format.make_fragment(path, *more, row_groups=groups)
+
     @property
     def name(self) -> str:
-        path = getattr(self._fragment, "path", "a table in memory")
-        groups = getattr(self._fragment, "row_groups", None)
-        return f"{path}, row group {groups[0].id}" if groups and len(groups) == 1 else str(path)
+        if isinstance(self._fragment, tuple):
+            return f"{self._fragment[1]}, row group {self._fragment[-1][0]}"
+        return str(getattr(self._fragment, "path", "a table in memory"))
+
+
+def _words(fragment: Any) -> tuple[Any, ...]:
+    """A row group as it is sent: where a fragment of pyarrow is unpickled, the file is read, on Dask's scheduler
+    too."""
+    groups = [g.id for g in fragment.row_groups]
+    return fragment.format, fragment.path, fragment.filesystem, fragment.partition_expression, groups
 
 
 def units_of(dataset: Any, what: str) -> list[Unit]:
@@ -56,7 +69,10 @@ def units_of(dataset: Any, what: str) -> list[Unit]:
     for fragment in dataset.get_fragments():
         try:
             if isinstance(fragment, ds.ParquetFileFragment):
-                out += [Unit(g, dataset.schema, g.row_groups[0].num_rows, what) for g in fragment.split_by_row_group()]
+                out += [
+                    Unit(_words(g), dataset.schema, g.row_groups[0].num_rows, what)
+                    for g in fragment.split_by_row_group()
+                ]
             else:
                 out.append(Unit(fragment, dataset.schema, fragment.count_rows(), what))
         except Exception as e:

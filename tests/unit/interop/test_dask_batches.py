@@ -1,7 +1,6 @@
 """``cdevice.dask``: a lazy collection of batches, on this process' threads and on a cluster."""
 
 import os
-import pathlib
 import pickle
 import signal
 import subprocess
@@ -77,7 +76,7 @@ def local(path):
 def test_it_is_a_collection_by_dasks_protocol(local):
     assert dask.is_dask_collection(local) and local.npartitions == N // GROUP == len(local.__dask_keys__())
     assert local.__dask_graph__().keys() == set(local.__dask_keys__())
-    again = cd.read_parquet(local._sources[0].of._fragment.path)
+    again = cd.read_parquet(local._sources[0].of._fragment[1])
     assert dask.base.tokenize(local) != dask.base.tokenize(again)
     where = f("x") > 1
     assert dask.base.tokenize(local.filter(where)) == dask.base.tokenize(local.filter(f("x") > 1))
@@ -132,7 +131,7 @@ def test_groups_of_the_whole_are_those_of_pyarrow(batches):
 def test_groups_have_conditions_and_keys_that_are_expressions(local):
     made = local.group_by({"odd": f("n") % 2 == 1}, where=f("x") > 10).aggregate([("x", "mean")])
     whole = cc.group_by(TABLE, {"odd": f("n") % 2 == 1}, where=f("x") > 10).aggregate([("x", "mean")])
-    assert made.compute().to_pylist() == pytest.approx(whole.to_pylist())
+    assert made.compute().to_pylist() == whole.to_pylist()  # the sums are exact
 
 
 @pytest.mark.parametrize("join_type", ["inner", "left outer", "left semi", "left anti"])
@@ -272,7 +271,6 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_result(path, tmp_path)
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(lambda p: sys.path.append(p), str(pathlib.Path(until.__code__.co_filename).parent))
         made = cd.read_parquet(path).map_batches(step, schema=cdevice.asschema(TABLE.schema))
         answer = client.compute(made.group_by("k").aggregate([("n", "sum"), ([], "count_all")]).to("cpu"))
         until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
