@@ -63,7 +63,8 @@ def plot(losses, path):
     dots = " ".join(f"{20 + 560 * k / (len(means) - 1):.1f},{280 - 360 * m:.1f}" for k, m in enumerate(means))
     with open(path, "w") as f:
         f.write(
-            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300"><rect width="600" height="300" fill="white"/>'
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300">'
+            '<rect width="600" height="300" fill="white"/>'
             f'<polyline points="{dots}" fill="none" stroke="#2a6fb0" stroke-width="2"/>'
             '<path d="M20 20V280H580" fill="none" stroke="black"/>'
             f'<text x="26" y="30" font-size="14">loss of {len(losses)} steps: {means[0]:.2f} to {means[-1]:.2f}</text>'
