@@ -17,6 +17,8 @@ LIBRARIES = {
     "polars": "1",
     "duckdb": "2",
     "pyopencl": "2023",
+    "datafusion": "40",
+    "adbc_driver_sqlite": "1",
 }  # from there on
 
 
