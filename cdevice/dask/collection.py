@@ -1,4 +1,4 @@
-"""The collection: what is to be done with each batch, and the graph of tasks that does it."""
+"""The collection: the steps that are done with each batch, and the graph of tasks that does it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Batches(DaskMethodsMixin):  # type: ignore[misc]
     :meth:`persist` and :meth:`to_arrow` have Dask compute.  A Dask collection: ``dask.compute``, ``dask.persist`` and
     ``Client.compute`` take it.  Each partition is one task, which reads its rows and does all steps.  A step is first
     done with no rows, in this process: a wrong one is an error there, before anything is read.  ``dask``: the graph.
-    Does not block where nothing else is stated.  Any thread.
+    No method blocks but those three.  Any thread.
     """
 
     __dask_optimize__ = staticmethod(culled)
@@ -53,7 +53,7 @@ class Batches(DaskMethodsMixin):  # type: ignore[misc]
     _name: str
     _sources: list[Any]  # of each partition: a Part, or the key of a task
     _steps: Steps
-    _others: tuple[Any, ...]  # keys of what is joined
+    _others: tuple[Any, ...]  # keys of the tables that are joined
     _graph: Graph  # the tasks that those keys name
     _empty: DeviceArray  # no rows, on the CPU: the schema
 

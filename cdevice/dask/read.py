@@ -74,5 +74,5 @@ def from_batches(batches: Iterable[Any], *, device: DeviceLike | None = None) ->
 
 
 def _word(device: DeviceLike | None) -> str | None:
-    """A device as workers are told it."""
+    """A device as it is named in tasks."""
     return None if device is None else device if isinstance(device, str) else str(_device(device))

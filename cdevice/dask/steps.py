@@ -36,7 +36,7 @@ class Part:
 
 
 class Steps:
-    """What a task calls: steps, each a function of a batch, and of another task's array where ``joined`` says so."""
+    """What a task calls: steps, each a function of a batch, and of another task's array where ``joined`` is true."""
 
     __slots__ = ("steps",)
 
