@@ -275,7 +275,7 @@ def _whole(right: Any) -> tuple[Any, Graph, DeviceArray]:
     if isinstance(right, Batches):
         key = f"{right._name}-whole"
         return key, {**right.__dask_graph__(), key: (steps.one_array, right.__dask_keys__())}, right._empty
-    small = right if isinstance(right, _native.Array) else asarray(right)
+    small: Any = right if isinstance(right, _native.Array) else asarray(right)
     key = f"cdevice-small-{uuid4().hex}"
     return key, {key: (Steps(), Part(small, [], small.schema, None))}, from_list([], small.schema)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from .._types import DeviceArray, DeviceLike
+    from .._types import DeviceLike
 
 
 def read_parquet(source: Any, *, columns: Iterable[str] | None = None, device: DeviceLike | None = None) -> Batches:
@@ -59,7 +59,7 @@ def from_batches(batches: Iterable[Any], *, device: DeviceLike | None = None) ->
     """
     if isinstance(batches, (_native.Array, str)):
         raise TypeError(f"from_batches: expected a list of batches, not one {type(batches).__name__}")
-    made: list[DeviceArray] = [b if isinstance(b, _native.Array) else asarray(b) for b in batches]
+    made: list[Any] = [b if isinstance(b, _native.Array) else asarray(b) for b in batches]
     if not made:
         raise ArgumentError("from_batches: the schema is unknown without batches")
     first = made[0].schema
