@@ -42,6 +42,8 @@ _NAMES = {
     "open_shared": "ipc.opening",
     "sharing": "ipc.sharing",
     "scan": "scan",
+    "loader": "loading",
+    "Loader": "loading",
     "Progress": "interop.progress",
     "Profile": "_devices.profile",
     "ProfileEvent": "_devices.profile",
@@ -63,7 +65,7 @@ _NAMES = {
     "get_include": "config",
 }
 
-_MODULES = ("aio", "compute", "pickling", "testing")  # there after `import cdevice`, loaded when they are used
+_MODULES = ("aio", "compute", "dask", "pickling", "testing")  # there after `import cdevice`, loaded when they are used
 
 __all__ = [*_NAMES, "__version__"]
 

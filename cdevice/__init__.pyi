@@ -44,6 +44,8 @@ from .ipc.opening import open_shared as open_shared
 from .ipc.shared import Shared as Shared
 from .ipc.sharing import sharing as sharing
 from .ipc.streams import SharedStream as SharedStream
+from .loading import Loader as Loader
+from .loading import loader as loader
 from .mutable import MutableArray as MutableArray
 from .mutable import MutableBuffer as MutableBuffer
 from .mutable import empty as empty

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from .compute.dispatch.deferred import ours
 from .compute.expressions.batches import named
 from .compute.expressions.bound import bind
@@ -13,6 +10,7 @@ from .compute.expressions.graph import names_in
 from .compute.expressions.pushdown import pushed_down
 from .errors import ArgumentError
 from .interop.asstream import asstream
+from .interop.datasets import dataset_of
 from .schema import asschema
 
 TYPE_CHECKING = False
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from ._types import DeviceArrayStream, DeviceLike, StreamLike
 
 BATCH_ROWS = 1 << 17
-_STREAM_MARK = b"\xff\xff\xff\xff"
 
 
 def scan(
@@ -61,7 +58,7 @@ def scan(
     where = ours(where)
     if where is not None and not isinstance(where, Expression):
         raise TypeError(f"scan: where must be an expression or its text, not {type(where).__name__}")
-    dataset = _dataset(source)
+    dataset = dataset_of(source, "scan")
     schema = asschema(dataset.schema)
     wanted = None if columns is None else named(columns, "scan")
     for e in [*([] if where is None else [where]), *(wanted or {}).values()]:
@@ -104,54 +101,3 @@ def _batches(dataset: Any, read: list[str] | None, where: Expression | None, bat
     for batch in scanner.to_batches():
         if batch.num_rows:
             yield batch
-
-
-def _dataset(source: Any) -> Any:
-    try:
-        import pyarrow.dataset as ds
-    except ImportError as e:
-        raise ModuleNotFoundError(f"scan: reading files needs pyarrow: pip install pyarrow ({e})") from None
-    if isinstance(source, ds.Dataset):
-        return source
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise TypeError("scan: source must be a path, a list of paths, or a pyarrow dataset")
-    files = [Path(p) for p in paths]
-    inside = (
-        sorted(x for x in files[0].rglob("*") if x.is_file() and x.name[:1] not in "._") if files[0].is_dir() else files
-    )
-    if not inside:
-        raise ArgumentError(f"scan: there is no file in {files[0]}")
-    format = _format_of(inside[0])
-    if format == "stream":
-        return _stream_dataset(inside)
-    given = str(files[0]) if len(files) == 1 else [str(f) for f in files]
-    try:
-        return ds.dataset(given, format=format)
-    except (ValueError, TypeError) as e:  # of pyarrow: ArrowInvalid
-        raise ArgumentError(f"scan: {inside[0]}: {e}") from None
-
-
-def _format_of(path: Path) -> str:
-    """By the first bytes of a file; anything that is text is CSV."""
-    with open(path, "rb") as f:
-        begin = f.read(4096)
-    if begin[:4] == b"PAR1":
-        return "parquet"
-    if begin[:6] == b"ARROW1":
-        return "ipc"
-    if begin[:4] == _STREAM_MARK:
-        return "stream"
-    if b"\0" in begin:
-        raise ArgumentError(f"scan: {path}: unknown format; known formats: Parquet, Arrow IPC (file or stream), CSV")
-    return "csv"
-
-
-def _stream_dataset(files: list[Path]) -> Any:
-    """Arrow IPC streams, whose batches share the mapped file."""
-    import pyarrow
-    import pyarrow.dataset as ds
-    import pyarrow.ipc
-
-    tables = [pyarrow.ipc.open_stream(pyarrow.memory_map(str(f))).read_all() for f in files]
-    return ds.dataset(tables if len(tables) > 1 else tables[0])

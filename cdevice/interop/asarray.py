@@ -152,6 +152,8 @@ def _from_object(
 
 def _remedy(obj: Any) -> str:
     """What to do with an object that is no array yet, as the end of a sentence."""
+    if isinstance(obj, str) or hasattr(obj, "__fspath__"):
+        return "cdevice.scan() reads files, a list makes an array of strings"
     return _frames.unfinished(obj) or (
         "cdevice.asstream() takes iterables of arrays, list() makes values of one"
         if hasattr(obj, "__next__")

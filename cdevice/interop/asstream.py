@@ -57,11 +57,11 @@ def asstream(
     """A :class:`DeviceArrayStream` of ``obj``.
 
     ``obj``: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__`` (tables and readers of pyarrow, polars,
-    duckdb, pandas, nanoarrow), one array (anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``), a list
-    of what :func:`asarray` takes, and any other iterable of such, a generator for example, which is asked for each item
-    when it is needed, but for the first, which gives the schema and the device now.  ``schema``: needed where an
-    iterable may be empty; a request to Arrow producers.  ``device``, ``stream``, ``prefetch``: see
-    :meth:`DeviceArrayStream.to`.  ``validate``: for each array, as in :func:`asarray`.
+    duckdb, datafusion, pandas, nanoarrow; cursors of ADBC), one array (anything with ``__arrow_c_device_array__`` or
+    ``__arrow_c_array__``), a list of what :func:`asarray` takes, and any other iterable of such, a generator for
+    example, which is asked for each item when it is needed, but for the first, which gives the schema and the device
+    now.  ``schema``: needed where an iterable may be empty; a request to Arrow producers.  ``device``, ``stream``,
+    ``prefetch``: see :meth:`DeviceArrayStream.to`.  ``validate``: for each array, as in :func:`asarray`.
 
     Blocks until a producer has given its schema, and an iterable its first item.  Any thread.  Raises StreamError where
     a producer cannot give its schema, ArgumentError for an empty iterable without ``schema``, TypeError.
@@ -103,8 +103,8 @@ def _from_object(obj: Any, want: Schema | None, validate: Validate) -> DeviceArr
         return _native.stream_of_arrays(schema, first, made)
     if isinstance(obj, (str, bytes)) or hasattr(obj, "__fspath__"):
         raise TypeError(
-            "a path is no stream: open it with its library, "
-            'as in cdevice.asstream(pyarrow.dataset.dataset("file.parquet")) or pyarrow.parquet.ParquetFile(...)'
+            "a path is no stream: cdevice.scan() reads Parquet, Arrow IPC and CSV files, others are opened by their "
+            'library, as in cdevice.asstream(pyarrow.dataset.dataset("file.orc", format="orc"))'
         )
     if not hasattr(obj, "__iter__") and not hasattr(obj, "__next__"):
         why = _frames.unfinished(obj) or "it is no Arrow stream, array, or iterable of arrays"

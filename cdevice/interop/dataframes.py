@@ -48,8 +48,8 @@ def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     """obj's method that gives an Arrow stream's capsule, or None.
 
     Taken as they are: what has ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``.  By way of pyarrow: pandas
-    frames and columns without it, and pyarrow's datasets, scanners and Parquet files.  By ``fetch_arrow_reader()``:
-    relations of older releases of duckdb.
+    frames and columns without it, and pyarrow's datasets, scanners and Parquet files.  By their own methods: relations
+    of older releases of duckdb, its connections and ADBC's cursors that have executed a query.
     """
     for name in ("__arrow_c_device_stream__", "__arrow_c_stream__"):
         method: Callable[..., Capsule] | None = getattr(obj, name, None)
@@ -62,10 +62,19 @@ def stream_method(obj: Any) -> Callable[..., Capsule] | None:
     if library == "pyarrow":
         reader = _pyarrow_reader(obj)
         return None if reader is None else reader.__arrow_c_stream__
-    if library in ("duckdb", "_duckdb") and hasattr(obj, "fetch_arrow_reader"):
-        method = obj.fetch_arrow_reader().__arrow_c_stream__
-        return method
+    for fetch in _RESULTS.get(library, ()):
+        if hasattr(obj, fetch):
+            method = getattr(obj, fetch)().__arrow_c_stream__
+            return method
     return None
+
+
+# how the result of a query is asked for, the best way first, by library
+_RESULTS = {
+    "_duckdb": ("to_arrow_reader", "fetch_arrow_reader"),
+    "duckdb": ("to_arrow_reader", "fetch_arrow_reader"),
+    "adbc_driver_manager": ("fetch_record_batch",),  # fetch_arrow() of some drivers gives structs that may be null
+}
 
 
 def unfinished(obj: Any) -> str:

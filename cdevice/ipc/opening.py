@@ -22,8 +22,8 @@ def open_shared(token: bytes | Shared, *, validate: Validate = "full") -> Any:
 
     Nothing is copied, and no page is read but what ``validate`` looks at.  The memory goes when the last process that
     has it drops it or ends.  Blocks for a thread of the other process, some microseconds, at most ten seconds.  Any
-    thread.  Raises ArgumentError for a token of another machine, user or version, or one that was changed; Released when
-    it is not shared any more or its process has ended; InvalidArray where the contents do not fit.
+    thread.  Raises ArgumentError for a token of another machine, user or version, or a changed one; Released when it is
+    not shared any more or its process ended; InvalidArray where the contents do not fit.
     """
     magic, tickets = tickets_of(token)
     return opened(tickets, validate) if magic == ARRAY else opened_stream(tickets, validate)

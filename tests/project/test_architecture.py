@@ -113,7 +113,7 @@ FLOORS = (
     ("_devices", "backend", "backend_compute", "backends"),
     ("_arrays", "_values", "ipc"),
     ("interop",),
-    ("_async", "_core", "aio", "array", "buffer", "compute", "mutable", "pickling", "scan", "stream"),
+    ("_async", "_core", "_loading", "aio", "array", "buffer", "compute", "dask", "loading", "mutable", "pickling", "scan", "stream"),
     ("__main__", "bench", "cli", "demo", "testing"),
 )
 

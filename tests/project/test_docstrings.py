@@ -24,7 +24,7 @@ import pytest
 
 import cdevice
 
-MODULES = ("aio", "compute")  # public modules; the names of cdevice itself are those of its stub
+MODULES = ("aio", "compute", "dask")  # public modules; the names of cdevice itself are those of its stub
 ERRORS = re.compile(r"\b[Rr]aises?\b")
 BLOCKING = re.compile(r"\b([Bb]locks?|[Nn]ever blocks)\b")
 THREADS = re.compile(r"\bthreads?\b")

@@ -9,7 +9,7 @@ from paths import ROOT
 import cdevice
 
 DOCS = ROOT / "docs"
-PAGES = ("compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "streams")
+PAGES = ("clusters", "compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "streams")
 LIBRARIES = {
     "numpy": "1",
     "pyarrow": "16",
@@ -17,6 +17,9 @@ LIBRARIES = {
     "polars": "1",
     "duckdb": "2",
     "pyopencl": "2023",
+    "dask": "2024",
+    "datafusion": "40",
+    "adbc_driver_sqlite": "1",
 }  # from there on
 
 
