@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import weakref
@@ -131,19 +132,15 @@ class SharedStream:
 
 
 def _copy(source: DeviceArrayStream, ring: int) -> None:
-    put = _native.ring_put
-    batches = iter(source)
-    while True:
-        try:
-            batch = next(batches, None)
-        except BaseException as error:
-            code = error.code if isinstance(error, Error) else 0
-            _native.ring_end(ring, code, f"{type(error).__name__}: {error}")
-            raise
-        if batch is None:
-            break
-        put(ring, batch)
-        del batch
+    """Every batch of the source, then its end, or what went wrong, which the reader gets too."""
+    try:
+        for batch in source:
+            _native.ring_put(ring, batch)
+            del batch
+    except BaseException as error:
+        with contextlib.suppress(Error):  # the reader has gone
+            _native.ring_end(ring, error.code if isinstance(error, Error) else 0, f"{type(error).__name__}: {error}")
+        raise
     _native.ring_end(ring, 0, None)
 
 

@@ -308,7 +308,11 @@ def share_stream(here):
 
     def run():
         with cdevice.asstream(iter(batches()), schema=batches(1)[0].schema).share(nbytes=65536) as shared:
-            same([r for a in cdevice.open_shared(shared.token) for r in a.to_pylist()], rows())
+            try:
+                same([r for a in cdevice.open_shared(shared.token) for r in a.to_pylist()], rows())
+            except cdevice.StreamError:
+                shared.join(30)  # raises what the writer met
+                raise
             shared.join(30)
 
     return run
