@@ -65,8 +65,7 @@ static int64_t buffer_need(const struct cdv_layout *l, const struct ArrowArray *
   if (i >= l->n_buffers) { /* variadic buffers, then their sizes, which are always on the CPU */
     int64_t n = node->n_buffers - l->n_buffers - 1;
     if (i == node->n_buffers - 1) return n > 0 ? n * 8 : 0;
-    const int64_t *sizes = node->buffers[node->n_buffers - 1];
-    return sizes ? sizes[i - l->n_buffers] : 0;
+    return node->buffers[node->n_buffers - 1] ? cdv_data_size(node, i - l->n_buffers) : 0;
   }
   int role = cdv_layout_buffer_types(l)[i];
   if (!node->buffers[i] || (whole && !length)) return 0; /* no row, no byte: the bytes before are not validated */

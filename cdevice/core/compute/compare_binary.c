@@ -10,6 +10,7 @@
 #include "core/compute/launch_args.h"
 #include "core/compute/selection.h"
 #include "core/compute/varlen.h"
+#include "core/format/element.h"
 #include "core/format/layout.h"
 #include "core/format/schema.h"
 
@@ -139,26 +140,29 @@ int cdv_compute_view_offsets(struct cdv_array *views, const struct cdv_stream_re
 /* What views look at, in one buffer, and where each begins. */
 static int join(struct cdv_exec *w, const struct cdv_array *views, int64_t nbytes, cdevice_kernel_buffer *bytes,
                 cdevice_kernel_buffer *begins) {
-  const int64_t *sizes = views->node->buffers[views->node->n_buffers - 1];
   int64_t n = looked_at(views);
   int r = cdv_exec_alloc_temp(w, 'C', nbytes, bytes);
   if (!r) r = cdv_exec_alloc_temp(w, 'l', n, begins);
   cdevice_kernel_buffer to = *bytes;
-  for (int64_t k = 0; !r && k < n; to.offset += sizes[k++]) {
-    struct cdv_kernel_launch s = {
-        "binary", "bits", "join", CDV_PER_ROW, sizes[k], {[BUF_OUT] = to, [BUF_VALUES] = buffer_of(views, 2 + k)}, {0}};
+  for (int64_t k = 0; !r && k < n; to.offset += cdv_data_size(views->node, k++)) {
+    struct cdv_kernel_launch s = {"binary",
+                                  "bits",
+                                  "join",
+                                  CDV_PER_ROW,
+                                  cdv_data_size(views->node, k),
+                                  {[BUF_OUT] = to, [BUF_VALUES] = buffer_of(views, 2 + k)},
+                                  {0}};
     s.buffers[BUF_DATA_BEGINS] = *begins;
     s.scalars[SCALAR_DATA_INDEX] = k;
-    if (sizes[k]) r = cdv_exec_launch(w, &s);
+    if (s.n) r = cdv_exec_launch(w, &s);
   }
   return r;
 }
 
 /* Four buffers at a time, or joined where that is less work. */
 static int put_bytes(struct cdv_exec *w, const struct cdv_array *views, struct cdv_kernel_launch *s) {
-  const int64_t *sizes = views->node->buffers[views->node->n_buffers - 1];
   int64_t n = looked_at(views), nbytes = 0;
-  for (int64_t k = 0; k < n; k++) nbytes += sizes[k];
+  for (int64_t k = 0; k < n; k++) nbytes += cdv_data_size(views->node, k);
   s->scalars[SCALAR_DATA_KIND] = cdv_exec_is_host(w)                                     ? BY_TABLE
                                  : n > DATA_SLOTS && n / DATA_SLOTS > nbytes / 16 / s->n ? BY_JOINED
                                                                                          : BY_NAME;

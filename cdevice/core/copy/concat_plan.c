@@ -362,7 +362,6 @@ static bool same_data(const struct ArrowArray *a, const struct ArrowArray *b) {
 }
 
 static int read_views(const struct cdv_row_range *x, struct data *g) {
-  const int64_t *sizes = x->a->buffers[x->a->n_buffers - 1];
   const char *views = x->a->buffers[1];
   if (!views) return missing(1, x->length * 16);
   for (int64_t i = x->offset; i < x->offset + x->length; i++) {
@@ -370,7 +369,7 @@ static int read_views(const struct cdv_row_range *x, struct data *g) {
     memcpy(v, views + 16 * i, 16);
     if ((v[0] >= 0 && v[0] <= 12) || is_null(x->a, i)) continue;
     int64_t stop = (int64_t)v[3] + v[0];
-    if (v[0] < 0 || v[2] < 0 || v[2] >= g->n || v[3] < 0 || stop > sizes[v[2]])
+    if (v[0] < 0 || v[2] < 0 || v[2] >= g->n || v[3] < 0 || stop > cdv_data_size(x->a, v[2]))
       return cdv_fail(INVALID, EINVAL, "view %lld points outside its data", (long long)(i - x->offset));
     if (g->stops[v[2]] == 0 || v[3] < g->starts[v[2]]) g->starts[v[2]] = v[3];
     if (stop > g->stops[v[2]]) g->stops[v[2]] = stop;

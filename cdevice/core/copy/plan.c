@@ -221,7 +221,6 @@ static struct ends run_range(struct cdv_plan *p, const struct cdv_pending_node *
 
 /* The part of each data buffer that the rows' views point to: [starts[k], stops[k]). */
 static int view_parts(const struct cdv_pending_node *x, int64_t n_data, int64_t *starts, int64_t *stops) {
-  const int64_t *sizes = x->a->buffers[x->a->n_buffers - 1];
   const uint8_t *validity = x->a->buffers[0];
   for (int64_t k = 0; k < n_data; k++) starts[k] = INT32_MAX, stops[k] = 0;
   for (int64_t i = x->offset; i < x->offset + x->length; i++) {
@@ -229,7 +228,7 @@ static int view_parts(const struct cdv_pending_node *x, int64_t n_data, int64_t 
     memcpy(view, (const char *)x->a->buffers[1] + 16 * i, 16);
     if (view[0] <= 12 || (validity && x->nulls && !cdv_bit(validity, i))) continue;
     int64_t stop = (int64_t)view[3] + view[0];
-    if (view[2] < 0 || view[2] >= n_data || view[3] < 0 || stop > sizes[view[2]])
+    if (view[2] < 0 || view[2] >= n_data || view[3] < 0 || stop > cdv_data_size(x->a, view[2]))
       return cdv_fail(CDV_INVALID_ARRAY, EINVAL, "view %lld points outside its data", (long long)(i - x->offset));
     if (view[3] < starts[view[2]]) starts[view[2]] = view[3];
     if (stop > stops[view[2]]) stops[view[2]] = stop;
@@ -346,12 +345,11 @@ static int add_buffer(struct cdv_plan *p, const struct node *d, int i) {
 /* The data buffers of views, and their sizes, which stay on the CPU on every device. */
 static int add_data(struct cdv_plan *p, const struct node *d) {
   const struct ArrowArray *a = d->x.a;
-  const int64_t *sizes = a->buffers[a->n_buffers - 1];
   int64_t *copy = cdv_arena_get(&p->arena, (size_t)(d->n_data ? d->n_data : 1) * sizeof *copy);
   int r = copy ? 0 : ENOMEM;
   d->x.to->buffers[a->n_buffers - 1] = copy;
   for (int64_t i = 0; !r && i < d->n_data; i++) {
-    copy[i] = d->starts ? d->starts[d->n_data + i] - d->starts[i] : d->n ? sizes[i] : 0;
+    copy[i] = d->starts ? d->starts[d->n_data + i] - d->starts[i] : d->n ? cdv_data_size(a, i) : 0;
     struct cdv_copy_segment c = {
         .src = a->buffers[2 + i], .nbytes = copy[i], .on_host = p->host_readable, .max_value = -1, .width = 1};
     if (d->starts) c.src_offset = d->starts[i];

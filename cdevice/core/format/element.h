@@ -34,6 +34,11 @@ static inline int64_t cdv_read_index(const void *p, char code, int64_t i) {
   }
 }
 
+/* Bytes of data buffer k of a view array: its last buffer has them, on the CPU on every device. */
+static inline int64_t cdv_data_size(const struct ArrowArray *views, int64_t k) {
+  return cdv_read_int(views->buffers[views->n_buffers - 1], 8, k);
+}
+
 static inline int cdv_run_width(const struct ArrowSchema *runs) {
   char code = runs->children[0]->format[0];
   return code == 's' ? 2 : code == 'i' ? 4 : 8;

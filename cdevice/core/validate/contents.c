@@ -89,7 +89,6 @@ static int full_offsets(const struct cdv_frame *f, const struct cdv_layout *l, c
 
 static int full_views(const struct cdv_frame *f, const struct cdv_layout *l, const struct ArrowArray *a, bool text) {
   int64_t n_data = a->n_buffers - 3;
-  const int64_t *sizes = a->buffers[a->n_buffers - 1];
   for (int64_t i = 0; i < a->length; i++) {
     if (!valid_at(a, i)) continue;
     const char *view = (const char *)a->buffers[1] + (a->offset + i) * 16;
@@ -101,9 +100,9 @@ static int full_views(const struct cdv_frame *f, const struct cdv_layout *l, con
       if (v[2] < 0 || v[2] >= n_data)
         return cdv_invalid(f, 1, INVALID, "view %lld points to data buffer %d of %lld", (long long)i, (int)v[2],
                            (long long)n_data);
-      if (v[3] < 0 || v[3] > sizes[v[2]] - v[0])
+      if (v[3] < 0 || v[3] > cdv_data_size(a, v[2]) - v[0])
         return cdv_invalid(f, 1, INVALID, "view %lld ends outside data buffer %d of %lld bytes", (long long)i,
-                           (int)v[2], (long long)sizes[v[2]]);
+                           (int)v[2], (long long)cdv_data_size(a, v[2]));
       bytes = (const char *)a->buffers[2 + v[2]] + v[3];
       if (memcmp(bytes, view + 4, 4))
         return cdv_invalid(f, 1, INVALID, "view %lld has another prefix than its data", (long long)i);

@@ -198,19 +198,19 @@ static int fixed_buffers(const struct cdv_frame *f, const struct context *c, con
 static int view_buffers(const struct cdv_frame *f, const struct context *c, const struct cdv_layout *l,
                         const struct ArrowArray *a) {
   int64_t n_data = a->n_buffers - l->n_buffers - 1;
-  const int64_t *sizes = a->buffers[a->n_buffers - 1];
   int r = n_data ? known_size(f, c, a->n_buffers - 1, 8 * n_data) : 0;
   if (r) return r;
-  if (n_data && !sizes)
+  if (n_data && !a->buffers[a->n_buffers - 1])
     return cdv_invalid(f, a->n_buffers - 1, INVALID, "the sizes of %lld data buffers are NULL", (long long)n_data);
   for (int64_t i = 0; i < n_data; i++) {
-    if (sizes[i] < 0)
+    int64_t size = cdv_data_size(a, i);
+    if (size < 0)
       return cdv_invalid(f, l->n_buffers + i, INVALID, "data buffer %lld has the size %lld", (long long)i,
-                         (long long)sizes[i]);
-    if (sizes[i] && !a->buffers[l->n_buffers + i])
+                         (long long)size);
+    if (size && !a->buffers[l->n_buffers + i])
       return cdv_invalid(f, l->n_buffers + i, INVALID, "data buffer %lld is NULL, its size is %lld", (long long)i,
-                         (long long)sizes[i]);
-    if ((r = known_size(f, c, l->n_buffers + i, sizes[i]))) return r;
+                         (long long)size);
+    if ((r = known_size(f, c, l->n_buffers + i, size))) return r;
   }
   return 0;
 }
