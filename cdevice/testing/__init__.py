@@ -1,16 +1,28 @@
-"""For authors of backends: conformance suites and a reference device."""
+"""Conformance suites: for authors of backends, and for libraries that give Arrow's structs."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .conformance.producers import ProducerSuite as ProducerSuite
+    from .conformance.report import Report as Report
+    from .conformance.report import Result as Result
+    from .conformance.schemas import SchemaSuite as SchemaSuite
     from .suite import BackendSuite as BackendSuite
     from .suite import KernelSuite as KernelSuite
 else:
+    _WHERE = {
+        "BackendSuite": ".suite",
+        "KernelSuite": ".suite",
+        "ProducerSuite": ".conformance.producers",
+        "SchemaSuite": ".conformance.schemas",
+        "Report": ".conformance.report",
+        "Result": ".conformance.report",
+    }
 
     def __getattr__(name):
-        if name in ("BackendSuite", "KernelSuite"):
-            from . import suite
+        if name in _WHERE:
+            from importlib import import_module
 
-            return getattr(suite, name)
+            return getattr(import_module(_WHERE[name], __name__), name)
         raise AttributeError(f"module 'cdevice.testing' has no attribute {name!r}")

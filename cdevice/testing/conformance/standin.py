@@ -1,0 +1,338 @@
+"""Producers made of ctypes: arrays with counted releases whose children can be moved out, buffers that must not be
+touched, events that pass when they are let, streams that fail when they are told."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+import threading
+from ctypes import c_int32, c_void_p
+
+from .structs import (
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    Fill,
+    OneArgument,
+    Text,
+    call_release,
+    capsule_name,
+    new_capsule,
+)
+
+LIVE = {}  # what a live struct needs, by the address of its private data
+GUARDS = []  # (first address, end, words) of memory that must not be touched
+EXT_DEV = 12
+
+
+class Node:
+    """An array to be, and its schema: what the structs say is what stands here, right or wrong."""
+
+    def __init__(self, format, length=0, buffers=(), children=(), nulls=0, offset=0, name="", dictionary=None):
+        self.format, self.length, self.nulls, self.offset = format, length, nulls, offset
+        self.buffers, self.children, self.name, self.dictionary = list(buffers), list(children), name, dictionary
+        self.flags, self.metadata = 2, None
+
+
+class Count:
+    """What happened to the structs that were made: how often each was released, and the stream's calls."""
+
+    def __init__(self):
+        self.arrays, self.schemas, self.streams = [], [], []
+        self.calls, self.threads = [], set()
+
+
+class Released:
+    """Callbacks know the kind of struct they are called with."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.callback = OneArgument(self.run)
+        self.address = ctypes.cast(self.callback, c_void_p).value
+
+    def run(self, address):
+        at = self.kind.from_address(address)
+        record = LIVE.pop(at.private_data, None)
+        if record is not None:
+            for child in record["children"]:
+                call_release(child)
+            at.release = None
+            record["log"].append(threading.get_ident())
+
+
+RELEASE_ARRAY, RELEASE_SCHEMA = Released(ArrowArray), Released(ArrowSchema)
+
+
+def alive(at, release, log, children, keep):
+    """Makes a filled struct a live one."""
+    private = ctypes.create_string_buffer(8)
+    at.release, at.private_data = release.address, ctypes.addressof(private)
+    LIVE[at.private_data] = {"log": log, "children": children, "keep": (private, keep)}
+
+
+def pointers(structs):
+    return (c_void_p * max(1, len(structs)))(*[ctypes.addressof(s) for s in structs])
+
+
+def make_schema(node, log, at=None):
+    at = ArrowSchema() if at is None else at
+    children = [make_schema(c, []) for c in node.children]
+    words = None if node.dictionary is None else make_schema(node.dictionary, [])
+    text = lambda t: None if t is None else ctypes.create_string_buffer(t if isinstance(t, bytes) else t.encode())  # noqa: E731
+    keep = [text(node.format), text(node.name), text(node.metadata), pointers(children)]
+    at.format, at.name, at.metadata = [None if k is None else ctypes.addressof(k) for k in keep[:3]]
+    at.flags, at.n_children = node.flags, len(children)
+    at.children = ctypes.addressof(keep[3]) if children else None
+    at.dictionary = None if words is None else ctypes.addressof(words)
+    alive(at, RELEASE_SCHEMA, log, children + ([words] if words else []), keep)
+    return at
+
+
+def make_array(node, log, at=None):
+    at = ArrowArray() if at is None else at
+    children = [make_array(c, []) for c in node.children]
+    words = None if node.dictionary is None else make_array(node.dictionary, [])
+    keep, found = [pointers(children)], []
+    for b in node.buffers:
+        if isinstance(b, bytes):
+            raw = ctypes.create_string_buffer(len(b) + 128)
+            first = -(-ctypes.addressof(raw) // 64) * 64
+            ctypes.memmove(first, b, len(b))
+            keep.append(raw)
+            b = first
+        found.append(b)
+    buffers = (c_void_p * max(1, len(found)))(*found)
+    at.length, at.null_count, at.offset = node.length, node.nulls, node.offset
+    at.n_buffers, at.n_children = len(found), len(children)
+    at.buffers, at.children = ctypes.addressof(buffers), ctypes.addressof(keep[0]) if children else None
+    at.dictionary = None if words is None else ctypes.addressof(words)
+    alive(at, RELEASE_ARRAY, log, children + ([words] if words else []), (keep, buffers))
+    return at
+
+
+def heap(struct, name):
+    """A capsule that owns a struct: dropping it releases the struct where that is live."""
+    kind = type(struct)
+
+    def drop(capsule):
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = c_void_p, (c_void_p, ctypes.c_char_p)
+        at = kind.from_address(address(capsule, name.encode()))
+        call_release(at.array if hasattr(at, "array") else at)
+        LIVE.pop(id(struct), None)
+
+    LIVE[id(struct)] = {"keep": struct}
+    return new_capsule(ctypes.addressof(struct), name, OneArgument(drop))
+
+
+class Producer:
+    """Offers a node by the PyCapsule protocol and counts what becomes of it."""
+
+    def __init__(self, node, device_type=1, device_id=-1, event=None, reserved=(0, 0, 0)):
+        self.node, self.device_type, self.device_id, self.event, self.reserved = node, device_type, device_id, event, reserved
+        self.count = Count()
+
+    def __arrow_c_schema__(self):
+        return heap(make_schema(self.node, self.count.schemas), "arrow_schema")
+
+    def _device_array(self):
+        at = ArrowDeviceArray()
+        make_array(self.node, self.count.arrays, at.array)
+        at.device_type, at.device_id, at.sync_event = self.device_type, self.device_id, self.event
+        at.reserved[:] = self.reserved
+        return heap(at, "arrow_device_array")
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        wrong = [k for k, v in kwargs.items() if v is not None]
+        if wrong:
+            raise NotImplementedError(", ".join(wrong))
+        self.asked(requested_schema)
+        return self.__arrow_c_schema__(), self._device_array()
+
+    def asked(self, requested):
+        """An impossible request is a ValueError; every other one may be answered with the own schema."""
+        if requested is None:
+            return
+        if capsule_name(requested) != "arrow_schema":
+            raise TypeError("requested_schema is no capsule of a schema")
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        wanted = ArrowSchema.from_address(address(requested, b"arrow_schema"))
+        if wanted.n_children != len(self.node.children):
+            raise ValueError("requested_schema has another number of fields")
+
+
+class ArrayProducer(Producer):
+    """As Producer, in CPU memory by the older method alone."""
+
+    __arrow_c_device_array__ = None
+
+    def __arrow_c_array__(self, requested_schema=None):
+        self.asked(requested_schema)
+        at = make_array(self.node, self.count.arrays)
+        return self.__arrow_c_schema__(), heap(at, "arrow_array")
+
+
+class Both(Producer):
+    """As Producer, for consumers that look for the older method alone too."""
+
+    __arrow_c_array__ = ArrayProducer.__arrow_c_array__
+
+
+def guarded(words, nbytes=4096):
+    """The address of memory that ends the process when it is touched; ``words`` say what it stands for."""
+    memory = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE))
+    first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    ctypes.CDLL(None).mprotect(c_void_p(first), ctypes.c_size_t(len(memory)), 0)
+    GUARDS.append((first, first + len(memory), words, memory))
+    return first
+
+
+class Event:
+    """An event of an extension device: its address goes into sync_event; it passes when let."""
+
+    def __init__(self):
+        self.cell = c_int32(0)
+        self.address = ctypes.addressof(self.cell)
+
+    def pass_(self):
+        self.cell.value = 1
+
+
+def guarded_node(format="l"):
+    """An array of three rows whose buffers must not be touched."""
+    sizes = {"l": ("validity", "data"), "u": ("validity", "offsets", "bytes")}[format]
+    return Node(format, 3, [guarded(f"the buffer {name} of an array {format!r}") for name in sizes], nulls=1)
+
+
+class StreamProducer:
+    """A stream of nodes. ``fails``: {"schema" or number of a chunk: (code, text)}."""
+
+    kind = ArrowDeviceArrayStream
+
+    def __init__(self, nodes, schema=None, device_type=1, device_id=-1, fails=None, event=None):
+        self.nodes, self.device_type, self.device_id, self.event = nodes, device_type, device_id, event
+        self.schema, self.fails = schema or nodes[0], fails or {}
+        self.count = Count()
+        self.given, self.error, self.busy = 0, None, threading.Lock()
+
+    def callbacks(self):
+        named = {"get_schema": Fill(self.get_schema), "get_next": Fill(self.get_next)}
+        return {**named, "get_last_error": Text(self.get_last_error), "release": OneArgument(self.release)}
+
+    def struct(self):
+        at = self.kind()
+        if hasattr(at, "device_type"):
+            at.device_type = self.device_type
+        kept = self.callbacks()
+        for name, callback in kept.items():
+            setattr(at, name, ctypes.cast(callback, c_void_p).value)
+        self.key = ctypes.create_string_buffer(8)
+        at.private_data = ctypes.addressof(self.key)
+        KEPT_STREAMS.append(kept)
+        return at
+
+    def called(self, what):
+        """Notes a call; two at once are noted as such."""
+        self.count.calls.append(what)
+        self.count.threads.add(threading.get_ident())
+        if self.count.streams:
+            self.count.calls.append(f"{what} after release")
+
+    def fail(self, key):
+        if key not in self.fails:
+            self.error = None
+            return 0
+        code, text = self.fails[key]
+        self.error = None if text is None else ctypes.create_string_buffer(text.encode())
+        return code
+
+    def get_schema(self, stream, out):
+        self.called("get_schema")
+        code = self.fail("schema")
+        if not code:
+            make_schema(self.schema, self.count.schemas, ArrowSchema.from_address(out))
+        self.failed = code
+        return code
+
+    def get_next(self, stream, out):
+        if not self.busy.acquire(blocking=False):
+            self.count.calls.append("two calls at once")
+            return 5
+        try:
+            self.called("get_next")
+            return self.next(out)
+        finally:
+            self.busy.release()
+
+    def next(self, out):
+        self.failed = code = self.fail(self.given)
+        if code:
+            return code
+        device = self.kind is ArrowDeviceArrayStream
+        ctypes.memset(out, 0, ctypes.sizeof(ArrowDeviceArray if device else ArrowArray))
+        if self.given < len(self.nodes):
+            log = []
+            self.count.arrays.append(log)
+            make_array(self.nodes[self.given], log, ArrowArray.from_address(out))
+            self.given += 1
+        else:
+            self.count.calls.append("end")
+        if device:
+            at = ArrowDeviceArray.from_address(out)
+            at.device_type, at.device_id, at.sync_event = self.device_type, self.device_id, self.event
+        return 0
+
+    def get_last_error(self, stream):
+        self.called("get_last_error" if self.failed else "get_last_error without an error")
+        return None if self.error is None else ctypes.addressof(self.error)
+
+    failed = 0
+
+    def release(self, stream):
+        self.count.streams.append(threading.get_ident())
+        self.kind.from_address(stream).release = None
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
+        wrong = [k for k, v in kwargs.items() if v is not None]
+        if wrong:
+            raise NotImplementedError(", ".join(wrong))
+        return heap(self.struct(), "arrow_device_array_stream")
+
+
+class ArrayStreamProducer(StreamProducer):
+    """As StreamProducer, in CPU memory by the older method."""
+
+    kind = ArrowArrayStream
+    __arrow_c_device_stream__ = None
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return heap(self.struct(), "arrow_array_stream")
+
+
+KEPT_STREAMS = []
+
+
+def int64s(rows, name="", offset=0):
+    """A node of int64, None is null."""
+    bits = bytes(sum((r is not None) << i for i, r in enumerate(rows[k : k + 8])) for k in range(0, len(rows), 8))
+    nulls = sum(r is None for r in rows[offset:])
+    data = struct.pack(f"<{len(rows)}q", *[r or 0 for r in rows])
+    return Node("l", len(rows) - offset, [bits if nulls else None, data], nulls=nulls, offset=offset, name=name)
+
+
+def strings(rows, name=""):
+    """A node of utf8 without nulls."""
+    data = [r.encode() for r in rows]
+    ends = [sum(map(len, data[:i])) for i in range(len(data) + 1)]
+    return Node("u", len(rows), [None, struct.pack(f"<{len(ends)}i", *ends), b"".join(data)], name=name)
+
+
+def batch(columns):
+    """A struct node of {name: node}."""
+    for name, node in columns.items():
+        node.name = name
+    return Node("+s", next(iter(columns.values())).length if columns else 0, [None], list(columns.values()))
