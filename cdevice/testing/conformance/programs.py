@@ -50,8 +50,9 @@ class Pieces:
         return "".join(f"@{ast.unparse(d)}\n" for d in own) + text
 
     def uses(self, name: str) -> set[str]:
-        names = {n.id for n in ast.walk(self.nodes[name]) if isinstance(n, ast.Name)}
-        return names - {name}
+        node = self.nodes[name]
+        parts = [p for p in ast.iter_child_nodes(node) if p not in getattr(node, "decorator_list", [])]
+        return {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)} - {name}
 
 
 @functools.lru_cache(None)

@@ -32,7 +32,8 @@ def schema_of(subject):
     made = subject.make()
     if not hasattr(made, "__arrow_c_schema__"):
         raise NotDone("it has no __arrow_c_schema__")
-    found = ArrowSchema.from_address(capsule_address(made.__arrow_c_schema__(), "arrow_schema"))
+    capsule = made.__arrow_c_schema__()  # held until its schema has been moved out
+    found = ArrowSchema.from_address(capsule_address(capsule, "arrow_schema"))
     if not found.release:
         raise NotDone("the schema is released")
     return move(found)
@@ -54,12 +55,18 @@ def format_at(schema):
         return None
 
 
-def each_schema(subject, look):
-    """Calls look(path, format, schema) for a schema and everything below it, then releases it."""
+def each_schema(subject, look, only=None):
+    """Calls look(path, format, schema) for a schema and everything below it, then releases it; ``only``: where
+    only(format, schema), of which there must be one."""
     schema = schema_of(subject)
     try:
+        found = 0
         for path, node in schema_nodes(schema):
-            look(path, format_at(node), node)
+            if only is None or only(format_at(node), node):
+                look(path, format_at(node), node)
+                found += 1
+        if not found:
+            raise NotDone("nothing that was given is of such a type")
     finally:
         call_release(schema)
 
@@ -133,7 +140,7 @@ def schema_metadata_can_be_decoded(subject):
                 raise Broken(f"{path} has metadata with a text of {size} bytes")
             at += 4 + size
 
-    each_schema(subject, look)
+    each_schema(subject, look, only=lambda f, s: bool(s.metadata))
 
 
 @SCHEMA_RULES.add("READING", f"{C_DATA}, ArrowSchema.flags")
@@ -183,7 +190,7 @@ def schema_children_are_there_and_live(subject):
             if not child.release:
                 raise Broken(f"{path}.children[{i}] is released")
 
-    each_schema(subject, look)
+    each_schema(subject, look, only=lambda f, s: s.n_children > 0)
 
 
 @SCHEMA_RULES.add("MUST", f"{C_DATA}, dictionary-encoded arrays")
@@ -194,7 +201,7 @@ def schema_indices_are_integers(subject):
         if schema.dictionary and format not in ("c", "C", "s", "S", "i", "I", "l", "L"):
             raise Broken(f"{path} has a dictionary and the format {format!r}")
 
-    each_schema(subject, look)
+    each_schema(subject, look, only=lambda f, s: bool(s.dictionary))
 
 
 @SCHEMA_RULES.add("MUST", f"{C_DATA}, map type")
@@ -210,7 +217,7 @@ def schema_map_has_two_fields(subject):
         if entries.flags & 2 or children_of(entries)[0].flags & 2:
             raise Broken(f"the entries or the keys of {path} are nullable")
 
-    each_schema(subject, look)
+    each_schema(subject, look, only=lambda f, s: f == "+m")
 
 
 @SCHEMA_RULES.add("MUST", f"{C_DATA}, run-end encoded arrays")
@@ -225,7 +232,7 @@ def schema_run_ends_are_integers(subject):
             nullable = "nullable " if ends.flags & 2 else ""
             raise Broken(f"the run ends of {path} are {nullable}{format_at(ends)!r}")
 
-    each_schema(subject, look)
+    each_schema(subject, look, only=lambda f, s: f == "+r")
 
 
 @SCHEMA_RULES.add("MUST", f"{C_DATA}, release callback semantics")

@@ -231,10 +231,12 @@ def _raising(error: Exception) -> Any:
 
 
 _TELL: list[int] = []  # of a child: where it tells
+_AT = [""]  # what is held against a rule now
 
 
 def note(text: str) -> None:
     """In a child process: what is held against the rule now."""
+    _AT[:] = [text]
     if _TELL:
         os.write(_TELL[0], json.dumps({"at": text}).encode() + b"\n")
 
@@ -357,7 +359,7 @@ def tell_of_reads(write: int) -> None:
 
     def handler(number: int, info: int, context: int) -> None:
         address = ctypes.c_uint64.from_address(info + 16).value
-        words = f"died of {signal.Signals(number).name}"
+        words = f"{_AT[-1]}: died of {signal.Signals(number).name}"
         for first, end, what, _ in standin.GUARDS:
             if first <= address < end:
                 words += f": touched byte {address - first} of {what}"
