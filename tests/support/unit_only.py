@@ -25,7 +25,7 @@ FILES = set(
     test_embed.py test_fake_kernels.py test_faults.py test_fuzz.py test_hostrt.py test_hostrt_capture.py test_hostrt_retained_memory.py
     test_hostrt_process.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
     test_opencl_pool.py test_opencl_trials.py test_opencl_two_devices.py test_packaging.py test_plugins.py test_profile.py
-    test_rmm.py test_typing.py test_wheel.py
+    test_producers.py test_rmm.py test_typing.py test_wheel.py
     """.split()
 )
 # checks of KernelSuite that are none: they compile

@@ -1,4 +1,5 @@
 """Format strings, layouts and values, written from the specification of the columnar format."""
+# mypy: ignore-errors
 
 from __future__ import annotations
 
@@ -142,7 +143,9 @@ def plain_values(format, schema, array, first, length):
     elif is_view(format):
         rows = [view_value(format, buffers, first + i) if ok else None for i, ok in enumerate(valid)]
     elif "bytes" in names:
-        ends = numbers(buffers["offsets32" if "offsets32" in names else "offsets64"], offset_code(names), first, length + 1)
+        ends = numbers(
+            buffers["offsets32" if "offsets32" in names else "offsets64"], offset_code(names), first, length + 1
+        )
         rows = [ctypes.string_at(buffers["bytes"] + a, b - a) if b > a else b"" for a, b in zip(ends, ends[1:])]
         rows = [r.decode() if ok else None for r, ok in zip(rows, valid)] if format in "uU" else rows
     elif format == "+s":

@@ -7,13 +7,13 @@ import gc
 import threading
 
 from .layouts import (
+    bit,
     buffers_of,
     is_view,
     layout,
     nodes,
     numbers,
     offset_code,
-    bit,
     values_of,
 )
 from .structs import (
@@ -144,6 +144,15 @@ def offsets_in(format, buffers):
 
 
 # ---- capsules ----
+@PRODUCER_RULES.add("MUST", f"{C_DATA}, release callback semantics")
+def export_and_release_end_well(subject):
+    """Three exports and their releases leave the process alive."""
+    for _ in range(3):
+        given, _ = capsules_of(subject)
+        del given
+        gc.collect()
+
+
 @PRODUCER_RULES.add("MUST", f"{CAPSULES}, __arrow_c_device_array__")
 def gives_two_named_capsules(subject):
     """The method gives a pair of capsules that have the names of the protocol."""
@@ -157,7 +166,7 @@ def gives_two_named_capsules(subject):
 
 @PRODUCER_RULES.add("MUST", f"{CAPSULES}, lifetime")
 def capsules_dropped_unused_release(subject):
-    """Dropping capsules that nobody used releases the array, once."""
+    """Dropping unused capsules releases the array, once."""
     given, (kind, name) = capsules_of(subject)
     at = kind.from_address(capsule_address(given[1], name))
     at = at.array if kind is ArrowDeviceArray else at
@@ -439,7 +448,7 @@ def batches_have_no_offset_and_no_nulls(subject):
 
 # ---- what the buffers hold, in CPU memory ----
 @PRODUCER_RULES.add("MUST", f"{C_DATA}, ArrowArray.null_count")
-def null_count_is_what_the_bitmap_says(subject):
+def null_count_is_the_bitmaps(subject):
     """A count of nulls that is not -1 is the number of zeros in the bitmap."""
 
     def look(path, format, schema, array):
@@ -470,7 +479,7 @@ def offsets_grow(subject):
 
 
 def rows_needed(format, schema, array, buffers, child, at):
-    """How many rows of a child its parent speaks of; None where that cannot be told."""
+    """How many rows of a child its parent speaks of; None where that is unknown."""
     rows = array.offset + array.length
     if format == "+s" or format.startswith("+us"):
         return rows
@@ -659,7 +668,7 @@ class ProducerSuite(Suite):
     """Rules of ArrowDeviceArray and ArrowArray, held against objects with ``__arrow_c_device_array__`` or
     ``__arrow_c_array__``: ``ProducerSuite(make).run()``.
 
-    Known of what is made: ``values``, the rows as Python values; ``device_type``; ``batch``, True for record batches;
+    Known of the objects: ``values``, the rows as Python values; ``device_type``; ``batch``, True for record batches;
     ``protocol``, the name of the method to be checked.
     """
 

@@ -1,4 +1,4 @@
-"""Cuts the program that shows a broken rule out of these files: the check, and no more than it uses."""
+"""Cuts the program that shows a broken rule out of these files: the check, and the definitions that it uses."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def junit(reports: list[Report]) -> str:
     out = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for report in reports:
         out.append(
-            f"<testsuite name={quoteattr(report.name)} tests=\"{len(report.rows())}\" failures=\"{len(report.broken)}\""
+            f'<testsuite name={quoteattr(report.name)} tests="{len(report.rows())}" failures="{len(report.broken)}"'
             f' skipped="{len(report.not_done)}" time="{report.seconds:.3f}">'
         )
         for outcome, r in report.rows():

@@ -106,7 +106,7 @@ def schema_format_is_known(subject):
 
 @SCHEMA_RULES.add("MUST", f"{C_DATA}, ArrowSchema.format")
 def schema_format_is_the_types(subject):
-    """The format string says the type of the object."""
+    """The format string is that of the object's type."""
     if subject.format is None:
         raise NotDone("the format is not known to the suite")
     schema = schema_of(subject)
@@ -246,7 +246,7 @@ def schema_release_marks_it(subject):
 
 @SCHEMA_RULES.add("MUST", "PyCapsule interface, lifetime")
 def schema_capsule_dropped_unused_releases(subject):
-    """Dropping a capsule that nobody used releases its schema, once."""
+    """Dropping an unused capsule releases its schema, once."""
     made = subject.make()
     if not hasattr(made, "__arrow_c_schema__"):
         raise NotDone("it has no __arrow_c_schema__")
@@ -296,7 +296,7 @@ def schema_outlives_its_source(subject):
 class SchemaSuite(Suite):
     """Rules of ArrowSchema, held against objects with ``__arrow_c_schema__``: ``SchemaSuite(make).run()``.
 
-    Known of what is made: ``format``, the format string."""
+    Known of the objects: ``format``, the format string."""
 
     rules = SCHEMA_RULES
     what = "schema"

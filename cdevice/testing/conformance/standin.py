@@ -1,5 +1,6 @@
-"""Producers made of ctypes: arrays with counted releases whose children can be moved out, buffers that must not be
-touched, events that pass when they are let, streams that fail when they are told."""
+"""Producers made of ctypes: arrays with counted releases whose children can be moved out, and buffers that must not be
+touched."""
+# mypy: ignore-errors
 
 from __future__ import annotations
 
@@ -7,17 +8,13 @@ import ctypes
 import mmap
 import struct
 import threading
-from ctypes import c_int32, c_void_p
+from ctypes import c_void_p
 
 from .structs import (
     ArrowArray,
-    ArrowArrayStream,
     ArrowDeviceArray,
-    ArrowDeviceArrayStream,
     ArrowSchema,
-    Fill,
     OneArgument,
-    Text,
     call_release,
     capsule_name,
     new_capsule,
@@ -38,11 +35,10 @@ class Node:
 
 
 class Count:
-    """What happened to the structs that were made: how often each was released, and the stream's calls."""
+    """The releases of the structs that were made: the thread of each."""
 
     def __init__(self):
-        self.arrays, self.schemas, self.streams = [], [], []
-        self.calls, self.threads = [], set()
+        self.arrays, self.schemas = [], []
 
 
 class Released:
@@ -81,7 +77,7 @@ def make_schema(node, log, at=None):
     at = ArrowSchema() if at is None else at
     children = [make_schema(c, []) for c in node.children]
     words = None if node.dictionary is None else make_schema(node.dictionary, [])
-    text = lambda t: None if t is None else ctypes.create_string_buffer(t if isinstance(t, bytes) else t.encode())  # noqa: E731
+    text = lambda t: None if t is None else ctypes.create_string_buffer(t if isinstance(t, bytes) else t.encode())
     keep = [text(node.format), text(node.name), text(node.metadata), pointers(children)]
     at.format, at.name, at.metadata = [None if k is None else ctypes.addressof(k) for k in keep[:3]]
     at.flags, at.n_children = node.flags, len(children)
@@ -132,7 +128,13 @@ class Producer:
     """Offers a node by the PyCapsule protocol and counts what becomes of it."""
 
     def __init__(self, node, device_type=1, device_id=-1, event=None, reserved=(0, 0, 0)):
-        self.node, self.device_type, self.device_id, self.event, self.reserved = node, device_type, device_id, event, reserved
+        self.node, self.device_type, self.device_id, self.event, self.reserved = (
+            node,
+            device_type,
+            device_id,
+            event,
+            reserved,
+        )
         self.count = Count()
 
     def __arrow_c_schema__(self):
@@ -176,12 +178,6 @@ class ArrayProducer(Producer):
         return self.__arrow_c_schema__(), heap(at, "arrow_array")
 
 
-class Both(Producer):
-    """As Producer, for consumers that look for the older method alone too."""
-
-    __arrow_c_array__ = ArrayProducer.__arrow_c_array__
-
-
 def guarded(words, nbytes=4096):
     """The address of memory that ends the process when it is touched; ``words`` say what it stands for."""
     memory = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE))
@@ -191,129 +187,10 @@ def guarded(words, nbytes=4096):
     return first
 
 
-class Event:
-    """An event of an extension device: its address goes into sync_event; it passes when let."""
-
-    def __init__(self):
-        self.cell = c_int32(0)
-        self.address = ctypes.addressof(self.cell)
-
-    def pass_(self):
-        self.cell.value = 1
-
-
 def guarded_node(format="l"):
     """An array of three rows whose buffers must not be touched."""
     sizes = {"l": ("validity", "data"), "u": ("validity", "offsets", "bytes")}[format]
     return Node(format, 3, [guarded(f"the buffer {name} of an array {format!r}") for name in sizes], nulls=1)
-
-
-class StreamProducer:
-    """A stream of nodes. ``fails``: {"schema" or number of a chunk: (code, text)}."""
-
-    kind = ArrowDeviceArrayStream
-
-    def __init__(self, nodes, schema=None, device_type=1, device_id=-1, fails=None, event=None):
-        self.nodes, self.device_type, self.device_id, self.event = nodes, device_type, device_id, event
-        self.schema, self.fails = schema or nodes[0], fails or {}
-        self.count = Count()
-        self.given, self.error, self.busy = 0, None, threading.Lock()
-
-    def callbacks(self):
-        named = {"get_schema": Fill(self.get_schema), "get_next": Fill(self.get_next)}
-        return {**named, "get_last_error": Text(self.get_last_error), "release": OneArgument(self.release)}
-
-    def struct(self):
-        at = self.kind()
-        if hasattr(at, "device_type"):
-            at.device_type = self.device_type
-        kept = self.callbacks()
-        for name, callback in kept.items():
-            setattr(at, name, ctypes.cast(callback, c_void_p).value)
-        self.key = ctypes.create_string_buffer(8)
-        at.private_data = ctypes.addressof(self.key)
-        KEPT_STREAMS.append(kept)
-        return at
-
-    def called(self, what):
-        """Notes a call; two at once are noted as such."""
-        self.count.calls.append(what)
-        self.count.threads.add(threading.get_ident())
-        if self.count.streams:
-            self.count.calls.append(f"{what} after release")
-
-    def fail(self, key):
-        if key not in self.fails:
-            self.error = None
-            return 0
-        code, text = self.fails[key]
-        self.error = None if text is None else ctypes.create_string_buffer(text.encode())
-        return code
-
-    def get_schema(self, stream, out):
-        self.called("get_schema")
-        code = self.fail("schema")
-        if not code:
-            make_schema(self.schema, self.count.schemas, ArrowSchema.from_address(out))
-        self.failed = code
-        return code
-
-    def get_next(self, stream, out):
-        if not self.busy.acquire(blocking=False):
-            self.count.calls.append("two calls at once")
-            return 5
-        try:
-            self.called("get_next")
-            return self.next(out)
-        finally:
-            self.busy.release()
-
-    def next(self, out):
-        self.failed = code = self.fail(self.given)
-        if code:
-            return code
-        device = self.kind is ArrowDeviceArrayStream
-        ctypes.memset(out, 0, ctypes.sizeof(ArrowDeviceArray if device else ArrowArray))
-        if self.given < len(self.nodes):
-            log = []
-            self.count.arrays.append(log)
-            make_array(self.nodes[self.given], log, ArrowArray.from_address(out))
-            self.given += 1
-        else:
-            self.count.calls.append("end")
-        if device:
-            at = ArrowDeviceArray.from_address(out)
-            at.device_type, at.device_id, at.sync_event = self.device_type, self.device_id, self.event
-        return 0
-
-    def get_last_error(self, stream):
-        self.called("get_last_error" if self.failed else "get_last_error without an error")
-        return None if self.error is None else ctypes.addressof(self.error)
-
-    failed = 0
-
-    def release(self, stream):
-        self.count.streams.append(threading.get_ident())
-        self.kind.from_address(stream).release = None
-
-    def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
-        wrong = [k for k, v in kwargs.items() if v is not None]
-        if wrong:
-            raise NotImplementedError(", ".join(wrong))
-        return heap(self.struct(), "arrow_device_array_stream")
-
-
-class ArrayStreamProducer(StreamProducer):
-    """As StreamProducer, in CPU memory by the older method."""
-
-    kind = ArrowArrayStream
-    __arrow_c_device_stream__ = None
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return heap(self.struct(), "arrow_array_stream")
-
-
-KEPT_STREAMS = []
 
 
 def int64s(rows, name="", offset=0):

@@ -11,11 +11,12 @@ import signal
 import sys
 import time
 import traceback
+from ctypes import c_void_p
 
 from . import standin
 from .programs import cut
 from .report import Report, Result
-from .structs import Broken, NotDone, c_void_p
+from .structs import Broken, NotDone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,14 +60,14 @@ class Subject:
 
 
 # what stands in a program in the place of Subject
-PLAIN_SUBJECT = '''
+PLAIN_SUBJECT = """
 class Subject:
     def __init__(self, make, **known):
         self.make, self.known = make, known
 
     def __getattr__(self, name):
         return self.known.get(name)
-'''
+"""
 
 
 def subject_of(made: Any) -> Subject:
@@ -83,7 +84,7 @@ class Suite:
 
     ``make``: a callable, or {name: callable}; or a list of dictionaries with ``source`` (an expression) and
     ``prelude`` (statements), with which programs that show a broken rule are complete.  A callable is called in
-    child processes, which are forks of this one, unless ``apart`` is False.  ``known``: what is known of what is made,
+    child processes, which are forks of this one, unless ``apart`` is False.  ``known``: facts about the objects,
     as ``values=[1, None]``.  ``progress``: called with a line before each rule, or True for standard error.
     """
 
@@ -105,8 +106,9 @@ class Suite:
         self.apart = apart and hasattr(os, "fork")
         self.patience = patience
         self.progress = progress
+        self.dead: set[str] = set()  # subjects that ended their process: no further rule is held against them
 
-    # ---- what is checked ----
+    # ---- the subjects ----
     def subjects(self) -> list[Subject]:
         made = self.subject
         if isinstance(made, dict):
@@ -127,6 +129,9 @@ class Suite:
         """Holds a rule against each subject: broken by the first that breaks it, kept where one keeps it."""
         kept, why, first, others = 0, "", None, 0
         for subject in subjects:
+            if subject.name in self.dead:
+                why = why or f"{subject.name}: its process died before"
+                continue
             note(subject.name)
             try:
                 rule.check(subject)
@@ -147,7 +152,9 @@ class Suite:
         if first:
             more = f" (and {others} more of {kept + others + 1})" if others else ""
             return "broken", self.result(rule, f"{first[0].name}: {first[1]}{more}", self.program(rule, first[0]))
-        return ("kept", self.result(rule)) if kept else ("not done", self.result(rule, why or "there is nothing to check"))
+        return (
+            ("kept", self.result(rule)) if kept else ("not done", self.result(rule, why or "there is nothing to check"))
+        )
 
     def result(self, rule: Rule, detail: str = "", program: str = "") -> Result:
         return Result(rule.name, rule.level, rule.sentence, rule.source, detail, program)
@@ -162,13 +169,14 @@ class Suite:
         known = "".join(f", {k}={v!r}" for k, v in subject.known.items() if k != "module")
         return (
             f'"""{rule.sentence}\n\n{rule.level}: {rule.source}"""\n{cut(rule.check)}\n{PLAIN_SUBJECT}\n\n'
-            f"{prelude}\n\n{rule.name}(Subject(lambda: {source}{known}))\nprint(\"kept\")\n"
+            f'{prelude}\n\n{rule.name}(Subject(lambda: {source}{known}))\nprint("kept")\n'
         )
 
     # ---- how ----
     def run(self, rules: Iterable[str] | None = None) -> Report:
         """Checks the rules, all or those named, and returns the :class:`Report`."""
         began = time.monotonic()
+        self.dead.clear()
         report = Report(self.name)
         left = [r for r in self.rules if rules is None or r.name in rules]
         everything = len(left)
@@ -203,6 +211,7 @@ class Suite:
                 self.say(f"{self.name}: {everything - len(rules) + i + 1}/{everything} {rule.name}")
                 answer = child.answer(self.patience + (10 if i == 0 else 0))
                 if answer is None:
+                    self.dead.add(child.at)
                     yield "broken", self.result(rule, child.end(), self._died(rule, child.at))
                     return
                 outcome, fields = answer
@@ -231,11 +240,11 @@ def _raising(error: Exception) -> Any:
 
 
 _TELL: list[int] = []  # of a child: where it tells
-_AT = [""]  # what is held against a rule now
+_AT = [""]  # the subject that is checked now
 
 
 def note(text: str) -> None:
-    """In a child process: what is held against the rule now."""
+    """Names the subject that is checked now; a child process reports it."""
     _AT[:] = [text]
     if _TELL:
         os.write(_TELL[0], json.dumps({"at": text}).encode() + b"\n")
@@ -353,7 +362,7 @@ _HANDLERS: list[Any] = []
 
 
 def tell_of_reads(write: int) -> None:
-    """A touch of guarded memory is told with the place, then the process ends as it would have."""
+    """A touch of guarded memory is reported with the place, then the process ends as it would have."""
     if sys.platform != "linux":
         return
 

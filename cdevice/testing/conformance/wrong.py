@@ -263,7 +263,7 @@ WRONG_ARRAYS = {
     ),
     "a wrong count": (
         nodes_with(ints, nulls=1, buffers=[BOTH, bytes(16)]),
-        "null_count_is_what_the_bitmap_says",
+        "null_count_is_the_bitmaps",
         {},
     ),
     "falling offsets": (
