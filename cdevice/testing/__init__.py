@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .conformance.consumers import ConsumerSuite as ConsumerSuite
     from .conformance.producers import ProducerSuite as ProducerSuite
     from .conformance.report import Report as Report
     from .conformance.report import Result as Result
@@ -14,6 +15,7 @@ else:
     _WHERE = {
         "BackendSuite": ".suite",
         "KernelSuite": ".suite",
+        "ConsumerSuite": ".conformance.consumers",
         "ProducerSuite": ".conformance.producers",
         "SchemaSuite": ".conformance.schemas",
         "Report": ".conformance.report",

@@ -80,7 +80,12 @@ def cut(*functions: Any) -> str:
 
     for function in functions:
         need(function.__module__, function.__name__)
-    rank = {m: i for i, m in enumerate(("structs", "layouts", "standin"))}
+    rank = {
+        m: i
+        for i, m in enumerate(
+            ("structs", "layouts", "standin", "standin_streams", "standin_handlers", "standin_tensors")
+        )
+    }
     ordered = sorted(found, key=lambda k: (rank.get(k[0].rpartition(".")[2], 9), k[0], pieces(k[0]).order[k[1]]))
     texts: list[str] = []
     for module, name in ordered:

@@ -21,6 +21,8 @@ from .structs import (
 )
 
 LIVE = {}  # what a live struct needs, by the address of its private data
+USED = []  # private data of released structs: no address comes twice
+TWICE = []  # a word for each struct that was released a second time
 GUARDS = []  # (first address, end, words) of memory that must not be touched
 EXT_DEV = 12
 
@@ -52,21 +54,26 @@ class Released:
     def run(self, address):
         at = self.kind.from_address(address)
         record = LIVE.pop(at.private_data, None)
-        if record is not None:
-            for child in record["children"]:
-                call_release(child)
-            at.release = None
-            record["log"].append(threading.get_ident())
+        if record is None:
+            TWICE.append(self.kind.__name__)
+            return
+        for child in record["children"]:
+            call_release(child)
+        for first, nbytes in record["memory"]:
+            ctypes.memset(first, 0xDD, nbytes)  # a later look at it is seen
+        USED.append(record["keep"])
+        at.release = None
+        record["log"].append(threading.get_ident())
 
 
 RELEASE_ARRAY, RELEASE_SCHEMA = Released(ArrowArray), Released(ArrowSchema)
 
 
-def alive(at, release, log, children, keep):
-    """Makes a filled struct a live one."""
+def alive(at, release, log, children, keep, memory=()):
+    """Makes a filled struct a live one; ``memory``: (address, bytes) that its release destroys."""
     private = ctypes.create_string_buffer(8)
     at.release, at.private_data = release.address, ctypes.addressof(private)
-    LIVE[at.private_data] = {"log": log, "children": children, "keep": (private, keep)}
+    LIVE[at.private_data] = {"log": log, "children": children, "keep": (private, keep), "memory": memory}
 
 
 def pointers(structs):
@@ -91,13 +98,14 @@ def make_array(node, log, at=None):
     at = ArrowArray() if at is None else at
     children = [make_array(c, []) for c in node.children]
     words = None if node.dictionary is None else make_array(node.dictionary, [])
-    keep, found = [pointers(children)], []
+    keep, found, memory = [pointers(children)], [], []
     for b in node.buffers:
         if isinstance(b, bytes):
             raw = ctypes.create_string_buffer(len(b) + 128)
             first = -(-ctypes.addressof(raw) // 64) * 64
             ctypes.memmove(first, b, len(b))
             keep.append(raw)
+            memory.append((first, len(b)))
             b = first
         found.append(b)
     buffers = (c_void_p * max(1, len(found)))(*found)
@@ -105,19 +113,21 @@ def make_array(node, log, at=None):
     at.n_buffers, at.n_children = len(found), len(children)
     at.buffers, at.children = ctypes.addressof(buffers), ctypes.addressof(keep[0]) if children else None
     at.dictionary = None if words is None else ctypes.addressof(words)
-    alive(at, RELEASE_ARRAY, log, children + ([words] if words else []), (keep, buffers))
+    alive(at, RELEASE_ARRAY, log, children + ([words] if words else []), (keep, buffers), memory)
     return at
 
 
-def heap(struct, name):
-    """A capsule that owns a struct: dropping it releases the struct where that is live."""
+def heap(struct, name, dropped=None):
+    """A capsule that owns a struct: dropping it releases the struct where that is live, and notes that."""
     kind = type(struct)
 
     def drop(capsule):
-        address = ctypes.pythonapi.PyCapsule_GetPointer
-        address.restype, address.argtypes = c_void_p, (c_void_p, ctypes.c_char_p)
+        address = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
         at = kind.from_address(address(capsule, name.encode()))
-        call_release(at.array if hasattr(at, "array") else at)
+        at = at.array if hasattr(at, "array") else at
+        if at.release and dropped is not None:
+            dropped.append(name)
+        call_release(at)
         LIVE.pop(id(struct), None)
 
     LIVE[id(struct)] = {"keep": struct}
@@ -176,6 +186,78 @@ class ArrayProducer(Producer):
         self.asked(requested_schema)
         at = make_array(self.node, self.count.arrays)
         return self.__arrow_c_schema__(), heap(at, "arrow_array")
+
+
+class Offer(Producer):
+    """Offers a node by all three methods and sees what its consumer does with it.
+
+    It holds the capsules, so that no destructor of theirs, which is Python, runs while an exception is on its way."""
+
+    def __init__(self, node, **device):
+        super().__init__(node, **device)
+        self.called, self.schemas, self.arrays, self.dropped, self.capsules = [], [], [], [], []
+
+    def __arrow_c_schema__(self):
+        self.called.append("__arrow_c_schema__")
+        return self.schema_capsule()
+
+    def schema_capsule(self):
+        self.schemas.append(make_schema(self.node, self.count.schemas))
+        self.change_schema(self.schemas[-1])
+        return self.capsule(self.schemas[-1], "arrow_schema")
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        self.called.append("__arrow_c_device_array__")
+        at = ArrowDeviceArray()
+        make_array(self.node, self.count.arrays, at.array)
+        at.device_type, at.device_id, at.sync_event = self.device_type, self.device_id, self.event
+        at.reserved[:] = self.reserved
+        self.arrays.append(at.array)
+        self.change_array(at.array)
+        return self.schema_capsule(), self.capsule(at, "arrow_device_array")
+
+    def __arrow_c_array__(self, requested_schema=None):
+        self.called.append("__arrow_c_array__")
+        self.arrays.append(make_array(self.node, self.count.arrays))
+        self.change_array(self.arrays[-1])
+        return self.schema_capsule(), self.capsule(self.arrays[-1], "arrow_array")
+
+    def capsule(self, struct, name):
+        self.capsules.append(heap(struct, name, self.dropped))
+        return self.capsules[-1]
+
+    def change_schema(self, schema):
+        pass
+
+    def change_array(self, array):
+        pass
+
+
+class ArrayOffer(Offer):
+    """By the older method alone."""
+
+    @property
+    def __arrow_c_device_array__(self):
+        raise AttributeError("__arrow_c_device_array__")
+
+
+class DeviceOffer(Offer):
+    """By the device's method alone."""
+
+    @property
+    def __arrow_c_array__(self):
+        raise AttributeError("__arrow_c_array__")
+
+
+class Event:
+    """An event of an extension device: its address goes into sync_event; it passes when it is let."""
+
+    def __init__(self):
+        self.cell = ctypes.c_int32(0)
+        self.address = ctypes.addressof(self.cell)
+
+    def let(self):
+        self.cell.value = 1
 
 
 def guarded(words, nbytes=4096):

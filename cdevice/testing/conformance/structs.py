@@ -8,7 +8,7 @@ neighbours, so they import the standard library alone.
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_int32, c_int64, c_void_p, py_object
+from ctypes import c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
 
 
 class Broken(Exception):
@@ -58,7 +58,70 @@ class ArrowDeviceArray(ctypes.Structure):
     ]
 
 
-OneArgument = ctypes.CFUNCTYPE(None, c_void_p)  # release
+class ArrowArrayStream(ctypes.Structure):
+    _fields_ = [(name, c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
+
+
+class ArrowDeviceArrayStream(ctypes.Structure):
+    _fields_ = [("device_type", c_int32), *ArrowArrayStream._fields_]
+
+
+class ArrowAsyncTask(ctypes.Structure):
+    _fields_ = [("extract_data", c_void_p), ("private_data", c_void_p)]
+
+
+class ArrowAsyncProducer(ctypes.Structure):
+    _fields_ = [
+        ("device_type", c_int32),
+        ("request", c_void_p),
+        ("cancel", c_void_p),
+        ("additional_metadata", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
+    _fields_ = [
+        (name, c_void_p) for name in ("on_schema", "on_next_task", "on_error", "release", "producer", "private_data")
+    ]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", c_void_p),
+        ("strides", c_void_p),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class DLManagedTensor(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p)]
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager_ctx", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", DLTensor),
+    ]
+
+
+OneArgument = ctypes.CFUNCTYPE(None, c_void_p)  # release, deleter, cancel
+Fill = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p)  # get_schema, get_next, extract_data, on_schema
+Text = ctypes.CFUNCTYPE(c_void_p, c_void_p)  # get_last_error
+Request = ctypes.CFUNCTYPE(None, c_void_p, c_int64)
+OnTask = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p, c_void_p)
+OnError = ctypes.CFUNCTYPE(None, c_void_p, ctypes.c_int, c_void_p, c_void_p)
 KEPT = []  # callbacks that foreign code may still call
 
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import collections
-import ctypes
-import json
 import os
-import select
-import signal
 import sys
 import time
 import traceback
-from ctypes import c_void_p
 
-from . import standin
+from .children import Child, note
 from .programs import cut
 from .report import Report, Result
 from .structs import Broken, NotDone
@@ -52,6 +47,7 @@ class Subject:
 
     def __init__(self, make: Any, name: str = "the object", source: str = "", prelude: str = "", **known: Any) -> None:
         self.make, self.name, self.source, self.prelude, self.known = make, name, source, prelude, known
+        self.origin = make
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -84,12 +80,15 @@ class Suite:
 
     ``make``: a callable, or {name: callable}; or a list of dictionaries with ``source`` (an expression) and
     ``prelude`` (statements), with which programs that show a broken rule are complete.  A callable is called in
-    child processes, which are forks of this one, unless ``apart`` is False.  ``known``: facts about the objects,
-    as ``values=[1, None]``.  ``progress``: called with a line before each rule, or True for standard error.
+    child processes, which are forks of this one, and sources in interpreters of their own, unless ``apart`` is False.
+    ``known``: facts about the objects, as ``values=[1, None]``.  ``progress``: called with a line before each rule, or
+    True for standard error.  ``patience``: seconds for a rule; ``seconds``: for all of them.
     """
 
     rules: Rules = Rules()
     what = "library"
+    one_death_is_all = True  # a subject that ended its process is left out of later rules
+    given_is_the_subject = False  # what is given is what rules call (``take``), not what makes it (``make``)
 
     def __init__(
         self,
@@ -98,13 +97,14 @@ class Suite:
         name: str = "",
         apart: bool = True,
         patience: float = PATIENCE,
+        seconds: float = WHOLE,
         progress: Callable[[str], None] | bool = False,
         **known: Any,
     ) -> None:
         self.subject, self.known = make, known
         self.name = name or getattr(make, "__qualname__", "") or type(self).__name__
         self.apart = apart and hasattr(os, "fork")
-        self.patience = patience
+        self.patience, self.seconds = patience, seconds
         self.progress = progress
         self.dead: set[str] = set()  # subjects that ended their process: no further rule is held against them
 
@@ -112,7 +112,7 @@ class Suite:
     def subjects(self) -> list[Subject]:
         made = self.subject
         if isinstance(made, dict):
-            return [Subject(m, name, **self.known) for name, m in made.items()]
+            return [self._subject(m, name) for name, m in made.items()]
         if isinstance(made, list):
             out = []
             for one in made:
@@ -123,7 +123,12 @@ class Suite:
                 except Exception as e:
                     out.append(Subject(_raising(e), one.get("name", one["source"])))
             return out
-        return [Subject(made, **self.known)]
+        return [self._subject(made, "the object")]
+
+    def _subject(self, given: Any, name: str) -> Subject:
+        subject = Subject((lambda: given) if self.given_is_the_subject else given, name, **self.known)
+        subject.origin = given
+        return subject
 
     def one(self, rule: Rule, subjects: Iterable[Subject]) -> tuple[str, Result]:
         """Holds a rule against each subject: broken by the first that breaks it, kept where one keeps it."""
@@ -143,7 +148,7 @@ class Suite:
                     others += 1
                 else:
                     first = subject, str(e)
-            except Exception as e:
+            except (Exception, *panics()) as e:
                 words = f"{type(e).__name__}: {e} ({traceback.extract_tb(e.__traceback__)[-1].name})"
                 if first:
                     others += 1
@@ -164,8 +169,9 @@ class Suite:
         source = subject.source
         prelude = subject.prelude
         if not source:
-            module, name = getattr(subject.make, "__module__", "?"), getattr(subject.make, "__qualname__", "?")
-            prelude, source = f"from {module} import {name.partition('.')[0]}", f"{name}()"
+            module, name = getattr(subject.origin, "__module__", "?"), getattr(subject.origin, "__qualname__", "?")
+            prelude = f"from {module} import {name.partition('.')[0]}"
+            source = name if self.given_is_the_subject else f"{name}()"
         known = "".join(f", {k}={v!r}" for k, v in subject.known.items() if k != "module")
         return (
             f'"""{rule.sentence}\n\n{rule.level}: {rule.source}"""\n{cut(rule.check)}\n{PLAIN_SUBJECT}\n\n'
@@ -181,9 +187,9 @@ class Suite:
         left = [r for r in self.rules if rules is None or r.name in rules]
         everything = len(left)
         while left:
-            if time.monotonic() - began > WHOLE:
+            if time.monotonic() - began > self.seconds:
                 for rule in left:
-                    report.add("not done", self.result(rule, f"the suite's {WHOLE:.0f} seconds are over"))
+                    report.add("not done", self.result(rule, f"the suite's {self.seconds:.0f} seconds are over"))
                 break
             for outcome, result in self._some(left, everything, began):
                 report.add(outcome, result)
@@ -205,18 +211,19 @@ class Suite:
                 self.say(f"{self.name}: {everything - len(rules) + i + 1}/{everything} {rule.name}")
                 yield self.one(rule, subjects)
             return
-        child = _Child(self, rules)
+        child = Child(self, rules)
         try:
             for i, rule in enumerate(rules):
                 self.say(f"{self.name}: {everything - len(rules) + i + 1}/{everything} {rule.name}")
                 answer = child.answer(self.patience + (10 if i == 0 else 0))
                 if answer is None:
-                    self.dead.add(child.at)
+                    if self.one_death_is_all:
+                        self.dead.add(child.at)
                     yield "broken", self.result(rule, child.end(), self._died(rule, child.at))
                     return
                 outcome, fields = answer
                 yield outcome, Result(*fields)
-                if time.monotonic() - began > WHOLE:
+                if time.monotonic() - began > self.seconds:
                     return
         finally:
             child.end()
@@ -228,8 +235,13 @@ class Suite:
                 known = {k: v for k, v in made.items() if k not in ("source", "prelude", "name")}
                 source, prelude = made["source"], made.get("prelude", "")
                 return self.program(rule, Subject(None, at, source, prelude, **known))
-        make = self.subject.get(at) if isinstance(self.subject, dict) else self.subject
-        return self.program(rule, Subject(make if callable(make) else None, at, **self.known))
+        given = self.subject.get(at) if isinstance(self.subject, dict) else self.subject
+        return self.program(rule, self._subject(given if callable(given) else None, at))
+
+
+def panics() -> tuple[type[BaseException], ...]:
+    """The exceptions that are no Exception and mean no end of the process, as those of libraries in Rust."""
+    return tuple(k for k in BaseException.__subclasses__() if k.__name__ == "PanicException")
 
 
 def _raising(error: Exception) -> Any:
@@ -237,147 +249,3 @@ def _raising(error: Exception) -> Any:
         raise NotDone(f"{type(error).__name__}: {error}")
 
     return make
-
-
-_TELL: list[int] = []  # of a child: where it tells
-_AT = [""]  # the subject that is checked now
-
-
-def note(text: str) -> None:
-    """Names the subject that is checked now; a child process reports it."""
-    _AT[:] = [text]
-    if _TELL:
-        os.write(_TELL[0], json.dumps({"at": text}).encode() + b"\n")
-
-
-class _Child:
-    """A fork that runs rules and tells each result; ``at``: the subject it was last busy with."""
-
-    def __init__(self, suite: Suite, rules: list[Rule]) -> None:
-        read, write = os.pipe()
-        self.words = ""
-        self.at = ""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self.pid: int | None = os.fork()
-        if not self.pid:
-            os.close(read)
-            _run_child(suite, rules, write)
-        os.close(write)
-        self.read, self.rest = read, b""
-
-    def answer(self, seconds: float) -> Any:
-        """(outcome, fields of a Result), or None where the process died or was silent for too long."""
-        end = time.monotonic() + seconds
-        while True:
-            line, newline, rest = self.rest.partition(b"\n")
-            if newline:
-                self.rest = rest
-                message = json.loads(line)
-                if "result" in message:
-                    return message["result"]
-                self.at = message.get("at", self.at)
-                if "died" in message:
-                    self.words = message["died"]
-                if "error" in message:
-                    raise ImportError(message["error"])
-                continue
-            left = end - time.monotonic()
-            if left <= 0:
-                self.words = f"{self.at}: it stood still for {seconds:.0f} seconds and was ended"
-                return None
-            if select.select([self.read], [], [], left)[0]:
-                data = os.read(self.read, 1 << 16)
-                if not data:
-                    return None
-                self.rest += data
-
-    def end(self) -> str:
-        """Ends the process where it still runs; how it died."""
-        if self.pid is None:
-            return self.words
-        pid, self.pid = self.pid, None
-        gone = None
-        if not self.words:  # it died by itself, or is about to end
-            for _ in range(50):
-                done, gone_ = os.waitpid(pid, os.WNOHANG)
-                if done:
-                    gone = gone_
-                    break
-                select.select([], [], [], 0.02)
-        if gone is None:
-            os.kill(pid, signal.SIGKILL)
-            gone = os.waitpid(pid, 0)[1]
-        os.close(self.read)
-        if not self.words:
-            if os.WIFSIGNALED(gone):
-                self.words = f"{self.at}: died of {signal.Signals(os.WTERMSIG(gone)).name}"
-            else:
-                self.words = f"{self.at}: ended with exit code {os.WEXITSTATUS(gone)}"
-        return self.words
-
-
-def _run_child(suite: Suite, rules: list[Rule], write: int) -> None:
-    """The child's life; does not return."""
-
-    def tell(**message: Any) -> None:
-        os.write(write, json.dumps(message).encode() + b"\n")
-
-    code = 1
-    try:
-        _TELL.append(write)
-        null = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(null, standard)
-        tell_of_reads(write)
-        fill_freed_memory()
-        subjects = suite.subjects()
-        for rule in rules:
-            outcome, result = suite.one(rule, subjects)
-            tell(result=[outcome, list(result)])
-        code = 0
-    except ImportError as e:
-        tell(error=str(e))
-    except BaseException as e:
-        tell(died=f"{type(e).__name__}: {e}")
-    finally:
-        os._exit(code)
-
-
-def fill_freed_memory() -> None:
-    """Memory from malloc holds garbage from here on: what a library leaves as it was is seen (glibc)."""
-    try:
-        ctypes.CDLL(None).mallopt(-6, 0xA5)
-    except AttributeError:
-        pass
-
-
-class _Action(ctypes.Structure):
-    """struct sigaction of Linux on 64-bit machines."""
-
-    _fields_ = [("handler", c_void_p), ("mask", ctypes.c_uint64 * 16), ("flags", ctypes.c_int), ("restorer", c_void_p)]
-
-
-_HANDLERS: list[Any] = []
-
-
-def tell_of_reads(write: int) -> None:
-    """A touch of guarded memory is reported with the place, then the process ends as it would have."""
-    if sys.platform != "linux":
-        return
-
-    def handler(number: int, info: int, context: int) -> None:
-        address = ctypes.c_uint64.from_address(info + 16).value
-        words = f"{_AT[-1]}: died of {signal.Signals(number).name}"
-        for first, end, what, _ in standin.GUARDS:
-            if first <= address < end:
-                words += f": touched byte {address - first} of {what}"
-        os.write(write, json.dumps({"died": words}).encode() + b"\n")
-        os._exit(1)
-
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_int, c_void_p, c_void_p)(handler)
-    action = _Action(ctypes.cast(callback, c_void_p).value)
-    action.flags = 4  # SA_SIGINFO
-    _HANDLERS.append((callback, action))
-    ctypes.CDLL(None).sigaction(signal.SIGSEGV, ctypes.byref(action), None)
-    ctypes.CDLL(None).sigaction(signal.SIGBUS, ctypes.byref(action), None)
