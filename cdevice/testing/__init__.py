@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .conformance.report import Report as Report
     from .conformance.report import Result as Result
     from .conformance.schemas import SchemaSuite as SchemaSuite
+    from .conformance.stream_consumers import StreamConsumerSuite as StreamConsumerSuite
+    from .conformance.stream_producers import StreamProducerSuite as StreamProducerSuite
     from .suite import BackendSuite as BackendSuite
     from .suite import KernelSuite as KernelSuite
 else:
@@ -17,6 +19,8 @@ else:
         "KernelSuite": ".suite",
         "ConsumerSuite": ".conformance.consumers",
         "ProducerSuite": ".conformance.producers",
+        "StreamConsumerSuite": ".conformance.stream_consumers",
+        "StreamProducerSuite": ".conformance.stream_producers",
         "SchemaSuite": ".conformance.schemas",
         "Report": ".conformance.report",
         "Result": ".conformance.report",

@@ -9,6 +9,8 @@ from cdevice import testing
 
 CASES = {
     "ConsumerSuite": ("wrong_consumers", "WRONG_CONSUMERS"),
+    "StreamProducerSuite": ("wrong_streams", "WRONG_STREAMS"),
+    "StreamConsumerSuite": ("wrong_streams", "WRONG_TAKERS"),
 }
 
 

@@ -134,6 +134,7 @@ def run_rules(suite: Any, rules: list[Any], write: int) -> None:
             os.dup2(null, standard)
         tell_of_reads(write)
         fill_freed_memory()
+        keep_exceptions()
         subjects = suite.subjects()
         for rule in rules:
             outcome, result = suite.one(rule, subjects)
@@ -145,6 +146,13 @@ def run_rules(suite: Any, rules: list[Any], write: int) -> None:
         tell(died=f"{type(e).__name__}: {e}")
     finally:
         os._exit(code)
+
+
+def keep_exceptions() -> None:
+    """Stand-ins' releases leave an exception that is on its way as it is, from here on."""
+    from ..._runtime.ext import _native
+
+    standin.SAFE.update(_native.standin_releases())
 
 
 def fill_freed_memory() -> None:

@@ -22,6 +22,7 @@ from .structs import (
 
 LIVE = {}  # what a live struct needs, by the address of its private data
 USED = []  # private data of released structs: no address comes twice
+SAFE = {}  # name of a struct: address of a release callback that keeps an exception that is on its way
 TWICE = []  # a word for each struct that was released a second time
 GUARDS = []  # (first address, end, words) of memory that must not be touched
 EXT_DEV = 12
@@ -51,6 +52,12 @@ class Released:
         self.callback = OneArgument(self.run)
         self.address = ctypes.cast(self.callback, c_void_p).value
 
+    def give(self, at):
+        """Sets the release callback and the private data of a struct, which keeps what comes back."""
+        private = (c_void_p * 2)(self.address)
+        at.release, at.private_data = SAFE.get(self.kind.__name__, self.address), ctypes.addressof(private)
+        return private
+
     def run(self, address):
         at = self.kind.from_address(address)
         record = LIVE.pop(at.private_data, None)
@@ -71,8 +78,7 @@ RELEASE_ARRAY, RELEASE_SCHEMA = Released(ArrowArray), Released(ArrowSchema)
 
 def alive(at, release, log, children, keep, memory=()):
     """Makes a filled struct a live one; ``memory``: (address, bytes) that its release destroys."""
-    private = ctypes.create_string_buffer(8)
-    at.release, at.private_data = release.address, ctypes.addressof(private)
+    private = release.give(at)
     LIVE[at.private_data] = {"log": log, "children": children, "keep": (private, keep), "memory": memory}
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 
-from .children import Child, note
+from .children import Child, keep_exceptions, note
 from .programs import cut
 from .report import Report, Result
 from .structs import Broken, NotDone
@@ -206,6 +206,7 @@ class Suite:
     def _some(self, rules: list[Rule], everything: int, began: float) -> Any:
         """The results of the rules in their order, until all are there or the process they run in has died."""
         if not self.apart:
+            keep_exceptions()
             subjects = self.subjects()
             for i, rule in enumerate(rules):
                 self.say(f"{self.name}: {everything - len(rules) + i + 1}/{everything} {rule.name}")
