@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .conformance.consumers import ConsumerSuite as ConsumerSuite
+    from .conformance.handlers import HandlerSuite as HandlerSuite
     from .conformance.producers import ProducerSuite as ProducerSuite
     from .conformance.report import Report as Report
     from .conformance.report import Result as Result
@@ -19,6 +20,7 @@ else:
         "KernelSuite": ".suite",
         "ConsumerSuite": ".conformance.consumers",
         "ProducerSuite": ".conformance.producers",
+        "HandlerSuite": ".conformance.handlers",
         "StreamConsumerSuite": ".conformance.stream_consumers",
         "StreamProducerSuite": ".conformance.stream_producers",
         "SchemaSuite": ".conformance.schemas",

@@ -10,6 +10,7 @@ from cdevice import testing
 CASES = {
     "ConsumerSuite": ("wrong_consumers", "WRONG_CONSUMERS"),
     "StreamProducerSuite": ("wrong_streams", "WRONG_STREAMS"),
+    "HandlerSuite": ("wrong_handlers", "WRONG_HANDLERS"),
     "StreamConsumerSuite": ("wrong_streams", "WRONG_TAKERS"),
 }
 
@@ -24,7 +25,7 @@ def main(names):
 
 
 def found(suite, subject, rule, known=None):
-    report = getattr(testing, suite)(subject, patience=5, **(known or {})).run()
+    report = getattr(testing, suite)(subject, patience=8, **(known or {})).run()
     return [r.rule for r in report.broken], rule, [f"{r.rule}: {r.detail}" for r in report.broken]
 
 

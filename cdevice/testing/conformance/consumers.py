@@ -553,7 +553,8 @@ class ConsumerSuite(Suite):
     """Rules of those who take arrays: ``ConsumerSuite(take).run()``.
 
     ``take`` is called with an object that has ``__arrow_c_array__``, ``__arrow_c_device_array__`` and
-    ``__arrow_c_schema__``, and gives what the library makes of it.  Known of it: ``read``, which makes a list of rows of
+    ``__arrow_c_schema__``, and gives what the library makes of it.  Known of it: ``read``, which makes a list of rows
+    of
     that (default: its ``to_pylist``), a callable or an expression; ``batch``, True where it takes record batches;
     ``protocol``, the name of the method to be checked.
     """

@@ -89,7 +89,7 @@ class Consumer:
             self.check_device(self.outer)
         self.check_schema(self.schema)
         self.check_depth(self.schema, 0)
-        for path, format, schema, array in nodes(self.schema, self.array):
+        for _, format, schema, array in nodes(self.schema, self.array):
             self.check_node(format, schema, array)
 
     def check_device(self, outer):
