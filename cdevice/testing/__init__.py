@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .conformance.schemas import SchemaSuite as SchemaSuite
     from .conformance.stream_consumers import StreamConsumerSuite as StreamConsumerSuite
     from .conformance.stream_producers import StreamProducerSuite as StreamProducerSuite
+    from .conformance.tensor_consumers import DLPackConsumerSuite as DLPackConsumerSuite
+    from .conformance.tensors import DLPackSuite as DLPackSuite
     from .suite import BackendSuite as BackendSuite
     from .suite import KernelSuite as KernelSuite
 else:
@@ -20,6 +22,8 @@ else:
         "KernelSuite": ".suite",
         "ConsumerSuite": ".conformance.consumers",
         "ProducerSuite": ".conformance.producers",
+        "DLPackConsumerSuite": ".conformance.tensor_consumers",
+        "DLPackSuite": ".conformance.tensors",
         "HandlerSuite": ".conformance.handlers",
         "StreamConsumerSuite": ".conformance.stream_consumers",
         "StreamProducerSuite": ".conformance.stream_producers",

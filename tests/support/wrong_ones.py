@@ -10,6 +10,8 @@ from cdevice import testing
 CASES = {
     "ConsumerSuite": ("wrong_consumers", "WRONG_CONSUMERS"),
     "StreamProducerSuite": ("wrong_streams", "WRONG_STREAMS"),
+    "DLPackConsumerSuite": ("wrong_tensors", "WRONG_TENSOR_TAKERS"),
+    "DLPackSuite": ("wrong_tensors", "WRONG_TENSORS"),
     "HandlerSuite": ("wrong_handlers", "WRONG_HANDLERS"),
     "StreamConsumerSuite": ("wrong_streams", "WRONG_TAKERS"),
 }

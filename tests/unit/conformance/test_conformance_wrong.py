@@ -13,7 +13,17 @@ import pytest
 SCRIPT = pathlib.Path(__file__).parents[2] / "support" / "wrong_ones.py"
 
 
-@pytest.mark.parametrize("suite", ["ConsumerSuite", "HandlerSuite", "StreamProducerSuite", "StreamConsumerSuite"])
+SUITES = [
+    "ConsumerSuite",
+    "DLPackConsumerSuite",
+    "DLPackSuite",
+    "HandlerSuite",
+    "StreamConsumerSuite",
+    "StreamProducerSuite",
+]
+
+
+@pytest.mark.parametrize("suite", SUITES)
 def test_every_wrong_one_is_caught_by_the_rule_it_breaks_alone(suite):
     done = subprocess.run([sys.executable, "-W", "ignore", str(SCRIPT), suite], capture_output=True, text=True)
     assert not done.returncode, done.stderr
