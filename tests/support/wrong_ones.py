@@ -8,6 +8,8 @@ import sys
 from cdevice import testing
 
 CASES = {
+    "ProducerSuite": ("wrong", "WRONG_ARRAYS"),
+    "SchemaSuite": ("wrong", "WRONG_SCHEMAS"),
     "ConsumerSuite": ("wrong_consumers", "WRONG_CONSUMERS"),
     "StreamProducerSuite": ("wrong_streams", "WRONG_STREAMS"),
     "DLPackConsumerSuite": ("wrong_tensors", "WRONG_TENSOR_TAKERS"),

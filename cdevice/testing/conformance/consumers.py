@@ -549,6 +549,18 @@ def any_number_of_the_cpu_is_accepted(subject):
     must_accept(subject, other, device_offer(subject, int64s(ROWS)), ROWS)
 
 
+@CONSUMER_RULES.add("GOAL", f"{DEVICE}, goals: zero-copy sharing")
+def data_is_not_copied(subject):
+    """What was taken uses the buffers that it came with."""
+    offer = offer_of(subject, int64s(ROWS))
+    out = accept(subject, offer)
+    collect(offer)
+    released = len(offer.count.arrays) == len(offer.arrays)
+    del out
+    if released:
+        raise NotDone("the data is copied")
+
+
 class ConsumerSuite(Suite):
     """Rules of those who take arrays: ``ConsumerSuite(take).run()``.
 

@@ -472,9 +472,9 @@ class HandlerSuite(Suite):
     """Rules of the asynchronous device stream, of both its ends: ``HandlerSuite(make).run()``.
 
     What ``make`` gives has ``start(address)``, which sends a stream to the handler at that address, or ``handler()``,
-    the address of a handler, and ``read()``, which waits for the end and gives the rows of record batches as dictionaries,
-    or raises what came as an error.  Known of it: ``values``, the rows that are sent; ``fails``, True where the
-    stream is made to fail.
+    the address of a handler, and ``read()``, which waits for the end and gives the rows of record batches as
+    dictionaries, or raises what came as an error.  Known of it: ``values``, the rows that are sent; ``fails``, True
+    where the stream is made to fail.
     """
 
     rules = HANDLER_RULES

@@ -29,6 +29,7 @@ from .structs import (
     count_releases,
     dictionary_of,
     move,
+    pointers_at,
     text_at,
 )
 from .suite import Rules, Suite
@@ -662,6 +663,33 @@ def array_outlives_its_source(subject):
     call_release(schema)
     if repr(before) != repr(after):
         raise Broken(f"the rows were {before} and are {after}")
+
+
+def first_buffer(array):
+    """The address of the first buffer with content, of an array or what is below it."""
+    stack = [array]
+    while stack:
+        at = stack.pop()
+        found = [p for p in pointers_at(at.buffers, at.n_buffers) if p] if at.n_buffers < 1000 else []
+        if found:
+            return found[-1]
+        stack += children_of(at)
+    raise NotDone("it has no buffer")
+
+
+@PRODUCER_RULES.add("GOAL", f"{DEVICE}, goals: zero-copy sharing")
+def data_is_not_copied(subject):
+    """Two exports of an object have the same buffers."""
+    made, _ = method_of(subject)
+    twice = type(subject)(lambda: made, protocol=subject.protocol)
+    first, second = exported(twice), exported(twice)
+    try:
+        same = first_buffer(first[2]) == first_buffer(second[2])
+    finally:
+        for struct in (first[2], first[0], second[2], second[0]):
+            call_release(struct)
+    if not same:
+        raise NotDone("the data is copied")
 
 
 class ProducerSuite(Suite):

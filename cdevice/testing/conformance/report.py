@@ -10,9 +10,9 @@ LEVELS = ("MUST", "SHOULD", "READING")
 
 
 class Result(collections.namedtuple("Result", "rule level sentence source detail program")):
-    """One rule: its name, its level (MUST, SHOULD, READING), a sentence, the paragraph of the specification it comes
-    from; ``detail``: how it is broken or why it is not done; ``program``: one that shows a broken rule without
-    cdevice."""
+    """One rule: its name, its level (MUST, SHOULD, READING, or GOAL: what the interfaces are for), a sentence, the
+    paragraph of the specification it comes from; ``detail``: how it is broken or why it is not done; ``program``: one
+    that shows a broken rule without cdevice."""
 
     __slots__ = ()
 

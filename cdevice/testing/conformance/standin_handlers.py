@@ -1,5 +1,5 @@
-"""Both ends of the asynchronous device stream, made of ctypes: a handler that records what is called, and a producer that
-sends nodes from a thread of its own."""
+"""Both ends of the asynchronous device stream, made of ctypes: a handler that records what is called, and a producer
+that sends nodes from a thread of its own."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def address_of(callback):
 
 
 class Handler:
-    """The consumer's end.  ``ask``: requested in on_schema, and one more with each task; ``refuse``: {"schema" or number of
-    a task: code}; ``extract``: "now", "later" (after the end) or "null"; ``cancel_at``: number of a task."""
+    """The consumer's end.  ``ask``: requested in on_schema, ``again``: with each task; ``refuse``: {"schema" or number
+    of a task: code}; ``extract``: "now", "later" (after the end) or "null"; ``cancel_at``: number of a task."""
 
     def __init__(self, ask=1, refuse=None, extract="now", cancel_at=None, again=1, slow=False):
         self.ask, self.refuse, self.extract, self.cancel_at, self.again, self.slow = (

@@ -364,13 +364,27 @@ def arrays_of_another_device_are_refused(subject):
         raise Broken("arrays of device type 12 in a stream of device type 1 are read")
 
 
+@TAKER_RULES.add("GOAL", f"{DEVICE}, goals: zero-copy sharing")
+def data_is_not_copied(subject):
+    """What was read uses the buffers that it came with."""
+    offer = offer_of(subject)
+    out = accept(subject, offer)
+    rows = rows_read(subject, out)
+    collect(offer)
+    arrays = [a for s in offer.streams for a in s.arrays]
+    kept = [a for a in arrays if not a]
+    del out, rows
+    if not kept:
+        raise NotDone("the data is copied, or gone once it was read")
+
+
 class StreamConsumerSuite(Suite):
     """Rules of those who take streams: ``StreamConsumerSuite(take).run()``.
 
-    ``take`` is called with an object that has ``__arrow_c_stream__`` and ``__arrow_c_device_stream__``, and gives what the
-    library makes of it, read or to be read.  Known of it: ``read``, which makes a list of rows of that (default: its
-    ``to_pylist``), a callable or an expression; ``batch``, False where it takes streams of arrays in the place of record
-    batches; ``protocol``, the name of the method to be checked.
+    ``take`` is called with an object that has ``__arrow_c_stream__`` and ``__arrow_c_device_stream__``, and gives what
+    the library makes of it, read or to be read.  Known of it: ``read``, which makes a list of rows of that (default:
+    its ``to_pylist``), a callable or an expression; ``batch``, False where it takes streams of arrays in the place of
+    record batches; ``protocol``, the name of the method to be checked.
     """
 
     rules = TAKER_RULES

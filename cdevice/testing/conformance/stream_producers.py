@@ -7,7 +7,7 @@ import gc
 import threading
 
 from .layouts import is_view, layout, nodes, values_of
-from .producers import needs_host, sound_rows
+from .producers import first_buffer, needs_host, sound_rows
 from .standin import heap
 from .standin_streams import Failed, Opened
 from .structs import (
@@ -138,8 +138,9 @@ def the_streams_own_schema_may_be_requested(subject):
     stream.release()
     wanted = text_at(schema.format)
     made, method = stream_method(subject)
+    request = heap(schema, "arrow_schema")
     try:
-        again = getattr(made, method)(requested_schema=heap(schema, "arrow_schema"))
+        again = getattr(made, method)(requested_schema=request)
     except Exception as e:
         raise Broken(f"{type(e).__name__}: {e}") from None
     kind, name = KINDS[method]
@@ -452,6 +453,37 @@ def failed_streams_stay_failed(subject):
     stream.release()
     if one is not False:
         raise Broken("an array comes" if one else "the end comes")
+
+
+@STREAM_RULES.add("GOAL", "C device data interface, goals: zero-copy sharing")
+def data_is_not_copied(subject):
+    """Two streams of an object have the same buffers."""
+    made, _ = stream_method(subject)
+    twice = type(subject)(lambda: made, protocol=subject.protocol, fails=subject.fails)
+    found, streams = [], [opened(twice)]
+    try:
+        streams.append(opened(twice))
+    except Exception:
+        streams[0].release()
+        raise NotDone("it cannot be read twice") from None
+    try:
+        for stream in streams:
+            call_release(schema_of(stream))
+            try:
+                found += [stream.next()]
+            except Failed:
+                found += [None]
+        if None in found:
+            raise NotDone("it cannot be read twice")
+        same = first_buffer(found[0][1]) == first_buffer(found[1][1])
+    finally:
+        for stream in streams:
+            stream.release()
+        for one in found:
+            if one:
+                call_release(one[1])
+    if not same:
+        raise NotDone("the data is copied")
 
 
 class StreamProducerSuite(Suite):

@@ -46,8 +46,17 @@ class Subject:
     ``source``: the expression that makes it, ``prelude``: the statements before it, for programs."""
 
     def __init__(self, make: Any, name: str = "the object", source: str = "", prelude: str = "", **known: Any) -> None:
-        self.make, self.name, self.source, self.prelude, self.known = make, name, source, prelude, known
+        self.given, self.name, self.source, self.prelude, self.known = make, name, source, prelude, known
         self.origin = make
+
+    def make(self) -> Any:
+        """What is checked; NotDone where it cannot be made, for which no rule is to blame."""
+        try:
+            return self.given()
+        except NotDone:
+            raise
+        except Exception as e:
+            raise NotDone(f"it cannot be made: {type(e).__name__}: {e}") from None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

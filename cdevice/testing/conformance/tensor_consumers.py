@@ -289,11 +289,23 @@ def exceptions_of_the_producer_are_raised(subject):
     raise Broken("nothing is raised")
 
 
+@TENSOR_TAKER_RULES.add("GOAL", f"{HEADER}, DLManagedTensor: borrowing of a tensor")
+def data_is_not_copied(subject):
+    """What was taken uses the memory that it came with."""
+    offer = TensorOffer()
+    out = accept(subject, offer)
+    collect(offer)
+    deleted = all(deletions(offer))
+    del out
+    if deleted:
+        raise NotDone("the data is copied")
+
+
 class DLPackConsumerSuite(Suite):
     """Rules of those who take tensors: ``DLPackConsumerSuite(take).run()``.
 
-    ``take`` is called with an object that has ``__dlpack__`` and ``__dlpack_device__``, a matrix of int64, and gives what the
-    library makes of it.  Known of it: ``read``, which makes nested lists of that (default: its ``tolist``).
+    ``take`` is called with an object that has ``__dlpack__`` and ``__dlpack_device__``, a matrix of int64, and gives
+    what the library makes of it.  Known of it: ``read``, which makes nested lists of that (default: its ``tolist``).
     """
 
     rules = TENSOR_TAKER_RULES

@@ -157,7 +157,7 @@ def its_own_device_may_be_requested(subject):
 
 @TENSOR_RULES.add("MUST", f"{PYTHON}, __dlpack__, copy")
 def copies_are_other_memory_and_say_so(subject):
-    """copy=True gives other memory, with the flag IS_COPIED where the tensor has a version; copy=False gives the same."""
+    """copy=True gives other memory, with the flag IS_COPIED where the tensor has a version."""
     out = made(subject)
     plain = look_at(first := capsule_of(subject, out, max_version=(1, 0)))
     copied = look_at(second := capsule_of(subject, out, max_version=(1, 0), copy=True))
@@ -339,6 +339,16 @@ def deleter_works_on_another_thread(subject):
     thread = threading.Thread(target=call_deleter, args=(at,))
     thread.start()
     thread.join()
+
+
+@TENSOR_RULES.add("GOAL", f"{HEADER}, DLManagedTensor: borrowing of a tensor")
+def data_is_not_copied(subject):
+    """Two tensors of an object have the same memory."""
+    out = made(subject)
+    keywords = {"max_version": (1, 0)} if subject.readonly else {}
+    HELD[:] = [out, capsule_of(subject, out, **keywords), capsule_of(subject, out, **keywords)]
+    if len({look_at(capsule).tensor.data for capsule in HELD[1:]}) > 1:
+        raise NotDone("the data is copied")
 
 
 class DLPackSuite(Suite):

@@ -328,7 +328,7 @@ class NoDrop(SchemaOf):
 
 def with_metadata():
     node = two_columns()
-    node.metadata = pack("ii", 1, 1) + b"k" + pack("i", 2) + b"vv"
+    node.metadata = pack("i", 1, 1) + b"k" + pack("i", 2) + b"vv"
     return node
 
 

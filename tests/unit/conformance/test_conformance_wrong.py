@@ -18,6 +18,8 @@ SUITES = [
     "DLPackConsumerSuite",
     "DLPackSuite",
     "HandlerSuite",
+    "ProducerSuite",
+    "SchemaSuite",
     "StreamConsumerSuite",
     "StreamProducerSuite",
 ]
