@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from ctypes import c_void_p
 
 from . import standin
@@ -40,7 +41,7 @@ class Child:
         self.read, write = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid: int | None = self._spawn(suite, rules, write) if isinstance(suite.subject, list) else os.fork()
+        self.pid: int | None = self._spawn(suite, rules, write) if isinstance(suite.subject, list) else fork()
         if not self.pid:
             os.close(self.read)
             run_rules(suite, rules, write)
@@ -96,6 +97,12 @@ class Child:
             else:
                 self.words = f"{self.at}: ended with exit code {os.WEXITSTATUS(gone)}"
         return self.words
+
+
+def fork() -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads: see Child
+        return os.fork()
 
 
 def _wait(pid: int, seconds: float) -> int | None:

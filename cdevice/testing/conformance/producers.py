@@ -22,6 +22,7 @@ from .structs import (
     ArrowSchema,
     Broken,
     NotDone,
+    Once,
     call_release,
     capsule_address,
     capsule_name,
@@ -149,7 +150,10 @@ def offsets_in(format, buffers):
 def export_and_release_end_well(subject):
     """Three exports and their releases leave the process alive."""
     for _ in range(3):
-        given, _ = capsules_of(subject)
+        try:
+            given, _ = capsules_of(subject)
+        except Once:
+            break
         del given
         gc.collect()
 
@@ -280,7 +284,10 @@ def reserved_bytes_are_zero(subject):
     junk = [bytes([255]) * n for n in (64, 128, 160, 256) for _ in range(50)]
     del junk
     for _ in range(20):
-        device = the_device(subject)
+        try:
+            device = the_device(subject)
+        except Once:
+            break
         if any(device.reserved):
             raise Broken(f"reserved is {[hex(r & (1 << 64) - 1) for r in device.reserved]}")
 

@@ -19,6 +19,10 @@ class NotDone(Exception):
     """A rule does not apply to what was given, or a method is lacking."""
 
 
+class Once(NotDone):
+    """What was given cannot be given a second time."""
+
+
 class ArrowSchema(ctypes.Structure):
     _fields_ = [
         ("format", c_void_p),

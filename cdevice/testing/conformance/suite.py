@@ -96,6 +96,7 @@ class Suite:
 
     rules: Rules = Rules()
     what = "library"
+    each_apart = False  # each rule has a process of its own
     one_death_is_all = True  # a subject that ended its process is left out of later rules
     given_is_the_subject = False  # what is given is what rules call (``take``), not what makes it (``make``)
 
@@ -221,6 +222,8 @@ class Suite:
                 self.say(f"{self.name}: {everything - len(rules) + i + 1}/{everything} {rule.name}")
                 yield self.one(rule, subjects)
             return
+        if self.each_apart:
+            rules, everything = rules[:1], everything - len(rules) + 1
         child = Child(self, rules)
         try:
             for i, rule in enumerate(rules):
