@@ -55,6 +55,7 @@ class LiveTensor:
 
     def delete(self, address):
         self.deleted += 1
+        self.holder = None
         if self.deleted > 1:
             TWICE.append("the deleter")
         ctypes.memset(self.memory[0], 0xDD, self.memory[1])  # a later look at it is seen

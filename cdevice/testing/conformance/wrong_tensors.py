@@ -59,6 +59,7 @@ class Tensor(TensorOffer):
         pass
 
     def given(self, live, name):
+        live.holder = self
         return tensor_capsule(live.struct, name, [])
 
 
@@ -140,6 +141,7 @@ class OtherOffset(Tensor):
 
 class NeverDeletes(Tensor):
     def given(self, live, name):
+        live.holder = self
         return new_capsule(ctypes.addressof(live.struct), name)
 
 
@@ -149,6 +151,9 @@ class DeletesUsed(Tensor):
 
 
 class DiesWithItsSource(Tensor):
+    def given(self, live, name):
+        return tensor_capsule(live.struct, name, [])
+
     def __del__(self):
         if hasattr(self, "memory"):
             ctypes.memset(self.memory, 7, 8)
