@@ -1,6 +1,17 @@
-"""Conformance suites: for authors of backends, and for libraries that give Arrow's structs."""
+"""Conformance suites: for authors of backends, and for libraries that give or take Arrow's structs or tensors."""
 
 from __future__ import annotations
+
+SUITES = (  # those that hold other libraries against the rules of the interfaces
+    "ProducerSuite",
+    "SchemaSuite",
+    "ConsumerSuite",
+    "StreamProducerSuite",
+    "StreamConsumerSuite",
+    "HandlerSuite",
+    "DLPackSuite",
+    "DLPackConsumerSuite",
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

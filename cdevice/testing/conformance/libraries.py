@@ -249,9 +249,9 @@ def failing():
     ),
     "geoarrow": Library(
         "geoarrow-c",
-        "import geoarrow.c as ga\nfrom geoarrow.c import lib",
-        [Entry("SchemaSuite", "geoarrow.c.point", [{"source": "ga.point()"}])],
-        ("pyarrow",),
+        "import geoarrow.c as ga, geoarrow.types as gt",
+        [Entry("SchemaSuite", "geoarrow.c.type_spec_to_arrow", [{"source": "ga.type_spec_to_arrow(gt.point())"}])],
+        ("geoarrow-types",),
     ),
     "adbc": Library(
         "adbc-driver-sqlite",

@@ -106,9 +106,7 @@ def test_the_program_of_a_broken_rule_shows_it_without_cdevice(tmp_path):
     assert "cdevice" not in report.broken[0].program
 
 
-SUITES = [
-    getattr(testing, name) for name, module in testing._WHERE.items() if name.endswith("Suite") and "." in module[1:]
-]
+SUITES = [getattr(testing, name) for name in testing.SUITES]
 
 
 def names_of(code):
