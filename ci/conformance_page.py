@@ -27,13 +27,13 @@ PROTOCOLS = {
 
 
 def rules_of(suite):
-    kept = {rule: ("kept", "") for rule in suite["kept"]}
+    kept = dict.fromkeys(suite["kept"], ("kept", ""))
     not_done = {rule: ("not_done", detail) for rule, detail in suite["not_done"].items()}
     return {**kept, **not_done, **{r["rule"]: ("broken", r["detail"]) for r in suite["broken"]}}
 
 
 def protocol_of(suite):
-    """The words of a suite's protocol, told from its rules."""
+    """The words of a suite's protocol, derived from its rules."""
     rules = rules_of(suite)
     kind = (
         "aio"
@@ -85,7 +85,7 @@ def programs_of(library, found):
 
 
 def show(library, found):
-    """Writes the programs of a library, runs each, and notes what it says."""
+    """Writes the programs of a library, runs each, and notes what it prints."""
     for old in FOLDER.glob(f"{library}_*.py"):
         old.unlink()
     for name, source, _, rule in programs_of(library, found):
@@ -126,9 +126,10 @@ def run(names):
 HEAD = """Conformance of libraries
 ========================
 
-What wheels on the index do with the rules of Arrow's C data, device and stream interfaces, of their PyCapsule protocol and of
-DLPack: ``cdevice check --library NAME`` for each, written by ``ci/conformance``. A rule is a MUST or SHOULD of a specification, or a
-READING where the texts are silent. A rule that was not done is one that does not apply, or whose method a library lacks.
+What wheels on the index do with the rules of Arrow's C data, device and stream interfaces, of their PyCapsule protocol
+and of DLPack: ``cdevice check --library NAME`` for each, written by ``ci/conformance``. A rule is a MUST or SHOULD of a
+specification, or a READING where the texts are silent. A rule that was not done does not apply, or the library lacks its
+method.
 
 """
 
@@ -150,7 +151,7 @@ def direction(suite):
 
 
 def page():
-    """{path: text} of the page and of what is sent to the libraries."""
+    """{path: text} of the page and of the letters to the libraries."""
     found = json.loads(FOUND.read_text())
     rows = [("library", "object", "direction", "protocol", "copied", "kept", "broken", "not done")]
     for library, report in found.items():
@@ -174,7 +175,7 @@ def write():
 
 
 def letter(library, report):
-    """What can be sent to a library: each broken rule that has a program, with what is expected and what happens."""
+    """What can be sent to a library: each broken rule that has a program, with the expected and the observed."""
     rules = [(s, r) for s in report["suites"] for r in s["broken"] if "shows" in r]
     if not rules:
         return ""
@@ -198,7 +199,7 @@ def plain(text):
 
 
 def broken(found):
-    """The broken rules, by library: what is shown by a program, then the readings in a line each."""
+    """The broken rules, by library, in a line or three each."""
     out = ["Broken rules", "------------", ""]
     for library, report in found.items():
         rules = [(s, r) for s in report["suites"] for r in s["broken"]]

@@ -87,7 +87,7 @@ def picked(pattern: str | None, suite: Any) -> list[str] | None:
 
 
 def chosen(args: Any) -> tuple[str, str | None, list[Any]]:
-    """(name, version, suites) of what is to be checked."""
+    """(name, version, suites) to be checked."""
     from ..testing.conformance import libraries
 
     progress = on_terminal if sys.stderr.isatty() and not args.json else False

@@ -1,4 +1,4 @@
-"""The processes that rules run in: forks for callables, fresh interpreters for what is given as source."""
+"""The processes that rules run in: forks for callables, fresh interpreters for source."""
 
 from __future__ import annotations
 

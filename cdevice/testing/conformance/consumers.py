@@ -158,7 +158,7 @@ def one_object_can_be_taken_twice(subject):
     compare(subject, offer_of(subject, int64s([])), rows_read(subject, second), ROWS)
 
 
-# ---- what is read ----
+# ---- values ----
 @CONSUMER_RULES.add("MUST", f"{C_DATA}, semantics")
 def values_and_nulls_are_read(subject):
     """The rows are those of the buffers, nulls among them."""
@@ -284,7 +284,7 @@ def unknown_flags_are_ignored(subject):
     must_accept(subject, offer_of(subject, node), offer_of(subject, int64s(ROWS)), ROWS)
 
 
-# ---- what is refused ----
+# ---- refusals ----
 @CONSUMER_RULES.add("MUST", f"{C_DATA}, format strings")
 def unknown_formats_are_refused(subject):
     """A format that does not exist is an exception."""
@@ -479,7 +479,7 @@ def pinned_memory_is_not_read_before_its_event(subject):
 
 @CONSUMER_RULES.add("MUST", f"{DEVICE}, ArrowDeviceArray.device_type")
 def unknown_device_types_are_refused_or_kept(subject):
-    """An array of a device type that nobody knows is an exception, or stays on that device."""
+    """An array of a device type that does not exist is an exception, or stays on that device."""
     accept(subject, device_offer(subject, int64s(ROWS)))
     node = Node("l", 3, [None, guarded("the buffer data on device type 99")])
     offer = device_offer(subject, node, device_type=99, device_id=7)

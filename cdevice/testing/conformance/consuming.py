@@ -1,11 +1,11 @@
-"""What the rules of consumers share: what is offered to them, what they read, what they refuse."""
+"""What the rules of consumers share: offers, and how their rows are read."""
 # mypy: ignore-errors
 
 from __future__ import annotations
 
 import gc
 
-from .producers import exported
+from .exporting import exported
 from .standin import TWICE, ArrayOffer, DeviceOffer, Offer, batch
 from .structs import Broken, NotDone
 

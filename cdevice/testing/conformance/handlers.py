@@ -90,7 +90,7 @@ def release_is_the_last_call_and_comes_once(subject):
 
 @HANDLER_RULES.add("MUST", f"{HANDLER}.on_next_task")
 def end_is_a_null_task(subject):
-    """The end of a stream that nobody cancelled is on_next_task(NULL), once."""
+    """The end of a stream that was not cancelled is on_next_task(NULL), once."""
     handler = sent(subject)
     drop(handler)
     if handler.calls.count("end") != 1 or handler.error:
@@ -312,7 +312,7 @@ def received(subject, nodes=None, sender=Sender, patient=True, **how):
 
 
 def plain(subject):
-    """A stream that is read well, before what is not plain is tried."""
+    """A stream that is read well, before harder ones are tried."""
     if subject.unread:
         raise NotDone(subject.unread)
     sender, out, end = received(subject)
@@ -448,7 +448,7 @@ def streams_without_tasks_are_read(subject):
     plain(subject)
     _, out, _ = received(subject, nodes=[])
     if isinstance(out, Exception) or len(out):
-        raise Broken(f"what is read is {words_of(out) if isinstance(out, Exception) else out}")
+        raise Broken(f"the result is {words_of(out) if isinstance(out, Exception) else out}")
 
 
 @HANDLER_RULES.add("READING", "readings: a producer may only release after a cancel; nobody waits for ever")

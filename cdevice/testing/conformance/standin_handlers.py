@@ -1,4 +1,4 @@
-"""Both ends of the asynchronous device stream, made of ctypes: a handler that records what is called, and a producer
+"""Both ends of the asynchronous device stream, made of ctypes: a handler that records calls, and a producer
 that sends nodes from a thread of its own."""
 # mypy: ignore-errors
 
@@ -68,7 +68,7 @@ class Handler:
         return ctypes.addressof(self.struct)
 
     def alone(self, what, run):
-        """Notes a callback, and what is wrong with the moment at which it comes."""
+        """Notes a callback, and whether it comes at a wrong moment."""
         if self.released.is_set():
             self.wrong.append(f"{what} after release")
             return 0

@@ -1,4 +1,4 @@
-"""Streams made of ctypes: they count what their consumer calls, fail where they are told, and can be read by hand."""
+"""Streams made of ctypes: they count what their consumer calls, fail on request, and can be read by hand."""
 # mypy: ignore-errors
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class OlderTensorOffer(TensorOffer):
 
 
 def tensor_capsule(at, name, dropped):
-    """A capsule that calls the deleter where nobody has renamed it."""
+    """A capsule that calls the deleter where it was not renamed."""
 
     def drop(capsule):
         name_of = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
@@ -127,7 +127,7 @@ def rename(capsule, name):
 
 
 def taken_out(capsule):
-    """The managed tensor in a capsule, which is renamed: the deleter is ours to call."""
+    """The managed tensor in a capsule, which is renamed: its taker calls the deleter."""
     name = capsule_name(capsule)
     if name not in NAMES:
         raise NotDone(f"there is no capsule of a tensor, but {name!r}")

@@ -75,7 +75,7 @@ def calls_of(offer):
 
 
 def attempt(subject, offer):
-    """Takes and reads a stream whatever comes of it; the exception, or None."""
+    """Takes and reads a stream; the exception that comes, or None."""
     try:
         rows_read(subject, subject.make()(offer))
     except NotDone:
@@ -87,7 +87,7 @@ def attempt(subject, offer):
     return None
 
 
-# ---- what is read ----
+# ---- values ----
 @TAKER_RULES.add("MUST", f"{C_STREAM}, get_next")
 def every_array_is_read_in_order(subject):
     """The rows are those of all arrays, in their order."""
@@ -299,7 +299,7 @@ def exceptions_of_the_producer_are_raised(subject):
         raise Broken(f"it is raised as {words_of(e)}")
 
 
-# ---- what is refused ----
+# ---- refusals ----
 class OtherStreamName(StreamOffer):
     def name_of(self, name):
         return "arrow_stream"
@@ -390,7 +390,8 @@ class StreamConsumerSuite(Suite):
     ``take`` is called with an object that has ``__arrow_c_stream__`` and ``__arrow_c_device_stream__``, and gives what
     the library makes of it, read or to be read.  Known of it: ``read``, which makes a list of rows of that (default:
     its ``to_pylist``), a callable or an expression; ``batch``, False where it takes streams of arrays in the place of
-    record batches; ``unordered``, True where rows are read in any order; ``protocol``, the name of the method to be checked.
+    record batches; ``unordered``, True where rows are read in any order; ``protocol``, the name of the
+    method to be checked.
     """
 
     rules = TAKER_RULES

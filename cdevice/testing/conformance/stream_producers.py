@@ -6,8 +6,8 @@ from __future__ import annotations
 import gc
 import threading
 
+from .exporting import first_buffer, needs_host, sound_rows
 from .layouts import is_view, layout, nodes, values_of
-from .producers import first_buffer, needs_host, sound_rows
 from .standin import heap
 from .standin_streams import Failed, Opened
 from .structs import (

@@ -50,7 +50,7 @@ class Subject:
         self.origin = make
 
     def make(self) -> Any:
-        """What is checked; NotDone where it cannot be made, for which no rule is to blame."""
+        """The object to be checked; NotDone where it cannot be made, for which no rule is to blame."""
         try:
             return self.given()
         except NotDone:
@@ -98,7 +98,7 @@ class Suite:
     what = "library"
     each_apart = False  # each rule has a process of its own
     one_death_is_all = True  # a subject that ended its process is left out of later rules
-    given_is_the_subject = False  # what is given is what rules call (``take``), not what makes it (``make``)
+    given_is_the_subject = False  # rules call the given callable (``take``); it makes no object (``make``)
 
     def __init__(
         self,

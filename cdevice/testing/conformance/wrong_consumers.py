@@ -30,7 +30,7 @@ KNOWN_DEVICES = range(1, 19)
 
 
 class Consumer:
-    """Takes what is offered by the protocol, checks it and moves it."""
+    """Takes an offer by the protocol, checks it and moves it."""
 
     methods = ("__arrow_c_device_array__", "__arrow_c_array__")
 
@@ -83,7 +83,7 @@ class Consumer:
     def __del__(self):
         self.release()
 
-    # ---- what is looked at before anything is read ----
+    # ---- checks before anything is read ----
     def check(self):
         if self.device:
             self.check_device(self.outer)
@@ -442,7 +442,7 @@ class AcceptsOtherNames(Consumer):
 
 
 class AcceptsNone(Consumer):
-    """What is no pair becomes an array without rows."""
+    """None in the place of a pair becomes an array without rows."""
 
     def __init__(self, offered):
         self.live = False

@@ -1,6 +1,6 @@
 """Both ends of the asynchronous stream: right ones, and ones broken on purpose, each by one rule.
 
-``WRONG_HANDLERS`` maps a name to (make, the rule it breaks, what is known of it).
+``WRONG_HANDLERS`` maps a name to (make, the rule it breaks, known facts).
 """
 # mypy: ignore-errors
 

@@ -1,6 +1,6 @@
 """Streams and their takers: right ones, and ones broken on purpose, each by one rule.
 
-``WRONG_STREAMS`` maps a name to (make, the rule it breaks, what is known of it), ``WRONG_TAKERS`` to (take, the rule).
+``WRONG_STREAMS`` maps a name to (make, the rule it breaks, known facts), ``WRONG_TAKERS`` to (take, the rule).
 """
 # mypy: ignore-errors
 

@@ -1,6 +1,6 @@
 """Tensors and their takers: right ones, and ones broken on purpose, each by one rule.
 
-``WRONG_TENSORS`` maps a name to (make, the rule it breaks, what is known of it), ``WRONG_TENSOR_TAKERS`` to (take, the
+``WRONG_TENSORS`` maps a name to (make, the rule it breaks, known facts), ``WRONG_TENSOR_TAKERS`` to (take, the
 rule).
 """
 # mypy: ignore-errors
@@ -373,7 +373,7 @@ class TouchesDevices(TensorTaker):
         super().check_device()
 
     def again(self):
-        """True for the tensor of the rule about what is refused."""
+        """True for the tensor of the rule of refused tensors."""
         return all("on a device" not in words for first, end, words, _ in GUARDS if first <= self.tensor.data < end)
 
 
