@@ -128,8 +128,8 @@ HEAD = """Conformance of libraries
 
 What wheels on the index do with the rules of Arrow's C data, device and stream interfaces, of their PyCapsule protocol
 and of DLPack: ``cdevice check --library NAME`` for each, written by ``ci/conformance``. A rule is a MUST or SHOULD of a
-specification, or a READING where the texts are silent. A rule that was not done does not apply, or the library lacks its
-method.
+specification, or a READING where the texts are silent. A rule that was not done does not apply, or the library lacks
+its method.
 
 """
 

@@ -425,7 +425,7 @@ def read(subject, offer):
 
 
 def attempt(subject, offer):
-    """Takes and reads a stream whatever comes of it; the exception, or None."""
+    """Takes and reads a stream; the exception that comes, or None."""
     try:
         rows_read(subject, subject.make()(offer))
     except NotDone:

@@ -152,7 +152,7 @@ class TensorOffer:
 
 
 def tensor_capsule(at, name, dropped):
-    """A capsule that calls the deleter where nobody has renamed it."""
+    """A capsule that calls the deleter where it was not renamed."""
 
     def drop(capsule):
         name_of = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))

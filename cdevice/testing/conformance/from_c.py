@@ -7,16 +7,19 @@ from __future__ import annotations
 import errno
 import os
 
+from . import standin, structs
 from .producers import ProducerSuite
 from .report import Report
 from .schemas import SchemaSuite
-from .standin import heap
 from .stream_producers import StreamProducerSuite
-from .structs import ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema, Once, move
+from .structs import ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema, Once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+hold: Any = standin.heap
+move: Any = structs.move
 
 
 class Given:
@@ -30,7 +33,7 @@ class Given:
         if self.once:
             raise Once("the structs can be taken once")
         self.once = True
-        return tuple(heap(move(struct), name) for struct, name in zip(self.structs, names))
+        return tuple(hold(move(struct), name) for struct, name in zip(self.structs, names))
 
 
 class GivenArray(Given):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Entry(collections.namedtuple("Entry", "suite title cases")):
-    """``suite``: the name of a class of cdevice.testing; ``title``: the words for it; ``cases``: as suites take them."""
+    """``suite``: the name of a class of cdevice.testing; ``title``: words for it; ``cases``: as suites take them."""
 
     __slots__ = ()
 

@@ -158,7 +158,7 @@ class Suite:
                     others += 1
                 else:
                     first = subject, str(e)
-            except (Exception, *panics()) as e:
+            except panics() as e:
                 words = f"{type(e).__name__}: {e} ({traceback.extract_tb(e.__traceback__)[-1].name})"
                 if first:
                     others += 1
@@ -253,8 +253,8 @@ class Suite:
 
 
 def panics() -> tuple[type[BaseException], ...]:
-    """The exceptions that are no Exception and mean no end of the process, as those of libraries in Rust."""
-    return tuple(k for k in BaseException.__subclasses__() if k.__name__ == "PanicException")
+    """Every Exception, and those that are none and mean no end of the process: panics of libraries in Rust."""
+    return (Exception, *(k for k in BaseException.__subclasses__() if k.__name__ == "PanicException"))
 
 
 def _raising(error: Exception) -> Any:

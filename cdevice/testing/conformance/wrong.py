@@ -10,9 +10,21 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import threading
 import time
 
-from .standin import ArrayProducer, Node, Producer, batch, heap, int64s, make_schema, strings
+from .standin import (
+    RELEASE_ARRAY,
+    RELEASE_SCHEMA,
+    ArrayProducer,
+    Node,
+    Producer,
+    batch,
+    heap,
+    int64s,
+    make_schema,
+    strings,
+)
 from .structs import ArrowArray, ArrowDeviceArray, ArrowSchema, OneArgument, c_void_p, capsule_call, new_capsule
 
 KEPT = []
@@ -231,7 +243,92 @@ def spoil_moved(schema, device):
     device.array.release = arrays_release_that_frees_moved_children()
 
 
+class DiesAtTheThird(Producer):
+    """Ends the process when an array is given for the third time."""
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        THIRD.append(1)
+        if len(THIRD) == 3:
+            os.kill(os.getpid(), 11)
+        return super().__arrow_c_device_array__(requested_schema, **kwargs)
+
+
+THIRD = []
+
+
+def then(original, run):
+    """The address of a release callback that runs something after the original one."""
+
+    def release(address):
+        at = (
+            ArrowArray.from_address(address) if original == RELEASE_ARRAY.address else ArrowSchema.from_address(address)
+        )
+        at.release = original
+        OneArgument(original)(address)
+        run()
+
+    callback = OneArgument(release)
+    KEPT.append(callback)
+    return ctypes.cast(callback, c_void_p).value
+
+
+class SharesMemory(Other):
+    """The release of an array destroys the memory that all arrays of the object have."""
+
+    def __init__(self):
+        super().__init__(ints())
+        raw = ctypes.create_string_buffer(128)
+        KEPT.append(raw)
+        self.memory = -(-ctypes.addressof(raw) // 64) * 64
+        ctypes.memmove(self.memory, pack("q", 1, 2), 16)
+        self.node.buffers[1] = self.memory
+
+    def destroy(self):
+        ctypes.memset(self.memory, 7, 16)
+
+    def change(self, schema, device):
+        device.array.release = then(RELEASE_ARRAY.address, self.destroy)
+
+
+class SchemaOwnsTheData(SharesMemory):
+    """The release of the schema destroys the array's memory."""
+
+    def change(self, schema, device):
+        schema.release = then(RELEASE_SCHEMA.address, self.destroy)
+
+
+class OwnsTheData(SharesMemory):
+    """The memory dies with the object."""
+
+    def change(self, schema, device):
+        pass
+
+    def __del__(self):
+        self.destroy()
+
+
+class ReleasesOnItsOwnThread(Other):
+    """Its release ends the process on another thread."""
+
+    def change(self, schema, device):
+        own = threading.get_ident()
+        die = lambda: None if threading.get_ident() == own else os.kill(os.getpid(), 11)
+        device.array.release = then(RELEASE_ARRAY.address, die)
+
+
+def odd_address():
+    raw = ctypes.create_string_buffer(128)
+    KEPT.append(raw)
+    return -(-ctypes.addressof(raw) // 64) * 64 + 1
+
+
 WRONG_ARRAYS = {
+    "death at the third": (lambda: DiesAtTheThird(ints()), "export_and_release_end_well", {}),
+    "memory of all": (SharesMemory, "each_call_gives_its_own_structs", {}),
+    "an odd address": (lambda: Producer(Node("l", 2, [None, odd_address()])), "buffers_are_aligned", {}),
+    "the schema's data": (SchemaOwnsTheData, "release_leaves_the_rest_of_the_struct", {}),
+    "one thread": (lambda: ReleasesOnItsOwnThread(ints()), "release_works_on_another_thread", {}),
+    "the object's data": (OwnsTheData, "array_outlives_its_source", {}),
     "a capsule of another name": (lambda: WrongName(ints()), "gives_two_named_capsules", {}),
     "no destructor": (lambda: NeverDrops(ints()), "capsules_dropped_unused_release", {}),
     "no keywords": (lambda: NoKeywords(ints()), "unknown_keywords_that_are_none_are_accepted", {}),
@@ -337,7 +434,27 @@ RIGHT_SCHEMAS = {
     **{name: make for name, (make, _) in RIGHT.items()},
     "metadata": lambda: SchemaOf(with_metadata()),
 }
+
+
+class OwnsTheName(SchemaOf):
+    """The name dies with the object."""
+
+    def __arrow_c_schema__(self):
+        capsule = super().__arrow_c_schema__()
+        pointer = capsule_call("PyCapsule_GetPointer", c_void_p, ctypes.py_object, ctypes.c_char_p)
+        self.at = ArrowSchema.from_address(pointer(capsule, b"arrow_schema")).name
+        return capsule
+
+    def __del__(self):
+        ctypes.memset(self.at, ord("x"), 1)
+
+
+def named_ints():
+    return named(ints(), "a name")
+
+
 WRONG_SCHEMAS = {
+    "the object's name": (lambda: OwnsTheName(named_ints()), "schema_outlives_its_source", {}),
     "a capsule of another name": (lambda: SchemaOf(ints(), name="schema"), "schema_capsule_is_named", {}),
     "a released schema": (lambda: SchemaOf(ints(), lambda s: setattr(s, "release", None)), "schema_comes_live", {}),
     "a format that is none": (schema_with(ints, format="q"), "schema_format_is_known", {}),
