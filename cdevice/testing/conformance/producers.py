@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import weakref
 
 from .exporting import (
     capsules_of,
@@ -591,6 +592,26 @@ def array_outlives_its_source(subject):
     call_release(schema)
     if repr(before) != repr(after):
         raise Broken(f"the rows were {before} and are {after}")
+
+
+@PRODUCER_RULES.add("READING", "checklist 7: release gives back every byte")
+def release_lets_the_object_go(subject):
+    """Nothing holds an object any more when its exports were released."""
+    source, _ = method_of(subject)
+    try:
+        alive = weakref.ref(source)
+    except TypeError:
+        raise NotDone("there are no weak references to it") from None
+    for _ in range(2):
+        schema, _, array = exported(type(subject)(lambda: source, protocol=subject.protocol))
+        call_release(array)
+        call_release(schema)
+        if array.release:
+            raise NotDone("its release does not mark the array")
+    source = None
+    gc.collect()
+    if alive() is not None:
+        raise Broken("the object lives")
 
 
 @PRODUCER_RULES.add("GOAL", f"{DEVICE}, goals: zero-copy sharing")

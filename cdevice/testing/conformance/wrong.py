@@ -284,17 +284,19 @@ class SharesMemory(Other):
         self.node.buffers[1] = self.memory
 
     def destroy(self):
-        ctypes.memset(self.memory, 7, 16)
+        """A function that destroys the memory and does not hold the object."""
+        memory = self.memory
+        return lambda: ctypes.memset(memory, 7, 16)
 
     def change(self, schema, device):
-        device.array.release = then(RELEASE_ARRAY.address, self.destroy)
+        device.array.release = then(RELEASE_ARRAY.address, self.destroy())
 
 
 class SchemaOwnsTheData(SharesMemory):
     """The release of the schema destroys the array's memory."""
 
     def change(self, schema, device):
-        schema.release = then(RELEASE_SCHEMA.address, self.destroy)
+        schema.release = then(RELEASE_SCHEMA.address, self.destroy())
 
 
 class OwnsTheData(SharesMemory):
@@ -304,7 +306,7 @@ class OwnsTheData(SharesMemory):
         pass
 
     def __del__(self):
-        self.destroy()
+        self.destroy()()
 
 
 class ReleasesOnItsOwnThread(Other):
@@ -314,6 +316,14 @@ class ReleasesOnItsOwnThread(Other):
         own = threading.get_ident()
         die = lambda: None if threading.get_ident() == own else os.kill(os.getpid(), 11)
         device.array.release = then(RELEASE_ARRAY.address, die)
+
+
+class HoldsItself(Producer):
+    """Each export is remembered."""
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        KEPT.append(self)
+        return super().__arrow_c_device_array__(requested_schema, **kwargs)
 
 
 def odd_address():
@@ -328,6 +338,7 @@ WRONG_ARRAYS = {
     "an odd address": (lambda: Producer(Node("l", 2, [None, odd_address()])), "buffers_are_aligned", {}),
     "the schema's data": (SchemaOwnsTheData, "release_leaves_the_rest_of_the_struct", {}),
     "one thread": (lambda: ReleasesOnItsOwnThread(ints()), "release_works_on_another_thread", {}),
+    "a leak": (lambda: HoldsItself(ints()), "release_lets_the_object_go", {}),
     "the object's data": (OwnsTheData, "array_outlives_its_source", {}),
     "a capsule of another name": (lambda: WrongName(ints()), "gives_two_named_capsules", {}),
     "no destructor": (lambda: NeverDrops(ints()), "capsules_dropped_unused_release", {}),
