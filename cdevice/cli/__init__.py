@@ -78,6 +78,11 @@ def add_check(command: Callable[..., argparse.ArgumentParser]) -> None:
     d.add_argument("--device", metavar="NAME", help="the same as DEVICE")
     d.add_argument("--suite", metavar="MODULE:CLASS", help="a subclass of cdevice.testing.BackendSuite, with its hooks")
     d.add_argument("--kernels", action="store_true", help="the functions of cdevice.compute there, against the CPU's")
+    d.add_argument(
+        "--library", metavar="NAME", help="another library, such as pyarrow, and the rules of Arrow and DLPack"
+    )
+    d.add_argument("--capsule", metavar="MODULE:FUNCTION", help="what the function gives, and the same rules")
+    d.add_argument("--junit", metavar="FILE", help="with --library or --capsule: the rules as JUnit's XML there")
     d.add_argument("-x", action="store_true", dest="first", help="stop at the first failure")
     d.add_argument("-k", metavar="PATTERN", help="only checks with this in their name or area; * and ? match anything")
     d.add_argument("-v", "--verbose", action="store_true", help="a line for each check, and the failures' tracebacks")

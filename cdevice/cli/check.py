@@ -96,6 +96,13 @@ def run(args: Any) -> Any:
 
     from ..testing import apart, runner
 
+    if args.library or args.capsule:
+        from . import check_library
+
+        return check_library.run(args)
+    if args.junit:
+        print("cdevice check: --junit goes with --library or --capsule", file=sys.stderr)
+        return USAGE
     if args.name and args.device and args.name != args.device:
         print(f"cdevice check: two devices, {args.name} and {args.device}: one at a time", file=sys.stderr)
         return USAGE

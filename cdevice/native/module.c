@@ -10,6 +10,7 @@
 #include "native/support/errors.c"
 #include "native/support/calls.c"
 #include "native/support/args.c"
+#include "native/support/standin.c"
 #include "native/objects/schema.c"
 #include "native/objects/array.c"
 #include "native/objects/export.c"
@@ -146,6 +147,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"python_ends", m_python_ends, METH_NOARGS, NULL},
                                        {"fork_begins", m_fork_begins, METH_NOARGS, NULL},
                                        {"fork_ended", m_fork_ended, METH_O, NULL},
+                                       {"standin_releases", m_standin_releases, METH_NOARGS, NULL},
                                        {"set_classes", m_set_classes, METH_VARARGS, NULL},
                                        {NULL, NULL, 0, NULL}};
 

@@ -42,5 +42,5 @@ def test_a_page_prints_what_it_says(page):
 
 
 def test_every_page_is_run_or_has_a_test_of_its_own():
-    elsewhere = {"add-your-device", "cuda-and-rocm", "glossary", "reliability"}
+    elsewhere = {"add-your-device", "conformance", "cuda-and-rocm", "glossary", "reliability"}
     assert {p.stem for p in DOCS.glob("*.rst")} == {*PAGES, *elsewhere}

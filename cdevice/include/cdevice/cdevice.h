@@ -254,6 +254,20 @@ int cdevice_call_python(const char *module, const char *function, void *address,
 int cdevice_call(const char *name, cdevice_array *const *arguments, int64_t n, const char *options,
                  cdevice_array **out);
 
+/* ---- rules of the interfaces ---- */
+
+/* Holds structs against the rules of Arrow's C interfaces, for the tests of other libraries: the suites of
+ * cdevice.testing. The structs are borrowed: each rule is checked on a copy of this process (fork), which may read, move
+ * and release them, die or hang. Buffers on a device that the CPU does not read are not touched. format: "text", a table
+ * (NULL: the same), or "json". *broken: the number of rules that are a MUST and were broken. owns: *report is for
+ * free(). Blocks for as long as the rules take, at most a minute. EINVAL: an unknown format, or a released struct.
+ * ENOTSUP: a system without fork. [Python] */
+int cdevice_check_array(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, const char *format,
+                        int64_t *broken, char **report);
+int cdevice_check_stream(const struct ArrowDeviceArrayStream *stream, const char *format, int64_t *broken,
+                         char **report);
+int cdevice_check_stream_cpu(const struct ArrowArrayStream *stream, const char *format, int64_t *broken, char **report);
+
 #ifdef __cplusplus
 }
 #endif

@@ -293,6 +293,45 @@ static int capi_compute_call(const char *name, struct cdv_array *const *argument
   return r;
 }
 
+/* ---- rules of the interfaces ---- */
+
+/* function(schema or 0, struct, format) of the suites: (number of rules, text). */
+static int capi_check(const char *function, const void *schema, const void *at, const char *format, int64_t *broken,
+                      char **report) {
+  struct visit host;
+  int r = capi_enter(&host);
+  if (r) return r;
+  PyObject *parts = Py_BuildValue("(NNz)", PyLong_FromVoidPtr((void *)schema), PyLong_FromVoidPtr((void *)at), format);
+  PyObject *found = capi_call("cdevice.testing.conformance.from_c", function, parts);
+  PyObject *text = found ? PyUnicode_AsUTF8String(PyTuple_GetItem(found, 1)) : NULL;
+  char *copy = text ? strdup(PyBytes_AsString(text)) : NULL;
+  if (copy) {
+    *broken = PyLong_AsLongLong(PyTuple_GetItem(found, 0));
+    *report = copy;
+  } else {
+    r = found ? capi_raised() : cdv_error_last()->code;
+  }
+  Py_XDECREF(text);
+  Py_XDECREF(found);
+  leave_python(&host);
+  return r;
+}
+
+static int capi_check_array(const struct ArrowSchema *schema, const struct ArrowDeviceArray *array, const char *format,
+                            int64_t *broken, char **report) {
+  return capi_check("check_array", schema, array, format, broken, report);
+}
+
+static int capi_check_stream(const struct ArrowDeviceArrayStream *stream, const char *format, int64_t *broken,
+                             char **report) {
+  return capi_check("check_device_stream", NULL, stream, format, broken, report);
+}
+
+static int capi_check_stream_cpu(const struct ArrowArrayStream *stream, const char *format, int64_t *broken,
+                                 char **report) {
+  return capi_check("check_stream", NULL, stream, format, broken, report);
+}
+
 /* ---- the table ---- */
 struct needed {
   const char *name;

@@ -117,7 +117,16 @@
     capi_call_python, {"module", m}, {"function", f})                                                                  \
   F(int, CDEVICE_REFUSED_CODE, call,                                                                                   \
     (const char *f, cdevice_array *const *a, int64_t n, const char *j, cdevice_array **o), (f, a, n, j, o),            \
-    capi_compute_call, {"name", f}, {"out", o})
+    capi_compute_call, {"name", f}, {"out", o})                                                                        \
+  F(int, CDEVICE_REFUSED_CODE, check_array,                                                                            \
+    (const struct ArrowSchema *s, const struct ArrowDeviceArray *a, const char *f, int64_t *b, char **r),              \
+    (s, a, f, b, r), capi_check_array, {"schema", s}, {"array", a}, {"broken", b}, {"report", r})                      \
+  F(int, CDEVICE_REFUSED_CODE, check_stream,                                                                           \
+    (const struct ArrowDeviceArrayStream *s, const char *f, int64_t *b, char **r), (s, f, b, r), capi_check_stream,    \
+    {"stream", s}, {"broken", b}, {"report", r})                                                                       \
+  F(int, CDEVICE_REFUSED_CODE, check_stream_cpu,                                                                       \
+    (const struct ArrowArrayStream *s, const char *f, int64_t *b, char **r), (s, f, b, r), capi_check_stream_cpu,      \
+    {"stream", s}, {"broken", b}, {"report", r})
 
 struct cdevice_api {
   uint32_t api, struct_size, version, reserved;

@@ -1310,3 +1310,59 @@ def test_installed_examples_find_the_library(tmp_path):
     env = child_env()
     env.pop("LD_LIBRARY_PATH", None)
     assert "cpu:0" in run(prefix / "bin" / "devices", env=env).stdout
+
+
+RULES = """
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cdevice/cdevice.h"
+static int released;
+static void release_array(struct ArrowArray *a) { released++; a->release = NULL; }
+static void release_schema(struct ArrowSchema *s) { released++; s->release = NULL; }
+static int64_t values[3] = {1, 2, 3};
+static const void *buffers[2] = {NULL, values};
+static struct ArrowSchema schema = {.format = "l", .flags = 2, .release = release_schema};
+static struct ArrowDeviceArray array = {
+    .array = {.length = 3, .n_buffers = 2, .buffers = buffers, .release = release_array}, .device_id = -1, .device_type = 1};
+static int next_of(struct ArrowArrayStream *s, struct ArrowArray *out) {
+  memset(out, 0, sizeof *out);
+  if (!s->private_data) *out = array.array, s->private_data = values;
+  return 0;
+}
+static int schema_of(struct ArrowArrayStream *s, struct ArrowSchema *out) { (void)s; *out = schema; return 0; }
+static const char *no_error(struct ArrowArrayStream *s) { (void)s; return NULL; }
+static void release_stream(struct ArrowArrayStream *s) { released++; s->release = NULL; }
+static struct ArrowArrayStream stream = {schema_of, next_of, no_error, release_stream, NULL};
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the rules are checked in forks")
+def test_structs_of_a_c_program_are_held_against_the_rules_and_stay_its_own(tmp_path):
+    program = build(tmp_path, RULES + """
+    int main(void) {
+      char *report = NULL;
+      int64_t broken = -1;
+      if (cdevice_check_array(&schema, &array, NULL, &broken, &report) || broken) { puts(report); return 1; }
+      if (released || !array.array.release || !strstr(report, "kept      MUST     release_marks_the_array")) return 2;
+      free(report);
+      if (cdevice_check_stream_cpu(&stream, "text", &broken, &report) || broken) { puts(report); return 3; }
+      if (released || stream.private_data || !strstr(report, "kept      MUST     stream_ends_in_a_released_array")) return 4;
+      free(report);
+      array.reserved[1] = 7, array.array.null_count = 9;
+      if (cdevice_check_array(&schema, &array, "json", &broken, &report) || broken != 2 || report[0] != '{') return 5;
+      if (!strstr(report, "reserved_bytes_are_zero") || !strstr(report, "the array has 9 nulls in 3 rows")) return 6;
+      free(report);
+      array.reserved[1] = 0, array.array.null_count = 0, array.array.release = (void (*)(struct ArrowArray *))abort;
+      if (cdevice_check_array(&schema, &array, NULL, &broken, &report) || !broken) return 7;
+      if (!strstr(report, "died of SIGABRT")) { puts(report); return 8; }
+      free(report);
+      report = NULL;
+      if (cdevice_check_array(&schema, &array, "xml", &broken, &report) != EINVAL || report) return 9;
+      if (!strstr(cdevice_error_text(), "format must be text or json, not xml")) return 10;
+      array.array.release = NULL;
+      if (cdevice_check_array(&schema, &array, NULL, &broken, &report) != EINVAL) return 11;
+      return strstr(cdevice_error_text(), "the array is released") ? 0 : 12;
+    }""")  # fmt: skip
+    run(program)

@@ -1,0 +1,1 @@
+"""Conformance suites for other libraries that give Arrow's structs: arrays and schemas."""
