@@ -1,5 +1,6 @@
 """Arrays that other processes open: the same rows, no copy, nothing left behind."""
 
+import contextlib
 import gc
 import os
 import resource
@@ -325,14 +326,19 @@ def test_a_device_has_no_shared_memory(device):
 
 
 def test_a_process_without_descriptors_left_says_so():
-    array = numbers()
+    array, fillers = numbers(), []
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
     try:
+        with contextlib.suppress(OSError):  # the numbers between those in use
+            while True:
+                fillers.append(os.open(os.devnull, os.O_RDONLY))
         with pytest.raises(cdevice.DeviceError, match="open files"):
             array.share()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for number in fillers:
+            os.close(number)
     assert array.share().open().equals(array)
 
 
