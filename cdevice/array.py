@@ -516,12 +516,13 @@ class DeviceArray(_native.Array):
 
     def share(self, *, opens: int = 0) -> Shared:
         """Shares the array with other processes of this machine and user: its memory, not a copy, where it lies in
-        shared memory (``cdevice.empty(..., shared=True)``, an array that was opened) or in a mapped file; else the rows
-        are copied there once, from a device too.
+        shared memory (``cdevice.empty(..., shared=True)``, an array that was opened), in a mapped file, or on a CUDA or
+        ROCm device, whose memory it keeps until no process has it open; else the rows are copied to shared memory once.
 
         ``opens``: how often it may be opened, 0: any number of times.  The result's ``token`` goes to the other
-        process, which calls :func:`open_shared`.  Blocks for the copy and for the array's event.  Any thread.  Raises
-        OutOfMemory, and DeviceError where the system has no descriptor, socket or thread.
+        process, which calls :func:`open_shared`.  Blocks for the copy and for the event of an array of the CPU.  Any
+        thread.  Raises OutOfMemory, and DeviceError where the system has no descriptor, socket or thread.  Warns with
+        DeviceWarning where another device's rows are copied to the CPU.
         """
         return _shared.share(self, opens)
 

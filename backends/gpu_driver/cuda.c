@@ -26,49 +26,54 @@
 
 typedef uintptr_t cu_ptr; /* CUdeviceptr */
 
-#define CUDA_FUNCTIONS(X)                                                               \
-  X(1, int, Init, "cuInit", (unsigned))                                                 \
-  X(1, int, DeviceGetCount, "cuDeviceGetCount", (int *))                                \
-  X(1, int, DeviceGet, "cuDeviceGet", (int *, int))                                     \
-  X(1, int, PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))               \
-  X(1, int, CtxPush, "cuCtxPushCurrent_v2", (void *))                                   \
-  X(1, int, CtxPop, "cuCtxPopCurrent_v2", (void **))                                    \
-  X(1, int, MemAlloc, "cuMemAlloc_v2", (cu_ptr *, size_t))                              \
-  X(1, int, MemFree, "cuMemFree_v2", (cu_ptr))                                          \
-  X(1, int, MemAllocHost, "cuMemAllocHost_v2", (void **, size_t))                       \
-  X(1, int, MemFreeHost, "cuMemFreeHost", (void *))                                     \
-  X(1, int, MemAllocManaged, "cuMemAllocManaged", (cu_ptr *, size_t, unsigned))         \
-  X(1, int, MemcpyAsync, "cuMemcpyAsync", (cu_ptr, cu_ptr, size_t, void *))             \
-  X(1, int, MemcpyHtoD, "cuMemcpyHtoDAsync_v2", (cu_ptr, const void *, size_t, void *)) \
-  X(1, int, MemcpyDtoH, "cuMemcpyDtoHAsync_v2", (void *, cu_ptr, size_t, void *))       \
-  X(1, int, MemsetD8, "cuMemsetD8Async", (cu_ptr, unsigned char, size_t, void *))       \
-  X(1, int, EventCreate, "cuEventCreate", (void **, unsigned))                          \
-  X(1, int, EventDestroy, "cuEventDestroy_v2", (void *))                                \
-  X(1, int, EventRecord, "cuEventRecord", (void *, void *))                             \
-  X(1, int, EventQuery, "cuEventQuery", (void *))                                       \
-  X(1, int, EventSynchronize, "cuEventSynchronize", (void *))                           \
-  X(0, int, EventElapsed, "cuEventElapsedTime", (float *, void *, void *))              \
-  X(1, int, StreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))           \
-  X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                        \
-  X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                              \
-  X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                         \
-  X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                 \
-  X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                  \
-  X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))          \
-  X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))            \
-  X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))           \
-  X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                       \
-  X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))     \
-  X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))        \
-  X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                       \
-  X(0, int, DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))              \
-  X(0, int, ModuleLoadData, "cuModuleLoadData", (void **, const void *))                \
-  X(0, int, ModuleUnload, "cuModuleUnload", (void *))                                   \
-  X(0, int, ModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))  \
-  X(0, int, LaunchKernel, "cuLaunchKernel", RT_LAUNCH_ARGUMENTS)                        \
-  X(0, int, MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                        \
-  X(0, int, DriverGetVersion, "cuDriverGetVersion", (int *))                            \
-  X(0, int, GetErrorName, "cuGetErrorName", (int, const char **))                       \
+#define CUDA_FUNCTIONS(X)                                                                        \
+  X(1, int, Init, "cuInit", (unsigned))                                                          \
+  X(1, int, DeviceGetCount, "cuDeviceGetCount", (int *))                                         \
+  X(1, int, DeviceGet, "cuDeviceGet", (int *, int))                                              \
+  X(1, int, PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))                        \
+  X(1, int, CtxPush, "cuCtxPushCurrent_v2", (void *))                                            \
+  X(1, int, CtxPop, "cuCtxPopCurrent_v2", (void **))                                             \
+  X(1, int, MemAlloc, "cuMemAlloc_v2", (cu_ptr *, size_t))                                       \
+  X(1, int, MemFree, "cuMemFree_v2", (cu_ptr))                                                   \
+  X(1, int, MemAllocHost, "cuMemAllocHost_v2", (void **, size_t))                                \
+  X(1, int, MemFreeHost, "cuMemFreeHost", (void *))                                              \
+  X(1, int, MemAllocManaged, "cuMemAllocManaged", (cu_ptr *, size_t, unsigned))                  \
+  X(1, int, MemcpyAsync, "cuMemcpyAsync", (cu_ptr, cu_ptr, size_t, void *))                      \
+  X(1, int, MemcpyHtoD, "cuMemcpyHtoDAsync_v2", (cu_ptr, const void *, size_t, void *))          \
+  X(1, int, MemcpyDtoH, "cuMemcpyDtoHAsync_v2", (void *, cu_ptr, size_t, void *))                \
+  X(1, int, MemsetD8, "cuMemsetD8Async", (cu_ptr, unsigned char, size_t, void *))                \
+  X(1, int, EventCreate, "cuEventCreate", (void **, unsigned))                                   \
+  X(1, int, EventDestroy, "cuEventDestroy_v2", (void *))                                         \
+  X(1, int, EventRecord, "cuEventRecord", (void *, void *))                                      \
+  X(1, int, EventQuery, "cuEventQuery", (void *))                                                \
+  X(1, int, EventSynchronize, "cuEventSynchronize", (void *))                                    \
+  X(0, int, EventElapsed, "cuEventElapsedTime", (float *, void *, void *))                       \
+  X(1, int, StreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))                    \
+  X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                                 \
+  X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                                       \
+  X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                                  \
+  X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                          \
+  X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                           \
+  X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                   \
+  X(0, int, DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *, int, int))                     \
+  X(0, int, CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (void *, unsigned))                    \
+  X(0, int, CtxRecordEvent, "cuCtxRecordEvent", (void *, void *))                                \
+  X(0, int, LaunchHostFunc, "cuLaunchHostFunc", (void *, void (*)(void *), void *))              \
+  X(0, int, PointerGetAttribute, "cuPointerGetAttribute", (void *, int, cu_ptr))                 \
+  X(0, int, IpcGetMemHandle, "cuIpcGetMemHandle", (cdevice_ipc_handle *, cu_ptr))                \
+  X(0, int, IpcOpenMemHandle, "cuIpcOpenMemHandle_v2", (cu_ptr *, cdevice_ipc_handle, unsigned)) \
+  X(0, int, IpcCloseMemHandle, "cuIpcCloseMemHandle", (cu_ptr))                                  \
+  X(0, int, IpcGetEventHandle, "cuIpcGetEventHandle", (cdevice_ipc_handle *, void *))            \
+  X(0, int, IpcOpenEventHandle, "cuIpcOpenEventHandle", (void **, cdevice_ipc_handle))           \
+  X(0, int, DeviceGetName, "cuDeviceGetName", (char *, int, int))                                \
+  X(0, int, DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                       \
+  X(0, int, ModuleLoadData, "cuModuleLoadData", (void **, const void *))                         \
+  X(0, int, ModuleUnload, "cuModuleUnload", (void *))                                            \
+  X(0, int, ModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *))           \
+  X(0, int, LaunchKernel, "cuLaunchKernel", RT_LAUNCH_ARGUMENTS)                                 \
+  X(0, int, MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                 \
+  X(0, int, DriverGetVersion, "cuDriverGetVersion", (int *))                                     \
+  X(0, int, GetErrorName, "cuGetErrorName", (int, const char **))                                \
   X(0, int, GetErrorString, "cuGetErrorString", (int, const char **))
 
 static struct {
@@ -77,6 +82,7 @@ static struct {
 #define CUDA_ROW(needed, result, name, symbol, args) {symbol, (size_t)((char *)&cu.name - (char *)&cu), needed},
 static _Atomic(void *) contexts[RT_DEVICES];
 
+enum { CU_EVENT_INTERPROCESS = 4, CU_IPC_LAZY_PEER_ACCESS = 1 };
 enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_MEM_ATTACH_GLOBAL = 1, CU_CAPTURE_RELAXED = 2 };
 enum { CU_CAPABILITY_MAJOR = 75, CU_CAPABILITY_MINOR = 76 };
 enum { CU_MEMORY_TYPE = 2, CU_IS_MANAGED = 8, CU_DEVICE_ORDINAL = 9, CU_RANGE_START = 11, CU_RANGE_SIZE = 12 };
@@ -237,6 +243,36 @@ static int rt_pointer_attributes(const void *p, int *kind, int *device, int64_t 
       !cu.PointerGetAttribute(&size, CU_RANGE_SIZE, (cu_ptr)p))
     *behind = (int64_t)(start + size - (cu_ptr)p);
   return 0;
+}
+
+/* ---- other processes ---- */
+static int rt_memory_range(const void *p, void **begin, size_t *size) {
+  if (!cu.PointerGetAttribute) return RT_NOT_SUPPORTED;
+  cu_ptr start = 0;
+  int code = cu.PointerGetAttribute(&start, CU_RANGE_START, (cu_ptr)p);
+  *begin = (void *)start;
+  return code ? code : cu.PointerGetAttribute(size, CU_RANGE_SIZE, (cu_ptr)p);
+}
+static int rt_memory_handle(void *begin, cdevice_ipc_handle *out) {
+  return cu.IpcGetMemHandle ? cu.IpcGetMemHandle(out, (cu_ptr)begin) : RT_NOT_SUPPORTED;
+}
+static int rt_memory_open(const cdevice_ipc_handle *handle, void **out) {
+  cu_ptr p = 0;
+  int code = cu.IpcOpenMemHandle ? cu.IpcOpenMemHandle(&p, *handle, CU_IPC_LAZY_PEER_ACCESS) : RT_NOT_SUPPORTED;
+  *out = (void *)p;
+  return code;
+}
+static int rt_memory_close(void *p) {
+  return cu.IpcCloseMemHandle ? cu.IpcCloseMemHandle((cu_ptr)p) : RT_NOT_SUPPORTED;
+}
+static int rt_event_new_shared(void **out) {
+  return cu.EventCreate(out, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+}
+static int rt_event_handle(void *event, cdevice_ipc_handle *out) {
+  return cu.IpcGetEventHandle ? cu.IpcGetEventHandle(out, event) : RT_NOT_SUPPORTED;
+}
+static int rt_event_open(const cdevice_ipc_handle *handle, void **out) {
+  return cu.IpcOpenEventHandle ? cu.IpcOpenEventHandle(out, *handle) : RT_NOT_SUPPORTED;
 }
 
 /* ---- kernels ---- */

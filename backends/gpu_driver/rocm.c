@@ -18,46 +18,52 @@
 #define RT_EVENTS_ALONE 0        /* ROCm 6.4 asks the stream behind the event */
 #include "gpu_driver/template.h"
 
-#define HIP_FUNCTIONS(X)                                                                \
-  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                               \
-  X(1, int, GetDevice, "hipGetDevice", (int *))                                         \
-  X(1, int, SetDevice, "hipSetDevice", (int))                                           \
-  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                     \
-  X(1, int, Free, "hipFree", (void *))                                                  \
-  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                   \
-  X(1, int, HostFree, "hipHostFree", (void *))                                          \
-  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *)) \
-  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))               \
-  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                \
-  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                  \
-  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                            \
-  X(1, int, EventQuery, "hipEventQuery", (void *))                                      \
-  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                          \
-  X(0, int, EventElapsed, "hipEventElapsedTime", (float *, void *, void *))             \
-  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))          \
-  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))              \
-  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                \
-  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                        \
-  X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                          \
-  X(0, int, StreamQuery, "hipStreamQuery", (void *))                                    \
-  X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                 \
-  X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))         \
-  X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))           \
-  X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))       \
-  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))    \
-  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))    \
-  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                         \
-  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                      \
-  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                          \
-  X(0, int, GetProperties, "hipGetDevicePropertiesR0600", (void *, int))                \
-  X(0, int, GetOldProperties, "hipGetDeviceProperties", (void *, int))                  \
-  X(0, int, ModuleLoadData, "hipModuleLoadData", (void **, const void *))               \
-  X(0, int, ModuleUnload, "hipModuleUnload", (void *))                                  \
-  X(0, int, ModuleGetFunction, "hipModuleGetFunction", (void **, void *, const char *)) \
-  X(0, int, LaunchKernel, "hipModuleLaunchKernel", RT_LAUNCH_ARGUMENTS)                 \
-  X(0, int, GetLastError, "hipGetLastError", (void))                                    \
-  X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                              \
-  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                            \
+#define HIP_FUNCTIONS(X)                                                                      \
+  X(1, int, GetDeviceCount, "hipGetDeviceCount", (int *))                                     \
+  X(1, int, GetDevice, "hipGetDevice", (int *))                                               \
+  X(1, int, SetDevice, "hipSetDevice", (int))                                                 \
+  X(1, int, Malloc, "hipMalloc", (void **, size_t))                                           \
+  X(1, int, Free, "hipFree", (void *))                                                        \
+  X(1, int, HostMalloc, "hipHostMalloc", (void **, size_t, unsigned))                         \
+  X(1, int, HostFree, "hipHostFree", (void *))                                                \
+  X(1, int, MemcpyAsync, "hipMemcpyAsync", (void *, const void *, size_t, int, void *))       \
+  X(1, int, MemsetAsync, "hipMemsetAsync", (void *, int, size_t, void *))                     \
+  X(1, int, EventCreate, "hipEventCreateWithFlags", (void **, unsigned))                      \
+  X(1, int, EventDestroy, "hipEventDestroy", (void *))                                        \
+  X(1, int, EventRecord, "hipEventRecord", (void *, void *))                                  \
+  X(1, int, EventQuery, "hipEventQuery", (void *))                                            \
+  X(1, int, EventSynchronize, "hipEventSynchronize", (void *))                                \
+  X(0, int, EventElapsed, "hipEventElapsedTime", (float *, void *, void *))                   \
+  X(1, int, StreamWaitEvent, "hipStreamWaitEvent", (void *, void *, unsigned))                \
+  X(1, int, StreamCreate, "hipStreamCreateWithFlags", (void **, unsigned))                    \
+  X(1, int, StreamDestroy, "hipStreamDestroy", (void *))                                      \
+  X(1, int, StreamSynchronize, "hipStreamSynchronize", (void *))                              \
+  X(1, int, DeviceSynchronize, "hipDeviceSynchronize", (void))                                \
+  X(0, int, StreamQuery, "hipStreamQuery", (void *))                                          \
+  X(0, int, StreamIsCapturing, "hipStreamIsCapturing", (void *, int *))                       \
+  X(0, int, ExchangeCaptureMode, "hipThreadExchangeStreamCaptureMode", (int *))               \
+  X(0, int, DeviceCanAccessPeer, "hipDeviceCanAccessPeer", (int *, int, int))                 \
+  X(0, int, DeviceEnablePeerAccess, "hipDeviceEnablePeerAccess", (int, unsigned))             \
+  X(0, int, LaunchHostFunc, "hipLaunchHostFunc", (void *, void (*)(void *), void *))          \
+  X(0, int, PointerGetAttributes, "hipPointerGetAttributes", (void *, const void *))          \
+  X(0, int, MemGetAddressRange, "hipMemGetAddressRange", (void **, size_t *, void *))         \
+  X(0, int, IpcGetMemHandle, "hipIpcGetMemHandle", (cdevice_ipc_handle *, void *))            \
+  X(0, int, IpcOpenMemHandle, "hipIpcOpenMemHandle", (void **, cdevice_ipc_handle, unsigned)) \
+  X(0, int, IpcCloseMemHandle, "hipIpcCloseMemHandle", (void *))                              \
+  X(0, int, IpcGetEventHandle, "hipIpcGetEventHandle", (cdevice_ipc_handle *, void *))        \
+  X(0, int, IpcOpenEventHandle, "hipIpcOpenEventHandle", (void **, cdevice_ipc_handle))       \
+  X(0, int, RuntimeGetVersion, "hipRuntimeGetVersion", (int *))                               \
+  X(0, int, DeviceGetName, "hipDeviceGetName", (char *, int, int))                            \
+  X(0, int, MemGetInfo, "hipMemGetInfo", (size_t *, size_t *))                                \
+  X(0, int, GetProperties, "hipGetDevicePropertiesR0600", (void *, int))                      \
+  X(0, int, GetOldProperties, "hipGetDeviceProperties", (void *, int))                        \
+  X(0, int, ModuleLoadData, "hipModuleLoadData", (void **, const void *))                     \
+  X(0, int, ModuleUnload, "hipModuleUnload", (void *))                                        \
+  X(0, int, ModuleGetFunction, "hipModuleGetFunction", (void **, void *, const char *))       \
+  X(0, int, LaunchKernel, "hipModuleLaunchKernel", RT_LAUNCH_ARGUMENTS)                       \
+  X(0, int, GetLastError, "hipGetLastError", (void))                                          \
+  X(0, int, PeekAtLastError, "hipPeekAtLastError", (void))                                    \
+  X(0, const char *, GetErrorName, "hipGetErrorName", (int))                                  \
   X(0, const char *, GetErrorString, "hipGetErrorString", (int))
 
 static struct {
@@ -67,6 +73,7 @@ static struct {
 static int version;
 
 enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4, HIP_CAPTURE_RELAXED = 2 };
+enum { HIP_EVENT_INTERPROCESS = 4, HIP_IPC_LAZY_PEER_ACCESS = 1 };
 enum { AS_IT_WAS = 3 };
 
 /* hipPointerAttribute_t from HIP 6 on. */
@@ -219,6 +226,27 @@ static int rt_pointer_attributes(const void *p, int *kind, int *device, int64_t 
   *device = a.device;
   *behind = -1;
   return 0;
+}
+
+/* ---- other processes ---- */
+static int rt_memory_range(const void *p, void **begin, size_t *size) {
+  return hip.MemGetAddressRange ? hip.MemGetAddressRange(begin, size, (void *)(uintptr_t)p) : RT_NOT_SUPPORTED;
+}
+static int rt_memory_handle(void *begin, cdevice_ipc_handle *out) {
+  return hip.IpcGetMemHandle ? hip.IpcGetMemHandle(out, begin) : RT_NOT_SUPPORTED;
+}
+static int rt_memory_open(const cdevice_ipc_handle *handle, void **out) {
+  return hip.IpcOpenMemHandle ? hip.IpcOpenMemHandle(out, *handle, HIP_IPC_LAZY_PEER_ACCESS) : RT_NOT_SUPPORTED;
+}
+static int rt_memory_close(void *p) { return hip.IpcCloseMemHandle ? hip.IpcCloseMemHandle(p) : RT_NOT_SUPPORTED; }
+static int rt_event_new_shared(void **out) {
+  return hip.EventCreate(out, HIP_EVENT_DISABLE_TIMING | HIP_EVENT_INTERPROCESS);
+}
+static int rt_event_handle(void *event, cdevice_ipc_handle *out) {
+  return hip.IpcGetEventHandle ? hip.IpcGetEventHandle(out, event) : RT_NOT_SUPPORTED;
+}
+static int rt_event_open(const cdevice_ipc_handle *handle, void **out) {
+  return hip.IpcOpenEventHandle ? hip.IpcOpenEventHandle(out, *handle) : RT_NOT_SUPPORTED;
 }
 
 /* ---- kernels ---- */

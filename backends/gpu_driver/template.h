@@ -10,6 +10,7 @@
  *   memory.h   allocating, staging
  *   events.h   events and streams
  *   compute.h  kernels
+ *   ipc.h      for other processes
  *
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
@@ -23,6 +24,7 @@
 
 #include "gpu_driver/compute.h"
 #include "gpu_driver/events.h"
+#include "gpu_driver/ipc.h"
 #include "gpu_driver/memory.h"
 #include "gpu_driver/profile.h"
 
@@ -137,6 +139,7 @@ static const void *rt_extension(void *self, const char *id) {
   const rt_kind *k = self;
   if (k->kind != RT_PINNED && !strcmp(id, CDEVICE_COMPUTE)) return &rt_compute;
   if (!strcmp(id, CDEVICE_PROFILE)) return &rt_profile;
+  if (k->kind == RT_DEVICE && !strcmp(id, CDEVICE_IPC)) return &rt_ipc;
   if (!strcmp(id, RT_WHEELS)) return (const void *)rt_look_in;
   return rt_memory_extension(k, id);
 }

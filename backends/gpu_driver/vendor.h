@@ -22,6 +22,9 @@
  *   rt_device_sync()                   waits for the current device
  *   rt_enable_peer(device, other)              lets the current device reach the other's memory itself, if it can
  *   rt_pointer_attributes(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)
+ *   rt_memory_range(p, &begin, &size)   of the allocation; RT_NOT_SUPPORTED from these where the library has none:
+ *   rt_memory_handle(begin, handle) rt_memory_open(handle, &p) rt_memory_close(p)
+ *   rt_event_new_shared(&e) rt_event_handle(e, handle) rt_event_open(handle, &e)
  *   rt_count(&n) rt_describe(device, info)
  *   rt_can_call()                      does the library have what rt_launch_host_func needs?
  *   rt_compiler_open(dl)               finds the compiler's library; dl->tried lists the paths that failed
@@ -119,6 +122,13 @@ static void rt_enable_peer(int device, int other);
 static int rt_can_call(void);
 static int rt_launch_host_func(void *stream, void (*fn)(void *), void *arg);
 static int rt_pointer_attributes(const void *p, int *kind, int *device, int64_t *behind);
+static int rt_memory_range(const void *p, void **begin, size_t *size);
+static int rt_memory_handle(void *begin, cdevice_ipc_handle *out);
+static int rt_memory_open(const cdevice_ipc_handle *handle, void **out);
+static int rt_memory_close(void *p);
+static int rt_event_new_shared(void **out);
+static int rt_event_handle(void *event, cdevice_ipc_handle *out);
+static int rt_event_open(const cdevice_ipc_handle *handle, void **out);
 static int rt_compiler_open(cdevice_dl *dl);
 static void rt_compiler_name(char *out, size_t size, int major, int minor);
 static int rt_target(int device, rt_target_info *out, cdevice_error *err); /* an errno; the device is current */

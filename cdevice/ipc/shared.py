@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 import zlib
 
 from .._runtime.ext import _native, ffi, lib
-from ..errors import ArgumentError
+from .._runtime.stacklevel import outside
+from ..errors import ArgumentError, DeviceWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,14 +99,24 @@ def ticket_address(ticket: bytes) -> tuple[int, object]:
     return int(ffi.cast("uintptr_t", kept)), kept
 
 
-def published(array: DeviceArray, opens: int) -> Any:
-    """The ticket."""
+def published(array: DeviceArray, opens: int, *, warns: bool) -> Any:
+    """The ticket.  warns: of a copy on another device."""
     ticket = ffi.new("struct cdv_ticket *")
     address = int(ffi.cast("uintptr_t", ticket))
-    if array.device_type_id != _CPU or not _native.publish(array, opens, address):
-        array = in_segments(array)
-        if not _native.publish(array, opens, address):
-            _native.raise_last()
+    if array.device_type_id == _CPU:
+        if _native.publish(array, opens, address):
+            return ticket
+    elif lib.cdv_has_handles(array.device_type_id):
+        if _native.publish(array, opens, address):
+            return ticket
+        # memory of a vendor's pool, or of sizes that are not known
+        if _native.publish(array.to(array.device, copy=True), opens, address):
+            return ticket
+    if warns and array.device_type_id != _CPU:
+        text = f"share: other processes cannot open this memory of {array.device}: they get a copy on the CPU"
+        warnings.warn(text, DeviceWarning, stacklevel=outside())
+    if not _native.publish(in_segments(array), opens, address):
+        _native.raise_last()
     return ticket
 
 
@@ -113,9 +125,9 @@ def token_of_tickets(magic: bytes, tickets: bytes) -> bytes:
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
-def publish(array: DeviceArray, opens: int) -> tuple[bytes, int]:
+def publish(array: DeviceArray, opens: int, *, warns: bool) -> tuple[bytes, int]:
     """(token, number)"""
-    ticket = published(array, opens)
+    ticket = published(array, opens, warns=warns)
     return token_of_tickets(ARRAY, ffi.buffer(ticket)[:]), int(ticket.number)
 
 
@@ -123,7 +135,7 @@ def share(array: DeviceArray, opens: int = 0) -> Shared:
     """See :meth:`DeviceArray.share`."""
     if type(opens) is not int or opens < 0:
         raise ArgumentError(f"share: opens={opens!r}: expected 0, for any number, or how often it may be opened")
-    token, number = publish(array, opens)
+    token, number = publish(array, opens, warns=True)
     return Shared._of(token, array.nbytes, number)
 
 

@@ -91,7 +91,7 @@ class SharedStream:
             if type(n) is not int or n < 1:
                 raise ArgumentError(f"share: {name}={n!r}: expected a positive int")
         self = object.__new__(cls)
-        schema = published(empty, 1)
+        schema = published(empty, 1, warns=False)
         ring, ticket = ffi.new("struct cdv_ring **"), ffi.new("struct cdv_ticket *")
         try:
             check(lib.cdv_ring_new(nbytes, batches, ring, ticket))

@@ -286,7 +286,7 @@ def share(here):
 
     def run():
         with batch.share() as shared:
-            same(cdevice.open_shared(shared.token).to_pylist(), batch.to("cpu").to_pylist())
+            same(cdevice.open_shared(shared.token).to("cpu").to_pylist(), batch.to("cpu").to_pylist())
 
     return run
 

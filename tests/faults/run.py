@@ -250,7 +250,7 @@ class Runner:
                     yield t, d
 
     def environment(self, target):
-        env = {**os.environ, "CDEVICE_CACHE_DIR": str(self.build / "cache")}
+        env = {**os.environ, "CDEVICE_CACHE_DIR": str(self.build / "cache"), "HOSTRT_IPC": "1"}
         if target == "malloc":
             env["LD_PRELOAD"] = str(self.build / "interpose.so")
         if target == "opencl":

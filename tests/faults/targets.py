@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 
+import descriptors
 import standin
 from waiting import until
 
@@ -61,7 +62,7 @@ class Target:
             except cdevice.Unsupported:
                 pass
         out = {n: getattr(lib, f"cdv_live_{n}")() for n in LIVE}
-        out["descriptors"] = len(os.listdir("/proc/self/fd"))
+        out["descriptors"] = descriptors.count()
         out.update(self.counts())
         if self.device != "cpu":
             out["backend"] = lib.cdv_backend_live(cdevice.device(self.device).type_id)

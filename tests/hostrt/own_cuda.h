@@ -23,7 +23,7 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef void (*CUhostFn)(void *);
 typedef struct { char bytes[16]; } CUuuid;
-typedef struct { char reserved[64]; } CUipcMemHandle;
+typedef struct { char reserved[64]; } CUipcMemHandle, CUipcEventHandle;
 typedef int CUdevice_attribute, CUpointer_attribute, CUdriverProcAddressQueryResult;
 typedef int CUstreamCaptureMode, CUstreamCaptureStatus;
 typedef uint64_t cuuint64_t;

@@ -23,7 +23,7 @@ FILES = set(
     test_compute_own.py test_compute_own_folds.py test_conformance.py test_conformance_tools.py test_conformance_wrong.py
     test_cuda.py test_cupy_rocm.py test_dask.py test_dask_batches.py test_embed.py test_fake_kernels.py test_faults.py
     test_fuzz.py test_hostrt.py test_hostrt_capture.py test_hostrt_compute.py test_hostrt_process.py
-    test_hostrt_retained_memory.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
+    test_hostrt_retained_memory.py test_hostrt_shared.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
     test_opencl_pool.py test_opencl_trials.py test_opencl_two_devices.py test_packaging.py test_plugins.py test_producers.py
     test_profile.py test_rmm.py test_shared.py test_shared_streams.py test_sharing.py test_typing.py test_wheel.py
     """.split()

@@ -14,8 +14,8 @@ import sys
 
 from ..._devices import plugins
 from ..._runtime import single_flight as _turns
+from ..._runtime.stacklevel import outside
 from ...errors import DeviceWarning
-from .stacklevel import outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import warnings
 
 from ..._devices.device import Device
 from ..._runtime.ext import lib
+from ..._runtime.stacklevel import outside
 from ...errors import DeviceWarning, Unsupported
 from ..scalar import Scalar
 from .datum import ChunkStream, Datum
-from .stacklevel import outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,13 +1,17 @@
 /* broker.c - hands the descriptors of shared arrays to other processes that know their tickets.
  *
  * One thread listens on a socket without a file. It answers processes of the same user alone, and needs neither the
- * GIL nor a lock that is held for long. */
+ * GIL nor a lock that is held for long. Memory of a CPU is counted by the kernel; memory of a device is kept here for each
+ * reader, until the other end of a pipe is closed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* accept4, struct ucred */
 #endif
 #include "core/ipc/broker.h"
+#include "cdevice/arrow_abi.h"
 #include "core/array/array.h"
 #include "core/base/error.h"
+#include "core/base/owner.h"
+#include "core/ipc/device_memory.h"
 #include "core/ipc/image.h"
 #include "core/ipc/segment.h"
 
@@ -20,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -44,18 +49,21 @@ struct shared_array {
   uint64_t number;
   uint8_t secret[16];
   int64_t opened, opens;
-  int64_t n_segments; /* the image is the first */
+  struct cdv_array *array;   /* of a device, for this process, which cannot open its own memory; or NULL */
+  struct cdv_shared *device; /* keeps the array and its event, which each reader does too; or NULL */
+  int64_t n_segments;        /* the image is the first */
   struct cdv_segment *segments[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static struct shared_array *published;
-static int listener = -1;
+static int listener = -1, events = -1;
 static uint8_t socket_id[16];
 static atomic_llong live;
 
 static void free_shared(struct shared_array *s) {
   for (int64_t i = 0; i < s->n_segments; i++) cdv_segment_unref(s->segments[i]);
+  cdv_shared_unref(s->device);
   free(s);
   atomic_fetch_sub(&live, 1);
 }
@@ -63,8 +71,8 @@ static void free_shared(struct shared_array *s) {
 /* What the parent shares stays the parent's: its thread did not come along. */
 static void in_child(void) {
   pthread_mutex_init(&lock, NULL);
-  if (listener >= 0) close(listener);
-  listener = -1;
+  if (listener >= 0) close(listener), close(events);
+  listener = events = -1;
   published = NULL; /* its memory is mapped here as well, by the parent's arrays */
   atomic_store(&live, 0);
 }
@@ -171,13 +179,19 @@ static struct shared_array **find(uint64_t number) {
   return place;
 }
 
-/* The segments of a shared array, each held; the number of them, 0: there is no such array. */
-static int64_t take_up(const struct request *q, struct cdv_segment **out) {
+/* The segments of a shared array, each held; the number of them, 0: there is no such array.  here: only an array of a
+ * device, for a reader in this process.  *array and *device: references, or NULL. */
+static int64_t take_up(const struct request *q, bool here, struct cdv_segment **out, struct cdv_array **array,
+                       struct cdv_shared **device) {
   struct shared_array *over = NULL;
+  *array = NULL;
+  *device = NULL;
   pthread_mutex_lock(&lock);
   struct shared_array **place = find(q->number), *s = *place;
-  int64_t n = s && same_secret(s->secret, q->secret) ? s->n_segments : 0;
-  for (int64_t i = 0; i < n; i++) out[i] = cdv_segment_ref(s->segments[i]);
+  int64_t n = s && same_secret(s->secret, q->secret) && (!here || s->array) ? s->n_segments : 0;
+  for (int64_t i = 0; i < n && !here; i++) out[i] = cdv_segment_ref(s->segments[i]);
+  if (n && here) *array = cdv_array_ref(s->array);
+  if (n) *device = cdv_shared_ref(s->device);
   if (n && ++s->opened == s->opens) {
     *place = s->next;
     over = s;
@@ -185,6 +199,34 @@ static int64_t take_up(const struct request *q, struct cdv_segment **out) {
   pthread_mutex_unlock(&lock);
   if (over) free_shared(over);
   return n;
+}
+
+/* A reader of device memory, until its end of the pipe is closed. */
+struct reader {
+  struct cdv_shared *device;
+  int pipe;
+};
+
+/* The descriptor for the reader; -1.  owns: takes the reference over. */
+static int new_lifeline(struct cdv_shared *device) {
+  struct reader *r = malloc(sizeof *r);
+  int ends[2] = {-1, -1};
+  struct epoll_event what = {.events = EPOLLERR, .data.ptr = r};
+  if (r && !pipe2(ends, O_CLOEXEC)) {
+    *r = (struct reader){device, ends[1]};
+    if (!epoll_ctl(events, EPOLL_CTL_ADD, ends[1], &what)) return ends[0];
+    close(ends[0]);
+    close(ends[1]);
+  }
+  free(r);
+  cdv_shared_unref(device);
+  return -1;
+}
+
+static void end_lifeline(struct reader *r) {
+  close(r->pipe);
+  cdv_shared_unref(r->device);
+  free(r);
 }
 
 static void serve(int fd) {
@@ -196,25 +238,41 @@ static void serve(int fd) {
   if (!is_of(fd, geteuid(), -1) || recv(fd, &q, sizeof q, 0) != (ssize_t)sizeof q ||
       memcmp(q.magic, MAGIC, sizeof q.magic) != 0)
     return;
-  a.n_segments = take_up(&q, segments);
-  a.status = a.n_segments ? 0 : ENOENT;
-  for (int64_t i = 0; i < a.n_segments; i++) fds[i] = segments[i]->fd;
+  struct cdv_array *none;
+  struct cdv_shared *device;
+  int64_t n = a.n_segments = take_up(&q, false, segments, &none, &device);
+  a.status = n ? 0 : ENOENT;
+  for (int64_t i = 0; i < n; i++) fds[i] = segments[i]->fd;
+  int lifeline = device ? new_lifeline(device) : -1;
+  if (lifeline >= 0) fds[a.n_segments++] = lifeline;
+  if (device && lifeline < 0) a = (struct answer){.magic = MAGIC, .status = EMFILE};
   send_answer(fd, &a, fds);
-  for (int64_t i = 0; i < a.n_segments; i++) cdv_segment_unref(segments[i]);
+  if (lifeline >= 0) close(lifeline);
+  for (int64_t i = 0; i < n; i++) cdv_segment_unref(segments[i]);
+}
+
+/* False: it is over. */
+static bool accept_one(int here) {
+  int fd = accept4(here, NULL, NULL, SOCK_CLOEXEC);
+  if (fd >= 0) {
+    serve(fd);
+    close(fd);
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+    usleep(1000); /* the caller waits until there is room */
+  } else {
+    return errno == EINTR || errno == ECONNABORTED || errno == EAGAIN;
+  }
+  return true;
 }
 
 static void *listen_on(void *arg) {
   int here = (int)(intptr_t)arg;
+  struct epoll_event what = {.events = 0};
   for (;;) {
-    int fd = accept4(here, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0) {
-      serve(fd);
-      close(fd);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      usleep(1000); /* the caller waits until there is room */
-    } else if (errno != EINTR && errno != ECONNABORTED) {
-      return NULL;
-    }
+    int n = epoll_wait(events, &what, 1, -1);
+    if (n < 0 && errno != EINTR) return NULL;
+    if (n > 0 && what.data.ptr) end_lifeline(what.data.ptr);
+    if (n > 0 && !what.data.ptr && !accept_one(here)) return NULL;
   }
 }
 
@@ -223,10 +281,19 @@ static int new_listener(uint8_t id[16], int *out) {
   int r = random_bytes(id, 16);
   if (r) return r;
   socklen_t n = address_of(id, getpid(), &address);
-  int fd = *out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  int fd = *out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, n) && !listen(fd, 128)) return 0;
   r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s", strerror(errno));
   if (fd >= 0) close(fd);
+  return r;
+}
+
+static int new_events(int fd, int *out) {
+  struct epoll_event what = {.events = EPOLLIN};
+  int e = *out = epoll_create1(EPOLL_CLOEXEC);
+  if (e >= 0 && !epoll_ctl(e, EPOLL_CTL_ADD, fd, &what)) return 0;
+  int r = cdv_fail(CDV_DEVICE, errno, "sharing an array: epoll: %s", strerror(errno));
+  if (e >= 0) close(e);
   return r;
 }
 
@@ -246,7 +313,7 @@ static int new_thread(int fd) {
 
 /* The process has a listener: *id.  Of several threads that begin, one's stays. */
 static int start(uint8_t id[16]) {
-  int fd, r;
+  int fd, e, r;
   pthread_mutex_lock(&lock);
   bool there = listener >= 0;
   memcpy(id, socket_id, 16);
@@ -254,10 +321,16 @@ static int start(uint8_t id[16]) {
   if (there) return 0;
   r = new_listener(id, &fd);
   if (r) return r;
+  r = new_events(fd, &e);
+  if (r) {
+    close(fd);
+    return r;
+  }
   pthread_mutex_lock(&lock);
   bool first = listener < 0;
   if (first) {
     listener = fd;
+    events = e;
     memcpy(socket_id, id, 16);
   }
   memcpy(id, socket_id, 16);
@@ -265,21 +338,25 @@ static int start(uint8_t id[16]) {
   if (first && !(r = new_thread(fd))) return 0;
   if (first) {
     pthread_mutex_lock(&lock);
-    listener = -1;
+    listener = events = -1;
     pthread_mutex_unlock(&lock);
   }
   close(fd);
+  close(e);
   return r;
 }
 
 /* ---- sharing ---- */
-int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t opens, struct cdv_ticket *out) {
+static int publish(struct cdv_segment *const *segments, int64_t n, struct cdv_array *array, struct cdv_shared *device,
+                   int64_t opens, struct cdv_ticket *out) {
   struct shared_array *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->segments);
   memset(out, 0, sizeof *out);
   if (!s) return cdv_fail_memory(n * (int64_t)sizeof *s->segments, "a shared array");
   atomic_fetch_add(&live, 1);
   for (int64_t i = 0; i < n; i++) s->segments[i] = cdv_segment_ref(segments[i]);
   s->n_segments = n;
+  s->array = array;
+  s->device = cdv_shared_ref(device);
   s->opens = opens;
   int r = random_bytes(s->secret, sizeof s->secret);
   if (!r) r = random_bytes(&s->number, sizeof s->number);
@@ -299,15 +376,44 @@ int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t
   return boot_of_machine(out->boot);
 }
 
+int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t opens, struct cdv_ticket *out) {
+  return publish(segments, n, NULL, NULL, opens, out);
+}
+
+/* An array of a device, and the event that its readers wait for. */
+struct kept {
+  struct cdv_array *array;
+  struct cdv_shared *event;
+};
+
+static void drop_kept(void *kept) {
+  struct kept *k = kept;
+  cdv_shared_unref(k->event);
+  cdv_array_unref(k->array);
+  free(k);
+}
+
+static int keep(struct cdv_array *array, struct cdv_shared *event, struct cdv_shared **out) {
+  struct kept *k = malloc(sizeof *k);
+  if (!k) return cdv_fail_memory(sizeof *k, "a shared array");
+  *k = (struct kept){cdv_array_ref(array), cdv_shared_ref(event)};
+  if (!cdv_share((struct cdv_owner){drop_kept, k}, out)) return 0;
+  drop_kept(k);
+  return cdv_fail_memory(64, "an owner");
+}
+
 int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) {
   struct cdv_image image;
   struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
+  struct cdv_shared *device = NULL;
   int r = cdv_image_write(array, true, &image);
   if (r) return r;
   r = cdv_segment_of_bytes(image.bytes, image.nbytes, &segments[0]);
   if (!r) {
     for (int64_t i = 0; i < image.n_segments; i++) segments[i + 1] = image.segments[i];
-    r = cdv_publish_segments(segments, image.n_segments + 1, opens, out);
+    if (image.on_device) r = keep(array, image.event, &device);
+    if (!r) r = publish(segments, image.n_segments + 1, device ? array : NULL, device, opens, out);
+    cdv_shared_unref(device);
     cdv_segment_unref(segments[0]);
   }
   cdv_image_free(&image);
@@ -392,11 +498,45 @@ static int map_image(int fd, struct cdv_segment **out) {
   return cdv_fail(CDV_ARGUMENT, EPERM, "the description of the shared array can be changed by its owner");
 }
 
+/* A process cannot open its own device memory: it has the array itself. */
+static struct cdv_array *own_array(const struct cdv_ticket *t) {
+  struct request q = {.magic = MAGIC, .number = t->number};
+  struct cdv_array *array = NULL;
+  struct cdv_shared *device = NULL;
+  memcpy(q.secret, t->secret, sizeof q.secret);
+  if (t->process == getpid()) take_up(&q, true, NULL, &array, &device);
+  cdv_shared_unref(device);
+  return array;
+}
+
+/* owns: takes the descriptor over, also on an error. */
+static int open_segment(int fd, const struct cdv_image_segment *line, int32_t device_type, int64_t device,
+                        struct cdv_segment **out) {
+  struct cdv_segment *handle;
+  if (line->kind == CDV_IMAGE_FILE) return cdv_segment_map(fd, line->nbytes, CDV_SEGMENT_FILE, out);
+  if (line->kind != CDV_IMAGE_DEVICE) return cdv_segment_map(fd, line->nbytes, CDV_SEGMENT_READ, out);
+  int r = map_image(fd, &handle);
+  if (r) return r;
+  r = cdv_device_memory_open(handle, device_type, device, out);
+  if (!r && (*out)->nbytes < line->nbytes) {
+    r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "shared memory has %lld bytes, %lld were announced",
+                 (long long)(*out)->nbytes, (long long)line->nbytes);
+    cdv_segment_unref(*out);
+  }
+  cdv_segment_unref(handle);
+  return r;
+}
+
 int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **out) {
   int fds[CDV_IMAGE_SEGMENTS];
   struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
   const struct cdv_image_segment *lines = NULL;
+  struct cdv_segment *lifeline = NULL;
+  int32_t device_type = ARROW_DEVICE_CPU;
+  int64_t device = -1;
   int64_t n = 0, m = 0, done = 0, taken = 0;
+  *out = own_array(t);
+  if (*out) return 0;
   int r = cdv_ask_ticket(t, fds, &n);
   if (!r) {
     taken = 1;
@@ -404,16 +544,18 @@ int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **ou
     if (!r) done = 1;
   }
   if (!r) r = cdv_image_segments(segments[0]->base, segments[0]->nbytes, &lines, &m);
+  if (!r) r = cdv_image_device(segments[0]->base, segments[0]->nbytes, &device_type, &device);
+  if (!r && device_type != ARROW_DEVICE_CPU && n == m + 2) r = cdv_segment_of_descriptor(fds[--n], &lifeline);
   if (!r && m != n - 1)
     r = cdv_fail(CDV_INVALID_ARRAY, EINVAL, "%lld segments came, the description has %lld", (long long)n - 1,
                  (long long)m);
   for (; !r && taken < n; taken++) {
-    enum cdv_segment_kind kind = lines[taken - 1].is_file ? CDV_SEGMENT_FILE : CDV_SEGMENT_READ;
-    r = cdv_segment_map(fds[taken], lines[taken - 1].nbytes, kind, &segments[taken]);
+    r = open_segment(fds[taken], &lines[taken - 1], device_type, device, &segments[taken]);
     if (!r) done++;
   }
   for (int64_t i = taken; i < n; i++) close(fds[i]);
-  if (!r) r = cdv_image_read(segments, n, level, out);
+  if (!r) r = cdv_image_read(segments, n, lifeline, level, out);
   for (int64_t i = 0; i < done; i++) cdv_segment_unref(segments[i]);
+  cdv_segment_unref(lifeline);
   return r;
 }

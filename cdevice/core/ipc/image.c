@@ -5,7 +5,9 @@
 #include "core/array/info.h"
 #include "core/base/error.h"
 #include "core/base/owner.h"
+#include "core/event/event.h"
 #include "core/format/schema.h"
+#include "core/ipc/device_memory.h"
 #include "core/ipc/segment.h"
 
 #include <stdbool.h>
@@ -19,6 +21,8 @@
 struct head {
   char magic[8];
   int64_t nbytes, n_segments, n_nodes, n_places, n_text;
+  int64_t device_type, device;
+  struct cdv_event_record event;
 };
 struct node {
   int64_t length, offset, null_count, flags;
@@ -52,6 +56,11 @@ static int append(struct list *l, const void *bytes, size_t n) {
 struct writer {
   struct list nodes, places, text, segments;
   struct cdv_segment *held[CDV_IMAGE_SEGMENTS];
+  const char *bases[CDV_IMAGE_SEGMENTS]; /* where each begins in this process, NULL: that is not known; and its size */
+  int64_t sizes[CDV_IMAGE_SEGMENTS];
+  const struct ArrowDeviceArray *array;
+  struct cdv_event_record event;
+  struct cdv_shared *event_kept;
   int64_t n_held, n_nodes, n_places;
   bool with_schema;
 };
@@ -69,17 +78,47 @@ static int text_of(struct writer *w, const char *text, size_t n, int64_t *at) {
   return append(&w->text, text, n);
 }
 
+static bool on_device(const struct writer *w) { return w->array->device_type != ARROW_DEVICE_CPU; }
+
+/* owns: takes the reference over. */
+static int hold_segment(struct writer *w, struct cdv_segment *s, const char *base, int64_t nbytes, int kind) {
+  if (w->n_held >= CDV_IMAGE_SEGMENTS - 2) { /* the image goes along, and what tells the end of readers */
+    cdv_segment_unref(s);
+    return not_shared("its memory is in too many pieces");
+  }
+  w->bases[w->n_held] = base;
+  w->sizes[w->n_held] = nbytes;
+  w->held[w->n_held++] = s;
+  struct cdv_image_segment line = {nbytes, kind};
+  return append(&w->segments, &line, sizeof line);
+}
+
+static int device_place_of(struct writer *w, const char *address, int64_t nbytes, struct place *p) {
+  struct cdv_segment *s;
+  const char *base;
+  int64_t size;
+  int r = cdv_device_memory_export((int32_t)w->array->device_type, w->array->device_id, address, &s, &base, &size);
+  if (r) return r;
+  if (address - base > size || nbytes > size - (address - base)) {
+    cdv_segment_unref(s);
+    return not_shared("a buffer is larger than its memory");
+  }
+  *p = (struct place){w->n_held, address - base, nbytes};
+  return hold_segment(w, s, base, size, CDV_IMAGE_DEVICE);
+}
+
 /* The segment that the buffer lies in, by its number in the image. */
 static int place_of(struct writer *w, const void *address, int64_t nbytes, struct place *p) {
   uintptr_t at = (uintptr_t)address;
   for (int64_t i = 0; i < w->n_held; i++) {
-    uintptr_t base = (uintptr_t)w->held[i]->base;
-    if (!base || at < base || at - base > (uintptr_t)w->held[i]->nbytes ||
-        (uint64_t)nbytes > (uint64_t)w->held[i]->nbytes - (at - base))
+    uintptr_t base = (uintptr_t)w->bases[i];
+    if (!base || at < base || at - base > (uintptr_t)w->sizes[i] ||
+        (uint64_t)nbytes > (uint64_t)w->sizes[i] - (at - base))
       continue;
     *p = (struct place){i, (int64_t)(at - base), nbytes};
     return 0;
   }
+  if (on_device(w)) return device_place_of(w, address, nbytes, p);
   struct cdv_segment *s = cdv_segment_find(address, nbytes, &p->offset);
   if (!s) return not_shared("its memory is not shared memory or a file");
   p->nbytes = nbytes;
@@ -89,13 +128,7 @@ static int place_of(struct writer *w, const void *address, int64_t nbytes, struc
     cdv_segment_unref(s);
     return 0;
   }
-  if (w->n_held == CDV_IMAGE_SEGMENTS - 1) { /* the image goes along */
-    cdv_segment_unref(s);
-    return not_shared("its memory is in too many pieces");
-  }
-  w->held[w->n_held++] = s;
-  struct cdv_image_segment line = {s->nbytes, s->is_file};
-  return append(&w->segments, &line, sizeof line);
+  return hold_segment(w, s, s->base, s->nbytes, s->is_file ? CDV_IMAGE_FILE : CDV_IMAGE_MEMORY);
 }
 
 static int add_buffer(struct writer *w, struct cdv_array *a, int64_t i) {
@@ -157,7 +190,10 @@ static int join(struct writer *w, struct cdv_image *out) {
                    .n_segments = w->n_held,
                    .n_nodes = w->n_nodes,
                    .n_places = w->n_places,
-                   .n_text = (int64_t)w->text.used};
+                   .n_text = (int64_t)w->text.used,
+                   .device_type = w->array->device_type,
+                   .device = w->array->device_id,
+                   .event = w->event};
   const struct list *parts[] = {&w->segments, &w->nodes, &w->places, &w->text};
   size_t total = sizeof h;
   for (int i = 0; i < 4; i++) total += parts[i]->used;
@@ -173,6 +209,8 @@ static int join(struct writer *w, struct cdv_image *out) {
   memcpy(out->segments, w->held, held);
   out->nbytes = h.nbytes;
   out->n_segments = w->n_held;
+  out->on_device = on_device(w);
+  out->event = w->event_kept;
   return 0;
 }
 
@@ -181,13 +219,18 @@ int cdv_image_write(struct cdv_array *array, bool with_schema, struct cdv_image 
   memset(out, 0, sizeof *out);
   if (!w) return cdv_fail_memory(sizeof *w, "an image");
   w->with_schema = with_schema;
-  int r = cdv_array_readable(array, "sharing an array");
+  w->array = &array->root->own;
+  int r = 0;
+  if (!on_device(w) || !with_schema) r = cdv_array_readable(array, "sharing an array");
+  if (!r && on_device(w) && !with_schema) r = not_shared("its memory is not shared memory or a file");
   if (!r) r = add_array(w, array, 0);
+  if (!r && on_device(w)) r = cdv_event_export(array, &w->event, &w->event_kept);
   if (!r) r = join(w, out);
   if (r) {
     for (int64_t i = 0; i < w->n_held; i++) cdv_segment_unref(w->held[i]);
     free(out->bytes);
     free(out->segments);
+    cdv_shared_unref(w->event_kept);
     memset(out, 0, sizeof *out);
   }
   free(w->nodes.bytes);
@@ -202,6 +245,7 @@ void cdv_image_free(struct cdv_image *image) {
   for (int64_t i = 0; i < image->n_segments; i++) cdv_segment_unref(image->segments[i]);
   free(image->segments);
   free(image->bytes);
+  cdv_shared_unref(image->event);
   memset(image, 0, sizeof *image);
 }
 
@@ -215,6 +259,9 @@ struct reader {
   int64_t n_segments;
   int level;
   struct cdv_shared *owner; /* of all segments */
+  int32_t device_type;
+  int64_t device;
+  void *sync_event;
 };
 
 static int broken(const char *what) {
@@ -236,7 +283,17 @@ static int open_head(const char *bytes, int64_t nbytes, struct head *h) {
   bool whole = h->nbytes <= nbytes && fits(h->n_segments, sizeof(struct cdv_image_segment), &left) &&
                fits(h->n_nodes, sizeof(struct node), &left) && fits(h->n_places, sizeof(struct place), &left) &&
                fits(h->n_text, 1, &left);
-  return whole && h->n_segments < CDV_IMAGE_SEGMENTS ? 0 : broken("its parts are larger than it is");
+  if (!whole || h->n_segments >= CDV_IMAGE_SEGMENTS) return broken("its parts are larger than it is");
+  return h->device_type == (int32_t)h->device_type ? 0 : broken("its device");
+}
+
+int cdv_image_device(const char *bytes, int64_t nbytes, int32_t *device_type, int64_t *device) {
+  struct head h;
+  int r = open_head(bytes, nbytes, &h);
+  if (r) return r;
+  *device_type = (int32_t)h.device_type;
+  *device = h.device;
+  return 0;
 }
 
 int cdv_image_segments(const char *bytes, int64_t nbytes, const struct cdv_image_segment **out, int64_t *n) {
@@ -307,7 +364,7 @@ static int buffer_at(const struct reader *r, const struct place *p, const void *
   if (p->segment == NONE) return 0;
   if (p->offset < 0 || p->nbytes < 0) return broken("a buffer has a negative size");
   if (p->segment == EMPTY) {
-    *out = nothing;
+    *out = r->device_type == ARROW_DEVICE_CPU ? nothing : NULL;
     return p->nbytes ? broken("an empty buffer has bytes") : 0;
   }
   bool text = p->segment == IN_TEXT;
@@ -348,8 +405,8 @@ static int read_array(struct reader *r, struct cdv_schema *schema, struct cdv_ar
   if (!buffers) return cdv_fail_memory(n->n_buffers * 16, "an array");
   int64_t *sizes = (int64_t *)(buffers + nb);
   struct cdv_array **children = (struct cdv_array **)(buffers + 2 * nb);
-  struct cdv_parts parts = {.device_type = ARROW_DEVICE_CPU,
-                            .device_id = -1,
+  struct cdv_parts parts = {.device_type = r->device_type,
+                            .device_id = r->device,
                             .length = n->length,
                             .offset = n->offset,
                             .null_count = n->null_count,
@@ -357,6 +414,7 @@ static int read_array(struct reader *r, struct cdv_schema *schema, struct cdv_ar
                             .buffers = buffers,
                             .n_children = n->n_children,
                             .children = children,
+                            .sync_event = r->sync_event,
                             .sizes = sizes};
   int e = 0;
   for (size_t i = 0; !e && i < nb; i++) {
@@ -378,19 +436,30 @@ static int read_array(struct reader *r, struct cdv_schema *schema, struct cdv_ar
 }
 
 struct held {
+  struct cdv_shared *event; /* or NULL */
+  struct cdv_segment *lifeline;
   int64_t n;
   struct cdv_segment *segments[];
 };
 
 static void drop_held(void *owner) {
   struct held *h = owner;
+  cdv_shared_unref(h->event);
   for (int64_t i = 0; i < h->n; i++) cdv_segment_unref(h->segments[i]);
+  cdv_segment_unref(h->lifeline);
   free(h);
 }
 
-static int hold(struct cdv_segment *const *segments, int64_t n, struct cdv_shared **out) {
+/* owns: takes `event` over, also on an error. */
+static int hold(struct cdv_segment *const *segments, int64_t n, struct cdv_segment *lifeline, struct cdv_shared *event,
+                struct cdv_shared **out) {
   struct held *h = malloc(sizeof *h + (size_t)n * sizeof *segments);
-  if (!h) return cdv_fail_memory(n * 8, "an array");
+  if (!h) {
+    cdv_shared_unref(event);
+    return cdv_fail_memory(n * 8, "an array");
+  }
+  h->event = event;
+  h->lifeline = lifeline ? cdv_segment_ref(lifeline) : NULL;
   h->n = n;
   for (int64_t i = 0; i < n; i++) h->segments[i] = cdv_segment_ref(segments[i]);
   if (!cdv_share((struct cdv_owner){drop_held, h}, out)) return 0;
@@ -398,12 +467,22 @@ static int hold(struct cdv_segment *const *segments, int64_t n, struct cdv_share
   return cdv_fail_memory(64, "an owner");
 }
 
-int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const *segments, int64_t n_segments,
-                    struct cdv_schema *known, struct cdv_shared *owner, int level, struct cdv_array **out) {
+/* Memory of a device is not taken for memory of the CPU, nor the other way round. */
+static int fitting(const struct head *h, struct cdv_segment *const *segments) {
+  bool of_device = h->device_type != ARROW_DEVICE_CPU;
+  for (int64_t i = 0; i < h->n_segments; i++)
+    if ((segments[i]->device_memory.drop != NULL) != of_device) return broken("its memory is of another device");
+  return 0;
+}
+
+static int parse(const char *bytes, int64_t nbytes, struct cdv_segment *const *segments, int64_t n_segments,
+                 struct cdv_schema *known, struct cdv_shared *owner, void *sync_event, int level,
+                 struct cdv_array **out) {
   struct head h;
   int e = open_head(bytes, nbytes, &h);
   if (!e && h.n_segments != n_segments) e = broken("segments are missing");
   if (!e && h.n_nodes < 1) e = broken("it has no array");
+  if (!e) e = fitting(&h, segments);
   if (e) return e;
   const char *nodes = bytes + sizeof h + (size_t)h.n_segments * sizeof(struct cdv_image_segment);
   const char *places = nodes + (size_t)h.n_nodes * sizeof(struct node);
@@ -416,7 +495,10 @@ int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const
                      .segments = segments,
                      .n_segments = n_segments,
                      .level = level,
-                     .owner = owner};
+                     .owner = owner,
+                     .device_type = (int32_t)h.device_type,
+                     .device = h.device,
+                     .sync_event = sync_event};
   struct cdv_schema *schema = known ? cdv_schema_ref(known) : NULL;
   if (!schema) e = schema_of(&r, &schema);
   if (e) return e;
@@ -426,11 +508,23 @@ int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const
   return e;
 }
 
-int cdv_image_read(struct cdv_segment *const *segments, int64_t n, int level, struct cdv_array **out) {
-  struct cdv_shared *owner;
-  int e = hold(segments, n, &owner);
+int cdv_image_parse(const char *bytes, int64_t nbytes, struct cdv_segment *const *segments, int64_t n_segments,
+                    struct cdv_schema *schema, struct cdv_shared *owner, int level, struct cdv_array **out) {
+  return parse(bytes, nbytes, segments, n_segments, schema, owner, NULL, level, out);
+}
+
+int cdv_image_read(struct cdv_segment *const *segments, int64_t n, struct cdv_segment *lifeline, int level,
+                   struct cdv_array **out) {
+  const char *bytes = segments[0]->base;
+  int64_t nbytes = segments[0]->nbytes;
+  struct head h;
+  struct cdv_shared *owner, *event = NULL;
+  void *sync_event = NULL;
+  int e = open_head(bytes, nbytes, &h);
+  if (!e) e = cdv_event_open((int32_t)h.device_type, h.device, &h.event, &sync_event, &event);
+  if (!e) e = hold(segments, n, lifeline, event, &owner);
   if (e) return e;
-  e = cdv_image_parse(segments[0]->base, segments[0]->nbytes, segments + 1, n - 1, NULL, owner, level, out);
+  e = parse(bytes, nbytes, segments + 1, n - 1, NULL, owner, sync_event, level, out);
   cdv_shared_unref(owner);
   return e;
 }

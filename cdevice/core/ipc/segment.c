@@ -65,6 +65,7 @@ static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const
   s->device = st->st_dev;
   s->inode = st->st_ino;
   s->is_file = false;
+  s->device_memory = (struct cdv_owner){NULL, NULL};
   s->next = NULL;
   atomic_fetch_add(&live, 1);
   if (!base) return s;
@@ -144,6 +145,18 @@ int cdv_segment_of_descriptor(int fd, struct cdv_segment **out) {
   if (*out) return 0;
   close(fd);
   return cdv_fail_memory(sizeof **out, "a segment");
+}
+
+int cdv_segment_of_device(void *data, int64_t nbytes, struct cdv_owner owner, struct cdv_segment **out) {
+  const struct stat none = {0};
+  *out = new_segment(-1, NULL, nbytes, &none); /* no memory of the CPU: it is not looked for */
+  if (!*out) {
+    owner.drop(owner.owner);
+    return cdv_fail_memory(sizeof **out, "a segment");
+  }
+  (*out)->base = data;
+  (*out)->device_memory = owner;
+  return 0;
 }
 
 static bool try_ref(struct cdv_segment *s) {
@@ -256,8 +269,11 @@ void cdv_segment_unref(struct cdv_segment *s) {
       break;
     }
   pthread_mutex_unlock(&lock);
-  if (s->base) munmap(s->base, (size_t)s->nbytes);
-  close(s->fd);
+  if (s->device_memory.drop)
+    s->device_memory.drop(s->device_memory.owner);
+  else if (s->base)
+    munmap(s->base, (size_t)s->nbytes);
+  if (s->fd >= 0) close(s->fd);
   free(s);
   atomic_fetch_sub(&live, 1);
 }

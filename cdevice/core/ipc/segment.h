@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cdevice/backend.h"
+#include "core/base/owner.h"
 
 /* cffi: begin */
 int64_t cdv_live_segments(void);
@@ -22,7 +23,8 @@ struct cdv_segment {
   int fd;
   dev_t device;
   ino_t inode;
-  bool is_file; /* a file of another program, not memory of cdevice */
+  bool is_file;                   /* a file of another program, not memory of cdevice */
+  struct cdv_owner device_memory; /* what closes it, where base is memory of a device, opened here */
   struct cdv_segment *next;
 };
 /* Memory that this process may write and others may map, to read only but where both_write.  Reserved at once: ENOMEM or
@@ -30,6 +32,9 @@ struct cdv_segment {
 int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out);
 /* A descriptor that is no memory, to be handed out beside some.  owns: fd is taken over, also on an error. */
 int cdv_segment_of_descriptor(int fd, struct cdv_segment **out);
+/* Memory of a device that is open in this process.  owns: `owner` is taken over, also on an error; it is dropped with
+ * the last reference. */
+int cdv_segment_of_device(void *data, int64_t nbytes, struct cdv_owner owner, struct cdv_segment **out);
 /* The same for bytes that are there: they cannot be written any more. */
 int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out);
 /* Maps at least nbytes, once in a process.  owns: fd is taken over, also on an error; *out is a new

@@ -316,6 +316,34 @@ typedef struct cdevice_profile {
   int (*stream_create)(void *self, int64_t device, void **out, cdevice_error *err);
 } cdevice_profile;
 
+/* extension(self, "cdevice.ipc/1"): memory and events that other processes of the machine open. */
+#define CDEVICE_IPC_BYTES 64
+typedef struct cdevice_ipc_handle {
+  uint8_t bytes[CDEVICE_IPC_BYTES]; /* the vendor's */
+} cdevice_ipc_handle;
+
+typedef struct cdevice_ipc {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Sets *handle to what memory_open takes, for the whole allocation of `data`; *offset: of `data` in it; *nbytes: its
+   * size. ENOTSUP: this memory cannot be opened by others (of the vendor's pools, managed). owns: the caller keeps the
+   * memory until no process has it open. Does not wait for the device. */
+  int (*memory_export)(void *self, int64_t device, const void *data, cdevice_ipc_handle *handle, int64_t *offset,
+                       int64_t *nbytes, cdevice_error *err);
+  /* Opens the allocation in another process than its own. owns: the caller owns *out until memory_close, and calls that
+   * when the device no longer uses the memory. */
+  int (*memory_open)(void *self, int64_t device, const cdevice_ipc_handle *handle, void **out, cdevice_error *err);
+  void (*memory_close)(void *self, int64_t device, void *data);
+  /* Sets *out to an event behind `sync_event` that other processes open by *handle. ENOTSUP: the device has none. owns:
+   * the caller owns *out until event_close, and keeps it until no process has it open. Does not wait for the device. */
+  int (*event_export)(void *self, int64_t device, void *sync_event, cdevice_event *out, cdevice_ipc_handle *handle,
+                      cdevice_error *err);
+  int (*event_open)(void *self, int64_t device, const cdevice_ipc_handle *handle, cdevice_event *out,
+                    cdevice_error *err);
+  /* Of both kinds; instead of event_destroy. */
+  void (*event_close)(void *self, int64_t device, cdevice_event *event);
+} cdevice_ipc;
+
 /* extension(self, "cdevice.notes/1"): known defects of a device's runtime and their workarounds, for people. */
 typedef struct cdevice_notes {
   uint32_t struct_size;
@@ -343,6 +371,7 @@ typedef struct cdevice_allocator {
 #define CDEVICE_COMPUTE "cdevice.compute/1"
 #define CDEVICE_NOTES "cdevice.notes/1"
 #define CDEVICE_PROFILE "cdevice.profile/1"
+#define CDEVICE_IPC "cdevice.ipc/1"
 /* cffi: end */
 
 /* A native plug-in exports `cdevice_backend_init`. index counts its tables from 0; ENOENT ends the list. ENOTSUP: the
@@ -355,8 +384,8 @@ typedef int (*cdevice_backend_init_fn)(uint32_t core_abi, int64_t index, const c
 __attribute__((format(printf, 5, 6)))
 #endif
 /* Fills in err (which may be NULL) and returns code. */
-static inline int
-cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name, const char *format, ...) {
+static inline int cdevice_backend_fail(cdevice_error *err, int code, int vendor_code, const char *vendor_name,
+                                       const char *format, ...) {
   if (err) {
     va_list args;
     err->vendor_code = vendor_code;
