@@ -45,7 +45,7 @@ static void rt_ipc_memory_close(void *self, int64_t device, void *data) {
   rt_leave(&saved);
 }
 
-/* Events are asked after their stream has gone only where RT_EVENTS_ALONE says so: this one is kept. */
+/* Events are asked after their stream has gone only with RT_EVENTS_ALONE: this one is kept. */
 static void rt_ipc_event_close(void *self, int64_t device, cdevice_event *event) {
   (void)self;
   rt_saved_context saved;

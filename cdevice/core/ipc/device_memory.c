@@ -139,7 +139,7 @@ int cdv_event_export(struct cdv_array *array, struct cdv_event_record *record, s
     cdv_backend_addref(o->backend, -1);
   }
   free(o);
-  return cdv_event_wait_host(array); /* what went wrong with the event is told there, too */
+  return cdv_event_wait_host(array); /* a fault of the event comes out there, too */
 }
 
 int cdv_event_open(int32_t device_type, int64_t device, const struct cdv_event_record *record, void **sync_event,

@@ -1,7 +1,7 @@
 """Memory of a device that other processes open by the vendor's handles, on hostrt, the stand-in runtime."""
 
 import pytest
-from test_hostrt_process import hostrt, run  # noqa: F401 - a fixture
+from standin_process import hostrt, run  # noqa: F401 - a fixture
 
 vendors = pytest.mark.parametrize("device", ["cuda", "rocm"])
 
@@ -29,7 +29,7 @@ def shares(build, device, code, **more):
 
 
 @vendors
-def test_an_array_of_a_device_is_opened_on_the_device_by_another_process(device, hostrt):  # noqa: F811
+def test_an_array_of_a_device_is_opened_on_the_device_by_another_process(device, hostrt):
     shares(
         hostrt,
         device,
@@ -49,7 +49,7 @@ with array.share() as shared, __import__("contextlib").closing(Reader()) as read
 
 
 @vendors
-def test_every_layout_goes_as_it_lies(device, hostrt):  # noqa: F811
+def test_every_layout_goes_as_it_lies(device, hostrt):
     shares(
         hostrt,
         device,
@@ -79,7 +79,7 @@ reader.close()
 
 
 @vendors
-def test_a_reader_waits_for_the_event_and_the_owner_does_not(device, hostrt):  # noqa: F811
+def test_a_reader_waits_for_the_event_and_the_owner_does_not(device, hostrt):
     shares(
         hostrt,
         device,
@@ -107,7 +107,7 @@ destroy(stream)
 
 @vendors
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_memory_stays_until_the_last_reader_has_closed_it_or_ended(device, end, hostrt):  # noqa: F811
+def test_memory_stays_until_the_last_reader_has_closed_it_or_ended(device, end, hostrt):
     shares(
         hostrt,
         device,
@@ -137,7 +137,7 @@ until(lambda: live() == before)
 
 
 @vendors
-def test_a_reader_that_drops_the_array_gives_its_memory_back(device, hostrt):  # noqa: F811
+def test_a_reader_that_drops_the_array_gives_its_memory_back(device, hostrt):
     shares(
         hostrt,
         device,
@@ -158,7 +158,7 @@ reader.close()
 
 
 @vendors
-def test_in_its_own_process_it_is_the_array_itself(device, hostrt):  # noqa: F811
+def test_in_its_own_process_it_is_the_array_itself(device, hostrt):
     shares(
         hostrt,
         device,
@@ -181,7 +181,7 @@ else:
 
 
 @vendors
-def test_memory_without_a_handle_is_copied_to_memory_that_has_one(device, hostrt):  # noqa: F811
+def test_memory_without_a_handle_is_copied_to_memory_that_has_one(device, hostrt):
     """A vendor's pool, which others cannot open."""
     shares(
         hostrt,
@@ -210,7 +210,7 @@ reader.close()
 
 
 @pytest.mark.parametrize("device", ["cuda_managed", "cuda_host", "rocm_host"])
-def test_memory_of_the_other_types_is_copied_to_the_cpu_with_a_warning(device, hostrt):  # noqa: F811
+def test_memory_of_the_other_types_is_copied_to_the_cpu_with_a_warning(device, hostrt):
     shares(
         hostrt,
         device,
@@ -228,7 +228,7 @@ reader.close()
 
 
 @vendors
-def test_a_device_that_does_not_open_the_memory_says_so_and_nothing_is_left(device, hostrt):  # noqa: F811
+def test_a_device_that_does_not_open_the_memory_says_so_and_nothing_is_left(device, hostrt):
     shares(
         hostrt,
         device,
@@ -262,7 +262,7 @@ destroy(stream)
 
 
 @vendors
-def test_a_reader_without_the_device_says_what_is_missing(device, hostrt):  # noqa: F811
+def test_a_reader_without_the_device_says_what_is_missing(device, hostrt):
     shares(
         hostrt,
         device,
@@ -283,7 +283,7 @@ reader.close()
 
 
 @vendors
-def test_pickles_within_sharing_carry_the_handle(device, hostrt):  # noqa: F811
+def test_pickles_within_sharing_carry_the_handle(device, hostrt):
     shares(
         hostrt,
         device,
@@ -300,7 +300,7 @@ reader.close()
 
 
 @vendors
-def test_a_stream_of_device_batches_is_copied_to_shared_memory(device, hostrt):  # noqa: F811
+def test_a_stream_of_device_batches_is_copied_to_shared_memory(device, hostrt):
     shares(
         hostrt,
         device,
