@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/owner.h"
 #include "core/ipc/device_memory.h"
+#include "core/ipc/directory.h"
 #include "core/ipc/image.h"
 #include "core/ipc/segment.h"
 
@@ -49,9 +50,10 @@ struct shared_array {
   uint64_t number;
   uint8_t secret[16];
   int64_t opened, opens;
-  struct cdv_array *array;   /* of a device, for this process, which cannot open its own memory; or NULL */
-  struct cdv_shared *device; /* keeps the array and its event, which each reader does too; or NULL */
-  int64_t n_segments;        /* the image is the first */
+  struct cdv_array *array;       /* of a device, for this process, which cannot open its own memory; or NULL */
+  struct cdv_shared *device;     /* keeps the array and its event, which each reader does too; or NULL */
+  struct cdv_segment *directory; /* where there is no socket; or NULL */
+  int64_t n_segments;            /* the image is the first */
   struct cdv_segment *segments[];
 };
 
@@ -63,6 +65,7 @@ static atomic_llong live;
 
 static void free_shared(struct shared_array *s) {
   for (int64_t i = 0; i < s->n_segments; i++) cdv_segment_unref(s->segments[i]);
+  cdv_segment_unref(s->directory);
   cdv_shared_unref(s->device);
   free(s);
   atomic_fetch_sub(&live, 1);
@@ -347,8 +350,23 @@ static int start(uint8_t id[16]) {
 }
 
 /* ---- sharing ---- */
+/* A sandbox without sockets: the ticket has the descriptor of a directory in place of a socket's name. */
+static bool no_socket_is_possible(int code) {
+  return code == EPERM || code == EACCES || code == EAFNOSUPPORT || code == EPROTONOSUPPORT || code == ENOSYS;
+}
+
+static int use_directory(struct shared_array *s, struct cdv_ticket *out) {
+  int r = cdv_directory_write(s->secret, s->segments, s->n_segments, &s->directory);
+  if (r) return r;
+  int64_t descriptor = s->directory->fd;
+  memset(out->socket, 0, sizeof out->socket);
+  memcpy(out->socket + 8, &descriptor, sizeof descriptor);
+  return 0;
+}
+
+/* by_proc: may others open the descriptors themselves, uncounted, where no socket is possible? */
 static int publish(struct cdv_segment *const *segments, int64_t n, struct cdv_array *array, struct cdv_shared *device,
-                   int64_t opens, struct cdv_ticket *out) {
+                   int64_t opens, bool by_proc, struct cdv_ticket *out) {
   struct shared_array *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->segments);
   memset(out, 0, sizeof *out);
   if (!s) return cdv_fail_memory(n * (int64_t)sizeof *s->segments, "a shared array");
@@ -360,7 +378,10 @@ static int publish(struct cdv_segment *const *segments, int64_t n, struct cdv_ar
   s->opens = opens;
   int r = random_bytes(s->secret, sizeof s->secret);
   if (!r) r = random_bytes(&s->number, sizeof s->number);
-  if (!r) r = start(out->socket);
+  if (!r) {
+    r = start(out->socket);
+    if (r && by_proc && no_socket_is_possible(r)) r = use_directory(s, out);
+  }
   if (r) {
     free_shared(s);
     return r;
@@ -377,7 +398,7 @@ static int publish(struct cdv_segment *const *segments, int64_t n, struct cdv_ar
 }
 
 int cdv_publish_segments(struct cdv_segment *const *segments, int64_t n, int64_t opens, struct cdv_ticket *out) {
-  return publish(segments, n, NULL, NULL, opens, out);
+  return publish(segments, n, NULL, NULL, opens, false, out);
 }
 
 /* An array of a device, and the event that its readers wait for. */
@@ -412,7 +433,7 @@ int cdv_publish(struct cdv_array *array, int64_t opens, struct cdv_ticket *out) 
   if (!r) {
     for (int64_t i = 0; i < image.n_segments; i++) segments[i + 1] = image.segments[i];
     if (image.on_device) r = keep(array, image.event, &device);
-    if (!r) r = publish(segments, image.n_segments + 1, device ? array : NULL, device, opens, out);
+    if (!r) r = publish(segments, image.n_segments + 1, device ? array : NULL, device, opens, !device && !opens, out);
     cdv_shared_unref(device);
     cdv_segment_unref(segments[0]);
   }
@@ -460,15 +481,26 @@ static int gone(const struct cdv_ticket *t, const char *why) {
   return cdv_fail(CDV_RELEASED, ENOENT, "process %lld %s", (long long)t->process, why);
 }
 
-/* Asks the process that shares it.  Descriptors that come are the caller's, also after an error. */
+static bool has_directory(const struct cdv_ticket *t, int64_t *descriptor) {
+  static const uint8_t none[8];
+  memcpy(descriptor, t->socket + 8, sizeof *descriptor);
+  return !memcmp(t->socket, none, sizeof none);
+}
+
+/* Asks the process that shares it, or /proc.  Descriptors that come are the caller's, also after an error. */
 int cdv_ask_ticket(const struct cdv_ticket *t, int *fds, int64_t *n) {
   struct sockaddr_un address;
   struct request q = {.magic = MAGIC, .number = t->number};
   struct answer a;
   socklen_t size = address_of(t->socket, t->process, &address);
+  int64_t directory;
   int r = refuse(t), fd;
   *n = 0;
   if (r) return r;
+  if (has_directory(t, &directory)) {
+    r = cdv_directory_read(t->process, directory, t->secret, fds, n);
+    return r == ENOENT ? gone(t, "does not share this array any more, or has ended") : r;
+  }
   fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return cdv_fail(CDV_DEVICE, errno, "opening a shared array: a Unix socket: %s", strerror(errno));
   memcpy(q.secret, t->secret, sizeof q.secret);
