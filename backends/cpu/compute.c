@@ -122,7 +122,7 @@ static int launch(void *self, int64_t device, void *kernel_, const cdevice_launc
                   cdevice_error *err) {
   struct shared s = {kernel_, l};
   int64_t rows = l->scalars[0],
-          slice = rows > ROWS_OF_SLICE ? (int64_t)((double)l->n_work_items / rows * ROWS_OF_SLICE) : 0;
+          slice = rows > ROWS_OF_SLICE ? (int64_t)((double)l->n_work_items / (double)rows * ROWS_OF_SLICE) : 0;
   (void)self, (void)device, (void)stream, (void)err;
   if (l->work_group_size == 1) { /* each item does many rows */
     if (rows > ROWS_OF_SLICE && slice < 1) slice = 1;

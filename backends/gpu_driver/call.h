@@ -159,11 +159,11 @@ static void *rt_shadow_of(int device, void *stream) {
   for (int i = 0; i < RT_SHADOWS; i++) { /* one that nothing waits for takes another's place */
     rt_shadow *s = &rt_state[device].shadows[(of / 64 + (uintptr_t)i) % RT_SHADOWS];
     uintptr_t before = atomic_load(&s->of);
-    void *stream = atomic_load(&s->stream);
-    if (!stream || !rt_query_begin()) continue;
-    int busy = rt_stream_ask(stream);
+    void *shadow = atomic_load(&s->stream);
+    if (!shadow || !rt_query_begin()) continue;
+    int busy = rt_stream_ask(shadow);
     rt_query_end();
-    if (!busy && atomic_compare_exchange_strong(&s->of, &before, of)) return stream;
+    if (!busy && atomic_compare_exchange_strong(&s->of, &before, of)) return shadow;
   }
   return NULL;
 }

@@ -257,9 +257,9 @@ int ocl_try(ocl_device *slot) {
 }
 
 /* ---- for people ---- */
-static void line(char *out, size_t size, const char *text) {
+static void line(char *out, size_t size, const char *note) {
   size_t n = strlen(out);
-  snprintf(out + n, size - n, "%s%s", n ? "\n" : "", text);
+  snprintf(out + n, size - n, "%s%s", n ? "\n" : "", note);
 }
 
 static int notes(void *self, int64_t device, char *out, int64_t size, cdevice_error *err) {

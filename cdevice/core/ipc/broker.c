@@ -140,11 +140,11 @@ static int send_answer(int fd, struct answer *a, const int *fds) {
   if (a->n_segments) {
     memset(&room, 0, sizeof room);
     m.msg_control = room.bytes;
-    m.msg_controllen = CMSG_SPACE((size_t)a->n_segments * sizeof(int));
+    m.msg_controllen = (socklen_t)CMSG_SPACE((size_t)a->n_segments * sizeof(int)); /* musl has another type */
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN((size_t)a->n_segments * sizeof(int));
+    c->cmsg_len = (socklen_t)CMSG_LEN((size_t)a->n_segments * sizeof(int));
     memcpy(CMSG_DATA(c), fds, (size_t)a->n_segments * sizeof(int));
   }
   return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *a ? 0 : -1;

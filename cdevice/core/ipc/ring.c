@@ -19,7 +19,6 @@
 #include "core/stream/stream.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* as linux/futex.h, which musl does not bring */
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
 
 #define MAGIC "cdvring"
 #define SLOTS 256

@@ -32,7 +32,7 @@ KERNEL(word_range) { /* of the valid rows of a tile */
     const int plain = !OF(IS_WIDE, T) && !validity && !(flags & (WORD_NORMALIZE_NAN | WORD_NORMALIZE_ZERO));
     if (plain) { /* in their own width */
 #if !OF(IS_WIDE, T)
-      const T flip = flags & SORT_KEY_SIGNED ? (T)KEY_TOP : (T)0;
+      const T flip = (T)(flags & SORT_KEY_SIGNED ? (T)KEY_TOP : 0);
       T least = (T) ~(T)0, greatest = 0, any = 0, all = (T) ~(T)0;
       for (i64 i = first; i < end; i++) {
         const T x = (T)(values[i] ^ flip);
@@ -74,11 +74,11 @@ KERNEL(word_pack) {
 #else
 #define FOUND_OUTSIDE(bits)
 #endif
-#define PACK_WORDS(code, valid, others)                         \
-  PREPARED_ROWS(i, n) {                                         \
-    const u64 x = CODE, there = valid ? ~(u64)0 : (u64)0;       \
-    o[i] = (((code) | known) & there) << to | (others);         \
-    FOUND_OUTSIDE(x & ~mask & there)                            \
+#define PACK_WORDS(code, valid, others)                   \
+  PREPARED_ROWS(i, n) {                                   \
+    const u64 x = CODE, there = valid ? ~(u64)0 : (u64)0; \
+    o[i] = (((code) | known) & there) << to | (others);   \
+    FOUND_OUTSIDE(x & ~mask & there)                      \
   }
 #define CODE (KEY_NORMAL(KEY_WORD(values[i])) - least)
 #if defined(CDV_COARSE)

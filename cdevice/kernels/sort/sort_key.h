@@ -47,14 +47,14 @@ KERNEL(sort_key) {
 
 #if defined(CDV_COARSE)
 /* Integers of few values: where a row belongs follows from how many rows of each value each tile has. */
-#define FEW_VALUES                                                                           \
-  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);                                   \
-  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);                     \
-  const i64 flags = SCALAR(SCALAR_KEY_FLAGS), many = SCALAR(SCALAR_FEW_VALUES);              \
-  const T flip = flags & SORT_KEY_SIGNED ? (T)KEY_SIGN : (T)0, least = (T)SCALAR(SCALAR_RADIX_BIAS); \
+#define FEW_VALUES                                                                                     \
+  GLOBAL const T *RESTRICT values = IN(T, BUF_KEY_VALUES);                                             \
+  const i64 n = SCALAR(SCALAR_ROWS), tiles = SCALAR(SCALAR_RADIX_TILES);                               \
+  const i64 flags = SCALAR(SCALAR_KEY_FLAGS), many = SCALAR(SCALAR_FEW_VALUES);                        \
+  const T flip = (T)(flags & SORT_KEY_SIGNED ? (T)KEY_SIGN : 0), least = (T)SCALAR(SCALAR_RADIX_BIAS); \
   const u32 last = (u32)(many - 1), down = flags & SORT_KEY_DESCENDING ? 1 : 0
 #define FEW_PLACE(i) (down ? last - (u32)(T)((T)(values[i] ^ flip) - least) : (u32)(T)((T)(values[i] ^ flip) - least))
-#define FEW_ROWS(i, t)                                                                                            \
+#define FEW_ROWS(i, t) \
   for (i64 i = (t) * SORT_TILE_ROWS, end = i + SORT_TILE_ROWS < n ? i + SORT_TILE_ROWS : n; i < end; i++)
 KERNEL(sort_few_count) {
   FEW_VALUES;

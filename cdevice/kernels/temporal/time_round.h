@@ -91,16 +91,16 @@ KERNEL(round_finer) {
 }
 /* Months.  SCALAR_ARG1: how many are a multiple; ROUND_BEGIN: what they are counted from; years towards year 0, as
  * Arrow. */
-#define ROUND_MONTHS(x, to)                                                                           \
-  {                                                                                                   \
-    const i64 day_ = floor_div((i64)(x), TICKS_A_DAY), year_ = year_of(day_) * 12;                    \
-    const i64 at_ = from == FROM_YEAR_0 ? year_ : months_of(day_);                                    \
-    const i64 from_ = from == FROM_1970 ? 1970 * 12 : from == FROM_YEAR ? year_ : 0;                  \
-    const i64 r_ = (at_ - from_) % size;                                                              \
-    const i64 low_ = at_ - (r_ < 0 && from != FROM_YEAR_0 ? r_ + size : r_);                          \
-    const i64 first_ = (i64)((u64)month_begin(low_) * (u64)TICKS_A_DAY);                              \
-    const i64 next_ = (i64)((u64)month_begin(low_ + size) * (u64)TICKS_A_DAY);                        \
-    to = (STORED)(how == ROUND_CEIL ? next_ : CHOSEN((i64)(x), first_, next_)); /* as Arrow's ceil */ \
+#define ROUND_MONTHS(x, to)                                                                              \
+  {                                                                                                      \
+    const i64 day_ = floor_div((i64)(x), TICKS_A_DAY), year_ = year_of(day_) * 12;                       \
+    const i64 at_ = from == FROM_YEAR_0 ? year_ : months_of(day_);                                       \
+    const i64 from_ = from == FROM_1970 ? 1970 * 12 : from == FROM_YEAR ? year_ : 0;                     \
+    const i64 r_ = (at_ - from_) % size;                                                                 \
+    const i64 low_ = at_ - (r_ < 0 && from != FROM_YEAR_0 ? r_ + size : r_);                             \
+    const i64 before_ = (i64)((u64)month_begin(low_) * (u64)TICKS_A_DAY);                                \
+    const i64 after_ = (i64)((u64)month_begin(low_ + size) * (u64)TICKS_A_DAY);                          \
+    to = (STORED)(how == ROUND_CEIL ? after_ : CHOSEN((i64)(x), before_, after_)); /* as Arrow's ceil */ \
   }
 KERNEL(round_months) {
   const i64 size = SCALAR(SCALAR_ARG1);

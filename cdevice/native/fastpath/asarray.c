@@ -100,7 +100,7 @@ static bool all_default(PyObject *const *values, PyObject *names) {
   for (Py_ssize_t i = PyTuple_Size(names); i-- > 0;) {
     PyObject *name = PyTuple_GetItem(names, i);
     int k = W_SCHEMA;
-    while (k <= W_COPY && name != word[k]) k++;
+    while (k <= W_COPY && name != interned[k]) k++;
     if (values[i] != Py_None || k > W_COPY) return false;
   }
   return true;

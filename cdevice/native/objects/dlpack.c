@@ -216,11 +216,11 @@ static int is_of_the_cpu(PyObject *where) {
 /* object.__dlpack__(max_version=cdevice's), or without it where that is not known. */
 static PyObject *ask_for_capsule(PyObject *object) {
   static PyObject *names, *version;
-  if (!names) names = PyTuple_Pack(1, word[W_MAX_VERSION]);
+  if (!names) names = PyTuple_Pack(1, interned[W_MAX_VERSION]);
   if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   if (!names || !version) return NULL;
   PyObject *args[] = {object, version};
-  PyObject *capsule = vectorcall_method(word[W_DLPACK], args, 1, names);
+  PyObject *capsule = vectorcall_method(interned[W_DLPACK], args, 1, names);
   if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
   PyErr_Clear(); /* from before 1.0 */
   return call_method(object, W_DLPACK);

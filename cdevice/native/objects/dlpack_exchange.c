@@ -136,7 +136,7 @@ static DLPackExchangeAPI exchange_table = {
 
 static int publish_exchange(PyTypeObject *type) {
   PyObject *capsule = PyCapsule_New(&exchange_table, N_EXCHANGE, NULL);
-  int r = capsule ? PyObject_SetAttr((PyObject *)type, word[W_EXCHANGE], capsule) : -1;
+  int r = capsule ? PyObject_SetAttr((PyObject *)type, interned[W_EXCHANGE], capsule) : -1;
   Py_XDECREF(capsule);
   return r;
 }

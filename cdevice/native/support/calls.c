@@ -7,7 +7,7 @@ static int (*get_buffer)(PyObject *, struct buffer_view *, int);
 static void (*release_buffer)(struct buffer_view *);
 static int (*optional_attribute)(PyObject *, PyObject *, PyObject **);
 
-static const char *const words[N_WORDS] = {
+static const char *const interned_names[N_WORDS] = {
     [W_DEVICE_ARRAY] = "__arrow_c_device_array__",
     [W_ARRAY] = "__arrow_c_array__",
     [W_DLPACK] = "__dlpack__",
@@ -20,7 +20,7 @@ static const char *const words[N_WORDS] = {
     [W_STREAM] = "stream",
     [W_COPY] = "copy",
 };
-static PyObject *word[N_WORDS];
+static PyObject *interned[N_WORDS];
 
 /* Each is there from 3.10 on; the last has two names. */
 static int find_calls(void) {
@@ -30,7 +30,7 @@ static int find_calls(void) {
   *(void **)&optional_attribute = dlsym(RTLD_DEFAULT, "PyObject_GetOptionalAttr"); /* 3.13 and later */
   if (!optional_attribute) *(void **)&optional_attribute = dlsym(RTLD_DEFAULT, "_PyObject_LookupAttr");
   for (int i = 0; i < N_WORDS; i++)
-    if (!word[i] && !(word[i] = PyUnicode_InternFromString(words[i]))) return -1;
+    if (!interned[i] && !(interned[i] = PyUnicode_InternFromString(interned_names[i]))) return -1;
   if (vectorcall_method && get_buffer && release_buffer && optional_attribute) return 0;
   PyErr_SetString(PyExc_ImportError, "this Python lacks a function of CPython 3.10");
   return -1;
@@ -51,11 +51,11 @@ static PyObject *pass_on(PyObject *callable, PyObject *const *args, Py_ssize_t n
   return out;
 }
 
-static PyObject *call_method(PyObject *self, int name) { return vectorcall_method(word[name], &self, 1, NULL); }
+static PyObject *call_method(PyObject *self, int name) { return vectorcall_method(interned[name], &self, 1, NULL); }
 
 static PyObject *attribute(PyObject *o, int name) {
   PyObject *value = NULL;
-  optional_attribute(o, word[name], &value);
+  optional_attribute(o, interned[name], &value);
   if (value != Py_None) return value;
   Py_DECREF(value);
   return NULL;
