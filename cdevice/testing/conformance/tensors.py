@@ -122,8 +122,10 @@ def device_of_the_tensor_is_the_methods(subject):
     """The device of the tensor is that of __dlpack_device__."""
     out = made(subject)
     wanted = tuple(map(int, out.__dlpack_device__()))
-    tensor = look_at(capsule_of(subject, out, **({"max_version": (1, 0)} if subject.readonly else {}))).tensor
+    capsule = capsule_of(subject, out, **({"max_version": (1, 0)} if subject.readonly else {}))
+    tensor = look_at(capsule).tensor
     found = tensor.device_type, tensor.device_id
+    del capsule
     if found != wanted:
         raise Broken(f"the tensor is on {found}, __dlpack_device__ gives {wanted}")
 
