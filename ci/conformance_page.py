@@ -66,10 +66,15 @@ def standin(runtime):
     if runtime == "CUDA":
         subprocess.run(["make", "-s", "-C", source, f"B={build}"], check=True)
         libraries = build / "cuda/lib"
-        named = {"CDEVICE_CUDA_LIBRARY": libraries / "libcuda.so.1", "CDEVICE_NVRTC_LIBRARY": libraries / "libnvrtc.so.13"}
+        named = {
+            "CDEVICE_CUDA_LIBRARY": libraries / "libcuda.so.1",
+            "CDEVICE_NVRTC_LIBRARY": libraries / "libnvrtc.so.13",
+        }
     else:
         libraries = build / "rocm-for-cupy/lib"
-        subprocess.run([sys.executable, "-I", source / "cupy_stubs.py", libraries], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-I", source / "cupy_stubs.py", libraries], check=True, stdout=subprocess.DEVNULL
+        )
         plain = libraries / "libamdhip64.so"
         plain.unlink(missing_ok=True)
         plain.symlink_to("libamdhip64.so.7")

@@ -254,7 +254,11 @@ def unions():
 def encoded():
     for bits in (16, 32, 64):
         ends = field("run_ends", integer(bits), nullable=False)
-        for name, type in (("ints", integer(16)), ("texts", "utf8"), ("floats", {"name": "floatingpoint", "precision": "SINGLE"})):
+        for name, type in (
+            ("ints", integer(16)),
+            ("texts", "utf8"),
+            ("floats", {"name": "floatingpoint", "precision": "SINGLE"}),
+        ):
             yield field(f"{name}{bits}", "runendencoded", [ends, field("values", type)])
 
 
@@ -289,7 +293,10 @@ def pair(key, value):
 def extensions():
     uuid = [pair("ARROW:extension:name", "uuid"), pair("ARROW:extension:metadata", "uuid-serialized")]
     yield field("uuids", {"name": "fixedsizebinary", "byteWidth": 16}, metadata=uuid)
-    own = [pair("ARROW:extension:name", "dict-extension"), pair("ARROW:extension:metadata", "dict-extension-serialized")]
+    own = [
+        pair("ARROW:extension:name", "dict-extension"),
+        pair("ARROW:extension:metadata", "dict-extension-serialized"),
+    ]
     yield words("dict_exts", 0, integer(8), "utf8", metadata=own)
     yield field("lists", "list", [field("item", {"name": "fixedsizebinary", "byteWidth": 16}, metadata=uuid)])
 
@@ -316,14 +323,18 @@ CASES = {
     "interval": lambda: file(units("interval", ("YEAR_MONTH", "DAY_TIME"))),
     "interval_mdn": lambda: file(units("interval", ("MONTH_DAY_NANO",))),
     "map": lambda: file([map_field("m", field("", integer(32))), map_field("s", field("", "utf8"), sorted=True)]),
-    "map_non_canonical": lambda: file([map_field("m", field("", integer(32)), ("some_entries", "some_key", "some_value"))]),
+    "map_non_canonical": lambda: file(
+        [map_field("m", field("", integer(32)), ("some_entries", "some_key", "some_value"))]
+    ),
     "nested": lambda: file([*nested()]),
     "recursive_nested": lambda: file([*recursive()]),
     "nested_large_offsets": lambda: file([*wide()]),
     "nested_zerolength": lambda: file([*nested(), *recursive()], (0, 0)),
     "union": lambda: file([*unions()]),
     "custom_metadata": lambda: file([*with_metadata()], metadata=METADATA),
-    "duplicate_fieldnames": lambda: file([field("ints", integer(8)), field("ints", integer(32)), field("ints", "utf8")]),
+    "duplicate_fieldnames": lambda: file(
+        [field("ints", integer(8)), field("ints", integer(32)), field("ints", "utf8")]
+    ),
     "dictionary": lambda: file([*dictionaries()]),
     "dictionary_unsigned": lambda: file([*unsigned_dictionaries()]),
     "nested_dictionary": lambda: file([*nested_dictionaries()]),

@@ -12,7 +12,7 @@ from waiting import settle
 import cdevice
 from cdevice._runtime.ext import lib
 from cdevice.testing.conformance.exporting import exported
-from cdevice.testing.conformance.standin import Offer, make_schema
+from cdevice.testing.conformance.standin import USED, Offer, make_schema
 from cdevice.testing.conformance.standin_streams import StreamOffer
 from cdevice.testing.conformance.structs import ArrowSchema, call_release, capsule_address, move
 from cdevice.testing.conformance.suite import Subject
@@ -33,10 +33,13 @@ def arro3_batch(given):
 
 
 PEERS = {"nobody": lambda given: given, "pyarrow": pyarrow_batch, "nanoarrow": nanoarrow_array, "arro3": arro3_batch}
-REFUSED = set()
-DEADLY = set()
-CHANGED = set()
-PAIRS = [(name, peer) for name in CASES for peer in PEERS if (name, peer) not in REFUSED | DEADLY]
+DEADLY = {("binary_view", "nanoarrow")}  # 0.9 exports the sizes of views' buffers as it likes: docs/conformance
+CHANGED = {  # what a peer itself makes another thing of
+    ("map_non_canonical", "pyarrow"),  # its own names
+    ("map", "arro3"),  # whether keys are sorted
+    ("dictionary", "arro3"),  # whether words are ordered
+}
+PAIRS = [(name, peer) for name in CASES for peer in PEERS if (name, peer) not in DEADLY]
 
 
 def written(objects, schema=None, method="__arrow_c_array__"):
@@ -55,6 +58,27 @@ def alone(file, i):
     return {**file, "batches": [file["batches"][i]]}
 
 
+def normal(file):
+    """A file whose pairs of metadata are sorted: some peers keep them in a table of hashes."""
+    if isinstance(file, list):
+        return [normal(one) for one in file]
+    if not isinstance(file, dict):
+        return file
+    ordered = {"metadata": sorted(file["metadata"], key=repr)} if "metadata" in file else {}
+    return {**{k: normal(v) for k, v in file.items()}, **ordered}
+
+
+def same(found, wanted, peer):
+    return normal(found) == normal(wanted) if peer == "arro3" else found == wanted
+
+
+def expected(file, i, node, name, peer):
+    """The batch as the peer alone gives it: as it was, but for what is known."""
+    theirs = written([PEERS[peer](Offer(node))])
+    assert same(theirs, alone(file, i), peer) or (name, peer) in CHANGED
+    return theirs
+
+
 def live():
     gc.collect()
     settle()
@@ -66,6 +90,13 @@ def pyarrows_bytes():
 
     pa = sys.modules.get("pyarrow")
     return pa.total_allocated_bytes() if pa else 0
+
+
+@pytest.fixture(autouse=True)
+def what_was_released_is_forgotten():
+    """The stand-ins keep it, so that a second release is seen, and a collection of garbage would look through it."""
+    yield
+    USED.clear()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,16 +113,18 @@ def test_a_case_is_json_and_is_written_as_it_was_read(name):
 def test_each_batch_comes_back_from_a_peer_through_us_as_it_was(name, peer):
     file, take = case(name), PEERS[peer]
     for i, node in enumerate(nodes_of(file)[1]):
+        wanted = expected(file, i, node, name, peer)
         ours = cdevice.asarray(take(Offer(node)), validate="full")
         for method in METHODS:
-            assert written([ours], method=method) == alone(file, i)
+            assert same(written([ours], method=method), wanted, peer)
 
 
-@pytest.mark.parametrize("name, peer", [p for p in PAIRS if p not in CHANGED])
+@pytest.mark.parametrize("name, peer", PAIRS)
 def test_each_batch_goes_to_a_peer_from_us_as_it_was(name, peer):
     file, take = case(name), PEERS[peer]
     for i, node in enumerate(nodes_of(file)[1]):
-        assert written([take(cdevice.asarray(Offer(node)))]) == alone(file, i)
+        wanted = expected(file, i, node, name, peer)
+        assert same(written([take(cdevice.asarray(Offer(node)))]), wanted, peer)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -123,14 +156,11 @@ def test_every_byte_of_a_case_is_given_back(name, peer):
         for offer in offers:
             ours = cdevice.asarray(take(offer))
             written([take(ours)])
-        del ours
-        gc.collect()
+        ours = None
         for offer in offers:
             offer.capsules.clear()
         return offers
 
-    if not batches:
-        return
     through()  # what is made once stays
     before = live(), pyarrows_bytes()
     offers = through()
