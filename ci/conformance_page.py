@@ -66,20 +66,17 @@ def standin(runtime):
     if runtime == "CUDA":
         subprocess.run(["make", "-s", "-C", source, f"B={build}"], check=True)
         libraries = build / "cuda/lib"
-        named = {
-            "CDEVICE_CUDA_LIBRARY": libraries / "libcuda.so.1",
-            "CDEVICE_NVRTC_LIBRARY": libraries / "libnvrtc.so.13",
-        }
+        named = {"CUDA": "libcuda.so.1", "NVRTC": "libnvrtc.so.13"}
     else:
         libraries = build / "rocm-for-cupy/lib"
-        subprocess.run(
-            [sys.executable, "-I", source / "cupy_stubs.py", libraries], check=True, stdout=subprocess.DEVNULL
-        )
+        command = [sys.executable, "-I", source / "cupy_stubs.py", libraries]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         plain = libraries / "libamdhip64.so"
         plain.unlink(missing_ok=True)
         plain.symlink_to("libamdhip64.so.7")
-        named = {"CDEVICE_HIP_LIBRARY": libraries / "libamdhip64.so.7", "ROCM_PATH": libraries.parent}
-    return {**os.environ, "LD_LIBRARY_PATH": str(libraries), **{name: str(path) for name, path in named.items()}}
+        named = {"HIP": "libamdhip64.so.7"}
+    ours = {f"CDEVICE_{name}_LIBRARY": str(libraries / file) for name, file in named.items()}
+    return {**os.environ, **ours, "LD_LIBRARY_PATH": str(libraries), "ROCM_PATH": str(libraries.parent)}
 
 
 def environment(library):
@@ -166,9 +163,9 @@ HEAD = """Conformance of libraries
 
 What wheels on the index do with the rules of Arrow's C data, device and stream interfaces, of their PyCapsule protocol
 and of DLPack: ``cdevice check --library NAME`` for each, written by ``ci/conformance``. A rule is a MUST or SHOULD of a
-specification, a GOAL that it names, or a READING where the texts are silent. A rule that was not done does not apply, or
-the library lacks its method. What holds no Arrow data itself is checked through us: "by cdevice" in the name of the object.
-cupy, hip-python and numba ran on stand-ins of their runtimes, on no GPU.
+specification, a GOAL that it names, or a READING where the texts are silent. A rule that was not done does not apply,
+or the library lacks its method. What holds no Arrow data itself is checked through us: "by cdevice" in the name of the
+object. cupy, hip-python and numba ran on stand-ins of their runtimes, on no GPU.
 
 """
 

@@ -27,10 +27,25 @@ def capsule_of(subject, out=None, **keywords):
         raise NotDone(f"{type(e).__name__}: {e}") from None
 
 
+def is_pair(device):
+    try:
+        return isinstance(device, tuple) and len([int(n) for n in device]) == 2
+    except (TypeError, ValueError):
+        return False
+
+
+def device_of(out):
+    """What __dlpack_device__ gives; device_is_a_pair_of_numbers tells where that is none."""
+    found = out.__dlpack_device__()
+    if not is_pair(found):
+        raise NotDone(f"__dlpack_device__ gives {found!r}")
+    return tuple(map(int, found))
+
+
 def its_own_device_may_be_requested(subject):
     """The device that a tensor is on may be requested."""
     out = made(subject)
-    device = tuple(map(int, out.__dlpack_device__()))
+    device = device_of(out)
     capsule_of(subject, out, max_version=(1, 0))
     try:
         out.__dlpack__(max_version=(1, 0), dl_device=device)

@@ -282,7 +282,7 @@ def failing():
         "import geoarrow.c as ga, geoarrow.types as gt, geoarrow.pyarrow as gp",
         [
             Entry("SchemaSuite", "geoarrow.c.type_spec_to_arrow", [{"source": "ga.type_spec_to_arrow(gt.point())"}]),
-            Entry("ProducerSuite", "geoarrow.pyarrow.as_geoarrow given", [{"source": "gp.as_geoarrow(['POINT (0 1)'])"}]),
+            Entry("ProducerSuite", "geoarrow.pyarrow.array given", [{"source": "gp.as_geoarrow(['POINT (0 1)'])"}]),
         ],
         ("geoarrow-types", "geoarrow-pyarrow"),
     ),

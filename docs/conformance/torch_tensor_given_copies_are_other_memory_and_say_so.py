@@ -1,6 +1,6 @@
-"""The device of the tensor is that of __dlpack_device__.
+"""copy=True gives other memory, with the flag IS_COPIED where the tensor has a version.
 
-MUST: DLPack's specification for Python, __dlpack_device__"""
+MUST: DLPack's specification for Python, __dlpack__, copy"""
 from ctypes import c_char_p
 from ctypes import c_int32
 from ctypes import c_uint16
@@ -65,6 +65,9 @@ def capsule_name(capsule):
 NAMES = {"dltensor": DLManagedTensor, "dltensor_versioned": DLManagedTensorVersioned}
 
 
+READ_ONLY, COPIED, KNOWN_FLAGS = 1, 2, 7
+
+
 def made(subject):
     out = subject.make()
     if not hasattr(out, "__dlpack__"):
@@ -90,16 +93,18 @@ def look_at(capsule):
     return NAMES[name].from_address(address)
 
 
-def device_of_the_tensor_is_the_methods(subject):
-    """The device of the tensor is that of __dlpack_device__."""
+def copies_are_other_memory_and_say_so(subject):
+    """copy=True gives other memory, with the flag IS_COPIED where the tensor has a version."""
     out = made(subject)
-    wanted = tuple(map(int, out.__dlpack_device__()))
-    capsule = capsule_of(subject, out, **({"max_version": (1, 0)} if subject.readonly else {}))
-    tensor = look_at(capsule).tensor
-    found = tensor.device_type, tensor.device_id
-    del capsule
-    if found != wanted:
-        raise Broken(f"the tensor is on {found}, __dlpack_device__ gives {wanted}")
+    plain = look_at(first := capsule_of(subject, out, max_version=(1, 0)))
+    copied = look_at(second := capsule_of(subject, out, max_version=(1, 0), copy=True))
+    if not plain.tensor.data:
+        raise NotDone("it has no data")
+    same = copied.tensor.data == plain.tensor.data
+    marked = not isinstance(copied, DLManagedTensorVersioned) or bool(copied.flags & COPIED)
+    del first, second
+    if same or not marked:
+        raise Broken("the memory is the same" if same else "the flag IS_COPIED is not set")
 
 
 class Subject:
@@ -110,7 +115,7 @@ class Subject:
         return self.known.get(name)
 
 
-import paddle
+import torch
 
-device_of_the_tensor_is_the_methods(Subject(lambda: paddle.to_tensor([[1, 2, 3], [4, 5, 6]]), values=[[1, 2, 3], [4, 5, 6]]))
+copies_are_other_memory_and_say_so(Subject(lambda: torch.tensor([[1, 2, 3], [4, 5, 6]]), values=[[1, 2, 3], [4, 5, 6]]))
 print("kept")
