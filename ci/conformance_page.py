@@ -20,6 +20,10 @@ FOLDER = ROOT / "docs" / "conformance"
 FOUND = FOLDER / "found.json"
 APART = ("daft", "torch", "tensorflow", "paddle")  # in the environment conformance-apart
 STANDINS = {"cupy": "ROCm", "hip": "ROCm", "numba": "CUDA"}  # libraries that run on the stand-ins of tests/hostrt
+NOT_HERE = {
+    "cupy for CUDA": "its wheel brings a CUDA runtime that asks the driver for more than the stand-in has: "
+    "cudaErrorCallRequiresNewerDriver (cupy-cuda13x)",
+}
 SHOWN = ("MUST", "SHOULD")  # levels whose broken rules get a program
 PROTOCOLS = {
     "aio": ("async stream", None),
@@ -208,7 +212,7 @@ def named(library, report):
 def missing(everything):
     """Libraries that could not be had."""
     lines = [f"* {k}: {plain(r['missing'])} ({r['date']})" for k, r in everything.items() if "missing" in r]
-    return ["Not here", "--------", "", *lines] if lines else []
+    return ["", "Not here", "--------", "", *lines, *(f"* {k}: {plain(words)}" for k, words in NOT_HERE.items())]
 
 
 def text_of(lines):
