@@ -492,6 +492,46 @@ def failing():
         [stream_taker("pyogrio.write_arrow", "take", read="lambda rows: rows")],
         ("pyarrow",),
     ),
+    "pantab": Library(
+        "pantab",
+        "import tempfile, pantab, pyarrow as pa\n"
+        "def write(o):\n"
+        "    file = tempfile.mkdtemp() + '/t.hyper'; pantab.frame_to_hyper(o, file, table='t')\n"
+        "    return pantab.frame_from_hyper(file, table='t', return_type='pyarrow')\n",
+        [
+            streams("pantab.frame_from_hyper", "write(pa.table({'a': [1, None, 3]}))", TABLE),
+            stream_taker("pantab.frame_to_hyper", "write"),
+        ],
+        ("pyarrow",),
+    ),
+    "obstore": Library(
+        "obstore",
+        "import obstore.store\n"
+        "def listed():\n"
+        "    store = obstore.store.MemoryStore(); store.put('a', b'xy')\n"
+        "    return store.list(return_arrow=True).collect()\n",
+        [Entry("ProducerSuite", "obstore list given", [{"source": "listed()", "batch": True}])],
+        ("arro3-core",),
+    ),
+    "connectorx": Library(
+        "connectorx",
+        "import sqlite3, tempfile, connectorx\n"
+        "def rows():\n"
+        "    file = tempfile.mkdtemp() + '/t'; c = sqlite3.connect(file); c.execute('create table t(a integer)')\n"
+        "    c.execute('insert into t values (1), (null), (3)'); c.commit(); c.close()\n"
+        "    return connectorx.read_sql('sqlite://' + file, 'select a from t', return_type='arrow_stream')\n",
+        [streams("connectorx.read_sql", "rows()", TABLE)],
+        ("pyarrow",),
+    ),
+    "ladybug": Library(
+        "ladybug",
+        "import ladybug\n"
+        "def rows():\n"
+        "    c = ladybug.Connection(ladybug.Database(':memory:'))\n"
+        "    return c.execute('unwind [1, 3] as a return a').get_as_arrow()\n",
+        [streams("ladybug get_as_arrow", "rows()", [{"a": 1}, {"a": 3}])],
+        ("pyarrow",),
+    ),
     "pyopencl": Library(
         "pyopencl",
         "import cdevice, numpy as np, pyopencl as cl, pyopencl.array\n"
