@@ -1,10 +1,12 @@
 """Writes docs/conformance.rst and the folder docs/conformance: see ci/conformance.
 
-run [LIBRARY ...]   checks libraries, keeps what was found in docs/conformance/found.json, writes the page
-page                writes the page from found.json
+run ENVIRONMENT [LIBRARY ...]   checks the libraries of an environment, keeps what was found in
+                                docs/conformance/found.json, writes the page
+page                            writes the page from found.json
 """
 
 import json
+import os
 import pathlib
 import platform
 import re
@@ -16,6 +18,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "conformance.rst"
 FOLDER = ROOT / "docs" / "conformance"
 FOUND = FOLDER / "found.json"
+APART = ("daft", "torch", "tensorflow", "paddle")  # in the environment conformance-apart
+STANDINS = {"cupy": "ROCm", "hip": "ROCm", "numba": "CUDA"}  # libraries that run on the stand-ins of tests/hostrt
+NOT_HERE = {
+    "cupy for CUDA": "its wheel brings a CUDA runtime that asks the driver for more than the stand-in has: "
+    "cudaErrorCallRequiresNewerDriver (cupy-cuda13x)",
+}
 SHOWN = ("MUST", "SHOULD")  # levels whose broken rules get a program
 PROTOCOLS = {
     "aio": ("async stream", None),
@@ -56,16 +64,43 @@ def copied(suite):
     return "no" if group == "kept" else "yes" if detail == "the data is copied" else "–"
 
 
-def check(library):
+def standin(runtime):
+    """The environment of a process that finds a stand-in runtime, which is made, where it would look for a vendor's."""
+    source, build = ROOT / "tests" / "hostrt", ROOT / "build" / "conformance-hostrt"
+    if runtime == "CUDA":
+        subprocess.run(["make", "-s", "-C", source, f"B={build}"], check=True)
+        libraries = build / "cuda/lib"
+        named = {"CUDA": "libcuda.so.1", "NVRTC": "libnvrtc.so.13"}
+    else:
+        libraries = build / "rocm-for-cupy/lib"
+        command = [sys.executable, "-I", source / "cupy_stubs.py", libraries]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        plain = libraries / "libamdhip64.so"
+        plain.unlink(missing_ok=True)
+        plain.symlink_to("libamdhip64.so.7")
+        named = {"HIP": "libamdhip64.so.7"}
+    ours = {f"CDEVICE_{name}_LIBRARY": str(libraries / file) for name, file in named.items()}
+    return {**os.environ, **ours, "LD_LIBRARY_PATH": str(libraries), "ROCM_PATH": str(libraries.parent)}
+
+
+def environment(library):
+    """The environment variables of a library's processes."""
+    return standin(STANDINS[library]) if library in STANDINS else None
+
+
+def check(library, variables):
     """What ``cdevice check --library`` finds, in a process of its own."""
     print(f"ci: {library}", file=sys.stderr, flush=True)
     began = time.monotonic()
     command = [sys.executable, "-I", "-m", "cdevice", "check", "--library", library, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd="/")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd="/", env=variables)
     if not done.stdout:
-        print(f"ci: {library}: {done.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
+        words = done.stderr.strip().splitlines() or ["it says nothing"]
+        print(f"ci: {library}: {words[-1]}", file=sys.stderr)
+        return {"missing": words[-1].removeprefix("cdevice check: ")[:160], "date": time.strftime("%Y-%m-%d")}
     found = json.loads(done.stdout)
+    if library in STANDINS:
+        found["standin"] = STANDINS[library]
     found["date"], found["python"] = time.strftime("%Y-%m-%d"), platform.python_version()
     found["seconds"] = round(time.monotonic() - began, 1)
     return found
@@ -84,7 +119,7 @@ def programs_of(library, found):
                 yield program_name(library, suite, rule), rule["program"], suite, rule
 
 
-def show(library, found):
+def show(library, found, variables):
     """Writes the programs of a library, runs each, and notes what it prints."""
     for old in FOLDER.glob(f"{library}_*.py"):
         old.unlink()
@@ -93,7 +128,7 @@ def show(library, found):
         path.write_text(source)
         try:
             done = subprocess.run(
-                [sys.executable, "-I", str(path)], capture_output=True, text=True, timeout=60, cwd="/"
+                [sys.executable, "-I", str(path)], capture_output=True, text=True, timeout=60, cwd="/", env=variables
             )
             said = (done.stderr.strip() or done.stdout.strip() or " ").splitlines()
             last = next((line for line in said if line.startswith("Broken: ")), said[-1])
@@ -108,15 +143,19 @@ def show(library, found):
         suite["not_done"] = {rule["rule"]: rule["detail"][:160] for rule in suite["not_done"]}
 
 
-def run(names):
+def run(environment_name, names):
     from cdevice.testing.conformance.libraries import LIBRARIES
 
     FOLDER.mkdir(exist_ok=True)
     all_found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     for library in names or LIBRARIES:
-        found = check(library)
-        if found:
-            show(library, found)
+        if (library in APART) != environment_name.endswith("-apart"):
+            continue
+        variables = environment(library)
+        found = check(library, variables)
+        if "missing" not in found:
+            show(library, found, variables)
+        if "missing" not in found or "suites" not in all_found.get(library, {}):
             all_found[library] = found
     FOUND.write_text(json.dumps({k: all_found[k] for k in LIBRARIES if k in all_found}, indent=1) + "\n")
     write()
@@ -128,8 +167,9 @@ HEAD = """Conformance of libraries
 
 What wheels on the index do with the rules of Arrow's C data, device and stream interfaces, of their PyCapsule protocol
 and of DLPack: ``cdevice check --library NAME`` for each, written by ``ci/conformance``. A rule is a MUST or SHOULD of a
-specification, or a READING where the texts are silent. A rule that was not done does not apply, or the library lacks
-its method.
+specification, a GOAL that it names, or a READING where the texts are silent. A rule that was not done does not apply,
+or the library lacks its method. What holds no Arrow data itself is checked through us: "by cdevice" in the name of the
+object. cupy, hip-python and numba ran on stand-ins of their runtimes, on no GPU.
 
 """
 
@@ -152,15 +192,27 @@ def direction(suite):
 
 def page():
     """{path: text} of the page and of the letters to the libraries."""
-    found = json.loads(FOUND.read_text())
+    everything = json.loads(FOUND.read_text())
+    found = {k: r for k, r in everything.items() if "suites" in r}
     rows = [("library", "object", "direction", "protocol", "copied", "kept", "broken", "not done")]
     for library, report in found.items():
         for suite in report["suites"]:
             counts = [len(suite[g]) for g in ("kept", "broken", "not_done")]
             what, way = direction(suite)
-            rows.append((f"{library} {report['version']}", what, way, protocol_of(suite), copied(suite), *counts))
-    lines = [*HEAD.splitlines(), *table(rows), "", *broken(found), *dates(found)]
+            rows.append((named(library, report), what, way, protocol_of(suite), copied(suite), *counts))
+    lines = [*HEAD.splitlines(), *table(rows), "", *broken(found), *dates(found), *missing(everything)]
     return {PAGE: text_of(lines), **{FOLDER / f"{k}.rst": letter(k, r) for k, r in found.items() if letter(k, r)}}
+
+
+def named(library, report):
+    standin = f" (stand-in of {report['standin']})" if "standin" in report else ""
+    return f"{library} {report['version']}{standin}"
+
+
+def missing(everything):
+    """Libraries that could not be had."""
+    lines = [f"* {k}: {plain(r['missing'])} ({r['date']})" for k, r in everything.items() if "missing" in r]
+    return ["", "Not here", "--------", "", *lines, *(f"* {k}: {plain(words)}" for k, words in NOT_HERE.items())]
 
 
 def text_of(lines):
@@ -232,4 +284,4 @@ def dates(found):
 
 
 if __name__ == "__main__":
-    write() if sys.argv[1] == "page" else run(sys.argv[2:])
+    write() if sys.argv[1] == "page" else run(sys.argv[2], sys.argv[3:])

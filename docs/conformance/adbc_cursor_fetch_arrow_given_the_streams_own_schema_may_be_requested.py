@@ -272,12 +272,20 @@ class Subject:
         return self.known.get(name)
 
 
-import adbc_driver_sqlite.dbapi as dbapi
+import adbc_driver_manager as manager, adbc_driver_sqlite, adbc_driver_sqlite.dbapi as dbapi, tempfile
 def cursor(sql):
     c = dbapi.connect().cursor(); c.execute(sql); return c.fetch_arrow()
 def take(o):
-    c = dbapi.connect().cursor(); c.adbc_ingest('t', o); c.execute('select * from t')
-    return c
+    c = dbapi.connect(tempfile.mkdtemp() + '/t').cursor()
+    c.adbc_ingest('t', o); c.execute('select * from t'); return c
+def statement():
+    c = manager.AdbcConnection(adbc_driver_sqlite.connect(tempfile.mkdtemp() + '/t'))
+    return manager.AdbcStatement(c)
+def result(s, sql): s.set_sql_query(sql); return s.execute_query()[0]
+def bind(o):
+    with statement() as s:
+        s.set_options(**{manager.INGEST_OPTION_TARGET_TABLE: 't'}); s.bind_stream(o); s.execute_update()
+        return __import__('pyarrow').table(result(s, 'select * from t'))
 
 
 the_streams_own_schema_may_be_requested(Subject(lambda: cursor('select 1 a union all select null union all select 3'), values=[{'a': 1}, {'a': None}, {'a': 3}]))

@@ -1,6 +1,8 @@
 """The pages' programs print what the pages say."""
 
 import doctest
+import importlib.util
+import json
 import re
 
 import pytest
@@ -44,3 +46,23 @@ def test_a_page_prints_what_it_says(page):
 def test_every_page_is_run_or_has_a_test_of_its_own():
     elsewhere = {"add-your-device", "conformance", "cuda-and-rocm", "glossary", "reliability"}
     assert {p.stem for p in DOCS.glob("*.rst")} == {*PAGES, *elsewhere}
+
+
+def test_the_page_of_libraries_counts_the_rules_of_all_suites():
+    from cdevice import testing
+
+    said = re.search(r"hold any library against the rules of .*, (\d+) in all", (DOCS / "libraries.rst").read_text())
+    assert int(said[1]) == sum(len(getattr(testing, suite).rules) for suite in testing.SUITES)
+
+
+def test_the_page_of_conformance_says_what_was_found_of_every_library():
+    from cdevice.testing.conformance.libraries import LIBRARIES
+
+    name = ROOT / "ci" / "conformance_page.py"
+    spec = importlib.util.spec_from_file_location("conformance_page", name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert set(json.loads(module.FOUND.read_text())) == set(LIBRARIES)
+    written = module.page()
+    assert all(path.read_text() == text for path, text in written.items())
+    assert {*written} == {module.PAGE, *module.FOLDER.glob("*.rst")}

@@ -1,5 +1,6 @@
 """Holds every suite against the peers that are broken on purpose, in a process without threads of others: run by
-``test_conformance_wrong.py``.  Prints JSON: {suite: {name: the rules that were found broken}}."""
+``test_conformance_wrong.py``.  Prints JSON: {suite: {name: the rules that were found broken}}; with --copied, of what
+copies and of what shares, [whether it does not copy, why not, the rules that were found broken]."""
 
 import importlib
 import json
@@ -19,13 +20,31 @@ CASES = {
 }
 
 
+def copied(name):
+    from copying_ones import CASES as pairs
+
+    return [goal(getattr(testing, name)(subject, patience=8).run()) for subject in pairs[name]]
+
+
+def goal(report):
+    known = {r.rule: r.detail for r in report.not_done}
+    kept = "data_is_not_copied" in [r.rule for r in report.kept]
+    return [kept, known.get("data_is_not_copied", ""), [f"{r.rule}: {r.detail}" for r in report.broken]]
+
+
 def main(names):
+    if names[:1] == ["--copied"]:
+        print(json.dumps({name: copied(name) for name in names[1:]}))
+        return
     out = {}
     for suite in names or CASES:
-        module, cases = CASES[suite]
-        cases = getattr(importlib.import_module(f"cdevice.testing.conformance.{module}"), cases)
-        out[suite] = {name: found(suite, *case) for name, case in cases.items()}
+        out[suite] = {name: found(suite, *case) for name, case in cases_of(suite).items()}
     print(json.dumps(out))
+
+
+def cases_of(suite):
+    module, cases = CASES[suite]
+    return getattr(importlib.import_module(f"cdevice.testing.conformance.{module}"), cases)
 
 
 def found(suite, subject, rule, known=None):

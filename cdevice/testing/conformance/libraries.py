@@ -19,8 +19,8 @@ class Entry(collections.namedtuple("Entry", "suite title cases")):
 
 
 class Library(collections.namedtuple("Library", "distribution prelude entries needs")):
-    """``distribution``: the name that its version is known by; ``prelude``: statements that import it; ``needs``: other
-    distributions that its cases use."""
+    """``distribution``: the name that its version is known by, or several, of which one is installed; ``prelude``:
+    statements that import it; ``needs``: other distributions that its cases use."""
 
     __slots__ = ()
 
@@ -55,7 +55,19 @@ def tensors(title: str, source: str, values: Any, **known: Any) -> Entry:
     return Entry("DLPackSuite", f"{title} given", [{"source": source, "values": values, **known}])
 
 
+def through(title: str, source: str, taker: str, values: Any, **known: Any) -> list[Entry]:
+    """What holds no Arrow data itself, through us: an object of it comes in, an array goes to it."""
+    array = {"source": f"cdevice.asarray({source})", "values": values, **known}
+    device = {"read": "lambda a: a.to('cpu').to_pylist()"}
+    return [
+        Entry("ProducerSuite", f"{title} by cdevice.asarray given", [array]),
+        Entry("SchemaSuite", f"schema of {title} by cdevice.asarray", [array]),
+        takes(f"{title} by cdevice", taker, **device),
+    ]
+
+
 TABLE = [{"a": 1}, {"a": None}, {"a": 3}]
+MATRIX = [[1, 2, 3], [4, 5, 6]]
 LIBRARIES = {
     "cdevice": Library(
         "cdevice",
@@ -218,8 +230,14 @@ def failing():
     ),
     "numpy": Library(
         "numpy",
-        "import numpy as np",
+        "import numpy as np, cdevice",
         [
+            *through("numpy.ndarray", "np.array([1, 2, 3])", "cdevice.asarray", [1, 2, 3], device_type=1),
+            takes(
+                "numpy by DeviceArray.to_numpy",
+                "lambda o: cdevice.asarray(o).to_numpy(nulls='object')",
+                read="lambda a: a.tolist()",
+            ),
             tensors("numpy.ndarray", "np.array([[1, 2, 3], [4, 5, 6]])", [[1, 2, 3], [4, 5, 6]]),
             tensors(
                 "numpy read-only", "np.broadcast_to(np.array([1, 2, 3]), (2, 3))", [[1, 2, 3], [1, 2, 3]], readonly=True
@@ -234,6 +252,17 @@ def failing():
         "def take(o): return datafusion.SessionContext().from_arrow(o)",
         [
             streams("datafusion.DataFrame", "context.from_pydict({'a': [1, None, 3]})", TABLE),
+            Entry(
+                "ProducerSuite",
+                "datafusion.RecordBatch given",
+                [
+                    {
+                        "source": "next(iter(context.from_pydict({'a': [1, None, 3]}).execute_stream()))",
+                        "values": TABLE,
+                        "batch": True,
+                    }
+                ],
+            ),
             stream_taker("datafusion.SessionContext.from_arrow", "take", read="lambda d: d.to_pylist()"),
         ],
         ("pyarrow",),
@@ -242,26 +271,57 @@ def failing():
         "awkward",
         "import awkward as ak",
         [
-            tensors("awkward.Array", "ak.Array([[1, 2, 3], [4, 5, 6]])", [[1, 2, 3], [4, 5, 6]]),
+            gives("awkward.to_arrow", "ak.to_arrow(ak.Array({}), extensionarray=False)")[0],
+            takes("awkward.from_arrow", "ak.from_arrow", read="lambda a: a.to_list()"),
             takes("awkward.from_dlpack", "ak.from_dlpack", "DLPackConsumerSuite"),
         ],
-        ("numpy",),
+        ("numpy", "pyarrow"),
     ),
     "geoarrow": Library(
         "geoarrow-c",
-        "import geoarrow.c as ga, geoarrow.types as gt",
-        [Entry("SchemaSuite", "geoarrow.c.type_spec_to_arrow", [{"source": "ga.type_spec_to_arrow(gt.point())"}])],
-        ("geoarrow-types",),
+        "import geoarrow.c as ga, geoarrow.types as gt, geoarrow.pyarrow as gp",
+        [
+            Entry("SchemaSuite", "geoarrow.c.type_spec_to_arrow", [{"source": "ga.type_spec_to_arrow(gt.point())"}]),
+            Entry("ProducerSuite", "geoarrow.pyarrow.array given", [{"source": "gp.as_geoarrow(['POINT (0 1)'])"}]),
+        ],
+        ("geoarrow-types", "geoarrow-pyarrow"),
+    ),
+    "geoarrow-rust": Library(
+        "geoarrow-rust-core",
+        "import geoarrow.rust.core as gr, numpy as np",
+        [
+            Entry(
+                "ProducerSuite",
+                "geoarrow.rust.core.points given",
+                [{"source": "gr.points(np.array([[0.0, 1.0], [2.0, 3.0]]))"}],
+            ),
+            Entry("SchemaSuite", "geoarrow.rust.core.point", [{"source": "gr.point('xy')"}]),
+        ],
+        ("numpy",),
     ),
     "adbc": Library(
         "adbc-driver-sqlite",
-        "import adbc_driver_sqlite.dbapi as dbapi\n"
+        "import adbc_driver_manager as manager, adbc_driver_sqlite, adbc_driver_sqlite.dbapi as dbapi, tempfile\n"
         "def cursor(sql):\n    c = dbapi.connect().cursor(); c.execute(sql); return c.fetch_arrow()\n"
-        "def take(o):\n    c = dbapi.connect().cursor(); c.adbc_ingest('t', o); c.execute('select * from t')\n"
-        "    return c\n",
+        "def take(o):\n    c = dbapi.connect(tempfile.mkdtemp() + '/t').cursor()\n"
+        "    c.adbc_ingest('t', o); c.execute('select * from t'); return c\n"
+        "def statement():\n"
+        "    c = manager.AdbcConnection(adbc_driver_sqlite.connect(tempfile.mkdtemp() + '/t'))\n"
+        "    return manager.AdbcStatement(c)\n"
+        "def result(s, sql): s.set_sql_query(sql); return s.execute_query()[0]\n"
+        "def bind(o):\n"
+        "    with statement() as s:\n"
+        "        s.set_options(**{manager.INGEST_OPTION_TARGET_TABLE: 't'}); s.bind_stream(o); s.execute_update()\n"
+        "        return __import__('pyarrow').table(result(s, 'select * from t'))\n",
         [
             streams("adbc cursor.fetch_arrow", "cursor('select 1 a union all select null union all select 3')", TABLE),
             stream_taker("adbc cursor.adbc_ingest", "take", read=f"lambda r: {COLUMN}"),
+            streams(
+                "adbc_driver_manager.AdbcStatement",
+                "result(statement(), 'select 1 a union all select null union all select 3')",
+                TABLE,
+            ),
+            stream_taker("adbc_driver_manager.AdbcStatement.bind_stream", "bind"),
         ],
         ("pyarrow",),
     ),
@@ -269,7 +329,10 @@ def failing():
         "chdb",
         "import chdb, pyarrow as pa\n"
         "def take(o): return pa.table(chdb.query('select * from Python(o)', 'ArrowTable'))\n",
-        [stream_taker("chdb.query", "take", unordered=True)],
+        [
+            streams("chdb.query", "chdb.query('select 1 a union all select 3 a', 'Arrow')", None),
+            stream_taker("chdb.query", "take", unordered=True),
+        ],
         ("pyarrow", "pandas"),
     ),
     "deltalake": Library(
@@ -283,9 +346,14 @@ def failing():
     ),
     "lance": Library(
         "pylance",
-        "import tempfile, lance\n"
-        "def take(o): return lance.write_dataset(o, tempfile.mkdtemp()).to_table()\n",
-        [stream_taker("lance.write_dataset", "take")],
+        "import tempfile, lance, pyarrow as pa\n"
+        "def write(o): return lance.write_dataset(o, tempfile.mkdtemp())\n"
+        "def take(o): return write(pa.RecordBatchReader.from_stream(o)).to_table()\n",
+        [
+            streams("lance scanner.to_reader", "write(pa.table({'a': [1, None, 3]})).scanner().to_reader()", TABLE),
+            Entry("SchemaSuite", "lance dataset.schema", [{"source": "write(pa.table({'a': [1]})).schema"}]),
+            stream_taker("lance.write_dataset of pyarrow's reader", "take"),
+        ],
         ("pyarrow",),
     ),
     "jax": Library(
@@ -306,17 +374,238 @@ def failing():
         ],
         (),
     ),
+    "tensorflow": Library(
+        "tensorflow-cpu|tensorflow",
+        "import tensorflow as tf\n"
+        "def take(o): return tf.experimental.dlpack.from_dlpack(o.__dlpack__())\n",
+        [
+            tensors("tensorflow.Tensor", "tf.constant([[1, 2, 3], [4, 5, 6]], tf.int64)", MATRIX, readonly=True),
+            takes("tensorflow from_dlpack", "take", "DLPackConsumerSuite", read="lambda t: t.numpy().tolist()"),
+        ],
+        (),
+    ),
+    "paddle": Library(
+        "paddlepaddle",
+        "import paddle",
+        [
+            tensors("paddle.Tensor", "paddle.to_tensor([[1, 2, 3], [4, 5, 6]])", MATRIX),
+            takes("paddle.from_dlpack", "paddle.from_dlpack", "DLPackConsumerSuite"),
+        ],
+        (),
+    ),
+    "array_api_strict": Library(
+        "array-api-strict",
+        "import array_api_strict as xp, numpy as np",
+        [
+            tensors("array_api_strict.Array", "xp.asarray([[1, 2, 3], [4, 5, 6]])", MATRIX),
+            takes(
+                "array_api_strict.from_dlpack",
+                "xp.from_dlpack",
+                "DLPackConsumerSuite",
+                read="lambda a: __import__('numpy').asarray(a).tolist()",
+            ),
+        ],
+        ("numpy",),
+    ),
+    "tvm_ffi": Library(
+        "apache-tvm-ffi",
+        "import tvm_ffi, numpy as np",
+        [
+            tensors("tvm_ffi.Tensor", "tvm_ffi.from_dlpack(np.array([[1, 2, 3], [4, 5, 6]]))", MATRIX),
+            takes(
+                "tvm_ffi.from_dlpack",
+                "tvm_ffi.from_dlpack",
+                "DLPackConsumerSuite",
+                read="lambda t: __import__('numpy').from_dlpack(t).tolist()",
+            ),
+        ],
+        ("numpy",),
+    ),
+    "warp": Library(
+        "warp-lang",
+        "import warp as wp\nwp.config.quiet = True\nwp.init()",
+        [
+            tensors("warp.array", "wp.array([[1, 2, 3], [4, 5, 6]], dtype=wp.int64, device='cpu')", MATRIX),
+            takes("warp.from_dlpack", "wp.from_dlpack", "DLPackConsumerSuite", read="lambda a: a.numpy().tolist()"),
+        ],
+        ("numpy",),
+    ),
+    "narwhals": Library(
+        "narwhals",
+        "import narwhals as nw, pyarrow as pa",
+        [
+            streams("narwhals.DataFrame", "nw.from_native(pa.table({'a': [1, None, 3]}))", TABLE),
+            streams(
+                "narwhals.Series",
+                "nw.from_native(pa.chunked_array([[1, None, 3]]), series_only=True)",
+                [1, None, 3],
+            ),
+            stream_taker(
+                "narwhals.DataFrame.from_arrow",
+                "lambda o: nw.DataFrame.from_arrow(o, backend='pyarrow')",
+                read="lambda d: d.to_native().to_pylist()",
+            ),
+        ],
+        ("pyarrow",),
+    ),
+    "ibis": Library(
+        "ibis-framework",
+        "import ibis, pyarrow as pa",
+        [
+            streams("ibis.memtable", "ibis.memtable({'a': [1, None, 3]})", None),
+            Entry("SchemaSuite", "ibis.Schema", [{"source": "ibis.schema({'a': 'int64'})"}]),
+            stream_taker("ibis.memtable", "ibis.memtable", read="lambda t: t.to_pyarrow().to_pylist()"),
+        ],
+        ("pyarrow",),
+    ),
+    "sedonadb": Library(
+        "sedonadb",
+        "import sedonadb\ncontext = sedonadb.connect()",
+        [
+            streams("sedonadb.DataFrame", "context.sql('select * from (values (1), (null), (3)) t(a)')", TABLE),
+            Entry("SchemaSuite", "schema of sedonadb.DataFrame", [{"source": "context.sql('select 1 a')"}]),
+            stream_taker(
+                "sedonadb create_data_frame",
+                "context.create_data_frame",
+                read="lambda d: d.to_arrow_table().to_pylist()",
+            ),
+        ],
+        ("pyarrow",),
+    ),
+    "daft": Library(
+        "daft",
+        "import daft",
+        [
+            streams("daft.DataFrame", "daft.from_pydict({'a': [1, None, 3]})", TABLE),
+            *gives("daft.Series", "daft.Series.from_pylist({})"),
+            takes("daft.Series.from_arrow", "daft.Series.from_arrow"),
+            stream_taker("daft.from_arrow", "daft.from_arrow", read="lambda d: d.to_pylist()"),
+        ],
+        ("pyarrow",),
+    ),
+    "pyogrio": Library(
+        "pyogrio",
+        "import io, pyogrio\n"
+        "def take(o):\n    out = io.BytesIO(); pyogrio.write_arrow(o, out, driver='CSV', layer='t', encoding='utf-8')\n"
+        "    rows = out.getvalue().decode().split()\n"
+        "    return [{rows[0]: int(r) if r.strip('\"') else None} for r in rows[1:]]\n",
+        [stream_taker("pyogrio.write_arrow", "take", read="lambda rows: rows")],
+        ("pyarrow",),
+    ),
+    "pantab": Library(
+        "pantab",
+        "import tempfile, pantab, pyarrow as pa\n"
+        "def write(o):\n"
+        "    file = tempfile.mkdtemp() + '/t.hyper'; pantab.frame_to_hyper(o, file, table='t')\n"
+        "    return pantab.frame_from_hyper(file, table='t', return_type='pyarrow')\n",
+        [
+            streams("pantab.frame_from_hyper", "write(pa.table({'a': [1, None, 3]}))", TABLE),
+            stream_taker("pantab.frame_to_hyper", "write"),
+        ],
+        ("pyarrow",),
+    ),
+    "obstore": Library(
+        "obstore",
+        "import obstore.store\n"
+        "def listed():\n"
+        "    store = obstore.store.MemoryStore(); store.put('a', b'xy')\n"
+        "    return store.list(return_arrow=True).collect()\n",
+        [Entry("ProducerSuite", "obstore list given", [{"source": "listed()", "batch": True}])],
+        ("arro3-core",),
+    ),
+    "connectorx": Library(
+        "connectorx",
+        "import sqlite3, tempfile, connectorx\n"
+        "def rows():\n"
+        "    file = tempfile.mkdtemp() + '/t'; c = sqlite3.connect(file); c.execute('create table t(a integer)')\n"
+        "    c.execute('insert into t values (1), (null), (3)'); c.commit(); c.close()\n"
+        "    return connectorx.read_sql('sqlite://' + file, 'select a from t', return_type='arrow_stream')\n",
+        [streams("connectorx.read_sql", "rows()", TABLE)],
+        ("pyarrow",),
+    ),
+    "ladybug": Library(
+        "ladybug",
+        "import ladybug\n"
+        "def rows():\n"
+        "    c = ladybug.Connection(ladybug.Database(':memory:'))\n"
+        "    return c.execute('unwind [1, 3] as a return a').get_as_arrow()\n",
+        [streams("ladybug get_as_arrow", "rows()", [{"a": 1}, {"a": 3}])],
+        ("pyarrow",),
+    ),
+    "pyopencl": Library(
+        "pyopencl",
+        "import cdevice, numpy as np, pyopencl as cl, pyopencl.array\n"
+        "device = next(d for p in cl.get_platforms() for d in p.get_devices())\n"
+        "queue = cl.CommandQueue(cl.Context([device]))\n",
+        through(
+            "pyopencl.array.Array",
+            "cl.array.to_device(queue, np.array([1, 2, 3]))",
+            "lambda o: cdevice.asarray(o).to('opencl', stream=queue)",
+            [1, 2, 3],
+            device_type=4,
+        ),
+        ("numpy",),
+    ),
+    "cupy": Library(
+        "cupy-cuda13x|cupy-cuda12x|cupy-rocm-7-0|cupy",
+        "import cdevice, cupy\n"
+        "there = 'rocm' if cupy.cuda.runtime.is_hip else 'cuda'\nstream = cupy.cuda.Stream(non_blocking=True)\n",
+        [
+            *through(
+                "cupy.ndarray",
+                "cupy.array([1, 2, 3])",
+                "lambda o: cdevice.asarray(o).to(there, stream=stream)",
+                [1, 2, 3],
+            ),
+            tensors("cupy.ndarray", "cupy.array([[1, 2, 3], [4, 5, 6]])", MATRIX),
+            takes("cupy.from_dlpack", "cupy.from_dlpack", "DLPackConsumerSuite", read="lambda a: a.get().tolist()"),
+        ],
+        ("numpy",),
+    ),
+    "hip": Library(
+        "hip-python",
+        "import cdevice, rocm.bindings.hip\n"
+        "def hip_array(): return cdevice.asarray([1, 2, 3]).to('rocm').to_hip()\n",
+        [
+            *through(
+                "hip-python's array",
+                "hip_array()",
+                "lambda o: cdevice.asarray(cdevice.asarray(o).to('rocm').to_hip())",
+                [1, 2, 3],
+                device_type=10,
+            ),
+            tensors("hip-python's array", "hip_array()", [1, 2, 3]),
+        ],
+        (),
+    ),
+    "numba": Library(
+        "numba-cuda",
+        "import cdevice, numba.cuda as nc, numpy as np\nstream = nc.stream()\n",
+        [
+            *through(
+                "numba.cuda device array",
+                "nc.to_device(np.array([1, 2, 3]))",
+                "lambda o: cdevice.asarray(o).to('cuda', stream=stream)",
+                [1, 2, 3],
+                device_type=2,
+            ),
+            tensors("numba.cuda device array", "nc.to_device(np.array([1, 2, 3]))", [1, 2, 3]),
+        ],
+        ("numpy",),
+    ),
 }  # fmt: skip
 
 
 def installed(distribution: str) -> str | None:
-    """The version of a distribution that is installed."""
+    """The version of a distribution that is installed, of the first of several."""
     from importlib import metadata
 
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
+    for name in distribution.split("|"):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
 
 
 def version_of(library: str) -> str | None:
@@ -342,7 +631,7 @@ def needed(library: str) -> None:
     if library not in LIBRARIES:
         raise LookupError(f"no library {library!r} is known; known are {', '.join(sorted(LIBRARIES))}")
     found = LIBRARIES[library]
-    lacking = [name for name in (found.distribution, *found.needs) if not installed(name)]
+    lacking = [name.partition("|")[0] for name in (found.distribution, *found.needs) if not installed(name)]
     if lacking:
         raise LookupError(f"{' and '.join(lacking)} is not installed: pip install {' '.join(lacking)}")
 

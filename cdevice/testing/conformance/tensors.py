@@ -72,6 +72,21 @@ def each_tensor(subject, look):
         look(look_at(capsule).tensor)
 
 
+def is_pair(device):
+    try:
+        return isinstance(device, tuple) and len([int(n) for n in device]) == 2
+    except (TypeError, ValueError):
+        return False
+
+
+def device_of(out):
+    """What __dlpack_device__ gives; device_is_a_pair_of_numbers tells where that is none."""
+    found = out.__dlpack_device__()
+    if not is_pair(found):
+        raise NotDone(f"__dlpack_device__ gives {found!r}")
+    return tuple(map(int, found))
+
+
 # ---- the methods ----
 @TENSOR_RULES.add("MUST", f"{PYTHON}, __dlpack_device__")
 def device_is_a_pair_of_numbers(subject):
@@ -80,7 +95,7 @@ def device_is_a_pair_of_numbers(subject):
     if not hasattr(out, "__dlpack_device__"):
         raise Broken("it has no __dlpack_device__")
     found = out.__dlpack_device__()
-    if not isinstance(found, tuple) or len(found) != 2 or not all(isinstance(int(n), int) for n in found):
+    if not is_pair(found):
         raise Broken(f"it gives {found!r}")
     if found[0] < 1:
         raise Broken(f"the device type is {found[0]}")
@@ -121,9 +136,11 @@ def keywords_of_the_protocol_are_accepted(subject):
 def device_of_the_tensor_is_the_methods(subject):
     """The device of the tensor is that of __dlpack_device__."""
     out = made(subject)
-    wanted = tuple(map(int, out.__dlpack_device__()))
-    tensor = look_at(capsule_of(subject, out, **({"max_version": (1, 0)} if subject.readonly else {}))).tensor
+    wanted = device_of(out)
+    capsule = capsule_of(subject, out, **({"max_version": (1, 0)} if subject.readonly else {}))
+    tensor = look_at(capsule).tensor
     found = tensor.device_type, tensor.device_id
+    del capsule
     if found != wanted:
         raise Broken(f"the tensor is on {found}, __dlpack_device__ gives {wanted}")
 
@@ -146,7 +163,7 @@ def streams_are_refused_on_the_cpu(subject):
 def its_own_device_may_be_requested(subject):
     """The device that a tensor is on may be requested."""
     out = made(subject)
-    device = tuple(map(int, out.__dlpack_device__()))
+    device = device_of(out)
     capsule_of(subject, out, max_version=(1, 0))
     try:
         out.__dlpack__(max_version=(1, 0), dl_device=device)

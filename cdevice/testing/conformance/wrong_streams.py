@@ -116,6 +116,20 @@ class BeginsAgain(LiveStream):
         return code
 
 
+class EndsInACode(LiveStream):
+    """ENODATA in the place of a released array."""
+
+    def fill_next(self, out):
+        code = super().fill_next(out)
+        return code or (0 if ArrowArray.from_address(out).release else 61)
+
+
+class NeverEnds(LiveStream):
+    def fill_next(self, out):
+        self.given = min(self.given, 1)
+        return super().fill_next(out)
+
+
 class GivesOtherColumns(LiveStream):
     def fill_next(self, out):
         code = super().fill_next(out)
@@ -254,6 +268,8 @@ WRONG_STREAMS = {
     "its schema refused": (RefusesItsSchema, "the_streams_own_schema_may_be_requested", {}),
     "another schema later": (stream_of(SchemaOnce), "schema_can_be_asked_for_twice", {}),
     "the schema first": (stream_of(WantsTheSchemaFirst), "schema_need_not_be_asked_for", {}),
+    "a code at the end": (stream_of(EndsInACode), "stream_ends_in_a_released_array", {}),
+    "no end": (stream_of(NeverEnds), "stream_ends_in_a_released_array", {}),
     "begins again": (stream_of(BeginsAgain), "end_comes_again", {}),
     "other columns": (stream_of(GivesOtherColumns), "arrays_fit_the_schema", {}),
     "other values": (stream_of(GivesOtherValues), "values_are_the_streams", {"values": ROWS}),
