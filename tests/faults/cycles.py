@@ -88,6 +88,15 @@ def streams(build):
 
 
 @state
+def sharing(build):
+    """Arrays and a stream that others may open, a stream that is being read, and what was opened."""
+    a = cdevice.asarray(np.arange(1000))
+    shared, stream, read = a.share(), cdevice.asstream(endless()).share(), cdevice.asstream(endless()).share()
+    reading = cdevice.open_shared(read.token)
+    alive.extend([a, shared, shared.open(), stream, read, reading, next(reading)])
+
+
+@state
 def prefetching(build):
     for source in (Foreign(), endless()):
         s = cdevice.asstream(source, device="cpu", prefetch=40)

@@ -24,10 +24,12 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 
+import descriptors  # noqa: E402
 import numpy as np  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -36,6 +38,8 @@ import cdevice.compute as cc  # noqa: E402
 from cdevice._runtime.ext import ffi, lib  # noqa: E402
 from cdevice.testing.fake import FakeBackend  # noqa: E402
 
+os.environ.setdefault("HOSTRT_IPC", "1")  # the stand-ins have handles for other processes
+warnings.filterwarnings("ignore", "share: ", cdevice.DeviceWarning)
 TYPES = {"cuda": ("cuda", "cuda_managed", "cuda_host"), "rocm": ("rocm", "rocm_host"), "opencl": ("opencl",)}
 MOST = 8  # arrays that a thread has at a time
 MOST_ROWS = 600_000  # of an array joined from others: a stand-in's kernel takes microseconds for a row
@@ -242,7 +246,7 @@ class Worker(threading.Thread):
     def step(self):
         rng, world = self.rng, self.world
         names = ("make", "move", "move", "back", "back", "cut", "wait", "use", "drop", "pool", "pass_on", "column",
-                 "compute", "compute", "joined", "flow", "fork")  # fmt: skip
+                 "compute", "compute", "joined", "flow", "share", "ring", "fork")  # fmt: skip
         name = rng.choice(names) if self.items else "make"
         if len(self.items) >= MOST:
             name = rng.choice(("back", "drop", "use"))
@@ -371,6 +375,22 @@ class Worker(threading.Thread):
             for want, got in zip(values[:left], moved):
                 self.compare(got, want)
 
+    def share(self):
+        """Opened where it was shared: the array itself, or a copy in shared memory."""
+        array, values = self.pick()
+        opens = self.rng.randrange(3)
+        with array.share(opens=opens) as shared:
+            for _ in range(opens or self.rng.randrange(2)):
+                self.items.append((shared.open(validate="structure"), values))
+
+    def ring(self):
+        """A shared stream, left early at times."""
+        values = source(self.rng)
+        n, left = self.rng.randrange(5), self.rng.randrange(1, 6)
+        with cdevice.asstream(iter([values] * n), schema=values.schema).share(nbytes=1 << 16) as shared:
+            for _, got in zip(range(left), cdevice.open_shared(shared.token)):
+                self.compare(got, values)
+
     def fork(self):
         """A child that touches nothing of a device's and ends at once."""
         if not self.world.forks or self.rng.random() < 0.8:
@@ -408,6 +428,15 @@ def leaks(world, before, faults):
         until(
             lambda: faults or lib.cdv_live_arrays() <= before,
             lambda: f"that arrays are given back: {lib.cdv_live_arrays()}, {before} before",
+        )
+    except AssertionError as e:
+        raise Failed(e) from e
+    try:
+        until(
+            lambda: faults or not (lib.cdv_live_tickets() or lib.cdv_live_segments()),
+            lambda: (
+                f"that shared memory is given back: {lib.cdv_live_tickets()} arrays, {lib.cdv_live_segments()} segments"
+            ),
         )
     except AssertionError as e:
         raise Failed(e) from e
@@ -479,13 +508,14 @@ def state():
     return {
         "MiB": resident >> 20,
         "MiB in use": in_use() >> 20,
-        "descriptors": len(os.listdir("/proc/self/fd")),
+        "descriptors": descriptors.count(),
         "threads": len(os.listdir("/proc/self/task")),
         "arrays": lib.cdv_live_arrays(),
+        "segments": lib.cdv_live_segments(),
     }
 
 
-ROOM = {"MiB": 32, "MiB in use": 8, "descriptors": 0, "threads": 0, "arrays": 0}
+ROOM = {"MiB": 32, "MiB in use": 8, "descriptors": 0, "threads": 0, "arrays": 0, "segments": 0}
 
 
 def growing(found):

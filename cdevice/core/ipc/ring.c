@@ -72,7 +72,8 @@ struct cdv_ring {
   atomic_int interrupted;
   int fork_generation;
   /* the writer's */
-  uint64_t number; /* of the ticket */
+  uint64_t number;       /* of the ticket */
+  uint64_t apart[SLOTS]; /* those of batches that lie elsewhere, until they were taken; 0: none */
   int64_t batches;
   struct piece pieces[2 * PARTS]; /* in the order of their places */
   size_t n_pieces;
@@ -240,10 +241,13 @@ static bool begin_part(struct cdv_ring *g) {
   return false;
 }
 
-static void commit(struct cdv_ring *g, const struct slot *item) {
+/* number: of the ticket that the item has, or 0. */
+static void commit(struct cdv_ring *g, const struct slot *item, uint64_t number) {
   struct control *c = g->control;
   uint64_t written = atomic_load(&c->written);
   c->slots[written % SLOTS] = *item;
+  if (g->apart[written % SLOTS]) cdv_retract(g->apart[written % SLOTS]); /* of a reader that failed to open it */
+  g->apart[written % SLOTS] = number;
   atomic_store(&c->written, written + 1);
   wake(&c->reader_sleeps, &c->for_reader);
 }
@@ -253,8 +257,8 @@ static int put_apart(struct cdv_ring *g, struct cdv_array *array) {
   struct cdv_array *copy = NULL;
   struct cdv_ticket ticket;
   struct slot item = {.kind = TICKET};
-  int r = cdv_publish(array, 1, &ticket);
-  if (r == ENOTSUP) {
+  int r = array->root->own.device_type == ARROW_DEVICE_CPU ? cdv_publish(array, 1, &ticket) : ENOTSUP;
+  if (r == ENOTSUP) { /* a stream is of the CPU, whatever lies in it */
     cdv_allocate_in_segments(1);
     r = cdv_array_copy(array, ARROW_DEVICE_CPU, -1, NULL, true, &copy);
     cdv_allocate_in_segments(0);
@@ -263,7 +267,7 @@ static int put_apart(struct cdv_ring *g, struct cdv_array *array) {
   }
   if (r) return r;
   memcpy(item.words, &ticket, sizeof ticket);
-  commit(g, &item);
+  commit(g, &item, ticket.number);
   return 0;
 }
 
@@ -289,7 +293,7 @@ static int put_inside(struct cdv_ring *g, struct cdv_array *array) {
     struct slot item = {.kind = ARRAY, .part = g->part, .image = offset, .image_bytes = (uint64_t)image.nbytes};
     for (size_t i = 0; i < g->n_pieces; i++)
       if (g->pieces[i].part == g->part) item.nbytes += g->pieces[i].end - g->pieces[i].begin;
-    commit(g, &item);
+    commit(g, &item, 0);
   }
   cdv_image_free(&image);
   return r;
@@ -313,7 +317,7 @@ int cdv_ring_end(struct cdv_ring *g, int code, const char *words) {
   cdv_make_utf8(item.words);
   int r = wait_until(g, slot_is_free);
   if (r) return r;
-  commit(g, &item);
+  commit(g, &item, 0);
   return wait_until(g, is_read);
 }
 
@@ -382,6 +386,8 @@ void cdv_ring_interrupt(struct cdv_ring *g) {
 void cdv_ring_close(struct cdv_ring *g) {
   struct control *c = g->control;
   if (g->writes) cdv_retract(g->number); /* it may not have been opened */
+  for (int i = 0; i < SLOTS; i++)
+    if (g->apart[i]) cdv_retract(g->apart[i]);
   close(g->link);
   if (g->writes)
     wake(&c->reader_sleeps, &c->for_reader);
@@ -484,7 +490,10 @@ static int take_array(struct cdv_ring *g, const struct slot *s, struct cdv_schem
 static int take_ticket(const struct slot *s, int level, struct cdv_array **out) {
   struct cdv_ticket ticket;
   memcpy(&ticket, s->words, sizeof ticket);
-  return cdv_open_ticket(&ticket, level, out);
+  int r = cdv_open_ticket(&ticket, level, out);
+  if (r && cdv_error_last()->kind == CDV_RELEASED)
+    r = cdv_fail(CDV_STREAM, EPIPE, "the shared stream was closed by the process that wrote it");
+  return r;
 }
 
 static int take(struct cdv_ring *g, struct cdv_schema *schema, int level, struct cdv_array **out) {
