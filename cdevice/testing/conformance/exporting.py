@@ -13,7 +13,6 @@ from .structs import (
     capsule_address,
     children_of,
     move,
-    pointers_at,
 )
 
 
@@ -125,13 +124,11 @@ def offsets_in(format, buffers):
     return name if name and not format.startswith(("+v", "+u")) else None
 
 
-def first_buffer(array):
-    """The address of the first buffer with content, of an array or of its children."""
-    stack = [array]
-    while stack:
-        at = stack.pop()
-        found = [p for p in pointers_at(at.buffers, at.n_buffers) if p] if at.n_buffers < 1000 else []
-        if found:
-            return found[-1]
-        stack += children_of(at)
+def first_buffer(schema, array):
+    """The address of a buffer that has content for certain; one of texts may be empty, and its address any."""
+    for _, format, _, at in nodes(schema, array):
+        buffers = (buffers_of(format, at) or {}) if at.length > 0 and format != "w:0" else {}
+        for name, address in reversed(buffers.items()):
+            if address and not name.startswith(("bytes", "sizes")):
+                return address
     raise NotDone("it has no buffer")

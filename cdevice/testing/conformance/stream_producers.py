@@ -468,22 +468,22 @@ def data_is_not_copied(subject):
     except Exception:
         streams[0].release()
         raise NotDone("it cannot be read twice") from None
+    schemas = []
     try:
         for stream in streams:
-            call_release(schema_of(stream))
+            schemas.append(schema_of(stream))
             try:
                 found += [stream.next()]
             except Failed:
                 found += [None]
         if None in found:
             raise NotDone("it cannot be read twice")
-        same = first_buffer(found[0][1]) == first_buffer(found[1][1])
+        same = first_buffer(schemas[0], found[0][1]) == first_buffer(schemas[1], found[1][1])
     finally:
         for stream in streams:
             stream.release()
-        for one in found:
-            if one:
-                call_release(one[1])
+        for struct in (*schemas, *(one[1] for one in found if one)):
+            call_release(struct)
     if not same:
         raise NotDone("the data is copied")
 

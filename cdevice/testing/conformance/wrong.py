@@ -90,6 +90,7 @@ RIGHT = {
     "bool": (lambda: Producer(Node("b", 2, [None, b"\1"])), [True, False]),
     "decimal": (lambda: Producer(Node("d:5,2", 1, [None, (-7).to_bytes(16, "little", signed=True)])), [-7]),
     "empty": (lambda: Producer(strings([])), []),
+    "texts without bytes": (lambda: Producer(Node("u", 1, [b"\0", bytes(8), 0x80], nulls=1)), [None]),  # 0x80: Rust's
     "the older method": (lambda: ArrayProducer(int64s([1])), [1]),
 }
 
