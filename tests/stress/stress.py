@@ -29,6 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 
 import numpy as np  # noqa: E402
+from readers import Reader  # noqa: E402
 from waiting import until  # noqa: E402
 
 import cdevice  # noqa: E402
@@ -84,6 +85,7 @@ class World:
         self.table = lib.cdv_backend_table(self.devices[0].type_id)
         self.streams = {i: [None, *(self.new_stream(i) for _ in range(streams))] for i in range(2)}
         self.allocated, self.lock = {}, threading.Lock()
+        self.reader, self.lock_of_reader = Reader(), threading.Lock()
         self.stop = threading.Event()
         self.stormy = 0  # counted up when faults begin and when they end: odd while there are some
 
@@ -94,6 +96,7 @@ class World:
         return int(ffi.cast("uintptr_t", out[0]))
 
     def close(self):
+        self.reader.close()
         for number, streams in self.streams.items():
             for s in streams[1:]:
                 self.table.stream_destroy(self.table.self, number, ffi.cast("void *", s))
@@ -242,7 +245,7 @@ class Worker(threading.Thread):
     def step(self):
         rng, world = self.rng, self.world
         names = ("make", "move", "move", "back", "back", "cut", "wait", "use", "drop", "pool", "pass_on", "column",
-                 "compute", "compute", "joined", "flow", "fork")  # fmt: skip
+                 "compute", "compute", "joined", "flow", "share", "share_stream", "fork")  # fmt: skip
         name = rng.choice(names) if self.items else "make"
         if len(self.items) >= MOST:
             name = rng.choice(("back", "drop", "use"))
@@ -371,6 +374,34 @@ class Worker(threading.Thread):
             for want, got in zip(values[:left], moved):
                 self.compare(got, want)
 
+    def share(self):
+        """Opened here or in another process, and kept when it is not shared any more."""
+        array, values = self.pick()
+        with array.share() as shared:
+            if self.rng.random() < 0.5:
+                self.compare(cdevice.open_shared(shared.token), values)
+            else:
+                self.items.append((cdevice.open_shared(shared.token), values))
+            if self.rng.random() < 0.1:
+                self.read_elsewhere(shared.token, values)
+
+    def read_elsewhere(self, token, values):
+        if values.length <= 1000:
+            with self.world.lock_of_reader:
+                got = self.world.reader("lambda t: cdevice.open_shared(t).to('cpu', copy=True)", token)
+            self.checked += 1
+            if not got.equals(values, nans_equal=True):
+                raise Failed("another process read other values")
+
+    def share_stream(self):
+        """Read here through a ring, left early at times."""
+        values = [source(self.rng)] * self.rng.randrange(1, 5)
+        left = self.rng.randrange(1, 6)
+        with cdevice.asstream(iter(values), schema=values[0].schema).share(nbytes=8 << 20, batches=2) as shared:
+            with cdevice.open_shared(shared.token) as opened:
+                for want, got in zip(values[:left], opened):
+                    self.compare(got, want)
+
     def fork(self):
         """A child that touches nothing of a device's and ends at once."""
         if not self.world.forks or self.rng.random() < 0.8:
@@ -394,6 +425,15 @@ class Worker(threading.Thread):
             cdevice.set_allocator(device.type_id, None)
 
 
+def shared():
+    """What is shared with other processes, or was opened."""
+    return {
+        "segments": lib.cdv_live_segments(),
+        "tickets": lib.cdv_live_tickets(),
+        "rings": lib.cdv_live_rings(),
+    }
+
+
 def leaks(world, before, faults):
     """Everything must be as it was."""
     for d in world.devices:
@@ -408,6 +448,10 @@ def leaks(world, before, faults):
         until(
             lambda: faults or lib.cdv_live_arrays() <= before,
             lambda: f"that arrays are given back: {lib.cdv_live_arrays()}, {before} before",
+        )
+        until(
+            lambda: faults or not any(shared().values()),
+            lambda: f"that nothing is shared: {shared()}",
         )
     except AssertionError as e:
         raise Failed(e) from e
@@ -482,10 +526,11 @@ def state():
         "descriptors": len(os.listdir("/proc/self/fd")),
         "threads": len(os.listdir("/proc/self/task")),
         "arrays": lib.cdv_live_arrays(),
+        **shared(),
     }
 
 
-ROOM = {"MiB": 32, "MiB in use": 8, "descriptors": 0, "threads": 0, "arrays": 0}
+ROOM = {"MiB": 32, "MiB in use": 8, "descriptors": 0, "threads": 0, "arrays": 0, "segments": 0, "tickets": 0, "rings": 0}
 
 
 def growing(found):
