@@ -117,7 +117,8 @@ def tokens(rng):
                 wrong = with_checksum(wrong[:-4])
             given = rng.choice((bytes, bytearray, memoryview))(wrong)
             got = read(given, rng.choice(("full", "structure", None)))
-            if got is not None and got not in (values.to_pylist(), [values.to_pylist()] * 3):
+            # an empty array: what a stream's token has its schema in
+            if got is not None and got not in ([], values.to_pylist(), [values.to_pylist()] * 3):
                 raise AssertionError(f"other rows, {got}, of {bytes(wrong).hex()}")
         if read(one.token) != values.to_pylist():
             raise AssertionError("the array is not shared any more")
