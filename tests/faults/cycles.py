@@ -88,15 +88,6 @@ def streams(build):
 
 
 @state
-def sharing(build):
-    """Arrays and a stream that others may open, a stream that is being read, and what was opened."""
-    a = cdevice.asarray(np.arange(1000))
-    shared, stream, read = a.share(), cdevice.asstream(endless()).share(), cdevice.asstream(endless()).share()
-    reading = cdevice.open_shared(read.token)
-    alive.extend([a, shared, shared.open(), stream, read, reading, next(reading)])
-
-
-@state
 def prefetching(build):
     for source in (Foreign(), endless()):
         s = cdevice.asstream(source, device="cpu", prefetch=40)
@@ -123,6 +114,41 @@ def producing_in_a_loop(build):
             break
 
     asyncio.run(main())
+
+
+@state
+def sharing(build):
+    a = cdevice.asarray(np.arange(100_000))
+    draft = cdevice.empty("int64", 1000, shared=True)
+    shared = [a.share(), draft.freeze().share()]
+    alive.extend([a, draft, *shared, *(cdevice.open_shared(s.token) for s in shared)])
+
+
+@state
+def sharing_a_stream(build):
+    """One that is read here, one that nobody opened; the threads that write them wait for good."""
+    read, unread = cdevice.asstream(endless()).share(batches=2), cdevice.asstream(endless()).share(batches=2)
+    opened = cdevice.open_shared(read.token)
+    alive.extend([read, unread, opened, next(opened)])
+
+
+@state
+def sharing_with_a_child(build):
+    """A child holds what this process shares, and this one what the child shares, which is gone by now."""
+    shared, (reads, writes) = cdevice.asarray([1, 2, 3]).share(), os.pipe()
+    again, go_on = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(HANG)
+        opened = cdevice.open_shared(shared.token)
+        with opened.share() as back:
+            os.write(writes, back.token)
+            os.read(again, 1)
+        os._exit(0 if opened.to_pylist() == [1, 2, 3] else 1)
+    opened = cdevice.open_shared(os.read(reads, 1000))
+    os.write(go_on, b"x")
+    assert not os.waitpid(child, 0)[1] and opened.to_pylist() == [1, 2, 3]
+    alive.extend([shared, opened])
 
 
 @state
@@ -265,6 +291,21 @@ def consumer_schema(build):
     c = aio.consume()
     alive.append(aio.produce(nothing(), c))
     return lambda: c.read_schema()
+
+
+@wait
+def next_of_a_shared_stream(build):
+    shared = aio.iterate(silent()).as_stream().share()
+    s = cdevice.open_shared(shared.token)
+    alive.extend([shared, next(s)])
+    return lambda: next(s)
+
+
+@wait
+def shared_stream_join(build):
+    shared = aio.iterate(silent()).as_stream().share()
+    alive.append(shared)
+    return lambda: shared.join()
 
 
 @wait
