@@ -258,7 +258,7 @@ static int put_apart(struct cdv_ring *g, struct cdv_array *array) {
   struct cdv_ticket ticket;
   struct slot item = {.kind = TICKET};
   int r = array->root->own.device_type == ARROW_DEVICE_CPU ? cdv_publish(array, 1, &ticket) : ENOTSUP;
-  if (r == ENOTSUP) { /* a stream is of the CPU, whatever lies in it */
+  if (r == ENOTSUP) { /* a stream is of the CPU, also one of a device */
     cdv_allocate_in_segments(1);
     r = cdv_array_copy(array, ARROW_DEVICE_CPU, -1, NULL, true, &copy);
     cdv_allocate_in_segments(0);

@@ -303,7 +303,7 @@ def test_a_token_of_another_machine_user_or_process_is_refused():
         refusals = {
             "another machine": {"boot": bytes(16)},
             f"shared by user {os.geteuid() + 1}": {"user": os.geteuid() + 1},
-            "has ended, or has another network namespace": {"socket": bytes(16)},
+            "has ended, or has another network namespace": {"socket": bytes(range(16, 32))},
             "any more, or never did": {"secret": bytes(16)},
             "or never did": {"number": 7},
         }

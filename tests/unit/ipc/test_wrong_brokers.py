@@ -14,6 +14,9 @@ from cdevice._runtime.ext import ffi, lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
+# More than the descriptors that the process's own thread may still close of what an earlier test shared.
+OPENS = 12
+
 
 def captured(array):
     """(description, contents of the segments) of an array, as a process hands them out."""
@@ -60,9 +63,10 @@ def test_a_broken_answer_is_an_error(answer, words):
     captured(cdevice.asarray([1]))  # this process's own thread and socket
     before = descriptors(), lib.cdv_live_segments()
     with broker(answer) as token:
-        with pytest.raises(cdevice.Error, match=words):
-            cdevice.open_shared(token)
-    until(lambda: (descriptors(), lib.cdv_live_segments()) == before)
+        for _ in range(OPENS):
+            with pytest.raises(cdevice.Error, match=words):
+                cdevice.open_shared(token)
+    until(lambda: descriptors() <= before[0] and lib.cdv_live_segments() <= before[1])
 
 
 def test_a_right_answer_gives_the_array():
@@ -112,9 +116,11 @@ def test_descriptors_that_are_no_files_are_refused():
             os.close(fd)
 
     before = descriptors()
-    with broker(answer) as token, pytest.raises(cdevice.ArgumentError):
-        cdevice.open_shared(token)
-    until(lambda: descriptors() == before)
+    with broker(answer) as token:
+        for _ in range(OPENS):
+            with pytest.raises(cdevice.ArgumentError):
+                cdevice.open_shared(token)
+    until(lambda: descriptors() <= before)
 
 
 CASES = {
