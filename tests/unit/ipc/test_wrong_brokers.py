@@ -7,30 +7,15 @@ import struct
 
 import pytest
 from waiting import until
-from wrong_broker import ANSWER, OK, SEAL_ALL, SEAL_WRITE, broker, segment
+from wrong_broker import ANSWER, OK, SEAL_ALL, SEAL_WRITE, broker, captured, segment
 
 import cdevice
-from cdevice._runtime.ext import ffi, lib
+from cdevice._runtime.ext import lib
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 # More than the descriptors that the process's own thread may still close of what an earlier test shared.
 OPENS = 12
-
-
-def captured(array):
-    """(description, contents of the segments) of an array, as a process hands them out."""
-    with array.share() as shared, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        ticket = ffi.from_buffer("struct cdv_ticket *", shared.token[7:-4])
-        s.connect(f"\0cdevice-{os.getpid()}-{ffi.buffer(ticket.socket)[:].hex()}")
-        s.send(OK + ffi.buffer(ffi.addressof(ticket, "number"))[:] + ffi.buffer(ticket.secret)[:])
-        _, fds, _, _ = socket.recv_fds(s, 1000, 250)
-        out = []
-        for fd in fds:
-            size = os.lseek(fd, 0, os.SEEK_END)
-            out.append(os.pread(fd, size, 0))
-            os.close(fd)
-    return out
 
 
 def handed_out(parts, fds):
