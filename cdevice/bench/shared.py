@@ -103,9 +103,77 @@ def _streams(quick: bool) -> list[list[Any]]:
     ]
 
 
+# ---- between two workers of Dask ----
+def _made_numpy(_: int, nbytes: int) -> Any:
+    import numpy as np
+
+    return np.ones(nbytes // 8)
+
+
+def _made(_: int, nbytes: int) -> Any:
+    import cdevice
+
+    return cdevice.asarray(_made_numpy(0, nbytes))
+
+
+def _made_shared(_: int, nbytes: int) -> Any:
+    import numpy as np
+
+    import cdevice
+
+    out = cdevice.empty("float64", nbytes // 8, shared=True)
+    np.asarray(out.buffers[1])[:] = 1
+    return out.freeze()
+
+
+def _page_sum(array: Any) -> float:
+    """Reads a value of each page, so that what was only mapped counts, too."""
+    import numpy as np
+
+    return float(np.asarray(array)[::512].sum())
+
+
+def _dask(quick: bool) -> list[list[Any]]:
+    try:
+        from distributed import Client, LocalCluster, wait
+    except ImportError:
+        return [["between two Dask workers", "pip install distributed", "", ""]]
+    import cdevice
+
+    nbytes, times = (16 << 20 if quick else 256 << 20), 3 if quick else 7
+    silent = {"silence_logs": 50, "dashboard_address": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **silent) as cluster, Client(cluster) as client:
+        first, second = client.scheduler_info()["workers"]
+
+        def seconds(make: Any) -> float:
+            taken = []
+            for i in range(times):
+                made = client.submit(make, i, nbytes, workers=first, pure=False)
+                wait(made)
+                begin = time.perf_counter()
+                client.submit(_page_sum, made, workers=second, pure=False).result()
+                taken.append(time.perf_counter() - begin)
+                del made
+            return statistics.median(taken)
+
+        numpy = seconds(_made_numpy)
+        plain = seconds(_made)
+        client.run(cdevice.sharing().start)
+        rows = [("not shared", plain), ("shared", seconds(_made)), ("made shared", seconds(_made_shared))]
+    return [
+        [
+            f"{nbytes >> 20} MiB between two Dask workers, {title}, in numpy's speed",
+            f"{numpy / t:.2f}",
+            1,
+            verdict(numpy >= t),
+        ]
+        for title, t in rows
+    ]
+
+
 def section(libs: Any, options: Any) -> Any:
     """Prints the table; returns its rows."""
     print("\nShared with another process")
-    rows = [*_arrays(options.quick), *_streams(options.quick)]
+    rows = [*_arrays(options.quick), *_streams(options.quick), *_dask(options.quick)]
     table(["", "measured", "target", ""], rows)
     return [{"row": r[0], "measured": r[1]} for r in rows]
