@@ -80,7 +80,7 @@ class Handler:
         try:
             self.calls.append(what)
             if self.slow:
-                time.sleep(0.002)  # another thread gets the chance to be wrong
+                time.sleep(0.02)  # another thread gets the chance to be wrong
             return run()
         finally:
             if self.inside.locked():

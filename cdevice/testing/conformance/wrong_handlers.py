@@ -64,10 +64,15 @@ class EndsInAnError(Sender):
 
 class SendsTwoAtOnce(Sender):
     def send_task(self, number):
-        if self.demand < 100 or number:
+        if self.demand < 100:
             return super().send_task(number)
-        send = super().send_task
-        threads = [threading.Thread(target=send, args=(number,)) for _ in range(2)]
+        send, both = super().send_task, threading.Barrier(2)
+
+        def send_with_the_other():
+            both.wait()
+            send(number)
+
+        threads = [threading.Thread(target=send_with_the_other) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

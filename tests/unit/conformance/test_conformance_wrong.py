@@ -4,6 +4,7 @@ They are held against the suites in a process of their own: suites fork, and thi
 devices."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,7 +34,9 @@ GOALS = [suite for suite in SUITES if "data_is_not_copied" in [r.name for r in g
 
 
 def script(*arguments):
-    done = subprocess.run([sys.executable, "-W", "ignore", str(SCRIPT), *arguments], capture_output=True, text=True)
+    command = [sys.executable, "-W", "ignore", str(SCRIPT), *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
 
