@@ -71,6 +71,7 @@
 #include "core/stream/prefetch.h"
 #include "core/stream/stream.h"
 #include "core/validate/structure.h"
+#include "native/support/free_threading.h"
 
 /* A function with another signature in a method table. */
 #define FAST(f) ((PyCFunction)(void (*)(void))(f))
@@ -240,7 +241,8 @@ typedef struct {
   atomic_int busy;
   _Atomic(const void *) user; /* the thread that is inside, as the address of its `asking` */
 } StreamObject;
-static PyTypeObject *StreamBase, *stream_class;
+static PyTypeObject *StreamBase;
+static _Atomic(PyTypeObject *) stream_class; /* once cdevice.stream is imported */
 static PyObject *wrap_stream(struct cdv_stream *s); /* takes it over */
 /* Takes the stream for one call; give_back() ends it. */
 static struct cdv_stream *stream_lock(StreamObject *o);

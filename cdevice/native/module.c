@@ -170,6 +170,9 @@ PyMODINIT_FUNC PyInit__native(void) {
   if (!m) return NULL;
   Py_DECREF(m);
   m = cdevice_cffi_init();
+#ifdef Py_GIL_DISABLED
+  if (m && PyUnstable_Module_SetGIL(m, Py_MOD_GIL_NOT_USED)) Py_CLEAR(m); /* see support/free_threading.h */
+#endif
   if (m && (!(f = PyCFunction_NewEx(&interpreter_method, NULL, NULL)) || PyModule_AddObject(m, "check_interpreter", f)))
     Py_CLEAR(m);
   return m;

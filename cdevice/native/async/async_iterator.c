@@ -136,7 +136,7 @@ static void n_over(NextObject *n) {
   Py_CLEAR(n->loop);
 }
 
-static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
+static PySendResult send_to(PyObject *self, PyObject *arg, PyObject **out) {
   NextObject *n = (NextObject *)self;
   LoopObject *l = n->loop;
   *out = NULL;
@@ -162,6 +162,14 @@ static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
   return r;
 }
 
+static PySendResult n_send(PyObject *self, PyObject *arg, PyObject **out) {
+  PySendResult r;
+  BEGIN_OBJECT_LOCK(self);
+  r = send_to(self, arg, out);
+  END_OBJECT_LOCK();
+  return r;
+}
+
 /* As an iterator returns it: the item, or NULL and StopIteration with the value. */
 static PyObject *as_iterator(PySendResult r, PyObject *out) {
   if (r == PYGEN_NEXT) return out;
@@ -182,7 +190,7 @@ static PyObject *n_send_method(PyObject *self, PyObject *arg) {
   return as_iterator(r, out);
 }
 
-static PyObject *n_throw(PyObject *self, PyObject *args) {
+static PyObject *throw_at(PyObject *self, PyObject *args) {
   NextObject *n = (NextObject *)self;
   PyObject *type, *value = NULL, *traceback = NULL;
   if (!PyArg_ParseTuple(args, "O|OO", &type, &value, &traceback)) return NULL;
@@ -194,25 +202,38 @@ static PyObject *n_throw(PyObject *self, PyObject *args) {
       PyErr_SetObject(type, value);
     return NULL;
   }
-  PyObject *inner = n->inner, *throw = PyObject_GetAttrString(inner, "throw");
-  PyObject *out = throw ? PyObject_CallObject(throw, args) : NULL;
-  Py_XDECREF(throw);
+  PyObject *inner = n->inner, *method = PyObject_GetAttrString(inner, "throw");
+  PyObject *out = method ? PyObject_CallObject(method, args) : NULL;
+  Py_XDECREF(method);
   if (!out) n_over(n);
+  return out;
+}
+
+static PyObject *n_throw(PyObject *self, PyObject *args) {
+  PyObject *out;
+  BEGIN_OBJECT_LOCK(self);
+  out = throw_at(self, args);
+  END_OBJECT_LOCK();
   return out;
 }
 
 static PyObject *n_close(PyObject *self, PyObject *unused) {
   (void)unused;
   NextObject *n = (NextObject *)self;
-  PyObject *inner = n->inner, *out = NULL;
+  PyObject *inner, *out = NULL;
+  BEGIN_OBJECT_LOCK(self);
+  inner = n->inner;
   n->inner = NULL;
+  END_OBJECT_LOCK();
   if (inner) {
     out = PyObject_CallMethod(inner, "close", NULL);
     Py_DECREF(inner);
     if (!out) return NULL;
     Py_DECREF(out);
   }
+  BEGIN_OBJECT_LOCK(self);
   n_over(n);
+  END_OBJECT_LOCK();
   Py_RETURN_NONE;
 }
 

@@ -329,7 +329,7 @@ static int text_attribute(PyObject *object, const char *name, char *out, size_t 
   return PyErr_Occurred() ? -1 : 0;
 }
 
-static struct py_backend *py_backends; /* all of them; under the GIL */
+static _Atomic(struct py_backend *) py_backends; /* all of them, so that they can be reached */
 
 /* pykernels.c: the table hands out cdevice.compute/1, whose functions call methods of `compute`. */
 static void offer_kernels(struct py_backend *b, PyObject *compute, int scoped, int keeps);
@@ -379,8 +379,8 @@ static PyObject *m_make_backend(PyObject *self, PyObject *args) {
   if (compute != Py_None) offer_kernels(b, compute, scoped, keeps);
   Py_INCREF(object);
   b->object = object;
-  b->next = py_backends;
-  py_backends = b;
+  b->next = atomic_load(&py_backends);
+  while (!atomic_compare_exchange_weak(&py_backends, &b->next, b)) {}
   Py_DECREF(type);
   Py_DECREF(caps);
   return PyLong_FromVoidPtr(t);

@@ -3,15 +3,14 @@
 
 /* ---- numpy ---- */
 
-static PyTypeObject *ndarray_class; /* numpy.ndarray, once a numpy array was met */
+static _Atomic(PyTypeObject *) ndarray_class; /* numpy.ndarray, once a numpy array was met; never freed */
 
 /* set_ndarray(numpy.ndarray) */
 static PyObject *m_set_ndarray(PyObject *self, PyObject *class) {
   (void)self;
-  PyTypeObject *old = ndarray_class;
+  if ((PyObject *)atomic_load(&ndarray_class) == class) Py_RETURN_NONE;
   Py_INCREF(class);
-  ndarray_class = (PyTypeObject *)class;
-  Py_XDECREF(old);
+  atomic_store(&ndarray_class, (PyTypeObject *)class); /* the one before may be in use */
   Py_RETURN_NONE;
 }
 

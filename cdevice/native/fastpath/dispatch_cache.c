@@ -16,7 +16,7 @@ struct front {
   PyObject *function;   /* in Python: it knows everything */
   long long generation; /* of its kernels: what was learned of others is refused */
   int n, next;
-  struct known known[KNOWN]; /* read and written with the GIL */
+  struct known known[KNOWN]; /* read and written under the lock of the module */
 };
 
 static PyModuleDef front_module = {
@@ -29,7 +29,7 @@ static void forget(struct known *k) {
   Py_XDECREF(wrap);
 }
 
-static const struct known *recall(const struct front *f, struct cdv_array *const *arrays, int n) {
+static const struct known *find(const struct front *f, struct cdv_array *const *arrays, int n) {
   for (int backend = 0; backend < f->n; backend++) {
     const struct known *k = &f->known[backend];
     int i = k->n == n ? 0 : n + 1;
@@ -41,17 +41,33 @@ static const struct known *recall(const struct front *f, struct cdv_array *const
   return NULL;
 }
 
-/* The plan is held: another thread may forget it once the GIL is gone. */
-static PyObject *call_known(const struct known *k, struct cdv_array *const *arrays) {
+/* What a call is made with: held, since another thread may forget it meanwhile. */
+struct recalled {
+  bool swap;
+  PyObject *plan, *wrap;
+};
+
+static bool recall(PyObject *module, struct cdv_array *const *arrays, int n, struct recalled *out) {
+  const struct known *k;
+  BEGIN_OBJECT_LOCK(module);
+  k = find(PyModule_GetState(module), arrays, n);
+  if (k) {
+    *out = (struct recalled){k->swap, k->plan, k->wrap};
+    Py_INCREF(k->plan);
+    Py_XINCREF(k->wrap);
+  }
+  END_OBJECT_LOCK();
+  return k != NULL;
+}
+
+/* Takes over what k holds. */
+static PyObject *call_known(const struct recalled *k, struct cdv_array *const *arrays, int n) {
   struct cdv_datum x[CDV_MAX_ARGS] = {{0}};
   struct cdv_array *out = NULL;
   PyObject *plan = k->plan, *wrap = k->wrap;
-  int n = k->n;
   bool is_map = PyCapsule_IsValid(plan, N_MAP);
   const void *what = PyCapsule_GetPointer(plan, is_map ? N_MAP : N_REDUCE);
   for (int i = 0; i < n; i++) x[k->swap && i < 2 ? 1 - i : i].array = arrays[i];
-  Py_INCREF(plan);
-  Py_XINCREF(wrap);
   PyThreadState *python = PyEval_SaveThread();
   int r = is_map ? cdv_compute_elementwise(what, x, n, NULL, &out) : cdv_compute_aggregate(what, arrays, n, NULL, &out);
   PyEval_RestoreThread(python);
@@ -78,10 +94,11 @@ static PyObject *front(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
   bool failed = PyErr_Occurred() != NULL;
   while (!failed && taken == n && held < n && (arrays[held] = array_incref(made[held]))) held++;
   if (taken == n && held < n) failed = true;
-  const struct known *k = !failed && taken == n ? recall(f, arrays, (int)n) : NULL;
-  if (k) out = call_known(k, arrays);
+  struct recalled k;
+  bool known = !failed && taken == n && recall(self, arrays, (int)n, &k);
+  if (known) out = call_known(&k, arrays, (int)n);
   while (held) array_decref(arrays[--held]);
-  if (!k && !failed) {
+  if (!known && !failed) {
     PyObject *all[CDV_MAX_ARGS];
     for (Py_ssize_t i = 0; i < n; i++) all[i] = i < taken ? made[i] : args[i];
     out = pass_on(f->function, all, n, NULL);
@@ -129,6 +146,22 @@ static struct known *place_for(struct front *f, const struct known *like) {
   return &f->known[f->next];
 }
 
+static void learn(struct front *f, const struct known *k) {
+  struct known *to = place_for(f, k), old = *to;
+  Py_INCREF(k->plan);
+  Py_XINCREF(k->wrap);
+  *to = *k;
+  Py_XDECREF(old.plan);
+  Py_XDECREF(old.wrap);
+}
+
+static void forget_all(struct front *f, long long generation) {
+  int n = f->n;
+  f->generation = generation;
+  f->n = f->next = 0;
+  for (int i = 0; i < n; i++) forget(&f->known[i]);
+}
+
 /* compute_learn(what compute_front gave, generation, formats or None: forget all, plan or reduction, swap, what the
  * result is handed to or None).  What was found before the kernels changed is not learned. */
 static PyObject *m_dispatch_cache_insert(PyObject *self, PyObject *args) {
@@ -142,15 +175,14 @@ static PyObject *m_dispatch_cache_insert(PyObject *self, PyObject *args) {
   Py_XDECREF(module); /* the function has it */
   if (!f) return NULL;
   if (formats == Py_None) {
-    f->generation = generation;
-    int n = f->n;
-    f->n = f->next = 0;
-    for (int i = 0; i < n; i++) forget(&f->known[i]);
+    BEGIN_OBJECT_LOCK(module);
+    forget_all(f, generation);
+    END_OBJECT_LOCK();
     Py_RETURN_NONE;
   }
   Py_ssize_t n = PyTuple_Size(formats);
   if (n < 0) return NULL;
-  if (generation != f->generation || n < 1 || n > CDV_MAX_ARGS) Py_RETURN_NONE;
+  if (n < 1 || n > CDV_MAX_ARGS) Py_RETURN_NONE;
   struct known k = {.n = (int)n, .swap = swap, .plan = plan, .wrap = wrap == Py_None ? NULL : wrap};
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject *text = PyUnicode_AsUTF8String(PyTuple_GetItem(formats, i));
@@ -160,11 +192,8 @@ static PyObject *m_dispatch_cache_insert(PyObject *self, PyObject *args) {
     Py_DECREF(text);
     if (!fits) Py_RETURN_NONE;
   }
-  Py_INCREF(k.plan);
-  Py_XINCREF(k.wrap);
-  struct known *to = place_for(f, &k), old = *to;
-  *to = k;
-  Py_XDECREF(old.plan);
-  Py_XDECREF(old.wrap);
+  BEGIN_OBJECT_LOCK(module);
+  if (generation == f->generation) learn(f, &k);
+  END_OBJECT_LOCK();
   Py_RETURN_NONE;
 }

@@ -43,11 +43,16 @@ static struct cdv_array *array_of(PyObject *o) {
  *   - array_incref(), hold_schema(): deferred drops are run, arbitrary code as well, then the pointer is taken,
  *     counted;
  *   - the core is called, and the reference given back.
- * The borrowed pointer of array_of() and schema_of() is for getters that do nothing else. */
+ * The borrowed pointer of array_of() and schema_of() is for getters that do nothing else: read before anything is
+ * made. */
 static struct cdv_array *array_incref(PyObject *o) {
+  struct cdv_array *a;
   run_deferred_releases();
-  struct cdv_array *a = array_of(o);
-  return a ? cdv_array_ref(a) : NULL;
+  BEGIN_OBJECT_LOCK(o);
+  a = array_of(o);
+  if (a) cdv_array_ref(a);
+  END_OBJECT_LOCK();
+  return a;
 }
 /* Once the result is made and what went wrong is raised: the last reference may run a foreign release. */
 static void array_decref(struct cdv_array *a) {
@@ -59,8 +64,11 @@ static void array_decref(struct cdv_array *a) {
 /* ---- array: what Python asks ---- */
 static PyObject *a_release(PyObject *self, PyObject *unused) {
   (void)unused;
-  struct cdv_array *a = ((ArrayObject *)self)->array;
+  struct cdv_array *a;
+  BEGIN_OBJECT_LOCK(self);
+  a = ((ArrayObject *)self)->array;
   ((ArrayObject *)self)->array = NULL;
+  END_OBJECT_LOCK();
   if (a) array_decref(a);
   Py_RETURN_NONE;
 }
@@ -104,16 +112,24 @@ static PyObject *a_buffer(PyObject *self, PyObject *index) { /* (address or None
   return o;
 }
 
+/* The reference becomes the object's, so that holders of it may use the address. */
+static void lend(PyObject *self, struct cdv_array *a) {
+  ArrayObject *o = (ArrayObject *)self;
+  BEGIN_OBJECT_LOCK(self);
+  if (!o->borrowed) {
+    o->borrowed = a;
+    a = NULL;
+  }
+  END_OBJECT_LOCK();
+  if (a) array_decref(a);
+}
+
 /* _lend(): the holder of this object may use the address as long as it holds it. */
 static PyObject *a_lend(PyObject *self, PyObject *unused) {
   (void)unused;
   struct cdv_array *a = array_incref(self);
-  ArrayObject *o = (ArrayObject *)self;
   if (!a) return NULL;
-  if (o->borrowed)
-    array_decref(a);
-  else
-    o->borrowed = a;
+  lend(self, a);
   Py_RETURN_NONE;
 }
 
@@ -246,8 +262,12 @@ static PyObject *a_readable(PyObject *self, PyObject *doing) { /* waits; raises 
 #define ARRAY_GETTER(name, expression)                          \
   static PyObject *a_get_##name(PyObject *self, void *unused) { \
     (void)unused;                                               \
+    PyObject *result;                                           \
+    BEGIN_OBJECT_LOCK(self);                                    \
     struct cdv_array *a = array_of(self);                       \
-    return a ? (expression) : NULL;                             \
+    result = a ? (expression) : NULL;                           \
+    END_OBJECT_LOCK();                                          \
+    return result;                                              \
   }
 ARRAY_GETTER(schema, wrap_schema(cdv_schema_ref(a->schema)))
 ARRAY_GETTER(length, PyLong_FromLongLong(a->length))
@@ -301,7 +321,11 @@ static PyObject *a_get_ready(PyObject *self, void *unused) {
 
 static PyObject *a_get_released(PyObject *self, void *unused) {
   (void)unused;
-  return PyBool_FromLong(!((ArrayObject *)self)->array);
+  int released;
+  BEGIN_OBJECT_LOCK(self);
+  released = !((ArrayObject *)self)->array;
+  END_OBJECT_LOCK();
+  return PyBool_FromLong(released);
 }
 
 static PyObject *no_constructor(PyTypeObject *type, PyObject *args, PyObject *kwargs) {

@@ -173,11 +173,9 @@ static int import_tensor(const struct tensor *t, int level, struct cdv_array **o
   return r;
 }
 
-/* Consumes a capsule on success only. */
-static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *keep, int level) {
+static PyObject *move_out_tensor(PyObject *capsule, void *sync_event, PyObject *keep, int level) {
   struct cdv_array *a;
   struct tensor t = {.sync_event = sync_event, .keep = keep};
-  run_deferred_releases();
   bool versioned = PyCapsule_IsValid(capsule, N_TENSOR);
   if (!versioned && !PyCapsule_IsValid(capsule, N_LEGACY)) {
     PyErr_SetString(PyExc_ValueError,
@@ -191,6 +189,16 @@ static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *k
   if (import_tensor(&t, level, &a)) return raise_last();
   PyCapsule_SetName(capsule, versioned ? N_USED_TENSOR : N_USED_LEGACY);
   return wrap_array(a);
+}
+
+/* Consumes a capsule on success only. */
+static PyObject *import_capsule(PyObject *capsule, void *sync_event, PyObject *keep, int level) {
+  PyObject *out;
+  run_deferred_releases();
+  BEGIN_OBJECT_LOCK(capsule);
+  out = move_out_tensor(capsule, sync_event, keep, level);
+  END_OBJECT_LOCK();
+  return out;
 }
 
 /* import_dlpack(capsule, event address or None, object that keeps the event, validate) */
@@ -215,12 +223,8 @@ static int is_of_the_cpu(PyObject *where) {
 
 /* object.__dlpack__(max_version=cdevice's), or without it where that is not known. */
 static PyObject *ask_for_capsule(PyObject *object) {
-  static PyObject *names, *version;
-  if (!names) names = PyTuple_Pack(1, interned[W_MAX_VERSION]);
-  if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  if (!names || !version) return NULL;
-  PyObject *args[] = {object, version};
-  PyObject *capsule = vectorcall_method(interned[W_DLPACK], args, 1, names);
+  PyObject *args[] = {object, dlpack_version};
+  PyObject *capsule = vectorcall_method(interned[W_DLPACK], args, 1, dlpack_keywords);
   if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
   PyErr_Clear(); /* from before 1.0 */
   return call_method(object, W_DLPACK);

@@ -78,15 +78,20 @@ static int table_export(void *object, DLManagedTensorVersioned **out) {
 static int table_lend(void *object, DLTensor *out) {
   struct cdv_array *a = array_incref(object);
   ArrayObject *o = object;
+  DLManagedTensorVersioned *tensor = NULL;
   if (!a) return -1;
   int ordered = order_work(a);
   int r = ordered ? -1 : cdv_dlpack_borrow(a, out) != 0;
-  if (!r && !o->borrowed)
-    o->borrowed = a;
-  else
-    array_decref(a);
-  if (r <= 0) return r;
-  if (!o->tensor && table_export(object, &o->tensor)) return -1; /* a shape of several dimensions must be kept */
+  if (!r) return lend(object, a), 0;
+  array_decref(a);
+  if (r < 0 || table_export(object, &tensor)) return -1; /* a shape of several dimensions must be kept */
+  BEGIN_OBJECT_LOCK(object);
+  if (!o->tensor) {
+    o->tensor = tensor;
+    tensor = NULL;
+  }
+  END_OBJECT_LOCK();
+  if (tensor) delete_tensor(tensor);
   *out = o->tensor->dl_tensor;
   return 0;
 }

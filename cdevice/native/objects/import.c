@@ -35,15 +35,7 @@ static int not_consumed(struct ArrowSchema *q, struct ArrowArray *a) {
   return -1;
 }
 
-static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
-  if (!PyCapsule_CheckExact(schema) || !PyCapsule_CheckExact(array)) {
-    PyErr_Format(
-        PyExc_TypeError,
-        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are expected, not %R "
-        "and %R",
-        (PyObject *)Py_TYPE(schema), (PyObject *)Py_TYPE(array));
-    return NULL;
-  }
+static PyObject *move_out(PyObject *schema, PyObject *array, int level) {
   __builtin_prefetch(array); /* the producer's structs are scattered, and nothing else takes as long */
   struct ArrowSchema *q = PyCapsule_GetPointer(schema, N_SCHEMA);
   if (!q) return NULL;
@@ -63,6 +55,22 @@ static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
   if (not_consumed(q, &d->array)) return NULL;
   __builtin_prefetch(d->array.buffers);
   return import_struct(q, d, level);
+}
+
+static PyObject *take_capsules(PyObject *schema, PyObject *array, int level) {
+  PyObject *out;
+  if (!PyCapsule_CheckExact(schema) || !PyCapsule_CheckExact(array)) {
+    PyErr_Format(
+        PyExc_TypeError,
+        "an \"arrow_schema\" capsule and an \"arrow_device_array\" or \"arrow_array\" capsule are expected, not %R "
+        "and %R",
+        (PyObject *)Py_TYPE(schema), (PyObject *)Py_TYPE(array));
+    return NULL;
+  }
+  BEGIN_OBJECT_LOCKS(schema, array);
+  out = move_out(schema, array, level);
+  END_OBJECT_LOCKS();
+  return out;
 }
 
 /* import_capsules(schema, array, validate="structure"): moves out of both; on an error they are untouched.  The array

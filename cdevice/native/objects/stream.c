@@ -44,18 +44,36 @@ static struct cdv_stream *stream_lock(StreamObject *o) {
 static void stream_unlock(StreamObject *o) { atomic_store(&o->busy, 0); }
 
 /* ---- import ---- */
-static PyObject *import_stream(struct ArrowDeviceArrayStream *device, struct ArrowArrayStream *plain, int level) {
+/* One of the two; the struct is moved out of first, so that another thread finds it consumed, and back on an error. */
+static PyObject *import_stream(PyObject *lock, struct ArrowDeviceArrayStream *device, struct ArrowArrayStream *plain,
+                               int level) {
+  struct ArrowDeviceArrayStream d = {.release = NULL};
+  struct ArrowArrayStream p = {.release = NULL};
   struct cdv_stream *s;
   int r;
   run_deferred_releases();
-  if (device ? !device->release : !plain->release) {
+  BEGIN_OBJECT_LOCK(lock);
+  if (device) {
+    d = *device;
+    device->release = NULL;
+  } else {
+    p = *plain;
+    plain->release = NULL;
+  }
+  END_OBJECT_LOCK();
+  if (!d.release && !p.release) {
     PyErr_SetString(PyExc_ValueError, "the stream has already been consumed");
     return NULL;
   }
   PyThreadState *python = PyEval_SaveThread();
-  r = device ? cdv_stream_import(device, level, &s) : cdv_stream_import_plain(plain, level, &s);
+  r = device ? cdv_stream_import(&d, level, &s) : cdv_stream_import_plain(&p, level, &s);
   PyEval_RestoreThread(python);
-  return r ? raise_last() : wrap_stream(s);
+  if (!r) return wrap_stream(s);
+  if (device)
+    device->release = d.release;
+  else
+    plain->release = p.release;
+  return raise_last();
 }
 
 /* import_stream(capsule, validate): "arrow_device_array_stream" or "arrow_array_stream" */
@@ -65,9 +83,9 @@ static PyObject *m_import_stream(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OO", &capsule, &validate)) return NULL;
   int level = level_of(validate);
   if (level < 0) return NULL;
-  if (PyCapsule_IsValid(capsule, N_STREAM)) return import_stream(NULL, PyCapsule_GetPointer(capsule, N_STREAM), level);
+  if (PyCapsule_IsValid(capsule, N_STREAM)) return import_stream(capsule, NULL, PyCapsule_GetPointer(capsule, N_STREAM), level);
   struct ArrowDeviceArrayStream *d = PyCapsule_GetPointer(capsule, N_DEVICE_STREAM);
-  return d ? import_stream(d, NULL, level) : NULL;
+  return d ? import_stream(capsule, d, NULL, level) : NULL;
 }
 
 /* import_stream_struct(address, plain, validate) */
@@ -82,7 +100,7 @@ static PyObject *m_import_stream_struct(PyObject *self, PyObject *args) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address of a struct is NULL");
     return NULL;
   }
-  return plain ? import_stream(NULL, p, level) : import_stream(p, NULL, level);
+  return plain ? import_stream(address, NULL, p, level) : import_stream(address, p, NULL, level);
 }
 
 /* ---- use ---- */

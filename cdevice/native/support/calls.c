@@ -21,6 +21,7 @@ static const char *const interned_names[N_WORDS] = {
     [W_COPY] = "copy",
 };
 static PyObject *interned[N_WORDS];
+static PyObject *dlpack_keywords, *dlpack_version; /* of __dlpack__(max_version=...) */
 
 /* Each is there from 3.10 on; the last has two names. */
 static int find_calls(void) {
@@ -31,6 +32,9 @@ static int find_calls(void) {
   if (!optional_attribute) *(void **)&optional_attribute = dlsym(RTLD_DEFAULT, "_PyObject_LookupAttr");
   for (int i = 0; i < N_WORDS; i++)
     if (!interned[i] && !(interned[i] = PyUnicode_InternFromString(interned_names[i]))) return -1;
+  if (!dlpack_keywords) dlpack_keywords = PyTuple_Pack(1, interned[W_MAX_VERSION]);
+  if (!dlpack_version) dlpack_version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  if (!dlpack_keywords || !dlpack_version) return -1;
   if (vectorcall_method && get_buffer && release_buffer && optional_attribute) return 0;
   PyErr_SetString(PyExc_ImportError, "this Python lacks a function of CPython 3.10");
   return -1;
@@ -72,11 +76,11 @@ static PyObject *call_python(const char *module, const char *function, PyObject 
 }
 
 static int ensure_release_thread(void) {
-  static int runs = -1; /* in the process after so many forks */
-  if (runs == cdv_fork_generation()) return 0;
+  static atomic_int runs = -1; /* in the process after so many forks */
+  if (atomic_load_explicit(&runs, memory_order_relaxed) == cdv_fork_generation()) return 0;
   PyObject *done = call_python("cdevice._runtime.release_thread", "ensure_release_thread", PyTuple_New(0));
   if (!done) return -1;
   Py_DECREF(done);
-  runs = cdv_fork_generation();
+  atomic_store(&runs, cdv_fork_generation());
   return 0;
 }
