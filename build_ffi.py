@@ -259,8 +259,16 @@ def hardening():
     return compile_, ["-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"]
 
 
+def check_processor():
+    """Ends a build for a big-endian processor with the sentence that its compiler would say, file by file."""
+    if sys.byteorder != "little":
+        with open(os.path.join(HERE, "cdevice", "core", "base", "error.h"), encoding="utf-8") as f:
+            sys.exit(re.search(r'^#error "(.*)"', f.read(), re.M)[1])
+
+
 def make_native():
     """The FFI of cdevice._native.  Paths are relative to this file: build from here."""
+    check_processor()
     from cffi import FFI
 
     ffi = FFI()

@@ -4,6 +4,14 @@ The package implements the Arrow C device data interface.  Public names are load
 loads neither a vendor's library nor numpy.
 """
 
+import sys as _sys
+
+if _sys.byteorder != "little":  # before what would say that there is no extension module
+    raise ImportError(
+        "cdevice: this processor is big-endian; Arrow's buffers are read and written as little-endian ones,"
+        " so use a little-endian processor (x86-64, arm64)"
+    )
+
 from ._runtime.lazy import load as _load
 
 __version__ = "0.1.0"

@@ -149,7 +149,8 @@ asan_environment() {
 }
 
 plain_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every valgrind reads
-c_flags=(-std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
+# As build_ffi.py for floats: where the processor has fused operations, gcc would use them.
+c_flags=(-std=gnu11 -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")
 
 # compile_all FOLDER FLAG... -- SOURCE...: FOLDER/cdevice-core-array-array.o of cdevice/core/array/array.c, with the

@@ -22,11 +22,20 @@ static const cpu_kernel *table(void) {
   return cpu_kernels_base;
 }
 
+/* Also a part of the name under which a user's own programs are kept, in a folder that other machines may share. */
+#if defined(__x86_64__)
+#define PROCESSOR "base"
+#elif defined(__aarch64__)
+#define PROCESSOR "arm64"
+#else
+#define PROCESSOR "this processor"
+#endif
+
 static int identity(void *self, int64_t device, uint32_t *flags, char *text, int64_t size, cdevice_error *err) {
   (void)self, (void)device, (void)err;
   bool base = table() == cpu_kernels_base;
   *flags = CDEVICE_COMPUTE_COARSE | CDEVICE_COMPUTE_AOT | (base ? 0 : VERSION_3);
-  snprintf(text, (size_t)size, "%s", base ? "compiled, base" : "compiled, x86-64-v3");
+  snprintf(text, (size_t)size, "compiled, %s", base ? PROCESSOR : "x86-64-v3");
   return 0;
 }
 

@@ -23,10 +23,10 @@ static void *watch(void *arg) {
 
 /* Are callbacks of events not to be relied on?  Nor before every device was tried. */
 static int is_deaf(void) {
-  if (ocl_state.deaf) return 1;
+  /* first: a trial sets deaf, then its findings, so that who sees these sees that */
   for (int64_t i = 0; i < ocl_state.n; i++)
-    if (atomic_load_explicit(&ocl_state.slots[i].findings, memory_order_relaxed) < 0) return 1;
-  return 0;
+    if (atomic_load(&ocl_state.slots[i].findings) < 0) return 1;
+  return ocl_state.deaf;
 }
 
 static cl_int when_over(cl_event event, cl_event_callback fn, void *arg) {

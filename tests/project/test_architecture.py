@@ -596,3 +596,41 @@ def test_paths_that_the_scripts_of_ci_name_exist():
             if name not in made and not any(place for word in places for place in ROOT.glob(word)):
                 found.append(f"{rel(p)}: {name}")
     assert seen > 40 and found == []
+
+
+WEAK = re.compile(
+    r"(?:atomic_\w+_explicit|__atomic_\w+)\(&?([^,;]+),[^;]*?(?:memory_order_|__ATOMIC_)(?:RELAXED|ACQUIRE|RELEASE|relaxed|acquire|release|acq_rel)"
+)
+
+
+def weakly_ordered(text):
+    """Names of the fields with another order than the strongest one."""
+    return {re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\]]*\]+", "", m[1]))[-1] for m in WEAK.finditer(text)}
+
+
+def test_every_weaker_order_of_memory_is_argued_for():
+    page = (ROOT / "cdevice" / "DESIGN.rst").read_text(encoding="utf-8")
+    table = page[page.index("Atomics. All operations") : page.index("``tests/c/test_core_explore.c``")]
+    used = {}
+    for p in [*sources("cdevice/core", "*.[ch]"), *sources("cdevice/native", "*.[ch]"), *sources("backends", "*.[ch]")]:
+        used |= dict.fromkeys(weakly_ordered(code(p)), rel(p))
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"``([^`]*)``", table))))
+    assert {name: where for name, where in used.items() if name not in named} == {} and len(used) > 30
+
+
+def test_the_field_of_a_weaker_order_is_found():
+    text = "x = atomic_load_explicit(&places[i % N].n, memory_order_relaxed); __atomic_store_n(&(*out)->queue, q, __ATOMIC_RELEASE);"
+    assert weakly_ordered(text + " y = atomic_load_explicit(&top, memory_order_seq_cst);") == {"n", "queue"}
+
+
+def test_who_counts_itself_in_then_looks_by_the_strongest_order():
+    """cdv_unregister hides a backend, then reads how many use it: one of the two must see the other."""
+    found = 0
+    for p in sources("cdevice/core", "*.[ch]"):
+        text = code(p)
+        for m in re.finditer(r"cdv_backend_addref\([^;]*, 1\);\s*if \([^;{]*?(cdv_backend_\w+)\(", text):
+            assert m[1] == "cdv_backend_still_serves", rel(p)
+            found += 1
+    table = code(ROOT / "cdevice" / "core" / "backend" / "table.h")
+    body = re.search(r"cdv_backend_still_serves\(.*?^}", table, re.S | re.M)[0]
+    assert found == 2 and "atomic_load(" in body and "_explicit" not in body

@@ -1,6 +1,7 @@
 """Rules that the text of kernels and their driver keep, checked by reading them."""
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -10,6 +11,7 @@ import sys
 import pytest
 from paths import ROOT
 
+from cdevice import _native
 from cdevice.compute.udf.source import program
 
 
@@ -63,6 +65,48 @@ def test_an_argument_by_number_is_found_on_either_side():
       ends->buffers[1] = s.scalars[SCALAR_ROWS];
     """
     assert numbered_in_driver(driver) == ["k.buffers[3]", "0, 0, first", "to"]
+
+
+# ---- floats: the bits of one text are the same on every processor, so nothing is fused, by any compiler ----
+UNFUSED = {
+    "-ffp-contract=off": (
+        "build_ffi.py ci/lib.sh backends/cpu/jit.c backends/gpu_driver/rocm.c cdevice/testing/fake_compute.py "
+        "tests/hostrt/kernels.c examples/plugin-native/src/kernels.c"
+    ),
+    "--fmad=false": "backends/gpu_driver/cuda.c",
+    "#pragma OPENCL FP_CONTRACT OFF": "cdevice/kernels/lang/dialect.h",
+}
+FUSED = re.compile(r"\t(?:v?fn?m(?:add|sub)\w*|fml[as]|fn?m(?:add|sub))\s")  # of x86-64 and arm64
+
+
+@pytest.mark.parametrize("flag", UNFUSED)
+def test_whatever_compiles_kernels_is_told_to_fuse_nothing(flag):
+    missing = [name for name in UNFUSED[flag].split() if flag not in (ROOT / name).read_text(encoding="utf-8")]
+    assert missing == []
+
+
+@pytest.mark.nosan
+@pytest.mark.skipif(not shutil.which("objdump"), reason="apt-get install binutils")
+def test_the_extension_has_no_fused_instruction():
+    """Its kernels for AVX2 and those for arm64 are compiled for processors that have such instructions."""
+    command = ["objdump", "-d", "--no-show-raw-insn", _native.__file__]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as objdump:
+        instructions, found = 0, []
+        for line in objdump.stdout:
+            instructions += 1
+            if FUSED.search(line):
+                found.append(line.strip())
+    assert objdump.returncode == 0 and instructions > 100_000 and found == []
+
+
+@pytest.mark.skipif(not shutil.which("objdump") or not shutil.which("cc"), reason="apt-get install gcc")
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="other names of instructions")
+def test_a_fused_instruction_would_be_found(tmp_path):
+    target = '__attribute__((target("fma"))) ' if platform.machine() == "x86_64" else ""
+    (tmp_path / "sum.c").write_text(f"{target}double sum(double a, double b, double c) {{ return a * b + c; }}\n")
+    subprocess.run(["cc", "-O2", "-ffp-contract=fast", "-c", "sum.c"], cwd=tmp_path, check=True)
+    command = ["objdump", "-d", "--no-show-raw-insn", "sum.o"]
+    assert FUSED.search(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
 
 
 # ---- barriers: every work item of a group comes to each ----

@@ -189,3 +189,22 @@ def test_a_null_of_the_mask_may_become_a_null_row(device):
     assert pa.record_batch(got.to("cpu")).equals(batch.filter(mask, null_selection_behavior="emit_null"))
     with pytest.raises(ValueError, match="must be one of 'drop', 'emit_null', not 'keep'"):
         cc.filter(there(batch, device), there(mask, device), null_selection_behavior="keep")
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_float_that_no_integer_is_near_is_named_alike_by_every_processor(device, kind):
+    """x86-64 has one number for all of them, others have the greatest, the least, and 0."""
+    most = 2**63 - 1
+    for value, words in {
+        1e30: f"a float of at least {most}",
+        float("inf"): f"a float of at least {most}",
+        -1e30: f"a float of at most -{most}",
+        float("-inf"): f"a float of at most -{most}",
+        float("nan"): "NaN",
+        -3e9: "a float near -3000000000",
+        2.5: "a float near 2",
+    }.items():
+        with pytest.raises(cdevice.ArgumentError) as e:
+            cc.cast(there(pa.array([1, value], kind), device), pa.int32())
+        assert str(e.value) == f"cast: {words} was truncated converting to int32"

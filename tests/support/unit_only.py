@@ -43,6 +43,9 @@ TESTS = {
         test_aio_is_there_after_import_cdevice
         test_importing_aio_is_not_part_of_importing_the_package
     """,
+    "test_big_endian.py": """
+        test_the_compiler_refuses_the_core
+    """,
     "test_bad_input.py": """
         test_a_library_that_is_missing_is_named_with_what_to_install
     """,
@@ -114,7 +117,9 @@ TESTS = {
         test_a_barrier_in_a_function_that_kernels_call_is_found
         test_a_barrier_that_all_work_items_reach_is_no_error
         test_a_barrier_that_some_work_items_miss_is_found
+        test_a_fused_instruction_would_be_found
         test_every_work_item_of_a_group_comes_to_each_barrier
+        test_the_extension_has_no_fused_instruction
     """,
     "test_lifetime.py": """
         test_a_fork_while_another_thread_imports_leaves_no_module_locked

@@ -173,8 +173,8 @@ static int adopt(struct ArrowDeviceArray *array, struct cdv_schema *schema, stru
   set_rows(a, array->array.offset, array->array.length, array->array.null_count);
   a->backend = cdv_backend_lookup(array->device_type);
   cdv_backend_addref(a->backend, 1);
-  if (a->backend &&
-      cdv_backend_lookup(array->device_type) != a->backend) { /* it is being taken out, and may not have seen us */
+  if (a->backend && !cdv_backend_still_serves(array->device_type, a->backend)) {
+    /* it is being taken out, and may not have seen us */
     cdv_backend_addref(a->backend, -1);
     a->backend = NULL;
   }

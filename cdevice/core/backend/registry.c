@@ -254,7 +254,7 @@ int cdv_register(const cdevice_backend *b, int replace) {
     r = cdv_fail(CDV_BUSY, EEXIST, "device type %d is already served by \"%s\"; pass replace=True to register \"%s\"",
                  (int)b->device_type, old->table.name, b->name);
   else {
-    atomic_store_explicit(at, backend, memory_order_release); /* the old table stays for arrays made with it */
+    atomic_store(at, backend); /* the old table stays for arrays made with it; see cdv_backend_still_serves */
     retire(old);
   }
   pthread_mutex_unlock(&lock);
@@ -377,7 +377,7 @@ int cdv_backend_acquire(int32_t t, struct cdv_backend **out) {
     int r = cdv_backend_get_started(t, out);
     if (r) return r;
     cdv_backend_addref(*out, 1);
-    if (cdv_backend_lookup(t) == *out) return 0; /* an unregistration from now on sees that it is in use */
+    if (cdv_backend_still_serves(t, *out)) return 0; /* an unregistration from now on sees that it is in use */
     cdv_backend_addref(*out, -1);
   }
 }

@@ -57,7 +57,7 @@ const char *cdv_device_name(int32_t device_type, int64_t device_id) {
 
 struct cdv_backend *cdv_backend_lookup_slow(int32_t t) {
   for (struct other *o = atomic_load_explicit(&others, memory_order_acquire); o; o = o->next)
-    if (o->device_type == t) return atomic_load_explicit(&o->backend, memory_order_acquire);
+    if (o->device_type == t) return atomic_load(&o->backend); /* see cdv_backend_still_serves */
   return NULL;
 }
 

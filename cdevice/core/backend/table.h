@@ -3,6 +3,7 @@
 #define CDEVICE_CORE_BACKEND_TABLE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,14 @@ static inline struct cdv_backend *cdv_backend_lookup(int32_t device_type) {
 }
 static inline void cdv_backend_addref(struct cdv_backend *backend, long long n) {
   if (backend) atomic_fetch_add(&backend->live, n); /* against cdv_unregister, which hides the slot and then looks */
+}
+/* Does it still serve its type?  For one who has counted itself in.  Both sides are sequentially consistent: cdv_unregister
+ * hides the table, then looks at the count.  An acquire load may be done before the count is seen (ldapr of ARMv8.3, POWER);
+ * then neither would see the other. */
+static inline bool cdv_backend_still_serves(int32_t device_type, const struct cdv_backend *backend) {
+  struct cdv_backend *now = device_type > 0 && device_type < 64 ? atomic_load(&cdv_backends[device_type])
+                                                                : cdv_backend_lookup_slow(device_type);
+  return now == backend;
 }
 /* The place of a type's slot, made when missing; NULL: no memory for it.  Under the registry's lock. */
 _Atomic(struct cdv_backend *) *cdv_backend_cell(int32_t device_type);

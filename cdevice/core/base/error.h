@@ -8,6 +8,10 @@
 
 #include "cdevice/backend.h"
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "cdevice: this processor is big-endian; Arrow's buffers are read and written as little-endian ones, so use a little-endian processor (x86-64, arm64)"
+#endif
+
 struct cdv_shared;
 
 /* cffi: begin */

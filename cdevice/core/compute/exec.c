@@ -339,9 +339,12 @@ static int kernel_error_message(const int64_t said[2], const char *name, const c
     case KERNEL_ERROR_INDEX:
       return cdv_fail(CDV_ARGUMENT, ERANGE, "%s: index %" PRId64 " out of bounds", name, said[1]);
     case KERNEL_ERROR_TRUNCATED:
+      if (type[0] == 'f' && said[1] == KERNEL_TRUNCATED_NAN)
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: NaN was truncated converting to %s", to);
       if (type[0] == 'f')
-        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float near %" PRId64 " was truncated converting to %s", said[1],
-                        to);
+        return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float %s %" PRId64 " was truncated converting to %s",
+                        said[1] == KERNEL_TRUNCATED_LOW ? "of at most" : said[1] == INT64_MAX ? "of at least" : "near",
+                        said[1], to);
       if (type[0] == 'u')
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRIu64 " not in the range of %s", (uint64_t)said[1],
                         to);

@@ -176,6 +176,8 @@
 #define KERNEL_ERROR_OVERFLOW 1
 #define KERNEL_ERROR_DIVIDE_BY_ZERO 2
 #define KERNEL_ERROR_TRUNCATED 3
+#define KERNEL_TRUNCATED_NAN (-0x7fffffffffffffff - 1) /* the value of that, of a float */
+#define KERNEL_TRUNCATED_LOW (-0x7fffffffffffffff)     /* this, or any below */
 #define KERNEL_ERROR_INDEX 4
 #define KERNEL_ERROR_PRECISION 5
 #define KERNEL_ERROR_RESCALE 6

@@ -9,7 +9,7 @@
 #define SIGN_f32 0x80000000u
 #define SIGN_f64 ((u64)1 << 63)
 #define WITH_SIGN_OF(K, x, r) OF(AS_BITS, K)((OF(ITS_BITS, K)(r) & ~OF(SIGN, K)) | (OF(ITS_BITS, K)(x) & OF(SIGN, K)))
-#if defined(CDV_HOST) && defined(__SSE4_1__)
+#if defined(CDV_HOST) && (defined(__SSE4_1__) || defined(__aarch64__)) /* one instruction */
 FN f32 floor_of_f32(f32 x) { return __builtin_floorf(x); }
 FN f64 floor_of_f64(f64 x) { return __builtin_floor(x); }
 FN f32 even_of_f32(f32 x) { return __builtin_nearbyintf(x); }

@@ -8,9 +8,16 @@
 #define CONVERTED(x) \
   ((x) != (x) ? (T)0 : (x) <= (VS)OF(MIN, T) ? OF(MIN, T) : (x) >= (VS)OF(MAX, T) ? OF(MAX, T) : (T)(x))
 #define LOSES(x, r) ((VS)(r) != (x) || BEYOND(x))
+/* The nearest number of 64 bits, for the message; C leaves the others open here too. */
+#define REPORTED(x)                                       \
+  ((x) != (x)                        ? KERNEL_TRUNCATED_NAN \
+   : (x) <= (VS)KERNEL_TRUNCATED_LOW ? KERNEL_TRUNCATED_LOW \
+   : (x) >= (VS)MAX_i64              ? MAX_i64              \
+                                     : (i64)(x))
 /* The greatest of 64 bits, and of 32 in an f32, is rounded up to what does not fit. */
 #define BEYOND(x) ((x) >= (VS)OF(MAX, T) && (sizeof(T) == 8 || (sizeof(T) == 4 && sizeof(S) == 4)))
 #else
+#define REPORTED(x) ((i64)(x))
 #define CONVERTED(x) NARROWED(x)
 #if !OF(IS_FLOAT, S) && OF(IS_FLOAT, T)
 /* What the mantissa holds. */
@@ -59,7 +66,7 @@ KERNEL(OF(cast_checked, S)) {
       const T r = CONVERTED(x);
       (void)r;
       if (LOSES(x, r) && bit1(RAW(u32, BUF_COUNTED), OFFSET(BUF_COUNTED), i))
-        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_TRUNCATED, (i64)(x));
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_TRUNCATED, REPORTED(x));
     }
   }
 }
@@ -68,6 +75,7 @@ KERNEL(OF(cast_checked, S)) {
 #undef NARROWED
 #undef CONVERTED
 #undef LOSES
+#undef REPORTED
 #undef BEYOND
 #undef EXACT
 #undef DIGITS
