@@ -259,8 +259,13 @@ def hardening():
     return compile_, ["-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"]
 
 
-def check_processor():
-    """Ends a build for a big-endian processor with the sentence that its compiler would say, file by file."""
+def check_platform():
+    """Ends a build for an interpreter or a processor that the package cannot run on, in one sentence."""
+    if sys.implementation.name != "cpython":
+        sys.exit(
+            f"cdevice: this interpreter is {sys.implementation.name}; the extension module makes types by the API of"
+            " CPython, so use CPython 3.10 or newer"
+        )
     if sys.byteorder != "little":
         with open(os.path.join(HERE, "cdevice", "core", "base", "error.h"), encoding="utf-8") as f:
             sys.exit(re.search(r'^#error "(.*)"', f.read(), re.M)[1])
@@ -268,7 +273,7 @@ def check_processor():
 
 def make_native():
     """The FFI of cdevice._native.  Paths are relative to this file: build from here."""
-    check_processor()
+    check_platform()
     from cffi import FFI
 
     ffi = FFI()

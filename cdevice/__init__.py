@@ -12,6 +12,12 @@ if _sys.byteorder != "little":  # before what would say that there is no extensi
         " so use a little-endian processor (x86-64, arm64)"
     )
 
+if _sys.implementation.name != "cpython":
+    raise ImportError(
+        f"cdevice: this interpreter is {_sys.implementation.name}; the extension module makes types by the API of CPython,"
+        " so use CPython 3.10 or newer"
+    )
+
 from ._runtime.lazy import load as _load
 
 __version__ = "0.1.0"

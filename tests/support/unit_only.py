@@ -43,7 +43,7 @@ TESTS = {
         test_aio_is_there_after_import_cdevice
         test_importing_aio_is_not_part_of_importing_the_package
     """,
-    "test_big_endian.py": """
+    "test_refused_platforms.py": """
         test_the_compiler_refuses_the_core
     """,
     "test_bad_input.py": """

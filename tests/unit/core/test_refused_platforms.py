@@ -1,4 +1,4 @@
-"""A big-endian processor is refused in one sentence: by the build, by the compiler, at import."""
+"""A big-endian processor and another interpreter are refused in one sentence: by the build, by the compiler, at import."""
 
 import importlib.util
 import os
@@ -6,12 +6,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 from paths import ROOT
 
 import cdevice
 
+OTHER = "cdevice: this interpreter is pypy; the extension module makes types by the API of CPython, so use CPython 3.10"
 SENTENCE = "cdevice: this processor is big-endian; Arrow's buffers are read and written as little-endian ones, so use a"
 
 
@@ -35,6 +37,18 @@ def test_building_the_package_is_refused_before_anything_is_compiled(monkeypatch
     with pytest.raises(SystemExit) as e:
         module.make_native()
     assert str(e.value).startswith(SENTENCE) and "\n" not in str(e.value)
+
+
+def test_another_interpreter_is_refused_by_the_build_and_at_import(monkeypatch):
+    module = load("build_ffi_of_another_interpreter", ROOT / "build_ffi.py")
+    monkeypatch.setattr(sys, "implementation", types.SimpleNamespace(**{**vars(sys.implementation), "name": "pypy"}))
+    for refused, run in (
+        (SystemExit, module.make_native),
+        (ImportError, lambda: load("cdevice_of_another_interpreter", cdevice.__file__)),
+    ):
+        with pytest.raises(refused) as e:
+            run()
+        assert str(e.value).startswith(OTHER) and "\n" not in str(e.value)
 
 
 def test_the_compiler_refuses_the_core():
