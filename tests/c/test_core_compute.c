@@ -14,6 +14,7 @@
 #include "core/compute/select.h"
 #include "core/compute/selection.h"
 #include "core/format/schema.h"
+#include "cpu/compute.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -154,7 +155,21 @@ static void *work(void *seed) {
   return NULL;
 }
 
+/* A user's programs are kept by this name, in a folder that machines of several kinds may share. */
+static void the_compiler_names_its_processor(void) {
+  uint32_t flags;
+  char text[64] = "";
+  cdevice_error err = {.struct_size = sizeof err};
+  CHECK(!cpu_compute.identity(NULL, 0, &flags, text, sizeof text, &err));
+#if defined(__aarch64__)
+  CHECK(!strcmp(text, "compiled, arm64"));
+#elif defined(__x86_64__)
+  CHECK(!strcmp(text, "compiled, base") || !strcmp(text, "compiled, x86-64-v3"));
+#endif
+}
+
 int main(void) {
+  the_compiler_names_its_processor();
   struct ArrowSchema l = {.format = "l", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
   struct ArrowSchema b = {.format = "b", .name = "", .flags = ARROW_FLAG_NULLABLE, .release = stays};
   CHECK(cdv_load_builtin("cpu", 0) == 0);

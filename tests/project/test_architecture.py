@@ -634,3 +634,11 @@ def test_who_counts_itself_in_then_looks_by_the_strongest_order():
     table = code(ROOT / "cdevice" / "core" / "backend" / "table.h")
     body = re.search(r"cdv_backend_still_serves\(.*?^}", table, re.S | re.M)[0]
     assert found == 2 and "atomic_load(" in body and "_explicit" not in body
+
+
+def test_findings_of_opencl_are_read_before_what_follows_from_them():
+    """A trial sets deaf, then its findings: who reads them the other way round may see neither."""
+    writes = code(ROOT / "backends" / "opencl" / "trials.c")
+    reads = re.search(r"^static int is_deaf\(.*?^}", code(ROOT / "backends" / "opencl" / "events.c"), re.S | re.M)[0]
+    assert writes.index("ocl_state.deaf = 1") < writes.index("atomic_store(&slot->findings")
+    assert reads.index(".findings") < reads.index("ocl_state.deaf") and "_explicit" not in reads

@@ -3,6 +3,8 @@ pyarrow.compute."""
 
 import decimal
 import itertools
+import math
+import platform
 import random
 import struct
 
@@ -189,6 +191,24 @@ def floats(word, precision, scale, n=60):
     return pa.array([None if i % 7 == 3 else x for i, x in enumerate(drawn)], getattr(pa, word)())
 
 
+def is_cast_back(device, a, kind):
+    """As pyarrow does it; its wheel for arm64 fuses a product with a sum, which gives another last bit."""
+    if platform.machine() == "x86_64":
+        check(device, "cast", (a, kind))
+        return
+    have, unit = back(cc.cast(there(a, device), kind)), 2.0 ** (-22 if kind == pa.float32() else -51)
+    for x, y in zip(have.to_pylist(), a.cast(kind).to_pylist(), strict=True):
+        assert repr(x) == repr(y) or math.isclose(x, y, rel_tol=unit)
+
+
+@everywhere
+def test_a_decimal_is_the_same_float_on_every_processor(device):
+    a = pa.array([decimal.Decimal("711.73172"), None], pa.decimal128(8, 5))
+    for bits in MOST:
+        got = cc.cast(there(a.cast(typed(bits, 8, 5)), device), pa.float32())
+        assert back(got).to_pylist() == [711.731689453125, None]  # fused: 711.7317504882812
+
+
 @everywhere
 @pytest.mark.parametrize("word", ["float32", "float64"])
 def test_floats_become_the_decimals_of_arrow_and_back(device, word):
@@ -199,7 +219,7 @@ def test_floats_become_the_decimals_of_arrow_and_back(device, word):
             check(device, "cast", (a, target))
             check(device, "cast", (a.slice(5, 33), target), safe=False)
             for back_to in (pa.float32(), pa.float64()):
-                check(device, "cast", (decimals(precision, scale, bits=bits), back_to))
+                is_cast_back(device, decimals(precision, scale, bits=bits), back_to)
         odd = pa.array([float("nan"), float("inf"), -1e30, None, 1.5], getattr(pa, word)())
         check(device, "cast", (odd, typed(bits, 9, 2)), safe=False)
         with pytest.raises(cdevice.ArgumentError, match="infinite or NaN"):

@@ -57,7 +57,9 @@ static void push(_Atomic(struct cdv_retired *) *stack, struct cdv_retired *k) {
   struct cdv_retired *h = atomic_load(stack);
   do k->next = h;
   while (!atomic_compare_exchange_weak(stack, &h, k));
-  if (stack == &passed || !atomic_load(&polling)) sem_post(&wake); /* waking costs the caller microseconds */
+  /* Waking costs the caller microseconds.  The thread stores `polling`, then looks at `asked`; here it is the other way round,
+   * all sequentially consistent: where no post is made, the thread sees what was pushed. */
+  if (stack == &passed || !atomic_load(&polling)) sem_post(&wake);
 }
 
 static void give_back(struct cdv_retired *k) {

@@ -108,6 +108,9 @@ static bool other_has_gone(const struct cdv_ring *g) {
   return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR); /* nothing is ever sent */
 }
 
+/* Behind a store that the other end waits for.  That end sets `sleeps`, then looks once more: all four are sequentially
+ * consistent, so one of the two sees the other.  What lies in slots and parts is written before its `written` or `released`
+ * is, and read behind it. */
 static void wake(_Atomic uint32_t *sleeps, _Atomic uint32_t *word) {
   if (!atomic_load(sleeps)) return;
   atomic_fetch_add(word, 1);
