@@ -1,12 +1,14 @@
 """A small but real program: what a condition of ci/small must let work, or refuse in a sentence.
 
-    python program.py [--without numpy pyarrow opencl ...] [--bare]
+    python program.py [PART ...]     those parts are left out
 
 A line for each part: its name, a tab, and "ok" or what was said.  What an error says is one sentence of the package's
 own errors, of MemoryError, OSError, ImportError or TimeoutError; anything else ends the program with its traceback.
 """
 
+import contextlib
 import gc
+import locale
 import os
 import sys
 import time
@@ -200,6 +202,8 @@ def run(names):
 
 
 def main(arguments, report=print):
+    with contextlib.suppress(locale.Error):
+        locale.setlocale(locale.LC_ALL, "")
     without = set(arguments)
     names = [name for name in PARTS if name not in without]
     run(names)
