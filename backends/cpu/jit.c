@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,11 +41,18 @@ struct folder {
 
 static int folder_make(struct folder *f, cdevice_error *err) {
   static const char *const names[FILES] = {"in.c", "out.so", "log"};
-  const char *base = getenv("TMPDIR");
-  char path[sizeof f->path];
-  int n = snprintf(path, sizeof path, "%s/cdevice-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path)) /* no other user may write there */
-    return cdevice_backend_fail(err, EACCES, 0, NULL, "no folder for a program: cannot create %s", path);
+  const char *bases[] = {getenv("TMPDIR"), "/tmp"};
+  char path[sizeof f->path] = "";
+  bool made = false; /* no other user may write there */
+  for (int i = 0; !made && i < 2; i++) {
+    if (!bases[i] || *bases[i] != '/') continue;
+    int n = snprintf(path, sizeof path, "%s/cdevice-XXXXXX", bases[i]);
+    made = n > 0 && (size_t)n < sizeof path && mkdtemp(path);
+  }
+  if (!made)
+    return cdevice_backend_fail(err, EACCES, 0, NULL,
+                                "no folder for a program: /tmp: %s; set $TMPDIR to a folder that may be written to",
+                                strerror(errno));
   for (int i = 0; i < FILES; i++) snprintf(f->files[i], sizeof f->files[i], "%s/%s", path, names[i]);
   memcpy(f->path, path, sizeof path);
   return 0;

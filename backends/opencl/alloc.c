@@ -71,6 +71,16 @@ static bool uses_pool(ocl_device *slot, int64_t nbytes) {
   return slot->is_host && slot->use && host_pool_keeps(nbytes) && ocl_tells_end(slot);
 }
 
+/* The size is not zero, so an invalid one is too large for the device. */
+static int too_large(const ocl_device *slot, cdevice_error *err) {
+  uint64_t most = 0;
+  if (ocl.GetDeviceInfo(slot->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL) || !most)
+    return ocl_fail_as(err, ENOMEM, CL_INVALID_BUFFER_SIZE, "clCreateBuffer");
+  return cdevice_backend_fail(err, ENOMEM, CL_INVALID_BUFFER_SIZE, ocl_code_name(CL_INVALID_BUFFER_SIZE),
+                              "OpenCL: a buffer of this device has at most %llu bytes (CL_DEVICE_MAX_MEM_ALLOC_SIZE)",
+                              (unsigned long long)most);
+}
+
 int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   ocl_queue_ref lane;
   ocl_device *slot;
@@ -88,8 +98,7 @@ int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
     pooled = 0;
     mem = ocl.CreateBuffer(lane.context, CL_MEM_READ_WRITE, (size_t)nbytes, NULL, &code);
   }
-  if (!mem) /* the size is not zero, so an invalid one is too large for the device */
-    return ocl_fail_as(err, code == CL_INVALID_BUFFER_SIZE ? ENOMEM : ocl_code_errno(code), code, "clCreateBuffer");
+  if (!mem) return code == CL_INVALID_BUFFER_SIZE ? too_large(slot, err) : ocl_fail(err, code, "clCreateBuffer");
   made(slot, device, nbytes, mem, pooled, out);
   return 0;
 }

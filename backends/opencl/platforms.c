@@ -208,6 +208,20 @@ static void tell_home(void) {
   free(path);
 }
 
+static void *nothing(void *unused) { return unused; }
+
+/* Runtimes start threads, and PoCL ends a process that may have none. */
+static int may_start_threads(cdevice_error *err) {
+  pthread_t thread;
+  int r = pthread_create(&thread, NULL, nothing, NULL);
+  if (!r) return !pthread_join(thread, NULL);
+  cdevice_backend_fail(err, ENODEV, 0, NULL,
+                       "OpenCL needs threads, and this process may start none (%s): the limit of threads (ulimit -u) "
+                       "or of memory (ulimit -v) is reached",
+                       strerror(r));
+  return 0;
+}
+
 static int start_locked(cdevice_error *err) {
 #if defined(__APPLE__)
   static const char *const names[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL", NULL};
@@ -235,6 +249,7 @@ static int start_locked(cdevice_error *err) {
                                   ocl_state.dl.tried);
     }
   }
+  if (!may_start_threads(err)) return ENODEV;
   tell_home();
   code = ocl.GetPlatformIDs(0, NULL, &n);
   if (code && code != CL_PLATFORM_NOT_FOUND_KHR) return ocl_fail_as(err, EIO, code, "clGetPlatformIDs");

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _EDGE = 5  # rows at each end of an array longer than twice that
 _CELL = 32  # letters of one value in a table
+_OF_ANY_SIZE = ("u", "U", "z", "Z", "+l", "+L", "+m", "+w")
+_LARGE = 1 << 20  # bytes of a row that are still read for some letters of it
 _PLAIN = ("datetime", "decimal", "pandas")  # modules whose types have in str() the text that repr() wraps in a call
 
 
@@ -46,6 +48,26 @@ def _cell(value: Any) -> str:
     return _cut(_literal(value), _CELL)
 
 
+class _Large:
+    """A value of which only the size is shown."""
+
+    __slots__ = ("nbytes",)
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+    def __repr__(self) -> str:
+        return f"<{self.nbytes} bytes>"
+
+
+def _values(a: DeviceArray) -> list[Any]:
+    """As Python's, but for what is too large to be shown."""
+    if not a._format.startswith(_OF_ANY_SIZE) or a._schema.dictionary is not None or a.nbytes <= _LARGE:
+        return rows(a)
+    each = [a._slice(k, 1) for k in range(a.length)]
+    return [_Large(row.nbytes) if row.nbytes > _LARGE else rows(row)[0] for row in each]
+
+
 def _ends(a: DeviceArray) -> list[DeviceArray]:
     """The rows that are shown: all, or some at both ends."""
     n = a.length
@@ -66,7 +88,7 @@ def _column(child: DeviceArray, masks: list[list[bool] | None]) -> list[str]:
     parts = []
     for part, mask in zip(_ends(child), masks):
         try:
-            values = rows(part)
+            values = _values(part)
         except Exception:  # a value that Python's types cannot hold
             parts.append(["?"] * part.length)
             continue
@@ -151,7 +173,7 @@ def describe(a: DeviceArray) -> str:
             return f"{head}\n{table}" if table else head
         if not readable:
             return head
-        parts = [[_cut(_literal(v), 60) for v in rows(part)] for part in _ends(a)]
+        parts = [[_cut(_literal(v), 60) for v in _values(part)] for part in _ends(a)]
         shown = parts[0] if len(parts) == 1 else [*parts[0], "...", *parts[1]]
         return f"{head}\n[{', '.join(shown)}]"
     except Exception as e:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from time import monotonic
 
 from .._devices.device import Device
@@ -263,7 +264,9 @@ class Consumer:
                 check(lib.cdv_consumer_error(pointer))
                 if bell == -errno.ENOMEM:
                     raise OutOfMemory("out of memory for a file descriptor to wait on") from None
-                raise OSError(-bell, "no file descriptor is free to wait on") from None
+                none_left = bell in (-errno.EMFILE, -errno.ENFILE)
+                said = "no file descriptor is free" if none_left else f"{os.strerror(-bell)}: no eventfd is there"
+                raise OSError(-bell, f"{said} to wait on") from None
         try:
             while (armed := lib.cdv_consumer_arm(pointer, bell, schema, released)) > 0:
                 await _loops.readable(bell)

@@ -16,6 +16,7 @@ from types import GeneratorType
 from .._devices.backends import ensure_backend
 from .._devices.device import device as _as_device
 from .._runtime import event_loops as _loops
+from .._runtime import threads as _threads
 from .._runtime.async_source import Pull
 from .._runtime.ext import _native, check, ffi, lib
 from .._runtime.release_thread import ensure_release_thread
@@ -109,7 +110,7 @@ class ProducerTask:
         # start() waits, so Ctrl-C can come out of it whether the thread runs or not: one of the two ends the
         # production, the one that claims it; dropping the capsule does for an unclaimed one.
         try:
-            threading.Thread(target=self._run, name="cdevice-produce", daemon=True).start()
+            _threads.start(threading.Thread(target=self._run, name="cdevice-produce", daemon=True))
         except BaseException as e:
             if lib.cdv_producer_claim(self._pointer):
                 self._finish(*_native.production_fail(self._capsule, e, False))

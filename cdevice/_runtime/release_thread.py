@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _signal
 import _thread
 import atexit
 import os
 
+from ..errors import OutOfMemory
+from . import threads
 from .ext import _native, lib
 
 TYPE_CHECKING = False
@@ -29,12 +32,17 @@ class _Reaper:
         with self.lock:
             if self.thread is None:
                 thread = Thread(target=self._run, name="cdevice-release", daemon=True)
-                thread.start()  # may fail, and Ctrl-C may come out of it: then the thread, if there is one, reports it
+                try:
+                    threads.start(thread)  # Ctrl-C may come out of it: then the thread, if there is one, reports it
+                except OutOfMemory:  # until one can be started, each call of the extension drops them
+                    return
                 self.thread = thread
 
     def _run(self) -> None:
         from threading import current_thread
 
+        if hasattr(_signal, "pthread_sigmask"):  # they are for the program's threads, one of which may wait for them
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
         with self.lock:
             if self.thread not in (None, current_thread()):
                 return

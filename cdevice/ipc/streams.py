@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 
+from .._runtime import threads as _threads
 from .._runtime.ext import _native, check, ffi, lib
 from ..errors import ArgumentError, Error, Released
 from .shared import STREAM, opened, published, ticket_address, token_of_tickets
@@ -33,7 +34,7 @@ class _Writer:
     def start(self) -> None:
         """Where Ctrl-C comes out of the start, one of the two closes the ring, whether the thread began or not."""
         try:
-            threading.Thread(target=self._run, name="cdevice shared stream", daemon=True).start()
+            _threads.start(threading.Thread(target=self._run, name="cdevice shared stream", daemon=True))
         except BaseException:
             if self._take():
                 self._close()

@@ -119,6 +119,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_fold_add", m_compute_fold_add, METH_VARARGS, NULL},
                                        {"compute_fold_end", m_compute_fold_end, METH_O, NULL},
                                        {"compute_filter", m_compute_filter, METH_VARARGS, NULL},
+                                       {"compute_chosen_rows", m_compute_chosen_rows, METH_VARARGS, NULL},
                                        {"compute_take", m_compute_take, METH_VARARGS, NULL},
                                        {"compute_runs", m_compute_runs, METH_VARARGS, NULL},
                                        {"compute_running", m_compute_running, METH_VARARGS, NULL},
@@ -199,6 +200,7 @@ static int cdv_install(uintptr_t module, int hexversion) {
         PyObject_SetAttrString(m, "Stream", (PyObject *)StreamBase);
   }
   cdv_set_loader(load_for_core);
+  cdv_set_signal_check(check_python_signals);
   PyGILState_Release(state);
   return r ? -1 : 0;
 }

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 def column_of(batch: DeviceArray, name: str, what: str) -> DeviceArray:
     """A column of a batch.  Raises ArgumentError with a near name."""
-    names = [c.name for c in batch._schema.children]
-    if names.count(name) == 1:
-        return batch.field(name)
+    try:
+        return batch._child(batch._schema._index(name))
+    except KeyError:
+        names = batch._schema.names
     if name in names:
         raise ArgumentError(f"{what}: there are {names.count(name)} columns {name!r}")
     near = difflib.get_close_matches(name, names, 1)

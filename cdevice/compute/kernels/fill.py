@@ -11,7 +11,7 @@ from . import row_numbers as rows
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import schema_of
 from .running import OPERATIONS, running
-from .selection.take import both, filter_array, is_valid, take_array, with_bitmap, with_schema
+from .selection.take import both, chosen_rows, is_valid, take_array, with_bitmap, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fill_null_backward(call: Call, values: Datum) -> DeviceArray:
     if not may_be_null(array) or not array.length:
         return array
     known = known_rows(call, array)
-    valid = filter_array(call, rows.from_(call, array, 0, array.length), known, False)
+    valid = chosen_rows(call, known)
     bits = rows.as_int64(call, known)
     before = rows.subtract(call, rows.running_sum(call, bits), bits)
     there = with_bitmap(before, rows.less(call, before, valid.length))
@@ -72,7 +72,7 @@ class IndicesNonzero:
             mask = self.not_equal(call, values, lone(call, Datum(value=decimal.Decimal(0), format=format)))  # type: ignore[arg-type]
         elif format != "b":
             mask = self.not_equal(call, values, Datum(value=0, format=format))
-        found = filter_array(call, rows.from_(call, array, 0, array.length), mask, False)
+        found = chosen_rows(call, mask)
         return with_schema(found, schema_of("L"))
 
 

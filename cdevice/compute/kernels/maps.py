@@ -15,7 +15,7 @@ from . import row_numbers as rows
 from .cast.numeric import cast_argument
 from .columns import on_device_of
 from .lists import Lists
-from .selection.take import filter_array, take_array, with_bitmap
+from .selection.take import chosen_rows, take_array, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class MapLookup:
         if not keys.length:
             return rows.from_(call, begins, 0, 0), lengths, lengths
         here = self.equal(call, Datum(keys, format_of(keys)), key)
-        found = filter_array(call, rows.from_(call, here, 0, keys.length), here, False)
+        found = chosen_rows(call, here)
         bits = rows.as_int64(call, here)
         upto = rows.running_sum(call, rows.without_nulls(bits))
         some = rows.less(call, 0, lengths)

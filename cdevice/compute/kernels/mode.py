@@ -12,7 +12,7 @@ from . import row_numbers as rows
 from .cast.dictionary import known_rows
 from .elementwise import Map
 from .moments import chunks_of
-from .selection.take import filter_array, row_numbers, take_array, with_schema
+from .selection.take import chosen_rows, filter_array, take_array, with_schema
 from .sort import sorted_rows
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def _together(call: Call, a: Counted, b: Counted) -> Counted:
     n, numbers = values.length, with_schema(order, counts._schema)
     counts = take_array(call, counts, numbers, False)
     until = rows.running_sum(call, counts)
-    first = filter_array(call, row_numbers(call, order), rows.less(call, offsets[:n], offsets[1:]), False)
+    first = chosen_rows(call, rows.less(call, offsets[:n], offsets[1:]))
     before = take_array(call, rows.subtract(call, until, counts), first, False)
     after = concat([before[1:], until[n - 1 :]], stream=call.owner)
     return take_array(call, values, take_array(call, numbers, first, False), False), rows.subtract(call, after, before)

@@ -60,9 +60,8 @@ class RunEndEncode:
     def _begins(self, call: Call, array: DeviceArray) -> DeviceArray:
         """The rows but the first that differ from the one before."""
         format = format_of(array)
-        numbers = rows.from_(call, array, 1, array.length - 1)
         if format == "n":
-            return numbers[:0]  # type: ignore[no-any-return]
+            return rows.from_(call, array, 0, 0)
         if format in _AS_INTEGERS:  # by bits: a NaN is equal to itself, and 0.0 differs from -0.0
             format = _AS_INTEGERS[format]
             array = take.with_schema(array, schema_of(format))
@@ -71,7 +70,7 @@ class RunEndEncode:
             known = known_rows(call, array)
             other = _xor(call, Datum(known[1:], "b"), Datum(known[:-1], "b"))
             differ = _or(call, Datum(differ, "b"), Datum(other, "b"))  # null where both are
-        return take.filter_array(call, numbers, differ, False)
+        return rows.add(call, take.chosen_rows(call, differ), 1)
 
 
 def _encoded(ends: DeviceArray, values: DeviceArray, n: int) -> DeviceArray:

@@ -22,7 +22,7 @@ from .fill import array_of, true_rows
 from .group_ids import ONE_NAN, group_ids, row_ids
 from .moments import chunks_of
 from .nulls import as_type
-from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap, with_schema
+from .selection.take import both, chosen_rows, take_array, with_bitmap, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def _looked_up(call: Call, value_set: DeviceArray, values: DeviceArray, format: 
     options: Any = call.options
     row_of, null_row = None, -1
     if value_set.null_count:
-        numbers, known = row_numbers(call, value_set), known_rows(call, value_set)
-        row_of = filter_array(call, numbers, known, False)
+        known = known_rows(call, value_set)
+        row_of = chosen_rows(call, known)
         value_set = take_array(call, value_set, row_of, False)
         if not options.skip_nulls:
-            first = filter_array(call, numbers, rows.equal(call, rows.as_int64(call, known), 0), False)[:1]
+            first = chosen_rows(call, rows.equal(call, rows.as_int64(call, known), 0))[:1]
             null_row = row_of.length
             row_of = concat([row_of, first], stream=call.owner)
         value_set = rows.without_nulls(value_set)
@@ -162,7 +162,7 @@ def _index(call: Call, equal: Callable[..., Any], chunk: DeviceArray, wanted: Da
     if wanted.array is not None:
         value = Datum(on_device_of(call, wanted.array), wanted.format, one=True)
     true = true_rows(call, Datum(equal(call, *adapted([argument(chunk), value])), "b"))
-    found = filter_array(call, row_numbers(call, true), true, False)
+    found = chosen_rows(call, true)
     return rows.number_at(found, 0) if found.length else -1
 
 

@@ -17,7 +17,7 @@ from . import row_numbers as rows
 from .cast.binary import to_offsets_layout
 from .cast.dictionary import dictionary_decode, may_be_null
 from .elementwise import PACK, Map, schema_of
-from .selection.take import filter_array, is_batch, row_numbers, take_array, with_schema
+from .selection.take import chosen_rows, is_batch, row_numbers, take_array, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _near(call: Call, keys: Sequence[Key], k: int) -> DeviceArray | None:
         tiles = take_array(call, order, with_schema(_in_order(call, order[:k]), schema_of("l")), False)
     else:
         inside = _less_equal(call, Datum(least, "L"), Datum(limit, "L", one=True))
-        tiles = filter_array(call, row_numbers(call, least), inside, False)
+        tiles = chosen_rows(call, inside)
     if tiles.length * TILE_ROWS * 2 > n:
         return None
     every = rows.from_(call, least, 0, tiles.length * TILE_ROWS)

@@ -6,7 +6,7 @@ from ..._runtime.ext import _native
 from ...interop.concat import concat
 from . import row_numbers as rows
 from .elementwise import schema_of
-from .selection.take import filter_array, row_numbers, take_array, with_schema
+from .selection.take import chosen_rows, take_array, with_schema
 from .sort import plain_layout, sorted_rows
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ class Groups:
         self.indices = sorted_rows(call, plain, [k[0] for k in keys])
         self.offsets = _native.compute_sorted_groups(plain, self.indices, call.function.name, call.stream, call.owner)
         begins = rows.less(call, self.offsets[: self.n], self.offsets[1:])
-        self.positions = filter_array(call, row_numbers(call, self.indices), begins, False)
+        self.positions = chosen_rows(call, begins)
 
     @property
     def ends(self) -> DeviceArray:

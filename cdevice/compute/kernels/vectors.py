@@ -23,7 +23,7 @@ from .elementwise import WORD, Map
 from .hash_aggregate import of_each_list
 from .lists import Lists, is_list, sized
 from .selection.choose import length_of, on_one_device
-from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
+from .selection.take import both, chosen_rows, is_valid, take_array, with_bitmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def _require_lengths(call: Call, a: _Rows, b: _Rows) -> None:
     for x in (a, b):
         if x.valid is not None:
             other = Datum(both(call, other, Datum(x.valid, "b")), "b")
-    bad = filter_array(call, rows.from_(call, a.lengths, 0, a.length), rows_without_nulls(call, other.array), False)  # type: ignore[arg-type]
+    bad = chosen_rows(call, rows_without_nulls(call, other.array))  # type: ignore[arg-type]
     if bad.length:
         row = rows.number_at(bad, 0)
         n, m = rows.number_at(a.lengths, row), rows.number_at(b.lengths, row)

@@ -6,6 +6,7 @@
 #include "core/async/producer.h"
 #include "core/async/producer_object.h"
 #include "core/base/error.h"
+#include "core/base/thread.h"
 #include "core/base/free_list.h"
 #include "core/base/wait.h"
 #include "core/format/schema.h"
@@ -210,7 +211,7 @@ int cdv_producer_start(struct cdv_producer *p) {
   int r = pthread_create(&thread, NULL, run_thread, cdv_producer_ref(p));
   if (r) {
     cdv_producer_unref(p);
-    return cdv_fail(CDV_MEMORY, r, "cannot start a thread for a producer: %s", strerror(r));
+    return cdv_fail_thread(r, "a producer");
   }
   pthread_detach(thread);
   return 0;

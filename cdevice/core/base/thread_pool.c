@@ -7,6 +7,7 @@
 #endif
 #include "core/base/thread_pool.h"
 #include "cdevice/backend.h"
+#include "core/base/thread.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -83,12 +84,8 @@ int cdv_threads(int crew, int n) {
 
 /* How many helpers there are, n at most. */
 static int need_helpers(int n) {
-  pthread_attr_t attributes;
   if (helpers >= n) return n;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  for (pthread_t t; helpers < n && !pthread_create(&t, &attributes, help, NULL);) helpers++;
-  pthread_attr_destroy(&attributes);
+  while (helpers < n && !cdv_start_thread(help, NULL)) helpers++;
   return helpers;
 }
 

@@ -34,6 +34,11 @@ void cdv_digest_add(struct cdv_digest *d, const char *text) {
   d->words[1] = add(d->words[1] ^ d->words[0] >> 32, text, n);
 }
 
+/* Its mode is ours whatever the umask: a folder that nobody may open would stay. */
+static void make_folder(const char *path) {
+  if (!mkdir(path, 0700)) (void)chmod(path, 0700);
+}
+
 /* The folder as a descriptor, made where it is missing; -1: nothing is kept.  It is looked at once it is open, and
  * files are named from there: a folder that takes its place meanwhile is not used. */
 static int folder(void) {
@@ -47,10 +52,10 @@ static int folder(void) {
                                  : -1;
   if (n < 0 || (size_t)n + 16 > sizeof path) return -1;
   if (!(named && *named) && !(base && *base == '/')) {
-    mkdir(path, 0700);
+    make_folder(path);
     strcat(path, "/cdevice");
   }
-  mkdir(path, 0700);
+  make_folder(path);
   int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (dir >= 0 && !fstat(dir, &s) && s.st_uid == geteuid() && !(s.st_mode & 022)) return dir;
   if (dir >= 0) close(dir);
@@ -143,7 +148,7 @@ void cdv_cache_write(const struct cdv_digest *d, const void *data, int64_t nbyte
   name_of(d, name);
   int fd = new_file(dir, name, fresh, sizeof fresh); /* whole before it has its name */
   if (fd >= 0) {
-    bool good = write_all(fd, &h, sizeof h) && write_all(fd, data, (size_t)nbytes);
+    bool good = !fchmod(fd, 0600) && write_all(fd, &h, sizeof h) && write_all(fd, data, (size_t)nbytes);
     if (close(fd) || !good || renameat(dir, fresh, dir, name)) unlinkat(dir, fresh, 0);
   }
   close(dir);

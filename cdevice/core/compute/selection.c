@@ -8,6 +8,7 @@
 #include "core/compute/launch_args.h"
 #include "core/format/schema.h"
 
+#include <errno.h>
 #include <string.h>
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_OUT, BUF_VALUES, BUF_MASK, BUF_MASK_VALIDITY, BUF_VALUES_VALIDITY, BUF_TILE_BEGINS,
@@ -102,6 +103,32 @@ int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, c
   }
   r = cdv_array_slice(whole, 0, c->n_selected, out);
   cdv_array_unref(whole);
+  return r;
+}
+
+int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
+  struct cdv_selection c;
+  struct cdv_exec w;
+  struct cdv_array *made = NULL;
+  if (cdv_value_width(mask->schema->node))
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "filter: a mask is bool, not \"%.60s\"", mask->schema->node->format);
+  int r = cdv_selection_from_mask(&c, mask, stream_ref);
+  if (r) return r;
+  struct cdv_array *inputs[2] = {mask, c.counts};
+  struct cdv_schema *numbers = cdv_schema_of_number('l');
+  r = cdv_exec_begin(&w, inputs, 2, stream_ref, "filter");
+  if (!r) r = cdv_exec_alloc_array(&w, numbers, c.n_selected, false, &made);
+  cdv_schema_unref(numbers);
+  if (!r && c.n_selected) {
+    struct cdv_kernel_launch s = {"filter", "bits", "filter_rows", CDV_FILTER_TILE, mask->length, {{0}}, {0}};
+    s.buffers[BUF_OUT] = buffer_of(made, 1);
+    s.buffers[BUF_MASK] = cdv_kernel_values(mask);
+    s.buffers[BUF_MASK_VALIDITY] = cdv_kernel_nulls(mask);
+    s.buffers[BUF_TILE_BEGINS] = buffer_of(c.counts, 1);
+    r = cdv_exec_launch(&w, &s);
+  }
+  r = cdv_exec_finish(&w, r, made, out);
+  cdv_selection_free(&c);
   return r;
 }
 

@@ -10,6 +10,7 @@
 #include "cdevice/backend.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
+#include "core/base/thread.h"
 #include "core/event/event.h"
 
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ static _Atomic(struct cdv_retired *) passed, asked; /* stacks: to give back; to 
 static atomic_llong n_kept;
 static atomic_int running;
 static atomic_llong queries; /* begun and ended; odd: one is under way */
-static atomic_int polling; /* the thread looks again by itself soon */
+static atomic_int polling;   /* the thread looks again by itself soon */
 static _Thread_local bool is_reclaimer;
 static sem_t wake;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -147,16 +148,11 @@ static int need_thread(void) {
   int r = 0;
   pthread_mutex_lock(&starting);
   if (!atomic_load(&running)) {
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    r = pthread_create(&thread, &attributes, work, NULL);
-    pthread_attr_destroy(&attributes);
+    r = cdv_start_thread(work, NULL);
     if (!r) atomic_store_explicit(&running, 1, memory_order_release);
   }
   pthread_mutex_unlock(&starting);
-  return r ? cdv_fail(CDV_MEMORY, r, "cannot start the reclaimer thread: %s", strerror(r)) : 0;
+  return r ? cdv_fail_thread(r, "memory that a device may still use") : 0;
 }
 
 static void on_passed(void *k) { push(&passed, k); } /* a vendor's thread: no call into the vendor from here */

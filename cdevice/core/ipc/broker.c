@@ -11,15 +11,17 @@
 #include "core/array/array.h"
 #include "core/base/error.h"
 #include "core/base/owner.h"
+#include "core/base/thread.h"
+#include "core/base/wait.h"
 #include "core/ipc/device_memory.h"
 #include "core/ipc/directory.h"
 #include "core/ipc/image.h"
 #include "core/ipc/segment.h"
+#include "core/stream/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE 10 /* seconds for the answer of a process that may be stopped */
+#define PATIENCE_NS INT64_C(10000000000) /* for the answer of a process that may be stopped */
 
 struct request {
   char magic[8];
@@ -60,6 +62,7 @@ struct shared_array {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static struct shared_array *published;
 static int listener = -1, events = -1;
+static int spare = -1; /* given up to answer where there is no other descriptor; the thread's */
 static uint8_t socket_id[16];
 static atomic_llong live;
 
@@ -75,7 +78,8 @@ static void free_shared(struct shared_array *s) {
 static void in_child(void) {
   pthread_mutex_init(&lock, NULL);
   if (listener >= 0) close(listener), close(events);
-  listener = events = -1;
+  if (spare >= 0) close(spare);
+  listener = events = spare = -1;
   published = NULL; /* its memory is mapped here as well, by the parent's arrays */
   atomic_store(&live, 0);
 }
@@ -121,8 +125,8 @@ static bool is_of(int fd, int64_t user, int64_t process) {
   return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) && who.uid == user && (process < 0 || who.pid == process);
 }
 
-static void set_patience(int fd, int seconds) {
-  struct timeval t = {.tv_sec = seconds};
+static void set_patience(int fd, int64_t nanoseconds) {
+  struct timeval t = {.tv_sec = nanoseconds / 1000000000, .tv_usec = nanoseconds % 1000000000 / 1000};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
@@ -155,10 +159,8 @@ static int receive_answer(int fd, struct answer *a, int *fds, int64_t *n) {
   union ancillary room;
   struct iovec iov = {a, sizeof *a};
   struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room};
-  ssize_t got;
   *n = 0;
-  do got = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
+  ssize_t got = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
   if (got < 0) return -1;
   for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
@@ -232,15 +234,21 @@ static void end_lifeline(struct reader *r) {
   free(r);
 }
 
-static void serve(int fd) {
+/* full: there are no descriptors, which the reader is told. */
+static void serve(int fd, bool full) {
   struct request q;
   struct answer a = {.magic = MAGIC};
   struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
   int fds[CDV_IMAGE_SEGMENTS];
-  set_patience(fd, 1);
+  set_patience(fd, 1000000000);
   if (!is_of(fd, geteuid(), -1) || recv(fd, &q, sizeof q, 0) != (ssize_t)sizeof q ||
       memcmp(q.magic, MAGIC, sizeof q.magic) != 0)
     return;
+  if (full) {
+    a.status = EMFILE;
+    send_answer(fd, &a, NULL);
+    return;
+  }
   struct cdv_array *none;
   struct cdv_shared *device;
   int64_t n = a.n_segments = take_up(&q, false, segments, &none, &device);
@@ -257,9 +265,16 @@ static void serve(int fd) {
 /* False: it is over. */
 static bool accept_one(int here) {
   int fd = accept4(here, NULL, NULL, SOCK_CLOEXEC);
+  bool full = fd < 0 && (errno == EMFILE || errno == ENFILE) && spare >= 0;
+  if (full) {
+    close(spare);
+    fd = accept4(here, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0) spare = fcntl(here, F_DUPFD_CLOEXEC, 0);
+  }
   if (fd >= 0) {
-    serve(fd);
+    serve(fd, full);
     close(fd);
+    if (full) spare = fcntl(here, F_DUPFD_CLOEXEC, 0);
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
     usleep(1000); /* the caller waits until there is room */
   } else {
@@ -279,6 +294,8 @@ static void *listen_on(void *arg) {
   }
 }
 
+static const char *hint(int code) { return code == EMFILE ? "; raise the limit of open files, ulimit -n" : ""; }
+
 static int new_listener(uint8_t id[16], int *out) {
   struct sockaddr_un address;
   int r = random_bytes(id, 16);
@@ -286,37 +303,30 @@ static int new_listener(uint8_t id[16], int *out) {
   socklen_t n = address_of(id, getpid(), &address);
   int fd = *out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, n) && !listen(fd, 128)) return 0;
-  r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s", strerror(errno));
+  r = cdv_fail(CDV_DEVICE, errno, "sharing an array: a Unix socket: %s%s", strerror(errno), hint(errno));
   if (fd >= 0) close(fd);
   return r;
 }
 
-static int new_events(int fd, int *out) {
+static int new_events(int fd, int *out, int *more) {
   struct epoll_event what = {.events = EPOLLIN};
   int e = *out = epoll_create1(EPOLL_CLOEXEC);
-  if (e >= 0 && !epoll_ctl(e, EPOLL_CTL_ADD, fd, &what)) return 0;
-  int r = cdv_fail(CDV_DEVICE, errno, "sharing an array: epoll: %s", strerror(errno));
+  *more = e < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (*more >= 0 && !epoll_ctl(e, EPOLL_CTL_ADD, fd, &what)) return 0;
+  int r = cdv_fail(CDV_DEVICE, errno, "sharing an array: epoll: %s%s", strerror(errno), hint(errno));
   if (e >= 0) close(e);
+  if (*more >= 0) close(*more);
   return r;
 }
 
 static int new_thread(int fd) {
-  pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
-  int r = pthread_create(&thread, &attributes, listen_on, (void *)(intptr_t)fd);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return r ? cdv_fail(CDV_DEVICE, r, "sharing an array: a thread: %s", strerror(r)) : 0;
+  int r = cdv_start_thread(listen_on, (void *)(intptr_t)fd);
+  return r ? cdv_fail_thread(r, "sharing an array") : 0;
 }
 
 /* The process has a listener: *id.  Of several threads that begin, one's stays. */
 static int start(uint8_t id[16]) {
-  int fd, e, r;
+  int fd, e, more, r;
   pthread_mutex_lock(&lock);
   bool there = listener >= 0;
   memcpy(id, socket_id, 16);
@@ -324,7 +334,7 @@ static int start(uint8_t id[16]) {
   if (there) return 0;
   r = new_listener(id, &fd);
   if (r) return r;
-  r = new_events(fd, &e);
+  r = new_events(fd, &e, &more);
   if (r) {
     close(fd);
     return r;
@@ -334,6 +344,7 @@ static int start(uint8_t id[16]) {
   if (first) {
     listener = fd;
     events = e;
+    spare = more;
     memcpy(socket_id, id, 16);
   }
   memcpy(id, socket_id, 16);
@@ -341,11 +352,12 @@ static int start(uint8_t id[16]) {
   if (first && !(r = new_thread(fd))) return 0;
   if (first) {
     pthread_mutex_lock(&lock);
-    listener = events = -1;
+    listener = events = spare = -1;
     pthread_mutex_unlock(&lock);
   }
   close(fd);
   close(e);
+  close(more);
   return r;
 }
 
@@ -481,10 +493,36 @@ static int gone(const struct cdv_ticket *t, const char *why) {
   return cdv_fail(CDV_RELEASED, ENOENT, "process %lld %s", (long long)t->process, why);
 }
 
+static int silent(const struct cdv_ticket *t) { return gone(t, "does not answer: it is stopped, or very busy"); }
+
 static bool has_directory(const struct cdv_ticket *t, int64_t *descriptor) {
   static const uint8_t none[8];
   memcpy(descriptor, t->socket + 8, sizeof *descriptor);
   return !memcmp(t->socket, none, sizeof none);
+}
+
+/* After a call that a signal or the short limit of the socket ended: is it made again?  *r: a signal's error. */
+static bool once_more(const struct timespec *end, int *r) {
+  struct timespec now;
+  if (*r || (errno != EINTR && errno != EAGAIN)) return false;
+  *r = cdv_check_signals();
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  errno = EAGAIN;
+  return !*r && (now.tv_sec < end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec < end->tv_nsec));
+}
+
+static bool ask(int fd, const struct request *q, const struct timespec *end, int *r) {
+  bool failed;
+  do failed = send(fd, q, sizeof *q, MSG_NOSIGNAL) != (ssize_t)sizeof *q;
+  while (failed && once_more(end, r));
+  return failed;
+}
+
+static bool hear(int fd, struct answer *a, int *fds, int64_t *n, const struct timespec *end, int *r) {
+  bool failed;
+  do failed = receive_answer(fd, a, fds, n);
+  while (failed && !*n && once_more(end, r));
+  return failed;
 }
 
 /* Asks the process that shares it, or /proc.  Descriptors that come are the caller's, also after an error. */
@@ -502,19 +540,31 @@ int cdv_ask_ticket(const struct cdv_ticket *t, int *fds, int64_t *n) {
     return r == ENOENT ? gone(t, "does not share this array any more, or has ended") : r;
   }
   fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd < 0) return cdv_fail(CDV_DEVICE, errno, "opening a shared array: a Unix socket: %s", strerror(errno));
+  if (fd < 0)
+    return cdv_fail(CDV_DEVICE, errno, "opening a shared array: a Unix socket: %s%s", strerror(errno), hint(errno));
   memcpy(q.secret, t->secret, sizeof q.secret);
-  set_patience(fd, PATIENCE);
-  if (connect(fd, (struct sockaddr *)&address, size))
-    r = errno == ECONNREFUSED
+  set_patience(fd, CDV_SIGNAL_POLL_NS);
+  const struct timespec end = cdv_deadline(PATIENCE_NS);
+  int failed;
+  do failed = connect(fd, (struct sockaddr *)&address, size);
+  while (failed && once_more(&end, &r));
+  if (failed)
+    r = r                 ? r
+        : errno == EAGAIN ? silent(t)
+        : errno == ECONNREFUSED
             ? gone(t, "shares nothing here: it has ended, or has another network namespace")
             : cdv_fail(CDV_DEVICE, errno, "asking process %lld: %s", (long long)t->process, strerror(errno));
   else if (!is_of(fd, geteuid(), -1))
     r = cdv_fail(CDV_ARGUMENT, EPERM, "the socket of process %lld belongs to another user", (long long)t->process);
-  else if (send(fd, &q, sizeof q, MSG_NOSIGNAL) != (ssize_t)sizeof q || receive_answer(fd, &a, fds, n))
-    r = errno == EAGAIN   ? gone(t, "does not answer: it is stopped, or very busy")
+  else if (ask(fd, &q, &end, &r) || hear(fd, &a, fds, n, &end, &r))
+    r = r                 ? r
+        : errno == EAGAIN ? silent(t)
         : errno == EMFILE ? cdv_fail(CDV_DEVICE, EMFILE, "opening a shared array: too many open files; ulimit -n")
                           : gone(t, "ended while it was asked");
+  else if (a.status == EMFILE)
+    r = cdv_fail(CDV_DEVICE, EMFILE,
+                 "process %lld, which shares the array, has no free file descriptor; raise its limit, ulimit -n",
+                 (long long)t->process);
   else if (a.status || a.n_segments != *n || *n < 1)
     r = gone(t, "does not share this array any more, or never did");
   close(fd);

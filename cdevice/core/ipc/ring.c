@@ -352,7 +352,8 @@ int cdv_ring_new(int64_t nbytes, int64_t batches, struct cdv_ring **out, struct 
   int r = cdv_segment_create((nbytes + 4095) & ~(int64_t)4095, false, &parts[0]);
   if (!r) r = cdv_segment_create(sizeof(struct control), true, &parts[1]);
   if (!r && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link))
-    r = cdv_fail(CDV_DEVICE, errno, "sharing a stream: socketpair: %s", strerror(errno));
+    r = cdv_fail(CDV_DEVICE, errno, "sharing a stream: socketpair: %s%s", strerror(errno),
+                 errno == EMFILE ? "; raise the limit of open files, ulimit -n" : "");
   if (!r) r = cdv_segment_of_descriptor(link[1], &parts[2]);
   if (!r && !(g = new_ring(true, parts[0], parts[1], link[0]))) r = cdv_fail_memory(sizeof *g, "a ring");
   if (!r) {

@@ -22,7 +22,8 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define LARGE ((int64_t)64 << 20) /* from here on the free memory is looked at first */
+#define LARGE ((int64_t)64 << 20)  /* from here on the free memory is looked at first */
+#define PIECE ((int64_t)256 << 10) /* is reserved in less time than lies between two signals of a profiler */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cdv_segment *mapped; /* all that this process has mapped */
@@ -37,23 +38,16 @@ int64_t cdv_live_segments(void) { return atomic_load(&live); }
 static int failed(const char *doing, int64_t nbytes) {
   int code = errno;
   bool memory = code == ENOMEM || code == ENOSPC;
+  const char *hint = code == EMFILE ? "; raise the limit of open files, ulimit -n" : "";
+  if (!strcmp(doing, "memfd_create") && (code == ENOSYS || code == EPERM || code == EACCES))
+    hint = "; where a sandbox refuses this call, nothing can be shared";
   return cdv_fail(memory ? CDV_MEMORY : CDV_DEVICE, code, "%lld bytes of shared memory: %s: %s%s", (long long)nbytes,
-                  doing, strerror(code), code == EMFILE ? "; raise the limit of open files, ulimit -n" : "");
+                  doing, strerror(code), hint);
 }
 
-/* A file without a name. */
-static int anonymous_file(void) {
-  int fd = memfd_create("cdevice", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return fd;
-  char name[64];
-  for (int i = 0; i < 100; i++) { /* its name goes at once */
-    snprintf(name, sizeof name, "/cdevice-%ld-%p-%d", (long)getpid(), (void *)name, i);
-    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0) shm_unlink(name);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-  return fd;
-}
+/* A file without a name whose size nobody can change any more, which one of shm_open's has no seals for: who reads it
+ * would get a SIGBUS. */
+static int anonymous_file(void) { return memfd_create("cdevice", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
 static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const struct stat *st) {
   struct cdv_segment *s = malloc(sizeof *s);
@@ -89,6 +83,15 @@ static bool there_is_memory(int64_t nbytes) {
   return available < 0 || nbytes >> 10 < available + swap;
 }
 
+/* A write into memory that is not there would be a SIGBUS.  In pieces, for a signal undoes a whole call. */
+static int reserve(int fd, int64_t size) {
+  int code = 0;
+  for (int64_t at = 0; !code && at < size; at += PIECE) do
+      code = posix_fallocate(fd, at, size - at < PIECE ? size - at : PIECE);
+    while (code == EINTR);
+  return code;
+}
+
 int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out) {
   struct stat st;
   int64_t size = nbytes > 0 ? nbytes : 1;
@@ -97,7 +100,7 @@ int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out
                     (long long)nbytes);
   int fd = anonymous_file();
   if (fd < 0) return failed("memfd_create", nbytes);
-  int code = posix_fallocate(fd, 0, size); /* a write into memory that is not there would be a SIGBUS */
+  int code = reserve(fd, size);
   errno = code;
   char *base =
       code || fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -106,7 +109,6 @@ int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out
     close(fd);
     return r;
   }
-  /* shm_open's files have no seals */
   (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   if (!both_write) (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
   *out = new_segment(fd, base, size, &st);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define LONG_PATH 120 /* letters: a message shows half of what is longer */
+
 /* ---- messages ---- */
 static void write_path(const struct cdv_frame *f, char *out, size_t room) {
   if (!f || !f->up) {
@@ -31,7 +33,11 @@ int cdv_invalid(const struct cdv_frame *f, int64_t buffer, int kind, const char 
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   write_path(f, path, sizeof path);
-  int r = path[0] ? cdv_fail(kind, EINVAL, "%s: %s", path, text) : cdv_fail(kind, EINVAL, "%s", text);
+  int r;
+  if (strlen(path) > LONG_PATH)
+    r = cdv_fail(kind, EINVAL, "%.*s... (%d levels down): %s", LONG_PATH / 2, path, f->depth, text);
+  else
+    r = path[0] ? cdv_fail(kind, EINVAL, "%s: %s", path, text) : cdv_fail(kind, EINVAL, "%s", text);
   struct cdv_error *e = cdv_error_last();
   memcpy(e->node, path, sizeof e->node);
   e->buffer = buffer;

@@ -15,6 +15,17 @@ static PyObject *m_compute_filter(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
+/* compute_chosen_rows(mask as bool, stream handle, its owner) */
+static PyObject *m_compute_chosen_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *mask, *handle, *owner;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OOO", &mask, &handle, &owner) || begin_work(&w, &mask, 1, handle, owner)) return NULL;
+  int r = cdv_compute_chosen_rows(w.x[0], &w.stream_ref, &out);
+  return end_work(&w, r, out);
+}
+
 /* compute_take(array, indices as int64, checked, stream handle, its owner) */
 static PyObject *m_compute_take(PyObject *self, PyObject *args) {
   (void)self;

@@ -29,9 +29,11 @@ static PyObject *m_open_ticket(PyObject *self, PyObject *args) {
   struct cdv_array *out = NULL;
   if (!ticket || level < 0) return NULL;
   run_deferred_releases();
+  python_call_depth++; /* Ctrl-C ends the wait for a process that does not answer */
   PyThreadState *python = PyEval_SaveThread();
   r = cdv_open_ticket(ticket, level, &out);
   PyEval_RestoreThread(python);
+  python_call_depth--;
   return r ? raise_last() : wrap_array(out);
 }
 
@@ -79,9 +81,11 @@ static PyObject *m_ring_open(PyObject *self, PyObject *args) {
   struct cdv_schema *s = !ticket || level < 0 ? NULL : hold_schema(schema);
   struct cdv_stream *out = NULL;
   if (!s) return NULL;
+  python_call_depth++;
   PyThreadState *python = PyEval_SaveThread();
   int r = cdv_ring_open(ticket, s, level, &out);
   PyEval_RestoreThread(python);
+  python_call_depth--;
   cdv_schema_unref(s);
   return r ? raise_last() : wrap_stream(out);
 }

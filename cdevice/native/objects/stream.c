@@ -334,7 +334,6 @@ static PyObject *m_set_stream_class(PyObject *self, PyObject *args) {
   Py_INCREF(error_class);
   Py_INCREF(type);
   stream_class = (PyTypeObject *)type;
-  cdv_set_signal_check(check_python_signals);
   Py_RETURN_NONE;
 }
 

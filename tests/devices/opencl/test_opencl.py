@@ -626,3 +626,8 @@ def test_a_stream_is_brought_to_the_queues_context_too():
     next(moved)
     moved.close()
     assert closed == [1]
+
+
+def test_a_buffer_larger_than_the_device_allows_is_refused_with_the_limit():
+    with pytest.raises(cdevice.OutOfMemory, match=r"has at most \d{8,} bytes \(CL_DEVICE_MAX_MEM_ALLOC_SIZE\)"):
+        cdevice.empty("int64", 1 << 56, device="opencl")

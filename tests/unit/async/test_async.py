@@ -832,10 +832,7 @@ real = getattr(threading, name)
 def fails(*a, **k): raise RuntimeError("can't start new thread")
 setattr(threading, name, fails)
 memory = bytearray(b"12345678")
-try:
-    cdevice.asarray(memoryview(memory).cast("q"))
-except RuntimeError as e:
-    print("first:", e)
+print("first:", cdevice.asarray(memoryview(memory).cast("q")).length)
 setattr(threading, name, real)
 from cdevice._runtime.ext import ffi, lib
 from cdevice._runtime import release_thread as _reaper
@@ -857,4 +854,4 @@ else:
 print("ok")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
-    assert done.returncode == 0 and done.stdout == "first: can't start new thread\nok\n", done.stdout + done.stderr
+    assert done.returncode == 0 and done.stdout == "first: 1\nok\n", done.stdout + done.stderr

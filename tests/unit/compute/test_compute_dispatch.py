@@ -311,7 +311,9 @@ def test_every_kernel_gives_the_same_for_every_form_of_its_arguments(name, forma
         pytest.skip("the others are the same text: each type is a program to build")
     f = cc.get_function(name)
     values = [[0.5] if name in IN_ONE else VALUES[x] for x in formats]
-    rows = [cdevice.asarray(v * 40, schema=cdevice.Schema.make(x)).to(place) for v, x in zip(values, formats, strict=True)]
+    rows = [
+        cdevice.asarray(v * 40, schema=cdevice.Schema.make(x)).to(place) for v, x in zip(values, formats, strict=True)
+    ]
     whole = f(*rows)
     want, kind = whole.to("cpu").to_pylist(), whole.type
     nulls = [cdevice.asarray([None] * 40, schema=cdevice.Schema.make(x)).to(place) for x in formats]

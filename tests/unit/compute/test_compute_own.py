@@ -260,6 +260,19 @@ def test_on_the_cpu_it_needs_a_compiler_once_or_says_so(tmp_path):
     left = tmp_path / "left"
     left.mkdir()
     assert run(TMPDIR=str(left), CDEVICE_CACHE_DIR="0") == "[8, None]" and not list(left.iterdir())
+    assert run(TMPDIR=str(tmp_path / "not there"), CDEVICE_CACHE_DIR="0") == "[8, None]"
+
+
+def test_what_is_kept_can_be_read_again_whatever_the_umask_was(tmp_path):
+    """A folder that nobody may open stayed, in the user's own as well."""
+    before = os.umask(0o777)
+    try:
+        assert run(HOME=str(tmp_path), XDG_CACHE_HOME="") == "[8, None]"
+    finally:
+        os.umask(before)
+    folders = [tmp_path / ".cache", tmp_path / ".cache/cdevice"]
+    (kept,) = folders[1].iterdir()
+    assert [x.stat().st_mode & 0o777 for x in [*folders, kept]] == [0o700, 0o700, 0o600]
 
 
 @pytest.mark.parametrize("word", ["float32", "float64"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from ...._arrays.assemble import assemble
 from ...._runtime.ext import _native
 from ....errors import ArgumentError
@@ -91,6 +93,14 @@ def to_views(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     return assemble(schema_of(to), n, buffers, null_count=0 if known is None else -1, near=views, made=made)
 
 
+def too_many(n: int, what: str) -> ArgumentError:
+    e = ArgumentError(
+        f"cast: {n} {what} are more than 32-bit offsets can count: cast parts of the array, or to the large_ form"
+    )
+    e.code = errno.EFBIG if n >= 1 << 31 else errno.ERANGE  # ERANGE: they would fit alone
+    return e
+
+
 def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     """The rows as strings or bytes with offsets of 32 ("u", "z") or 64 bits.  Waits where the device has to say how
     many bytes views look at, or whether offsets fit."""
@@ -110,7 +120,14 @@ def to_offsets_layout(call: Call, array: DeviceArray, to: str) -> DeviceArray:
     else:
         offsets = offsets_of(array, "i" if source in "uz" else "l")
     if offsets._format == "l" and short:
-        offsets = _narrow(call, Datum(offsets, "l"))
+        try:
+            offsets = _narrow(call, Datum(offsets, "l"))
+        except ArgumentError:
+            first, last = (offsets[row : row + 1].to("cpu").to_pylist()[0] for row in (0, n))
+            if not first or last - first >= 1 << 31:
+                raise too_many(last - first, "bytes") from None
+            alone = array.to(array.device, stream=call.owner, copy=True)  # only the bytes that they look at
+            return to_offsets_layout(call, alone, to)
     elif offsets._format == "i":
         offsets = _wide(call, Datum(offsets, "i"))
     if source not in VIEWS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from ...._arrays.assemble import assemble, parts_of
 from ....errors import ArgumentError
 from ....schema import Schema, asschema
@@ -14,7 +16,7 @@ from ..nulls import as_type, typed
 from ..selection.choose import on_one_device
 from ..selection.take import both, filter_array, rows_of_null, take_array, with_bitmap
 from ..strings import TEXTS, bytes_as_text
-from .binary import to_views
+from .binary import to_views, too_many
 from .dictionary import dictionary_decode, known_rows, of_dictionary
 from .numeric import cast_argument, no_cast
 
@@ -103,9 +105,9 @@ def cast_rows(call: Call, array: DeviceArray, to: Schema, safe: bool) -> DeviceA
         return made
     try:
         return _cast_nested(call, array, to, safe)
-    except ArgumentError:  # of a value that no row may have, as below a null
+    except ArgumentError as e:  # of a value that no row may have, as below a null
         whole = array.offset == 0 and not array.null_count and format[:2] in ("+w", "+s")
-        if not safe or whole:
+        if not safe or whole or (e.code == errno.EFBIG and not array.null_count):
             raise
     numbers = with_bitmap(rows.from_(call, array, 0, array.length), known_rows(call, array))
     return _cast_nested(call, take_array(call, array, numbers, False), to, safe)
@@ -124,8 +126,7 @@ def _cast_nested(call: Call, array: DeviceArray, to: Schema, safe: bool) -> Devi
     if target in ("+l", "+L") and format[:3] == "+w:":
         size = int(format[3:])
         ends = rows.multiply(call, rows.from_(call, array, 0, array.length + 1), size)
-        offsets = cast_argument(call, Datum(ends, "l"), _OFFSETS[target], True).array
-        assert offsets is not None
+        offsets = _offsets_as(call, ends, _OFFSETS[target])
         return sized(call, array, to, cast_rows(call, array._child(0), to.children[0], safe), offsets)
     if (format == "+m") != (target == "+m") or format not in _OFFSETS or target not in _OFFSETS:
         raise no_cast(call, words_of(format), to.type)
@@ -145,9 +146,18 @@ def _cast_lists(call: Call, array: DeviceArray, to: Schema, safe: bool) -> Devic
         whole = _beside(array, values)
         return assemble(to, n, parts_of(whole), [values], offset=offset, null_count=array.null_count)
     offsets = offsets_of(call, array, array.length + 1)
-    made = cast_argument(call, Datum(offsets, offsets._format), _OFFSETS[to.format], True).array
+    return sized(call, array, to, values, _offsets_as(call, offsets, _OFFSETS[to.format]))
+
+
+def _offsets_as(call: Call, offsets: DeviceArray, format: str) -> DeviceArray:
+    """Offsets of another width.  Waits where they get narrower."""
+    try:
+        made = cast_argument(call, Datum(offsets, offsets._format), format, True).array
+    except ArgumentError:
+        n = rows.number_at(offsets, offsets.length - 1) - rows.number_at(offsets, 0)
+        raise too_many(n, "values of lists") from None
     assert made is not None
-    return sized(call, array, to, values, made)
+    return made
 
 
 def _beside(array: DeviceArray, other: DeviceArray) -> DeviceArray:

@@ -35,6 +35,11 @@ def filter_array(call: Call, array: DeviceArray, mask: DeviceArray, emit_null: b
         raise _refusal(call, e) from None
 
 
+def chosen_rows(call: Call, mask: DeviceArray) -> DeviceArray:
+    """The numbers (int64) of the rows that a mask chooses; memory for these alone.  Waits once."""
+    return _native.compute_chosen_rows(mask, call.stream, call.owner)
+
+
 def take_array(call: Call, array: DeviceArray, indices: DeviceArray, checked: bool) -> DeviceArray:
     """Rows by number, of any layout."""
     try:
