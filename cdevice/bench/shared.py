@@ -135,21 +135,22 @@ def _page_sum(array: Any) -> float:
 
 def _dask(quick: bool) -> list[list[Any]]:
     try:
-        from distributed import Client, LocalCluster, wait
+        import distributed
     except ImportError:
         return [["between two Dask workers", "pip install distributed", "", ""]]
     import cdevice
 
+    dask: Any = distributed  # its functions have no types
     nbytes, times = (16 << 20 if quick else 256 << 20), 3 if quick else 7
     silent = {"silence_logs": 50, "dashboard_address": None}
-    with LocalCluster(n_workers=2, threads_per_worker=1, **silent) as cluster, Client(cluster) as client:
+    with dask.LocalCluster(n_workers=2, threads_per_worker=1, **silent) as cluster, dask.Client(cluster) as client:
         first, second = client.scheduler_info()["workers"]
 
         def seconds(make: Any) -> float:
             taken = []
             for i in range(times):
                 made = client.submit(make, i, nbytes, workers=first, pure=False)
-                wait(made)
+                dask.wait(made)
                 begin = time.perf_counter()
                 client.submit(_page_sum, made, workers=second, pure=False).result()
                 taken.append(time.perf_counter() - begin)

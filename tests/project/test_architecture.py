@@ -82,7 +82,11 @@ def test_core_calls_nothing_above_it():
     found = []
     for p in sources("cdevice/core", "*.[ch]"):
         for kind, name in INCLUDE.findall(code(p)):
-            own = kind == '"' and (name.startswith("core/") or name == "kernels/lang/protocol.h") and (ROOT / "cdevice" / name).exists()
+            own = (
+                kind == '"'
+                and (name.startswith("core/") or name == "kernels/lang/protocol.h")
+                and (ROOT / "cdevice" / name).exists()
+            )
             if not (name.startswith("cdevice/") or own or is_libc(name)):
                 found.append(f"{rel(p)}: {name}")
     assert found == []
@@ -93,7 +97,11 @@ def test_backends_know_only_the_door():
     for p in sources("backends", "*.[ch]"):
         for kind, name in INCLUDE.findall(code(p)):
             own = name.startswith(("common/", p.parent.name + "/")) and (ROOT / "backends" / name).exists()
-            if not (name.startswith(("cdevice/", "kernels/", "build/unicode_", "build/powers.h")) or (kind == '"' and own) or is_libc(name)):
+            if not (
+                name.startswith(("cdevice/", "kernels/", "build/unicode_", "build/powers.h"))
+                or (kind == '"' and own)
+                or is_libc(name)
+            ):
                 found.append(f"{rel(p)}: {name}")
     assert found == []
 
@@ -113,7 +121,21 @@ FLOORS = (
     ("_devices", "backend", "backend_compute", "backends"),
     ("_arrays", "_values", "ipc"),
     ("interop",),
-    ("_async", "_core", "_loading", "aio", "array", "buffer", "compute", "dask", "loading", "mutable", "pickling", "scan", "stream"),
+    (
+        "_async",
+        "_core",
+        "_loading",
+        "aio",
+        "array",
+        "buffer",
+        "compute",
+        "dask",
+        "loading",
+        "mutable",
+        "pickling",
+        "scan",
+        "stream",
+    ),
     ("__main__", "bench", "cli", "demo", "testing"),
 )
 
@@ -391,7 +413,9 @@ def test_the_cores_files_call_each_other_without_a_circle():
 def test_the_files_of_a_backend_call_each_other_without_a_circle():
     defines = re.compile(r"^(?!static|extern)[A-Za-z_][^\n;{}=]*?\b(\w+)\([^;{}]*\) \{", re.M)
     home, graph = calls("backends", defines, r"(?:ocl|opencl|cuda|rocm)_\w+")
-    assert {"ocl_defer_release", "ocl_wait_for", "opencl_event_record"} <= set(home) and len(graph["opencl/copies.c"]) > 2
+    assert {"ocl_defer_release", "ocl_wait_for", "opencl_event_record"} <= set(home) and len(
+        graph["opencl/copies.c"]
+    ) > 2
     no_circle(graph)
 
 
@@ -521,7 +545,9 @@ def test_every_lock_knows_forks():
             continue
         seen += 1
         made_anew = "pthread_atfork(" in text  # one for the process
-        refused = "cdv_fork_generation()" in text or p.name == "producer_run.c"  # one for each object; producer.c looks for both
+        refused = (
+            "cdv_fork_generation()" in text or p.name == "producer_run.c"
+        )  # one for each object; producer.c looks for both
         if not (made_anew or refused):
             found.append(rel(p))
     for p in sources("cdevice", "*.py"):

@@ -245,7 +245,16 @@ def package(tmp_path_factory):
     clean = shutil.ignore_patterns("__pycache__", "*.so", "*.o", "*.egg-info")
     for name in ("cdevice", "backends"):
         shutil.copytree(ROOT / name, folder / name, ignore=clean)
-    for name in ("setup.py", "build_ffi.py", "build_cache.py", "unicode_tables.py", "power_tables.py", "pyproject.toml", "README.rst", "LICENSE"):
+    for name in (
+        "setup.py",
+        "build_ffi.py",
+        "build_cache.py",
+        "unicode_tables.py",
+        "power_tables.py",
+        "pyproject.toml",
+        "README.rst",
+        "LICENSE",
+    ):
         shutil.copy(ROOT / name, folder)
     compiler = folder / "compiler"
     compiler.write_text(FAKE.format(real=shlex.join(COMPILER)))

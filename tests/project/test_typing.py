@@ -69,7 +69,14 @@ def test_the_functions_stub_has_every_function_with_its_parameters():
             assert stub.setdefault(node.name, names) == names, f"overloads of {node.name} differ"
             assert node.returns is not None and ast.unparse(node.returns) != "Any" or node.name == "call_function"
     functions = {n for n in compute.__all__ if inspect.isroutine(getattr(compute, n))}
-    elsewhere = {"elementwise", "reduction", "scan", "cpu_count", "set_cpu_count", "fallback"}  # of other modules, which have annotations
+    elsewhere = {
+        "elementwise",
+        "reduction",
+        "scan",
+        "cpu_count",
+        "set_cpu_count",
+        "fallback",
+    }  # of other modules, which have annotations
     modules = {
         f"cdevice.compute.{name}"
         for name in ("vector", "groups", "joins", "grouper", "hash_functions", "temporal", "nested")

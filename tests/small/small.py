@@ -28,7 +28,7 @@ PROGRAM = str(HERE / "program.py")
 LIBRARIES = ["numpy", "pyarrow", "opencl"]
 CONDITIONS = {}
 NO_MEMFD = {"share": "memfd_create", "share_stream": "memfd_create"}
-NO_THREADS = {name: "thread" for name in ("produce", "loop", "share", "share_stream", "opencl")}
+NO_THREADS = dict.fromkeys(("produce", "loop", "share", "share_stream", "opencl"), "thread")
 
 
 class Condition:
