@@ -61,7 +61,7 @@ class _Large:
 
 
 def _values(a: DeviceArray) -> list[Any]:
-    """As Python's, but for what is too large to be shown."""
+    """As Python's, but for values that are too large to be shown."""
     if not a._format.startswith(_OF_ANY_SIZE) or a._schema.dictionary is not None or a.nbytes <= _LARGE:
         return rows(a)
     each = [a._slice(k, 1) for k in range(a.length)]

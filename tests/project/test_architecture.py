@@ -480,7 +480,7 @@ HARMLESS = re.compile(
     r"if|for|while|switch|return|sizeof|_Atomic|(__)?atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
     r"|CDV_ASSERT|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|realloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
     r"|cdv_error_(last|save|restore|clear|take_cause|set_cause)|cdv_shared_(ref|unref)|cdv_backend_(lookup|cell|table|table_at|count)"
-    r"|cdv_segment_ref|cdv_array_ref|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
+    r"|cdv_start_thread|cdv_segment_ref|cdv_array_ref|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
 )  # an exception that the core drops waits for a thread with the GIL (drop_later); a new thread state is only memory
 
 

@@ -1,4 +1,4 @@
-/* thread.h - threads that run nobody's code but ours. */
+/* thread.h - threads that run only code of this library. */
 #ifndef CDEVICE_THREAD_H
 #define CDEVICE_THREAD_H
 

@@ -34,7 +34,7 @@ void cdv_digest_add(struct cdv_digest *d, const char *text) {
   d->words[1] = add(d->words[1] ^ d->words[0] >> 32, text, n);
 }
 
-/* Its mode is ours whatever the umask: a folder that nobody may open would stay. */
+/* Of mode 0700 under every umask: a folder that this user may not open would stay. */
 static void make_folder(const char *path) {
   if (!mkdir(path, 0700)) (void)chmod(path, 0700);
 }

@@ -234,7 +234,7 @@ static void end_lifeline(struct reader *r) {
   free(r);
 }
 
-/* full: there are no descriptors, which the reader is told. */
+/* full: there are no descriptors, which the answer states. */
 static void serve(int fd, bool full) {
   struct request q;
   struct answer a = {.magic = MAGIC};

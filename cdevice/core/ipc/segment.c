@@ -45,8 +45,8 @@ static int failed(const char *doing, int64_t nbytes) {
                   doing, strerror(code), hint);
 }
 
-/* A file without a name whose size nobody can change any more, which one of shm_open's has no seals for: who reads it
- * would get a SIGBUS. */
+/* A file without a name whose size is sealed: a reader of one that shrinks gets a SIGBUS.  Files of shm_open have no
+ * seals. */
 static int anonymous_file(void) { return memfd_create("cdevice", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
 static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const struct stat *st) {

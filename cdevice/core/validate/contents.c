@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define LONG_PATH 120 /* letters: a message shows half of what is longer */
+#define LONG_PATH 120 /* letters: a message shows half of a longer one */
 
 /* ---- messages ---- */
 static void write_path(const struct cdv_frame *f, char *out, size_t room) {
