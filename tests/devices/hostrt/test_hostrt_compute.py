@@ -4,42 +4,17 @@ The text is compiled as for a GPU, a block a tile, and its blocks run on the str
 No GPU, no NVRTC and no HIPRTC is shown by this; ``ci/kernels`` compiles with the real ones.
 """
 
-import itertools
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import threading
-import types
 
-import choice_checks
-import decimal256_checks
-import decimal_widths_checks
-import decimals_checks
-import distinct_checks
-import group_by_checks
-import group_states_checks
-import half_checks
-import join_checks
-import layouts_checks
-import lists_checks
-import literal_checks
-import nested_checks
-import number_few_checks
 import pytest
-import running_checks
-import selection_checks
-import set_lookup_checks
-import sort_checks
-import statistics_checks
-import table_checks
-import temporal_checks
-import textcast_checks
-import types_checks
-import vectors_checks
-import views_checks
-from compute_cases import CALLS, FLOATS, HERE, ROWS, TRUTHS, column
-from expression_checks import EXPRESSIONS, TABLE
+from compute_cases import ROWS
+from kernel_checks import *  # noqa: F403 - the tests
+from kernel_tables import EVERY, SOME, tests_on
 from standin import TYPES
 from waiting import settle, until
 
@@ -47,21 +22,19 @@ import cdevice
 import cdevice.compute as cc
 from cdevice._devices.tables import drop_kept
 from cdevice._runtime.ext import lib
-from cdevice.compute.expressions import bound
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 pytestmark = pytest.mark.nosan  # starts a compiler, and runs kernels on stacks of their own
 COMPUTING = ("cuda", "cuda_managed", "rocm")
-LISTS = {"list", "large_list_view", "fixed_size_list", "list of strings", "map"}
 ON = {
-    "cuda": HERE | LISTS,
-    "rocm": HERE | LISTS,
-    "cuda_managed": {"int64", "float32", "bool"},
+    "cuda": EVERY,
+    "rocm": EVERY,
+    "cuda_managed": SOME,
     "cuda_host": {"int64", "bool"},
     "rocm_host": {"int64", "bool"},
 }
-computing = pytest.mark.parametrize("device", COMPUTING, indirect=True)
+computes = pytest.mark.parametrize("device", COMPUTING, indirect=True)
 
 
 @pytest.fixture
@@ -69,11 +42,10 @@ def runtime(runtimes, request):
     yield runtimes[request.getfixturevalue("device").split("_")[0]]
 
 
-@pytest.fixture
-def device(request, runtimes, monkeypatch):
+def clean(name, runtimes, monkeypatch):
     """One of the five types; afterwards nothing is left over and nothing was misused."""
     monkeypatch.setenv("CDEVICE_CACHE_DIR", "0")  # each program is compiled by the stand-in, once
-    name, runtime = request.param, runtimes[request.param.split("_")[0]]
+    runtime = runtimes[name.split("_")[0]]
     settle()
     before, arrays = lib.cdv_backend_live(TYPES[name]), lib.cdv_live_arrays()
     yield name
@@ -86,148 +58,39 @@ def device(request, runtimes, monkeypatch):
     assert runtime.library.hostrt_programs() == 0
 
 
-# ---- the table ----
-def on_stand_ins(f):
-    """A test of the table, with the stand-ins in place of the devices that it names."""
-    again = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
-    again.pytestmark = []
-    for mark in f.pytestmark:
-        names = mark.args[0]
-        if names == ("device", "word"):
-            words = dict.fromkeys(p.values[1] for p in mark.args[1])
-            rows = [pytest.param(d, w, id=f"{d}-{w}") for d, w in itertools.product(ON, words) if w in ON[d]]
-            again = pytest.mark.parametrize(names, rows, indirect=["device"])(again)
-        elif names == "device":
-            again = pytest.mark.parametrize("device", list(ON), indirect=True)(again)
-        else:
-            again.pytestmark.append(mark)
-    return again
+@pytest.fixture
+def device(request, runtimes, monkeypatch):
+    yield from clean(request.param, runtimes, monkeypatch)
 
 
-def takes_a_device(f):
-    return any(m.name == "parametrize" and "device" in m.args[0] for m in getattr(f, "pytestmark", ()))
+@pytest.fixture(params=COMPUTING)
+def computing(request, runtimes, monkeypatch):
+    yield from clean(request.param, runtimes, monkeypatch)
 
 
-TABLES = (table_checks, decimals_checks, half_checks, layouts_checks, types_checks)
-TABLES += (selection_checks, sort_checks, distinct_checks, running_checks, statistics_checks, set_lookup_checks)
-TABLES += (group_by_checks, group_states_checks, join_checks, lists_checks, decimal256_checks, temporal_checks)
-TABLES += (textcast_checks, number_few_checks, choice_checks, nested_checks, vectors_checks, views_checks)
-TABLES += (decimal_widths_checks, literal_checks)
-for _name, _test in {k: v for table in TABLES for k, v in vars(table).items()}.items():
-    if _name.startswith("test_") and takes_a_device(_test):
-        globals()[_name.replace("test_", "test_hostrt_", 1)] = on_stand_ins(_test)
+@pytest.fixture
+def held(runtimes, computing):
+    runtime = runtimes[computing.split("_")[0]]
+
+    @contextlib.contextmanager
+    def gated():
+        runtime.gate()
+        try:
+            yield
+        finally:
+            runtime.open()
+
+    return gated
+
+
+globals().update(tests_on(ON))
 
 
 def test_hostrt_the_table_is_all_there():
-    assert sum(n.startswith("test_hostrt_") for n in globals()) > 25
-
-
-@computing
-@pytest.mark.parametrize("word", sorted(HERE - {"bool"}))
-def test_hostrt_results_have_the_bits_of_the_cpus(device, word):
-    rows = 20000
-    a, b = column(word, rows, nulls=0.1), column(word, rows, seed=6, nulls=0)
-    calls = [
-        lambda x, y: cc.add(x, y),
-        lambda x, y: cc.multiply(x[5:], y[:-5]),
-        lambda x, y: cc.negate(x),
-        lambda x, y: cc.less(x[13:], y[13:]),
-        lambda x, y: cc.cast(x, "float64" if word in FLOATS else "int8", safe=False),
-        lambda x, y: cc.filter(x, cc.less(y, x)),
-        lambda x, y: cc.if_else(cc.less(x, y), x, y),
-        lambda x, y: cc.sum(x[13:]).array,
-        lambda x, y: cc.mean(x[:9000]).array,
-        lambda x, y: cc.min_max(x).array,
-        lambda x, y: cc.divide(x, 3),
-    ]
-    here, there = ([cdevice.asarray(v).to(d) for v in (a, b)] for d in ("cpu", device))
-    for call in calls:
-        assert same_bits(call(*here), call(*there))
-
-
-TEXT = [
-    cc.utf8_length,
-    lambda x: cc.match_substring(x, "ab"),
-    lambda x: cc.starts_with(x, "É", ignore_case=True),
-    lambda x: cc.find_substring(x, "b"),
-    cc.utf8_is_alpha,
-    cc.utf8_upper,
-    cc.utf8_reverse,
-    lambda x: cc.utf8_slice_codeunits(x, 1, 4),
-    lambda x: cc.utf8_trim(x, "aé"),
-    lambda x: cc.utf8_lpad(x, 5, "é"),
-    lambda x: cc.replace_substring(x, "b", "é"),
-    lambda x: cc.split_pattern(x, "b"),
-]
-
-
-@pytest.mark.parametrize("call", TEXT, ids=range(len(TEXT)))
-@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
-def test_hostrt_functions_of_text_give_what_the_cpu_gives(device, call):
-    x = pa.array(["", "ab", None, "aé€😀b", "É", "xabab" * 4, "ß"] * 30)
-    for rows in (x, x[3:101]):
-        here, there = call(cdevice.asarray(rows)), call(cdevice.asarray(rows).to(device))
-        there = there.to("cpu")
-        there.validate("full")
-        assert pa.array(here).equals(pa.array(there))
-
-
-FUSED = ("comparison", "or, not", "if_else", "dates", "five constants", "strings and numbers")
-
-
-@pytest.mark.parametrize("word", FUSED)
-@pytest.mark.parametrize("device", ["cuda", "rocm"], indirect=True)
-def test_hostrt_an_expression_as_one_kernel_gives_what_the_cpu_gives(device, word, monkeypatch):
-    monkeypatch.setattr(bound, "FUSE_ROWS", 0)
-    expression, here = EXPRESSIONS[word][0], cdevice.asarray(TABLE)
-    for rows in (here, here[3:101]):
-        there = rows.to(device)
-        made = expression.evaluate(there)
-        program = expression.bind(rows.schema)._program(there)
-        assert program.fuses() and made.device == there.device
-        assert made.to("cpu").equals(expression.evaluate(rows), nans_equal=True)
-
-
-@computing
-def test_hostrt_a_row_that_overflows_is_named_by_an_expression(device, monkeypatch):
-    monkeypatch.setattr(bound, "FUSE_ROWS", 0)
-    rows = cdevice.asarray(pa.record_batch({"i": pa.array([1, 2**31 - 1], pa.int32())})).to(device)
-    with pytest.raises(cdevice.ArgumentError, match=r"(?s)overflow.*\(i \+ 1\)"):
-        ((cc.field("i") + 1) * 2).evaluate(rows)
-
-
-def same_bits(x, y):
-    """Are the values that count of one bit pattern, and the nulls the same?"""
-    x, y = pa.array(x), pa.array(y.to("cpu"))
-    if pa.types.is_struct(x.type):
-        return all(same_bits(cdevice.asarray(p), cdevice.asarray(q)) for p, q in zip(x.flatten(), y.flatten()))
-    if x.is_null().to_pylist() != y.is_null().to_pylist():
-        return False
-    kept, other = x.drop_null(), y.drop_null()
-    if pa.types.is_floating(x.type):
-        size = pa.int32() if x.type == pa.float32() else pa.int64()
-        kept, other = kept.view(size), other.view(size)
-    return kept.equals(other)
+    assert len(tests_on(ON)) > 25
 
 
 # ---- streams ----
-@computing
-@pytest.mark.parametrize("name", list(CALLS))
-def test_hostrt_a_call_returns_before_the_device_begins(device, runtime, name):
-    x, b = (cdevice.asarray(v).to(device) for v in (ROWS, TRUTHS))
-    want = CALLS[name](x, b, None).to("cpu").to_pylist()  # its programs are built here
-    runtime.gate()
-    try:
-        got = CALLS[name](x, b, None)
-        assert not got.ready
-        again = cc.is_valid(got)  # what is not there yet is an argument
-        assert not again.ready
-        x.release()
-    finally:
-        runtime.open()
-    assert repr(got.to("cpu").to_pylist()) == repr(want)
-
-
 @pytest.mark.parametrize("device", ["cuda_host", "rocm_host"], indirect=True)
 def test_hostrt_the_cpu_waits_for_memory_that_it_reads(device, runtime):
     runtime.gate()
@@ -244,7 +107,7 @@ def test_hostrt_the_cpu_waits_for_memory_that_it_reads(device, runtime):
     assert got[0].device.type.name == "CPU" and got[0].to_pylist() == [v and v + 1 for v in ROWS]
 
 
-@computing
+@computes
 def test_hostrt_the_second_device_has_its_own_programs(device):
     there = cdevice.asarray(ROWS).to(f"{device}:1")
     got = cc.sum(cc.multiply(there, 3))
@@ -252,16 +115,6 @@ def test_hostrt_the_second_device_has_its_own_programs(device):
     if device != "cuda_managed":
         with pytest.raises(cdevice.ArgumentError, match=f"{device}:1 and {device}:0"):
             cc.add(there, cdevice.asarray(ROWS).to(device))
-
-
-@computing
-def test_hostrt_groups_joins_and_lookups_stay_on_the_device(device):
-    batch = cdevice.record_batch({"k": [1, 2, 1], "x": [1.0, 2.0, 3.0]}).to(device)
-    where = batch.device
-    assert cc.group_by(batch, "k").aggregate([("x", "sum")]).device == where
-    assert cc.join(batch, batch, "k", right_suffix="_").device == where
-    assert cc.is_in(batch.field("k"), value_set=[1]).device == where
-    assert cc.Grouper({"k": "int64"}).consume(batch[["k"]]).device == where
 
 
 @pytest.mark.parametrize("device", ["cuda_managed"], indirect=True)
@@ -272,22 +125,6 @@ def test_hostrt_managed_memory_and_the_hosts_meet_on_the_cpu(device, runtime):
             got = cc.add(x, y)  # a kernel of the device may not reach the host's memory
             assert got.to("cpu").to_pylist() == [v and 2 * v for v in ROWS]
     assert runtime.library.hostrt_launches() == launches
-
-
-@computing
-def test_hostrt_threads_may_call_at_once(device):
-    x, found = cdevice.asarray(list(range(1000))).to(device), []
-
-    def work(k):
-        found.extend(cc.sum(cc.add(x, k)).as_py() - 1000 * k for _ in range(20))
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-    assert found == [499500] * 60
-    del work, threads
 
 
 # ---- what fails ----
@@ -534,7 +371,7 @@ def test_hostrt_programs_of_a_backend_that_is_taken_out_are_unloaded(device, run
     compute()
 
 
-@computing
+@computes
 def test_hostrt_a_profile_has_the_times_of_kernels_and_copies(device):
     x = cdevice.asarray(column("int64", 5000))
     with cdevice.device(device).profile() as p:
@@ -544,7 +381,7 @@ def test_hostrt_a_profile_has_the_times_of_kernels_and_copies(device):
     assert all(e.duration_ns is not None and e.duration_ns >= 0 for e in p.events)
 
 
-@computing
+@computes
 def test_hostrt_functions_of_a_users_own_have_the_bits_of_the_cpus(device):
     f = cc.elementwise("f", "float64 a, int64 b, bool c -> float64", "c ? a * a + b : a / 3")
     g = cc.elementwise("g", "float64 a, int64 b, bool c -> bool", "a < b && c")
