@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 
+from . import gpu_functions
 from .table import aim, named
 from .timing import compare
 from .transfer import struct_of
@@ -226,6 +227,7 @@ def section(libs: Any, options: Any) -> Any:
     found = rows(3 if options.quick else 11)
     if not found:
         return {}
+    found += gpu_functions.rows(_cupy(), 3 if options.quick else 7, hasattr(_driver(), "hostrt_face"))
     print()
     report(found)
     return {"gpu": named(found, "row", "bare_s", "cdevice_s", "value", "target", "reached")}

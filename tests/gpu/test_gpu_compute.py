@@ -4,7 +4,7 @@ import gpu_here  # noqa: F401 - first: it skips
 import numpy as np
 import pytest
 from kernel_checks import *  # noqa: F403 - the tests
-from kernel_tables import EVERY, SOME, tests_on
+from kernel_tables import EVERY, SOME, retargeted
 from standin import TYPES
 from waiting import settle, until
 
@@ -15,7 +15,7 @@ from cdevice._runtime.ext import lib
 from cdevice.testing import KernelSuite
 
 ON = {"cuda": EVERY, "cuda_managed": SOME}
-globals().update(tests_on(ON))
+globals().update(retargeted(ON))
 
 
 def clean(name):

@@ -15,6 +15,9 @@ class Vendor:
     def __init__(self, library, vendor, table):
         self.library, self.prefix, self.table = library, PREFIX[vendor], table
         self.made = []
+        self.context = ctypes.c_void_p()
+        if self.prefix == "cu":  # held: a context that nothing retains is destroyed, and its streams with it
+            assert self.call("DevicePrimaryCtxRetain", ctypes.byref(self.context), 0) == 0
 
     def call(self, name, *args):
         return getattr(self.library, self.prefix + name)(*args)
@@ -26,12 +29,9 @@ class Vendor:
             assert self.call("SetDevice", 0) == 0
             yield
             return
-        context, popped = ctypes.c_void_p(), ctypes.c_void_p()
-        assert self.call("DevicePrimaryCtxRetain", ctypes.byref(context), 0) == 0
-        assert self.call("CtxPushCurrent_v2", context) == 0
+        assert self.call("CtxPushCurrent_v2", self.context) == 0
         yield
-        assert self.call("CtxPopCurrent_v2", ctypes.byref(popped)) == 0
-        self.call("DevicePrimaryCtxRelease_v2", 0)
+        assert self.call("CtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p())) == 0
 
     def stream(self, blocking=False):
         """A handle; :meth:`close` destroys it."""
@@ -68,3 +68,5 @@ class Vendor:
     def close(self):
         for s in self.made:
             self.table.stream_destroy(self.table.self, 0, ffi.cast("void *", s))
+        if self.context:
+            self.call("DevicePrimaryCtxRelease_v2", 0)

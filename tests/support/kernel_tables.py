@@ -1,4 +1,4 @@
-"""The tests of functions that name their devices, for other devices than these: ``tests_on(devices)``."""
+"""The tests of functions that name their devices, for other devices than these: ``retargeted(devices)``."""
 
 import itertools
 import types
@@ -63,7 +63,7 @@ def takes_a_device(f):
     return any(m.name == "parametrize" and "device" in m.args[0] for m in getattr(f, "pytestmark", ()))
 
 
-def tests_on(devices):
+def retargeted(devices):
     """{name: test}; the module that takes them has the fixture ``device``, whose parameter is one of ``devices``."""
     every = {name: f for table in TABLES for name, f in vars(table).items() if name.startswith("test_")}
     return {name: on(f, devices) for name, f in every.items() if takes_a_device(f)}

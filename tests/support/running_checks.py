@@ -10,7 +10,7 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import drawn, places, shown  # noqa: E402
+from compute_cases import OF_PYARROW_26, drawn, places, shown  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -113,6 +113,7 @@ def test_floats_have_the_same_bits_for_any_number_of_threads():
     assert found[0] == found[1]
 
 
+@OF_PYARROW_26
 @each(COLUMNS)
 def test_differences_are_those_of_rows_a_period_apart(device, word):
     for a in slices(word):
@@ -132,6 +133,7 @@ def test_a_difference_that_overflows_is_an_error_only_where_it_is_checked(device
         cc.pairwise_diff_checked(a)
 
 
+@OF_PYARROW_26
 @each(COLUMNS)
 def test_nulls_become_the_value_before_or_behind(device, word):
     for a, name in itertools.product(slices(word), ("fill_null_forward", "fill_null_backward")):
@@ -151,6 +153,7 @@ def test_rows_that_are_not_zero_are_numbered(device, word):
         agrees(device, "indices_nonzero", a)
 
 
+@OF_PYARROW_26
 @each([w for w in COLUMNS if w != "list"])
 def test_replacements_come_in_the_order_of_the_masks_true_rows(device, word):
     for a in slices(word):

@@ -7,7 +7,7 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import back, check, column, there  # noqa: E402
+from compute_cases import OF_PYARROW_26, back, check, column, there  # noqa: E402
 from everywhere import device, everywhere  # noqa: E402, F401
 
 import cdevice  # noqa: E402
@@ -139,6 +139,7 @@ def test_nulls_are_arguments(device):
     assert pa.record_batch(got).equals(batch.filter(mask))
 
 
+@OF_PYARROW_26
 @everywhere
 def test_dictionaries_are_what_they_stand_for(device):
     words = pa.array(["a", "b", None, "a", "ccc"] * 9).dictionary_encode()

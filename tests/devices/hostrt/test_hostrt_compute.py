@@ -14,7 +14,7 @@ import threading
 import pytest
 from compute_cases import ROWS
 from kernel_checks import *  # noqa: F403 - the tests
-from kernel_tables import EVERY, SOME, tests_on
+from kernel_tables import EVERY, SOME, retargeted
 from standin import TYPES
 from waiting import settle, until
 
@@ -83,11 +83,11 @@ def held(runtimes, computing):
     return gated
 
 
-globals().update(tests_on(ON))
+globals().update(retargeted(ON))
 
 
 def test_hostrt_the_table_is_all_there():
-    assert len(tests_on(ON)) > 25
+    assert len(retargeted(ON)) > 25
 
 
 # ---- streams ----
