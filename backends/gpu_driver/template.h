@@ -11,6 +11,7 @@
  *   events.h   events and streams
  *   compute.h  kernels
  *   ipc.h      for other processes
+ *   host_copy.h   copies that concern the host's memory alone
  *
  * A stream that is being captured is refused: its work would run again with every launch of the graph, over memory that
  * others have by then.
@@ -24,6 +25,7 @@
 
 #include "gpu_driver/compute.h"
 #include "gpu_driver/events.h"
+#include "gpu_driver/host_copy.h"
 #include "gpu_driver/ipc.h"
 #include "gpu_driver/memory.h"
 #include "gpu_driver/profile.h"
@@ -91,7 +93,9 @@ static int rt_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   if (r) return r;
   int64_t i = 0;
   if (kind == CDEVICE_COPY_PEER) rt_see_once((int)device, (int)copies[0].src_device);
-  int code = 0;
+  int code = k->kind == RT_PINNED ? rt_copy_host(kind, copies, n, stream) : RT_NOT_SUPPORTED;
+  if (code != RT_NOT_SUPPORTED) return rt_end(device, &saved, code, "copying", err);
+  code = 0;
   for (; !code && i < n; i++)
     if (copies[i].nbytes)
       code = rt_memcpy(k->kind, kind, (char *)copies[i].dst + copies[i].dst_offset,
