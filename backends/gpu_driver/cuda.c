@@ -52,7 +52,6 @@ typedef uintptr_t cu_ptr; /* CUdeviceptr */
   X(1, int, StreamCreate, "cuStreamCreate", (void **, unsigned))                                 \
   X(1, int, StreamDestroy, "cuStreamDestroy_v2", (void *))                                       \
   X(1, int, StreamSynchronize, "cuStreamSynchronize", (void *))                                  \
-  X(0, int, StreamQuery, "cuStreamQuery", (void *))                                              \
   X(1, int, CtxSynchronize, "cuCtxSynchronize", (void))                                          \
   X(0, int, StreamIsCapturing, "cuStreamIsCapturing", (void *, int *))                           \
   X(0, int, ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                   \
@@ -212,7 +211,10 @@ static int rt_stream_wait(void *stream, void *event) { return cu.StreamWaitEvent
 static int rt_stream_new(void **out) { return cu.StreamCreate(out, CU_STREAM_NON_BLOCKING); }
 static int rt_stream_del(void *stream) { return cu.StreamDestroy(stream); }
 static int rt_stream_sync(void *stream) { return cu.StreamSynchronize(stream); }
-static int rt_stream_ask(void *stream) { return cu.StreamQuery ? cu.StreamQuery(stream) : RT_NOT_SUPPORTED; }
+static int rt_stream_ask(void *stream) { /* events stand alone: cdevice has no streams of its own behind others */
+  (void)stream;
+  return RT_NOT_SUPPORTED;
+}
 static int rt_device_sync(void) { return cu.CtxSynchronize(); }
 static void rt_enable_peer(int device, int other) {
   int here, there, can = 0;

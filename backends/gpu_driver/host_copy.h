@@ -1,8 +1,9 @@
 /* host_copy.h - copies from one place of the host's memory to another, in the order of a stream.
  *
  * The vendor's asynchronous copy is none there: CUDA's waits for the stream and copies, both in the caller's thread.  So
- * the CPU copies: at once where the stream is idle, else in a function that the stream calls.  Its memory is kept as for
- * any copy, until the event behind it has passed.
+ * a function that the stream calls copies.  Its memory is kept as for any copy, until the event behind it has passed.
+ * A copy at once, where the stream reports that it is idle, is no way: on an H200 one came before an event that its stream
+ * waited for.
  */
 #ifndef CDEVICE_RUNTIME_HOST_COPY_H
 #define CDEVICE_RUNTIME_HOST_COPY_H
@@ -17,16 +18,10 @@ typedef struct rt_host_copies {
   cdevice_copy copies[];
 } rt_host_copies;
 
-static void rt_copy_by_cpu(const cdevice_copy *copies, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    if (copies[i].nbytes)
-      memmove((char *)copies[i].dst + copies[i].dst_offset, (const char *)copies[i].src + copies[i].src_offset,
-              (size_t)copies[i].nbytes);
-}
-
 static void rt_copy_in_stream(void *given) {
   rt_host_copies *of = given;
-  rt_copy_by_cpu(of->copies, of->n);
+  for (const cdevice_copy *c = of->copies; c < of->copies + of->n; c++)
+    if (c->nbytes) memmove((char *)c->dst + c->dst_offset, (const char *)c->src + c->src_offset, (size_t)c->nbytes);
   free(of);
 }
 
@@ -43,21 +38,10 @@ static int rt_is_host_copy(int direction, const cdevice_copy *first) {
   return rt_is_pinned((char *)first->src + first->src_offset) && rt_is_pinned((char *)first->dst + first->dst_offset);
 }
 
-static int rt_is_idle(void *stream) {
-  if (!rt_query_begin()) return 0;
-  int code = rt_stream_ask(stream);
-  rt_query_end();
-  return !code;
-}
-
 /* For pinned memory.  The vendor's code; RT_NOT_SUPPORTED: the vendor is to copy.  The device is current; does not wait
  * for the stream. */
 static int rt_copy_host(int direction, const cdevice_copy *copies, int64_t n, void *stream) {
   if (!rt_is_host_copy(direction, copies)) return RT_NOT_SUPPORTED;
-  if (rt_is_idle(stream)) {
-    rt_copy_by_cpu(copies, n);
-    return 0;
-  }
   rt_host_copies *of = rt_can_call() ? malloc(sizeof *of + (size_t)n * sizeof *copies) : NULL;
   if (!of) return RT_NOT_SUPPORTED;
   of->n = n;

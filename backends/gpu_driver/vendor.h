@@ -18,7 +18,7 @@
  *   rt_can_record_context() rt_event_rec_all(device, e)   records after all streams of the device, if supported
  *   rt_capture(s, &status)             is the stream, or for the legacy one any that it follows, being captured?
  *   rt_stream_wait(s, e) rt_stream_new(&s) rt_stream_del(s) rt_stream_sync(s) rt_launch_host_func(s, fn, arg)
- *   rt_stream_ask(s)                   is it idle?
+ *   rt_stream_ask(s)                   is it idle?  For streams of cdevice
  *   rt_device_sync()                   waits for the current device
  *   rt_enable_peer(device, other)              lets the current device reach the other's memory itself, if it can
  *   rt_pointer_attributes(p, &kind, &device, &bytes_behind)   rt_error_name(code)   rt_error_text(code)

@@ -92,6 +92,8 @@ int opencl_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevi
   if (!result && nbytes <= 0) result = ocl_fail(err, CL_INVALID_BUFFER_SIZE, "allocation of 0 bytes");
   if (!result) result = lane_for(device, stream, &lane, err);
   if (result) return result;
+  /* NVIDIA's makes such a buffer, and fails when it is used */
+  if (slot->total_bytes > 0 && nbytes > slot->total_bytes) return too_large(slot, err);
   void *data = uses_pool(slot, nbytes) ? host_pool_get(nbytes, &pooled) : NULL;
   if (data) mem = make_pooled_buffer(lane.context, nbytes, slot->use, data, pooled);
   if (!mem) {

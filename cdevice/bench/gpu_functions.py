@@ -47,7 +47,7 @@ def beside_cupy(cupy: Any, rows: int, rounds: int) -> Iterator[Row]:
     f = random.random(rows)
     keys = random.integers(0, 100_000, rows, dtype=cupy.int64)
     few = i[: rows // 8].copy()
-    mask, places = f < 0.5, random.permutation(rows // 8)
+    mask, places = f < 0.5, cupy.random.permutation(rows // 8)
     x, y, z, k, short, at = (cdevice.asarray(v) for v in (i, j, f, keys, few, places))
     bits = cc.less(z, 0.5)
     million = f"{rows >> 20} Mi rows"
@@ -59,10 +59,18 @@ def beside_cupy(cupy: Any, rows: int, rounds: int) -> Iterator[Row]:
     eighth = f"{rows >> 23} Mi rows"
     yield _row(f"take int64, {eighth}", 0.9, cupys(lambda: few[places]), _waited(lambda: cc.take(short, at)), rounds)
     yield _row(
-        f"cumulative_sum int64, {million}", 0.9, cupys(lambda: i.cumsum()), _waited(lambda: cc.cumulative_sum(x)), rounds
+        f"cumulative_sum int64, {million}",
+        0.9,
+        cupys(lambda: i.cumsum()),
+        _waited(lambda: cc.cumulative_sum(x)),
+        rounds,
     )
     yield _row(
-        f"sort_indices int64, {eighth}", 0.9, cupys(lambda: few.argsort()), _waited(lambda: cc.sort_indices(short)), rounds
+        f"sort_indices int64, {eighth}",
+        0.9,
+        cupys(lambda: few.argsort()),
+        _waited(lambda: cc.sort_indices(short)),
+        rounds,
     )
     batch = cdevice.record_batch({"k": k, "z": z})
     yield _row(

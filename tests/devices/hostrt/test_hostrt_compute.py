@@ -12,8 +12,9 @@ import sys
 import threading
 
 import pytest
-from compute_cases import ROWS
+from compute_cases import ROWS, column
 from kernel_checks import *  # noqa: F403 - the tests
+from kernel_checks import same_bits
 from kernel_tables import EVERY, SOME, retargeted
 from standin import TYPES
 from waiting import settle, until
