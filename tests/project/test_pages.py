@@ -44,8 +44,15 @@ def test_a_page_prints_what_it_says(page):
 
 
 def test_every_page_is_run_or_has_a_test_of_its_own():
-    elsewhere = {"add-your-device", "conformance", "cuda-and-rocm", "glossary", "reliability"}
+    elsewhere = {"add-your-device", "conformance", "cuda-and-rocm", "glossary", "platforms", "reliability"}
     assert {p.stem for p in DOCS.glob("*.rst")} == {*PAGES, *elsewhere}
+
+
+def test_the_page_of_platforms_names_commands_and_reports_that_exist():
+    text = (DOCS / "platforms.rst").read_text(encoding="utf-8")
+    named = re.findall(r"``((?:ci|docs|tests)/[\w./-]+)", text)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_the_page_of_libraries_counts_the_rules_of_all_suites():
