@@ -93,6 +93,13 @@ def asarray(
     return out.to(device, stream=stream, copy=True if copy and not fresh else None)
 
 
+def _has_interface(obj: Any) -> bool:
+    try:
+        return hasattr(obj, "__cuda_array_interface__")
+    except (KeyError, TypeError) as e:
+        raise _cuda.no_interface(obj, e) from None
+
+
 def _from_object(
     obj: Any,
     want: Schema | None,
@@ -121,7 +128,7 @@ def _from_object(
         return (out if want is None else _retyped.retyped(out, want)), bool(copy)
     if type(obj).__module__.split(".")[0] == "pyopencl":
         return _pyopencl.from_pyopencl(obj, want), False
-    if hasattr(obj, "__cuda_array_interface__"):
+    if _has_interface(obj):
         return _cuda.import_interface(obj, want), False
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _dlpack.from_dlpack(obj, want, validate, copy)

@@ -34,6 +34,21 @@ def _vendor(obj: Any) -> int:
     return _ROCM if root in ("hip", "rocm") else _CUDA
 
 
+def _instead(typestr: str) -> str:
+    if typestr[1:] == "b1":
+        return (
+            "Arrow's booleans are bits; give a view of them as uint8, and compare: "
+            "cdevice.compute.not_equal(cdevice.asarray(view), 0)"
+        )
+    return "give a view of them as a type that Arrow has, such as unsigned integers of the same size"
+
+
+def no_interface(obj: Any, why: Exception) -> TypeError:
+    """For an object that fails when it is asked for its interface, as torch's tensors of float8 do."""
+    kind = f"{type(obj).__module__}.{type(obj).__name__}"
+    return TypeError(f"this {kind} has no CUDA array interface ({type(why).__name__}: {why}): {_instead('')}")
+
+
 def export_interface(array: DeviceArray) -> dict[str, Any]:
     array._lend()  # the caller that takes the address keeps the object
     array, shape, nulls = values_of(array)
@@ -70,7 +85,7 @@ def import_interface(obj: Any, schema: Schema | None = None) -> DeviceArray:
     address, shape, size, nbytes = extent_of(d)
     format = FORMATS.get(typestr[1:]) if typestr[0] in "<|=" else None
     if format is None:
-        raise ValueError(f"arrays of {typestr} have no Arrow type")
+        raise ValueError(f"arrays of {typestr} have no Arrow type: {_instead(typestr)}")
     if d.get("mask") is not None:
         raise ValueError("an array with a mask cannot be imported without a copy")
     if not shape:

@@ -393,6 +393,25 @@ class Interface:
         setattr(self, name, {k: v for k, v in {**said, **changes}.items() if v is not ...})
 
 
+@pytest.mark.parametrize(
+    ("typestr", "words"), [("|b1", "booleans are bits.*not_equal"), ("<V2", "unsigned integers of the same size")]
+)
+def test_an_interface_of_another_type_is_refused_with_what_to_give_instead(typestr, words):
+    size = int(typestr[2:])
+    with pytest.raises(ValueError, match=words):
+        cdevice.asarray(Interface("__cuda_array_interface__", typestr=typestr, shape=(64 // size,)))
+
+
+def test_an_interface_that_fails_with_a_key_error_is_a_type_error_with_words():
+    class Float8:
+        @property
+        def __cuda_array_interface__(self):
+            raise KeyError("torch.float8_e4m3fn")
+
+    with pytest.raises(TypeError, match="no CUDA array interface.*float8_e4m3fn.*unsigned integers"):
+        cdevice.asarray(Float8())
+
+
 @pytest.mark.parametrize("name", ["__array_interface__", "__cuda_array_interface__"])
 @pytest.mark.parametrize(
     "changes",
