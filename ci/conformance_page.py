@@ -240,7 +240,7 @@ def letter(library, report):
         lines += ["Expected", f"    {plain(rule['sentence'])} ({rule['level']}: {plain(rule['source'])})", ""]
         lines += ["Observed", f"    {plain(rule['detail'][:400])}", ""]
         name = program_name(library, suite, rule)
-        lines += ["To reproduce", f"    ``python {name}`` ends in ``{rule['shown']}``.", ""]
+        lines += ["To reproduce", f"    ``python {name}`` ends in ``{rule['shown'].rstrip()}``.", ""]
     return text_of(lines)
 
 

@@ -1,0 +1,86 @@
+"""Sphinx's settings; ``ci/docs`` builds the site."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import cdevice
+
+HERE = Path(__file__).resolve().parent
+FOLDERS = {"README": "project/readme", "CHANGELOG": "project/changelog", "CONTRIBUTING": "project/contributing"}
+FOLDERS |= {"SECURITY": "project/security", "cdevice/DESIGN": "project/design"}
+
+project = "cdevice"
+author = "the cdevice maintainers"
+version = release = cdevice.__version__
+extensions = ["sphinx.ext.autodoc"]
+exclude_patterns = ["conformance/*.py"]
+root_doc = "index"
+html_theme = "furo"
+html_title = f"cdevice {release}"
+html_static_path: list[str] = []
+html_show_sphinx = False
+html_copy_source = html_show_sourcelink = False
+# System fonts: no page asks another server for anything.
+html_theme_options = {"navigation_with_keys": True}
+pygments_style, pygments_dark_style = "default", "monokai"
+nitpicky = True
+
+# Types are in the text of a docstring; the .pyi files have them for type checkers.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 88
+
+linkcheck_timeout = 20
+linkcheck_retries = 2
+
+# ``docs/streams.rst`` in a text and `docs/compute.rst <docs/compute.rst>`_ are links on the site.
+NAMED = re.compile(r"(?<![`\w])``(?:docs/)?((?:conformance/)?[a-z-]+|README|CHANGELOG|CONTRIBUTING|SECURITY|cdevice/DESIGN)\.rst``")
+LINKED = re.compile(r"`[^`<]*<(?:docs/)?([a-z-]+)\.rst>`_")
+
+
+def link_pages(text: str) -> str:
+    """The text of a page with the pages that it names as links."""
+
+    def link(m: re.Match[str]) -> str:
+        page = FOLDERS.get(m[1], m[1])
+        there = (HERE / f"{page}.rst").exists()
+        return f":doc:`/{page}`" if there else m[0]
+
+    return LINKED.sub(link, NAMED.sub(link, text))
+
+
+# the reports of single libraries, which ci/conformance writes, stand below the page of all
+REPORTS = "\n\n.. toctree::\n   :hidden:\n   :glob:\n\n   conformance/*\n"
+
+PLACE = ".. The place of c-and-cpp.rst.\n"
+C_PAGE = ".. toctree::\n   :caption: C and C++\n   :hidden:\n\n   c-and-cpp\n"
+
+
+def read(app: Sphinx, name: str, content: list[str]) -> None:
+    content[0] = link_pages(content[0]) + (REPORTS if name == "conformance" else "")
+    if name == "index":  # a page that is not there yet has its place
+        content[0] = content[0].replace(PLACE, C_PAGE if (HERE / "c-and-cpp.rst").exists() else "")
+
+
+def include(app: Sphinx, path: object, name: str, content: list[str]) -> None:
+    content[0] = link_pages(content[0])
+
+
+def copy_programs(app: Sphinx, error: Exception | None) -> None:
+    """The programs that ``conformance.rst`` links to."""
+    if error is None and app.builder.name == "html":
+        for path in sorted((HERE / "conformance").glob("*.py")):
+            shutil.copy(path, Path(app.outdir) / "conformance")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", read)
+    app.connect("include-read", include)
+    app.connect("build-finished", copy_programs)

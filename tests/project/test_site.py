@@ -1,0 +1,58 @@
+"""The site of the documentation, as far as it can be checked without Sphinx."""
+
+import importlib.util
+import re
+
+import pytest
+from paths import ROOT
+
+DOCS = ROOT / "docs"
+CI = ROOT / "ci"
+
+
+@pytest.fixture(scope="module")
+def links():
+    spec = importlib.util.spec_from_file_location("docs_links", CI / "docs_links.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_index_names_every_page_once():
+    text = (DOCS / "index.rst").read_text(encoding="utf-8")
+    named = re.findall(r"^   ([a-z][a-z/-]*)$", text, re.M)
+    pages = {p.relative_to(DOCS).with_suffix("").as_posix() for p in DOCS.rglob("*.rst")}
+    inner = {p for p in pages if p.startswith("conformance/")}  # below conformance.rst, by conf.py
+    inner |= {p for p in pages if p.startswith("reference/") and p != "reference/index"}
+    assert len(named) == len(set(named))
+    assert set(named) == pages - inner - {"index", "c-and-cpp"}  # conf.py gives c-and-cpp.rst its place
+    assert ".. The place of c-and-cpp.rst.\n" in text
+
+
+def test_pages_of_the_root_are_part_of_the_site():
+    for page in (DOCS / "project").glob("*.rst"):
+        (name,) = re.findall(r"^\.\. include:: (\S+)$", page.read_text(encoding="utf-8"), re.M)
+        assert (page.parent / name).resolve().exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ("b.html", None),
+        ("b.html#there", None),
+        ("#here", None),
+        ("folder/", None),
+        ("https://example.org/x", None),
+        ("mailto:a@example.org", None),
+        ("c.html", "c.html: no such file"),
+        ("b.html#elsewhere", "b.html#elsewhere: no such anchor"),
+        ("#nowhere", "#nowhere: no such anchor"),
+        ("b.html#th%65re", None),
+    ],
+)
+def test_links_that_lead_nowhere_are_found(tmp_path, links, link, found):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "index.html").write_text("<p>", encoding="utf-8")
+    (tmp_path / "a.html").write_text(f'<p id="here"><a href="{link}">x</a>', encoding="utf-8")
+    (tmp_path / "b.html").write_text('<p id="there"><img src="a.html">', encoding="utf-8")
+    assert links.broken(tmp_path) == ([f"a.html: {found}"] if found else [])
