@@ -11,7 +11,7 @@ from paths import ROOT
 import cdevice
 
 DOCS = ROOT / "docs"
-PAGES = ("clusters", "compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "streams")
+PAGES = ("clusters", "compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "start", "streams")
 LIBRARIES = {
     "numpy": "1",
     "pyarrow": "16",

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from paths import ROOT
@@ -56,3 +57,17 @@ def test_links_that_lead_nowhere_are_found(tmp_path, links, link, found):
     (tmp_path / "a.html").write_text(f'<p id="here"><a href="{link}">x</a>', encoding="utf-8")
     (tmp_path / "b.html").write_text('<p id="there"><img src="a.html">', encoding="utf-8")
     assert links.broken(tmp_path) == ([f"a.html: {found}"] if found else [])
+
+
+def test_pictures_are_those_that_are_drawn_and_load_nothing():
+    spec = importlib.util.spec_from_file_location("draw", DOCS / "pictures" / "draw.py")
+    draw = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw)
+    assert {p.stem for p in (DOCS / "pictures").glob("*.svg")} == set(draw.PICTURES)
+    used = re.findall(r"pictures/([a-z]+)\.svg\n   :alt: \S", (DOCS / "start.rst").read_text(encoding="utf-8"))
+    assert set(used) == set(draw.PICTURES)
+    for name, make in draw.PICTURES.items():
+        text = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        assert text == make().svg(), "python docs/pictures/draw.py writes it"
+        tags = {e.tag.rpartition("}")[2] for e in ElementTree.fromstring(text).iter()}
+        assert {"title", "desc"} <= tags and not tags & {"image", "script", "foreignObject", "style"}
