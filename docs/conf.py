@@ -6,7 +6,11 @@ import re
 import shutil
 from pathlib import Path
 
+from docutils.nodes import Element
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.nodes import make_refnode
 
 import cdevice
 
@@ -41,7 +45,9 @@ linkcheck_timeout = 20
 linkcheck_retries = 2
 
 # ``docs/streams.rst`` in a text and `docs/compute.rst <docs/compute.rst>`_ are links on the site.
-NAMED = re.compile(r"(?<![`\w])``(?:docs/)?((?:conformance/)?[a-z-]+|README|CHANGELOG|CONTRIBUTING|SECURITY|cdevice/DESIGN)\.rst``")
+NAMED = re.compile(
+    r"(?<![`\w])``(?:docs/)?((?:conformance/)?[a-z-]+|README|CHANGELOG|CONTRIBUTING|SECURITY|cdevice/DESIGN)\.rst``"
+)
 LINKED = re.compile(r"`[^`<]*<(?:docs/)?([a-z-]+)\.rst>`_")
 
 
@@ -73,6 +79,39 @@ def include(app: Sphinx, path: object, name: str, content: list[str]) -> None:
     content[0] = link_pages(content[0])
 
 
+# where a short name of a docstring, such as DeviceArray.to, is looked up
+PLACES = [f"cdevice.{m}" for m in ("", "compute.", "aio.", "dask.", "pickling.", "testing.", "backend.")]
+PLACES += [f"cdevice.compute.{m}." for m in ("errors", "dispatch.call", "dispatch.datum")]
+SEVERAL = re.compile(r"^:param ((?:\w+, )+\w+): (.*)")
+
+
+def find(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> Element | None:
+    """The link for a name that a docstring gives as its module writes it."""
+    if node.get("refdomain") != "py":
+        return None
+    domain = env.domains["py"]
+    given = node["reftarget"].removeprefix("cdevice.")
+    names = [place + name for name in (node["reftarget"], given) for place in PLACES]
+    for name in names:
+        if name in domain.objects:
+            page = domain.objects[name].docname
+            return make_refnode(app.builder, node["refdoc"], page, domain.objects[name].node_id, [content], name)
+    return None
+
+
+def split_parameters(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """``:param x, y: arrays`` describes two parameters; Sphinx would take ``x,`` for a type."""
+    out: list[str] = []
+    for line in lines:
+        several = SEVERAL.match(line)
+        if several:  # the text, whose further lines follow, belongs to the last; the others refer to it
+            *names, last = several[1].split(", ")
+            out += [f":param {n}: as *{last}*" for n in names]
+            line = f":param {last}: {several[2]}"
+        out.append(line)
+    lines[:] = out
+
+
 def copy_programs(app: Sphinx, error: Exception | None) -> None:
     """The programs that ``conformance.rst`` links to."""
     if error is None and app.builder.name == "html":
@@ -83,4 +122,6 @@ def copy_programs(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.connect("source-read", read)
     app.connect("include-read", include)
+    app.connect("missing-reference", find)
+    app.connect("autodoc-process-docstring", split_parameters)
     app.connect("build-finished", copy_programs)

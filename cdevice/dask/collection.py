@@ -38,7 +38,7 @@ class Batches(DaskMethodsMixin):  # type: ignore[misc]
     """A lazy collection of record batches on the devices of Dask's workers.
 
     Comes from :func:`read_parquet` and :func:`from_batches`.  Immutable; methods give new collections, :meth:`compute`,
-    :meth:`persist` and :meth:`to_arrow` have Dask compute.  A Dask collection: ``dask.compute``, ``dask.persist`` and
+    ``persist()`` and :meth:`to_arrow` have Dask compute.  A Dask collection: ``dask.compute``, ``dask.persist`` and
     ``Client.compute`` take it.  Each partition is one task, which reads its rows and does all steps.  A step is first
     done with no rows, in this process: a wrong one is an error there, before anything is read.  ``dask``: the graph.
     No method blocks but those three.  Any thread.

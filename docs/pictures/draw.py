@@ -34,7 +34,8 @@ class Picture:
     def arrow(self, x1: int, y1: int, x2: int, y2: int, color: str = INK, dash: bool = False) -> None:
         line = ' stroke-dasharray="5 4"' if dash else ""
         self.parts.append(
-            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{color}" stroke-width="2"{line} marker-end="url(#end)"/>'
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{color}" stroke-width="2"{line}'
+            ' marker-end="url(#end)"/>'
         )
 
     def svg(self) -> str:
@@ -51,7 +52,7 @@ class Picture:
 
 
 def device() -> Picture:
-    p = Picture(720, 236, "Device", "An array on the CPU and its copy on a device: buffers, device and event.")
+    p = Picture(720, 244, "Device", "An array on the CPU and its copy on a device: buffers, device and event.")
     p.box(20, 20, 260, 160, "cpu", BLUE, ground=True)
     p.box(440, 20, 260, 160, "opencl:0, cuda:0 ...", GREEN, ground=True)
     for n, words in enumerate(("validity bitmap", "offsets", "values")):
@@ -67,7 +68,9 @@ def device() -> Picture:
 
 
 def event() -> Picture:
-    p = Picture(720, 250, "Event", "A copy is queued, records an event, and the consumer's kernel waits for it on the device.")
+    p = Picture(
+        720, 250, "Event", "A copy is queued, records an event, and the consumer's kernel waits for it on the device."
+    )
     p.words(20, 48, "your program", GREY)
     p.box(130, 28, 120, 32, "arr.to(device)", BLUE)
     p.box(262, 28, 130, 32, "other.asarray(x)", BLUE)
@@ -80,7 +83,9 @@ def event() -> Picture:
     p.arrow(190, 62, 190, 96, dash=True)
     p.arrow(397, 132, 441, 166, ORANGE)
     p.words(452, 150, "waits on the device", INK)
-    p.words(20, 232, "An array carries the event of the work that makes it. A consumer waits for it before it reads.", INK)
+    p.words(
+        20, 232, "An array carries the event of the work that makes it. A consumer waits for it before it reads.", INK
+    )
     return p
 
 
@@ -100,7 +105,9 @@ def stream() -> Picture:
 
 
 def release() -> Picture:
-    p = Picture(720, 250, "Release", "Owners share one block; it goes back after the last release, behind the device's work.")
+    p = Picture(
+        720, 250, "Release", "Owners share one block; it goes back after the last release, behind the device's work."
+    )
     p.box(20, 24, 130, 32, "arr", BLUE)
     p.box(20, 74, 130, 32, "arr[2:5]", BLUE)
     p.box(20, 124, 130, 32, "other library", BLUE)

@@ -63,7 +63,7 @@ class Datum:
     """An argument as kernels get it.
 
     ``array``: a row for each row, or with ``one`` a row for all of them; ``chunks``: several arrays, a list or
-    :class:`Chunks` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
+    ``ChunkStream`` (``array`` is then None); else ``value``, a number, a bool or None.  ``format``: the Arrow format of
     its type, "dictionary" for a dictionary array; None where the type of a null is unknown.
 
     ``follows``: it was made here, of Python's values, and goes where the other arguments are.  ``mixed``: its chunks

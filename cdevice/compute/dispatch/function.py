@@ -45,8 +45,9 @@ KINDS = ("scalar", "vector", "scalar_aggregate", "hash_aggregate", "meta")
 class Function:
     """A name with kernels.  Any thread.
 
-    ``name``: of the function.  ``kind``: one of :data:`KINDS`; ``arity``: how many arguments, or a negative number: at
-    least -1 - arity of them.  ``options``: their class; ``doc``: its description.  ``kernels``: those to begin with;
+    ``name``: of the function.  ``kind``: "scalar", "vector", "scalar_aggregate", "hash_aggregate" or "meta"; ``arity``:
+    how many arguments, or a negative number: at least -1 - arity of them.  ``options``: their class; ``doc``: its
+    description.  ``kernels``: those to begin with;
     :meth:`add_kernel` adds others.  ``implicit``: from the formats of the arguments to those that they are cast to;
     ``meta``: computes by calling other functions; ``nulls``: the type of None where it is not that of the other
     arguments; ``compares``: its result is a bool, so that a value of the host may become the type of the rows that it
@@ -117,7 +118,7 @@ class Function:
         """A new :class:`Kernel`.
 
         ``inputs``: what :func:`cdevice.asschema` takes, or matchers.  ``out``: the same, a function of formats, or None
-        for any result of the kernel.  ``exec(call, *arguments)``: gets the :class:`Call` and an :class:`Argument` for
+        for any result of the kernel.  ``exec(call, *arguments)``: gets the :class:`Call` and a :class:`Datum` for
         each argument, gives a DeviceArray.  ``device``: a name, or None for all.  ``library``: default: the module of
         ``exec``.  ``null_handling``: by default "intersection" for a scalar function, "computed" for others.
         ``priority``, ``init``, ``finalize``, ``chunks``: as in :class:`Kernel`.  Arguments of narrower numbers are cast
