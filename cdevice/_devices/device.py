@@ -207,7 +207,9 @@ class Device:
         return f"<cdevice.Device {self}>"
 
     def _repr_html_(self) -> str:
-        return f"<code>{self}</code>"
+        from .._runtime.html import code_html
+
+        return code_html(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (self._type, self._id)

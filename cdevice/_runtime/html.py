@@ -1,4 +1,7 @@
-"""Tables for notebooks."""
+"""What notebooks show: the one place that writes HTML.
+
+Everything is text and is escaped here; callers hand over no markup.  Nothing here asks a device.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,11 @@ def table_html(head: str, header: list[list[str]], body: list[list[str]], foot: 
         out.append(f"<thead>{''.join(_row(cells, 'th') for cells in header)}</thead>")
     out.append(f"<tbody>{''.join(_row(cells, 'td') for cells in body)}</tbody></table>")
     return "".join(out) + (f"<small>{escape(foot)}</small>" if foot else "") + "</div>"
+
+
+def code_html(text: str) -> str:
+    """A name or an expression, as code."""
+    return f"<code>{escape(text)}</code>"
 
 
 def facts_html(head: str, facts: dict[str, Any]) -> str:

@@ -279,6 +279,11 @@ class BoundExpression:
     def __repr__(self) -> str:
         return f"<cdevice.compute.BoundExpression {self.expression}: {self.type.type}>"
 
+    def _repr_html_(self) -> str:
+        from ..._runtime.html import code_html
+
+        return code_html(f"{self.expression}: {self.type.type}")
+
 
 def _type_of(a: Datum) -> Schema:
     if a.array is not None:

@@ -233,9 +233,9 @@ class Expression(Node):
         return f"<cdevice.compute.Expression {self}>"
 
     def _repr_html_(self) -> str:
-        import html
+        from ..._runtime.html import code_html
 
-        return f"<code>{html.escape(str(self))}</code>"
+        return code_html(str(self))
 
 
 deferred.converted.append(Expression.from_pyarrow)
