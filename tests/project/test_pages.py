@@ -11,7 +11,7 @@ from paths import ROOT
 import cdevice
 
 DOCS = ROOT / "docs"
-PAGES = ("clusters", "compute", "expressions", "groups", "libraries", "opencl", "shared-memory", "start", "streams")
+PAGES = ("clusters", "compute", "devices", "expressions", "groups", "libraries", "opencl", "own-kernel", "shared-memory", "start", "streams")
 LIBRARIES = {
     "numpy": "1",
     "pyarrow": "16",
