@@ -71,3 +71,11 @@ def test_pictures_are_those_that_are_drawn_and_load_nothing():
         assert text == make().svg(), "python docs/pictures/draw.py writes it"
         tags = {e.tag.rpartition("}")[2] for e in ElementTree.fromstring(text).iter()}
         assert {"title", "desc"} <= tags and not tags & {"image", "script", "foreignObject", "style"}
+
+
+def test_the_page_of_performance_is_the_one_that_the_newest_results_give():
+    import performance_page
+
+    assert performance_page.PAGE.read_text(encoding="utf-8") == performance_page.page(), (
+        "python tests/support/performance_page.py writes it"
+    )
