@@ -84,6 +84,18 @@ static void rt_see_once(int device, int other) {
     rt_enable_peer(device, other);
 }
 
+/* The vendor's code. */
+static int rt_copy_each(int memory, int direction, const cdevice_copy *copies, int64_t n, void *stream) {
+  int code = 0;
+  int64_t i = 0;
+  for (; !code && i < n; i++)
+    if (copies[i].nbytes)
+      code = rt_memcpy(memory, direction, (char *)copies[i].dst + copies[i].dst_offset,
+                       (const char *)copies[i].src + copies[i].src_offset, (size_t)copies[i].nbytes, stream);
+  if (code && i > 1) rt_stream_sync(stream); /* the host memory of those before must not be touched afterwards */
+  return code;
+}
+
 static int rt_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, void *stream, cdevice_error *err) {
   const rt_kind *k = self;
   if (!n) return 0;
@@ -91,16 +103,9 @@ static int rt_copy(void *self, int kind, const cdevice_copy *copies, int64_t n, 
   rt_saved_context saved;
   int r = rt_begin_on(device, stream, &saved, err);
   if (r) return r;
-  int64_t i = 0;
   if (kind == CDEVICE_COPY_PEER) rt_see_once((int)device, (int)copies[0].src_device);
   int code = k->kind == RT_PINNED ? rt_copy_host(kind, copies, n, stream) : RT_NOT_SUPPORTED;
-  if (code != RT_NOT_SUPPORTED) return rt_end(device, &saved, code, "copying", err);
-  code = 0;
-  for (; !code && i < n; i++)
-    if (copies[i].nbytes)
-      code = rt_memcpy(k->kind, kind, (char *)copies[i].dst + copies[i].dst_offset,
-                       (const char *)copies[i].src + copies[i].src_offset, (size_t)copies[i].nbytes, stream);
-  if (code && i > 1) rt_stream_sync(stream); /* the host memory of those before must not be touched afterwards */
+  if (code == RT_NOT_SUPPORTED) code = rt_copy_each(k->kind, kind, copies, n, stream);
   return rt_end(device, &saved, code, "copying", err);
 }
 

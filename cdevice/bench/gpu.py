@@ -213,8 +213,6 @@ def rows(rounds: int, big: Any = 1 << 30) -> Any:
 
 
 def report(found: Any) -> None:
-    if hasattr(_driver(), "hostrt_face"):
-        print("a stand-in for CUDA's driver is loaded: what follows are no figures")
     for title, bare, ours, value, target, reached in found:
         mark = aim(f"target {target}", reached)
         if bare is None:
@@ -227,7 +225,11 @@ def section(libs: Any, options: Any) -> Any:
     found = rows(3 if options.quick else 11)
     if not found:
         return {}
-    found += gpu_functions.rows(_cupy(), 3 if options.quick else 7, hasattr(_driver(), "hostrt_face"))
     print()
+    if stand_in := hasattr(_driver(), "hostrt_face"):
+        print("a stand-in for CUDA's driver is loaded: what follows are no figures")
     report(found)
+    functions = gpu_functions.rows(_cupy(), 3 if options.quick else 7, stand_in)
+    report(functions)
+    found += functions
     return {"gpu": named(found, "row", "bare_s", "cdevice_s", "value", "target", "reached")}

@@ -40,6 +40,11 @@ def computing(request):
 
 
 @pytest.fixture
+def nan_bits():
+    return False
+
+
+@pytest.fixture
 def held(gates, computing):
     table = lib.cdv_backend_table(cdevice.device(computing).type_id)
     return lambda: gates["cuda"].held(table)

@@ -24,16 +24,16 @@ Rows where it takes more are in the tables as the others are. ``docs/compute.rst
 """
 ABOUT = """\
 Written by ``python tests/support/performance_page.py`` from ``tests/benchmarks/results/{name}``, which
-``ci/bench --json`` made on {date}: {processor}, caches {caches}; Python {python}, {versions}. Equal work took {median:.2f} times its
-least time in the middle, {worst:.1f} times at worst, at the end of that run: how quiet the machine was."""
-
-
-def newest(pattern):
-    return max(RESULTS.glob(pattern), key=lambda p: (re.match(r"(?:gpu-)?([\d-]{10})", p.name)[1], p.name))
+``ci/bench --json`` made on {date}: {processor}, caches {caches}; Python {python}, {versions}. At the end of that run
+equal work took {spin[median]:.2f} times its least time (median; worst {spin[worst]:.1f}): how quiet the machine was."""
 
 
 def date_of(path):
     return re.match(r"(?:gpu-)?([\d-]{10})", path.name)[1]
+
+
+def newest(pattern):
+    return max(RESULTS.glob(pattern), key=lambda p: (date_of(p), p.stem))  # "...-later" behind the file without it
 
 
 def time(ns):
@@ -123,8 +123,7 @@ def page():
         caches=", ".join(f"{k} {v}" for k, v in floors["caches"].items()),
         python=d["python"],
         versions=", ".join(f"{k} {v}" for k, v in d["versions"].items()),
-        median=spin["median"] / spin["least"],
-        worst=spin["worst"] / spin["least"],
+        spin=spin,
     )
     lines = [HEAD.format(about=about)]
     for part in (handover(d), streams(d), startup(d), transfers(d), compute(d), gpu(report)):

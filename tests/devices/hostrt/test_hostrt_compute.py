@@ -70,6 +70,11 @@ def computing(request, runtimes, monkeypatch):
 
 
 @pytest.fixture
+def nan_bits():
+    return True
+
+
+@pytest.fixture
 def held(runtimes, computing):
     runtime = runtimes[computing.split("_")[0]]
 
