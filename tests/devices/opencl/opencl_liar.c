@@ -129,8 +129,9 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_bits type, cl_uint n, cl_devic
   return code;
 }
 
-/* gone: the context of every queue is. */
+/* gone: the context of every queue is.  lazy: a buffer of any size is made, as NVIDIA's does. */
 cl_mem clCreateBuffer(cl_context context, cl_bits flags, size_t size, void *host, cl_int *code) {
+  if (lies("lazy") && size >> 40) size = 64;
   if (!lies("gone"))
     return REAL(clCreateBuffer, cl_mem, cl_context, cl_bits, size_t, void *, cl_int *)(context, flags, size, host,
                                                                                        code);

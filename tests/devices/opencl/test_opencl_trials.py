@@ -97,6 +97,20 @@ def test_a_promise_that_is_not_kept_is_told(ask, how, note):
     assert note in ask(how, NOTES)[0]
 
 
+LARGE = """
+import json, source_tree, cdevice
+try:
+    cdevice.empty("uint8", 1 << 50, device="opencl")
+except Exception as e:
+    print(json.dumps([type(e).__name__, str(e)]))
+"""
+
+
+def test_a_buffer_beyond_the_devices_memory_is_refused_where_the_runtime_would_make_it(ask):
+    name, words = ask("lazy", LARGE)
+    assert name == "OutOfMemory" and "CL_INVALID_BUFFER_SIZE" in words
+
+
 CHAIN = """
 import json, source_tree, cdevice, cdevice.compute as cc, numpy as np, pyopencl as cl
 context = cl.Context([next(d for p in cl.get_platforms() for d in p.get_devices())])
