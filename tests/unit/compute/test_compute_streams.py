@@ -73,7 +73,12 @@ def test_the_tree_of_many_chunks_is_the_same(name):
 
 
 class Counted:
-    """Batches, one after the other: how many live at most?"""
+    """Batches, one after the other: how many live at most?
+
+    Two or more for each batch that lives.  The thread that gives back what a device has done with may be behind on a
+    machine that is busy: the source waits for it, and not for what a function holds."""
+
+    MOST = 100
 
     def __init__(self, n, device):
         self.n, self.device, self.most, self.made = n, device, 0, 0
@@ -85,9 +90,13 @@ class Counted:
             array = cdevice.asarray(np.full(5000, float(i))).to(self.device)
             array.synchronize()
             self.made += 1
-            self.most = max(self.most, lib.cdv_backend_live(cdevice.device(self.device).type_id) - self.before)
+            until(lambda: self.live() < self.MOST, self.live)
+            self.most = max(self.most, self.live())
             yield array
             del array
+
+    def live(self):
+        return lib.cdv_backend_live(cdevice.device(self.device).type_id) - self.before
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
@@ -98,7 +107,7 @@ def test_memory_does_not_grow_with_the_stream(device, name):
         assert source.made == n and out is not None
         return source.most
 
-    assert most(300) < 150  # two or more for each batch that lives; what a device has done with goes a little later
+    assert most(300) < 150
 
 
 def test_one_batch_of_ours_lives_at_a_time_on_the_cpu():
