@@ -292,7 +292,7 @@ def make_native():
         depends=headers + relative("cdevice/native/*") + relative("cdevice/native/*/*"),
         include_dirs=["cdevice/include", "cdevice", "backends", "."],
         libraries=["dl", "m"],
-        extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+        extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
         + ["-Wno-unused-parameter", "-Wno-missing-field-initializers", "-ffp-contract=off", "-fno-math-errno"]
         + hardening()[0]
         + shlex.split(os.environ.get("CDEVICE_CFLAGS", "")),
@@ -301,6 +301,35 @@ def make_native():
         define_macros=[("Py_LIMITED_API", "0x030A0000")] if LIMITED_API else [("_CFFI_NO_LIMITED_API", None)],
     )
     return ffi
+
+
+def bill_of_materials(distribution):
+    """CycloneDX: the package and what it needs at run time.  No other library's code is inside; the definitions of the
+    Arrow and DLPack interfaces are those of their specifications."""
+    name, version = distribution.get_name(), distribution.get_version()
+    reference = f"pkg:pypi/{name}@{version}"
+    needs = [re.match(r"[\w.-]+", line)[0] for line in distribution.install_requires]
+    licence = {"license": {"id": "Apache-2.0"}}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library",
+                "bom-ref": reference,
+                "name": name,
+                "version": version,
+                "purl": reference,
+                "licenses": [licence],
+            }
+        },
+        "components": [
+            {"type": "library", "bom-ref": f"pkg:pypi/{n}", "name": n, "purl": f"pkg:pypi/{n}", "scope": "required"}
+            for n in needs
+        ],
+        "dependencies": [{"ref": reference, "dependsOn": [f"pkg:pypi/{n}" for n in needs]}],
+    }
 
 
 def can_embed():

@@ -1,5 +1,6 @@
 """Entry for pip: the cffi module, the headers, the contents of the sdist.  Metadata is in pyproject.toml."""
 
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,14 @@ class Wheel(bdist_wheel):
         if build_ffi.LIMITED_API and build_ffi.can_embed():
             self.py_limited_api = "cp310"
         super().finalize_options()
+
+    def write_wheelfile(self, wheelfile_base, *args, **kwargs):
+        """Writes the bill of materials, too: PEP 770, CycloneDX."""
+        super().write_wheelfile(wheelfile_base, *args, **kwargs)
+        folder = os.path.join(wheelfile_base, "sboms")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "cdevice.cdx.json"), "w", encoding="utf-8") as f:
+            json.dump(build_ffi.bill_of_materials(self.distribution), f, indent=1)
 
 
 class BuildExt(build_ext):

@@ -20,7 +20,7 @@ if _sys.implementation.name != "cpython":
 
 from ._runtime.lazy import load as _load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "DeviceType": "device_types",

@@ -276,6 +276,8 @@ def update(wheel, site):
     record, rows = found
     info = record.parent.name
     with zipfile.ZipFile(wheel) as z:
+        if f"{info}/RECORD" not in z.namelist():
+            return False  # another version
         theirs = {row[0]: row for row in csv.reader(z.read(f"{info}/RECORD").decode().splitlines())}
         changed = [name for name, row in theirs.items() if row[1] and row != rows.get(name)]
         # pip adds its own notes, the program and compiled files

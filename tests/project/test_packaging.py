@@ -1,5 +1,6 @@
 """What is built is what was meant, without a word of warning."""
 
+import json
 import os
 import re
 import shlex
@@ -70,6 +71,45 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "cdevice").rglob("*.py") if "__pycache__" not in p.parts}
     modules |= {f"cdevice/backends/{p.name}" for p in (ROOT / "backends").glob("*.py")}
     assert modules == {n for n in names if n.endswith(".py")}
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_the_wheel_is_at_most_4_mb(built):
+    assert built[1].stat().st_size <= 4_000_000  # with debug information it was 9.4 MB
+
+
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_the_wheel_has_a_bill_of_materials(built):
+    with zipfile.ZipFile(built[1]) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith(".dist-info/sboms/cdevice.cdx.json"))
+        bill = json.loads(wheel.read(name))
+        metadata = wheel.read(name.replace("sboms/cdevice.cdx.json", "METADATA")).decode()
+    needed = [re.match(r"[\w.-]+", m[1])[0] for m in re.finditer(r"^Requires-Dist: ([^;\n]*)$", metadata, re.M)]
+    assert needed and [c["name"] for c in bill["components"]] == needed
+    assert bill["metadata"]["component"]["version"] == re.search(r"^Version: (.*)$", metadata, re.M)[1]
+    assert bill["dependencies"][0]["dependsOn"] == [c["bom-ref"] for c in bill["components"]]
+
+
+def test_every_file_with_the_version_has_the_same():
+    numbers = {}
+    for name, pattern in (
+        ("pyproject.toml", r'^version = "(.*)"'),
+        ("cdevice/__init__.py", r'^__version__ = "(.*)"'),
+        ("cdevice/lib/pkgconfig/cdevice.pc", r"^Version: (.*)"),
+        ("cdevice/lib/cmake/cdevice/cdevice-config.cmake", r"^set\(cdevice_VERSION (.*)\)"),
+        ("cdevice/lib/cmake/cdevice/cdevice-config-version.cmake", r"^set\(PACKAGE_VERSION (.*)\)"),
+        ("CHANGELOG.rst", r"^(\d+\.\d+\.\d+) "),
+    ):
+        numbers[name] = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M)[1]
+    header = (ROOT / "cdevice/include/cdevice/cdevice.h").read_text(encoding="utf-8")
+    numbers["cdevice.h"] = ".".join(re.findall(r"^#define CDEVICE_VERSION_\w+ (\d+)", header, re.M))
+    assert len(set(numbers.values())) == 1, numbers
+    minor = re.search(
+        r"VERSION_MINOR EQUAL (\d+)", (ROOT / "cdevice/lib/cmake/cdevice/cdevice-config-version.cmake").read_text()
+    )
+    assert minor[1] == numbers["pyproject.toml"].split(".")[1]
 
 
 # what stands before the text for one type

@@ -220,11 +220,15 @@ def damage_no_installation(project, site):
     shutil.rmtree(site / "cdevice-1.dist-info")
 
 
+def damage_other_version(project, site):
+    (site / "cdevice-1.dist-info").rename(site / "cdevice-0.dist-info")
+
+
 @pytest.mark.parametrize(
     "change",
     [
         damage_header, damage_new_module, damage_removed_module, damage_edited_installation, damage_missing_file,
-        damage_no_installation,
+        damage_no_installation, damage_other_version,
     ],
 )  # fmt: skip
 def test_pip_installs_whatever_is_more_than_an_edit(project, site, change):

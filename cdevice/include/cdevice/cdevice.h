@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 #define CDEVICE_VERSION_MAJOR 0
-#define CDEVICE_VERSION_MINOR 1
+#define CDEVICE_VERSION_MINOR 2
 #define CDEVICE_VERSION_PATCH 0
 #define CDEVICE_API 1 /* of this header; functions are only added */
 

@@ -847,15 +847,15 @@ def test_cmake_takes_a_version_that_fits_and_refuses_others(tmp_path):
             [cmake, "-S", here, "-B", here / "b", f"-Dcdevice_DIR={directory}"], capture_output=True, text=True
         )
 
-    for i, version in enumerate(("", "0.1", "0.1.0", "0.1.0 EXACT", "0")):
+    for i, version in enumerate(("", "0.2", "0.2.0", "0.2.0 EXACT", "0")):
         done = found(version, f"right{i}")
-        assert done.returncode == 0 and "found 0.1.0" in done.stdout, done.stderr
-    for i, version in enumerate(("0.2", "1.0", "0.1.7", "0.0.9")):
+        assert done.returncode == 0 and "found 0.2.0" in done.stdout, done.stderr
+    for i, version in enumerate(("0.3", "1.0", "0.2.7", "0.1.0")):
         done = found(version, f"wrong{i}")
-        assert done.returncode and "0.1.0" in done.stderr, version
+        assert done.returncode and "0.2.0" in done.stderr, version
     from importlib.metadata import version as of
 
-    assert cdevice.__version__ == "0.1.0" and of("cdevice") == cdevice.__version__
+    assert cdevice.__version__ == "0.2.0" and of("cdevice") == cdevice.__version__
 
 
 def test_the_devices_of_the_example_come_with_the_reasons_of_the_others(built):
