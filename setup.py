@@ -1,9 +1,11 @@
 """Entry for pip: the cffi module, the headers, the contents of the sdist.  Metadata is in pyproject.toml."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 
 from setuptools import find_packages, setup
@@ -116,6 +118,24 @@ class FullSdist(sdist):
         present = [f for f in more if os.path.isfile(f)]
         files = [f for f in files if not f.startswith("build/")] + present
         super().make_release_tree(base_dir, sorted(set(files)))
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **kwargs):
+        """With SOURCE_DATE_EPOCH the same files give the same bytes: names in order, one time, no user."""
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if format != "gztar" or not epoch:
+            return super().make_archive(base_name, format, root_dir, base_dir, **kwargs)
+
+        def plain(member):
+            member.mtime, member.uid, member.gid, member.uname, member.gname = int(epoch), 0, 0, "", ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        name = base_name + ".tar.gz"
+        os.makedirs(os.path.dirname(os.path.abspath(name)), exist_ok=True)
+        with open(name, "wb") as f, gzip.GzipFile("", "wb", fileobj=f, mtime=int(epoch)) as packed:
+            with tarfile.open(mode="w", fileobj=packed, format=tarfile.PAX_FORMAT) as archive:
+                archive.add(base_dir, filter=plain)  # goes through folders in the order of their names
+        return name
 
 
 setup(

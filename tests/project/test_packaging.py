@@ -92,6 +92,30 @@ def test_the_wheel_has_a_bill_of_materials(built):
     assert bill["dependencies"][0]["dependsOn"] == [c["bom-ref"] for c in bill["components"]]
 
 
+@pytest.mark.slow
+@pytest.mark.nosan
+def test_two_source_archives_of_the_same_files_have_the_same_bytes(tmp_path):
+    python = ROOT / "build" / "venv-build" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("no build/venv-build: ci/test makes it")
+    archives = []
+    for folder in ("one", "another"):
+        clean = shutil.ignore_patterns("__pycache__", "*.so", "*.o", "*.egg-info")
+        (tmp_path / folder).mkdir()
+        for name in SOURCES:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, tmp_path / folder / name, ignore=clean, copy_function=shutil.copyfile)
+            else:
+                shutil.copyfile(ROOT / name, tmp_path / folder / name)
+        command = [python, "setup.py", "-q", "sdist"]
+        env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+        done = subprocess.run(command, cwd=tmp_path / folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        (archive,) = (tmp_path / folder / "dist").iterdir()
+        archives.append(archive.read_bytes())
+    assert archives[0] == archives[1]
+
+
 def test_every_file_with_the_version_has_the_same():
     numbers = {}
     for name, pattern in (
