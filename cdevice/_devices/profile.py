@@ -26,8 +26,9 @@ if TYPE_CHECKING:
         end_ns: int | None
         rows: int
         nbytes: int
+        stream: int
 else:
-    _Fields = namedtuple("_Fields", "name kind begin_ns end_ns rows nbytes")
+    _Fields = namedtuple("_Fields", "name kind begin_ns end_ns rows nbytes stream")
 
 
 class ProfileEvent(_Fields):
@@ -36,7 +37,8 @@ class ProfileEvent(_Fields):
     ``name``: "family.kernel.types" of a kernel, with the function's name where the kernel was written for it; ``kind``:
     "kernel", "copy to device", "copy to host" or "copy on device"; ``begin_ns``, ``end_ns``: nanoseconds since the
     profile began, on the device's clock, ``end_ns`` None where its stream has no times; ``rows``: of a kernel;
-    ``nbytes``: of a copy.  Immutable.  Any thread.
+    ``nbytes``: of a copy; ``stream``: the handle of the stream that it was given to, 0 for the device's default one.
+    Immutable.  Any thread.
     """
 
     __slots__ = ()
@@ -106,7 +108,7 @@ class Profile:
         e = ffi.new("struct cdv_profile_event *")
         lib.cdv_profile_get(self._handle, i, e)
         end = None if e.end < 0 else e.end
-        return ProfileEvent(ffi.string(e.name).decode(), _KINDS[e.kind], e.begin, end, e.rows, e.nbytes)
+        return ProfileEvent(ffi.string(e.name).decode(), _KINDS[e.kind], e.begin, end, e.rows, e.nbytes, e.stream)
 
     def __str__(self) -> str:
         totals: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Command line: ``cdevice devices | check | config | demo | query | bench``, also as ``python -m cdevice``.
+"""Command line: ``cdevice devices | check | config | demo | query | trace | bench``, also as ``python -m cdevice``.
 
 Exit status: 0 fine, 1 a check failed, 2 wrong arguments or input, or output that cannot be written, 3 a device or
 backend that was asked for by name is not available.
@@ -171,6 +171,34 @@ def add_query(command: Callable[..., argparse.ArgumentParser]) -> None:
     d.add_argument("--plot", metavar="FILE.png", help="draw the last number of each row there too; needs matplotlib")
 
 
+def cmd_trace(args: Any) -> Any:
+    from . import trace
+
+    return trace.run(args)
+
+
+def add_trace(command: Callable[..., argparse.ArgumentParser]) -> None:
+    d = command(
+        "trace",
+        cmd_trace,
+        help="run a Python program and show which kernels and copies ran when, on which stream",
+        description="Run a Python program, and record when each device began and ended its kernels and copies, by the"
+        " device's own clock. Writes a trace for Chrome's and Perfetto's viewers, and a picture on request; a table of"
+        " each device goes to the standard error output.",
+        epilog=f"examples:  {program()} trace program.py its arguments\n"
+        f"           {program()} trace --svg trace.svg --device opencl program.py\n\n"
+        "exit status: the program's; 2 wrong arguments, 3 a device of --device is not available or has no times",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    d.add_argument("-o", "--output", metavar="FILE.json", default="trace.json", help="the trace (%(default)s)")
+    d.add_argument("--svg", metavar="FILE.svg", help="draw it there too: a lane for each device and stream")
+    d.add_argument("--device", action="append", metavar="NAME", help="only this device, e.g. opencl:0 (repeatable)")
+    d.add_argument("-m", dest="module", action="store_true", help="PROGRAM is the name of a module, not a file")
+    d.add_argument("program", metavar="PROGRAM", help="a Python file")
+    rest = d.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS", help="its arguments")
+    rest.required = False  # usage would name it as missing
+
+
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """The parser, and those of the commands."""
     p = argparse.ArgumentParser(
@@ -188,7 +216,7 @@ def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
         d.set_defaults(run=run)
         return d
 
-    for add in (add_devices, add_check, add_config, add_demo, add_query):
+    for add in (add_devices, add_check, add_config, add_demo, add_query, add_trace):
         add(command)
     # bench has a parser of its own: its options do not belong in every start of the command line.
     sub.add_parser("bench", help="speed beside pyarrow, nanoarrow and arro3, in one process", add_help=False)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 import cdevice
 import cdevice.compute as cc
+from cdevice.cli.timeline import Span, svg
 
 BATCHES = 8
 LANES = ("decode", "copy to device", "kernel")
@@ -64,35 +65,9 @@ def measured(device, rows):
 
 
 def picture(spans, device, rows):
-    end = max(e for _, _, e, _ in spans)
-    width, left, height = 760, 120, 44
-    scale = (width - left - 20) / end
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height * 3 + 60}" role="img" '
-        'font-family="sans-serif" font-size="13">',
-        f"<title>{BATCHES} batches of {rows:,} rows on {device}</title>",
-        f'<rect width="{width}" height="{height * 3 + 60}" fill="#ffffff"/>',
-    ]
-    for k, (lane, color) in enumerate(zip(LANES, COLORS, strict=True)):
-        y = 14 + k * height
-        lines.append(f'<text x="{left - 10}" y="{y + 19}" text-anchor="end" fill="#222222">{lane}</text>')
-        for name, b, e, number in spans:
-            if name != lane:
-                continue
-            x, w = left + b * scale, max((e - b) * scale, 0.4)
-            lines.append(f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="28" fill="{color}"/>')
-            if number is not None:
-                lines.append(
-                    f'<text x="{x + w / 2:.1f}" y="{y + 19}" text-anchor="middle" fill="#ffffff">{number}</text>'
-                )
-    y = 14 + 3 * height
-    lines.append(f'<line x1="{left}" y1="{y}" x2="{width - 20}" y2="{y}" stroke="#222222"/>')
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if end / s <= 10)
-    for t in range(0, int(end) + 1, step):
-        x = left + t * scale
-        lines.append(f'<text x="{x:.1f}" y="{y + 18}" text-anchor="middle" fill="#222222">{t}</text>')
-    lines.append(f'<text x="{width - 20}" y="{y + 36}" text-anchor="end" fill="#222222">milliseconds</text>')
-    return "\n".join([*lines, "</svg>", ""])
+    colours = dict(zip(LANES, COLORS, strict=True))
+    drawn = [Span(lane, b, e, colours[lane], "" if i is None else str(i), "") for lane, b, e, i in spans]
+    return svg(drawn, f"{BATCHES} batches of {rows:,} rows on {device}", list(LANES))
 
 
 def covered(spans, lane):

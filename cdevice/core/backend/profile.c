@@ -100,7 +100,7 @@ void cdv_profile_enter_slowly(struct cdv_profile_span *span, struct cdv_backend 
 }
 
 /* Takes the marks over. */
-static void keep(struct cdv_profile *p, const struct cdv_profile_event *what, void *begin, void *end) {
+static void keep(struct cdv_profile *p, const struct cdv_profile_event *what, void *stream, void *begin, void *end) {
   pthread_mutex_lock(&p->lock);
   if (p->n == p->room && p->room < MOST_EVENTS) {
     int64_t room = p->room ? 2 * p->room : 256;
@@ -109,7 +109,7 @@ static void keep(struct cdv_profile *p, const struct cdv_profile_event *what, vo
   }
   bool kept = p->n < p->room;
   if (kept)
-    p->events[p->n++] = (struct event){*what, begin, end};
+    p->events[p->n] = (struct event){*what, begin, end}, p->events[p->n++].told.stream = (uintptr_t)stream;
   else
     p->lost++;
   pthread_mutex_unlock(&p->lock);
@@ -122,7 +122,7 @@ void cdv_profile_leave_slowly(struct cdv_profile_span *span, void *stream, const
   struct cdv_profile *p = span->profile;
   void *end = NULL;
   if (span->begin && p->calls->mark(p->backend->table.self, p->device, stream, &end, NULL)) end = NULL;
-  keep(p, what, span->begin, end);
+  keep(p, what, stream, span->begin, end);
   pthread_mutex_lock(&list.lock);
   if (!--p->users) pthread_cond_broadcast(&list.idle);
   pthread_mutex_unlock(&list.lock);

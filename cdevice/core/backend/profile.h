@@ -13,6 +13,7 @@ struct cdv_profile;
 struct cdv_profile_event {
   int64_t begin, end; /* nanoseconds since the profile began, on the device; end -1: its stream has no times */
   int64_t rows, nbytes;
+  uintptr_t stream; /* the handle it was given to; 0: the default one */
   char kind; /* 'k': a kernel; copies: 'h' to the device, 'd' to the host, 'c' on the device */
   char name[63];
 };

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from paths import ROOT
@@ -728,3 +729,55 @@ def test_a_table_that_cannot_be_read_is_a_sentence_and_a_status(tmp_path, data):
     assert done.returncode in (0, 2) and (done.returncode == 0 or b"cannot read" in done.stderr), done.stderr
     if data[:3] in (b"\xff\xfe,", b"a,\xe4"):
         assert done.returncode == 2 and b"not UTF-8" in done.stderr
+
+
+PROGRAM = """
+import sys
+import cdevice, cdevice.compute as cc
+x = cdevice.asarray(list(range(1000)), device=sys.argv[1])
+print(cc.sum(cc.add(x, x)).as_py(), sys.argv[2:], __name__)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_trace_keeps_the_kernels_of_a_program(tmp_path, device):
+    if not cdevice.device(device).is_available:
+        pytest.skip(f"no {device}: apt-get install pocl-opencl-icd")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = run("trace", "--svg", "t.svg", "program.py", device, "--its-own", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "999000 ['--its-own'] __main__\n", done.stderr
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert events[0]["name"] == "program.py"
+    kernels = [e for e in events if e["cat"] == "kernel"]
+    assert [e["name"].split(".")[1] for e in kernels][:2] == ["add", "sum"]
+    assert all(e["pid"].startswith(device) and e["tid"] == "stream 0" for e in kernels)
+    assert all(0 <= e["ts"] <= e["ts"] + e["dur"] <= events[0]["dur"] for e in kernels)
+    assert "add" in done.stderr
+    picture = ElementTree.parse(tmp_path / "t.svg").getroot()
+    texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert len([t for t in texts if " rows, " in t]) == len(kernels)
+
+
+@pytest.mark.parametrize(
+    "text, status, words",
+    [
+        ("import sys; sys.exit(5)", 5, ""),
+        ("raise SystemExit('done with it')", 1, "done with it"),
+        ("1 / 0", 1, 'program.py", line 1'),
+    ],
+)
+def test_trace_ends_as_the_program_does(tmp_path, text, status, words):
+    (tmp_path / "program.py").write_text(text)
+    done = run("trace", "--device", "cpu", "program.py", cwd=tmp_path)
+    assert done.returncode == status and words in done.stderr
+    assert "runpy" not in done.stderr and "cli" not in done.stderr
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+def test_trace_errors(tmp_path):
+    (tmp_path / "program.py").write_text("")
+    assert run("trace", "nothing.py", cwd=tmp_path).returncode == 2
+    assert "no folder" in run("trace", "-o", "none/t.json", "program.py", cwd=tmp_path).stderr
+    missing = run("trace", cwd=tmp_path)
+    assert missing.returncode == 2 and missing.stderr.rstrip().endswith("required: PROGRAM")
+    assert run("trace", "--device", "metal", "program.py", cwd=tmp_path).returncode == 3

@@ -124,3 +124,13 @@ def test_a_profile_is_used_once_and_needs_the_extension(device):
             pass
     finally:
         cdevice.unregister_backend(50)
+
+
+def test_an_event_names_the_stream_that_it_was_given_to(device):
+    x = cdevice.asarray(np.arange(1000)).to(device, copy=True)
+    with device.profile() as p:
+        cc.add(x, 1)
+        cc.add(x, 2)
+    assert len({e.stream for e in p.events}) == 1
+    if str(device) == "cpu":
+        assert p.events[0].stream == 0
