@@ -126,9 +126,10 @@ def where(entry: EntryPoint) -> str:
 def scan() -> dict[int | None, list[Plugin]]:
     """{device type: plug-ins in order}, from the metadata of installed distributions; read once."""
     global _found
-    if _found is None:
+    found = _found
+    if found is None:  # published whole: another thread may ask meanwhile
         ours = {value for _, value in BUILTIN.values()}
-        _found = {}
+        found = {}
         words = _words()
         for entry in entries(GROUP):
             name, dot, number = entry.name.partition(".")
@@ -142,10 +143,11 @@ def scan() -> dict[int | None, list[Plugin]]:
                     f"{entry.name!r} of {whose}: behind the dot belongs an ArrowDeviceType, {_FORM}",
                 )
                 continue
-            _found.setdefault(type_id, []).append(Plugin(name, type_id, whose, entry))
-        for rivals in _found.values():
+            found.setdefault(type_id, []).append(Plugin(name, type_id, whose, entry))
+        for rivals in found.values():
             rivals.sort(key=lambda p: (p.where, p.name))
-    return _found
+        _found = found
+    return found
 
 
 def refresh() -> None:
@@ -245,12 +247,12 @@ def load_type(type_id: int) -> None:
 def types() -> list[int]:
     """Device types of plug-ins; those that do not tell theirs are imported."""
     load_type(0)
-    return [t for t in scan() if t is not None]
+    return [t for t in list(scan()) if t is not None]
 
 
 def type_of_word(word: str) -> int | None:
     """The device type of a plug-in's name, or None."""
-    for type_id, rivals in scan().items():
+    for type_id, rivals in list(scan().items()):
         if type_id is not None and any(p.name == word for p in rivals):
             return type_id
     if scan().get(None):
@@ -269,5 +271,5 @@ def origin(type_id: int) -> tuple[str, str]:
 
 def broken() -> dict[str, tuple[str, str]]:
     """{name: (distribution, error)} of plug-ins that failed without telling their device type."""
-    known = {p.name for type_id, rivals in scan().items() if type_id is not None for p in rivals}
-    return {name: e for name, e in _errors.items() if name not in known}
+    known = {p.name for type_id, rivals in list(scan().items()) if type_id is not None for p in rivals}
+    return {name: e for name, e in list(_errors.items()) if name not in known}

@@ -10,7 +10,9 @@ there.
 
 from __future__ import annotations
 
+import os
 import sys
+from _thread import allocate_lock
 
 from ..._devices import plugins
 from ..._runtime import single_flight as _turns
@@ -25,8 +27,18 @@ if TYPE_CHECKING:
 
 GROUP = "cdevice.compute"
 
+_lock = allocate_lock()  # of changes of _left; no entry point is loaded under it
 _left: list[tuple[int | None, EntryPoint]] | None = None  # None: not looked up yet
 _into: FunctionRegistry | None = None
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = allocate_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def serve(registry: FunctionRegistry) -> None:
@@ -66,12 +78,14 @@ def load(device: int | None) -> None:
     DeviceWarning that names it.
     """
     global _left
-    if _left == [] or _into is None:
+    left = _left
+    if left == [] or _into is None:
         return
-    if _left is None:
+    if left is None:
         found = _scan()
-        _left = found if _left is None else _left
-    for one in _left:
+        with _lock:
+            left = _left = found if _left is None else _left
+    for one in left:
         if device is None or one[0] == device:
             _load(one)
 
@@ -92,7 +106,9 @@ def _load(one: tuple[int | None, EntryPoint]) -> None:
             if _is_being_imported(entry):  # by this thread: it asks while it is not whole yet
                 return
             _warn(entry, f"{type(e).__name__}: {e}")
-        _left = [x for x in _left or [] if x != one]
+        with _lock:
+            if _left is not None:
+                _left = [x for x in _left if x != one]
     finally:
         _turns.done(key, turn)
 

@@ -28,7 +28,7 @@ else:
     _call = LazyModule("cdevice.compute.dispatch.call")
     _device = LazyModule("cdevice._devices.device")
 
-_changes = threading.Lock()  # of any function's kernels
+_changes = threading.Lock()  # of any function's kernels and of any registry's names
 
 
 def _new_lock() -> None:

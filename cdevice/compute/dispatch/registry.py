@@ -7,6 +7,7 @@ import difflib
 from ..errors import UnknownFunction
 from ..options import FunctionOptions
 from . import entry_points as entries
+from . import function as _function
 from .function import KINDS, Function
 from .signature import Kernel, Matcher, Signature
 
@@ -72,7 +73,14 @@ class FunctionRegistry:
         ``function``: a Function.  ``allow_overwrite``: replaces one of that name.  Raises as :meth:`can_add_function`.
         """
         self.can_add_function(function, allow_overwrite)
-        self._functions[function.name] = function
+        self._put(function.name, function, allow_overwrite)
+
+    def _put(self, name: str, function: Function, overwrite: bool) -> None:
+        """One step: where several threads add a name, one does and the others get the error."""
+        with _function._changes:
+            if not overwrite and name in self._functions:
+                raise KeyError(f"the function {name!r} already exists")
+            self._functions[name] = function
 
     def can_add_alias(self, target: str, source: str) -> None:
         """Checks the arguments of :meth:`add_alias`.
@@ -89,7 +97,7 @@ class FunctionRegistry:
     def add_alias(self, target: str, source: str) -> None:
         """``target`` becomes another name of ``source``.  Raises as :meth:`can_add_alias`."""
         self.can_add_alias(target, source)
-        self._functions[target] = self.get_function(source)
+        self._put(target, self.get_function(source), False)
 
     def can_add_function_options_type(self, options: type[FunctionOptions], allow_overwrite: bool = False) -> None:
         """Checks the arguments of :meth:`add_function_options_type`.

@@ -72,14 +72,15 @@ def _options_of(f: Any) -> type[FunctionOptions]:
     theirs = getattr(_compute(), name, None) if name else None
     if theirs is None:
         return NoOptions
-    if name not in _options:
+    found = _options.get(name)
+    if found is None:
         from inspect import signature
 
         fields = signature(theirs).parameters.values()
         defaults = {p.name: ... if p.default is p.empty else p.default for p in fields}
         body = {"defaults": defaults, "__doc__": f"pyarrow.compute.{name}", "__module__": __name__}
-        _options[name] = type(name, (PyarrowOptions,), body)
-    return _options[name]
+        found = _options.setdefault(name, type(name, (PyarrowOptions,), body))  # one class for all threads
+    return found
 
 
 # ---- in and out ----
