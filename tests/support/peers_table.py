@@ -80,7 +80,7 @@ TAKES_STREAMS = {
 }
 TAKES_TENSORS = {
     "cdevice": cdevice.asarray,
-    "pyarrow": pa.Array.from_dlpack,
+    "pyarrow": getattr(pa.Array, "from_dlpack", None),  # not in releases for Python 3.10
     "nanoarrow": nd.c_device_array,
     "arro3": a3.Array,
     "polars": pl.Series,
