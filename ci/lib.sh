@@ -94,7 +94,7 @@ for line in importlib.metadata.requires("cdevice") or ():
 PY
   )
   key=$(printf '%s' "$wanted" | digest)
-  if [[ $(cat "$venv/.extras" 2>/dev/null) != "$key" ]]; then
+  if [[ -n $wanted && $(cat "$venv/.extras" 2>/dev/null) != "$key" ]]; then
     local list=() missing=() one
     mapfile -t list <<<"$wanted"
     say "installing ${list[*]}"
