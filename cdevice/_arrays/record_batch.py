@@ -71,16 +71,27 @@ def _keys(keys: Iterable[str | int]) -> list[str | int]:
     return list(keys)
 
 
+def _numbers(array: DeviceArray, keys: Iterable[str | int]) -> list[int]:
+    """Which columns.  Of many names each would be looked for among all columns."""
+    keys, known = _keys(keys), {}
+    if len(keys) > 8:
+        names = array._schema.names
+        known = {name: i for i, name in enumerate(names)}
+        if len(known) < len(names):
+            known = {}  # a name of two columns is an error
+    return [known[k] if isinstance(k, str) and k in known else _number(array, k) for k in keys]
+
+
 def select(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
     """See :meth:`DeviceArray.select`."""
     _require_columns(array)
-    return _with_fields(array, [_number(array, k) for k in _keys(keys)], {})
+    return _with_fields(array, _numbers(array, keys), {})
 
 
 def drop(array: DeviceArray, keys: Iterable[str | int]) -> DeviceArray:
     """See :meth:`DeviceArray.drop`."""
     _require_columns(array)
-    gone = {_number(array, k) for k in _keys(keys)}
+    gone = set(_numbers(array, keys))
     return _with_fields(array, [i for i in range(array._n_children) if i not in gone], {})
 
 
@@ -89,7 +100,7 @@ def rename(array: DeviceArray, names: Mapping[str | int, str] | Iterable[str]) -
     _require_columns(array)
     n = array._n_children
     if isinstance(names, Mapping):
-        new = {_number(array, k): v for k, v in names.items()}
+        new = dict(zip(_numbers(array, names), names.values()))
     else:
         new = dict(enumerate(names))
         if len(new) != n:

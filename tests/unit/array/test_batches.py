@@ -53,6 +53,22 @@ def test_columns_are_chosen_dropped_and_renamed_without_a_copy(place):
     assert there.rename(["x", "y", "z"]).column_names == ["x", "y", "z"]
 
 
+def test_many_columns_are_chosen_by_name_in_their_order():
+    n = 1000
+    wide = cdevice.record_batch({f"c{k}": [k] for k in range(n)})
+    names = [f"c{k}" for k in range(n)]
+    assert wide.select(names[::-1]).to_pylist() == [{f"c{k}": k for k in range(n - 1, -1, -1)}]
+    assert wide.select([0, *names[1:20], -1]).to_pylist() == [{f"c{k}": k for k in [*range(20), n - 1]}]
+    assert wide.drop(names[:-2]).column_names == names[-2:]
+    assert wide.rename({name: name.upper() for name in names[5:30]}).column_names[4:6] == ["c4", "C5"]
+    with pytest.raises(KeyError, match="no field 'x'"):
+        wide.select([*names[:20], "x"])
+    twice = wide.select([0, *range(20)]).rename(["twice", "twice", *names[1:20]])
+    with pytest.raises(KeyError, match="2 fields are named 'twice'"):
+        twice.select([*names[1:20], "twice"])
+    assert twice.select([1, *names[1:20]]).column_names == ["twice", *names[1:20]]
+
+
 def test_a_slice_is_chosen_from_as_it_is(place):
     there = batch().to(place)[1:]
     assert there[["a"]].to("cpu").to_pylist() == [{"a": 2}, {"a": None}]
