@@ -266,6 +266,8 @@ class Watch:
     def audit(self, event, args):
         if not self.on:
             return
+        if event in CHILDREN and args[:1] == ("fc-list",):
+            return  # matplotlib's list of fonts, made once for a user
         if event in CHILDREN:
             self.refuse(f"starts a child process, {args[0] if args else event}")
         elif event == "ctypes.dlopen" and any(name in str(args[0]) for name in DRIVERS):
