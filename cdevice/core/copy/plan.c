@@ -461,7 +461,7 @@ static bool takes_whole(const struct cdv_plan *p) {
   int64_t used = 0;
   for (size_t i = 0; i < p->n_segments; i++) {
     if (p->segments[i].src_offset || p->segments[i].on_host) return false;
-    used += p->segments[i].nbytes;
+    used += padded(p, p->segments[i].nbytes); /* a copy of the parts has gaps too */
   }
   int64_t block = p->src->root->packed->nbytes;
   return used >= block / 2 || block <= CHEAP_BLOCK;

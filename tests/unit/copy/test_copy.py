@@ -49,6 +49,20 @@ def test_every_layout_and_cut_travels_there_across_and_back(name, devices):
                 assert part.to(other).to("cpu").equals(expected, nans_equal=True)
 
 
+def test_thousands_of_small_columns_come_back_in_one_copy(devices, monkeypatch):
+    first, sent = devices[0], []
+    copy = FakeBackend.copy
+    monkeypatch.setattr(
+        FakeBackend, "copy", lambda b, kind, copies, **k: (sent.append(len(copies)), copy(b, kind, copies, **k))[1]
+    )
+    columns = {f"c{k}": cdevice.asarray([f"{k} {i}" if i != 3 else None for i in range(4)]) for k in range(3000)}
+    source = cdevice.record_batch(columns)
+    there = source.to("first")
+    sent.clear()
+    back = there.to("cpu")
+    assert back.equals(source) and max(sent) == 1, (sent, first.calls["copy"])
+
+
 def test_staging_chunks_smaller_than_the_data_give_the_same(devices):
     source = cdevice.asarray(
         pa.record_batch(
