@@ -308,8 +308,9 @@ def depth_of_60(place):
 def seconds(f, least=0.005, whole=0.3):
     """The best of some, each long enough to be measured: other programs run too."""
     f()
-    best, times, spent = None, 1, 0
-    while best is None or spent < whole:
+    best, times, spent, n = None, 1, 0.0, 0
+    while spent < whole or (n < 5 and spent < 10):
+        n += 1
         begin = time.perf_counter()
         for _ in range(times):
             f()
