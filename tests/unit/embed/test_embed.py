@@ -17,6 +17,8 @@ import cdevice
 from cdevice import config
 
 EXAMPLES = ROOT / "examples" / "embed"
+MAJOR, MINOR, PATCH = map(int, cdevice.__version__.split("."))
+VERSION = str(MAJOR << 16 | MINOR << 8 | PATCH)  # as cdevice_version() gives it
 PROGRAMS = ("export_int32", "receive", "stream", "devices", "group")
 
 try:
@@ -244,7 +246,7 @@ for loader in (ctypes.CDLL, ctypes.PyDLL):
     assert lib.cdevice_backend_for(6001) is None
     cdevice.register_backend(FakeBackend(6001, "both"))
     assert lib.cdevice_backend_for(6001)
-    assert lib.cdevice_version() == 0x000100
+    assert lib.cdevice_version() == {VERSION}
     cdevice.unregister_backend(6001)
 print("ok")
 """
@@ -802,11 +804,11 @@ def test_the_error_text_after_a_failed_start_is_its_reason(tmp_path):
       if (cdevice_version() != 0 || cdevice_error_vendor_code() != 0) return 3;
       setenv("CDEVICE_PYTHON", argv[1], 1);
       if (strcmp(cdevice_error_text(), cdevice_start_error()) || !*cdevice_error_text()) return 4; /* asking starts nothing */
-      if (cdevice_version() != 0x000100) return 5; /* any other call does */
+      if (cdevice_version() != (uint32_t)atoi(argv[2])) return 5; /* any other call does */
       if (*cdevice_start_error()) return 6;
       return cdevice_device_count(1, &n);
     }""")  # fmt: skip
-    out = run(program, sys.executable, env={**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}).stdout
+    out = run(program, sys.executable, VERSION, env={**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}).stdout
     assert out == "CDEVICE_PYTHON: /nowhere/python: No such file or directory\n"
 
 
@@ -879,7 +881,7 @@ schema.__class__.__doc__, hasattr(schema, "nothing")
 print(ctypes.CDLL({str(LIBRARY)!r}).cdevice_version())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=child_env())
-    assert (done.returncode, done.stdout) == (0, "256\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{VERSION}\n"), done.stderr
 
 
 TOLD = """
