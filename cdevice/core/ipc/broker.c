@@ -383,7 +383,10 @@ static int publish(struct cdv_segment *const *segments, int64_t n, struct cdv_ar
   memset(out, 0, sizeof *out);
   if (!s) return cdv_fail_memory(n * (int64_t)sizeof *s->segments, "a shared array");
   atomic_fetch_add(&live, 1);
-  for (int64_t i = 0; i < n; i++) s->segments[i] = cdv_segment_ref(segments[i]);
+  for (int64_t i = 0; i < n; i++) {
+    s->segments[i] = cdv_segment_ref(segments[i]);
+    cdv_segment_seal(segments[i]);
+  }
   s->n_segments = n;
   s->array = array;
   s->device = cdv_shared_ref(device);

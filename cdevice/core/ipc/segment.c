@@ -6,6 +6,7 @@
 #endif
 #include "core/ipc/segment.h"
 #include "core/base/error.h"
+#include "core/base/parallel_memcpy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +60,7 @@ static struct cdv_segment *new_segment(int fd, char *base, int64_t nbytes, const
   s->device = st->st_dev;
   s->inode = st->st_ino;
   s->is_file = false;
+  s->sealed_when_shared = false;
   s->device_memory = (struct cdv_owner){NULL, NULL};
   s->next = NULL;
   atomic_fetch_add(&live, 1);
@@ -110,21 +112,28 @@ int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out
     return r;
   }
   (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-  if (!both_write) (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
   *out = new_segment(fd, base, size, &st);
-  if (*out) return 0;
+  if (*out) {
+    (*out)->sealed_when_shared = !both_write;
+    return 0;
+  }
   munmap(base, (size_t)size);
   close(fd);
   return cdv_fail_memory(sizeof **out, "a segment");
 }
 
-static int write_all(int fd, const char *bytes, int64_t nbytes) {
+void cdv_segment_seal(const struct cdv_segment *s) {
+  if (s->sealed_when_shared) (void)fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE); /* not known before Linux 5.1 */
+}
+
+static int write_all(int fd, int64_t at, const char *bytes, int64_t nbytes) {
   while (nbytes > 0) {
-    ssize_t n = write(fd, bytes, (size_t)nbytes);
+    ssize_t n = pwrite(fd, bytes, (size_t)nbytes, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return -1;
     bytes += n;
     nbytes -= n;
+    at += n;
   }
   return 0;
 }
@@ -132,7 +141,7 @@ static int write_all(int fd, const char *bytes, int64_t nbytes) {
 int cdv_segment_of_bytes(const void *bytes, int64_t nbytes, struct cdv_segment **out) {
   int fd = anonymous_file();
   if (fd < 0) return failed("memfd_create", nbytes);
-  if (write_all(fd, bytes, nbytes)) {
+  if (write_all(fd, 0, bytes, nbytes)) {
     int r = failed("write", nbytes);
     close(fd);
     return r;
@@ -243,7 +252,7 @@ static struct cdv_segment *file_of(uintptr_t at, int64_t nbytes, int64_t *offset
   return found;
 }
 
-struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_t *offset) {
+static struct cdv_segment *find_mapped(const void *address, int64_t nbytes, int64_t *offset) {
   uintptr_t at = (uintptr_t)address;
   struct cdv_segment *found = NULL;
   pthread_mutex_lock(&lock);
@@ -254,7 +263,12 @@ struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_
     if (try_ref(s)) found = s;
   }
   pthread_mutex_unlock(&lock);
-  return found ? found : file_of(at, nbytes, offset);
+  return found;
+}
+
+struct cdv_segment *cdv_segment_find(const void *address, int64_t nbytes, int64_t *offset) {
+  struct cdv_segment *found = find_mapped(address, nbytes, offset);
+  return found ? found : file_of((uintptr_t)address, nbytes, offset);
 }
 
 struct cdv_segment *cdv_segment_ref(struct cdv_segment *s) {
@@ -305,4 +319,16 @@ const cdevice_allocator *cdv_allocator_override(const cdevice_allocator *a) {
 
 const cdevice_allocator *cdv_overriding_allocator(void) { return overriding; }
 
-int cdv_allocate_in_segments(int on) { return cdv_allocator_override(on ? &allocator : NULL) == &allocator; }
+/* A page that is written by its file is neither cleared nor mapped before. */
+static bool write_by_file(char *dst, const char *src, int64_t nbytes) {
+  int64_t at;
+  struct cdv_segment *s = find_mapped(dst, nbytes, &at);
+  bool written = s && s->sealed_when_shared && !write_all(s->fd, at, src, nbytes);
+  cdv_segment_unref(s);
+  return written;
+}
+
+int cdv_allocate_in_segments(int on) {
+  cdv_memcpy_through(on ? write_by_file : NULL);
+  return cdv_allocator_override(on ? &allocator : NULL) == &allocator;
+}

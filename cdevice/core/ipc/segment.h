@@ -24,12 +24,17 @@ struct cdv_segment {
   dev_t device;
   ino_t inode;
   bool is_file;                   /* a file of another program, not memory of cdevice */
+  bool sealed_when_shared;        /* others read it alone */
   struct cdv_owner device_memory; /* what closes it, where base is memory of a device, opened here */
   struct cdv_segment *next;
 };
-/* Memory that this process may write and others may map, to read only but where both_write.  Reserved at once: ENOMEM or
- * ENOSPC where there is too little.  Any thread; does not block for others.  owns: *out is a new reference. */
+/* Memory that this process may write and others may map, to read only but where both_write: see cdv_segment_seal.
+ * Reserved at once: ENOMEM or ENOSPC where there is too little.  Any thread; does not block for others.  owns: *out is a
+ * new reference. */
 int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out);
+/* Before its descriptor goes to others: from now on it is written by mappings that are there, no others.  Any thread;
+ * does not block. */
+void cdv_segment_seal(const struct cdv_segment *s);
 /* A descriptor that is no memory, to be handed out beside some.  owns: fd is taken over, also on an error. */
 int cdv_segment_of_descriptor(int fd, struct cdv_segment **out);
 /* Memory of a device that is open in this process.  owns: `owner` is taken over, also on an error; it is dropped with

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import mmap
 import os
 import resource
 import signal
@@ -142,6 +143,49 @@ def test_readers_cannot_write(reader):
     with numbers().share() as shared:
         reader.keep(shared.token)
         assert reader("lambda _: writable(kept[-1])", None) is False
+
+
+def mappings_of_shared_memory():
+    """(bytes mapped, bytes of them that are in this process's page tables)"""
+    found = []
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            if "-" in (words := line.split())[0]:
+                counted = "/memfd:cdevice" in line
+            elif counted and words[0] in ("Size:", "Rss:"):
+                found.append(int(words[1]) << 10)
+    return [(found[i], found[i + 1]) for i in range(0, len(found), 2)]
+
+
+def descriptors_of_shared_memory():
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith("/memfd:cdevice"):
+                yield int(name)
+
+
+@pytest.mark.parametrize("made", [numbers, lambda: cdevice.asarray(np.arange(1 << 20))], ids=["in place", "by copy"])
+def test_what_is_shared_takes_no_write_by_its_descriptor(made):
+    with made().share() as shared:
+        opened = cdevice.open_shared(shared.token)
+        descriptors = list(descriptors_of_shared_memory())
+        assert descriptors
+        for fd in descriptors:
+            with pytest.raises(PermissionError):
+                os.pwrite(fd, b"x", 0)
+            with pytest.raises(PermissionError):
+                mmap.mmap(fd, 1, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    del opened
+
+
+def test_a_copy_into_shared_memory_maps_none_of_its_pages():
+    values = np.arange(4 << 20)  # 32 MiB
+    table = pa.table({"a": values, "b": pa.array(values, mask=values % 3 == 0), "c": pa.array(values % 5 == 0)})
+    batch = cdevice.asarray(table.slice(5).combine_chunks().to_batches()[0])
+    with batch.share() as shared:
+        large = [(size, here) for size, here in mappings_of_shared_memory() if size > 64 << 20]
+        assert len(large) == 1 and large[0][1] < 8 << 20
+        assert cdevice.open_shared(shared.token).equals(batch)
 
 
 def test_memory_goes_when_the_last_process_drops_it(reader):
