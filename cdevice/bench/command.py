@@ -29,6 +29,7 @@ from . import (
     loader,
     numbers,
     operations,
+    pictures,
     plugin,
     scale,
     shared,
@@ -82,7 +83,8 @@ def parser() -> Any:
     p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
     p.add_argument("--rounds", type=positive, default=15, metavar="N", help="rounds per row (%(default)s)")
     p.add_argument("--rows", type=positive, metavar="N", help="rows of the data of groups and scale (10 million)")
-    p.add_argument("--plot", metavar="FILE.png", help="draw the section scale there too; needs matplotlib")
+    p.add_argument("--plot", metavar="FILE.svg", help="draw what was measured there too; needs matplotlib")
+    p.add_argument("--from", dest="saved", metavar="FILE", help="with --plot: draw a file of --json, measure nothing")
     p.add_argument(
         "--only",
         metavar="TEXT",
@@ -121,17 +123,43 @@ def head(libs: dict[str, Any]) -> None:
           + ", ".join(f"{n} {lib.version()}" for n, lib in libs.items()) + "\n")  # fmt: skip
 
 
+def _saved(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as f:
+            result = json.load(f)
+    except (OSError, ValueError) as exc:
+        raise InputError(f"--from: {path}: {exc}") from None
+    if not isinstance(result, dict):
+        raise InputError(f"--from: {path} is no file of --json")
+    return result
+
+
+def drawn(path: str, result: dict[str, Any]) -> bool:
+    """Draws a result, if there is something to draw, and prints where."""
+    done = pictures.draw(path, result)
+    if done:
+        print(f"drawn: {path}")
+    else:
+        print(f"cdevice bench: --plot: there is nothing to draw but of {', '.join(pictures.PARTS)}", file=sys.stderr)
+    return done
+
+
 def main(argv: list[str] | None = None) -> Any:
     p = parser()
     options = p.parse_args(argv)
     options.rounds, options.target = (5, 0.003) if options.quick else (options.rounds, 0.012)
-    libs = load(p, options.libs)
-    if options.plot:
-        try:
+    if options.saved and not options.plot:
+        p.error("--from goes with --plot")
+    try:
+        if options.plot:
             plot.ready(options.plot)
-        except InputError as exc:
-            print(f"cdevice bench: {exc}", file=sys.stderr)
-            return USAGE
+        if options.saved:
+            return OK if drawn(options.plot, _saved(options.saved)) else USAGE
+    except InputError as exc:
+        print(f"cdevice bench: {exc}", file=sys.stderr)
+        return USAGE
+
+    libs = load(p, options.libs)
 
     def want(title: str) -> bool:
         return not options.only or options.only in title
@@ -144,6 +172,8 @@ def main(argv: list[str] | None = None) -> Any:
     silent = io.StringIO() if options.json == "-" else None
     with contextlib.redirect_stdout(silent or sys.stdout):
         result = measured(libs, options, want)
+        if options.plot:
+            drawn(options.plot, result)
     if options.json:
         text = json.dumps(result, indent=1) + "\n"
         if silent:

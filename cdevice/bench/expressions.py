@@ -10,7 +10,7 @@ import datetime
 import math
 import time
 
-from .table import table, verdict
+from .table import named, table, verdict
 from .timing import quiet
 
 TYPE_CHECKING = False
@@ -272,4 +272,4 @@ def section(libs: Any, options: Any) -> Any:
     us = _overhead()
     print(f"\na known expression of one function above that function: {us:.1f} us (bound {OVERHEAD_US:g})\n")
     keys = "device", "question", "ms", "of_best_engine", "of_pyarrow", "of_floor"
-    return {"rows": [dict(zip(keys, row)) for row in found], "overhead_us": us}
+    return {"expressions": named(found, *keys), "expressions, overhead us": us}

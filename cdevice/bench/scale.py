@@ -90,7 +90,7 @@ def measure(rows: int, rounds: int, device: Any) -> dict[str, dict[str, dict[int
 
 
 def section(libs: Any, options: Any) -> Any:
-    """Measures, prints and draws."""
+    """Measures and prints."""
     import cdevice
     import cdevice.compute as cc
 
@@ -110,30 +110,4 @@ def section(libs: Any, options: Any) -> Any:
                 [part, *(f"{n:,}" for n in numbers)],
                 [[title, *(f"{ns[n]:.1f}" for n in numbers)] for title, ns in functions.items()],
             )
-    if getattr(options, "plot", None):
-        draw(options.plot, found)
-        print(f"drawn: {options.plot}")
     return {"scale": found}
-
-
-def draw(path: str, found: dict[str, dict[str, dict[str, dict[int, float]]]]) -> None:
-    """A picture of what :func:`section` measures; needs matplotlib."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.2 * len(found)), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(found), 2, squeeze=False)
-    for row, (device, parts) in zip(axes, found.items(), strict=True):
-        for ax, (part, functions) in zip(row, parts.items(), strict=True):
-            for title, ns in functions.items():
-                ax.plot(list(ns), list(ns.values()), marker="o", markersize=3, label=title)
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(part)
-            ax.set_ylabel("ns a row")
-            ax.set_title(device)
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.grid(True, which="major", alpha=0.25)
-            ax.legend(frameon=False, fontsize=9)
-    figure.savefig(path, dpi=110)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from .table import number, table, verdict
+from .table import named, number, table, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,4 +177,4 @@ def section(libs: Any, options: Any) -> Any:
     print("\nShared with another process")
     rows = [*_arrays(options.quick), *_streams(options.quick), *_dask(options.quick)]
     table(["", "measured", "target", ""], rows)
-    return [{"row": r[0], "measured": r[1]} for r in rows]
+    return {"shared": named([r[:3] for r in rows], "row", "measured", "target")}

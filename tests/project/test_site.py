@@ -1,6 +1,8 @@
 """The site of the documentation, as far as it can be checked without Sphinx."""
 
+import html
 import importlib.util
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -63,7 +65,8 @@ def test_pictures_are_those_that_are_drawn_and_load_nothing():
     spec = importlib.util.spec_from_file_location("draw", DOCS / "pictures" / "draw.py")
     draw = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(draw)
-    assert {p.stem for p in (DOCS / "pictures").glob("*.svg")} == set(draw.PICTURES)
+    drawn = {p.stem for p in (DOCS / "pictures").glob("*.svg") if not p.stem.startswith("performance-")}
+    assert drawn == set(draw.PICTURES)
     used = re.findall(r"pictures/([a-z]+)\.svg\n   :alt: \S", (DOCS / "start.rst").read_text(encoding="utf-8"))
     assert set(used) == set(draw.PICTURES)
     for name, make in draw.PICTURES.items():
@@ -79,3 +82,22 @@ def test_the_page_of_performance_is_the_one_that_the_newest_results_give():
     assert performance_page.PAGE.read_text(encoding="utf-8") == performance_page.page(), (
         "python tests/support/performance_page.py writes it"
     )
+    result = json.loads(performance_page.newest("20*.json").read_text(encoding="utf-8"))
+    for part, name in performance_page.DRAWN.items():
+        drawn = html.unescape((performance_page.PICTURES / name).read_text(encoding="utf-8"))
+        rows = result[part] if part == "ns" else [r["row"] for r in result[part]] if part == "transfers" else ["add int64, cpu"]
+        assert [r for r in rows if r not in drawn] == [], f"{name}: python tests/support/performance_page.py draws it"
+
+
+def test_the_page_of_functions_and_devices_is_the_one_that_the_kept_answers_give():
+    pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    import device_table
+
+    import cdevice.compute as cc
+
+    kept = json.loads(device_table.KEPT.read_text(encoding="utf-8"))
+    text = device_table.PAGE.read_text(encoding="utf-8").partition(device_table.BEGIN)[2].partition(device_table.END)[0]
+    assert text.strip("\n") == "\n".join(device_table.lines(kept)), "python tests/support/device_table.py writes it"
+    for device, one in kept.items():
+        new, gone = set(cc.list_functions()) - set(one["cpu"]), set(one["cpu"]) - set(cc.list_functions())
+        assert not new and not gone, f"python tests/support/device_table.py {device} --only {','.join(sorted(new | gone))}"

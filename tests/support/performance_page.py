@@ -1,6 +1,6 @@
 """docs/performance.rst, from the newest files of tests/benchmarks/results.
 
-python tests/support/performance_page.py        writes the page
+python tests/support/performance_page.py        writes the page and draws its pictures
 """
 
 import json
@@ -10,6 +10,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE, RESULTS = ROOT / "docs" / "performance.rst", ROOT / "tests" / "benchmarks" / "results"
+PICTURES = ROOT / "docs" / "pictures"
+DRAWN = {"ns": "performance-capsules.svg", "transfers": "performance-transfers.svg", "compute": "performance-functions.svg"}
 PEERS = ("pyarrow", "nanoarrow", "arro3")
 
 HEAD = """\
@@ -53,8 +55,10 @@ def simple(head, rows):
     return [rule, text[0], rule, *text[1:], rule, ""]
 
 
-def section(title, words, head, rows):
-    return [title, "-" * len(title), "", words, "", *simple(head, rows)] if rows else []
+def section(title, words, head, rows, part=None):
+    """part: of the results, which has a picture."""
+    picture = [f".. image:: pictures/{DRAWN[part]}", f"   :alt: {title}: the table below, drawn", ""] if part else []
+    return [title, "-" * len(title), "", words, "", *picture, *simple(head, rows)] if rows else []
 
 
 def handover(d):
@@ -63,7 +67,7 @@ def handover(d):
         cells = [time(ns[p]) if p in ns else "–" for p in PEERS]
         rows.append([title, time(ns["cdevice"]), *cells, f"{d['ratio'][title]:.2g}"])
     words = "Capsules made and taken, a thousand rows; the last column: the fastest of the others by cdevice."
-    return section("Handing over", words, ["row", "cdevice", *PEERS, "ratio"], rows)
+    return section("Handing over", words, ["row", "cdevice", *PEERS, "ratio"], rows, "ns")
 
 
 def streams(d):
@@ -89,7 +93,7 @@ def transfers(d):
         [t["row"], time(t["bare_s"] * 1e9), time(t["cdevice_s"] * 1e9), f"{t['ratio']:.2g}"] for t in d["transfers"]
     ]
     words = "To OpenCL and back, beside the same with pyopencl's calls alone; the last column is the one by the other, as each row names it."
-    return section("Transfers", words, ["row", "bare", "cdevice", "ratio"], rows)
+    return section("Transfers", words, ["row", "bare", "cdevice", "ratio"], rows, "transfers")
 
 
 def compute(d):
@@ -99,7 +103,7 @@ def compute(d):
         if "by one" not in c["function"] and c["device"] != "floor"
     ]
     words = "Ten million rows, beside pyarrow, or beside pyopencl's arrays where a row names it."
-    return section("Computing", words, ["device", "function", "theirs", "cdevice", "ratio"], rows)
+    return section("Computing", words, ["device", "function", "theirs", "cdevice", "ratio"], rows, "compute")
 
 
 def gpu(path):
@@ -131,6 +135,15 @@ def page():
     return "\n".join(lines).rstrip() + "\n"
 
 
+def draw():
+    from cdevice.bench import pictures
+
+    d = json.loads(newest("20*.json").read_text(encoding="utf-8"))
+    for part, name in DRAWN.items():
+        pictures.draw(str(PICTURES / name), {**{k: d[k] for k in ("python", "versions")}, part: d[part]})
+
+
 if __name__ == "__main__":
+    draw()
     PAGE.write_text(page(), encoding="utf-8")
     sys.exit(0)
