@@ -27,7 +27,7 @@ root_doc = "index"
 html_theme = "furo"
 html_title = f"cdevice {release}"
 html_static_path: list[str] = []
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_copy_source = html_show_sourcelink = False
 # System fonts: no page asks another server for anything.
 html_theme_options = {"navigation_with_keys": True}

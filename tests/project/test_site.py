@@ -97,7 +97,7 @@ def test_the_page_of_functions_and_devices_is_the_one_that_the_kept_answers_give
 
     kept = json.loads(device_table.KEPT.read_text(encoding="utf-8"))
     text = device_table.PAGE.read_text(encoding="utf-8").partition(device_table.BEGIN)[2].partition(device_table.END)[0]
-    assert text.strip("\n") == "\n".join(device_table.lines(kept)), "python tests/support/device_table.py writes it"
+    assert text.strip("\n") == "\n".join(device_table.table_of(kept)), "python tests/support/device_table.py writes it"
     for device, one in kept.items():
         new, gone = set(cc.list_functions()) - set(one["cpu"]), set(one["cpu"]) - set(cc.list_functions())
         assert not new and not gone, f"python tests/support/device_table.py {device} --only {','.join(sorted(new | gone))}"

@@ -46,6 +46,8 @@ static struct cdv_schema *new_schema(struct cdv_schema *owner, const struct Arro
   atomic_init(&s->refs, 1);
   atomic_init(&s->template, NULL);
   atomic_init(&s->type, 0);
+  atomic_init(&s->field_names, NULL);
+  atomic_init(&s->finds, 0);
   s->owner = owner;
   s->node = node;
   atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
@@ -60,6 +62,7 @@ struct cdv_schema *cdv_schema_ref(struct cdv_schema *s) {
 void cdv_schema_unref(struct cdv_schema *s) {
   if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
   free(atomic_load_explicit(&s->template, memory_order_relaxed));
+  free(atomic_load_explicit(&s->field_names, memory_order_relaxed));
   if (s->owner)
     cdv_schema_unref(s->owner);
   else if (s->own.release)

@@ -10,6 +10,7 @@
 #include "cdevice/arrow_abi.h"
 
 struct cdv_export_prototype;
+struct cdv_field_names;
 
 /* cffi: begin */
 int64_t cdv_live_schemas(void);
@@ -21,6 +22,8 @@ struct cdv_schema {
   const struct ArrowSchema *node;
   struct ArrowSchema own;
   _Atomic(struct cdv_export_prototype *) template;
+  _Atomic(struct cdv_field_names *) field_names; /* NULL: not made yet */
+  atomic_int finds;                              /* how often it would have been used */
   _Atomic uint64_t type; /* two that have the same number here are of one type; 0: not compared yet */
 };
 /* owns: moves *schema in; on error it is untouched. */

@@ -1,5 +1,6 @@
 /* schema.c - the base class of cdevice.Schema, its capsules, and how one is made. */
 #include "native/common.h"
+#include "core/format/field_names.h"
 
 static PyObject *first_schema(PyTypeObject *type, Py_ssize_t n);
 static allocfunc schema_new = first_schema;
@@ -214,20 +215,15 @@ static PyObject *s_index(PyObject *self, PyObject *key) {
   const char *name = bytes ? PyBytes_AsString(bytes) : NULL;
   if (name && strlen(name) != (size_t)PyBytes_Size(bytes)) name = NULL; /* nor is one with a zero in it */
   struct cdv_schema *s = schema_of(self);
-  long long found = 0, at = -1;
+  int64_t at = -1;
   if (!s) {
     Py_XDECREF(bytes);
     return NULL;
   }
-  for (int64_t i = 0; name && i < s->node->n_children; i++) {
-    const char *field = s->node->children[i]->name;
-    if (strcmp(field ? field : "", name)) continue;
-    found++;
-    at = i;
-  }
+  int64_t found = name ? cdv_schema_find(s, name, &at) : 0;
   Py_XDECREF(bytes);
   if (found == 1) return PyLong_FromLongLong(at);
-  return PyErr_Format(PyExc_KeyError, "%lld fields are called %R", found, key);
+  return PyErr_Format(PyExc_KeyError, "%lld fields are called %R", (long long)found, key);
 }
 
 static PyObject *s_equal(PyObject *self, PyObject *args) {

@@ -126,6 +126,30 @@ def test_names_are_asked_for_by_in_and_completed():
     assert out.schema.field("f").type == "float64" and out.schema.index_of("f") == 2
 
 
+@pytest.mark.parametrize("n", [3, 33, 1000])
+def test_every_name_of_many_gives_its_column_each_time(n):
+    names = [f"c{i * 7919 % n}" for i in range(n)] if n != 33 else [f"c{i}" for i in range(n)]
+    out = cdevice.record_batch({name: [i] for i, name in enumerate(names)})
+    for _ in range(8):  # from some time on by an index
+        assert [out.schema.index_of(name) for name in (names[0], names[-1], names[n // 2])] == [0, n - 1, n // 2]
+        with pytest.raises(KeyError, match="no field 'c'; there are"):
+            out["c"]
+    assert [out[name].to_pylist() for name in names] == [[i] for i in range(n)]
+    assert [out.slice(0, 1).schema.index_of(name) for name in names] == list(range(n))
+
+
+def test_a_name_of_two_columns_of_many_is_refused_each_time():
+    names = [*(f"c{i}" for i in range(100)), "c50", ""]
+    out = cdevice.asarray(pa.record_batch([pa.array([i]) for i in range(102)], names))
+    for _ in range(8):
+        with pytest.raises(KeyError, match="2 fields are named 'c50'"):
+            out["c50"]
+        assert out[""].to_pylist() == [101] and out["c99"].to_pylist() == [99]
+        for absent in ("c100", "\udcff", "c5\0", "\ud800"):
+            with pytest.raises(KeyError):
+                out.schema.index_of(absent)
+
+
 def test_key_errors_name_what_exists():
     for f in (lambda: batch()["nope"], lambda: batch()[["a", "nope"]], lambda: batch().schema["nope"]):
         with pytest.raises(KeyError, match="no field 'nope'; there are 'a', 'name', 'f'"):
