@@ -76,7 +76,7 @@ def read(app: Sphinx, name: str, content: list[str]) -> None:
 
 
 def include(app: Sphinx, path: object, name: str, content: list[str]) -> None:
-    content[0] = link_pages(content[0])
+    content[0] = link_pages(content[0]).replace(".. image:: docs/", ".. image:: /")
 
 
 # where a short name of a docstring, such as DeviceArray.to, is looked up

@@ -50,7 +50,7 @@ def _bars(title: str, unit: str, rows: list[tuple[str, dict[str, float]]]) -> Pa
         axes.set_title(title, fontsize=11, loc="left")
         axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names))
 
-    return Panel(len(rows) * max(1.0, len(names) * 0.6), draw)
+    return Panel(len(rows) * max(1.0, len(names) * 0.4), draw)
 
 
 def _ratios(title: str, unit: str, rows: list[tuple[str, float]]) -> Panel:
