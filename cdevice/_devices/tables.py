@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 
 from .._runtime.ext import as_address, check, ffi, lib
@@ -25,6 +26,17 @@ BUILTIN = {
 }
 
 objects: dict[int, Any] = {}  # device type -> the Python object behind a registered backend, if there is one
+
+_registering = _thread.RLock()  # a table and the object behind it change together
+
+
+def _new_lock() -> None:
+    global _registering
+    _registering = _thread.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 # drop what the package keeps on devices to use again, such as the tables of time zones
 _dropped: list[Callable[[], None]] = []
@@ -83,8 +95,9 @@ def register_backend(backend: Any, *, replace: bool = False) -> None:
             objects.setdefault(int(type_id), backend)
         return
     pointer = ffi.cast("cdevice_backend *", as_address(table))
-    check(lib.cdv_register(pointer, bool(replace)))
-    objects[pointer.device_type] = backend
+    with _registering:
+        check(lib.cdv_register(pointer, bool(replace)))
+        objects[pointer.device_type] = backend
 
 
 def _check_numbers(backend: Any) -> None:

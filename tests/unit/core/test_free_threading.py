@@ -16,6 +16,7 @@ from waiting import unregister
 import cdevice
 import cdevice.compute as cc
 from cdevice._devices import plugins
+from cdevice._devices.tables import objects
 from cdevice._runtime.ext import lib
 from cdevice.compute.dispatch import entry_points
 from cdevice.testing.fake import FakeBackend
@@ -306,6 +307,21 @@ def test_a_device_is_registered_by_one_thread_and_used_by_all():
             assert len(won) == 1, turn
         finally:
             unregister(*won)
+
+
+def test_the_object_of_a_backend_is_the_one_whose_table_serves():
+    """Where several threads replace each other's."""
+    cdevice.register_backend(FakeBackend(TYPE, "shared"))
+    try:
+        for _ in range(20):
+            backends = [FakeBackend(TYPE, "shared") for _ in range(THREADS)]
+            together(lambda i, _, b=backends: cdevice.register_backend(b[i], replace=True))
+            there = cdevice.asarray([1]).to("shared", copy=True)
+            serving = [b for b in backends if b.live()]
+            assert serving == [objects[TYPE]]
+            del there
+    finally:
+        unregister(objects[TYPE])
 
 
 class Entry:
