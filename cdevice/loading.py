@@ -205,7 +205,7 @@ class Loader:
                 differs = f"{name} is {here!r} here, {there!r} in the state"
                 if name == "row_groups":
                     differs = "the row groups of the files are others than in the state"
-                raise ArgumentError(f"load_state_dict: {differs}: make the loader as the one that the state is of")
+                raise ArgumentError(f"load_state_dict: {differs}: make the loader with the arguments of that one")
         if batches > len(self):
             raise ArgumentError(f"load_state_dict: {batches} batches of an epoch of {len(self)}")
         self.close()

@@ -324,7 +324,7 @@ static int rt_target(int device, rt_target_info *out, cdevice_error *err) {
   }
   if (!best)
     return cdevice_backend_fail(err, ENOTSUP, 0, NULL,
-                                "%s compiles for sm_%d and newer, the device is sm_%d: an older one does it",
+                                "%s compiles for sm_%d and newer, the device is sm_%d: an older version compiles for that",
                                 rt_compiler.name, least, own);
   out->portable = best != own;
   snprintf(out->name, sizeof out->name, "%s_%d", best == own ? "sm" : "compute", best);

@@ -85,7 +85,13 @@ def test_the_page_of_performance_is_the_one_that_the_newest_results_give():
     result = json.loads(performance_page.newest("20*.json").read_text(encoding="utf-8"))
     for part, name in performance_page.DRAWN.items():
         drawn = html.unescape((performance_page.PICTURES / name).read_text(encoding="utf-8"))
-        rows = result[part] if part == "ns" else [r["row"] for r in result[part]] if part == "transfers" else ["add int64, cpu"]
+        rows = (
+            result[part]
+            if part == "ns"
+            else [r["row"] for r in result[part]]
+            if part == "transfers"
+            else ["add int64, cpu"]
+        )
         assert [r for r in rows if r not in drawn] == [], f"{name}: python tests/support/performance_page.py draws it"
 
 
@@ -100,4 +106,6 @@ def test_the_page_of_functions_and_devices_is_the_one_that_the_kept_answers_give
     assert text.strip("\n") == "\n".join(device_table.table_of(kept)), "python tests/support/device_table.py writes it"
     for device, one in kept.items():
         new, gone = set(cc.list_functions()) - set(one["cpu"]), set(one["cpu"]) - set(cc.list_functions())
-        assert not new and not gone, f"python tests/support/device_table.py {device} --only {','.join(sorted(new | gone))}"
+        assert not new and not gone, (
+            f"python tests/support/device_table.py {device} --only {','.join(sorted(new | gone))}"
+        )

@@ -11,7 +11,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE, RESULTS = ROOT / "docs" / "performance.rst", ROOT / "tests" / "benchmarks" / "results"
 PICTURES = ROOT / "docs" / "pictures"
-DRAWN = {"ns": "performance-capsules.svg", "transfers": "performance-transfers.svg", "compute": "performance-functions.svg"}
+DRAWN = {
+    "ns": "performance-capsules.svg",
+    "transfers": "performance-transfers.svg",
+    "compute": "performance-functions.svg",
+}
 PEERS = ("pyarrow", "nanoarrow", "arro3")
 
 HEAD = """\

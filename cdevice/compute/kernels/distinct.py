@@ -43,7 +43,7 @@ def _column(call: Call, values: Datum) -> DeviceArray:
     if call.device_type == 1 and array._format in _OFFSETS and array.length and _others_are_asked(call):
         offsets = offsets_of(array, _OFFSETS[array._format])
         if rows.number_at(offsets, array.length) - rows.number_at(offsets, 0) > _LONG * array.length:
-            raise NoKernel(f"{call.function.name}: strings of more than {_LONG} bytes are another library's here")
+            raise NoKernel(f"{call.function.name}: no kernel for strings of {_LONG} bytes on average; pyarrow has one")
     return array
 
 

@@ -98,7 +98,7 @@ int cdv_segment_create(int64_t nbytes, bool both_write, struct cdv_segment **out
   struct stat st;
   int64_t size = nbytes > 0 ? nbytes : 1;
   if (!there_is_memory(size))
-    return cdv_fail(CDV_MEMORY, ENOMEM, "%lld bytes of shared memory: the machine has not so many left",
+    return cdv_fail(CDV_MEMORY, ENOMEM, "%lld bytes of shared memory: the machine has less memory left",
                     (long long)nbytes);
   int fd = anonymous_file();
   if (fd < 0) return failed("memfd_create", nbytes);

@@ -39,7 +39,14 @@ def test_every_part_of_a_result_is_drawn_with_its_rows(tmp_path):
     target = str(tmp_path / "out.svg")
     assert pictures.draw(target, RESULT)
     words = words_of(target)
-    titles = ["handing over", "export of many columns", "transfers", "functions: compute", "groups and joins", "expressions"]
+    titles = [
+        "handing over",
+        "export of many columns",
+        "transfers",
+        "functions: compute",
+        "groups and joins",
+        "expressions",
+    ]
     assert {*titles, "cpu, by the number of rows"} <= words
     assert {"int64 export", "256 MiB there", "add int64, cpu", "q1, cpu, 1 threads", "Q6, cpu"} <= words
     assert {"cdevice", "pyarrow", "polars"} <= words and "2.9" in words and "0.8" in words
@@ -59,7 +66,12 @@ def test_a_saved_result_is_drawn_without_measuring(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("{}", "nothing to draw but of ns, growth"), ("[1]", "no file of --json"), ("{", "--from: "), (None, "No such file")],
+    [
+        ("{}", "nothing to draw but of ns, growth"),
+        ("[1]", "no file of --json"),
+        ("{", "--from: "),
+        (None, "No such file"),
+    ],
 )
 def test_a_file_that_cannot_be_drawn_is_named(tmp_path, capsys, content, words):
     path = tmp_path / "r.json"
