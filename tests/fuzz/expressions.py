@@ -27,10 +27,6 @@ class RowError(Exception):
     """A row that a checked function refuses."""
 
 
-class NoType(Exception):
-    """Types that the model does not put together."""
-
-
 def limits(t):
     bits = WIDTHS[t]
     return (0, (1 << bits) - 1) if t[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -21,10 +21,6 @@ def _ree(values, ends):
     return pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), values)
 
 
-def _moment(us=0):
-    return datetime.datetime(2013, 1, 2, 3, 4, 5) + datetime.timedelta(microseconds=us)
-
-
 def arrays():
     """{name: pyarrow array of 8 rows}"""
     out = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import struct
 
@@ -281,7 +280,3 @@ LISTS |= {n for n in cc.list_functions() if n.startswith("list_")} - WAITS | {"m
 LISTS |= {n for n in cc.list_functions() if n.split("_")[0] in ("ascii", "binary", "utf8")}
 LISTS |= set("count_substring ends_with find_substring match_like match_substring replace_substring".split())
 LISTS |= {"split_pattern", "starts_with", "string_is_ascii"}
-
-
-def cache_in(path):
-    os.environ["CDEVICE_CACHE_DIR"] = str(path)

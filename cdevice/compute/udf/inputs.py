@@ -91,10 +91,6 @@ class Inputs:
             validity = (slot_of["validity"], bit) if null else (0, 0)
             self.readings.append(Reading(x.type, x.name, False, null, (slot_of[letter], part), validity))
 
-    def null_where_any(self, out: int) -> list[tuple[Any, ...]]:
-        """The steps that write the bitmap of a result that is null where an argument is."""
-        return null_where(self.nullable, out, self.rows)
-
 
 def null_where(columns: Sequence[tuple[int, bool]], out: int, rows: int) -> list[tuple[Any, ...]]:
     """The steps that write the bitmap of result ``out``: of columns, (number, is it one row for all)."""

@@ -63,12 +63,6 @@ def is_wide(format: str) -> bool:
     return d is not None and d[2] >= 128
 
 
-def is_narrow(format: str) -> bool:
-    """Is it a decimal of at most 128 bits?"""
-    d = decimal_of(format)
-    return d is not None and d[2] <= 128
-
-
 def at_least_128(format: str) -> str:
     """A decimal of 32 or 64 bits as a decimal128; others as they are."""
     d = decimal_of(format)
