@@ -95,6 +95,9 @@ int cdevice_schema_new(const char *format, const char *name, int64_t flags, int6
                        cdevice_schema *const *children, cdevice_schema *dictionary, cdevice_schema **out);
 /* owns: the caller calls out->release. */
 int cdevice_schema_export(cdevice_schema *schema, struct ArrowSchema *out);
+/* Takes a reference, and returns the schema. owns: the caller calls cdevice_schema_unref once more. Never blocks. */
+cdevice_schema *cdevice_schema_ref(cdevice_schema *schema);
+/* Gives a reference back. Any thread; never blocks. */
 void cdevice_schema_unref(cdevice_schema *schema);
 
 /* ---- arrays ---- */
