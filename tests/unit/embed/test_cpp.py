@@ -153,7 +153,7 @@ def test_an_error_has_code_text_and_the_vendors_code(tmp_path):
     } catch (const std::runtime_error &e) { // as every program catches it
       const error &ours = dynamic_cast<const error &>(e);
       EXPECT(ours.code() == EINVAL && ours.error_code() == std::errc::invalid_argument && ours.vendor_code() == 0);
-      EXPECT(std::strstr(ours.what(), "cdevice_call(): the options of add"));
+      EXPECT(std::strstr(ours.what(), "cdevice_call(): add: the options are not JSON"));
     }
     EXPECT(error(5, 719, "x").vendor_code() == 719);
     EXPECT(throws(EINVAL, "nothing_like_it", [] { device::find("nothing_like_it"); }));

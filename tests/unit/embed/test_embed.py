@@ -610,9 +610,9 @@ def test_a_call_that_cannot_be_is_a_code_and_a_sentence(tmp_path):
       int bad = CALL("no_such", two, 2, NULL, EINVAL, "no_such");
       bad |= CALL("add", two, -1, NULL, EINVAL, "n is -1");
       bad |= CALL("add", NULL, 2, NULL, EINVAL, "arguments is NULL");
-      bad |= CALL("add", two, 2, "{", EINVAL, "the options of add are not JSON");
+      bad |= CALL("add", two, 2, "{", EINVAL, "cdevice_call(): add: the options are not JSON");
       bad |= CALL("add", two, 2, "[1]", EINVAL, "not a JSON object: [1]");
-      bad |= CALL("add", half, 2, NULL, EINVAL, "1 arguments that are NULL");
+      bad |= CALL("add", half, 2, NULL, EINVAL, "1 arguments are NULL");
       bad |= CALL("add", two, 2, "{\\"scalars\\": [1]}", EINVAL, "has 1 values");
       bad |= CALL("add", half, 2, "{\\"scalars\\": 1}", EINVAL, "must be a list");
       bad |= CALL("add", half, 2, "{\\"scalars\\": [\\"x\\"]}", ENOTSUP, "add");
