@@ -121,11 +121,7 @@ def call(given: tuple[str, tuple[DeviceArray | None, ...], str | None]) -> Devic
             return _made(name, arguments, options)
     except Error:
         raise
-    except (
-        LookupError,
-        OverflowError,
-        AttributeError,
-    ) as e:  # of names and numbers that do not fit: no fault of a device
+    except (LookupError, OverflowError, AttributeError) as e:  # names and numbers that do not fit
         raise ArgumentError(str(e.args[0]) if e.args else type(e).__name__) from e
 
 

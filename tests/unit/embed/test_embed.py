@@ -1242,19 +1242,70 @@ def test_a_plug_in_without_device_info_has_a_name_and_an_alignment(tmp_path):
     run(program)
 
 
-def test_installed_examples_find_the_library(tmp_path):
+def without_search_paths():
+    gone = ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "LIBRARY_PATH", "CPATH")
+    return {k: v for k, v in child_env().items() if k not in gone}
+
+
+def install(project, prefix, cmakedir, *given):
+    """Configures, builds and installs a project, and removes its build folder."""
     cmake = shutil.which("cmake") or pytest.skip("apt-get install cmake")
-    where, prefix = tmp_path / "b", tmp_path / "installed"
+    where = prefix.parent / "b"
     for command in (
-        [cmake, "-S", str(EXAMPLES), "-B", str(where), f"-Dcdevice_DIR={config.OPTIONS['cmakedir'][1]()}"],
+        [cmake, "-S", str(project), "-B", str(where), f"-Dcdevice_DIR={cmakedir}", *given],
         [cmake, "--build", str(where)],
         [cmake, "--install", str(where), "--prefix", str(prefix)],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    env = child_env()
-    env.pop("LD_LIBRARY_PATH", None)
-    assert "cpu:0" in run(prefix / "bin" / "devices", env=env).stdout
+        assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(where)
+
+
+def test_installed_examples_find_the_library(tmp_path):
+    install(EXAMPLES, tmp_path / "i", config.OPTIONS["cmakedir"][1]())
+    assert "cpu:0" in run(tmp_path / "i" / "bin" / "devices", env=without_search_paths()).stdout
+    assert "Bergen" in run(tmp_path / "i" / "bin" / "trips", env=without_search_paths()).stdout
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(cdevice 0.2 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE cdevice::cdevice)
+install(TARGETS program DESTINATION bin)
+"""
+ONE = '#include <cdevice/cdevice.h>\n#include <stdio.h>\nint main(void) { return printf("%u\\n", cdevice_version()) < 0; }\n'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[], ["-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib"], ["-DCMAKE_INSTALL_RPATH_USE_LINK_PATH=OFF"]],
+    ids=["plain", "an rpath of its own", "no rpath of links"],
+)
+def test_an_installed_program_finds_the_library_of_an_environment_inside_its_project(given, tmp_path):
+    project = tmp_path / "a project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(CMAKE)
+    (project / "program.c").write_text(ONE)
+    (project / ".venv").symlink_to(LIBRARY.parents[2], target_is_directory=True)
+    install(project, tmp_path / "i", project / ".venv" / "cdevice" / "lib" / "cmake" / "cdevice", *given)
+    assert run(tmp_path / "i" / "bin" / "program", env=without_search_paths()).stdout == f"{VERSION}\n"
+
+
+def test_a_program_of_pkg_config_finds_the_library_after_it_was_moved(tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("apt-get install pkg-config")
+    env = {**os.environ, "PKG_CONFIG_PATH": config.OPTIONS["pkgconfigdir"][1]()}
+    found = subprocess.run(["pkg-config", "--cflags", "--libs", "cdevice"], capture_output=True, text=True, env=env)
+    (tmp_path / "program.c").write_text(ONE)
+    command = ["gcc", str(tmp_path / "program.c"), "-o", str(tmp_path / "program"), *found.stdout.split()]
+    subprocess.run(command, check=True, capture_output=True)
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(tmp_path / "program", tmp_path / "elsewhere" / "program")
+    assert run(moved, env=without_search_paths()).stdout == f"{VERSION}\n"
+    cflags = subprocess.run(["pkg-config", "--modversion", "cdevice"], capture_output=True, text=True, env=env)
+    assert cflags.stdout.strip() == cdevice.__version__
 
 
 RULES = """
