@@ -147,6 +147,7 @@ setup(
             "*.pyi",
             "compute/*.pyi",
             "include/cdevice/*.h",
+            "include/cdevice/*.hpp",
             "DESIGN.rst",
             "kernels/*/*.h",
             "lib/pkgconfig/*",

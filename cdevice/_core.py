@@ -48,7 +48,7 @@ def _load_backend(type_id: int) -> None:
     _registry.ensure_backend(type_id)
 
 
-_native.set_classes(DeviceArray, Schema, _from_core, BackendUnavailable, _load_backend, DeviceError)
+_native.set_classes(DeviceArray, Schema, _from_core, BackendUnavailable, _load_backend, DeviceError, Error)
 if not lib.cdv_backend_table(1):  # there already where the first import was interrupted
     check(lib.cdv_load_builtin(b"cpu", 0))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ._runtime.ext import _native, as_address, check, ffi, lib
 from ._runtime.lazy import LazyModule
 from ._runtime.release_thread import ensure_release_thread
-from .errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -297,4 +296,4 @@ class DeviceArrayStream(_native.Stream):
             return _html.facts_html("cdevice.DeviceArrayStream", {"": "closed, or in use"})
 
 
-_native.set_stream_class(DeviceArrayStream, Error)
+_native.set_stream_class(DeviceArrayStream)

@@ -48,17 +48,18 @@ static PyObject *m_raise_last(PyObject *self, PyObject *unused) {
   return raise_last();
 }
 
-/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable, loader of backends, DeviceError) */
+/* set_classes(DeviceArray, Schema, error factory, BackendUnavailable, loader of backends, DeviceError, Error) */
 static PyObject *m_set_classes(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *array, *schema;
-  if (!PyArg_ParseTuple(args, "OOOOOO", &array, &schema, &make_error, &unavailable_class, &load_backend,
-                        &device_error_class))
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &array, &schema, &make_error, &unavailable_class, &load_backend,
+                        &device_error_class, &error_class))
     return NULL;
   Py_INCREF(make_error);
   Py_INCREF(unavailable_class);
   Py_INCREF(load_backend);
   Py_INCREF(device_error_class);
+  Py_INCREF(error_class);
   set_array_class(array);
   set_schema_class(schema);
   Py_RETURN_NONE;
@@ -92,7 +93,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"production_feed", m_production_feed, METH_VARARGS, NULL},
                                        {"production_run", m_production_run, METH_O, NULL},
                                        {"production_fail", m_production_fail, METH_VARARGS, NULL},
-                                       {"set_stream_class", m_set_stream_class, METH_VARARGS, NULL},
+                                       {"set_stream_class", m_set_stream_class, METH_O, NULL},
                                        {"all_arrays", m_all_arrays, METH_O, NULL},
                                        {"stream_of_arrays", m_stream_of_arrays, METH_VARARGS, NULL},
                                        {"stream_of_iterator", m_stream_of_iterator, METH_VARARGS, NULL},

@@ -66,7 +66,9 @@ def test_the_wheel_has_every_module_and_no_source_in_c(built):
     names = set(zipfile.ZipFile(built[1]).namelist())
     assert "cdevice/py.typed" in names and "cdevice/include/cdevice/backend.h" in names
     assert not {n for n in names if n.endswith(".c")}
-    headers = {n for n in names if n.endswith(".h")}
+    headers = {n for n in names if n.endswith((".h", ".hpp"))}
+    public = {f"cdevice/include/cdevice/{p.name}" for p in (ROOT / "cdevice" / "include" / "cdevice").iterdir()}
+    assert public == {n for n in headers if n.startswith("cdevice/include/")} and len(public) >= 5
     assert headers == {n for n in headers if n.startswith(("cdevice/include/", "cdevice/kernels/"))}
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "cdevice").rglob("*.py") if "__pycache__" not in p.parts}
     modules |= {f"cdevice/backends/{p.name}" for p in (ROOT / "backends").glob("*.py")}

@@ -95,6 +95,9 @@ int cdevice_schema_new(const char *format, const char *name, int64_t flags, int6
                        cdevice_schema *const *children, cdevice_schema *dictionary, cdevice_schema **out);
 /* owns: the caller calls out->release. */
 int cdevice_schema_export(cdevice_schema *schema, struct ArrowSchema *out);
+/* Takes a reference, and returns the schema. owns: the caller calls cdevice_schema_unref once more. Never blocks. */
+cdevice_schema *cdevice_schema_ref(cdevice_schema *schema);
+/* Gives a reference back. Any thread; never blocks. */
 void cdevice_schema_unref(cdevice_schema *schema);
 
 /* ---- arrays ---- */
@@ -240,17 +243,23 @@ int cdevice_call_python(const char *module, const char *function, void *address,
 
 /* ---- functions ---- */
 
-/* Calls a function of the registry by its name ("add", "sum", "sort_by"), or "group_by", "join" or "join_indices".
- * arguments: n arrays or batches on one device; borrowed. options: a JSON object of the options by their names in
- * Python, or NULL:
- *   sort_by    {"sort_keys": [["price", "descending"]]}
- *   group_by   {"keys": ["city"], "aggregations": [["price", "sum"], [[], "count_all"]]}
- *   join       {"keys": ["city"], "join_type": "inner"}
- * An argument that is NULL is the next value of the option "scalars": greater(x, NULL) with {"scalars": [5]}.
+/* Calls a function of the registry by its name ("add", "sum", "sort_by"), or one of batches: "group_by", "join",
+ * "join_indices", "project", "with_columns". arguments: n arrays or batches on one device; borrowed. options: a JSON
+ * object of the options by their names in Python, or NULL:
+ *   sort_by       {"sort_keys": [["price", "descending"]]}
+ *   filter        {"where": "price > 5 and city != 'Oslo'"}, of one batch; or NULL, of an array or batch and a mask
+ *   group_by      {"keys": ["city"], "aggregations": [["price", "sum"], [[], "count_all"]], "where": "price > 5"}
+ *   join          {"keys": ["city"], "join_type": "inner"}
+ *   with_columns  {"columns": {"speed": "km / h"}}
+ *   cast          {"target_type": "timestamp[s]"}
+ * An argument that is NULL is the next value of the option "scalars": greater(x, NULL) with {"scalars": [5]}. A value of
+ * a type that JSON has not is {"value": "2024-01-31", "type": "date32"}. Every function takes the options "stream", the
+ * handle as a number, and "fallback": "copy", which computes on the CPU where the device has no kernel.
  * owns: *out is a new reference: an array or a batch on the arguments' device, of one row where Python returns a
  * scalar. It may have an event (cdevice_array_wait). Any thread. Blocks as the function does in Python: group_by and
- * join do. EINVAL: no such function, or options or arguments that do not fit; ENOTSUP: no kernel for these types or this
- * device; other codes as the device reports them. [Python] */
+ * join do. EINVAL: no such function, or options or arguments that do not fit; EDOM: a value that the result cannot hold;
+ * ENOTSUP: no kernel for these types or this device; other codes as the device reports them. cdevice_error_text() begins with "cdevice_call(): " and the name.
+ * [Python] */
 int cdevice_call(const char *name, cdevice_array *const *arguments, int64_t n, const char *options,
                  cdevice_array **out);
 

@@ -167,6 +167,15 @@ static int capi_dlpack_import(DLManagedTensorVersioned *t, void *sync_event, int
 
 /* ---- what needs Python ---- */
 
+/* CUresult, hipError_t or cl_int, which may be negative; 0: none. */
+static int vendor_code_of(PyObject *value) {
+  PyObject *number = PyObject_GetAttrString(value, "vendor_code");
+  long n = number && PyLong_Check(number) ? PyLong_AsLong(number) : 0;
+  Py_XDECREF(number);
+  PyErr_Clear();
+  return n >= INT32_MIN && n <= INT32_MAX ? (int)n : 0;
+}
+
 /* The pending exception is this thread's error; its code. */
 static int capi_raised(void) {
   char text[1024];
@@ -174,6 +183,8 @@ static int capi_raised(void) {
   int code = value ? code_of(value) : EIO;
   if (value && is_urgent(value)) PyErr_SetInterrupt(); /* no C program hears of it otherwise */
   cdv_fail(CDV_ARGUMENT, code, "%s", text);
+  if (value && device_error_class && PyErr_GivenExceptionMatches(value, device_error_class))
+    cdv_error_last()->vendor_code = vendor_code_of(value);
   Py_XDECREF(value);
   return code;
 }
@@ -273,6 +284,20 @@ static PyObject *capi_call_parts(const char *name, struct cdv_array *const *argu
   return parts;
 }
 
+/* This thread's error, "Type: text", becomes "cdevice_call(): name: text"; its codes stay. */
+static int capi_call_failed(const char *name) {
+  struct cdv_error *last = cdv_error_last();
+  const char *after = strstr(last->message, ": ");
+  char text[sizeof last->message];
+  size_t n = strlen(name);
+  int code = last->code, vendor_code = last->vendor_code;
+  snprintf(text, sizeof text, "%s", after ? after + 2 : last->message);
+  bool named = !strncmp(text, name, n) && (text[n] == ':' || text[n] == ' ' || text[n] == '(');
+  cdv_fail(CDV_ARGUMENT, code, "cdevice_call(): %.200s%s%s", named ? "" : name, named ? "" : ": ", text);
+  cdv_error_last()->vendor_code = vendor_code;
+  return code;
+}
+
 static int capi_compute_call(const char *name, struct cdv_array *const *arguments, int64_t n, const char *options,
                              struct cdv_array **out) {
   struct visit host;
@@ -286,8 +311,8 @@ static int capi_compute_call(const char *name, struct cdv_array *const *argument
   struct cdv_array *array = made ? array_incref(made) : NULL;
   if (array)
     *out = array;
-  else
-    r = made ? capi_raised() : cdv_error_last()->code;
+  else if (!made || capi_raised())
+    r = capi_call_failed(name);
   Py_XDECREF(made);
   leave_python(&host);
   return r;

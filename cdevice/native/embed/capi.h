@@ -126,7 +126,8 @@
     {"stream", s}, {"broken", b}, {"report", r})                                                                       \
   F(int, CDEVICE_REFUSED_CODE, check_stream_cpu,                                                                       \
     (const struct ArrowArrayStream *s, const char *f, int64_t *b, char **r), (s, f, b, r), capi_check_stream_cpu,      \
-    {"stream", s}, {"broken", b}, {"report", r})
+    {"stream", s}, {"broken", b}, {"report", r})                                                                       \
+  F(cdevice_schema *, NULL, schema_ref, (cdevice_schema * s), (s), cdv_schema_ref, {"schema", s})
 
 struct cdevice_api {
   uint32_t api, struct_size, version, reserved;

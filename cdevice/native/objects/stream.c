@@ -326,12 +326,9 @@ static PyObject *t_no_constructor(PyTypeObject *type, PyObject *args, PyObject *
   return NULL;
 }
 
-/* set_stream_class(DeviceArrayStream, Error) */
-static PyObject *m_set_stream_class(PyObject *self, PyObject *args) {
+/* set_stream_class(DeviceArrayStream) */
+static PyObject *m_set_stream_class(PyObject *self, PyObject *type) {
   (void)self;
-  PyObject *type;
-  if (!PyArg_ParseTuple(args, "OO", &type, &error_class)) return NULL;
-  Py_INCREF(error_class);
   Py_INCREF(type);
   stream_class = (PyTypeObject *)type;
   Py_RETURN_NONE;

@@ -11,76 +11,20 @@ import sysconfig
 
 import pytest
 from children import child_env
+from embedding import EXAMPLES, LIBRARY, build, example_env, find_compiler, flags, installed, run
 from paths import ROOT
 
 import cdevice
 from cdevice import config
 
-EXAMPLES = ROOT / "examples" / "embed"
-MAJOR, MINOR, PATCH = map(int, cdevice.__version__.split("."))
-VERSION = str(MAJOR << 16 | MINOR << 8 | PATCH)  # as cdevice_version() gives it
+VERSION = sum(int(n) << bits for n, bits in zip(cdevice.__version__.split("."), (16, 8, 0)))
 PROGRAMS = ("export_int32", "receive", "stream", "devices", "group")
-
-try:
-    LIBRARY = pathlib.Path(config.get_library_dir()) / "libcdevice.so"
-except FileNotFoundError as e:
-    pytest.skip(str(e), allow_module_level=True)
-if not shutil.which("gcc"):
-    pytest.skip("no C compiler: apt-get install gcc g++", allow_module_level=True)
-if os.environ.get("CDEVICE_SANITIZE"):
-    pytest.skip("a program that links no sanitizer cannot load an extension that does", allow_module_level=True)
-
-
-installed = pytest.mark.skipif(
-    not (pathlib.Path(cdevice.__file__).parent / "backends").exists(),
-    reason="the package is not installed: pip install .",
-)
-
-
-def flags():
-    return [config.OPTIONS["cflags"][1](), *config.OPTIONS["libs"][1]().split()]
-
-
-def build(directory, source, name="program", compiler="gcc", standard="gnu11", extra=()):
-    out = directory / f"{name}-{compiler}-{standard}"
-    if isinstance(source, str):
-        (directory / f"{name}.c").write_text(source)
-        source = directory / f"{name}.c"
-    language = ["-x", "c++"] if standard.startswith("c++") else []
-    command = [
-        compiler,
-        f"-std={standard}",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        *extra,
-        *language,
-        str(source),
-        "-o",
-        str(out),
-    ]
-    subprocess.run([*command, *flags(), "-pthread"], check=True, capture_output=True, text=True)
-    return out
-
-
-def run(program, *args, env=None, ok=True, **kwargs):
-    done = subprocess.run(
-        [str(program), *map(str, args)], capture_output=True, text=True, timeout=60, env=env or child_env(), **kwargs
-    )
-    if ok:
-        assert done.returncode == 0, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     directory = tmp_path_factory.mktemp("embed")
     return {name: build(directory, EXAMPLES / f"{name}.c", name) for name in PROGRAMS}
-
-
-def example_env():
-    env = child_env()
-    return {**env, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), env["PYTHONPATH"]])}
 
 
 # ---- the examples ----
@@ -177,10 +121,7 @@ def test_the_devices_are_those_of_the_command_line(built):
     [("gcc", "c11"), ("g++", "c++17"), ("g++", "c++11"), ("clang", "c11"), ("clang++", "c++17")],
 )
 def test_the_header_compiles_without_a_warning(compiler, standard, tmp_path):
-    found = [c for c in (compiler, *(f"{compiler}-{n}" for n in range(21, 12, -1))) if shutil.which(c)]
-    if not found:
-        pytest.skip(f"apt-get install {'clang' if 'clang' in compiler else 'g++'}")
-    compiler = found[0]
+    compiler = find_compiler(compiler)
     for name in PROGRAMS:
         program = build(tmp_path, EXAMPLES / f"{name}.c", name, compiler, standard, ["-pedantic"])
         run(program, env=example_env())
@@ -191,7 +132,9 @@ def test_make_builds_and_runs_the_examples(tmp_path):
         pytest.skip("apt-get install make")
     command = ["make", "-s", "-C", str(EXAMPLES), f"PYTHON={sys.executable}", f"B={tmp_path}", "run"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=child_env())
-    assert done.returncode == 0 and "Python's sum: 124750" in done.stdout, done.stderr
+    assert done.returncode == 0 and "Python's sum: 124750" in done.stdout and "Oslo         1" in done.stdout, (
+        done.stderr
+    )
 
 
 def test_cmake_and_pkg_config_find_it(tmp_path):
@@ -667,9 +610,9 @@ def test_a_call_that_cannot_be_is_a_code_and_a_sentence(tmp_path):
       int bad = CALL("no_such", two, 2, NULL, EINVAL, "no_such");
       bad |= CALL("add", two, -1, NULL, EINVAL, "n is -1");
       bad |= CALL("add", NULL, 2, NULL, EINVAL, "arguments is NULL");
-      bad |= CALL("add", two, 2, "{", EINVAL, "the options of add are not JSON");
+      bad |= CALL("add", two, 2, "{", EINVAL, "cdevice_call(): add: the options are not JSON");
       bad |= CALL("add", two, 2, "[1]", EINVAL, "not a JSON object: [1]");
-      bad |= CALL("add", half, 2, NULL, EINVAL, "1 arguments that are NULL");
+      bad |= CALL("add", half, 2, NULL, EINVAL, "1 arguments are NULL");
       bad |= CALL("add", two, 2, "{\\"scalars\\": [1]}", EINVAL, "has 1 values");
       bad |= CALL("add", half, 2, "{\\"scalars\\": 1}", EINVAL, "must be a list");
       bad |= CALL("add", half, 2, "{\\"scalars\\": [\\"x\\"]}", ENOTSUP, "add");
@@ -804,11 +747,11 @@ def test_the_error_text_after_a_failed_start_is_its_reason(tmp_path):
       if (cdevice_version() != 0 || cdevice_error_vendor_code() != 0) return 3;
       setenv("CDEVICE_PYTHON", argv[1], 1);
       if (strcmp(cdevice_error_text(), cdevice_start_error()) || !*cdevice_error_text()) return 4; /* asking starts nothing */
-      if (cdevice_version() != (uint32_t)atoi(argv[2])) return 5; /* any other call does */
+      if (cdevice_version() != (CDEVICE_VERSION_MAJOR << 16 | CDEVICE_VERSION_MINOR << 8 | CDEVICE_VERSION_PATCH)) return 5; /* any other call does */
       if (*cdevice_start_error()) return 6;
       return cdevice_device_count(1, &n);
     }""")  # fmt: skip
-    out = run(program, sys.executable, VERSION, env={**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}).stdout
+    out = run(program, sys.executable, env={**child_env(), "CDEVICE_PYTHON": "/nowhere/python"}).stdout
     assert out == "CDEVICE_PYTHON: /nowhere/python: No such file or directory\n"
 
 
@@ -1299,19 +1242,70 @@ def test_a_plug_in_without_device_info_has_a_name_and_an_alignment(tmp_path):
     run(program)
 
 
-def test_installed_examples_find_the_library(tmp_path):
+def without_search_paths():
+    gone = ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "LIBRARY_PATH", "CPATH")
+    return {k: v for k, v in child_env().items() if k not in gone}
+
+
+def install(project, prefix, cmakedir, *given):
+    """Configures, builds and installs a project, and removes its build folder."""
     cmake = shutil.which("cmake") or pytest.skip("apt-get install cmake")
-    where, prefix = tmp_path / "b", tmp_path / "installed"
+    where = prefix.parent / "b"
     for command in (
-        [cmake, "-S", str(EXAMPLES), "-B", str(where), f"-Dcdevice_DIR={config.OPTIONS['cmakedir'][1]()}"],
+        [cmake, "-S", str(project), "-B", str(where), f"-Dcdevice_DIR={cmakedir}", *given],
         [cmake, "--build", str(where)],
         [cmake, "--install", str(where), "--prefix", str(prefix)],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    env = child_env()
-    env.pop("LD_LIBRARY_PATH", None)
-    assert "cpu:0" in run(prefix / "bin" / "devices", env=env).stdout
+        assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(where)
+
+
+def test_installed_examples_find_the_library(tmp_path):
+    install(EXAMPLES, tmp_path / "i", config.OPTIONS["cmakedir"][1]())
+    assert "cpu:0" in run(tmp_path / "i" / "bin" / "devices", env=without_search_paths()).stdout
+    assert "Bergen" in run(tmp_path / "i" / "bin" / "trips", env=without_search_paths()).stdout
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(cdevice 0.2 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE cdevice::cdevice)
+install(TARGETS program DESTINATION bin)
+"""
+ONE = '#include <cdevice/cdevice.h>\n#include <stdio.h>\nint main(void) { return printf("%u\\n", cdevice_version()) < 0; }\n'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[], ["-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib"], ["-DCMAKE_INSTALL_RPATH_USE_LINK_PATH=OFF"]],
+    ids=["plain", "an rpath of its own", "no rpath of links"],
+)
+def test_an_installed_program_finds_the_library_of_an_environment_inside_its_project(given, tmp_path):
+    project = tmp_path / "a project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(CMAKE)
+    (project / "program.c").write_text(ONE)
+    (project / ".venv").symlink_to(LIBRARY.parents[2], target_is_directory=True)
+    install(project, tmp_path / "i", project / ".venv" / "cdevice" / "lib" / "cmake" / "cdevice", *given)
+    assert run(tmp_path / "i" / "bin" / "program", env=without_search_paths()).stdout == f"{VERSION}\n"
+
+
+def test_a_program_of_pkg_config_finds_the_library_after_it_was_moved(tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("apt-get install pkg-config")
+    env = {**os.environ, "PKG_CONFIG_PATH": config.OPTIONS["pkgconfigdir"][1]()}
+    found = subprocess.run(["pkg-config", "--cflags", "--libs", "cdevice"], capture_output=True, text=True, env=env)
+    (tmp_path / "program.c").write_text(ONE)
+    command = ["gcc", str(tmp_path / "program.c"), "-o", str(tmp_path / "program"), *found.stdout.split()]
+    subprocess.run(command, check=True, capture_output=True)
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(tmp_path / "program", tmp_path / "elsewhere" / "program")
+    assert run(moved, env=without_search_paths()).stdout == f"{VERSION}\n"
+    cflags = subprocess.run(["pkg-config", "--modversion", "cdevice"], capture_output=True, text=True, env=env)
+    assert cflags.stdout.strip() == cdevice.__version__
 
 
 RULES = """

@@ -6,16 +6,15 @@ if(NOT EXISTS "${_cdevice_lib}/libcdevice.so")
   set(cdevice_NOT_FOUND_MESSAGE "this installation of cdevice has no libcdevice.so: it was built with CDEVICE_EMBED=0, or its Python has no shared libpython")
   return()
 endif()
+# The library lies in a Python environment, where no loader looks, and that may lie inside the project, where
+# CMAKE_INSTALL_RPATH_USE_LINK_PATH leaves it out: an option of the linker stays in an installed program.
 if(NOT TARGET cdevice::cdevice)
   add_library(cdevice::cdevice SHARED IMPORTED)
   set_target_properties(cdevice::cdevice PROPERTIES
     IMPORTED_LOCATION "${_cdevice_lib}/libcdevice.so"
     IMPORTED_SONAME "libcdevice.so"
-    INTERFACE_INCLUDE_DIRECTORIES "${_cdevice_package}/include")
-endif()
-# The library lies in a Python environment, where no loader looks: an installed program still finds it there.
-if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
-  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+    INTERFACE_INCLUDE_DIRECTORIES "${_cdevice_package}/include"
+    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${_cdevice_lib}")
 endif()
 set(cdevice_FOUND TRUE)
 set(cdevice_VERSION 0.2.0)
