@@ -25,7 +25,7 @@ FILES = set(
     test_fuzz.py test_hostrt.py test_hostrt_capture.py test_hostrt_compute.py test_hostrt_process.py
     test_hostrt_retained_memory.py test_hostrt_shared.py test_numba_cuda.py test_opencl.py test_opencl_exit.py test_opencl_objects.py
     test_opencl_pool.py test_opencl_trials.py test_opencl_two_devices.py test_packaging.py test_plugins.py test_producers.py
-    test_profile.py test_rmm.py test_scarce.py test_shared.py test_shared_streams.py test_sharing.py test_typing.py test_wheel.py test_without_sockets.py
+    test_profile.py test_rmm.py test_rust.py test_scarce.py test_shared.py test_shared_streams.py test_sharing.py test_typing.py test_wheel.py test_without_sockets.py
     """.split()
 )
 # checks of KernelSuite that are none: they compile
