@@ -18,6 +18,8 @@ import sys
 import sysconfig
 
 HERE = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
+# where build/ is, with the files that are written for compilers: elsewhere for cdevice/CMakeLists.txt
+THERE = os.environ.get("CDEVICE_GENERATED") or HERE
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 LIMITED_API = not FREE_THREADED and os.environ.get("CDEVICE_LIMITED_API", "1") != "0"
 HEADERS = ("cdevice/include/cdevice/arrow_abi.h", "cdevice/include/cdevice/backend.h")  # whole; see core_headers()
@@ -87,9 +89,9 @@ def builtin_backends():
     return sorted(names)
 
 
-def write_builtin_list():
+def write_builtin_list(names=None):
     """Writes build/builtin.c, the list of built-in tables, so that the core does not name them even at link time."""
-    names = builtin_backends()
+    names = names or builtin_backends()
     lines = ["/* Written by build_ffi.py. */", '#include "core/backend/registry.h"', '#include "core/base/error.h"']
     lines += ["#include <errno.h>", "#include <string.h>"]
     lines += [f"int cdevice_{n}_init(uint32_t, int64_t, const cdevice_backend **, cdevice_error *);" for n in names]
@@ -162,8 +164,8 @@ def kernel_sources():
     for family, parts in families.items():
         text = ""
         for part in parts:
-            folder = () if part.startswith("build/") else ("cdevice", "kernels")
-            with open(os.path.join(HERE, *folder, f"{part}.h"), encoding="utf-8") as f:
+            folder = (THERE,) if part.startswith("build/") else (HERE, "cdevice", "kernels")
+            with open(os.path.join(*folder, f"{part}.h"), encoding="utf-8") as f:
                 text += re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
         rows = [
             line.rstrip().removesuffix("\\").rstrip() + "\\" * line.rstrip().endswith("\\") for line in text.split("\n")
@@ -219,7 +221,7 @@ def write_unicode_tables():
 
 def _first_line(name):
     try:
-        with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        with open(os.path.join(THERE, name), encoding="utf-8") as f:
             return f.readline().rstrip("\n")
     except FileNotFoundError:
         return None
@@ -236,7 +238,7 @@ def write_tables():
 
 def write(name, lines):
     """Writes a file of these lines, unless it says so already."""
-    path, text = os.path.join(HERE, name), "\n".join(lines)
+    path, text = os.path.join(THERE, name), "\n".join(lines)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if not os.path.exists(path) or open(path).read() != text:
         with open(f"{path}.{os.getpid()}", "w") as f:

@@ -96,6 +96,7 @@ class FullSdist(sdist):
 
     def make_release_tree(self, base_dir, files):
         more = [
+            "cdevice/CMakeLists.txt",
             "build_ffi.py",
             "build_cache.py",
             "unicode_tables.py",

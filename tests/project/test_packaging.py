@@ -126,6 +126,7 @@ def test_every_file_with_the_version_has_the_same():
         ("cdevice/lib/pkgconfig/cdevice.pc", r"^Version: (.*)"),
         ("cdevice/lib/cmake/cdevice/cdevice-config.cmake", r"^set\(cdevice_VERSION (.*)\)"),
         ("cdevice/lib/cmake/cdevice/cdevice-config-version.cmake", r"^set\(PACKAGE_VERSION (.*)\)"),
+        ("cdevice/CMakeLists.txt", r"^project\(cdevice_core VERSION (\S+)"),
         ("CHANGELOG.rst", r"^(\d+\.\d+\.\d+) "),
     ):
         numbers[name] = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M)[1]

@@ -116,6 +116,7 @@ READERS = {
     ".h": words_of_c,
     ".hpp": words_of_c,
     ".cpp": words_of_c,
+    ".rs": words_of_c,
     ".sh": words_of_script,
     ".supp": words_of_script,
     ".cmake": words_of_script,
@@ -134,7 +135,7 @@ def found_in(text: str, suffix: str, words: re.Pattern[str] = PATTERN) -> list[t
 
 @pytest.mark.parametrize(
     "kinds",
-    [(".rst",), (".py", ".pyi"), (".c", ".h", ".hpp", ".cpp"), (".sh", ".supp", ".cmake", "")],
+    [(".rst",), (".py", ".pyi"), (".c", ".h", ".hpp", ".cpp", ".rs"), (".sh", ".supp", ".cmake", "")],
     ids=["pages", "python", "c", "scripts"],
 )
 def test_no_page_comment_docstring_or_message_uses_a_word_of_the_list(kinds: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 /* errors.c - exceptions become errors of the core, and errors become exceptions. */
 #include "native/common.h"
+#include "native/support/no_such_device.h"
 
 /* The text of an exception's str() or of its type's name in UTF-8, also where it has surrogates; or `otherwise`. */
 static void put_text(PyObject *words, const char *otherwise, char *out, size_t size) {
@@ -86,25 +87,6 @@ static PyObject *take_cause(void) {
   cdv_shared_unref(shared);
   run_deferred_releases(); /* now: nothing else may keep it alive */
   return cause;
-}
-/* Is there no such device?  Then that is this thread's error, with a message; else the reported error stays. */
-static bool no_such_device(int32_t type, int64_t id) {
-  struct cdv_error kept = *cdv_error_last();
-  int64_t n = 0;
-  if (type == ARROW_DEVICE_CPU || cdv_device_count(type, &n) || (id >= 0 && id < n)) {
-    *cdv_error_last() = kept;
-    return false;
-  }
-  const char *name = cdv_device_type_name(type);
-  if (n > 0) {
-    cdv_fail(CDV_ARGUMENT, EINVAL, "no device %s:%lld: there %s %lld", name, (long long)id, n == 1 ? "is" : "are",
-             (long long)n);
-    return true;
-  }
-  cdv_fail(CDV_UNAVAILABLE, ENODEV, "no device %s:%lld: %s finds none here", name, (long long)id, name);
-  cdv_error_last()->device_type = type;
-  cdv_error_last()->device_id = id;
-  return true;
 }
 
 /* ---- errors become exceptions ---- */

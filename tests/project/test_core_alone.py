@@ -1,0 +1,168 @@
+"""The core by CMake, without Python: what is built, exported, installed and refused, and some of its tests in C."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+
+CORE = ROOT / "cdevice"
+HEADER = (CORE / "include" / "cdevice" / "cdevice.h").read_text(encoding="utf-8")
+QUICK = ["-DCMAKE_BUILD_TYPE=Debug", "-DCDEVICE_CPU_BASE_ONLY=ON", "-DCMAKE_C_FLAGS=-DCPU_KERNELS_SLOW -g0"]
+TESTS = "test_core|test_core_cache|test_core_compute|test_opencl"
+
+for _tool in ("cmake", "gcc"):
+    if not shutil.which(_tool):
+        pytest.skip(f"apt-get install {_tool}", allow_module_level=True)
+pytestmark = [pytest.mark.slow, pytest.mark.nosan, pytest.mark.notrace]
+
+
+def run(*command, ok=True, env=None, cwd=None):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=env, cwd=cwd, timeout=500)
+    assert (done.returncode == 0) == ok, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("core") / "b"
+    run("cmake", "-S", CORE, "-B", folder, f"-DCDEVICE_PYTHON={sys.executable}", *QUICK)
+    targets = ["cdevice_core", "cdevice_core_static", *TESTS.split("|")]
+    said = run("cmake", "--build", folder, "--parallel", os.cpu_count(), "--target", *targets)
+    assert "warning:" not in said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built):
+    prefix = built.parent / "installed"
+    prefix.mkdir()
+    # the tests that were not built are no part of it
+    run("cmake", "-DCMAKE_INSTALL_PREFIX=" + str(prefix), "-P", "cmake_install.cmake", cwd=built)
+    return prefix
+
+
+def test_its_tests_in_c_pass(built):
+    said = run("ctest", "--test-dir", built, "--output-on-failure", "-R", f"^({TESTS})$")
+    assert f"tests passed, 0 tests failed out of {TESTS.count('|') + 1}" in said
+
+
+def test_the_shared_library_has_the_functions_of_the_header_and_no_other_name(built):
+    said = run("nm", "-D", "--defined-only", built / "libcdevice_core.so")
+    names = {line.split()[-1] for line in said.splitlines() if line.split()[-2] in "TDB"}
+    declared = set(re.findall(r"^[a-z][\w *]*?\b(cdevice_\w+)\(", HEADER, re.M))
+    assert declared - names == set() and len(declared) > 60
+    assert {n for n in names if not n.startswith("cdevice_")} == set()
+
+
+def test_neither_library_knows_python(built):
+    for name, flags in (("libcdevice_core.so", ["-D"]), ("libcdevice_core.a", [])):
+        assert not re.findall(r"\bU _?Py\w*", run("nm", *flags, "--undefined-only", built / name))
+    assert "python" not in run("readelf", "-d", built / "libcdevice_core.so").lower()
+
+
+PROGRAM = """
+#include <cdevice/cdevice.h>
+#include <errno.h>
+#include <stdio.h>
+static const double values[3] = {1.5, 2.5, -4.0};
+int main(void) {
+  int32_t type, types[8]; int64_t id, n; cdevice_schema *s; cdevice_array *a, *b, *out = NULL; int equal = 0;
+  const void *buffers[2] = {NULL, values};
+  cdevice_array_parts p;
+  memset(&p, 0, sizeof p);
+  p.device_type = 1; p.device_id = -1; p.length = 3; p.n_buffers = 2; p.buffers = buffers;
+  if (cdevice_start() || *cdevice_start_error() || cdevice_version() != 512) return 1;
+  if (cdevice_find_device("cpu", &type, &id) || type != 1 || id != -1) return 2;
+  if (cdevice_find_device("OpenCL:3", &type, &id) || type != 4 || id != 3) return 3;
+  if (cdevice_find_device("cuda-host", &type, &id) || type != 3 || id) return 4;
+  if (cdevice_find_device("6001:2", &type, &id) || type != 6001 || id != 2) return 5;
+  const char *wrong[] = {"nothing_like_it", "", ":1", "cuda:", "cuda:x", "cuda:-1", "-3", "opencl:99999999999999999999"};
+  for (int i = 0; i < 8; i++)
+    if (cdevice_find_device(wrong[i], &type, &id) != EINVAL || !strstr(cdevice_error_text(), "is no device")) return 10 + i;
+  if (cdevice_device_types(types, 8, &n) || n < 2 || types[0] != 1) return 20;
+  if (cdevice_schema_new("g", "x", 0, 0, NULL, NULL, &s) || cdevice_array_build(s, &p, CDEVICE_CHECK_FULL, &a)) return 21;
+  if (cdevice_array_copy(a, 1, -1, NULL, 1, &b) || cdevice_array_equal(a, b, 0, &equal) || !equal) return 22;
+  if (cdevice_call("sum", &a, 1, NULL, &out) != ENOTSUP || out || !strstr(cdevice_error_text(), "pip install cdevice")) return 23;
+  if (cdevice_call_python("m", "f", NULL, NULL) != ENOTSUP) return 24;
+  if (cdevice_array_slice(NULL, 0, 1, &out) != EINVAL || strcmp(cdevice_error_text(), "cdevice_array_slice(): array is NULL")) return 25;
+  if (cdevice_array_copy(a, 6150, 0, NULL, 0, &out) != ENODEV || !*cdevice_error_text()) return 26;
+  cdevice_array_unref(a); cdevice_array_unref(b); cdevice_schema_unref(s);
+  printf("%lld types\\n", (long long)n);
+  return 0;
+}
+"""
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(cdevice_core 0.2 REQUIRED)
+add_executable(shared program.c)
+target_link_libraries(shared PRIVATE cdevice::core)
+add_executable(static program.c)
+target_link_libraries(static PRIVATE cdevice::core_static)
+"""
+
+
+def test_a_program_links_the_installed_libraries_and_runs_without_python(installed, tmp_path):
+    (tmp_path / "program.c").write_text(PROGRAM)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", tmp_path / "b")
+    for name in ("shared", "static"):
+        assert run(tmp_path / "b" / name, env={"PATH": "/nowhere"}) == "2 types\n"
+    assert {p.name for p in (installed / "include" / "cdevice").iterdir()} == {
+        p.name for p in (CORE / "include" / "cdevice").iterdir()
+    }
+
+
+def test_pkg_config_finds_the_installed_library(installed, tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("apt-get install pkg-config")
+    (tmp_path / "program.c").write_text(PROGRAM)
+    folder = next(installed.rglob("cdevice_core.pc")).parent
+    words = run("pkg-config", "--cflags", "--libs", "cdevice_core", env={**os.environ, "PKG_CONFIG_PATH": str(folder)})
+    run("gcc", tmp_path / "program.c", "-o", tmp_path / "program", *words.split())
+    assert run(tmp_path / "program", env={}) == "2 types\n"
+
+
+def test_a_machine_without_python_gets_a_reason_or_takes_what_was_written_elsewhere(built, tmp_path):
+    said = run(
+        "cmake",
+        "-S",
+        CORE,
+        "-B",
+        tmp_path / "a",
+        "-DCDEVICE_PYTHON=CDEVICE_PYTHON-NOTFOUND",
+        *QUICK,
+        ok=False,
+        env={**os.environ, "PATH": without_python(tmp_path)},
+    )
+    assert "CDEVICE_GENERATED" in said
+    run(
+        "cmake",
+        "-S",
+        CORE,
+        "-B",
+        tmp_path / "b",
+        f"-DCDEVICE_GENERATED={built / 'generated'}",
+        *QUICK,
+        env={**os.environ, "PATH": without_python(tmp_path)},
+    )
+
+
+def without_python(folder):
+    """A folder with the tools of a build, and no interpreter."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    for name in ("cmake", "cc", "gcc", "make", "ld", "as", "ar", "ranlib", "nm", "strip", "sh", "uname"):
+        if shutil.which(name) and not (tools / name).exists():
+            (tools / name).symlink_to(shutil.which(name))
+    return str(tools)
+
+
+def test_a_backend_that_does_not_exist_ends_the_configuration(tmp_path):
+    said = run("cmake", "-S", CORE, "-B", tmp_path / "b", "-DCDEVICE_BACKENDS=opencl", *QUICK, ok=False)
+    assert "the core needs cpu" in said
