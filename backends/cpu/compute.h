@@ -22,7 +22,7 @@ typedef struct cpu_kernel {
 
 /* Two tables for each build, ended by a name that is NULL. */
 extern const cpu_kernel cpu_kernels_base[], cpu_text_casts_base[];
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(_WIN32) /* gcc aligns the stack to 16 bytes there, AVX2 needs 32 */
 #define CPU_KERNELS_V3 1
 extern const cpu_kernel cpu_kernels_v3[], cpu_text_casts_v3[];
 #endif

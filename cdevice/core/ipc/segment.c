@@ -1,11 +1,13 @@
 /* segment.c - shared memory: a file without a name that other processes of the machine map.
  *
  * The kernel counts its holders: descriptors and mappings. So nothing is left behind, however a process ends. */
+#ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include "core/ipc/segment.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,7 @@ static atomic_llong live;
 static _Thread_local const cdevice_allocator *overriding;
 
 static void in_child(void) { pthread_mutex_init(&lock, NULL); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 int64_t cdv_live_segments(void) { return atomic_load(&live); }
 
@@ -306,3 +308,4 @@ const cdevice_allocator *cdv_allocator_override(const cdevice_allocator *a) {
 const cdevice_allocator *cdv_overriding_allocator(void) { return overriding; }
 
 int cdv_allocate_in_segments(int on) { return cdv_allocator_override(on ? &allocator : NULL) == &allocator; }
+#endif
