@@ -9,6 +9,7 @@ to use again (``build_cache.py``).
     python build_ffi.py      builds the extension beside the sources
 """
 
+import functools
 import glob
 import os
 import re
@@ -16,6 +17,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
 # where build/ is, with the files that are written for compilers: elsewhere for cdevice/CMakeLists.txt
@@ -89,9 +91,9 @@ def builtin_backends():
     return sorted(names)
 
 
-def write_builtin_list(names=None):
-    """Writes build/builtin.c, the list of built-in tables, so that the core does not name them even at link time."""
-    names = names or builtin_backends()
+def write_builtin_list(names=None, path="build/builtin.c"):
+    """Writes the list of built-in tables, so that the core does not name them even at link time; names: of all."""
+    names = builtin_backends() if names is None else names
     lines = ["/* Written by build_ffi.py. */", '#include "core/backend/registry.h"', '#include "core/base/error.h"']
     lines += ["#include <errno.h>", "#include <string.h>"]
     lines += [f"int cdevice_{n}_init(uint32_t, int64_t, const cdevice_backend **, cdevice_error *);" for n in names]
@@ -107,7 +109,7 @@ def write_builtin_list(names=None):
         "}",
         "",
     ]
-    return write("build/builtin.c", lines)
+    return write(path, lines)
 
 
 # by folder of cdevice/kernels
@@ -251,18 +253,49 @@ def relative(pattern):
     return sorted(os.path.relpath(p, HERE) for p in glob.glob(os.path.join(HERE, pattern)))
 
 
+@functools.lru_cache
+def compiler_takes(*flags):
+    """Whether the compiler of the extension compiles a file with these flags, and without a warning."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "empty.c")
+        with open(source, "w") as f:
+            f.write("#include <string.h>\nint main(void) { return 0; }\n")
+        command = [*compiler, "-O2", "-Werror", *flags, "-c", source, "-o", os.path.join(folder, "empty.o")]
+        try:
+            return not subprocess.run(command, capture_output=True).returncode
+        except OSError:
+            return False  # the build itself reports that there is none
+
+
 def hardening():
-    """(flags for the compiler, for the linker): what a write beyond a buffer meets, and tables that are read-only after
-    loading.  CDEVICE_CFLAGS and CDEVICE_LDFLAGS come behind them; the sanitizers see more without."""
+    """(flags for the compiler, for the linker): what a write beyond a buffer meets, jumps that end at their targets only
+    where the processor checks them, and tables that are read-only after loading.  A flag that the compiler does not know
+    is left out: gcc before 12 and old headers have FORTIFY_SOURCE=2.  CDEVICE_CFLAGS and CDEVICE_LDFLAGS come behind
+    them; the sanitizers see more without."""
     given = os.environ.get("CDEVICE_CFLAGS", "")
     if not sys.platform.startswith("linux") or "-fsanitize" in given:
         return [], []
-    compile_ = ["-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"]
+    compile_ = []
+    for choices in (
+        [["-fstack-protector-strong"]],
+        [["-U_FORTIFY_SOURCE", f"-D_FORTIFY_SOURCE={level}"] for level in (3, 2)],
+        [["-fcf-protection"]],  # x86 alone
+    ):
+        compile_ += next((flags for flags in choices if compiler_takes(*flags)), [])
     return compile_, ["-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"]
 
 
 def check_platform():
-    """Ends a build for an interpreter or a processor that the package cannot run on, in one sentence."""
+    """Ends a build for a system, an interpreter or a processor that the package cannot run on, in one sentence."""
+    if not sys.platform.startswith("linux"):
+        name, instead = {"win32": ("Windows", "use WSL 2"), "darwin": ("macOS", "use a virtual machine")}.get(
+            sys.platform, (sys.platform, "use another machine")
+        )
+        sys.exit(
+            f"cdevice: the extension module is not written for {name}: event loops are woken by eventfd and memory is"
+            f" shared by memfd_create, both of Linux alone, so {instead} with Linux"
+        )
     if sys.implementation.name != "cpython":
         sys.exit(
             f"cdevice: this interpreter is {sys.implementation.name}; the extension module makes types by the API of"

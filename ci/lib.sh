@@ -188,7 +188,7 @@ c_tests() {
   compile_all "$dir" "${flags[@]}" -- "${sources[@]}" || { flock -u "$lock"; return 1; }
   # An archive, so that a test may include one file of the core itself and take only the rest from here.
   rm -f "$dir/libcore.a"
-  if ((${#sources[@]})); then ar rcs "$dir/libcore.a" "$dir"/*.o; else ar rcs "$dir/libcore.a"; fi
+  if ((${#sources[@]})); then "${AR:-ar}" rcs "$dir/libcore.a" "$dir"/*.o; else "${AR:-ar}" rcs "$dir/libcore.a"; fi
   mkdir -p "$dir/tests"
   compile_all "$dir/tests" "${flags[@]}" -I"$root/tests/c" -- "${tests[@]}" || true
   for f in "${tests[@]}"; do

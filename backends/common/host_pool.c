@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
 #include <sys/mman.h>
+#endif
 
 #define KEPT ((int64_t)256 << 20)
 #define ALIGNMENT ((size_t)64)
@@ -34,9 +36,11 @@ static struct {
   atomic_llong limit;
   atomic_int started;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+#ifndef _WIN32 /* no process forks there */
 static void before_fork(void) { pthread_mutex_lock(&pool.lock); }
 static void after_fork(void) { pthread_mutex_unlock(&pool.lock); }
 __attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+#endif
 
 /* The class of n bytes, n >= SMALLEST, and the bytes of its blocks; -1: too large for any. */
 static int class_of(size_t n, size_t *size) {
@@ -78,6 +82,13 @@ static block *shrink(int64_t most) {
   return out;
 }
 
+#ifdef _WIN32
+static void *fresh(size_t size) { return _aligned_malloc(size, size >= SMALLEST ? PAGE : ALIGNMENT); }
+static void give_back(void *data, size_t size) {
+  (void)size;
+  _aligned_free(data);
+}
+#else
 /* Large blocks are the system's: what malloc is given back it may keep, tens of MiB for each thread. */
 #ifdef __SANITIZE_ADDRESS__ /* sees malloc's alone */
 static bool is_mapped(size_t size) { return size > PTRDIFF_MAX; }
@@ -108,6 +119,7 @@ static void give_back(void *data, size_t size) {
   else
     free(data);
 }
+#endif
 
 static void free_all(block *b) {
   for (block *next; b; b = next) {

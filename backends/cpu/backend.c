@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <unistd.h>
+#endif
 
 static host_pool_use use;
 
@@ -25,13 +29,28 @@ static int device_count(void *self, int64_t *out, cdevice_error *err) {
   return 0;
 }
 
+static long machine(int64_t *total, int64_t *available) {
+#ifdef _WIN32
+  MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
+  SYSTEM_INFO info;
+  if (!GlobalMemoryStatusEx(&memory)) memory.ullTotalPhys = memory.ullAvailPhys = 0;
+  GetSystemInfo(&info);
+  *total = (int64_t)memory.ullTotalPhys;
+  *available = (int64_t)memory.ullAvailPhys;
+  return (long)info.dwNumberOfProcessors;
+#else
+  int64_t page = sysconf(_SC_PAGESIZE);
+  *total = page * sysconf(_SC_PHYS_PAGES);
+  *available = page * sysconf(_SC_AVPHYS_PAGES);
+  return sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+}
+
 static int device_info(void *self, int64_t device, cdevice_device_info *out, cdevice_error *err) {
   (void)self, (void)device, (void)err;
-  int64_t page = sysconf(_SC_PAGESIZE);
   out->alignment = 64;
-  out->total_bytes = page * sysconf(_SC_PHYS_PAGES);
-  out->free_bytes = page * sysconf(_SC_AVPHYS_PAGES);
-  snprintf(out->name, sizeof out->name, "host memory (%ld processors)", sysconf(_SC_NPROCESSORS_ONLN));
+  long processors = machine(&out->total_bytes, &out->free_bytes);
+  snprintf(out->name, sizeof out->name, "host memory (%ld processors)", processors);
   return 0;
 }
 

@@ -22,7 +22,8 @@ typedef struct cpu_kernel {
 
 /* Two tables for each build, ended by a name that is NULL. */
 extern const cpu_kernel cpu_kernels_base[], cpu_text_casts_base[];
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(CPU_KERNELS_BASE_ONLY)
+/* on Windows gcc aligns the stack to 16 bytes, AVX2 needs 32 */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(CPU_KERNELS_BASE_ONLY) && !defined(_WIN32)
 #define CPU_KERNELS_V3 1
 extern const cpu_kernel cpu_kernels_v3[], cpu_text_casts_v3[];
 #endif

@@ -5,6 +5,29 @@
 #endif
 #include "cpu/compute.h"
 
+#ifdef _WIN32
+#include <errno.h>
+
+static int refuse(cdevice_error *err) {
+  return cdevice_backend_fail(err, ENOTSUP, 0, NULL,
+                              "user-defined kernels on the CPU are compiled by a C compiler that a process of its own runs, "
+                              "which is not done on Windows; use another device");
+}
+int cpu_compile(const cdevice_program *program, int v3, cpu_library *out, cdevice_error *err) {
+  (void)program, (void)v3, (void)out;
+  return refuse(err);
+}
+int cpu_library_load(const void *data, int64_t nbytes, cpu_library *out, cdevice_error *err) {
+  (void)data, (void)nbytes, (void)out;
+  return refuse(err);
+}
+void (*cpu_library_find(const cpu_library *l, const char *name))(const cpu_launch *launch) {
+  (void)l, (void)name;
+  return NULL;
+}
+void cpu_library_drop(cpu_library *l) { (void)l; }
+
+#else
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -200,3 +223,4 @@ void cpu_library_drop(cpu_library *l) {
   if (l->handle) dlclose(l->handle);
   free(l->code);
 }
+#endif

@@ -14,6 +14,7 @@
 #include "core/base/free_list.h"
 #include "core/base/owner.h"
 #include "core/base/parallel_memcpy.h"
+#include "core/base/system.h"
 #include "core/base/thread_pool.h"
 #include "core/copy/copy.h"
 #include "core/format/bitmap.h"
@@ -24,8 +25,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#else
+static int rand_r(unsigned *seed) { return (int)rnd(seed, 1u << 24); }
+#endif
 
 /* ---- copies in host memory ---- */
 static void *move_much(void *seed_) {
@@ -68,7 +73,7 @@ static void test_moves(void) {
   pthread_t t[3];
   for (int i = 0; i < 3; i++) CHECK(!pthread_create(&t[i], NULL, move_much, &seeds[i]));
   for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
-#ifndef __SANITIZE_THREAD__ /* it forbids threads in a child */
+#if !defined(__SANITIZE_THREAD__) && !defined(_WIN32) /* it forbids threads in a child; no process forks there */
   fflush(NULL);
   pid_t child = fork();
   if (!child) {
@@ -303,13 +308,13 @@ static atomic_int lent, gone;
 static int own_alloc(void *self, int64_t device, int64_t nbytes, void *stream, cdevice_block *out, cdevice_error *err) {
   (void)stream;
   if (self) return cdevice_backend_fail(err, ENOMEM, 7, "MINE_EMPTY", "nothing left");
-  *out = (cdevice_block){aligned_alloc(64, (size_t)(nbytes + 63) / 64 * 64), nbytes, device, {NULL, NULL}};
+  *out = (cdevice_block){cdv_aligned_alloc(64, (size_t)(nbytes + 63) / 64 * 64), nbytes, device, {NULL, NULL}};
   atomic_fetch_add(&lent, 1);
   return 0;
 }
 static void own_free(void *self, const cdevice_block *block) {
   (void)self;
-  free(block->data);
+  cdv_aligned_free(block->data);
   atomic_fetch_sub(&lent, 1);
 }
 static void own_drop(void *self) { (void)self, atomic_fetch_add(&gone, 1); }

@@ -342,6 +342,7 @@ enum {
   NO_PRODUCER,
   BAD_TYPE,
   TWO_SCHEMAS,
+  BAD_SCHEMAS,
   TASK_FIRST,
   END_FIRST,
   TOO_MANY,
@@ -405,6 +406,15 @@ static int give_schema(struct producer *p) {
   if (s.release) s.release(&s);
   return r;
 }
+static const char metadata[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v"; /* k: v */
+static int give_bad_schema(struct producer *p) {
+  struct ArrowSchema s = {.format = "?", .name = "", .release = schema_release};
+  p->callback = 1;
+  int r = p->handler->on_schema(p->handler, &s);
+  p->callback = 0;
+  CHECK(!s.release);
+  return r;
+}
 static int give_task(struct producer *p) {
   struct ArrowAsyncTask t = {p->kind == NO_EXTRACT ? NULL : produce_array, p};
   atomic_fetch_add(&p->sent, 1);
@@ -436,6 +446,7 @@ static void *strict_produce(void *arg) {
   face->request = p->kind == CONCURRENT ? concurrent_request : strict_request;
   face->cancel = strict_cancel;
   face->private_data = p;
+  if (p->kind == BAD_SCHEMAS) face->additional_metadata = metadata;
   p->face = face;
   h->producer = p->kind == NO_PRODUCER ? NULL : face;
   int r = 0, end = 1;
@@ -450,6 +461,11 @@ static void *strict_produce(void *arg) {
   }
   if (p->kind == END_FIRST) {
     h->on_next_task(h, NULL, NULL);
+    goto released;
+  }
+  if (p->kind == BAD_SCHEMAS) { /* what the first one left is not lost: the leak checker sees it */
+    CHECK(give_bad_schema(p) != 0);
+    CHECK(give_bad_schema(p) != 0);
     goto released;
   }
   r = give_schema(p);
@@ -546,6 +562,7 @@ static void test_consumer_rules(void) {
   test_consumer_meets(NO_PRODUCER, 1, 2, 0, EPROTO, "handler->producer");
   test_consumer_meets(BAD_TYPE, 1, 2, 0, EPROTO, "device type");
   test_consumer_meets(TWO_SCHEMAS, 1, 2, 0, EPROTO, "twice");
+  test_consumer_meets(BAD_SCHEMAS, 1, 2, 0, EINVAL, "format");
   test_consumer_meets(TASK_FIRST, 1, 2, 0, EPROTO, "before on_schema");
   test_consumer_meets(END_FIRST, 1, 2, 0, EPROTO, "before a schema");
   test_consumer_meets(TOO_MANY, 9, 4, 4, EPROTO, "more than was requested");

@@ -1,4 +1,11 @@
 /* test_core_explore.c - the queue between an asynchronous producer and its consumer, in every order of two threads. */
+#ifdef _WIN32
+#include <stdio.h>
+int main(void) {
+  puts("no descriptor for event loops here");
+  return 77;
+}
+#else
 #define CDV_SPINS 1 /* threads sleep soon */
 #include "core/array/array.h"
 #include "core/async/consumer.h"
@@ -140,3 +147,4 @@ int main(void) {
   CHECK(cdv_live_schemas() == 0);
   return failures != 0;
 }
+#endif

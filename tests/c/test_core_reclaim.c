@@ -1,4 +1,11 @@
 /* test_core_reclaim.c - what the reclaimer asks, believes and does not count on; the test sets the events. */
+#ifdef _WIN32
+#include <stdio.h>
+int main(void) {
+  puts("the test takes the place of sem_timedwait and sched_yield, which Windows has in a library of its own");
+  return 77;
+}
+#else
 #include "cdevice/backend.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
@@ -267,3 +274,4 @@ int main(void) {
   puts("reclaim: passed");
   return 0;
 }
+#endif

@@ -56,7 +56,7 @@ def rel(path):
 
 
 def is_libc(name):  # or the compiler's own
-    return name.removesuffix(".h") in LIBC or name == "emmintrin.h" or name.startswith(("sys/", "linux/"))
+    return name.removesuffix(".h") in LIBC or name in ("emmintrin.h", "windows.h") or name.startswith(("sys/", "linux/"))
 
 
 def test_python_h_lives_in_native_only():
@@ -480,7 +480,7 @@ HARMLESS = re.compile(
     r"if|for|while|switch|return|sizeof|_Atomic|(__)?atomic_\w+|pthread_(cond|attr|mutex)_\w+|pthread_(self|equal|create|detach)"
     r"|CDV_ASSERT|clock_gettime|sched_yield|str\w*cmp|mem\w+|malloc|calloc|realloc|free|write|cdv_cond_\w+|cdv_deadline|cdv_fail(_memory)?"
     r"|cdv_error_(last|save|restore|clear|take_cause|set_cause)|cdv_shared_(ref|unref)|cdv_backend_(lookup|cell|table|table_at|count)"
-    r"|cdv_start_thread|cdv_segment_ref|cdv_array_ref|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
+    r"|cdv_start_thread|cdv_doorbell_ring|cdv_segment_ref|cdv_array_ref|cdv_is_interrupted|cdv_device_type_name|PyThreadState_New"
 )  # an exception that the core drops waits for a thread with the GIL (drop_later); a new thread state is only memory
 
 
@@ -544,7 +544,7 @@ def test_every_lock_knows_forks():
         if "pthread_mutex_lock(" not in text or LOST_IN_A_CHILD.fullmatch(rel(p)):
             continue
         seen += 1
-        made_anew = "pthread_atfork(" in text  # one for the process
+        made_anew = re.search(r"(pthread_at|cdv_at_)fork\(", text)  # one for the process
         refused = (
             "cdv_fork_generation()" in text or p.name == "producer_run.c"
         )  # one for each object; producer.c looks for both

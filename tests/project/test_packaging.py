@@ -1,5 +1,6 @@
 """What is built is what was meant, without a word of warning."""
 
+import importlib.util
 import json
 import os
 import re
@@ -259,3 +260,28 @@ def test_what_is_built_is_hardened():
         assert "GNU_RELRO" in told and "__stack_chk_fail" in told, library
         assert re.search(r"GNU_STACK .* RW +0x", told), library
         assert "__snprintf_chk" in told or "__memcpy_chk" in told, library
+
+
+@pytest.mark.parametrize(
+    "unknown, left",
+    [
+        ("none", ["-fstack-protector-strong", "-D_FORTIFY_SOURCE=3", "-fcf-protection"]),
+        ("-D_FORTIFY_SOURCE=3", ["-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fcf-protection"]),
+        ("-fcf-protection", ["-fstack-protector-strong", "-D_FORTIFY_SOURCE=3"]),
+        ("-f*", ["-D_FORTIFY_SOURCE=3"]),
+        ("*", []),
+    ],
+)
+def test_a_flag_of_hardening_that_the_compiler_does_not_take_is_left_out(unknown, left, monkeypatch, tmp_path):
+    """An older compiler builds the package with what it has: the flag is tried before it is used."""
+    compiler = tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\nfor word; do case "$word" in {unknown}) exit 1 ;; esac; done\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.delenv("CDEVICE_CFLAGS", raising=False)
+    spec = importlib.util.spec_from_file_location("build_ffi_of_another_compiler", ROOT / "build_ffi.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    compile_, link = module.hardening()
+    assert [flag for flag in compile_ if flag != "-U_FORTIFY_SOURCE"] == left
+    assert {"-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"} == set(link)

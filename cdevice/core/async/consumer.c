@@ -8,6 +8,7 @@
 #include "core/array/array.h"
 #include "core/async/producer.h"
 #include "core/base/assert.h"
+#include "core/base/doorbell.h"
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/base/owner.h"
@@ -18,7 +19,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ struct item {
   char *metadata;
 };
 
-struct waiter { /* one eventfd per waiter, so a wake-up cannot be consumed by another */
+struct waiter { /* one doorbell per waiter, so a wake-up cannot be consumed by another */
   struct waiter *next;
   int descriptor, armed;
 };
@@ -83,11 +83,10 @@ static bool is_forked_copy(struct cdv_consumer *c) {
 static void notify_waiters(struct cdv_consumer *c) { /* lock is held */
   if (!atomic_exchange(&c->armed, 0)) return;
   for (struct waiter *b = c->waiters; b; b = b->next) {
-    uint64_t one = 1;
     if (!b->armed) continue;
     b->armed = 0;
     atomic_fetch_add_explicit(&cdv_sleeps, 1, memory_order_relaxed);
-    while (write(b->descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
+    cdv_doorbell_ring(b->descriptor);
   }
 }
 
@@ -226,6 +225,8 @@ static int take_schema(struct cdv_consumer *c, struct ArrowSchema *schema) {
   if (!r) r = copy_metadata(p->additional_metadata, &c->metadata);
   if (!r) r = cdv_schema_import(schema, &c->schema);
   if (r) {
+    free(c->metadata); /* a producer may call again, though it was refused */
+    c->metadata = NULL;
     fault(c);
     return r;
   }
@@ -315,7 +316,7 @@ void cdv_consumer_weak_unref(struct cdv_consumer *c) {
   if (c->schema) cdv_schema_unref(c->schema);
   for (struct waiter *b = c->waiters, *next; b; b = next) {
     next = b->next;
-    close(b->descriptor);
+    cdv_doorbell_free(b->descriptor);
     free(b);
   }
   pthread_mutex_destroy(&c->taking);
@@ -425,11 +426,10 @@ int cdv_consumer_new_waiter(struct cdv_consumer *c) {
   if (is_forked_copy(c)) return -ECANCELED;
   struct waiter *b = malloc(sizeof *b);
   if (!b) return -ENOMEM;
-  int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int descriptor = cdv_doorbell_new();
   if (descriptor < 0) {
-    int r = -errno;
     free(b);
-    return r;
+    return descriptor;
   }
   pthread_mutex_lock(&c->lock);
   *b = (struct waiter){c->waiters, descriptor, 0};
@@ -455,10 +455,9 @@ int cdv_consumer_armed(struct cdv_consumer *c) {
 }
 
 int cdv_consumer_arm(struct cdv_consumer *c, int descriptor, int schema, int released) {
-  uint64_t old;
   if (is_forked_copy(c)) return -1;
   if (is_ready(c, schema, released)) return 0;
-  while (read(descriptor, &old, sizeof old) < 0 && errno == EINTR) {}
+  cdv_doorbell_clear(descriptor);
   arm_waiter(c, descriptor, 1);
   atomic_thread_fence(memory_order_seq_cst);
   if (!is_ready(c, schema, released)) return 1;

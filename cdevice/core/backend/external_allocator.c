@@ -9,6 +9,7 @@
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/owner.h"
+#include "core/base/system.h"
 #include "core/event/event.h"
 #include "core/event/reclaim.h"
 #include "core/ipc/segment.h"
@@ -41,7 +42,7 @@ static void in_child(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&stuck, NULL); /* the parent's */
 }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 static void supply_unref(struct cdv_external_allocator *s) {
   if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;

@@ -7,6 +7,7 @@
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -221,4 +222,4 @@ static void in_child(void) {
   __atomic_store_n(&cdv_profiles, 0, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&list.lock);
 }
-__attribute__((constructor)) static void init(void) { pthread_atfork(before_fork, after_fork, in_child); }
+__attribute__((constructor)) static void init(void) { cdv_at_fork(before_fork, after_fork, in_child); }

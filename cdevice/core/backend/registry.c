@@ -7,9 +7,9 @@
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/single_flight.h"
+#include "core/base/system.h"
 #include "core/base/thread_pool.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void in_child(void) {
   atomic_fetch_add(&forks, 1);
   pthread_mutex_init(&lock, NULL);
 }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 /* ---- holes in a table ---- */
 static int not_offered(cdevice_error *err, const char *what) {
@@ -334,10 +334,11 @@ int cdv_load_tables(cdevice_backend_init_fn init, const char *who, int replace) 
 
 /* Libraries are never closed: tables and code of theirs may be in use. */
 int cdv_load_plugin(const char *path, int replace) {
-  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return cdv_fail(CDV_ARGUMENT, ENOENT, "%s", dlerror());
+  const char *why;
+  void *handle = cdv_library_open(path, &why);
+  if (!handle) return cdv_fail(CDV_ARGUMENT, ENOENT, "%s", why);
   cdevice_backend_init_fn init;
-  *(void **)&init = dlsym(handle, "cdevice_backend_init");
+  *(void **)&init = cdv_library_symbol(handle, "cdevice_backend_init");
   if (!init) return cdv_fail(CDV_ARGUMENT, EINVAL, "%s has no function cdevice_backend_init", path);
   return cdv_load_tables(init, path, replace);
 }

@@ -2,6 +2,7 @@
  * releasing thread must not wait for.  push is lock-free, never allocates and cannot fail, so it is safe from any
  * thread, before, during and after the life of the interpreter. */
 #include "core/base/deferred_release.h"
+#include "core/base/system.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@ static sem_t wake;
 static void in_child(void) { atomic_store(&head, NULL); }
 __attribute__((constructor)) static void init(void) {
   sem_init(&wake, 0, 0);
-  pthread_atfork(NULL, NULL, in_child);
+  cdv_at_fork(NULL, NULL, in_child);
 }
 
 void cdv_defer_push(struct cdv_deferred *node) {

@@ -3,6 +3,7 @@
 #include "cdevice/backend.h"
 #include "core/backend/table.h"
 #include "core/base/owner.h"
+#include "core/base/system.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -43,7 +43,9 @@ struct cdv_error {
 struct cdv_error *cdv_error_last(void);
 /* The return code of third-party C as an errno; 0 stays. */
 static inline int cdv_errno(int code) { return code < 0 ? EIO : code; }
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+__attribute__((format(gnu_printf, 3, 4)))
+#elif defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int cdv_fail(int kind, int code, const char *format, ...);

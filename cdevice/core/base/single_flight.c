@@ -5,6 +5,7 @@
  * wait for each other in a circle, the one that closes it gets an error.  In a forked child the turns of other
  * threads are gone. */
 #include "core/base/single_flight.h"
+#include "core/base/system.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@ static void in_child(void) {
   pthread_mutex_init(&lock, NULL);
   pthread_cond_init(&changed, NULL);
 }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 static struct cdv_single_flight *turn_of(uint64_t key) {
   struct cdv_single_flight *t = turns;

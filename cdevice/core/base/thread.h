@@ -3,9 +3,9 @@
 #define CDEVICE_THREAD_H
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 /* A detached thread that no signal comes to: these are for the program's own threads, one of which may wait for them
@@ -13,13 +13,12 @@
 static inline int cdv_start_thread(void *(*run)(void *), void *arg) {
   pthread_t thread;
   pthread_attr_t attributes;
-  sigset_t all, before;
-  sigfillset(&all);
+  struct cdv_signals before;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  cdv_signals_block(&before);
   int r = pthread_create(&thread, &attributes, run, arg);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  cdv_signals_restore(&before);
   pthread_attr_destroy(&attributes);
   return r;
 }

@@ -2,11 +2,9 @@
  *
  * They are started by the first work that is worth it and sleep between.  One work at a time has them, others are
  * done by their callers alone.  A helper that comes late finds the work closed and touches nothing. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "core/base/thread_pool.h"
 #include "cdevice/backend.h"
+#include "core/base/system.h"
 #include "core/base/thread.h"
 
 #include <pthread.h>
@@ -14,7 +12,6 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define MOST 16
 
@@ -39,7 +36,7 @@ static void in_child(void) { /* the threads did not come along */
 }
 __attribute__((constructor)) static void init(void) {
   sem_init(&wake, 0, 0);
-  pthread_atfork(NULL, NULL, in_child);
+  cdv_at_fork(NULL, NULL, in_child);
 }
 
 static void take_slices(void) {
@@ -57,20 +54,12 @@ static void *help(void *unused) {
   return unused;
 }
 
-static int processors(void) {
-#ifdef __linux__
-  cpu_set_t set;
-  if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
-#endif
-  return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* Of copies one in four processors, four at most: then a socket's memory is busy, and the others have work of their
  * own. */
 static int usual_threads(int crew) {
   const char *value = getenv(crew == CDV_POOL_COPIES ? "CDEVICE_COPY_THREADS" : "CDEVICE_COMPUTE_THREADS");
   if (value && *value) return atoi(value);
-  int n = processors();
+  int n = cdv_processors();
   return crew != CDV_POOL_COPIES ? n : n / 4 > 4 ? 4 : n / 4;
 }
 

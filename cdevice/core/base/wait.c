@@ -1,6 +1,13 @@
 /* wait.c - threads that sleep until something changes. */
 #include "core/base/wait.h"
 
+/* Conditions of winpthreads, before its version 12, know the clock that people set. */
+#ifdef _WIN32
+#define CLOCK CLOCK_REALTIME
+#else
+#define CLOCK CLOCK_MONOTONIC
+#endif
+
 atomic_llong cdv_sleeps;
 
 int64_t cdv_wakeups(void) { return atomic_load(&cdv_sleeps); }
@@ -8,7 +15,7 @@ int64_t cdv_wakeups(void) { return atomic_load(&cdv_sleeps); }
 void cdv_cond_init(pthread_cond_t *cond) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_condattr_setclock(&monotonic, CLOCK);
   pthread_cond_init(cond, &monotonic);
   pthread_condattr_destroy(&monotonic);
 }
@@ -16,10 +23,10 @@ void cdv_cond_init(pthread_cond_t *cond) {
 struct timespec cdv_deadline(int64_t nanoseconds) {
   struct timespec end = {-1, 0};
   if (nanoseconds < 0) return end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
+  clock_gettime(CLOCK, &end);
   int64_t ns = end.tv_nsec + nanoseconds % 1000000000;
   end.tv_sec += nanoseconds / 1000000000 + ns / 1000000000;
-  end.tv_nsec = ns % 1000000000;
+  end.tv_nsec = (long)(ns % 1000000000);
   return end;
 }
 

@@ -12,6 +12,7 @@
 #include "core/backend/table.h"
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/compute/kernel_cache.h"
 #include "core/copy/staging.h"
 #include "core/event/event.h"
@@ -311,7 +312,7 @@ static int bad_time(int64_t second, const char *name, const char *what) {
   struct tm t;
   time_t x = (time_t)second;
   char word[48];
-  if (gmtime_r(&x, &t) && strftime(word, sizeof word, "%Y-%m-%d %H:%M:%S", &t))
+  if (cdv_gmtime(&x, &t) && strftime(word, sizeof word, "%Y-%m-%d %H:%M:%S", &t))
     return cdv_fail(CDV_ARGUMENT, EDOM, "%s: the local time %s %s", name, word, what);
   return cdv_fail(CDV_ARGUMENT, EDOM, "%s: the local second %" PRId64 " %s", name, second, what);
 }

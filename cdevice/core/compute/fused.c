@@ -98,7 +98,8 @@ int cdv_compute_fused(const struct cdv_fused *f, struct cdv_array *const *column
                       const struct cdv_stream_ref *stream_ref, struct cdv_array **out, bool *wrong) {
   struct fused_call c = {.f = f};
   *out = NULL, *wrong = false;
-  if (n < 1 || n > CDV_FUSED_BUFFERS) return cdv_fail(CDV_ARGUMENT, EINVAL, "a fused kernel of %d columns", n);
+  if (n < 1 || n > CDV_FUSED_BUFFERS || f->n_constants > CDV_FUSED_CONSTANTS)
+    return cdv_fail(CDV_ARGUMENT, EINVAL, "a fused kernel of %d columns and %d constants", n, f->n_constants);
   int r = require(f, columns, n);
   for (int i = 0; !r && i < n; i++) {
     r = cdv_array_aligned(columns[i], &c.columns[i]);

@@ -119,7 +119,7 @@ static int number(struct buckets *s, int64_t *groups, uint32_t **first) {
     s->counts[t] = *groups;
     *groups += here;
   }
-  *first = malloc(4 * (size_t)*groups + 1);
+  *first = malloc(4 * ((size_t)*groups + 1));
   if (!*first) return cdv_fail_memory(4 * *groups, "a hash table");
   rank.buffers[BUF_HASH_FIRST].data = *first;
   r = cdv_exec_launch(s->work, &rank);

@@ -151,7 +151,7 @@ static void do_part(void *arg, int64_t first, int64_t last) {
 static int merge(struct numbering *s, struct part *p) {
   struct part *all = &s->parts[0];
   int64_t states[2][HASH_STATE];
-  p->remap = malloc(4 * (size_t)p->state[0] + 1);
+  p->remap = malloc(4 * ((size_t)p->state[0] + 1));
   if (!p->remap) return no_memory(4 * p->state[0]);
   for (p->state[1] = 0;;) {
     struct cdv_kernel_launch k = part_launch(all, s->direct ? "hash_merge_direct" : "hash_merge", 1);

@@ -6,6 +6,7 @@
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/single_flight.h"
+#include "core/base/system.h"
 #include "core/compute/kernel_disk_cache.h"
 #include "core/compute/kernel_source.h"
 
@@ -290,6 +291,6 @@ static void forget(struct cdv_backend *backend) {
 }
 
 __attribute__((constructor)) static void init(void) {
-  pthread_atfork(before_fork, after_fork, after_fork);
+  cdv_at_fork(before_fork, after_fork, after_fork);
   cdv_set_forget(forget);
 }

@@ -337,10 +337,11 @@ static int sort_pair(struct sort *s, const struct column *c, bool *done) {
   k.scalars[SCALAR_PAIR_SECOND_LEAST] = (int64_t)y.least;
   if (!r) r = cdv_exec_launch(&s->work, &k);
   *done = !r;
-  if (!r && over > 0) return sort_buckets(s, 0, 64 - s->digit_bits, 0);
+  if (r) return r;
+  if (over > 0) return sort_buckets(s, 0, 64 - s->digit_bits, 0);
   uint64_t all = over == 0 ? ~UINT64_C(0) : (UINT64_C(1) << (over + 64)) - 1;
   struct range both = {0, all, all};
-  return r ? r : sort_range(s, &both);
+  return sort_range(s, &both);
 }
 
 /* The range of integers without nulls; rows: of the first ones. */

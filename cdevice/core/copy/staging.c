@@ -6,6 +6,7 @@
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,13 @@ int cdv_staging_get(struct cdv_backend *backend, int64_t device, int64_t nbytes,
     return 0;
   }
   for (int i = 0; out->size == STAGE && i < 2 && !out->memory; i++) out->memory = atomic_exchange(&kept[i], NULL);
-  if (!out->memory) out->memory = aligned_alloc(64, (size_t)(out->size + 63) / 64 * 64);
+  if (!out->memory) out->memory = cdv_aligned_alloc(64, (size_t)(out->size + 63) / 64 * 64);
   if (!out->memory) out->size = 0;
   return out->memory ? 0 : cdv_fail_memory(nbytes, "a staging chunk");
 }
 
 void cdv_staging_trim(void) {
-  for (int i = 0; i < 2; i++) free(atomic_exchange(&kept[i], NULL));
+  for (int i = 0; i < 2; i++) cdv_aligned_free(atomic_exchange(&kept[i], NULL));
 }
 
 void cdv_staging_put(struct cdv_staging_buffer *s) {
@@ -50,5 +51,5 @@ void cdv_staging_put(struct cdv_staging_buffer *s) {
   if (memory && s->size == STAGE)
     for (int i = 0; i < 2; i++, none = NULL)
       if (atomic_compare_exchange_strong(&kept[i], &none, memory)) return;
-  free(memory);
+  cdv_aligned_free(memory);
 }

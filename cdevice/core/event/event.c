@@ -83,7 +83,7 @@ int cdv_event_wait_for(struct cdv_array *a, int64_t nanoseconds, int *done) {
   if (r || *done) return r;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   for (int64_t waited = 0; !r && !*done && waited < nanoseconds;) {
-    pause.tv_nsec = waited / 32 < 2000000 ? waited / 32 : 2000000;
+    pause.tv_nsec = (long)(waited / 32 < 2000000 ? waited / 32 : 2000000);
     if (waited < 50000)
       sched_yield();
     else

@@ -7,6 +7,7 @@
 #include "core/array/array.h"
 #include "core/backend/registry.h"
 #include "core/backend/table.h"
+#include "core/base/system.h"
 #include "core/copy/staging.h"
 #include "core/event/event.h"
 #include "core/event/reclaim.h"

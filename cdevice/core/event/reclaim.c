@@ -3,17 +3,14 @@
  * One thread gives it back once the device has passed the event: notified by the backend where it can, else by
  * asking otherwise.  Neither the caller nor a vendor's callback thread waits or calls the vendor.  Only a passed
  * event and a dead one let memory go; where the question itself fails, it is asked again after a pause that grows. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
 #include "core/event/reclaim.h"
 #include "cdevice/backend.h"
 #include "core/backend/table.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/thread.h"
 #include "core/event/event.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -48,8 +45,8 @@ static void in_child(void) { /* the thread did not come along, and what it kept 
 }
 __attribute__((constructor)) static void init(void) {
   sem_init(&wake, 0, 0);
-  *(void **)&wait_by = dlsym(RTLD_DEFAULT, "sem_clockwait");
-  pthread_atfork(NULL, NULL, in_child);
+  *(void **)&wait_by = cdv_process_symbol("sem_clockwait");
+  cdv_at_fork(NULL, NULL, in_child);
 }
 
 int64_t cdv_retired_count(void) { return atomic_load(&n_kept); }
@@ -102,7 +99,7 @@ static void wait_for(int64_t nanoseconds) {
   clockid_t clock = wait_by ? CLOCK_MONOTONIC : CLOCK_REALTIME;
   struct timespec t;
   clock_gettime(clock, &t);
-  t.tv_nsec += nanoseconds;
+  t.tv_nsec += (long)nanoseconds;
   if (t.tv_nsec >= 1000000000) t.tv_sec++, t.tv_nsec -= 1000000000;
   if (wait_by)
     wait_by(&wake, clock, &t);

@@ -3,6 +3,7 @@
  * One thread listens on a socket without a file. It answers processes of the same user alone, and needs neither the
  * GIL nor a lock that is held for long. Memory of a CPU is counted by the kernel; memory of a device is kept here for each
  * reader, until the other end of a pipe is closed. */
+#ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* accept4, struct ucred */
 #endif
@@ -11,6 +12,7 @@
 #include "core/array/array.h"
 #include "core/base/error.h"
 #include "core/base/owner.h"
+#include "core/base/system.h"
 #include "core/base/thread.h"
 #include "core/base/wait.h"
 #include "core/ipc/device_memory.h"
@@ -83,7 +85,7 @@ static void in_child(void) {
   published = NULL; /* its memory is mapped here as well, by the parent's arrays */
   atomic_store(&live, 0);
 }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 int64_t cdv_live_tickets(void) { return atomic_load(&live); }
 
@@ -644,3 +646,4 @@ int cdv_open_ticket(const struct cdv_ticket *t, int level, struct cdv_array **ou
   cdv_segment_unref(lifeline);
   return r;
 }
+#endif

@@ -1,6 +1,7 @@
 /* directory.c - the descriptors of a shared array by /proc, where a process may not have a socket.
  *
  * Nothing has a name that could be left behind. The kernel lets processes of the same user alone open them. */
+#ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_GET_SEALS */
 #endif
@@ -82,3 +83,4 @@ int cdv_directory_read(int64_t process, int64_t descriptor, const uint8_t secret
   }
   return r;
 }
+#endif

@@ -5,6 +5,7 @@
  * reader has released it. A reader that holds on to half of the memory gets copies; where it holds what the writer needs,
  * a batch travels in a segment of its own. So neither waits for what will not come. A socket between the two tells each that
  * the other has gone. */
+#ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
 #endif
@@ -554,3 +555,4 @@ int cdv_ring_open(const struct cdv_ticket *ticket, struct cdv_schema *schema, in
   *out = &s->s;
   return 0;
 }
+#endif

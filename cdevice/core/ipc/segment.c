@@ -1,12 +1,14 @@
 /* segment.c - shared memory: a file without a name that other processes of the machine map.
  *
  * The kernel counts its holders: descriptors and mappings. So nothing is left behind, however a process ends. */
+#ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include "core/ipc/segment.h"
 #include "core/base/error.h"
 #include "core/base/parallel_memcpy.h"
+#include "core/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +34,7 @@ static atomic_llong live;
 static _Thread_local const cdevice_allocator *overriding;
 
 static void in_child(void) { pthread_mutex_init(&lock, NULL); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { cdv_at_fork(NULL, NULL, in_child); }
 
 int64_t cdv_live_segments(void) { return atomic_load(&live); }
 
@@ -332,3 +334,4 @@ int cdv_allocate_in_segments(int on) {
   cdv_memcpy_through(on ? write_by_file : NULL);
   return cdv_allocator_override(on ? &allocator : NULL) == &allocator;
 }
+#endif

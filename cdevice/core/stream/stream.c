@@ -7,6 +7,7 @@
 #include "core/backend/table.h"
 #include "core/base/error.h"
 #include "core/base/owner.h"
+#include "core/base/system.h"
 #include "core/event/event.h"
 #include "core/format/schema.h"
 
@@ -27,7 +28,7 @@ int cdv_check_signals(void) { return look_up ? look_up() : 0; }
 static atomic_int forks;
 int cdv_fork_generation(void) { return atomic_load_explicit(&forks, memory_order_relaxed); }
 static void forked(void) { atomic_fetch_add(&forks, 1); }
-__attribute__((constructor)) static void init(void) { pthread_atfork(NULL, NULL, forked); }
+__attribute__((constructor)) static void init(void) { cdv_at_fork(NULL, NULL, forked); }
 
 /* ---- what all kinds share ---- */
 void cdv_stream_init(struct cdv_stream *s, struct cdv_schema *schema, int32_t device_type,

@@ -39,7 +39,7 @@ int cdv_invalid(const struct cdv_frame *f, int64_t buffer, int kind, const char 
   else
     r = path[0] ? cdv_fail(kind, EINVAL, "%s: %s", path, text) : cdv_fail(kind, EINVAL, "%s", text);
   struct cdv_error *e = cdv_error_last();
-  memcpy(e->node, path, sizeof e->node);
+  memcpy(e->node, path, strlen(path) + 1);
   e->buffer = buffer;
   return r;
 }

@@ -1,4 +1,5 @@
-"""A big-endian processor and another interpreter are refused in one sentence: by the build, by the compiler, at import."""
+"""Another system, a big-endian processor and another interpreter are refused in one sentence: by the build, by the compiler,
+at import."""
 
 import importlib.util
 import os
@@ -37,6 +38,16 @@ def test_building_the_package_is_refused_before_anything_is_compiled(monkeypatch
     with pytest.raises(SystemExit) as e:
         module.make_native()
     assert str(e.value).startswith(SENTENCE) and "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("system, name, instead", [("win32", "Windows", "use WSL 2"), ("darwin", "macOS", "virtual machine")])
+def test_building_for_another_system_is_refused_before_anything_is_compiled(system, name, instead, monkeypatch):
+    module = load("build_ffi_of_another_system", ROOT / "build_ffi.py")
+    monkeypatch.setattr(sys, "platform", system)
+    with pytest.raises(SystemExit) as e:
+        module.make_native()
+    assert str(e.value).startswith(f"cdevice: the extension module is not written for {name}: ")
+    assert instead in str(e.value) and "\n" not in str(e.value)
 
 
 def test_another_interpreter_is_refused_by_the_build_and_at_import(monkeypatch):
