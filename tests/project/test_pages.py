@@ -57,6 +57,7 @@ def test_a_page_prints_what_it_says(page):
 
 def test_every_page_is_run_or_has_a_test_of_its_own():
     elsewhere = {"index"}  # the site's: tests/project/test_site.py
+    elsewhere |= {"c-and-cpp"}  # tests/project/test_c_page.py
     elsewhere |= {"comparison", "functions", "limits", "performance", "versions"}  # facts and generated tables
     elsewhere |= {"add-your-device", "conformance", "cuda-and-rocm", "glossary", "platforms", "reliability"}
     assert {p.stem for p in DOCS.glob("*.rst")} == {*PAGES, *elsewhere}

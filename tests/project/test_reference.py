@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from collections import Counter
+from types import ModuleType
 
 import pytest
 from paths import ROOT
@@ -44,6 +46,31 @@ def test_every_name_of_a_public_module_is_on_a_reference_page(module: str) -> No
         pytest.importorskip("dask", reason="pip install dask")
     missing = names_of(module) - {name for _, name in directives()}
     assert not missing, f"docs/reference has no page for {sorted(missing)}"
+
+
+def test_the_page_of_c_is_the_one_that_the_headers_give() -> None:
+    page = load_c_functions()
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "python docs/c_functions.py writes it"
+
+
+def test_every_function_and_class_of_the_headers_is_on_the_page_of_c() -> None:
+    text = (REFERENCE / "c.rst").read_text(encoding="utf-8")
+    include = ROOT / "cdevice" / "include" / "cdevice"
+    c, cpp = ((include / name).read_text(encoding="utf-8") for name in ("cdevice.h", "cdevice.hpp"))
+    declared = re.findall(r"^[a-z][\w *]*?\b(cdevice_\w+)\(", c, re.M)
+    shown = re.findall(r"^\.\. c:function:: .*?\b(cdevice_\w+)\(", text, re.M)
+    assert sorted(shown) == sorted(declared) and len(shown) > 60
+    for name in set(re.findall(r"^(?:template <[^>]*> )?(?:class|struct) (\w+)", cpp, re.M)) - {"free_text"}:
+        assert re.search(rf"^    .*\b(?:class|struct) {name}\b", text, re.M), name
+    assert "return" not in re.sub(r"/\*.*?\*/", "", text[text.index("Errors in C++") :], flags=re.S)  # no body
+
+
+def load_c_functions() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("c_functions", ROOT / "docs" / "c_functions.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_no_name_is_described_twice() -> None:

@@ -19,7 +19,7 @@ import pytest
 FILES = set(
     """
     test_abi.py test_async_peers.py test_backend_kernels.py test_bench_files.py test_bench_loader.py test_build_cache.py test_capture.py test_cli.py
-    test_core_alone.py test_compute_async.py test_wrong_kernels.py
+    test_c_page.py test_core_alone.py test_compute_async.py test_wrong_kernels.py
     test_compute_own.py test_compute_own_folds.py test_conformance.py test_conformance_tools.py test_conformance_wrong.py
     test_cuda.py test_cupy_rocm.py test_dask.py test_dask_batches.py test_call.py test_cpp.py test_embed.py test_fake_kernels.py test_faults.py
     test_fuzz.py test_hostrt.py test_hostrt_capture.py test_hostrt_compute.py test_hostrt_process.py

@@ -698,9 +698,10 @@ struct argument {
   bool empty;
 };
 
-/* A function of the registry by its name, or "group_by", "join", "join_indices": call("add", {a, b}),
- * call("greater", {a, nullptr}, R"({"scalars": [5]})"). options: a JSON object. Blocks as the function does. Throws
- * EINVAL for names, options and arguments that do not fit, ENOTSUP where no kernel takes these types. */
+/* A function by its name, as cdevice_call has it: call("add", {a, b}), call("greater", {a, nullptr},
+ * R"({"scalars": [5]})"), call("filter", batch, R"({"where": "price > 5"})"). options: a JSON object. Blocks as the
+ * function does. Throws EINVAL for names, options and arguments that do not fit, EDOM for values that do not, ENOTSUP
+ * where no kernel takes these types. */
 template <std::size_t N> array call(c_text name, const argument (&arguments)[N], c_text options = nullptr) {
   cdevice_array *list[N], *out = nullptr;
   for (std::size_t i = 0; i < N; i++) {

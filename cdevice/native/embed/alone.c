@@ -77,10 +77,11 @@ static int capi_device_types(int32_t *types, int64_t room, int64_t *n) {
 }
 
 static int needs_python(const char *function) {
-  return cdv_fail(CDV_UNSUPPORTED, ENOTSUP,
-                  "cdevice_%s(): this program has the core alone; link libcdevice of the Python package (pip install "
-                  "cdevice) for it",
-                  function);
+  return cdv_fail(
+      CDV_UNSUPPORTED, ENOTSUP,
+      "cdevice_%s(): this program has the core alone: link libcdevice of the Python package for it (pip install "
+      "--no-binary cdevice cdevice)",
+      function);
 }
 #define capi_call_python(...) needs_python("call_python")
 #define capi_compute_call(...) needs_python("call")
