@@ -255,6 +255,8 @@ def main():
     known = compiler.architectures()
     wanted = [*(a for a in (75, 80, 90) if a in known), max(known)]
     names = [f"sm_{a}" for a in wanted] + [f"compute_{max(known)}"]
+    if "--newest" in sys.argv:
+        names = [f"sm_{max(known)}"]
     return sum(all_of(compiler, "cuda", "--gpu-architecture=", a, verbose) for a in names)
 
 
