@@ -47,7 +47,7 @@ linkcheck_retries = 2
 
 # ``docs/streams.rst`` in a text and `docs/compute.rst <docs/compute.rst>`_ are links on the site.
 NAMED = re.compile(
-    r"(?<![`\w])``(?:docs/)?((?:conformance/)?[a-z-]+|README|CHANGELOG|CONTRIBUTING|SECURITY|cdevice/DESIGN)\.rst``"
+    r"(?<![`\w])``(?:docs/)?((?:conformance/|reference/)?[a-z-]+|README|CHANGELOG|CONTRIBUTING|SECURITY|cdevice/DESIGN)\.rst``"
 )
 LINKED = re.compile(r"`[^`<]*<(?:docs/)?([a-z-]+)\.rst>`_")
 
