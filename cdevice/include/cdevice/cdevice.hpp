@@ -227,7 +227,7 @@ public:
   schema(c_text format, c_text name, std::int64_t flags, const schema &dictionary) {
     detail::check(cdevice_schema_new(format.text, name.text, flags, 0, nullptr, dictionary.handle_, &handle_));
   }
-  schema(const schema &other) : handle_(other.handle_ ? cdevice_schema_ref(other.handle_) : nullptr) {}
+  schema(const schema &other) noexcept : handle_(other.handle_ ? cdevice_schema_ref(other.handle_) : nullptr) {}
   schema(schema &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   schema &operator=(schema other) noexcept {
     std::swap(handle_, other.handle_);
@@ -500,7 +500,7 @@ public:
     using pointer = void;
 
     iterator() noexcept = default;
-    iterator(const values *of, std::int64_t i) noexcept : of_(of), i_(i) {}
+    iterator(const values *of, difference_type i) noexcept : of_(of), i_(i) {}
     reference operator*() const { return of_->at(i_); }
     reference operator[](difference_type n) const { return of_->at(i_ + n); }
     iterator &operator++() noexcept { return *this += 1; }
@@ -515,9 +515,7 @@ public:
     friend iterator operator+(iterator a, difference_type n) noexcept { return a += n; }
     friend iterator operator+(difference_type n, iterator a) noexcept { return a += n; }
     friend iterator operator-(iterator a, difference_type n) noexcept { return a -= n; }
-    friend difference_type operator-(const iterator &a, const iterator &b) noexcept {
-      return static_cast<difference_type>(a.i_ - b.i_);
-    }
+    friend difference_type operator-(const iterator &a, const iterator &b) noexcept { return a.i_ - b.i_; }
     friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.i_ == b.i_; }
     friend bool operator!=(const iterator &a, const iterator &b) noexcept { return a.i_ != b.i_; }
     friend bool operator<(const iterator &a, const iterator &b) noexcept { return a.i_ < b.i_; }
@@ -527,7 +525,7 @@ public:
 
   private:
     const values *of_ = nullptr;
-    std::int64_t i_ = 0;
+    difference_type i_ = 0;
   };
 
   /* Blocks for the event. Throws EINVAL for rows of another type, or memory that the CPU does not read: copy_to({})

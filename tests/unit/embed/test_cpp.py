@@ -60,7 +60,7 @@ def test_the_header_compiles_without_a_warning_and_its_ranges_are_ranges(compile
         static_assert(std::ranges::input_range<consumer>);
         #endif
         static_assert(std::is_nothrow_copy_constructible_v<array> && std::is_nothrow_move_constructible_v<array>);
-        static_assert(std::is_copy_constructible_v<schema> && std::is_nothrow_move_assignable_v<schema>);
+        static_assert(std::is_nothrow_copy_constructible_v<schema> && std::is_nothrow_move_assignable_v<schema>);
         template <class T> constexpr bool moves_only = std::is_nothrow_move_constructible_v<T> &&
             std::is_nothrow_move_assignable_v<T> && !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T>;
         static_assert(moves_only<stream> && moves_only<producer> && moves_only<consumer> && moves_only<tensor>);
