@@ -128,6 +128,7 @@ BAD = [
     ("sum", [I], {"skip_nulls": "yes"}, "skip_nulls must be True or False"),
     ("cast", [I], None, "CastOptions needs target_type="),
     ("cast", [[300]], {"target_type": "int8"}, "cdevice_call(): cast: integer value 300 not in the range of int8"),
+    ("cast", [I], {"target_type": "int99"}, "unknown type 'int99': did you mean int"),
     ("quantile", [I], {"q": 2}, "q must be from 0 to 1, not 2.0"),
     ("take", [I, [9]], None, "cdevice_call(): take: index 9 out of bounds"),
     ("divide_checked", [I, HALF], {"scalars": [0]}, "cdevice_call(): divide_checked: divide by zero"),
