@@ -48,6 +48,7 @@ def near(word: str) -> str:
             return f": did you mean {ours}{low[len(numpys) :]}?"
     letters, digits = low.rstrip("0123456789"), low.lstrip("abcdefghijklmnopqrstuvwxyz")
     short = {"f": "float", "i": "int", "u": "uint", "uint": "uint", "float": "float", "int": "int"}.get(letters)
-    meant = MEANT.get(low.partition("[")[0].partition("(")[0]) or (f"{short}{digits}" if short and digits else None)
+    guess = f"{short}{digits}"
+    meant = MEANT.get(low.partition("[")[0].partition("(")[0]) or (guess if {guess} & {*WORDS, *ALIASES} else None)
     words = [meant] if meant else difflib.get_close_matches(low, [*WORDS, *ALIASES], 3, 0.6)
     return f": did you mean {' or '.join(words)}?" if words else "; see asschema() for how types are written"

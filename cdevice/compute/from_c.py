@@ -116,6 +116,9 @@ def call(given: tuple[str, tuple[DeviceArray | None, ...], str | None]) -> Devic
     try:
         options = _options(text)
         arguments = _arguments(arrays, options.pop(_SCALARS, []))
+        stream = options.get("stream")
+        if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool) or stream < 0):
+            raise ArgumentError(f'the option "stream" must be the handle of a stream as a number, not {stream!r}')
         word = options.pop("fallback", None)
         with fallback(word) if word is not None else contextlib.nullcontext():
             return _made(name, arguments, options)

@@ -16,8 +16,7 @@ cdevice::array make_trips() {
 
 /* Of the trips that took longer than `minutes`: number, sum and mean of the prices by city, the dearest city first. */
 cdevice::array dearest(const cdevice::array &trips, int minutes) {
-  const std::string scalars = "{\"scalars\": [" + std::to_string(minutes) + "]}";
-  const auto longer = cdevice::call("greater", {trips.column("minutes"), nullptr}, scalars);
+  const auto longer = cdevice::call("greater", {trips.column("minutes"), nullptr}, cdevice::scalars(minutes));
   const auto kept = cdevice::call("filter", {trips, longer});
   const auto cities = cdevice::call("group_by", kept, R"({
     "keys": ["city"],

@@ -52,6 +52,23 @@ def there(values, here, **more):
     return a
 
 
+# ---- functions as C programs call them ----
+@operation(computes=True)
+def call_from_c(here):
+    from cdevice.compute.from_c import call
+
+    batch = there({"k": ["x", "y", "x"], "v": [1, 2, 3]}, here)
+    options = '{"keys": ["k"], "aggregations": [["v", "sum"]], "where": "v < 3"}'
+    want = [{"k": "x", "v_sum": 1}, {"k": "y", "v_sum": 2}]
+    scalars = '{"scalars": [{"value": "2", "type": "int64"}]}'
+
+    def run():
+        same(call(("group_by", (batch,), options)).to("cpu").to_pylist(), want)
+        same(call(("less", (batch["v"], None), scalars)).to("cpu").to_pylist(), [True, False, False])
+
+    return run
+
+
 # ---- arrays in and out ----
 @operation("cpu")
 def import_pyarrow(here):

@@ -144,6 +144,78 @@ def test_the_header_of_cpp_takes_the_core_too(installed, tmp_path):
     assert run(tmp_path / "program", env={}) == "21\n"
 
 
+OWNERS = """
+#include <cdevice/cdevice.hpp>
+using namespace cdevice;
+#define EXPECT(x) do { if (!(x)) return __LINE__; } while (0)
+int main() {
+  const array x = make_numbers<double>("x", {1, 2, 3});
+  array batch = make_batch({x, make_strings("s", {"a", "", "c"})}), same = batch, moved = std::move(batch);
+  same = moved;
+  array &itself = same;
+  same = itself;
+  EXPECT(!batch && same.column("s").as<std::string_view>()[2] == "c" && same.slice(1, 2).column("x").as<double>()[0] == 2);
+  schema type = moved.type(), copy = type, nested("+s", "t", 0, {copy, schema("i")});
+  type = std::move(copy);
+  c_schema s = nested.to_c(), t = std::move(s);
+  EXPECT(!s && t && t->n_children == 2);
+  s = type.to_c();
+  c_array a = moved.to_c();
+  array back = array::import_from(s.get(), a.get(), checks::full);
+  EXPECT(!a && back.equals(same));
+  try {
+    s = x.type().to_c();
+    a = moved.to_c();
+    array::import_from(s.get(), a.get()); // of another type: both stay the caller's
+    return __LINE__;
+  } catch (const error &) {
+  }
+  stream in = stream::of(x.type(), {x, x.slice(0, 1), x});
+  for (array &one : in) {
+    EXPECT(one.length() == 3);
+    break; // the rest is never asked for
+  }
+  stream other = std::move(in);
+  c_stream out;
+  other.export_to(out.get());
+  in = stream::import_from(out.get());
+  EXPECT(std::move(in).copy_to({}, 2).next().equals(x.slice(0, 1)));
+  consumer c(1);
+  producer p(stream::of(x.type(), {x, x, x, x}), c.handler());
+  EXPECT(c.next() && c.next_for(std::chrono::seconds(20)));
+  c = consumer(1); // ends the first one, which has a producer
+  p.wait();
+  tensor dlpack = x.to_dlpack();
+  EXPECT(array::from_dlpack(std::move(dlpack)).as<double>().data()[2] == 3);
+  c_cpu_stream never;
+  stream::of(x.type(), {x}).export_to(never.get());
+  return 0;
+}
+"""
+
+
+def test_owners_of_cpp_give_back_everything_once(installed, tmp_path):
+    """Under the address sanitizer, which finds what is leaked, freed twice or read after its end."""
+    if not shutil.which("g++"):
+        pytest.skip("apt-get install g++")
+    (tmp_path / "program.cpp").write_text(OWNERS)
+    command = ["g++", "-std=c++17", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    command += ["-Wall", "-Wextra", "-Werror", f"-I{installed / 'include'}", str(tmp_path / "program.cpp")]
+    command += [
+        "-o",
+        str(tmp_path / "program"),
+        str(next(installed.rglob("libcdevice_core.a"))),
+        "-pthread",
+        "-ldl",
+        "-lm",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode and "asan" in done.stderr:
+        pytest.skip("no address sanitizer: apt-get install libasan8")
+    assert done.returncode == 0, done.stderr
+    run(tmp_path / "program", env={"ASAN_OPTIONS": "detect_leaks=1"})
+
+
 def test_pkg_config_finds_the_installed_library(installed, tmp_path):
     if not shutil.which("pkg-config"):
         pytest.skip("apt-get install pkg-config")

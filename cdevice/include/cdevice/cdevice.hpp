@@ -26,8 +26,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -227,7 +229,7 @@ public:
   schema(c_text format, c_text name, std::int64_t flags, const schema &dictionary) {
     detail::check(cdevice_schema_new(format.text, name.text, flags, 0, nullptr, dictionary.handle_, &handle_));
   }
-  schema(const schema &other) : handle_(other.handle_ ? cdevice_schema_ref(other.handle_) : nullptr) {}
+  schema(const schema &other) noexcept : handle_(other.handle_ ? cdevice_schema_ref(other.handle_) : nullptr) {}
   schema(schema &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   schema &operator=(schema other) noexcept {
     std::swap(handle_, other.handle_);
@@ -500,7 +502,7 @@ public:
     using pointer = void;
 
     iterator() noexcept = default;
-    iterator(const values *of, std::int64_t i) noexcept : of_(of), i_(i) {}
+    iterator(const values *of, difference_type i) noexcept : of_(of), i_(i) {}
     reference operator*() const { return of_->at(i_); }
     reference operator[](difference_type n) const { return of_->at(i_ + n); }
     iterator &operator++() noexcept { return *this += 1; }
@@ -515,9 +517,7 @@ public:
     friend iterator operator+(iterator a, difference_type n) noexcept { return a += n; }
     friend iterator operator+(difference_type n, iterator a) noexcept { return a += n; }
     friend iterator operator-(iterator a, difference_type n) noexcept { return a -= n; }
-    friend difference_type operator-(const iterator &a, const iterator &b) noexcept {
-      return static_cast<difference_type>(a.i_ - b.i_);
-    }
+    friend difference_type operator-(const iterator &a, const iterator &b) noexcept { return a.i_ - b.i_; }
     friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.i_ == b.i_; }
     friend bool operator!=(const iterator &a, const iterator &b) noexcept { return a.i_ != b.i_; }
     friend bool operator<(const iterator &a, const iterator &b) noexcept { return a.i_ < b.i_; }
@@ -527,7 +527,7 @@ public:
 
   private:
     const values *of_ = nullptr;
-    std::int64_t i_ = 0;
+    difference_type i_ = 0;
   };
 
   /* Blocks for the event. Throws EINVAL for rows of another type, or memory that the CPU does not read: copy_to({})
@@ -714,6 +714,52 @@ template <std::size_t N> array call(c_text name, const argument (&arguments)[N],
 /* The same with one argument. */
 inline array call(c_text name, const array &of, c_text options = nullptr) {
   return call(name, {argument(of)}, options);
+}
+
+/* A text as a string of JSON, with its quotes: "keys of a user" are safe in options so. Allocates the string. */
+inline std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+      out += code;
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out += '"';
+}
+
+namespace detail {
+template <class T> std::string json(const T &value) {
+  if constexpr (std::is_same_v<T, std::nullptr_t>)
+    return "null";
+  else if constexpr (std::is_same_v<T, bool>)
+    return value ? "true" : "false";
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(value);
+  else if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(value)) return "NaN"; /* as Python writes and reads them */
+    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", static_cast<double>(value));
+    for (char &c : text)
+      if (c == ',') c = '.'; /* of a locale */
+    return text;
+  } else {
+    return quoted(value);
+  }
+}
+} // namespace detail
+
+/* The options {"scalars": [...]} of values, one for each argument that is nullptr: numbers, bools, texts, nullptr for
+ * null. call("greater", {a, nullptr}, scalars(5)). Allocates the string. */
+template <class... T> std::string scalars(const T &...values) {
+  std::string out;
+  ((out += out.empty() ? "" : ", ", out += detail::json(values)), ...);
+  return "{\"scalars\": [" + out + "]}";
 }
 
 /* Calls module.function(address) in Python and gives the int that it returns. Throws EIO with the text of an

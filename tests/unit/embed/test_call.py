@@ -107,6 +107,25 @@ def test_a_call_gives_the_rows(there, name, arguments, options, rows):
     assert call(name, given, options).to("cpu").to_pylist() == rows
 
 
+def test_a_stream_is_a_handle_as_a_number():
+    """Work goes to the queue that is named: its commands are what a marker on it waits for."""
+    cl = pytest.importorskip("pyopencl", reason="pip install pyopencl")
+    if not cdevice.device("opencl").is_available:
+        pytest.skip("no OpenCL runtime: apt-get install pocl-opencl-icd ocl-icd-libopencl1")
+    x = cdevice.asarray(I).to("opencl")
+    memory = x.buffers[1]
+    context = cl.MemoryObject.from_int_ptr(memory.address, retain=True).context if hasattr(memory, "address") else None
+    if context is None:
+        pytest.skip("the buffer has no handle")
+    queue = cl.CommandQueue(context)
+    before = queue.reference_count
+    made = call("add", [x, x], {"stream": queue.int_ptr})
+    assert made.to("cpu").to_pylist() == [2, 4, None, 8] and queue.reference_count >= before
+    with pytest.raises(Failed) as e:
+        call("add", [x, x], {"stream": -1})
+    assert e.value.text.startswith("cdevice_call(): add: "), e.value
+
+
 def test_every_function_of_the_registry_is_reached_by_its_name():
     """Called without arguments, each is found, and refuses them in one sentence that begins with the call and the name."""
     for name in cc.list_functions():
@@ -128,6 +147,7 @@ BAD = [
     ("sum", [I], {"skip_nulls": "yes"}, "skip_nulls must be True or False"),
     ("cast", [I], None, "CastOptions needs target_type="),
     ("cast", [[300]], {"target_type": "int8"}, "cdevice_call(): cast: integer value 300 not in the range of int8"),
+    ("cast", [I], {"target_type": "int99"}, "unknown type 'int99': did you mean int"),
     ("quantile", [I], {"q": 2}, "q must be from 0 to 1, not 2.0"),
     ("take", [I, [9]], None, "cdevice_call(): take: index 9 out of bounds"),
     ("divide_checked", [I, HALF], {"scalars": [0]}, "cdevice_call(): divide_checked: divide by zero"),
@@ -151,6 +171,8 @@ BAD = [
     ("add", [I, HALF], {"scalars": 1}, "must be a list"),
     ("add", [I, HALF], {"scalars": [{"value": 1}]}, '"value" and "type"'),
     ("add", [I, HALF], {"scalars": [{"value": 300, "type": "int8"}]}, "300 not in the range of int8"),
+    ("add", [I, I], {"fallback": "cpu"}, "fallback"),
+    ("add", [I, I], {"stream": "cpu"}, "stream"),
     ("add", [I, I], "{", "cdevice_call(): add: the options are not JSON"),
     ("add", [I, I], "[1]", "the options are not a JSON object: [1]"),
     ("sum", [I], '{"min_count": 1, "min_count": 2}', "the options name 'min_count' twice"),

@@ -60,14 +60,14 @@ def test_the_header_compiles_without_a_warning_and_its_ranges_are_ranges(compile
         static_assert(std::ranges::input_range<consumer>);
         #endif
         static_assert(std::is_nothrow_copy_constructible_v<array> && std::is_nothrow_move_constructible_v<array>);
-        static_assert(std::is_copy_constructible_v<schema> && std::is_nothrow_move_assignable_v<schema>);
+        static_assert(std::is_nothrow_copy_constructible_v<schema> && std::is_nothrow_move_assignable_v<schema>);
         template <class T> constexpr bool moves_only = std::is_nothrow_move_constructible_v<T> &&
             std::is_nothrow_move_assignable_v<T> && !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T>;
         static_assert(moves_only<stream> && moves_only<producer> && moves_only<consumer> && moves_only<tensor>);
         static_assert(moves_only<c_schema> && moves_only<c_array> && moves_only<c_stream> && moves_only<c_cpu_stream>);
         static_assert(sizeof(array) == sizeof(void *) && sizeof(stream) == sizeof(void *));
         //// main
-        EXPECT(first<std::int64_t>(call("sum", three())) == 6);
+        EXPECT(first<std::int64_t>(call("sum", three())) == 6 && scalars(1, 2.5, "x", nullptr).size() == 32);
         """,
         compiler=find_compiler(compiler),
         standard=standard,
@@ -250,6 +250,21 @@ def test_rows_are_values_nulls_are_nullopt(tmp_path):
     EXPECT(borrow_strings("b", offsets, "abc", 2).as<std::string_view>()[1] == "bc");
     static const std::uint16_t few[2] = {65535, 1};
     EXPECT(first<std::uint16_t>(borrow_numbers("f", few, 2)) == 65535);
+    """)  # fmt: skip
+    run(done)
+
+
+def test_values_become_options(tmp_path):
+    done = program(tmp_path, r"""
+    #include <limits>
+    //// main
+    EXPECT(scalars(5, -2.5, true, nullptr, "a\"b\\\n", std::string("ü")) == R"({"scalars": [5, -2.5, true, null, "a\"b\\\u000a", "ü"]})");
+    EXPECT(scalars() == "{\"scalars\": []}" && quoted("") == "\"\"" && scalars(std::uint64_t(-1)) == "{\"scalars\": [18446744073709551615]}");
+    EXPECT(scalars(0.1f, std::numeric_limits<double>::infinity()) == "{\"scalars\": [0.10000000149011612, Infinity]}");
+    array s = make_strings("s", {"a\"b\\\n", "c"});
+    EXPECT(call("equal", {s, nullptr}, scalars("a\"b\\\n")).as<bool>()[0]);
+    array x = make_numbers<double>("x", {0.1, 2.0});
+    EXPECT(call("equal", {x, nullptr}, scalars(0.1)).as<bool>()[0] && call("less", {x, nullptr}, scalars(std::nan(""))).as<bool>()[1] == false);
     """)  # fmt: skip
     run(done)
 
