@@ -1,7 +1,7 @@
 """Compares what an analyzer printed with ci/analyzed.txt: ``ci/compilers analyze`` calls it, with the output on stdin.
 
 A finding is known by its file, its kind and the text of the line that it names, so that a line that moves stays known
-and one that changes is read again; where the line is the end of a function, gcc's name of the function stands behind it.
+and one that changes is read again; where the line ends a function, gcc's name of the function stands behind it.
 Exit status 1: there is one that is not in the list, or a file that did not compile.
 """
 
