@@ -269,10 +269,10 @@ def compiler_takes(*flags):
 
 
 def hardening():
-    """(flags for the compiler, for the linker): what a write beyond a buffer meets, jumps that end at their targets only
-    where the processor checks them, and tables that are read-only after loading.  A flag that the compiler does not know
-    is left out: gcc before 12 and old headers have FORTIFY_SOURCE=2.  CDEVICE_CFLAGS and CDEVICE_LDFLAGS come behind
-    them; the sanitizers see more without."""
+    """(flags for the compiler, for the linker): what a write beyond a buffer meets, jumps that end at their targets
+    alone where the processor checks them, and tables that are read-only after loading.  A flag that the compiler does
+    not know is left out: gcc before 12 and old headers have FORTIFY_SOURCE=2.  CDEVICE_CFLAGS and CDEVICE_LDFLAGS come
+    behind them; the sanitizers see more without."""
     given = os.environ.get("CDEVICE_CFLAGS", "")
     if not sys.platform.startswith("linux") or "-fsanitize" in given:
         return [], []

@@ -25,7 +25,9 @@ sid_root() {
     printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n' >"$sid/etc/passwd"
     printf 'root:x:0:\nnogroup:x:65534:\n' >"$sid/etc/group"
     printf '127.0.0.1 localhost\n' >"$sid/etc/hosts"
-    mkdir -p "$sid$root" "$sid/usr/local/bin"
+    mkdir -p "$sid$root" "$sid/usr/local/bin" "$sid/etc/ssl/certs"
+    # what configuring would make, and Debian's pip reads even without a network
+    cat "$sid"/usr/share/ca-certificates/mozilla/*.crt >"$sid/etc/ssl/certs/ca-certificates.crt"
     local name
     for name in cc gcc x86_64-linux-gnu-gcc; do ln -sfn /usr/bin/gcc-16 "$sid/usr/local/bin/$name"; done
     printf '%s' "$key" >"$sid/.made-for"
@@ -71,7 +73,8 @@ print("pip", *table["build-system"]["requires"], *extra, sep="\n")
 PY
   )
   mkdir -p "$to"
-  if [[ $(cat "$to/.made-for" 2>/dev/null) == "$(printf '%s\n' "${list[@]}" | digest)" ]]; then return 0; fi
+  local made=$to/.made-for-${1:-pytest}
+  if [[ $(cat "$made" 2>/dev/null) == "$(printf '%s\n' "${list[@]}" | digest)" ]]; then return 0; fi
   for glibc in 40 39 38 36 35 34 32 31 28 27 26 24 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
   platforms+=(--platform manylinux2014_x86_64)
   local pip=("$PYTHON" -m pip download -q --dest "$to" "${platforms[@]}" --only-binary=:all: --python-version 3.14 --implementation cp)
@@ -80,7 +83,7 @@ PY
     for one in "${list[@]}"; do "${pip[@]}" "$one" >>"$root/build/debian-pip.log" 2>&1 || missing+=("$one"); done
     if ((${#missing[@]})); then say "no wheel for 3.14: ${missing[*]} (see build/debian-pip.log)"; fi
   fi
-  printf '%s\n' "${list[@]}" | digest | tr -d '\n' >"$to/.made-for"
+  printf '%s\n' "${list[@]}" | digest | tr -d '\n' >"$made"
 }
 
 # sid_script SCRIPT...: one of these scripts there, by Python 3.14, without a network

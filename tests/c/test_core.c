@@ -178,7 +178,7 @@ static struct cdv_array *make(int columns) {
   struct ArrowSchema leaf = {.format = "l", .name = "x", .flags = ARROW_FLAG_NULLABLE},
                      top = {.format = "+s", .name = ""};
   struct ArrowSchema copy, *fields[2000];
-  struct cdv_schema *schema, *field;
+  struct cdv_schema *schema, *field = NULL;
   struct cdv_array *child, *out, *children[2000];
   const void *buffers[2] = {NULL, values}, *none[1] = {NULL};
   for (int i = 0; i < columns; i++) fields[i] = &leaf;
@@ -219,7 +219,7 @@ static void *export_often(void *p) {
       CHECK(moved.length == 16);
       moved.release(&moved);
     }
-    struct cdv_array *again;
+    struct cdv_array *again = NULL;
     CHECK(!cdv_array_export(a, &d) && !cdv_import_pair(&s, &d, 1, &again));
     CHECK(!d.array.release && !s.release);
     cdv_array_unref(again);

@@ -1,7 +1,7 @@
 """CUDA's libraries by pip on a machine without its driver: whatever a program does, one sentence names the driver.
 
-``ci/runtimes cuda12 cuda13`` runs it in an environment with NVIDIA's runtime and NVRTC, cuda-bindings, cuda-core, numba-cuda and
-cupy of one version of CUDA.  It prints a line for each use, and what each library itself reports.
+``ci/runtimes cuda12 cuda13`` runs it in an environment with NVIDIA's runtime and NVRTC, cuda-bindings, cuda-core,
+numba-cuda and cupy of one version of CUDA.  It prints a line for each use, and what each library itself reports.
 """
 
 import importlib.metadata
@@ -11,7 +11,9 @@ import sys
 
 import cdevice
 
-SENTENCE = re.compile(r"cuda: cannot be used here: no NVIDIA driver library; tried: [^\n]*libcuda\.so\.1[^\n]*needs an NVIDIA driver")
+SENTENCE = re.compile(
+    r"cuda: cannot be used here: no NVIDIA driver library; tried: [^\n]*libcuda\.so\.1[^\n]*needs an NVIDIA driver"
+)
 failed = []
 
 

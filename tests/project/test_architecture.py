@@ -56,7 +56,9 @@ def rel(path):
 
 
 def is_libc(name):  # or the compiler's own
-    return name.removesuffix(".h") in LIBC or name in ("emmintrin.h", "windows.h") or name.startswith(("sys/", "linux/"))
+    return (
+        name.removesuffix(".h") in LIBC or name in ("emmintrin.h", "windows.h") or name.startswith(("sys/", "linux/"))
+    )
 
 
 def test_python_h_lives_in_native_only():

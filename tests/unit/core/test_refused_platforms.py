@@ -40,7 +40,9 @@ def test_building_the_package_is_refused_before_anything_is_compiled(monkeypatch
     assert str(e.value).startswith(SENTENCE) and "\n" not in str(e.value)
 
 
-@pytest.mark.parametrize("system, name, instead", [("win32", "Windows", "use WSL 2"), ("darwin", "macOS", "virtual machine")])
+@pytest.mark.parametrize(
+    "system, name, instead", [("win32", "Windows", "use WSL 2"), ("darwin", "macOS", "virtual machine")]
+)
 def test_building_for_another_system_is_refused_before_anything_is_compiled(system, name, instead, monkeypatch):
     module = load("build_ffi_of_another_system", ROOT / "build_ffi.py")
     monkeypatch.setattr(sys, "platform", system)
