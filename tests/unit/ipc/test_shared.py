@@ -188,23 +188,30 @@ def test_a_copy_into_shared_memory_maps_none_of_its_pages():
         assert cdevice.open_shared(shared.token).equals(batch)
 
 
-def test_memory_goes_when_the_last_process_drops_it(reader):
+def test_memory_goes_when_the_last_process_drops_it():
     n = 16 << 20  # 128 MiB
 
     def in_use():
         with open("/proc/meminfo") as f:
             return next(int(line.split()[1]) << 10 for line in f if line.startswith("Shmem:"))
 
-    before = in_use()
-    array = numbers(n)
-    shared = array.share()
-    reader.keep(shared.token)
-    del array
-    shared.close()
-    assert in_use() > before + 5 * n  # the reader has it
-    assert reader("lambda _: kept[-1][-1:].to_pylist()", None) == [n - 1]
-    reader.kill()
-    assert in_use() < before + 3 * n
+    def held_and_gone():
+        """(bytes that the machine's shared memory has more while only the reader holds the array, and after its end)"""
+        before, reader, array = in_use(), Reader(), numbers(n)
+        shared = array.share()
+        reader.keep(shared.token)
+        del array
+        shared.close()
+        held = in_use() - before
+        assert reader("lambda _: kept[-1][-1:].to_pylist()", None) == [n - 1]
+        reader.kill()
+        return held, in_use() - before
+
+    # other programs of the machine take and give shared memory meanwhile, but not each time
+    seen = []
+    while not seen or not (seen[-1][0] > 5 * n and seen[-1][1] < 3 * n):
+        assert len(seen) < 8, seen
+        seen.append(held_and_gone())
 
 
 # ---- the end of sharing ----
