@@ -62,9 +62,7 @@ KERNEL(word_pack) {
   KEYS;
   GLOBAL u64 *RESTRICT o = OUT(u64, BUF_WORDS_OUT);
   GLOBAL const u64 *RESTRICT before = IN(u64, BUF_WORDS_IN);
-  GLOBAL u64 *outside = OUT(u64, BUF_WORDS_OUTSIDE);
   const u64 least = (u64)SCALAR(SCALAR_WORD_LEAST), mask = (u64)SCALAR(SCALAR_WORD_MASK);
-  (void)outside;
   const int to = WORD_SHIFT(SCALAR(SCALAR_WORD_PLACE));
   const word_runs runs = runs_of(mask);
   const u64 known = flags & WORD_NULLABLE ? (u64)1 << (runs.bits & 63) : (u64)0;
@@ -90,6 +88,7 @@ KERNEL(word_pack) {
     PACK_WORDS(gathered(x, runs), !validity || bit1(validity, validity_offset, i), before ? before[i] : (u64)0)
   }
 #if defined(CDV_HOST)
+  GLOBAL u64 *outside = OUT(u64, BUF_WORDS_OUTSIDE);
   if (other && outside) STORE_RELAXED(outside, (u64)1);
 #endif
 #undef FOUND_OUTSIDE
