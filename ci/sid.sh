@@ -117,7 +117,7 @@ CONF
     tar -xf python3.13_*.orig.tar.xz
     folder=$(echo Python-3.13*)
     cd "$folder"
-    ./configure -q --disable-gil --with-ensurepip=install "--prefix=$root/build/debian/python-3.13t"
+    ./configure -q --disable-gil --disable-test-modules --with-ensurepip=install "--prefix=$root/build/debian/python-3.13t"
     make -j2
     make install
   ) >"$root/build/debian-python.log" 2>&1 || { say "it cannot be built (see build/debian-python.log)"; return 1; }
