@@ -90,35 +90,3 @@ PY
 sid_script() {
   (cd "$root" && sid_run env PYTHON=/usr/bin/python3.14 PIP_NO_INDEX=1 "PIP_FIND_LINKS=$root/build/wheels-3.14" "$@")
 }
-
-# $free_threaded: Python 3.13 without the GIL, which Debian does not have, built from the source in Debian's archive (trixie's; apt
-# checks its signature).  Ten minutes, once.
-free_threaded=$root/build/debian/python-3.13t/bin/python3.13t
-free_threaded_python() {
-  local to=$root/build/debian/trixie folder
-  if [[ -x $free_threaded ]]; then return 0; fi
-  command -v apt-get >/dev/null || { say "apt-get, which fetches the source, is missing"; return 1; }
-  rm -rf "$to"
-  mkdir -p "$to"/{lists/partial,cache/archives/partial,state,etc/preferences.d,etc/apt.conf.d}
-  touch "$to/state/status"
-  printf 'deb-src %s trixie main\n' "$sid_mirror" >"$to/etc/sources.list"
-  cat >"$to/apt.conf" <<CONF
-Dir::Etc "$to/etc"; Dir::State "$to/state"; Dir::State::status "$to/state/status"; Dir::State::lists "$to/lists";
-Dir::Cache "$to/cache"; Dir::Etc::trusted "/etc/apt/trusted.gpg"; Dir::Etc::trustedparts "/etc/apt/trusted.gpg.d";
-Acquire::Check-Valid-Until "false";
-CONF
-  say "Python 3.13 without the GIL, from source"
-  (
-    set -e
-    cd "$to"
-    export APT_CONFIG=$to/apt.conf
-    apt-get -qq update
-    apt-get -qq source --tar-only python3.13
-    tar -xf python3.13_*.orig.tar.xz
-    folder=$(echo Python-3.13*)
-    cd "$folder"
-    ./configure -q --disable-gil --with-ensurepip=install "--prefix=$root/build/debian/python-3.13t"
-    make -j2
-    make install
-  ) >"$root/build/debian-python.log" 2>&1 || { say "it cannot be built (see build/debian-python.log)"; return 1; }
-}

@@ -329,7 +329,7 @@ def write(path, content):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == "build" and re.fullmatch(r"[\w-]+", arguments[1]):
+    if len(arguments) == 2 and arguments[0] == "build" and re.fullmatch(r"\w[\w.-]*", arguments[1]):
         print(build(arguments[1]))
     elif len(arguments) == 2 and arguments[0] == "install":
         install(Path(arguments[1]))
