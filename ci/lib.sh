@@ -12,6 +12,14 @@ mkdir -p "$root/build"
 say() { printf 'ci: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# The archive of Debian that a root is unpacked from: $DEBIAN_MIRROR, or the one that apt uses here.
+debian_mirror() {
+  local all
+  # shellcheck disable=SC2016 - apt's word
+  all=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep '/debian/$' || :)
+  printf '%s' "${DEBIAN_MIRROR:-${all%%$'\n'*}}"
+}
+
 # Install system packages where this script may; otherwise name the missing ones and return 1.
 apt_install() {
   if [[ -n ${CDEVICE_NO_APT:-} ]] || ! command -v apt-get >/dev/null || [[ $(id -u) != 0 ]]; then

@@ -2,7 +2,7 @@
 # Sourced after lib.sh, by the scripts that use it; DEBIAN_MIRROR: another archive, or a snapshot of one.
 
 sid=$root/build/debian/sid
-sid_mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+sid_mirror=$(debian_mirror)
 sid_packages=base-files,bash,coreutils,dash,findutils,grep,sed,gawk,hostname,util-linux,procps,tzdata
 sid_packages+=,binutils,gcc-15,gcc-16,clang-23,libc6-dev
 sid_packages+=,python3.14,python3.14-dev,python3.14-venv,libpython3.14-dev,ocl-icd-libopencl1,pocl-opencl-icd
@@ -16,6 +16,7 @@ sid_root() {
   key=$(printf '%s\n' "$sid_mirror $sid_packages" | digest)
   if [[ $(cat "$sid/.made-for" 2>/dev/null) != "$key" ]]; then
     [[ $(uname -m) == x86_64 ]] || { say "Debian unstable is unpacked on x86-64 alone"; return 1; }
+    [[ -n $sid_mirror ]] || { say "no archive of Debian is known here: DEBIAN_MIRROR=http://... names one"; return 1; }
     command -v mmdebstrap >/dev/null || apt_install mmdebstrap || { say "mmdebstrap is missing"; return 1; }
     say "Debian unstable in build/debian/sid"
     rm -rf "$sid"
