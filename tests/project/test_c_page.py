@@ -2,12 +2,11 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
-from embedding import installed, run
+from embedding import installed, run, starts
 from paths import ROOT
 
 PAGE = ROOT / "docs" / "c-and-cpp.rst"
@@ -54,7 +53,7 @@ def matches(pattern, text):
 @pytest.mark.parametrize("text", CONSOLES, ids=[commands(text)[-1][0].split()[0] for text in CONSOLES])
 def test_commands_print_what_the_page_shows(text, folder):
     for tool in TOOLS:
-        if re.search(rf"(?<![\w-]){re.escape(tool)} ", text) and not shutil.which(tool):
+        if re.search(rf"(?<![\w-]){re.escape(tool)} ", text) and not starts(tool):
             pytest.skip(f"apt-get install {TOOLS[tool]}")
     gone = ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH")
     env = {k: v for k, v in os.environ.items() if k not in gone}

@@ -29,6 +29,11 @@ installed = pytest.mark.skipif(
 )
 
 
+def starts(tool):
+    """Is it there, and does it start?  rustup's rustc and cargo do not where no toolchain was chosen."""
+    return shutil.which(tool) and not subprocess.run([tool, "--version"], capture_output=True).returncode
+
+
 def find_compiler(name):
     """``name``, or the newest of its versions that is there; skips where there is none."""
     found = [c for c in (name, *(f"{name}-{n}" for n in range(21, 12, -1))) if shutil.which(c)]

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from children import child_env
-from embedding import LIBRARY, installed, run
+from embedding import LIBRARY, installed, run, starts
 from paths import ROOT
 
 import cdevice
@@ -16,8 +16,8 @@ from cdevice import config
 FOLDER = ROOT / "examples" / "rust"
 ROWS = "Bergen      20.00\nNarvik      18.00\nOslo         3.25\n"
 
-if not shutil.which("rustc"):
-    pytest.skip("no rustc: https://rustup.rs, or apt-get install rustc", allow_module_level=True)
+if not starts("rustc"):
+    pytest.skip("no rustc: apt-get install rustc, or rustup default stable", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_an_error_is_a_sentence_with_its_code(trips):
 
 
 def test_cargo_takes_the_flags_of_the_readme(tmp_path):
-    if not shutil.which("cargo"):
-        pytest.skip("no cargo: https://rustup.rs, or apt-get install cargo")
+    if not starts("cargo"):
+        pytest.skip("no cargo: apt-get install cargo, or rustup default stable")
     flags = re.search(r"^    rustflags = .*$", (FOLDER / "README.rst").read_text(encoding="utf-8"), re.M)[0].strip()
     (tmp_path / ".cargo").mkdir()
     (tmp_path / ".cargo" / "config.toml").write_text("[build]\n" + flags.replace("LIB", str(LIBRARY.parent)) + "\n")
