@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 
+from ..cli.plot import BACK, THERE, figure_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 COLOURS = {
-    "cdevice": "#3b6ea8",
-    "pyarrow": "#e08a3c",
+    "cdevice": THERE,
+    "pyarrow": BACK,
     "nanoarrow": "#6a9f58",
     "arro3": "#8a8f98",
     "polars": "#8c6bb1",
@@ -157,14 +159,11 @@ def panels(result: dict[str, Any]) -> list[Panel]:
 def draw(path: str, result: dict[str, Any]) -> bool:
     """All charts below each other in one picture; False: the result has nothing to draw."""
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     charts = panels(result)
     if not charts:
         return False
-    figure = Figure(figsize=(10, sum(c.height for c in charts)), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, independent of the environment
+    figure = figure_of(sum(c.height for c in charts))
     axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=[c.height for c in charts])
     for (ax,), chart in zip(axes, charts, strict=True):
         chart.draw(ax)

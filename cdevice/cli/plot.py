@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 THERE, BACK = "#3b6ea8", "#e08a3c"
 
 
-def _figure(height: float) -> Any:
+def figure_of(height: float) -> Any:
+    """An empty figure, so many inches high."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -33,7 +34,7 @@ def ready(path: str) -> None:
     if not os.path.isdir(folder):
         raise InputError(f"--plot: there is no folder {folder}")
     ending = os.path.splitext(path)[1].lstrip(".").lower()
-    known = sorted(_figure(2).canvas.get_supported_filetypes())
+    known = sorted(figure_of(2).canvas.get_supported_filetypes())
     if ending not in known:
         raise InputError(f"--plot: {path!r} does not end in a known picture format; known: {', '.join(known)}")
 
@@ -43,7 +44,7 @@ def draw(path: str, results: list[dict[str, Any]], title: str, groups: Groups | 
     ``groups``: a second picture below, see :func:`_draw_groups`."""
     names = [r["device"] for r in results]
     height = 1.9 + 0.75 * max(1, len(names))
-    figure = _figure(height + (0.8 + 0.3 * len(groups) if groups else 0))
+    figure = figure_of(height + (0.8 + 0.3 * len(groups) if groups else 0))
     above: Any = figure
     if groups:
         above, below = figure.subfigures(2, 1, height_ratios=(height, 0.8 + 0.3 * len(groups)))
@@ -90,7 +91,7 @@ def draw_answer(path: str, rows: list[dict[str, Any]], numbers: list[str]) -> No
     name = numbers[-1]
     labels = [n for n in rows[0] if n not in numbers] or [n for n in rows[0] if n != name][:2]
     names = [", ".join("-" if r[n] is None else str(r[n]) for n in labels) or str(i + 1) for i, r in enumerate(rows)]
-    figure = _figure(0.9 + 0.3 * len(rows))
+    figure = figure_of(0.9 + 0.3 * len(rows))
     axes = figure.subplots()
     places = list(range(len(rows)))
     bars = axes.barh(places, [0 if r[name] is None else r[name] for r in rows], height=0.6, color=THERE)
