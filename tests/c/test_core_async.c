@@ -371,7 +371,8 @@ struct producer {
 };
 static void may_be_called(struct producer *p) {
   CHECK(!p->dead);
-  CHECK(p->callback || p->sent > p->extracted); /* where libarrow's producer is known to live */
+  long long extracted = p->extracted; /* first: the producer may send and lose another task between the two loads */
+  CHECK(p->callback || p->sent > extracted); /* where libarrow's producer is known to live */
 }
 static void strict_request(struct ArrowAsyncProducer *self, int64_t n) {
   struct producer *p = self->private_data;

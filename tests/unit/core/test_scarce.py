@@ -152,6 +152,7 @@ owner = subprocess.Popen([sys.executable, "-c", own], stdin=subprocess.PIPE, std
 token = bytes.fromhex(owner.stdout.readline())
 assert cdevice.open_shared(token).to_pylist() == [1, 2]
 owner.send_signal(signal.SIGSTOP)
+os.waitid(os.P_PID, owner.pid, os.WSTOPPED)  # until then it may answer
 storm(30)
 try:
     cdevice.open_shared(token)
