@@ -126,20 +126,39 @@ static int run_cc(const char *in, const char *out, const char *log) {
     if (r || waitpid(pid, &status, 0) != pid) return -1;
     return status;
 }
+/* HOSTRT_KEPT names a folder: a text is compiled once for all programs. 1: there is one. */
+static int kept_path(const char *text, char *path, size_t room) {
+    const char *folder = getenv("HOSTRT_KEPT"); uint64_t a = 14695981039346656037u, b = 1099511628211u;
+    if (!folder || !*folder) return 0;
+    for (; *text; text++) { a = (a ^ (unsigned char)*text) * 1099511628211u; b = (b + (unsigned char)*text) * 6364136223846793005u; }
+    return snprintf(path, room, "%s/%016llx%016llx.so", folder, (unsigned long long)a, (unsigned long long)b) < (int)room;
+}
+static void keep(const char *file, const char *path) {
+    char other[4200]; size_t n = 0; char *bytes = read_file(file, &n, 0); int fd;
+    snprintf(other, sizeof other, "%s-XXXXXX", path);
+    if (!bytes || (fd = mkstemp(other)) < 0) { free(bytes); return; }
+    int all = write(fd, bytes, n) == (ssize_t)n; close(fd); free(bytes);
+    if (!all || rename(other, path)) unlink(other);
+}
 /* target: "sm_90", "gfx90a" */
 int hrt_program_compile(void *program, const char *target) {
-    struct hrt_program *p = program; char dir[] = "/tmp/hostrt-XXXXXX", in[64], out[64], log[64]; size_t n = 0;
+    struct hrt_program *p = program; char dir[] = "/tmp/hostrt-XXXXXX", in[64], out[64], log[64], kept[4096]; size_t n = 0;
     if (!p) return RTC_INVALID_PROGRAM;
-    if (!mkdtemp(dir)) return RTC_OUT_OF_MEMORY;
-    snprintf(in, sizeof in, "%s/in.c", dir); snprintf(out, sizeof out, "%s/out.so", dir); snprintf(log, sizeof log, "%s/log", dir);
-    int status = write_text(in, p->text) ? -1 : run_cc(in, out, log);
-    free(p->log); free(p->code); p->code = NULL; p->log = read_file(log, &n, 0);
-    if (!status) p->code = read_file(out, &n, sizeof(struct image));
+    int keeps = kept_path(p->text, kept, sizeof kept);
+    free(p->log); free(p->code); p->log = NULL; p->code = keeps ? read_file(kept, &n, sizeof(struct image)) : NULL;
+    if (!p->code) {
+        if (!mkdtemp(dir)) return RTC_OUT_OF_MEMORY;
+        snprintf(in, sizeof in, "%s/in.c", dir); snprintf(out, sizeof out, "%s/out.so", dir); snprintf(log, sizeof log, "%s/log", dir);
+        int status = write_text(in, p->text) ? -1 : run_cc(in, out, log);
+        p->log = read_file(log, &n, 0);
+        if (!status) p->code = read_file(out, &n, sizeof(struct image));
+        if (!status && keeps) keep(out, kept);
+        unlink(in); unlink(out); unlink(log); rmdir(dir);
+    }
     if (p->code) {
         struct image *i = (struct image *)p->code; i->n = n; p->n = n + sizeof *i;
         snprintf(i->magic, sizeof i->magic, MAGIC); snprintf(i->target, sizeof i->target, "%s", target);
     }
-    unlink(in); unlink(out); unlink(log); rmdir(dir);
     return p->code ? 0 : RTC_COMPILATION;
 }
 

@@ -66,6 +66,9 @@ def start(build):
     os.environ["CDEVICE_CUDA_LIBRARY"], os.environ["CDEVICE_HIP_LIBRARY"] = str(cuda), str(hip)
     # asked for when kernels are compiled first; HIP's compiler is in its runtime
     os.environ["CDEVICE_NVRTC_LIBRARY"] = str(build / "cuda/lib/libnvrtc.so.13")
+    kept = build / "kept"  # each text is compiled once for all tests
+    kept.mkdir()
+    os.environ["HOSTRT_KEPT"] = str(kept)
     try:
         for d in TYPES:
             assert cdevice.device(d).is_available
