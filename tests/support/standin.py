@@ -67,7 +67,7 @@ def start(build):
     # asked for when kernels are compiled first; HIP's compiler is in its runtime
     os.environ["CDEVICE_NVRTC_LIBRARY"] = str(build / "cuda/lib/libnvrtc.so.13")
     kept = build / "kept"  # each text is compiled once for all tests
-    kept.mkdir()
+    kept.mkdir(exist_ok=True)
     os.environ["HOSTRT_KEPT"] = str(kept)
     try:
         for d in TYPES:
