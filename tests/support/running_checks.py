@@ -10,7 +10,7 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
-from compute_cases import OF_PYARROW_26, drawn, places, shown  # noqa: E402
+from compute_cases import OF_PYARROW_26, OLDER, OLDER_PYARROW, drawn, places, shown  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -62,6 +62,8 @@ def agrees(device, name, *args, options=None, **named):
 @each(NUMBERS)
 @pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod", "cumulative_min", "cumulative_max"])
 def test_a_running_value_is_that_of_all_rows_up_to_it(device, word, name):
+    if OLDER_PYARROW and (word, name) == ("float64 with NaN", "cumulative_max"):
+        pytest.skip(OLDER)
     for a, skip in itertools.product(slices(word), (False, True)):
         if name == "cumulative_prod":
             a = a[:30]  # further on the floats overflow in another order
