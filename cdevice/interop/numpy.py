@@ -131,8 +131,8 @@ def times_of(values: Any) -> Any:
     kinds = {getattr(getattr(v, "dtype", None), "kind", "") for v in values if v is not None}
     if len(kinds) != 1 or not kinds <= {"m", "M"}:
         return None
-    kind = kinds.pop()
-    nothing = numpy.datetime64("NaT") if kind == "M" else numpy.timedelta64("NaT")
+    # of a value's own unit: numpy 2.5 warns of a NaT without one
+    nothing = numpy.array("NaT", next(v.dtype for v in values if v is not None))[()]
     return in_arrow_unit(numpy.array([nothing if v is None else v for v in values]))
 
 
