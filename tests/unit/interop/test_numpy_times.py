@@ -23,6 +23,11 @@ def test_none_among_times_of_numpy_is_null_and_no_unit_of_its_own(make, units):
 
 
 @pytest.mark.parametrize("make", [np.datetime64, np.timedelta64])
+def test_nat_of_a_coarse_unit_is_null_beside_a_fine_one(make):
+    assert cdevice.asarray([make("NaT", "D"), make(3, "s")]).to_pylist()[0] is None
+
+
+@pytest.mark.parametrize("make", [np.datetime64, np.timedelta64])
 def test_none_takes_nothing_from_the_range_of_a_coarse_unit(make):
     far = make(1 << 20, "D")  # beyond 64 bits of nanoseconds
     got = cdevice.asarray([None, far])
