@@ -131,9 +131,13 @@ def times_of(values: Any) -> Any:
     kinds = {getattr(getattr(v, "dtype", None), "kind", "") for v in values if v is not None}
     if len(kinds) != 1 or not kinds <= {"m", "M"}:
         return None
-    kind = kinds.pop()
-    nothing = numpy.datetime64("NaT") if kind == "M" else numpy.timedelta64("NaT")
-    return in_arrow_unit(numpy.array([nothing if v is None else v for v in values]))
+    # NaT is set afterwards: numpy 2.5 warns of one without a unit, and 2.2 makes 0 of one in a coarser unit
+    some = next(v for v in values if v is not None)
+    array = numpy.array([some if v is None else v for v in values])
+    missing = numpy.array([v is None or (v.ndim == 0 and numpy.isnat(v)) for v in values])
+    if missing.any():
+        array[missing] = "NaT"
+    return in_arrow_unit(array)
 
 
 def _remedy(dtype: Any) -> str:

@@ -140,6 +140,7 @@ def test_a_time_of_numpy_in_any_unit_is_the_same_moment(device):
         cc.add(x, np.timedelta64(1, "M"))
 
 
+@pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")  # of numpy 2.5, for the None below
 @everywhere
 def test_no_time_of_numpy_is_null(device):
     for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", None):
