@@ -12,6 +12,7 @@ import cdevice.compute as cc
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
+from compute_cases import OF_PYARROW_26  # noqa: E402
 
 F, f = pc.field, cc.field
 TABLE = pa.table(
@@ -115,7 +116,7 @@ def test_a_deep_expression_of_pyarrow_is_read():
         F("t") > pa.scalar(datetime.datetime(2000, 1, 1), pa.timestamp("us")),
         F("n", "p") > pa.scalar(2, pa.int64()),
         pc.if_else(F("b"), F("a"), pa.scalar(None, pa.int64())),
-        pc.starts_with(F("s"), "x"),
+        pytest.param(pc.starts_with(F("s"), "x"), marks=OF_PYARROW_26),
         F("x") * 2.5 - F("x") / 2.0,
         ~F("b") | F("x").is_null() | F("x").is_nan(),
         pc.coalesce(F("a"), F("a")),

@@ -5,8 +5,10 @@ import pytest
 pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 import function_table
+from compute_cases import OF_PYARROW_26
 
 
+@OF_PYARROW_26
 def test_the_page_has_the_functions_types_and_libraries_that_there_are():
     if not function_table.PAGE.exists():
         pytest.skip("the page is in the source tree")

@@ -267,7 +267,7 @@ def test_what_is_kept_can_be_read_again_whatever_the_umask_was(tmp_path):
     """A folder that nobody may open stayed, in the user's own as well."""
     before = os.umask(0o777)
     try:
-        assert run(HOME=str(tmp_path), XDG_CACHE_HOME="") == "[8, None]"
+        assert run(HOME=str(tmp_path), XDG_CACHE_HOME="", CDEVICE_CACHE_DIR="") == "[8, None]"
     finally:
         os.umask(before)
     folders = [tmp_path / ".cache", tmp_path / ".cache/cdevice"]
