@@ -107,9 +107,9 @@ PY
     mapfile -t list <<<"$wanted"
     say "installing ${list[*]}"
     if ! "$py" -m pip install -q --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
-      # One library without a wheel for this interpreter must not take the others with it.
+      # One library without a wheel for this interpreter must not take the others with it; to build some takes hours.
       for one in "${list[@]}"; do
-        "$py" -m pip install -q --prefer-binary "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
+        "$py" -m pip install -q --only-binary=:all: "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
       done
       if ((${#missing[@]})); then say "not installed: ${missing[*]} (see build/$name.log); what needs it is skipped"; fi
     fi

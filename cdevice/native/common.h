@@ -238,8 +238,7 @@ static PyObject *take_exchange(PyObject *object);
 /* ---- pystream.c ---- */
 typedef struct {
   PyObject_HEAD struct cdv_stream *stream; /* NULL: closed or handed on */
-  atomic_int busy;
-  _Atomic(const void *) user; /* the thread that is inside, as the address of its `asking` */
+  _Atomic(const void *) user; /* the thread that is inside, as the address of its python_call_depth; NULL: none */
 } StreamObject;
 static PyTypeObject *StreamBase;
 static _Atomic(PyTypeObject *) stream_class; /* once cdevice.stream is imported */

@@ -23,6 +23,22 @@ def until(condition, state=lambda: ""):
         pause.wait(0.001)
 
 
+def soon(condition, seconds=10):
+    """Is it so within that time?  Runs Python code meanwhile, unlike a wait for an event: in an interpreter without a GIL a
+    reference that another thread drops counts once the thread that made the object does."""
+    pause, end = threading.Event(), time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        pause.wait(0.001)
+    return True
+
+
+def dropped(ref, seconds=10):
+    """Does the object of a weak reference go within that time?"""
+    return soon(lambda: ref() is None, seconds)
+
+
 def unregister(*backends):
     """Takes them out once none of their memory is in use any more."""
     for b in backends:

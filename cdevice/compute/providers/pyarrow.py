@@ -13,7 +13,7 @@ from ...schema import Schema, asschema
 from ..dispatch.registry import Function, Kernel, Matcher, Signature
 from ..dispatch.types import DICTIONARY
 from ..errors import IndexOutOfBounds, NoKernel
-from ..options import FunctionOptions, NoOptions
+from ..options import FunctionOptions, NoOptions, SelectKOptions, SortOptions
 from ..scalar import Scalar
 
 TYPE_CHECKING = False
@@ -156,7 +156,23 @@ def _made(options: FunctionOptions) -> Any:
         given = values["value_set"]
         whole = given if isinstance(given, (pa.Array, pa.ChunkedArray)) else pa.array(given)
         values["value_set"] = _without_views(whole)[1]
+    if isinstance(options, (SortOptions, SelectKOptions)):
+        values = _keys_placed(values)
     return theirs(**values)
+
+
+def _keys_placed(values: dict[str, Any]) -> dict[str, Any]:
+    """Options with sort keys, each with its own null placement where pyarrow has it so: from 25 on.  There an option for
+    all keys would replace those of the keys."""
+    from inspect import signature
+
+    every = values.get("null_placement", "at_end")
+    keys = [(name, order, placement or every) for name, order, placement in values["sort_keys"]]
+    if signature(_compute().SortOptions).parameters["null_placement"].default is None:
+        return {k: v for k, v in values.items() if k != "null_placement"} | {"sort_keys": keys}
+    if any(placement != every for _, _, placement in keys):
+        raise ValueError("a null_placement of one sort key needs pyarrow 25 or newer")
+    return {**values, "sort_keys": [key[:2] for key in keys]}
 
 
 def _none(call: Call, args: tuple[Datum, ...], said: str) -> NoKernel:

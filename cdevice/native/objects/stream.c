@@ -11,7 +11,6 @@ static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
   if (stream_class) o = ((allocfunc)PyType_GetSlot(stream_class, Py_tp_alloc))(stream_class, 0);
   if (o) {
     ((StreamObject *)o)->stream = s;
-    atomic_init(&((StreamObject *)o)->busy, 0);
     atomic_init(&((StreamObject *)o)->user, NULL);
   } else {
     struct pending pending = save_exception();
@@ -22,11 +21,9 @@ static PyObject *wrap_stream(struct cdv_stream *s) { /* takes it over */
 }
 
 static int enter_stream(StreamObject *o) {
-  if (!atomic_exchange(&o->busy, 1)) {
-    atomic_store_explicit(&o->user, &python_call_depth, memory_order_relaxed);
-    return 0;
-  }
-  PyErr_SetString(PyExc_RuntimeError, atomic_load_explicit(&o->user, memory_order_relaxed) == &python_call_depth
+  const void *user = NULL;
+  if (atomic_compare_exchange_strong(&o->user, &user, &python_call_depth)) return 0;
+  PyErr_SetString(PyExc_RuntimeError, user == &python_call_depth
                                           ? "the stream is already in use: this call comes from its own source"
                                           : "the stream is in use by another thread");
   return -1;
@@ -35,13 +32,13 @@ static int enter_stream(StreamObject *o) {
 static struct cdv_stream *stream_lock(StreamObject *o) {
   if (enter_stream(o)) return NULL;
   if (!o->stream) {
-    atomic_store(&o->busy, 0);
+    atomic_store(&o->user, NULL);
     cdv_fail(CDV_RELEASED, EINVAL, "the stream is closed or was passed to a consumer");
     raise_last();
   }
   return o->stream;
 }
-static void stream_unlock(StreamObject *o) { atomic_store(&o->busy, 0); }
+static void stream_unlock(StreamObject *o) { atomic_store(&o->user, NULL); }
 
 /* ---- import ---- */
 /* One of the two; the struct is moved out of first, so that another thread finds it consumed, and back on an error. */
@@ -274,7 +271,7 @@ static int t_traverse(PyObject *self, visitproc visit, void *arg) {
 static int t_clear(PyObject *self) {
   StreamObject *o = (StreamObject *)self;
   struct cdv_stream *s = o->stream;
-  if (!iterator_of(o) || atomic_load(&o->busy)) return 0;
+  if (!iterator_of(o) || atomic_load(&o->user)) return 0;
   o->stream = NULL;
   cdv_stream_close(s);
   return 0;

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 
@@ -54,6 +55,16 @@ def test_options_are_given_by_name_as_a_mapping_or_as_pyarrows_object():
         cc.call_function("sort_indices", [x], sort_key=keys)
     product = cc.call_function("product", [x], cc.ScalarAggregateOptions(skip_nulls=False))
     assert product.as_py() is None and cc.call_function("product", [x]).as_py() == 6
+
+
+def test_pyarrow_gets_the_null_placement_of_each_sort_key_and_does_not_warn():
+    batch = pa.record_batch({"a": [1, 1, None, 2], "b": [1, None, 3, 4]})
+    rows = pa.array(batch.to_pylist())  # structs are pyarrow's to sort
+    keys = [("a", "descending", "at_start"), ("b", "ascending")]
+    for named in ({"sort_keys": keys}, {"sort_keys": [k[:2] for k in keys], "null_placement": "at_start"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            assert cc.sort_indices(rows, **named).to_pylist() == cc.sort_indices(batch, **named).to_pylist()
 
 
 def test_types_that_we_have_no_kernels_for_are_pyarrows_on_the_cpu():

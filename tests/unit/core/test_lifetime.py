@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 import pytest
 from paths import ROOT
+from waiting import dropped
 
 import cdevice
 from cdevice._runtime.ext import _native, ffi, lib
@@ -29,8 +30,7 @@ class Owner(bytearray):
 
 def owned(n=800):
     o = Owner(n)
-    gone = threading.Event()
-    return o, weakref.ref(o, lambda _: gone.set()), gone
+    return o, weakref.ref(o)
 
 
 def exported(array, schema=False):
@@ -64,7 +64,7 @@ def test_import_is_a_move():
 
 
 def test_an_array_is_exported_any_number_of_times_and_each_stands_alone():
-    o, ref, gone = owned()
+    o, ref = owned()
     array = of(o)
     structs = [exported(array) for _ in range(10)]
     del o
@@ -73,11 +73,11 @@ def test_an_array_is_exported_any_number_of_times_and_each_stands_alone():
         release(d)
         assert ref() is not None
     release(structs[-1])
-    assert gone.wait(10)  # cffi lets the GIL go around the call
+    assert dropped(ref)  # cffi lets the GIL go around the call
 
 
 def test_the_owner_goes_at_once_when_the_gil_is_held():
-    o, ref, _ = owned()
+    o, ref = owned()
     array = of(o)
     part = array[2:5]
     capsules = part.__arrow_c_device_array__()
@@ -91,20 +91,20 @@ def test_the_owner_goes_at_once_when_the_gil_is_held():
 @pytest.mark.parametrize("columns", [0, 3, 50, 1500])
 @pytest.mark.parametrize("join", [0, 1])
 def test_the_owner_goes_soon_when_a_foreign_thread_releases(columns, join):
-    o, ref, gone = owned()
+    o, ref = owned()
     d = exported(wide(o, columns) if columns else of(o))
     del o
     gc.collect()
     assert ref() is not None
     assert lib.cdv_release_in_thread(d, join) == 0
-    assert gone.wait(10)
+    assert dropped(ref)
 
 
 def test_a_releasing_thread_never_needs_the_gil():
     """The main thread joins it inside a C call that keeps the GIL: taking it would never end."""
     import ctypes
 
-    o, ref, gone = owned()
+    o, ref = owned()
     d = exported(of(o))
     del o
     library = ctypes.PyDLL(_native.__file__)  # keeps the GIL
@@ -113,12 +113,12 @@ def test_a_releasing_thread_never_needs_the_gil():
         address(ffi.addressof(lib, "cdv_release_in_thread"))
     )
     assert function(address(d), 1) == 0
-    assert gone.wait(10)
+    assert dropped(ref)
 
 
 @pytest.mark.parametrize("columns", [3, 50, 1500])
 def test_children_moved_out_live_and_are_released_on_their_own(columns):
-    o, ref, gone = owned()
+    o, ref = owned()
     d = exported(wide(o, columns))
     del o
     child = ffi.new("struct ArrowArray *", d.array.children[1][0])
@@ -129,7 +129,7 @@ def test_children_moved_out_live_and_are_released_on_their_own(columns):
     assert child.length == 100
     child.release(child)
     assert child.release == ffi.NULL
-    assert gone.wait(10)
+    assert dropped(ref)
 
 
 def test_nested_children_moved_out_keep_theirs():
@@ -157,7 +157,7 @@ def test_a_dictionary_moved_out_is_released_on_its_own():
 
 
 def test_capsules_that_nobody_consumes_give_everything_back():
-    o, ref, _ = owned()
+    o, ref = owned()
     array = wide(o, 50)
     for _ in range(5):
         array.__arrow_c_device_array__()
@@ -183,7 +183,7 @@ def test_one_capsule_has_one_consumer_and_an_array_many():
 
 
 def test_a_schema_kept_does_not_keep_the_data():
-    o, ref, _ = owned()
+    o, ref = owned()
     array = wide(o, 3)
     schema = array.schema
     field = schema["c1"]
@@ -197,7 +197,7 @@ def test_a_schema_kept_does_not_keep_the_data():
 
 
 def test_a_child_keeps_the_whole_and_the_whole_goes_with_it():
-    o, ref, _ = owned()
+    o, ref = owned()
     child = wide(o, 3).field("c1")
     del o
     gc.collect()
@@ -403,15 +403,16 @@ def test_an_export_released_by_an_exit_handler_of_c_is_quiet():
 
 def test_after_fork_the_child_drops_its_own_owners():
     p = run("""
-        import os, threading, weakref, warnings
+        import os, weakref, warnings
+        from waiting import dropped
         warnings.simplefilter("ignore")
         class Owner(bytearray): pass
         def once():
-            o, gone = Owner(80), threading.Event()
-            ref = weakref.ref(o, lambda _: gone.set())
+            o = Owner(80)
+            ref = weakref.ref(o)
             d = exported(cdevice.asarray(o)); del o
             assert lib.cdv_release_in_thread(d, 1) == 0
-            return gone.wait(10)
+            return dropped(ref)
         assert once()
         pid = os.fork()
         if pid == 0:
@@ -427,7 +428,7 @@ def test_what_waited_for_python_at_a_fork_is_the_parents_to_drop():
     release = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(
         address(ffi.addressof(lib, "cdv_release_in_thread"))
     )  # with the GIL, so that nobody drops the owner before the fork
-    o, ref, gone = owned()
+    o, ref = owned()
     before = sys.getswitchinterval()
     sys.setswitchinterval(100)
     try:
@@ -442,7 +443,7 @@ def test_what_waited_for_python_at_a_fork_is_the_parents_to_drop():
     finally:
         sys.setswitchinterval(before)
     assert os.waitpid(child, 0)[1] == 0
-    assert gone.wait(30)
+    assert dropped(ref, 30)
 
 
 def test_a_fork_while_another_thread_imports_leaves_no_module_locked(tmp_path):

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from waiting import until
+from waiting import soon, until
 
 import cdevice
 from cdevice._runtime.ext import _native, ffi, lib
@@ -106,7 +106,7 @@ def test_a_deferred_destructor_that_releases_the_array_comes_before_its_pointer_
             leave.wait()
 
     give_back_elsewhere(Held(80, hold))
-    assert busy.wait(30)
+    assert soon(busy.is_set, 30)
     give_back_elsewhere(Held(80, array.release))
     try:
         DRAINING[call](array)

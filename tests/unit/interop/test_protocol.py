@@ -165,7 +165,7 @@ def test_pandas_takes_every_layout_as_from_pyarrow(name):
 
 @pytest.mark.parametrize("name", [n for n in cases.IDS if n.endswith(("-whole", "-middle"))])
 def test_duckdb_takes_every_layout_as_from_pyarrow(name):
-    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    duckdb = pytest.importorskip("duckdb", "1.5", reason='pip install "duckdb>=1.5"')
 
     def rows(array):
         found = pa.table([pa.array(array)], names=["x"])
@@ -189,7 +189,7 @@ def test_polars_takes_arrays_and_batches_and_gives_them_back():
 
 
 def test_duckdb_reads_our_batches():
-    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    duckdb = pytest.importorskip("duckdb", "1.5", reason='pip install "duckdb>=1.5"')
     batch = pa.table(pa.record_batch(cdevice.asarray(pa.record_batch({"a": [1, 2, 3]}))))
     assert duckdb.sql("select sum(a) from batch").fetchall() == [(6,)]
     assert batch.num_rows == 3
@@ -265,7 +265,7 @@ def test_null_columns_of_polars_lose_the_buffer_they_should_not_have():
 
 
 def test_a_relation_of_duckdb_becomes_an_array_or_a_stream():
-    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    duckdb = pytest.importorskip("duckdb", "1.5", reason='pip install "duckdb>=1.5"')
 
     class Old:  # a release that shows no stream
         __module__ = "duckdb.duckdb"
