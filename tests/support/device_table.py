@@ -6,11 +6,13 @@ python tests/support/device_table.py            writes the page from what is kep
   --only A,B    asks for these functions alone, new or changed ones, and forgets those that are gone
 
 Four rows of each type go through each function, by cdevice's kernels alone.  With PoCL and an empty cache of programs it
-takes an hour or two; what a stopped run has asked is not asked again (build/functions).
+takes an hour or two; what a stopped run has asked of the same package is not asked again (build/functions).
 """
 
 import argparse
 import datetime
+import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -73,9 +75,14 @@ def types_of(name, device):
     return {label: answer for label, answer in given.items() if answer is not None}
 
 
+def package():
+    """A digest of the installed package's files."""
+    return hashlib.sha256(importlib.metadata.distribution("cdevice").read_text("RECORD").encode()).hexdigest()[:16]
+
+
 def ask(device):
     """Asks a device for all functions; the answers of each go to build/functions at once."""
-    part = ROOT / "build" / "functions" / f"{device}.json"
+    part = ROOT / "build" / "functions" / f"{device}-{package()}.json"
     part.parent.mkdir(parents=True, exist_ok=True)
     answers = json.loads(part.read_text()) if part.exists() else {}
     for name in cc.list_functions():
