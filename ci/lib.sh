@@ -132,6 +132,22 @@ run_pytest() {
     -c "$root/pyproject.toml" --rootdir "$root" "${args[@]}")
 }
 
+# unit_tests LOG ARG...: the unit tests by two processes, what they print in LOG; those of functions take about as long as the others
+unit_tests() {
+  local log=$1 other status=0
+  shift
+  run_pytest --unit -q -rfEs -p no:cacheprovider "$@" unit/compute >"$log.compute" 2>&1 &
+  other=$!
+  run_pytest --unit -q -rfEs -p no:cacheprovider "$@" --ignore unit/compute >"$log" 2>&1 || status=$?
+  wait "$other" || status=$?
+  cat "$log.compute" >>"$log"
+  rm "$log.compute"
+  return "$status"
+}
+
+# result_of LOG: "15804 passed, 308 skipped" and the like, of each process
+result_of() { grep -E '^[0-9]+ (passed|failed|skipped|deselected|error)|no tests ran' "$1" | sed -E 's/ in [0-9.]+s.*//' | paste -sd'+' || :; }
+
 # What makes and checks release files, in an environment of its own: build/venv-wheels
 wheel_limit=4000000 # bytes
 wheel_tools() {

@@ -163,8 +163,7 @@ def test_ten_thousand_turns_leave_nothing_behind(ours, nothing_left):
                 ours.out(words)
             ours.delete(ours.allocate([7, 3]))
     del a
-    gc.collect()
-    assert lib.cdv_live_arrays() < 20
+    until(lambda: lib.cdv_live_arrays() < 20)  # the release thread may still be at what it took
     assert [sys.getrefcount(x) for x in counted] == counts
 
 
