@@ -66,7 +66,12 @@ def test_every_page_is_run_or_has_a_test_of_its_own():
 def test_no_row_of_a_table_is_torn_where_its_name_goes_on():
     """A simple table begins a row wherever the first column has text; a grid table has names of several lines."""
     rule, torn = re.compile(r"(=+)(?: +=+)+"), []
-    for page in (*DOCS.glob("*.rst"), *ROOT.glob("*.rst"), ROOT / "cdevice" / "DESIGN.rst", *ROOT.glob("tests/*/*.rst")):
+    for page in (
+        *DOCS.glob("*.rst"),
+        *ROOT.glob("*.rst"),
+        ROOT / "cdevice" / "DESIGN.rst",
+        *ROOT.glob("tests/*/*.rst"),
+    ):
         width = 0
         for line in page.read_text(encoding="utf-8").split("\n"):
             if found := rule.fullmatch(line):
