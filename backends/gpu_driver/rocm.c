@@ -73,7 +73,7 @@ static struct {
 static int version;
 
 enum { HIP_EVENT_DISABLE_TIMING = 2, HIP_STREAM_NON_BLOCKING = 1, HIP_MEMCPY_DEFAULT = 4, HIP_CAPTURE_RELAXED = 2 };
-enum { HIP_EVENT_INTERPROCESS = 4, HIP_IPC_LAZY_PEER_ACCESS = 1 };
+enum { HIP_EVENT_INTERPROCESS = 4, HIP_IPC_LAZY_PEER_ACCESS = 1, HIP_5_IPC_LAZY_PEER_ACCESS = 0, HIP_INVALID_VALUE = 1 };
 enum { AS_IT_WAS = 3 };
 
 /* hipPointerAttribute_t from HIP 6 on. */
@@ -236,7 +236,10 @@ static int rt_memory_handle(void *begin, cdevice_ipc_handle *out) {
   return hip.IpcGetMemHandle ? hip.IpcGetMemHandle(out, begin) : RT_NOT_SUPPORTED;
 }
 static int rt_memory_open(const cdevice_ipc_handle *handle, void **out) {
-  return hip.IpcOpenMemHandle ? hip.IpcOpenMemHandle(out, *handle, HIP_IPC_LAZY_PEER_ACCESS) : RT_NOT_SUPPORTED;
+  if (!hip.IpcOpenMemHandle) return RT_NOT_SUPPORTED;
+  int code = hip.IpcOpenMemHandle(out, *handle, HIP_IPC_LAZY_PEER_ACCESS);
+  /* HIP 5.2 has another number for the flag, and refuses every other one */
+  return code == HIP_INVALID_VALUE ? hip.IpcOpenMemHandle(out, *handle, HIP_5_IPC_LAZY_PEER_ACCESS) : code;
 }
 static int rt_memory_close(void *p) { return hip.IpcCloseMemHandle ? hip.IpcCloseMemHandle(p) : RT_NOT_SUPPORTED; }
 static int rt_event_new_shared(void **out) {

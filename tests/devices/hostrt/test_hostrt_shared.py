@@ -48,6 +48,19 @@ with array.share() as shared, __import__("contextlib").closing(Reader()) as read
     )
 
 
+def test_memory_is_opened_where_the_flag_has_the_number_of_hip_5(hostrt):
+    shares(
+        hostrt,
+        "rocm",
+        """
+with there().share() as shared, __import__("contextlib").closing(Reader()) as reader:
+    reader.keep(shared.token)
+    assert numbers(reader) == list(range(1000))
+""",
+        HOSTRT_OLD_HIP=1,
+    )
+
+
 @vendors
 def test_every_layout_goes_as_it_lies(device, hostrt):
     shares(
