@@ -58,7 +58,10 @@ def link_pages(text: str) -> str:
     def link(m: re.Match[str]) -> str:
         page = FOLDERS.get(m[1], m[1])
         there = (HERE / f"{page}.rst").exists()
-        return f":doc:`/{page}`" if there else m[0]
+        if not there:
+            return m[0]
+        in_grid = m.string[m.string.rfind("\n", 0, m.start()) + 1] == "|"  # a table's columns must not move
+        return f":doc:`/{page}`".ljust(len(m[0]) if in_grid else 0)
 
     return LINKED.sub(link, NAMED.sub(link, text))
 
