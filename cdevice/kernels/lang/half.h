@@ -2,6 +2,23 @@
  * one operation to be rounded once more.  Not all compilers have such a type. */
 typedef u16 f16;
 
+#if defined(CDV_HOST) && defined(__FLT16_MANT_DIG__) && (defined(__F16C__) || defined(__aarch64__))
+/* One instruction; of NaN it keeps other digits. */
+typedef union {
+  f16 bits;
+  _Float16 value;
+} half_bits;
+FN f32 half_value(f16 h) {
+  const half_bits x = {h};
+  const f32 value = (f32)x.value;
+  return (h & 0x7fffu) > 0x7c00u ? AS_F32((u32)(h & 0x8000u) << 16 | 0x7f800000u | (u32)(h & 0x3ffu) << 13) : value;
+}
+FN f16 half_of(f32 value) {
+  half_bits x;
+  x.value = (_Float16)value;
+  return value != value ? (f16)((BITS_OF_F32(value) >> 16 & 0x8000u) | 0x7e00u) : x.bits;
+}
+#else
 FN f32 half_value(f16 h) {
   const u32 sign = (u32)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, digits = h & 0x3ffu;
   if (exponent == 31) return AS_F32(sign | 0x7f800000u | digits << 13);
@@ -25,6 +42,7 @@ FN f16 half_of(f32 value) {
   if (rest > middle || (rest == middle && (h & 1u))) h++;
   return (f16)(sign | h);
 }
+#endif
 /* Bits that are lost on the way leave an odd number, so that it is not rounded twice. */
 FN f16 half_of_f64(f64 value) {
   const f32 near = (f32)value;
