@@ -5,8 +5,8 @@ The build uses it where ``CDEVICE_BUILD_CACHE`` names a folder, the scripts in `
     python build_cache.py FOLDER OUTPUT FLAG... -- SOURCE...     OUTPUT/a-b.o of each source a/b.c
 
 An object is used again where these are equal: the compiler (its version, and size and time of the programs behind it),
-the command, the working directory, the output of the preprocessor, and the content of every file that the preprocessor
-read.  So a header that changes, appears before another on the search path or disappears is noticed, and so are flags,
+the command but for the folders that are searched, the working directory, the output of the preprocessor, and the content of
+every file that the preprocessor read.  So a header that changes, appears before another on the search path or disappears is noticed, and so are flags,
 macros, environment variables and Python's own headers.  Entries are written under another name and renamed; each
 begins with its own checksum.  A command that reads or writes more than this is run as it is.
 """
@@ -25,7 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 MAGIC = b"cdevice object 1\n"
 MOST_BYTES = 1 << 30
-WITH_OPERAND = {"-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"}
+FOLDERS = ("-I", "-isystem", "-iquote", "-idirafter")  # that the preprocessor searches
+WITH_OPERAND = {*FOLDERS, "-D", "-U", "-include", "-imacros"}
 KNOWN = re.compile(r"-(?:[OgWfmDUI].*|std=.*|isystem.+|pthread|pipe|w|ansi|pedantic)")
 # files beside the object, files that no dependency list names, and processors that differ
 MORE = re.compile(
@@ -60,6 +61,17 @@ def split(command):
     if not compiler or compiles != 1 or len(sources) != 1 or len(outputs) != 1 or not sources[0].endswith(".c"):
         return None
     return compiler, arguments, sources[0], outputs[0]
+
+
+def without_folders(arguments):
+    """The arguments but for the folders that are searched: what was found there is in the preprocessor's output."""
+    found, rest = [], iter(arguments)
+    for word in rest:
+        if word in FOLDERS:
+            next(rest)
+        elif not word.startswith(FOLDERS):
+            found.append(word)
+    return found
 
 
 def identity(compiler):
@@ -141,7 +153,7 @@ class Cache:
                 files = read_all(dependencies(f.read()))
         if None in files.values():
             return None, {}
-        told = [self._identities[name], compiler, arguments, source, os.getcwd(), sorted(files.items())]
+        told = [self._identities[name], compiler, without_folders(arguments), source, os.getcwd(), sorted(files.items())]
         told.append([os.environ.get(e) for e in ENVIRONMENT])
         return digest(json.dumps(told).encode() + b"\0" + done.stdout), files
 
