@@ -4,11 +4,12 @@ The build uses it where ``CDEVICE_BUILD_CACHE`` names a folder, the scripts in `
 
     python build_cache.py FOLDER OUTPUT FLAG... -- SOURCE...     OUTPUT/a-b.o of each source a/b.c
 
-An object is used again where these are equal: the compiler (its version, and size and time of the programs behind it),
-the command but for the folders that are searched, the working directory, the output of the preprocessor, and the content of
-every file that the preprocessor read.  So a header that changes, appears before another on the search path or disappears is noticed, and so are flags,
-macros, environment variables and Python's own headers.  Entries are written under another name and renamed; each
-begins with its own checksum.  A command that reads or writes more than this is run as it is.
+An object is used again where these are equal: the compiler (its version, and size and time of the programs behind
+it), the command but for the folders that are searched, the working directory, the output of the preprocessor, and the
+content of every file that the preprocessor read.  So a header that changes, appears before another on the search path
+or disappears is noticed, and so are flags, macros, environment variables and Python's own headers.  Entries are written
+under another name and renamed; each begins with its own checksum.  A command that reads or writes more than this is run
+as it is.
 """
 
 import hashlib
@@ -153,8 +154,8 @@ class Cache:
                 files = read_all(dependencies(f.read()))
         if None in files.values():
             return None, {}
-        told = [self._identities[name], compiler, without_folders(arguments), source, os.getcwd(), sorted(files.items())]
-        told.append([os.environ.get(e) for e in ENVIRONMENT])
+        told = [self._identities[name], compiler, without_folders(arguments), source, os.getcwd()]
+        told += [sorted(files.items()), [os.environ.get(e) for e in ENVIRONMENT]]
         return digest(json.dumps(told).encode() + b"\0" + done.stdout), files
 
     def _path(self, key):

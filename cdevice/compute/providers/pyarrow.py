@@ -162,8 +162,8 @@ def _made(options: FunctionOptions) -> Any:
 
 
 def _keys_placed(values: dict[str, Any]) -> dict[str, Any]:
-    """Options with sort keys, each with its own null placement where pyarrow has it so: from 25 on.  There an option for
-    all keys would replace those of the keys."""
+    """Options with sort keys, each with its own null placement where pyarrow has it so: from 25 on.  There an option
+    for all keys would replace those of the keys."""
     from inspect import signature
 
     every = values.get("null_placement", "at_end")
