@@ -32,7 +32,8 @@ def _checked(word: str) -> str:
 
 class fallback:
     """``with fallback("copy"):`` sets the default of calls in this thread or task, and in the threads that it starts
-    where Python hands them its context: ``sys.flags.thread_inherit_context``, which is on in an interpreter without a GIL.
+    where Python hands them its context: ``sys.flags.thread_inherit_context``, which is on in an interpreter without a
+    GIL.
 
     "error": a function without a kernel for the device of its arguments, and arguments on two devices, are errors.
     "copy": all arguments go to the device of the first that has rows; where that has no kernel, they go to the CPU and
