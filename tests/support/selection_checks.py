@@ -264,7 +264,7 @@ def test_types_of_masks_and_numbers_are_looked_at():
     a, where = cdevice.asarray([1, 2]), (0, None)
     with pytest.raises(cdevice.ArgumentError, match='filter: a mask is bool, not "l"'):
         _native.compute_filter(a, a, False, *where)
-    with pytest.raises(cdevice.ArgumentError, match='take: numbers of rows are int64, not "i"'):
+    with pytest.raises(cdevice.ArgumentError, match='take: numbers of rows are int64 or uint32, not "i"'):
         _native.compute_take(a, cdevice.asarray([1], schema="int32"), False, *where)
 
 

@@ -133,6 +133,9 @@ int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref 
 }
 
 /* ---- by number ---- */
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_SHORT_INDICES, SCALAR_VALUES_LENGTH, SCALAR_VALUE_WIDTH) == 4,
+               "scalars of a take are distinct");
+
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
   int width = cdv_value_width(array->schema->node);
@@ -150,6 +153,7 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
                                 .name = bytes ? "take_bytes" : "take",
                                 .granularity = width ? CDV_PER_ROW : CDV_PER_ROW_PACKED,
                                 .n = indices->length * (bytes ? width : 1)};
+  s.scalars[SCALAR_SHORT_INDICES] = cdv_value_width(indices->schema->node) == 4;
   s.scalars[SCALAR_VALUES_LENGTH] = array->length;
   s.scalars[SCALAR_VALUE_WIDTH] = width;
   s.buffers[BUF_INDICES] = cdv_kernel_values(indices);

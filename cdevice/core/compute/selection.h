@@ -23,7 +23,7 @@ int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, c
                        struct cdv_array **out);
 /* The numbers (int64) of the rows that a mask of bits chooses, with memory for these alone. */
 int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
-/* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an
+/* Rows by number (int64, uint32); values of any number of bytes, and bits.  checked: a number that is none of a row is an
  * error, for which the call waits; else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
