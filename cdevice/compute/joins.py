@@ -140,7 +140,8 @@ def join(
     Null is equal to nothing, NaN to NaN, 0.0 not to -0.0.  The rows are in the order of the left side's, the matches of
     one in the order of the right side's, and right rows without a match last.  Keys of two types are cast where no
     value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of
-    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.
+    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.  Where right keys repeat,
+    the left side has up to 4294967295 rows.
 
     :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
     :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device

@@ -216,9 +216,9 @@ class JoinRows:
         if self._unique:
             return self._single(keep_left)
         call, side = self._call, self._right
-        counts, name = self._counts(side), self._call.function.name
+        order, name = rows.as_uint32(call, side.order), call.function.name
         left, right = _native.compute_match_rows(
-            self._left.ids, counts, side.begins, side.order, keep_left, name, call.stream, call.owner
+            self._left.ids, self._counts(side), side.begins, order, keep_left, name, call.stream, call.owner
         )
         return self._side(left, True), self._side(right, False)
 

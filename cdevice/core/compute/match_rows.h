@@ -10,9 +10,9 @@ struct cdv_stream_ref;
 /* Rows of two sides by groups of equal keys. */
 struct cdv_match_groups {
   struct cdv_array *ids;    /* of the left rows (32 bits): their groups; null: none */
-  struct cdv_array *counts; /* int64 of each group: how many right rows match */
+  struct cdv_array *counts; /* int64 of each group, at least one: how many right rows match */
   struct cdv_array *begins; /* int64: where those begin in the order */
-  struct cdv_array *order;  /* int64: the right rows group by group */
+  struct cdv_array *order;  /* uint32: the right rows group by group */
 };
 
 /* Each left row with each right row that it matches, in the order of the left side, then of `order`. keep_left: a left

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cdevice/backend.h"
+
 struct cdv_array;
+struct cdv_exec;
 struct cdv_stream_ref;
 
 struct cdv_selection {
@@ -27,5 +30,8 @@ int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref 
  * error, for which the call waits; else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
+/* Which of n rows taken by number are valid: a bitmap.  known: of the numbers; is_short: they are uint32. */
+int cdv_put_taken_nulls(struct cdv_exec *w, const struct cdv_array *from, cdevice_kernel_buffer indices,
+                        cdevice_kernel_buffer known, bool is_short, int64_t n, cdevice_kernel_buffer to);
 
 #endif

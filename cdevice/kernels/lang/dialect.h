@@ -217,7 +217,7 @@ typedef double f64;
 #define OUT(type, k) (RAW(type, k) + OFFSET(k))
 #define IN(type, k) ((GLOBAL const type *)(RAW(type, k) + OFFSET(k)))
 /* Rows by number: INDEX(i), of one of two widths, below INDICES. */
-#define INDICES                                           \
+#define INDICES                                            \
   GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES); \
   GLOBAL const u32 *RESTRICT short_index = SCALAR(SCALAR_SHORT_INDICES) ? IN(u32, BUF_INDICES) : 0
 #define INDEX(i) (short_index ? (i64)short_index[i] : index[i])

@@ -99,14 +99,16 @@
 #define BUF_OUT_OFFSETS 7
 
 /* Buffers of the rows of two sides that match, for each left row those of its group in the order of the groups. */
-#define BUF_MATCH_RIGHT 1 /* rows of the result (u32); those of the left side are BUF_OUT */
-#define BUF_MATCH_IDS 2   /* of left rows (u32): their groups */
-#define BUF_MATCH_KNOWN 3 /* bitmap of those that have a group */
-#define BUF_MATCH_COUNTS 4 /* of groups (i64): how many right rows match */
-#define BUF_MATCH_ORDER 5  /* u64: the right rows group by group */
-#define BUF_MATCH_BEGINS 6 /* i64: of the groups in it */
+#define BUF_MATCH_RIGHT 1    /* rows of the result (u32); those of the left side are BUF_OUT */
+#define BUF_MATCH_IDS 2      /* of left rows (u32): their groups */
+#define BUF_MATCH_KNOWN 3    /* bitmap of those that have a group */
+#define BUF_MATCH_COUNTS 4   /* of groups (i64): how many right rows match */
+#define BUF_MATCH_ORDER 5    /* u32: the right rows group by group */
+#define BUF_MATCH_BEGINS 6   /* i64: of the groups in it */
+#define BUF_MATCH_TILES 7    /* i64: where the pairs of each tile of left rows begin; in place of offsets */
 #define SCALAR_MATCH_LEAST 2 /* rows of the result for a left row */
 #define SCALAR_MATCH_LEFT_ROWS 3
+#define SCALAR_MATCH_RIGHT_ROWS 3 /* of the order, where the left rows are SCALAR_ROWS */
 #define NO_MATCH 0xffffffffu
 
 /* Buffers of a comparison of strings or bytes; the second argument may be one row for all. */

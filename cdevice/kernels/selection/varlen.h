@@ -13,24 +13,25 @@ FN i64 OF(row_size, T)(GLOBAL const T *offsets, GLOBAL const i64 *index, GLOBAL 
   (IN(T, BUF_VALUES), IN(i64, BUF_INDICES), RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), \
    RAW(const u32, BUF_VALUES_VALIDITY), OFFSET(BUF_VALUES_VALIDITY), i, SCALAR(SCALAR_VALUES_LENGTH))
 #define SIZE(i) IN(i64, BUF_SIZES)[i]
-/* How many rows of a join left row i is in: SCALAR_MATCH_LEAST at least. */
+/* How many rows of a join left row i is in: SCALAR_MATCH_LEAST at least.  No branch, as none is foreseen. */
 FN i64 OF(match_count, T)(GLOBAL const u32 *ids, GLOBAL const u32 *known, i64 k, GLOBAL const i64 *counts, i64 least,
                           i64 i) {
-  const i64 count = bit1(known, k, i) ? counts[ids[i]] : 0;
+  const u32 there = bit1(known, k, i);
+  const i64 count = counts[ids[i] & (0u - there)] & -(i64)there;
   return count > least ? count : least;
 }
-#define MATCHES(i)                                                                                                 \
-  OF(match_count, T)                                                                                               \
+#define MATCHES(i)                                                                                              \
+  OF(match_count, T)                                                                                            \
   (IN(u32, BUF_MATCH_IDS), RAW(const u32, BUF_MATCH_KNOWN), OFFSET(BUF_MATCH_KNOWN), IN(i64, BUF_MATCH_COUNTS), \
    SCALAR(SCALAR_MATCH_LEAST), i)
 /* Of each tile the sum of size(i) of its rows i below `rows`. */
 #if defined(CDV_COARSE)
-#define TILE_SUMS(n, rows, size)                                                                                  \
-  TILES(t, n, FILTER_TILE_ROWS) {                                                                                 \
-    i64 sum = 0;                                                                                                  \
-    ONE_BY_ONE                                                                                                    \
-    for (i64 i = t * FILTER_TILE_ROWS; i < rows && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += size(i);           \
-    OUT(i64, BUF_OUT)[t] = sum;                                                                                   \
+#define TILE_SUMS(n, rows, size)                                                                        \
+  TILES(t, n, FILTER_TILE_ROWS) {                                                                       \
+    i64 sum = 0;                                                                                        \
+    ONE_BY_ONE                                                                                          \
+    for (i64 i = t * FILTER_TILE_ROWS; i < rows && i < (t + 1) * FILTER_TILE_ROWS; i++) sum += size(i); \
+    OUT(i64, BUF_OUT)[t] = sum;                                                                         \
   }
 #else
 #define TILE_SUMS(n, rows, size)                                \
@@ -51,16 +52,16 @@ FN i64 OF(match_count, T)(GLOBAL const u32 *ids, GLOBAL const u32 *known, i64 k,
 /* Offsets, one more than the n rows: where each begins, as rows of size(i) follow each other; an item of a group has 32
  * of its tile's. */
 #if defined(CDV_COARSE)
-#define TILE_OFFSETS(n, size)                                                                                       \
-  TILES(t, n, FILTER_TILE_ROWS) {                                                                                   \
-    GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                                                                         \
-    const i64 begin = t * FILTER_TILE_ROWS, end = begin + FILTER_TILE_ROWS < n ? begin + FILTER_TILE_ROWS : n;      \
-    i64 sum = IN(i64, BUF_TILE_BEGINS)[t];                                                                          \
-    for (i64 i = begin; i < end; i++) {                                                                             \
-      o[i] = (T)sum;                                                                                                \
-      sum += size(i);                                                                                               \
-    }                                                                                                               \
-    if (end == n) o[n] = (T)sum;                                                                                    \
+#define TILE_OFFSETS(n, size)                                                                                  \
+  TILES(t, n, FILTER_TILE_ROWS) {                                                                              \
+    GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);                                                                    \
+    const i64 begin = t * FILTER_TILE_ROWS, end = begin + FILTER_TILE_ROWS < n ? begin + FILTER_TILE_ROWS : n; \
+    i64 sum = IN(i64, BUF_TILE_BEGINS)[t];                                                                     \
+    for (i64 i = begin; i < end; i++) {                                                                        \
+      o[i] = (T)sum;                                                                                           \
+      sum += size(i);                                                                                          \
+    }                                                                                                          \
+    if (end == n) o[n] = (T)sum;                                                                               \
   }
 #else
 #define TILE_OFFSETS(n, size)                           \
@@ -125,38 +126,63 @@ KERNEL(match_offsets) {
 #undef MATCHES
 #undef TILE_SUMS
 #undef TILE_OFFSETS
-/* The rows of both sides (u32) that are row i of a join; NO_MATCH: a left row that no right row matches. */
-KERNEL(match_rows) {
-  GLOBAL u32 *RESTRICT left = OUT(u32, BUF_OUT);
-  GLOBAL u32 *RESTRICT right = OUT(u32, BUF_MATCH_RIGHT);
-  GLOBAL const T *RESTRICT to = IN(T, BUF_OUT_OFFSETS);
-  GLOBAL const u32 *RESTRICT ids = IN(u32, BUF_MATCH_IDS);
-  GLOBAL const i64 *RESTRICT counts = IN(i64, BUF_MATCH_COUNTS);
-  GLOBAL const i64 *RESTRICT begins = IN(i64, BUF_MATCH_BEGINS);
-  GLOBAL const u64 *RESTRICT order = IN(u64, BUF_MATCH_ORDER);
-  GLOBAL const u32 *RESTRICT known = RAW(const u32, BUF_MATCH_KNOWN);
-  const i64 known_offset = OFFSET(BUF_MATCH_KNOWN), least = SCALAR(SCALAR_MATCH_LEAST);
-  const i64 last = SCALAR(SCALAR_MATCH_LEFT_ROWS) - 1;
-  i64 row = 0; /* where one work item goes through many, the next left row is mostly near */
-  ROWS(i, SCALAR(SCALAR_ROWS)) {
-    i64 high = last;
+/* The rows of both sides (u32) that are the rows of a join; NO_MATCH: a left row that no right row matches.  Where one
+ * work item does many, it goes through the left rows of a tile; else a row of the join looks for its left row. */
+#define MATCH_ARGUMENTS                                                      \
+  GLOBAL u32 *RESTRICT left = OUT(u32, BUF_OUT);                             \
+  GLOBAL u32 *RESTRICT right = OUT(u32, BUF_MATCH_RIGHT);                    \
+  GLOBAL const u32 *RESTRICT ids = IN(u32, BUF_MATCH_IDS);                   \
+  GLOBAL const u32 *RESTRICT known = RAW(const u32, BUF_MATCH_KNOWN);        \
+  GLOBAL const i64 *RESTRICT counts = IN(i64, BUF_MATCH_COUNTS);             \
+  GLOBAL const i64 *RESTRICT begins = IN(i64, BUF_MATCH_BEGINS);             \
+  GLOBAL const u32 *RESTRICT order = IN(u32, BUF_MATCH_ORDER);               \
+  const i64 known_offset = OFFSET(BUF_MATCH_KNOWN), n = SCALAR(SCALAR_ROWS); \
+  const i64 least = SCALAR(SCALAR_MATCH_LEAST)
 #if defined(CDV_COARSE)
-    for (int k = 0; k < 8 && (i64)to[row + 1] <= i; k++) row++;
-    if ((i64)to[row + 1] > i) high = row;
-#endif
+#define FEW 4 /* matches: as many are written at once, and the next left row writes over those that are too many */
+KERNEL(match_rows) {
+  MATCH_ARGUMENTS;
+  const i64 readable = SCALAR(SCALAR_MATCH_RIGHT_ROWS) - FEW;
+  TILES(t, n, FILTER_TILE_ROWS) {
+    i64 to = IN(i64, BUF_MATCH_TILES)[t];
+    const i64 writable = IN(i64, BUF_MATCH_TILES)[t + 1] - FEW;
+    for (i64 i = t * FILTER_TILE_ROWS; i < n && i < (t + 1) * FILTER_TILE_ROWS; i++) {
+      const u32 there = bit1(known, known_offset, i), id = ids[i] & (0u - there);
+      const i64 count = counts[id] & -(i64)there, begin = begins[id], put = count > least ? count : least;
+      if (put <= FEW && to <= writable && begin <= readable) {
+        for (int k = 0; k < FEW; k++) left[to + k] = (u32)i;
+        for (int k = 0; k < FEW; k++) right[to + k] = order[begin + k];
+      } else {
+        for (i64 k = 0; k < put; k++) left[to + k] = (u32)i;
+        for (i64 k = 0; k < count; k++) right[to + k] = order[begin + k];
+      }
+      if (put > count) right[to] = NO_MATCH;
+      to += put;
+    }
+  }
+}
+#undef FEW
+#else
+KERNEL(match_rows) {
+  MATCH_ARGUMENTS;
+  GLOBAL const T *RESTRICT offsets = IN(T, BUF_OUT_OFFSETS);
+  ROWS(i, n) {
+    i64 row = 0, high = SCALAR(SCALAR_MATCH_LEFT_ROWS) - 1;
     while (row < high) {
       const i64 middle = row + (high - row) / 2;
-      if ((i64)to[middle + 1] > i)
+      if ((i64)offsets[middle + 1] > i)
         high = middle;
       else
         row = middle + 1;
     }
-    const i64 k = i - (i64)to[row];
+    const i64 k = i - (i64)offsets[row];
     const int there = !least || (bit1(known, known_offset, row) && k < counts[ids[row]]);
     left[i] = (u32)row;
-    right[i] = there ? (u32)order[begins[ids[row]] + k] : NO_MATCH;
+    right[i] = there ? order[begins[ids[row]] + k] : NO_MATCH;
   }
 }
+#endif
+#undef MATCH_ARGUMENTS
 KERNEL(match_valid) {
   PACK_ROOM;
   const i64 n = SCALAR(SCALAR_ROWS);
