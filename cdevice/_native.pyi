@@ -293,6 +293,17 @@ def compute_set_lookup(
     owner: object,
     /,
 ) -> Any: ...
+def compute_match_rows(
+    ids: DeviceArray,
+    counts: DeviceArray,
+    begins: DeviceArray,
+    order: DeviceArray,
+    keep_left: bool,
+    doing: str,
+    handle: int,
+    owner: object,
+    /,
+) -> tuple[DeviceArray, DeviceArray]: ...
 def compute_rows(near: DeviceArray, first: int, n: int, handle: int, owner: object, /) -> DeviceArray: ...
 
 _TextStep = (

@@ -272,7 +272,8 @@
 #define VARLEN(t)             \
   ROW(varlen, row_tiles, t)   \
   ROW(varlen, row_offsets, t) \
-  ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t)
+  ROW(varlen, tile_sizes, t) ROW(varlen, offsets, t) ROW(varlen, gather, t) ROW(varlen, expand, t) \
+  ROW(varlen, match_tiles, t) ROW(varlen, match_offsets, t) ROW(varlen, match_rows, t) ROW(varlen, match_valid, t)
 #define RUNS(t) ROW(run_end, run_of, t) ROW(run_end, ends, t)
 #define SORT_KEY(t)               \
   ROW(sort_key, sort_key, t)      \

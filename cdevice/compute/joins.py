@@ -6,18 +6,15 @@ from .._runtime.ext import _native
 from ..errors import ArgumentError
 from ..interop.asarray import asarray
 from ..interop.asstream import asstream
-from ..interop.concat import concat
 from .dispatch.call import Call
 from .dispatch.datum import Datum, argument, joined
 from .dispatch.deferred import Deferred, ours
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .expressions.streams import gathered
-from .kernels import row_numbers as rows
-from .kernels.cast.dictionary import known_rows
 from .kernels.columns import batch_of, column_of, names_of, on_device_of
 from .kernels.join_rows import JOIN_TYPES, JoinRows, SideRows, keys_of_one_type
-from .kernels.selection.take import is_batch, take_array
+from .kernels.selection.take import is_batch
 from .options import NoOptions
 
 TYPE_CHECKING = False
@@ -143,7 +140,8 @@ def join(
     Null is equal to nothing, NaN to NaN, 0.0 not to -0.0.  The rows are in the order of the left side's, the matches of
     one in the order of the right side's, and right rows without a match last.  Keys of two types are cast where no
     value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of
-    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.
+    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.  Where right keys repeat,
+    the left side has up to 4294967295 rows.
 
     :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
     :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device
@@ -234,7 +232,6 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
     names: list[str] = []
     columns: list[DeviceArray] = []
     merged = coalesce_keys and join_type == "full outer"
-    both_rows = _merged_rows(sides) if merged else None
     for batch, shown, side, others, suffix in (
         (sides.left, left, sides.left_rows, right, suffixes[0]),
         (sides.right, right, sides.right_rows, left, suffixes[1]),
@@ -247,9 +244,9 @@ def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_k
                 columns.append(taken[name])
                 names.append(name + suffix if name in others else name)
             elif batch is sides.left:
-                assert both_rows is not None
-                key = concat(list(sides.keys[sides.left_keys.index(name)]), stream=sides.call.owner)
-                columns.append(take_array(sides.call, key, both_rows, False))
+                assert sides.left_rows is not None and sides.right_rows is not None
+                right_key, left_key = sides.keys[sides.left_keys.index(name)]
+                columns.append(sides.left_rows.merged(left_key, sides.right_rows, right_key))
                 names.append(name)
     return _shown_batch(sides, names, columns)
 
@@ -266,13 +263,3 @@ def _shown(sides: _Sides, join_type: str, coalesce_keys: bool) -> tuple[list[str
     if coalesce_keys and join_type == "right outer":
         left = [n for n in left if n not in sides.left_keys]
     return left, right
-
-
-def _merged_rows(sides: _Sides) -> DeviceArray:
-    """The row of the keys of both sides that a row of the result has its keys from."""
-    call = sides.call
-    assert sides.left_rows is not None and sides.right_rows is not None
-    left, right = sides.left_rows.numbers, sides.right_rows.numbers
-    here = known_rows(call, left)
-    shifted = rows.add(call, rows.without_nulls(left), sides.right.length)
-    return rows.choose(call, here, shifted, rows.without_nulls(right))

@@ -46,6 +46,7 @@
 #include "core/compute/launch_args.h"
 #include "core/compute/launch_list.h"
 #include "core/compute/list_reduce.h"
+#include "core/compute/match_rows.h"
 #include "core/compute/running.h"
 #include "core/compute/scatter.h"
 #include "core/compute/select.h"

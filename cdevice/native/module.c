@@ -130,6 +130,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_group_ids", m_compute_group_ids, METH_VARARGS, NULL},
                                        {"compute_scatter_rows", m_compute_scatter_rows, METH_VARARGS, NULL},
                                        {"compute_set_lookup", m_compute_set_lookup, METH_VARARGS, NULL},
+                                       {"compute_match_rows", m_compute_match_rows, METH_VARARGS, NULL},
                                        {"compute_sorted_groups", m_compute_sorted_groups, METH_VARARGS, NULL},
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_sort_least", m_compute_sort_least, METH_VARARGS, NULL},

@@ -9,6 +9,7 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
+from cdevice._runtime.ext import _native  # noqa: E402
 
 KINDS = [f"{side} {kind}" for side in ("left", "right") for kind in ("semi", "anti", "outer")] + ["full outer", "inner"]
 KEYS = {
@@ -72,6 +73,78 @@ def test_rows_are_in_the_order_of_the_left_side(device):
     numbers = pa.record_batch(cc.join_indices(left, right, "k", "id", "inner").to("cpu"))
     assert numbers.to_pydict() == {"left": [1, 1, 3, 3], "right": [0, 2, 0, 2]}
     assert cc.join_indices(left, right, "k", "id", "right anti").to("cpu").to_pylist() == [{"right": 1}]
+
+
+def _pairs(left, right, kind):
+    """The pairs of rows in the order that join promises, by Python."""
+    places = {}
+    for row, key in enumerate(right):
+        if key is not None:
+            places.setdefault(key, []).append(row)
+    out, met = [], set()
+    for row, key in enumerate(left):
+        found = places.get(key, [])
+        met.update(found)
+        out += [(row, k) for k in found] or [(row, None)] * (kind in ("left outer", "full outer"))
+    alone = [(None, k) for k in range(len(right)) if k not in met]
+    return out + alone * (kind in ("right outer", "full outer"))
+
+
+REPEATED = {
+    "each twice": ([k * 7 % 6000 for k in range(20_000)], [k % 5000 for k in range(10_000)]),
+    "one has 100,000 matches": ([1, 9, 2, None, 1, 3], [2] * 7 + [1, 5] + [2] * 99_993 + [1]),
+    "every row matches": ([4] * 300, [4] * 300),
+    "null on both sides": ([None, 1, 2, None, 1] * 2000, [1, None, 1, 3, None]),
+    "no match": ([1, 2, 3], [4, 4, 5]),
+    "up to nine": ([k % 37 for k in range(9000)], [k for k in range(30) for _ in range(k % 10)]),
+    "left is empty": ([], [1, 1, None]),
+    "right is empty": ([1, 1, None], []),
+}
+
+
+@pytest.mark.parametrize("sides", REPEATED)
+@everywhere
+def test_repeated_right_keys_have_every_pair_in_order(device, sides):
+    left, right = REPEATED[sides]
+    kinds = {"int32": lambda k: k, "string": lambda k: None if k is None else f"key {k}"}
+    for kind, made in kinds.items():
+        batches = [
+            pa.record_batch({"k": pa.array(map(made, keys), kind), name: pa.array(range(len(keys)), pa.int32())})
+            for keys, name in ((left, "x"), (right, "y"))
+        ]
+        there = [cdevice.asarray(b).to(device) for b in batches]
+        for how in ("inner", "left outer", "right outer", "full outer"):
+            want = _pairs(left, right, how)
+            rows = pa.record_batch(cc.join_indices(*there, "k", join_type=how).to("cpu"))
+            assert rows.schema.types == [pa.int64(), pa.int64()]
+            assert list(zip(*(column.to_pylist() for column in rows.columns))) == want
+            got = pa.record_batch(cc.join(*there, "k", join_type=how).to("cpu"))
+            got.validate(full=True)
+            keys = [made(right[r] if l is None else left[l]) for l, r in want]
+            assert got.to_pydict() == {"k": keys, "x": [l for l, _ in want], "y": [r for _, r in want]}
+
+
+@everywhere
+def test_pairs_are_of_slices_too(device):
+    left = cdevice.asarray(pa.record_batch({"k": [9, 9, None, 1, 2, 1, 7], "x": list("abcdefg")})).to(device)
+    right = cdevice.asarray(pa.record_batch({"k": [1, 7, 1, 2, 1], "y": list("vwxyz")})).to(device)
+    got = cc.join(left[2:6], right[1:], "k", join_type="left outer").to("cpu").to_pylist()
+    want = [(None, "c", None), (1, "d", "x"), (1, "d", "z"), (2, "e", "y"), (1, "f", "x"), (1, "f", "z")]
+    assert [tuple(row.values()) for row in got] == want
+
+
+def test_groups_of_pairs_are_looked_at():
+    numbers, short = cdevice.asarray([1, 2]), cdevice.asarray([0, 1], schema="uint32")
+    end = False, "join", 0, None
+    for ids, counts, begins, order, words in (
+        (short, numbers[:0], numbers[:0], short, "join: 0 counts and 0 begins of groups"),
+        (short, numbers, numbers[:1], short, "join: 2 counts and 1 begins of groups"),
+        (numbers, numbers, numbers, short, 'join: numbers of type "l"'),
+        (short, numbers, numbers, numbers, 'join: numbers of type "l"'),
+        (short, short, short, short, 'join: numbers of type "I"'),
+    ):
+        with pytest.raises(cdevice.ArgumentError, match=words):
+            _native.compute_match_rows(ids, counts, begins, order, *end)
 
 
 @everywhere

@@ -260,11 +260,37 @@ def test_rows_that_offsets_cannot_count_are_an_error(device):
         cc.take(big, picks)
 
 
+@everywhere
+def test_numbers_of_32_bits_take_the_same_rows(device):
+    n = 100
+    columns = {
+        "bool": pa.array([None if k % 7 == 0 else k % 3 == 0 for k in range(n)]),
+        "int8": pa.array(range(n), pa.int8()),
+        "int64": pa.array([None if k % 5 == 0 else k for k in range(n)]),
+        "decimal": pa.array(range(n), pa.decimal128(20, 2)),
+        "bytes": pa.array([bytes([k] * 3) for k in range(n)], pa.binary(3)),
+        "string": pa.array(texts(n)),
+        "list": pa.array([[k] * (k % 4) for k in range(n)]),
+        "dictionary": pa.array(texts(n)).dictionary_encode(),
+    }
+    numbers = [None if k % 11 == 0 else k * 17 % n for k in range(200)]
+    for values in ([k or 0 for k in numbers], numbers):
+        given = pa.array(values, pa.uint32())
+        short = there(given, device)[3:150]
+        for name, column in columns.items():
+            got = _native.compute_take(there(column, device), short, False, 0, None)
+            assert back(got).to_pylist() == column.take(given[3:150]).to_pylist(), name
+    far = there(pa.array([1, (1 << 32) - 1], pa.uint32()), device)
+    for name in ("int64", "string"):
+        with pytest.raises(cdevice.ArgumentError, match="4294967295"):
+            back(_native.compute_take(there(columns[name], device), far, True, 0, None))
+
+
 def test_types_of_masks_and_numbers_are_looked_at():
     a, where = cdevice.asarray([1, 2]), (0, None)
     with pytest.raises(cdevice.ArgumentError, match='filter: a mask is bool, not "l"'):
         _native.compute_filter(a, a, False, *where)
-    with pytest.raises(cdevice.ArgumentError, match='take: numbers of rows are int64, not "i"'):
+    with pytest.raises(cdevice.ArgumentError, match='take: numbers of rows are int64 or uint32, not "i"'):
         _native.compute_take(a, cdevice.asarray([1], schema="int32"), False, *where)
 
 

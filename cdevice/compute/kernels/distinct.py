@@ -17,7 +17,7 @@ from .aggregate import count_valid
 from .cast.binary import offsets_of
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import Map, schema_of
-from .group_ids import ONE_NAN, Numbered, first_rows, group_ids, row_ids
+from .group_ids import ONE_NAN, Numbered, first_rows, group_ids
 from .selection.take import filter_array, is_batch, is_valid, row_numbers, take_array, with_bitmap, with_schema
 from .sort import keys_of, plain_layout, rows_of
 from .sorted_groups import Groups, order_of
@@ -89,7 +89,7 @@ def dictionary_encode(call: Call, values: Datum) -> DeviceArray:
         return assemble(schema, array.length, [None, (indices, 1)], dictionary=found, null_count=0)
     known = known_rows(call, take_array(call, array, first, False))  # null has no value
     code = rows.subtract(call, rows.running_sum(call, rows.as_int64(call, known)), 1)
-    indices = _cast_index(call, Datum(take_array(call, code, row_ids(call, ids), False), "l"))
+    indices = _cast_index(call, Datum(take_array(call, code, ids, False), "l"))
     indices = with_bitmap(indices, is_valid(call, Datum(plain_layout(call, array), format_of(array))))
     found = take_array(call, array, filter_array(call, first, known, False), False)
     return assemble(schema, array.length, [(indices, 0), (indices, 1)], dictionary=found, null_count=-1)

@@ -86,11 +86,6 @@ def _by_order(call: Call, keys: Sequence[DeviceArray], floats: int) -> tuple[Dev
     return _as(call, groups.in_rows_order(number), "I"), take_array(call, first, turn, False)
 
 
-def row_ids(call: Call, ids: DeviceArray) -> DeviceArray:
-    """Numbers of groups as int64, which rows are taken by."""
-    return _as(call, ids, "l")
-
-
 COUNT, SUM, PRODUCT, MIN, MAX = range(5)  # enum cdv_accumulation
 
 

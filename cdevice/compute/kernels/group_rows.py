@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import row_numbers as rows
 from .cast.dictionary import known_rows, may_be_null
-from .group_ids import BITS, COUNT, MAX, MIN, Numbered, group_ids, row_ids
+from .group_ids import BITS, COUNT, MAX, MIN, Numbered, group_ids
 from .selection.take import row_numbers, with_bitmap
 
 TYPE_CHECKING = False
@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 class Groups(Numbered):
     """Rows whose groups are known by number; a group may have no row."""
 
-    __slots__ = ("_first", "_group_of")
+    __slots__ = ("_first",)
 
     def __init__(self, call: Call, ids: DeviceArray, count: int) -> None:
         super().__init__(call, ids, count)
-        self._group_of: DeviceArray | None = None
         self._first: DeviceArray | None = None
-
-    @property
-    def group_of(self) -> DeviceArray:
-        """The number of the group of each row (int64), which rows are taken by."""
-        if self._group_of is None:
-            self._group_of = row_ids(self.call, self.ids)
-        return self._group_of
 
     @property
     def first(self) -> DeviceArray:

@@ -366,7 +366,7 @@ class _Spread(Aggregate):
     def _squares(groups: Groups, numbers: DeviceArray, mean: DeviceArray, weights: DeviceArray | None) -> DeviceArray:
         """The sums of the squares of distances from the groups' means."""
         call = groups.call
-        distance = _float(_subtract(call, _float(numbers), _float(take_array(call, mean, groups.group_of, False))))
+        distance = _float(_subtract(call, _float(numbers), _float(take_array(call, mean, groups.ids, False))))
         squares = _multiply(call, distance, distance)
         if weights is not None:
             squares = _multiply(call, _float(squares), _float(weights))
@@ -431,7 +431,7 @@ def _members(groups: Groups | None, lists: DeviceArray, call: Call | None = None
     parents, k = rows.expanded(call, found.lengths)
     place = rows.add(call, take_array(call, found.begins, parents, False), k)
     values = take_array(call, found.values, place, False)
-    ids = parents if groups is None else take_array(call, groups.group_of, parents, False)
+    ids = parents if groups is None else take_array(call, groups.ids, parents, False)
     return Groups(call, _cast(call, ids, "I"), lists.length if groups is None else groups.count), values
 
 

@@ -19,8 +19,8 @@ from .aggregate import count_valid, number, reduced, sums
 from .cast.dictionary import known_rows, may_be_null
 from .columns import batch_of
 from .elementwise import schema_of
-from .group_ids import BITS, Numbered, group_ids, row_ids
-from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
+from .group_ids import BITS, Numbered, group_ids
+from .selection.take import both, chosen_rows, filter_array, is_valid, take_array, with_bitmap, with_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,11 +54,12 @@ def keys_of_one_type(call: Call, left: DeviceArray, right: DeviceArray, name: st
 
 
 class SideRows:
-    """The rows of one side that a join shows: all of them in their order, those that a mask chooses, or some by number.
+    """The rows of one side that a join shows: all of them in their order, those that a mask chooses, or some by number;
+    then those of ``behind``.
 
     ``n``: how many the side has; ``near``: an array on its device.  Numbers are made where they are asked for."""
 
-    __slots__ = ("_call", "_mask", "_n", "_near", "_numbers")
+    __slots__ = ("_behind", "_call", "_mask", "_n", "_near", "_numbers")
 
     def __init__(
         self,
@@ -68,27 +69,55 @@ class SideRows:
         *,
         mask: DeviceArray | None = None,
         numbers: DeviceArray | None = None,
+        behind: SideRows | None = None,
     ) -> None:
         self._call, self._near, self._n, self._mask, self._numbers = call, near, n, mask, numbers
+        self._behind = behind
+
+    def then(self, numbers: DeviceArray) -> SideRows:
+        """These rows and, behind them, others by number."""
+        call, near, n = self._call, self._near, self._n
+        more = SideRows(call, near, n, numbers=numbers)
+        return SideRows(call, near, n, mask=self._mask, numbers=self._numbers, behind=more)
 
     @property
     def numbers(self) -> DeviceArray:
         """int64; null where the side has no row."""
-        if self._numbers is None:
-            every = rows.from_(self._call, self._near, 0, self._n)
-            self._numbers = every if self._mask is None else filter_array(self._call, every, self._mask, False)
-        return self._numbers
+        return rows.as_int64(self._call, self._every())
+
+    def _every(self) -> DeviceArray:
+        """The numbers, as int64 or uint32."""
+        call, made = self._call, self._numbers
+        if made is None:
+            made = chosen_rows(call, self._mask) if self._mask is not None else rows.from_(call, self._near, 0, self._n)
+        if self._behind is None:
+            return made
+        more = rows.as_int64(call, self._behind._every())
+        if made._format == "I":
+            more = rows.as_uint32(call, more)
+        return concat([made, more], stream=call.owner)
 
     def of(self, columns: list[DeviceArray]) -> list[DeviceArray]:
         """These rows of columns."""
+        if self._behind is None or not columns:
+            return self._of(columns)
+        numbers = self._every()
+        return [take_array(self._call, x, numbers, False) for x in columns]
+
+    def merged(self, column: DeviceArray, other: SideRows, others: DeviceArray) -> DeviceArray:
+        """These rows of a column; the rows behind, which this side has not, of the other side's."""
+        more = [] if other._behind is None else other._behind.of([others])
+        return concat([*self._of([column]), *more], stream=self._call.owner)
+
+    def _of(self, columns: list[DeviceArray]) -> list[DeviceArray]:
+        """The rows of columns, but for those behind."""
         call = self._call
         if self._mask is not None and columns:  # together: the mask is counted once
             names = [str(i) for i in range(len(columns))]
             chosen = filter_array(call, batch_of(names, columns, self._n, columns[0]), self._mask, False)
             return [chosen.field(i) for i in range(len(columns))]
-        if self._mask is None and self._numbers is None:
-            return columns
-        return [take_array(call, x, self.numbers, False) for x in columns]
+        numbers = self._numbers
+        return columns if numbers is None else [take_array(call, x, numbers, False) for x in columns]
 
 
 class JoinRows:
@@ -99,10 +128,8 @@ class JoinRows:
         "_first",
         "_found_rows",
         "_known",
-        "_left_rows",
-        "_of_left",
-        "_own",
-        "_right_rows",
+        "_left",
+        "_right",
         "_unique",
         "n_left",
         "n_right",
@@ -111,12 +138,8 @@ class JoinRows:
     def __init__(self, call: Call, keys: Sequence[tuple[DeviceArray, DeviceArray]]) -> None:
         right, left = keys[0]
         self._call, self.n_left, self.n_right = call, left.length, right.length
-        self._of_left: DeviceArray | None = None
         self._known: DeviceArray | None = None  # which numbers have no null key; None: all
-        self._left_rows: Numbered | None = None
-        self._right_rows: Numbered | None = None
         self._found_rows: DeviceArray | None = None
-        self._own: DeviceArray | None = None  # the first right row of each right row's key
         self._first: DeviceArray | None = None  # the first row of each number, where both sides are numbered
         if not self._look_up(keys):
             self._number([concat([x, y], stream=call.owner) for x, y in keys])
@@ -128,52 +151,37 @@ class JoinRows:
         if len(keys) > 1 or not right.length or not left.length or right.null_count:
             return False
         step = call.function.name, schema_of("i"), -1, BITS
-        found = _native.compute_set_lookup(step, right, left, True, call.stream, call.owner)
-        if found is NotImplemented:
+        made = _native.compute_set_lookup(step, right, left, True, call.stream, call.owner)
+        if made is NotImplemented:
             return False
-        self._found_rows, self._own = found  # the first right row of the key of each row, of the left side or null
+        found, own = made  # the first right row of the key of each row, of the left side or null
         n = right.length
-        first: int = number(reduced(call, _sum, self._own))
+        first: int = number(reduced(call, _sum, own))
         self._unique = first == n * (n - 1) // 2  # each is the first: none has a lesser one
+        self._found_rows, own = (with_schema(x, schema_of("I")) for x in (found, rows.without_nulls(own)))
+        self._right, self._left = Numbered(call, own, n), Numbered(call, self._found_rows, n)
         return True
 
     def _number(self, keys: Sequence[DeviceArray]) -> None:
         call, n_right = self._call, self.n_right
         ids, self._first = group_ids(call, keys, BITS)
         first, count = self._first, self._first.length
-        self._right_rows, self._left_rows = Numbered(call, ids[:n_right], count), Numbered(call, ids[n_right:], count)
+        self._right, self._left = Numbered(call, ids[:n_right], count), Numbered(call, ids[n_right:], count)
         self._known = self._known_groups(keys, first)
         # each right row is the first of its group
         self._unique = not n_right or (count >= n_right and rows.number_at(first, n_right - 1) == n_right - 1)
 
     @property
     def _found(self) -> DeviceArray:
-        """The first right row that matches each left row, or null."""
+        """The first right row (uint32) that matches each left row, or null."""
         if self._found_rows is None:
             call, first = self._call, self._first
             assert first is not None
-            there = rows.less(call, first, self.n_right)
+            first, there = rows.as_uint32(call, first), rows.less(call, first, self.n_right)
             if self._known is not None:
                 there = rows.without_nulls(both(call, Datum(there, "b"), Datum(self._known, "b")))
-            self._found_rows = take_array(call, with_bitmap(first, there), row_ids(call, self._left.ids), False)
+            self._found_rows = take_array(call, with_bitmap(first, there), self._left.ids, False)
         return self._found_rows
-
-    @property
-    def _right(self) -> Numbered:
-        if self._right_rows is None:
-            assert self._own is not None
-            ids = rows.as_uint32(self._call, rows.without_nulls(self._own))
-            self._right_rows = Numbered(self._call, ids, self.n_right + 1)
-        return self._right_rows
-
-    @property
-    def _left(self) -> Numbered:
-        if self._left_rows is None:  # rows that are not found have a number that no right row has
-            call, found = self._call, self._found
-            known = is_valid(call, Datum(found, found._format))
-            ids = rows.choose(call, known, rows.without_nulls(rows.as_int64(call, found)), self.n_right)
-            self._left_rows = Numbered(call, rows.as_uint32(call, ids), self.n_right + 1)
-        return self._left_rows
 
     def _known_groups(self, keys: Sequence[DeviceArray], first: DeviceArray) -> DeviceArray | None:
         call = self._call
@@ -184,19 +192,9 @@ class JoinRows:
                 found = bits if found is None else both(call, Datum(found, "b"), Datum(bits, "b"))
         return None if found is None else rows.without_nulls(found)
 
-    def _matches(self, one: Numbered, other: Numbered) -> DeviceArray:
-        """For each row of one side how many rows of the other match it."""
-        call, counts = self._call, other.lengths
-        if self._known is not None:
-            counts = rows.choose(call, self._known, counts, 0)
-        return take_array(call, counts, row_ids(call, one.ids), False)
-
-    @property
-    def of_left(self) -> DeviceArray:
-        """How many right rows match each left row."""
-        if self._of_left is None:
-            self._of_left = self._matches(self._left, self._right)
-        return self._of_left
+    def _counts(self, of: Numbered) -> DeviceArray:
+        """How many rows of a side match a row with each number."""
+        return of.lengths if self._known is None else rows.choose(self._call, self._known, of.lengths, 0)
 
     def _single(self, keep_left: bool) -> tuple[SideRows, SideRows]:
         """The pairs where no right key is there twice."""
@@ -207,8 +205,7 @@ class JoinRows:
                 mask = is_valid(call, Datum(found, found._format))
                 found = filter_array(call, found, mask, False)
             found = rows.without_nulls(found)
-        right = rows.as_int64(call, found)
-        return SideRows(call, right, self.n_left, mask=mask), self._side(right, False)
+        return SideRows(call, found, self.n_left, mask=mask), self._side(found, False)
 
     def _side(self, numbers: DeviceArray, left: bool) -> SideRows:
         return SideRows(self._call, numbers, self.n_left if left else self.n_right, numbers=numbers)
@@ -218,17 +215,11 @@ class JoinRows:
         a left row without a match has null."""
         if self._unique:
             return self._single(keep_left)
-        call, counts = self._call, self.of_left
-        matched = rows.less(call, 0, counts)
-        lengths = rows.choose(call, matched, counts, 1) if keep_left else counts
-        every, left, begins = rows.parents_of(call, lengths)
-        shift = take_array(call, self._right.begins, row_ids(call, self._left.ids), False)
-        shift = rows.subtract(call, rows.choose(call, matched, shift, 0), begins)  # to places from rows of the result
-        place = rows.add(call, take_array(call, shift, left, False), every)
-        del every, shift, begins  # their memory is used again
-        right = take_array(call, self._right.order, place, False)
-        if keep_left:
-            right = rows.null_unless(call, right, take_array(call, matched, left, False))
+        call, side = self._call, self._right
+        order, name = rows.as_uint32(call, side.order), call.function.name
+        left, right = _native.compute_match_rows(
+            self._left.ids, self._counts(side), side.begins, order, keep_left, name, call.stream, call.owner
+        )
         return self._side(left, True), self._side(right, False)
 
     def some(self, left: bool, matched: bool) -> SideRows:
@@ -239,7 +230,7 @@ class JoinRows:
             known = is_valid(call, Datum(found, found._format))
             keep = known if matched else rows.equal(call, rows.as_int64(call, known), 0)
         else:
-            counts = self._matches(self._right, self._left)
+            counts = take_array(call, self._counts(self._left), self._right.ids, False)
             keep = rows.less(call, 0, counts) if matched else rows.equal(call, counts, 0)
         return SideRows(call, keep, keep.length, mask=rows.without_nulls(keep))
 
@@ -253,7 +244,5 @@ class JoinRows:
         left, right = self.pairs(side in ("left", "full"))
         if side in ("right", "full"):
             alone = self.some(False, False).numbers
-            nothing = rows.nulls(call, alone, alone.length)
-            left = self._side(concat([left.numbers, nothing], stream=call.owner), True)
-            right = self._side(concat([right.numbers, alone], stream=call.owner), False)
+            left, right = left.then(rows.nulls(call, alone, alone.length)), right.then(alone)
         return left, right

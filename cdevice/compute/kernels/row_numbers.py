@@ -118,19 +118,13 @@ def number_at(array: DeviceArray, row: int) -> int:
     return int(array[row : row + 1].to("cpu").to_pylist()[0])
 
 
-def parents_of(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-    """Of row i as many rows as ``lengths[i]``: their numbers, the row that each was made of, and where those of each
-    row begin.  Blocks."""
+def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Of row i as many rows as ``lengths[i]``: the row that each was made of, and its number among those of that row.
+    Blocks."""
     ends = running_sum(call, lengths)
     rows = from_(call, ends, 0, number_at(ends, ends.length - 1) if ends.length else 0)
     parents = _native.compute_runs(rows, ends, rows, False, call.stream, call.owner)
-    return rows, parents, subtract(call, ends, lengths)
-
-
-def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """The same: the row that each was made of, and its number among those of that row.  Blocks."""
-    rows, parents, begins = parents_of(call, lengths)
-    begins = _native.compute_take(begins, parents, False, call.stream, call.owner)
+    begins = _native.compute_take(subtract(call, ends, lengths), parents, False, call.stream, call.owner)
     return parents, subtract(call, rows, begins)
 
 

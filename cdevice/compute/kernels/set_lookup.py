@@ -19,7 +19,7 @@ from .cast.numeric import cast_argument
 from .columns import on_device_of
 from .elementwise import schema_of
 from .fill import array_of, true_rows
-from .group_ids import ONE_NAN, group_ids, row_ids
+from .group_ids import ONE_NAN, group_ids
 from .moments import chunks_of
 from .nulls import as_type
 from .selection.take import both, chosen_rows, take_array, with_bitmap, with_schema
@@ -107,7 +107,7 @@ def _found(call: Call, value_set: DeviceArray, values: DeviceArray) -> tuple[Dev
         first = rows.from_(call, values, 0, 0)
     else:
         ids, firsts = group_ids(call, [concat([value_set, values], stream=call.owner)], ONE_NAN)
-        first = take_array(call, firsts, row_ids(call, ids[n:]), False)
+        first = take_array(call, firsts, ids[n:], False)
     found = rows.less(call, first, n)
     if options.skip_nulls and values.length:
         found = rows.without_nulls(both(call, Datum(found, "b"), Datum(known_rows(call, values), "b")))

@@ -178,13 +178,25 @@ static int check_rows(struct cdv_select_plan *s, struct cdv_array *array, cdevic
   return r ? r : cdv_exec_launch(&s->work, &k);
 }
 
+/* The kernels of most layouts read int64. */
+static int widen(struct cdv_select_plan *s, const struct cdv_array *indices) {
+  struct cdv_kernel_launch k = {.family = "cast", .type = "u32 i64", .name = "cast_u32", .granularity = CDV_PER_ROW};
+  if (cdv_value_width(indices->schema->node) == 8) return 0;
+  k.n = indices->length;
+  k.buffers[BUF_ARG0] = s->rows->index;
+  int r = cdv_exec_alloc_temp(&s->work, 'l', indices->length, &s->rows->index);
+  k.buffers[BUF_OUT] = s->rows->index;
+  return r ? r : cdv_exec_launch(&s->work, &k);
+}
+
 static int take(struct cdv_select_plan *s, struct cdv_array *array, struct cdv_array *indices, bool checked) {
   cdevice_kernel_buffer head;
   s->rows = cdv_select_memory(s, sizeof *s->rows);
   if (!s->rows) return ENOMEM;
   *s->rows = (struct cdv_row_numbers){
       .index = cdv_kernel_values(indices), .known = cdv_kernel_nulls(indices), .n = indices->length};
-  int r = cdv_select_add_top(s, array);
+  int r = widen(s, indices);
+  if (!r) r = cdv_select_add_top(s, array);
   int64_t columns = r ? 0 : cdv_select_columns(s, 0);
   if (!r) r = make_head(s, 0, columns, &head);
   if (!r && checked) r = check_rows(s, array, head);
@@ -196,7 +208,8 @@ int cdv_select_take(struct cdv_array *array, struct cdv_array *indices, bool che
   struct cdv_select_plan s;
   struct cdv_array *inputs[2] = {array, indices}, *aligned;
   const struct ArrowSchema *schema = array->schema->node;
-  if (cdv_value_width(indices->schema->node) != 8) return wrong_type("take: numbers of rows are int64", indices);
+  if (cdv_value_width(indices->schema->node) != 8 && strcmp(indices->schema->node->format, "I"))
+    return wrong_type("take: numbers of rows are int64 or uint32", indices);
   if (!schema->dictionary && cdv_value_width(schema) >= 0)
     return cdv_compute_take(array, indices, checked, stream_ref, out);
   int r = cdv_array_aligned(indices, &aligned);

@@ -13,7 +13,7 @@ struct cdv_stream_ref;
  * owns: *out is a new reference. */
 int cdv_select_filter(struct cdv_array *array, struct cdv_array *mask, bool emit_null,
                       const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
-/* Rows by number (int64), null where the number is.  checked: a number of no row is an error (ERANGE), for which the
+/* Rows by number (int64, uint32), null where the number is.  checked: a number of no row is an error (ERANGE), for which the
  * call waits; else such a row has any value.  Blocks, fails and owns as the one above. */
 int cdv_select_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                     const struct cdv_stream_ref *stream_ref, struct cdv_array **out);

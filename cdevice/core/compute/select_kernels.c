@@ -7,6 +7,7 @@
 #include "core/compute/kernel_cache.h"
 #include "core/compute/launch_args.h"
 #include "core/compute/select_internal.h"
+#include "core/compute/selection.h"
 #include "core/format/layout.h"
 
 #include <string.h>
@@ -70,10 +71,7 @@ static int clear_bits(struct cdv_select_plan *s, cdevice_kernel_buffer bits, int
 }
 
 static int put_nulls(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
-  struct cdv_kernel_launch k = step_of(x, "filter", "bits", "take_valid", CDV_PER_ROW_PACKED);
-  k.buffers[BUF_OUT] = to;
-  k.buffers[BUF_VALUES] = cdv_kernel_nulls(x->from);
-  return cdv_exec_launch(&s->work, &k);
+  return cdv_put_taken_nulls(&s->work, x->from, x->rows->index, x->rows->known, false, x->rows->n, to);
 }
 
 /* Values of so many bytes, 0: bits. */

@@ -133,6 +133,25 @@ int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref 
 }
 
 /* ---- by number ---- */
+_Static_assert(CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_SHORT_INDICES, SCALAR_VALUES_LENGTH, SCALAR_VALUE_WIDTH) == 4,
+               "scalars of a take are distinct");
+
+int cdv_put_taken_nulls(struct cdv_exec *w, const struct cdv_array *from, cdevice_kernel_buffer indices,
+                        cdevice_kernel_buffer known, bool is_short, int64_t n, cdevice_kernel_buffer to) {
+  struct cdv_kernel_launch k = {"filter", "bits", "take_valid", CDV_PER_ROW_PACKED, n, {[BUF_OUT] = to}, {0}};
+  if (cdv_may_be_null(from)) {
+    k.buffers[BUF_VALUES] = cdv_kernel_nulls(from);
+    k.buffers[BUF_INDICES] = indices;
+    k.buffers[BUF_INDEX_VALIDITY] = known;
+    k.scalars[SCALAR_SHORT_INDICES] = is_short;
+    k.scalars[SCALAR_VALUES_LENGTH] = from->length;
+  } else {
+    k.family = "boolean", k.name = "valid_all", k.granularity = CDV_PER_BIT_WORD;
+    k.buffers[BUF_ARG0] = known;
+  }
+  return cdv_exec_launch(w, &k);
+}
+
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
   int width = cdv_value_width(array->schema->node);
@@ -150,18 +169,14 @@ int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool ch
                                 .name = bytes ? "take_bytes" : "take",
                                 .granularity = width ? CDV_PER_ROW : CDV_PER_ROW_PACKED,
                                 .n = indices->length * (bytes ? width : 1)};
+  s.scalars[SCALAR_SHORT_INDICES] = cdv_value_width(indices->schema->node) == 4;
   s.scalars[SCALAR_VALUES_LENGTH] = array->length;
   s.scalars[SCALAR_VALUE_WIDTH] = width;
   s.buffers[BUF_INDICES] = cdv_kernel_values(indices);
   s.buffers[BUF_INDEX_VALIDITY] = cdv_kernel_nulls(indices);
-  struct cdv_kernel_launch valid = s;
-  if (!r && nulls) {
-    valid.family = "filter", valid.type = "bits", valid.name = "take_valid", valid.granularity = CDV_PER_ROW_PACKED;
-    valid.n = indices->length;
-    valid.buffers[BUF_OUT] = buffer_of(made, 0);
-    valid.buffers[BUF_VALUES] = cdv_kernel_nulls(inputs[0]);
-    r = cdv_exec_launch(&w, &valid);
-  }
+  if (!r && nulls)
+    r = cdv_put_taken_nulls(&w, inputs[0], s.buffers[BUF_INDICES], s.buffers[BUF_INDEX_VALIDITY],
+                            s.scalars[SCALAR_SHORT_INDICES], indices->length, buffer_of(made, 0));
   if (!r) r = cdv_exec_error_slot(&w, &s.buffers[BUF_ERROR]);
   if (!r) {
     s.buffers[BUF_OUT] = buffer_of(made, 1);

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cdevice/backend.h"
+
 struct cdv_array;
+struct cdv_exec;
 struct cdv_stream_ref;
 
 struct cdv_selection {
@@ -23,9 +26,12 @@ int cdv_compute_filter(const struct cdv_selection *c, struct cdv_array *array, c
                        struct cdv_array **out);
 /* The numbers (int64) of the rows that a mask of bits chooses, with memory for these alone. */
 int cdv_compute_chosen_rows(struct cdv_array *mask, const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
-/* Rows by number (int64); values of any number of bytes, and bits.  checked: a number that is none of a row is an
+/* Rows by number (int64, uint32); values of any number of bytes, and bits.  checked: a number that is none of a row is an
  * error, for which the call waits; else there are no such numbers. */
 int cdv_compute_take(struct cdv_array *array, struct cdv_array *indices, bool checked,
                      const struct cdv_stream_ref *stream_ref, struct cdv_array **out);
+/* Which of n rows taken by number are valid: a bitmap.  known: of the numbers; is_short: they are uint32. */
+int cdv_put_taken_nulls(struct cdv_exec *w, const struct cdv_array *from, cdevice_kernel_buffer indices,
+                        cdevice_kernel_buffer known, bool is_short, int64_t n, cdevice_kernel_buffer to);
 
 #endif

@@ -216,6 +216,11 @@ typedef double f64;
 #endif
 #define OUT(type, k) (RAW(type, k) + OFFSET(k))
 #define IN(type, k) ((GLOBAL const type *)(RAW(type, k) + OFFSET(k)))
+/* Rows by number: INDEX(i), of one of two widths, below INDICES. */
+#define INDICES                                            \
+  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES); \
+  GLOBAL const u32 *RESTRICT short_index = SCALAR(SCALAR_SHORT_INDICES) ? IN(u32, BUF_INDICES) : 0
+#define INDEX(i) (short_index ? (i64)short_index[i] : index[i])
 #define ROWS(i, n) ITEMS(i, n)
 #define WORDS(w, n) ITEMS(w, ((n) + 31) / 32)
 #if defined(CDV_COARSE)

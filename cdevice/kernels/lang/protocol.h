@@ -80,6 +80,7 @@
  * validity of the values. */
 #define BUF_INDICES 2 /* i64 */
 #define BUF_INDEX_VALIDITY 3
+#define SCALAR_SHORT_INDICES 1 /* take, take_valid, take_bytes: not 0: indices are u32 */
 #define SCALAR_VALUES_LENGTH 2 /* every index is below it */
 #define SCALAR_VALUE_WIDTH 3   /* take_bytes: bytes of a value */
 #define SCALAR_VALUES_OFFSET 3 /* spread: rows before the first one */
@@ -96,6 +97,19 @@
 #define SCALAR_ROW_COUNT 3
 #define BUF_BYTES 6
 #define BUF_OUT_OFFSETS 7
+
+/* Buffers of the rows of two sides that match, for each left row those of its group in the order of the groups. */
+#define BUF_MATCH_RIGHT 1    /* rows of the result (u32); those of the left side are BUF_OUT */
+#define BUF_MATCH_IDS 2      /* of left rows (u32): their groups */
+#define BUF_MATCH_KNOWN 3    /* bitmap of those that have a group */
+#define BUF_MATCH_COUNTS 4   /* of groups (i64): how many right rows match */
+#define BUF_MATCH_ORDER 5    /* u32: the right rows group by group */
+#define BUF_MATCH_BEGINS 6   /* i64: of the groups in it */
+#define BUF_MATCH_TILES 7    /* i64: where the pairs of each tile of left rows begin; in place of offsets */
+#define SCALAR_MATCH_LEAST 2 /* rows of the result for a left row */
+#define SCALAR_MATCH_LEFT_ROWS 3
+#define SCALAR_MATCH_RIGHT_ROWS 3 /* of the order, where the left rows are SCALAR_ROWS */
+#define NO_MATCH 0xffffffffu
 
 /* Buffers of a comparison of strings or bytes; the second argument may be one row for all. */
 #define BUF_LEFT_ROWS 1 /* offsets, views, or values of one width */

@@ -166,11 +166,11 @@ KERNEL(union_rows) {
 /* The nulls of the rows taken. */
 KERNEL(take_valid) {
   PACK_ROOM;
-  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  INDICES;
   const i64 n = SCALAR(SCALAR_ROWS), values = SCALAR(SCALAR_VALUES_LENGTH);
   PACK(OUT(u32, BUF_OUT), n, i,
        bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i) &&
-           (index[i] < 0 || index[i] >= values || bit1(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), index[i])))
+           (INDEX(i) < 0 || INDEX(i) >= values || bit1(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), INDEX(i))))
 }
 /* The numbers of the items (i64) of rows that have SCALAR_LIST_SIZE items each. */
 KERNEL(spread) {
@@ -190,10 +190,11 @@ KERNEL(rows) {
 }
 /* As select.h's take, of values of any width, byte by byte: an item is a byte, and the offset is in bytes. */
 KERNEL(take_bytes) {
+  INDICES;
   const i64 values = SCALAR(SCALAR_VALUES_LENGTH), width = SCALAR(SCALAR_VALUE_WIDTH);
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     const i64 row = i / width;
-    i64 at = IN(i64, BUF_INDICES)[row];
+    i64 at = INDEX(row);
     if (at < 0 || at >= values) {
       if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), row))
         report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
@@ -210,9 +211,9 @@ FN u32 taken_bit(GLOBAL const u32 *b, i64 offset, i64 values, i64 at, u32 known,
 }
 KERNEL(take) {
   PACK_ROOM;
-  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  INDICES;
   const i64 n = SCALAR(SCALAR_ROWS), values = SCALAR(SCALAR_VALUES_LENGTH);
   PACK(OUT(u32, BUF_OUT), n, i,
-       taken_bit(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), values, index[i],
+       taken_bit(RAW(const u32, BUF_VALUES), OFFSET(BUF_VALUES), values, INDEX(i),
                  bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i), OUT(i64, BUF_ERROR)))
 }

@@ -37,10 +37,10 @@ KERNEL(if_else) {
 KERNEL(take) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const T *RESTRICT a = IN(T, BUF_VALUES);
-  GLOBAL const i64 *RESTRICT index = IN(i64, BUF_INDICES);
+  INDICES;
   const i64 values = SCALAR(SCALAR_VALUES_LENGTH);
   ROWS(i, SCALAR(SCALAR_ROWS)) {
-    i64 at = index[i];
+    i64 at = INDEX(i);
     if (at < 0 || at >= values) {
       if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i))
         report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);

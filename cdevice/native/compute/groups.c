@@ -6,6 +6,16 @@ static void free_columns(struct cdv_array **columns, Py_ssize_t n) {
   free(columns);
 }
 
+/* The end of a call that has made two arrays; owns: takes both over. */
+static PyObject *two_of(struct work *w, int r, struct cdv_array *first, struct cdv_array *second) {
+  PyObject *a = end_work(w, r, first);
+  if (r) return a;
+  PyObject *b = wrap_array(second), *o = a && b ? PyTuple_Pack(2, a, b) : NULL;
+  Py_XDECREF(a);
+  Py_XDECREF(b);
+  return o;
+}
+
 /* compute_group_ids(list of arrays, which floats are equal, first rows alone?, function, stream handle, its owner):
  * (ids, first rows), or the first rows. None: two keys have one hash; NotImplemented: a type that is no key. floats: an
  * enum cdv_key_float */
@@ -123,10 +133,22 @@ static PyObject *m_compute_set_lookup(PyObject *self, PyObject *args) {
   }
   int r = cdv_compute_set_lookup(&f, w.x[0], w.x[1], &w.stream_ref, &out, own ? &of_set : NULL);
   cdv_schema_unref(f.schema);
-  PyObject *a = end_work(&w, r, out);
-  if (r || !own) return a;
-  PyObject *b = wrap_array(of_set), *o = a && b ? PyTuple_Pack(2, a, b) : NULL;
-  Py_XDECREF(a);
-  Py_XDECREF(b);
-  return o;
+  return r || !own ? end_work(&w, r, out) : two_of(&w, r, out, of_set);
+}
+
+/* compute_match_rows(groups of the left rows, matches of each group, where these begin, right rows group by group, also
+ * left rows without a match?, function, stream handle, its owner): the left and the right row of each pair */
+static PyObject *m_compute_match_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *x[4], *handle, *owner;
+  int keep_left;
+  const char *doing;
+  struct work w;
+  struct cdv_array *left = NULL, *right = NULL;
+  if (!PyArg_ParseTuple(args, "OOOOpsOO", &x[0], &x[1], &x[2], &x[3], &keep_left, &doing, &handle, &owner) ||
+      begin_work(&w, x, 4, handle, owner))
+    return NULL;
+  struct cdv_match_groups g = {w.x[0], w.x[1], w.x[2], w.x[3]};
+  int r = cdv_compute_match_rows(&g, keep_left, &w.stream_ref, doing, &left, &right);
+  return two_of(&w, r, left, right);
 }

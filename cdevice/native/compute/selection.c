@@ -26,7 +26,7 @@ static PyObject *m_compute_chosen_rows(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
-/* compute_take(array, indices as int64, checked, stream handle, its owner) */
+/* compute_take(array, indices as int64 or uint32, checked, stream handle, its owner) */
 static PyObject *m_compute_take(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *x[2], *handle, *owner;
