@@ -106,7 +106,8 @@ PY
     local list=() missing=() one
     mapfile -t list <<<"$wanted"
     say "installing ${list[*]}"
-    if ! "$py" -m pip install -q --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
+    # modules are compiled when they are imported
+    if ! "$py" -m pip install -q --no-compile --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
       # One library without a wheel for this interpreter must not take the others with it; to build some takes hours.
       for one in "${list[@]}"; do
         "$py" -m pip install -q --only-binary=:all: "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
@@ -166,7 +167,7 @@ opencl_runtime() {
 
 # How PoCL compiles a program in half the time, which tests of a thousand programs of one kernel take: without optimization, each
 # kernel once for groups of any size, and without reading opencl-c.h, which declares 15,000 functions. Those that kernels call
-# are declared here; "undeclared identifier" names one that is missing. What is made so is kept apart, in build/quick.
+# are declared here; "undeclared identifier" names one that is missing. These binaries are kept apart, in build/quick.
 quick_pocl() {
   local flags=-cl-opt-disable of='/**/__attribute__((overloadable))' at='volatile/**/__global/**/' all='' f t
   if grep -qs _OPENCL_H_ /usr/share/pocl/include/opencl-c.h; then
@@ -191,8 +192,8 @@ quick_pocl() {
 asan_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
 asan_options=detect_leaks=1:strict_string_checks=1:check_initialization_order=1
 
-# build/venv-asan with the package under it; prepare_asan FLAG...: with these, too
-prepare_asan() { CDEVICE_CFLAGS="$asan_flags $*" CDEVICE_LDFLAGS=-fsanitize=address,undefined prepare asan test; }
+# prepare_asan EXTRA FLAG...: build/venv-asan with the package under it, and its extra
+prepare_asan() { CDEVICE_CFLAGS="$asan_flags ${*:2}" CDEVICE_LDFLAGS=-fsanitize=address,undefined prepare asan "$1"; }
 
 # NAME=VALUE lines for a Python that loads that package; ASAN_OPTIONS is the caller's
 asan_environment() {

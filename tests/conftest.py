@@ -43,8 +43,10 @@ def take_turns(config, items):
     """Kernels are one text on each stand-in: the cases of a test, which differ in values and types, share them out."""
     from sample import taking_turns
 
-    functions = [item for item in items if item.path.name == "test_hostrt_compute.py"]
-    left_out = {*functions} - {*taking_turns(functions, ("cuda", "cuda_managed", "rocm"))}
+    kept = functions = [item for item in items if item.path.name == "test_hostrt_compute.py"]
+    for devices in (("cuda", "cuda_managed", "rocm"), ("cuda_host", "rocm_host")):
+        kept = taking_turns(kept, devices)
+    left_out = {*functions} - {*kept}
     if left_out:
         config.hook.pytest_deselected(items=sorted(left_out, key=lambda item: item.nodeid))
         items[:] = [item for item in items if item not in left_out]
