@@ -106,8 +106,7 @@ PY
     local list=() missing=() one
     mapfile -t list <<<"$wanted"
     say "installing ${list[*]}"
-    # modules are compiled when they are imported
-    if ! "$py" -m pip install -q --no-compile --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
+    if ! "$py" -m pip install -q --prefer-binary "${list[@]}" >"$root/build/$name.log" 2>&1; then
       # One library without a wheel for this interpreter must not take the others with it; to build some takes hours.
       for one in "${list[@]}"; do
         "$py" -m pip install -q --only-binary=:all: "$one" >>"$root/build/$name.log" 2>&1 || missing+=("$one")
