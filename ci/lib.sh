@@ -164,13 +164,35 @@ opencl_runtime() {
   apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
 }
 
+# PoCL compiles in less time: without optimization, and each kernel once, for groups of any size. With `own` programs are those of
+# this package alone: PoCL does not read opencl-c.h, which declares 14,500 functions and takes half of the time; those that the
+# kernels call are declared here, and "undeclared identifier" names one that is missing. The binaries are kept in build/quick.
+quick_pocl() {
+  local flags=-cl-opt-disable of='/**/__attribute__((overloadable))' at='volatile/**/__global/**/' all='' f t
+  if [[ ${1:-} == own ]] && grep -qs _OPENCL_H_ /usr/share/pocl/include/opencl-c.h; then
+    for f in get_global_id get_local_id get_group_id; do all+=";size_t$of$f(uint)"; done
+    for f in popcount clz; do for t in uint ulong; do all+=";$t$of$f($t)"; done; done
+    for f in or min add; do all+=";uint${of}atomic_$f(${at}uint*,uint)"; done
+    all+=";int${of}atomic_max(${at}int*,int);uint${of}atomic_cmpxchg(${at}uint*,uint,uint);ulong${of}mul_hi(ulong,ulong)"
+    for t in float double; do
+      for f in {fabs,sqrt,floor,ceil,trunc,round,rint,cbrt,{exp,log}{,2,10},expm1,log1p,{,a}{sin,cos,tan}{,h}}; do all+=";$t$of$f($t)"; done
+      for f in fmod pow atan2 hypot fmin fmax copysign; do all+=";$t$of$f($t,$t)"; done
+    done
+    # a type that pocl's headers name once, behind the types of numbers; no option may have a blank
+    flags+=" -D_OPENCL_H_ -Dintptr_t=intptr_t;void/**/__attribute__((overloadable,convergent))barrier(uint)$all"
+  fi
+  mkdir -p "$root/build/quick/pocl"
+  export POCL_EXTRA_BUILD_FLAGS=$flags POCL_WORK_GROUP_SPECIALIZATION=0
+  export POCL_CACHE_DIR=$root/build/quick/pocl CDEVICE_CACHE_DIR=$root/build/quick/cdevice
+}
+
 # The address sanitizer, with leaks and undefined behaviour. Python's own flags contain -fwrapv, which would silence the
 # checks of overflow and shifts.
 asan_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
 asan_options=detect_leaks=1:strict_string_checks=1:check_initialization_order=1
 
-# build/venv-asan with the package under it
-prepare_asan() { CDEVICE_CFLAGS=$asan_flags CDEVICE_LDFLAGS=-fsanitize=address,undefined prepare asan test; }
+# prepare_asan EXTRA FLAG...: build/venv-asan with the package under it, and its extra
+prepare_asan() { CDEVICE_CFLAGS="$asan_flags ${*:2}" CDEVICE_LDFLAGS=-fsanitize=address,undefined prepare asan "$1"; }
 
 # NAME=VALUE lines for a Python that loads that package; ASAN_OPTIONS is the caller's
 asan_environment() {
@@ -184,6 +206,7 @@ asan_environment() {
 }
 
 plain_flags="-DCDV_DEBUG -g -O1 -fno-omit-frame-pointer -gdwarf-4" # what every valgrind reads
+slow_kernels=-DCPU_KERNELS_SLOW # the CPU's kernels without optimization: they compile four times as fast
 # As build_ffi.py for floats: where the processor has fused operations, gcc would use them.
 c_flags=(-std=gnu11 -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   -I"$root/cdevice/include" -I"$root/cdevice" -I"$root" -I"$root/backends")

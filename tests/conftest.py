@@ -27,6 +27,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     import unit_only
 
+    take_turns(config, items)
     others = []
     for item in items:
         if unit_only.is_unit(item):
@@ -36,6 +37,19 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--unit") and others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item.get_closest_marker("unit")]
+
+
+def take_turns(config, items):
+    """Kernels are one text on each stand-in: the cases of a test, which differ in values and types, share them out."""
+    from sample import taking_turns
+
+    kept = functions = [item for item in items if item.path.name == "test_hostrt_compute.py"]
+    for devices in (("cuda", "cuda_managed", "rocm"), ("cuda_host", "rocm_host")):
+        kept = taking_turns(kept, devices)
+    left_out = {*functions} - {*kept}
+    if left_out:
+        config.hook.pytest_deselected(items=sorted(left_out, key=lambda item: item.nodeid))
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
