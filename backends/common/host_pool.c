@@ -14,7 +14,8 @@
 #include <sys/mman.h>
 #endif
 
-#define KEPT ((int64_t)256 << 20)
+#define KEPT ((int64_t)1 << 30)
+#define HELD ((int64_t)256 << 20) /* of what is kept; the system may take the rest back */
 #define ALIGNMENT ((size_t)64)
 #define PAGE ((size_t)4096) /* pooled blocks begin at one */
 #define SMALLEST ((size_t)HOST_POOL_SMALLEST)
@@ -121,6 +122,16 @@ static void give_back(void *data, size_t size) {
 }
 #endif
 
+/* Beyond HELD the system may take the pages of a block when it lacks memory; else they cost nothing to use again.  The
+ * first has the links.  The block is the caller's, as what is in it may be lost. */
+static void offer(void *data, size_t size) {
+#ifdef MADV_FREE
+  if (is_mapped(size)) madvise((char *)data + HUGE, size - HUGE, MADV_FREE);
+#else
+  (void)data, (void)size;
+#endif
+}
+
 static void free_all(block *b) {
   for (block *next; b; b = next) {
     next = b->next;
@@ -192,6 +203,7 @@ void host_pool_put(void *data, size_t size) {
   if (host_pool_keeps((int64_t)size)) {
     int c = class_of(size, &of_class);
     if (c >= 0 && of_class == size) {
+      if (host_pool_kept() + (int64_t)size > HELD) offer(data, size);
       pthread_mutex_lock(&pool.lock);
       put_in(data, size, &pool.classes[c]);
       out = shrink(pool.limit);

@@ -131,6 +131,31 @@ def test_the_oldest_go_first_when_there_are_too_many():
     assert out.split() == ["True"] * 4
 
 
+@pools
+def test_what_is_kept_beyond_256_mib_the_system_may_take():
+    out, _ = run("""
+        def offered():
+            lines = open("/proc/self/smaps_rollup").read().splitlines()
+            return next(int(line.split()[1]) << 10 for line in lines if line.startswith("LazyFree:"))
+        made = [cdevice.asarray(np.ones(n << 20, "u1")).to("cpu", copy=True) for n in (200, 150, 100)]
+        where = made[1].buffers[1].address
+        made[0].release()
+        print(offered())
+        made[1].release()
+        made[2].release()
+        print(offered() >> 20, cdevice.device("cpu").memory().pooled >> 20)
+        again = cdevice.asarray(np.full(150 << 20, 7, "u1")).to("cpu", copy=True)
+        print(again.buffers[1].address == where, bool((np.asarray(again) == 7).all()), offered() >> 20)
+        cdevice.device("cpu").trim()
+        print(offered(), cdevice.device("cpu").memory().pooled)
+    """)
+    first, beyond, pooled, same, right, after, trimmed, empty = out.split()
+    assert int(first) == 0 and int(pooled) >= 450
+    assert int(beyond) >= 200, "all but the huge page of each that has its links"
+    assert (same, right) == ("True", "True") and int(after) < int(beyond) - 100
+    assert (trimmed, empty) == ("0", "0")
+
+
 def test_the_limit_is_the_environments():
     code = "a = cdevice.asarray(np.zeros(1 << 20)).to('cpu', copy=True); del a; print(cdevice.device('cpu').memory().pooled)"
     assert run(code, CDEVICE_CPU_POOL="0")[0] == "0\n"
