@@ -15,7 +15,7 @@
 #endif
 
 #define KEPT ((int64_t)1 << 30)
-#define HELD ((int64_t)256 << 20) /* of what is kept; the system may take the rest back */
+#define HELD ((int64_t)256 << 20) /* of these; the system may take the others back */
 #define ALIGNMENT ((size_t)64)
 #define PAGE ((size_t)4096) /* pooled blocks begin at one */
 #define SMALLEST ((size_t)HOST_POOL_SMALLEST)
@@ -123,7 +123,7 @@ static void give_back(void *data, size_t size) {
 #endif
 
 /* Beyond HELD the system may take the pages of a block when it lacks memory; else they cost nothing to use again.  The
- * first has the links.  The block is the caller's, as what is in it may be lost. */
+ * first has the links.  The block is the caller's: its content may be lost. */
 static void offer(void *data, size_t size) {
 #ifdef MADV_FREE
   if (is_mapped(size)) madvise((char *)data + HUGE, size - HUGE, MADV_FREE);
