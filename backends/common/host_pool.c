@@ -123,10 +123,11 @@ static void give_back(void *data, size_t size) {
 #endif
 
 /* Beyond HELD the system may take the pages of a block when it lacks memory; else they cost nothing to use again.  The
- * first has the links.  The block is the caller's: its content may be lost. */
+ * first one has the links.  The block is the caller's: its content may be lost. */
 static void offer(void *data, size_t size) {
 #ifdef MADV_FREE
-  if (is_mapped(size)) madvise((char *)data + HUGE, size - HUGE, MADV_FREE);
+  size_t first = is_mapped(size) ? HUGE : PAGE; /* with larger pages than PAGE the call fails, and the block is kept */
+  madvise((char *)data + first, size - first, MADV_FREE);
 #else
   (void)data, (void)size;
 #endif

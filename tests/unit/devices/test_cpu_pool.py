@@ -131,12 +131,36 @@ def test_the_oldest_go_first_when_there_are_too_many():
     assert out.split() == ["True"] * 4
 
 
-@pools
-def test_what_is_kept_beyond_256_mib_the_system_may_take():
-    out, _ = run("""
+OFFERED = """
         def offered():
             lines = open("/proc/self/smaps_rollup").read().splitlines()
             return next(int(line.split()[1]) << 10 for line in lines if line.startswith("LazyFree:"))
+"""
+
+
+@pools
+def test_small_blocks_beyond_256_mib_the_system_may_take_too():
+    out, _ = run(
+        OFFERED
+        + """
+        made = [cdevice.asarray(np.ones(1 << 20, "u1")).to("cpu", copy=True) for _ in range(500)]
+        for a in made[:200]:
+            a.release()
+        print(offered())
+        for a in made[200:]:
+            a.release()
+        print(offered() >> 20)
+    """
+    )
+    first, beyond = out.split()
+    assert int(first) == 0 and int(beyond) >= 200
+
+
+@pools
+def test_what_is_kept_beyond_256_mib_the_system_may_take():
+    out, _ = run(
+        OFFERED
+        + """
         made = [cdevice.asarray(np.ones(n << 20, "u1")).to("cpu", copy=True) for n in (200, 150, 100)]
         where = made[1].buffers[1].address
         made[0].release()
@@ -148,7 +172,8 @@ def test_what_is_kept_beyond_256_mib_the_system_may_take():
         print(again.buffers[1].address == where, bool((np.asarray(again) == 7).all()), offered() >> 20)
         cdevice.device("cpu").trim()
         print(offered(), cdevice.device("cpu").memory().pooled)
-    """)
+    """
+    )
     first, beyond, pooled, same, right, after, trimmed, empty = out.split()
     assert int(first) == 0 and int(pooled) >= 450
     assert int(beyond) >= 200, "all but the huge page of each that has its links"
