@@ -300,6 +300,7 @@ def test_the_package_compiles_what_includes_an_edited_header(package, index):
         f.write("/* edited */\n")
     compiled = package()[0]
     assert [name for name in compiled if name in own] == sorted(name for name in own if header in uses[name]), header
+    assert package()[0] == []
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ np = pytest.importorskip("numpy", reason="pip install numpy")
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
 from group_by_checks import same  # noqa: E402
-from sample import EVERY  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -32,9 +31,7 @@ def _stand_in(device):
 
 
 def _rows(device):
-    if _stand_in(device):
-        return 300
-    return N if EVERY or str(device).startswith("cpu") else N // 3
+    return 300 if _stand_in(device) else N
 
 
 def _some(device):
