@@ -39,8 +39,9 @@ def value(symbol, kind):
 if __name__ == "__main__":
     calls = [f"  (void){symbol}({', '.join(value(symbol, t) for t in types)});" for symbol, types in functions()]
     calls = [f"#if HIP_VERSION_MAJOR >= 6\n{c}\n#endif" if "R0600" in c else c for c in calls]
+    calls = [f"#ifdef HAS_HIPRTC\n{c}\n#endif" if "hiprtc" in c else c for c in calls]
     assert len(calls) > 40, "the table was not found"
-    print(
-        "#define __HIP_PLATFORM_AMD__ 1\n#include <stddef.h>\n#include <hip/hip_runtime_api.h>\n#include <hip/hiprtc.h>"
-    )
+    print("#define __HIP_PLATFORM_AMD__ 1\n#include <stddef.h>\n#include <hip/hip_runtime_api.h>")
+    # Triton's wheel has the runtime's headers alone
+    print("#if __has_include(<hip/hiprtc.h>)\n#define HAS_HIPRTC 1\n#include <hip/hiprtc.h>\n#endif")
     print("void check(void) {", *calls, "}", CHECKS, sep="\n")
