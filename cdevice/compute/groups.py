@@ -44,11 +44,11 @@ _DECODED = {"+r", DICTIONARY}
 _OF_ROWS = {"first", "first_last", "last", "list", "one"}  # take rows as they are
 _MASK = "\x01where"  # the column of a condition, which is a key that is not shown
 FEW = 0.3  # of the rows that a condition is asked of
-# of a stream that are grouped at once: what a cache holds of a few columns, or with many groups more, so that their
-# states are fewer than the rows, up to so many values
-STREAM_ROWS = 1 << 18
+# of a stream that are grouped at once: many beside what a block costs, or with many groups more, so that their states
+# are few beside the rows, up to so many values
+STREAM_ROWS = 1 << 19
 STREAM_VALUES = 1 << 24
-ROWS_OF_GROUP = 40
+ROWS_OF_GROUP = 200
 MERGED_ROWS = 1 << 20  # states of so many groups are put together
 _METADATA = "cdevice.group_by"
 

@@ -141,7 +141,8 @@ def test_small_batches_of_a_stream_are_grouped_together(device, monkeypatch):
         return group_ids(call, columns, floats)
 
     monkeypatch.setattr("cdevice.compute.kernels.group_rows.group_ids", counted)
-    monkeypatch.setattr("cdevice.compute.groups.STREAM_ROWS", 64)
+    for name, rows in (("STREAM_ROWS", 64), ("ROWS_OF_GROUP", 40)):
+        monkeypatch.setattr(f"cdevice.compute.groups.{name}", rows)
     batch = cdevice.asarray(pa.record_batch({"k": pa.array(range(640)), "g": pa.array([1, 2] * 320)})).to(device)
     parts = [batch[a : a + 2] for a in range(0, 640, 2)]
     few = cc.group_by(cdevice.asstream(iter(parts), schema=batch.schema), "g").aggregate([("k", "sum")])

@@ -9,6 +9,7 @@
 #include "core/compute/kernel_cache.h"
 #include "core/compute/key_words.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,10 @@
 #define ROWS_OF_PART (1 << 16) /* at least */
 #define MOST_PARTS 16
 #define MOST_DIRECT_BITS 21
+/* A table that is full has seen how often rows are of new groups; then buckets are faster where groups have so few rows. */
+#define ESTIMATE_SIZE (1 << 15)
+#define ESTIMATE_ROWS (1 << 17)
+#define FEW_ROWS_OF_GROUP 6
 
 _Static_assert(CDV_BUFFER_SLOTS(BUF_HASH_IDS, BUF_HASH_WORDS, BUF_HASH_SLOTS, BUF_HASH_KEYS, BUF_HASH_FIRST,
                                 BUF_HASH_STATES, BUF_HASH_OLD_KEYS, BUF_HASH_OLD_FIRST) == 8,
@@ -36,7 +41,7 @@ uint64_t cdv_hash_seed(void) {
 
 bool cdv_hash_is_direct(const struct cdv_key_plan *plan) {
   return plan->exact && plan->bits <= MOST_DIRECT_BITS &&
-         (INT64_C(1) << plan->bits) <= (plan->n / 4 > 4096 ? plan->n / 4 : 4096);
+         (INT64_C(1) << plan->bits) <= (plan->n > 4096 ? plan->n : 4096);
 }
 
 struct part {
@@ -83,10 +88,26 @@ static void free_table(struct part *p) {
   p->first = NULL;
 }
 
-/* A larger table, with the groups of the one before. */
-static int grow(struct numbering *s, struct part *p) {
+/* How many groups so many rows have, if `seen` rows had `groups` and the values are equally frequent: of D values they
+ * have D (1 - exp(-seen / D)). */
+static double groups_of(double rows, double seen, double groups) {
+  double less = 0, more = 64; /* seen / D; beyond 64 all values were seen */
+  for (int i = 0; i < 40; i++) {
+    double x = (less + more) / 2;
+    if (-expm1(-x) * seen > groups * x) less = x;
+    else more = x;
+  }
+  return -expm1(-rows / seen * more) * seen / more;
+}
+
+/* A larger table, with the groups of the one before, and room for those that the rest of the rows seems to have. */
+static int grow(struct numbering *s, struct part *p, int64_t seen) {
   struct part old = *p;
   p->size = old.size ? old.size * CDV_HASH_GROWTH : CDV_HASH_FIRST_SIZE;
+  if (old.size >= ESTIMATE_SIZE && p->n > seen) {
+    double groups = groups_of((double)p->n, (double)seen, (double)p->state[0]);
+    while (p->size < CDV_HASH_LARGEST_SIZE && (double)p->size < 2.1 * groups) p->size *= 2;
+  }
   p->room = p->size / 2;
   p->slots = malloc(16 * (size_t)p->size);
   p->keys = malloc(8 * (size_t)p->room);
@@ -113,6 +134,13 @@ static int make_direct(struct part *p, int bits) {
 }
 
 /* ---- a part ---- */
+/* Of a full table: are there so many groups that buckets are faster? */
+static bool are_many(int64_t n, const struct part *p, int64_t seen) {
+  if (p->size >= CDV_HASH_LARGEST_SIZE && n >= CDV_HASH_BUCKETS_ROWS) return true;
+  return p->size >= ESTIMATE_SIZE && n >= ESTIMATE_ROWS &&
+         FEW_ROWS_OF_GROUP * groups_of((double)n, (double)seen, (double)p->state[0]) > (double)n;
+}
+
 static int look_up(struct numbering *s, struct part *p, int64_t begin, int64_t n, uint64_t *words) {
   uint64_t outside = 0;
   int r = cdv_key_plan_write(s->work, s->plan, begin, n, (cdevice_kernel_buffer){words, 0}, &outside);
@@ -124,8 +152,9 @@ static int look_up(struct numbering *s, struct part *p, int64_t begin, int64_t n
     k.scalars[SCALAR_HASH_FIRST_ROW] = begin;
     r = cdv_exec_launch(s->work, &k);
     if (r || s->direct || p->state[1] >= n) return r;
-    if (p->size >= CDV_HASH_LARGEST_SIZE && s->plan->n >= CDV_HASH_BUCKETS_ROWS) return CDV_HASH_MANY_GROUPS;
-    r = grow(s, p);
+    int64_t seen = begin - p->begin + p->state[1];
+    if (are_many(s->plan->n, p, seen)) return CDV_HASH_MANY_GROUPS;
+    r = grow(s, p, seen);
   }
   return r;
 }
@@ -138,7 +167,7 @@ static void do_part(void *arg, int64_t first, int64_t last) {
     struct part *p = &s->parts[i];
     uint64_t *words = malloc(12 * ROWS_OF_CHUNK); /* and ids, where they are not wanted */
     int r = words ? 0 : no_memory(12 * ROWS_OF_CHUNK);
-    if (!r) r = s->direct ? make_direct(p, s->plan->bits) : grow(s, p);
+    if (!r) r = s->direct ? make_direct(p, s->plan->bits) : grow(s, p, 0);
     for (int64_t k = 0; !r && k < p->n; k += ROWS_OF_CHUNK)
       r = look_up(s, p, p->begin + k, p->n - k < ROWS_OF_CHUNK ? p->n - k : ROWS_OF_CHUNK, words);
     free(words);
@@ -166,7 +195,7 @@ static int merge(struct numbering *s, struct part *p) {
     int r = cdv_exec_launch(s->work, &k);
     memcpy(all->state, states[0], sizeof states[0]);
     memcpy(p->state, states[1], sizeof states[1]);
-    if (!r && !s->direct && p->state[1] < p->state[0]) r = grow(s, all);
+    if (!r && !s->direct && p->state[1] < p->state[0]) r = grow(s, all, all->n);
     if (r || s->direct || p->state[1] >= p->state[0]) return r;
   }
 }
