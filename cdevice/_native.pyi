@@ -305,6 +305,9 @@ def compute_match_rows(
     /,
 ) -> tuple[DeviceArray, DeviceArray]: ...
 def compute_rows(near: DeviceArray, first: int, n: int, handle: int, owner: object, /) -> DeviceArray: ...
+def compute_interleave(
+    near: DeviceArray, n: int, parts: int, one_separator: bool, handle: int, owner: object, /
+) -> DeviceArray: ...
 
 _TextStep = (
     tuple[str, str, str, bool, bool, int, int, int, int] | tuple[str, str, str, bool, bool, int, int, int, int, str]

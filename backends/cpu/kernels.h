@@ -404,7 +404,7 @@ const cpu_kernel CPU_KERNELS[] = {
     BINARY(view_bytes) BOOLEAN(valid_all) BOOLEAN(is_valid) BOOLEAN(is_null) BOOLEAN(valid_select) BOOLEAN(and)
     BOOLEAN(or) BOOLEAN(xor) BOOLEAN(equal) BOOLEAN(not_equal) BOOLEAN(less) BOOLEAN(less_equal) BOOLEAN(greater)
     BOOLEAN(greater_equal) BOOLEAN(invert) BOOLEAN(first) BOOLEAN(if_else) BOOLEAN(and_kleene) BOOLEAN(or_kleene)
-    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) RUNS(i16) RUNS(i32) RUNS(i64)
+    FILTER(filter_count) FILTER(spread) FILTER(take_bytes) FILTER(rows) FILTER(interleave) RUNS(i16) RUNS(i32) RUNS(i64)
     FILTER(check_rows) FILTER(scan_columns) FILTER(union_types) FILTER(union_rows) FILTER(filter_rows) FILTER(scan)
     FILTER(take_valid) FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
     REDUCE_BOOL(count_rows)

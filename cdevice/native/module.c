@@ -135,6 +135,7 @@ static PyMethodDef module_methods[] = {{"import_capsules", FAST(m_import_capsule
                                        {"compute_sort_indices", m_compute_sort_indices, METH_VARARGS, NULL},
                                        {"compute_sort_least", m_compute_sort_least, METH_VARARGS, NULL},
                                        {"compute_rows", m_compute_rows, METH_VARARGS, NULL},
+                                       {"compute_interleave", m_compute_interleave, METH_VARARGS, NULL},
                                        {"compute_text_numbers", m_compute_text_numbers, METH_VARARGS, NULL},
                                        {"compute_text_sizes", m_compute_text_sizes, METH_VARARGS, NULL},
                                        {"compute_text_parts", m_compute_text_parts, METH_VARARGS, NULL},

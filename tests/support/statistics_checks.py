@@ -107,7 +107,7 @@ def test_a_quantile_of_too_few_rows_is_null(device, word):
 @each(["int64"])
 @pytest.mark.parametrize("kind", ["spread", "few values", "ordered", "one far value"])
 def test_quantiles_of_many_rows_are_those_of_the_whole_order(device, word, kind, monkeypatch):
-    monkeypatch.setattr("cdevice.compute.kernels.quantile.SAMPLE_ROWS", 1 << 12)
+    monkeypatch.setattr("cdevice.compute.kernels.quantile.MOST_SAMPLED", 1 << 12)
     monkeypatch.setattr("cdevice.compute.kernels.quantile.NARROWED_ROWS", 1 << 14)
     rng, n = random.Random(kind), 20_000
     rows = {

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
-SAMPLE_ROWS = 1 << 16
-NARROWED_ROWS = 1 << 18  # fewer are sorted
+NARROWED_ROWS = 1 << 15  # fewer are sorted
+MOST_SAMPLED = 1 << 16
+ROWS_OF_SAMPLED = 16  # or more, of which one is in the sample
 _multiply = Map("arith", "f64", "multiply", "gg", "g", function_name="quantile")
 _add = Map("arith", "f64", "add", "gg", "g", function_name="quantile")
 _choose = Map("select", "u64", "if_else", "bgg", "g", unit=PACK, rule=CHOSEN, function_name="quantile")
@@ -71,9 +72,11 @@ class _Numbers:
         """None: the sample is no good one."""
         call, array, n = self.call, self.array, self.array.length
         if self.sample is None:
-            spread = rows.multiply(call, rows.from_(call, array, 0, SAMPLE_ROWS), n // SAMPLE_ROWS)
+            sampled = min(n // ROWS_OF_SAMPLED, MOST_SAMPLED)
+            spread = rows.multiply(call, rows.from_(call, array, 0, sampled), n // sampled)
             self.sample = _ordered(call, take_array(call, array, spread, False))
-        middle, reach = SAMPLE_ROWS * first // n, 5 * math.isqrt(SAMPLE_ROWS) // 2  # five deviations
+        sampled = self.sample.length
+        middle, reach = sampled * first // n, 5 * math.isqrt(sampled) // 2  # five deviations
         low, high = middle - reach, middle + reach
         format = array._format
         x, below = Datum(array, format), 0
@@ -81,7 +84,7 @@ class _Numbers:
         if low >= 0:
             before = self.less(call, x, Datum(self.sample[low : low + 1], format, one=True))
             below = count_true(call, before)
-        if high < SAMPLE_ROWS:
+        if high < sampled:
             upto = self.less_equal(call, x, Datum(self.sample[high : high + 1], format, one=True))
         if before is None or upto is None:
             inside = (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Key = tuple[DeviceArray, bool, bool]  # column, descending, nulls first
 
 TILE_ROWS = 4096  # of compute_sort_least: REDUCE_TILE_ROWS
-_TILES_FOR_EACH = 4  # as many for each row that is wanted, or all rows are sorted
+_TILES_FOR_EACH = 2  # as many for each row that is wanted, or all rows are sorted
 _NONE = (1 << 64) - 1
 _less_equal = Map("compare", "u64", "less_equal", "LL", "b", unit=PACK, function_name="select_k_unstable")
 

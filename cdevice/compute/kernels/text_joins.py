@@ -7,6 +7,7 @@ offsets of the first one of each group.
 from __future__ import annotations
 
 from ..._arrays.assemble import assemble
+from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.concat import concat
 from ..dispatch.datum import Datum, lone
@@ -39,20 +40,20 @@ def _as(call: Call, array: DeviceArray, format: str) -> DeviceArray:
     return to_offsets_layout(call, array, format) if array._format != format else array
 
 
-def _offsets(call: Call, array: DeviceArray) -> DeviceArray:
-    """Of strings, as int64."""
-    letter = "i" if array._format in "uz" else "l"
-    if not array.length:
-        return rows.from_(call, array, 0, 1)
-    return rows.as_int64(call, offsets_of(array, letter))
+def _zeros(call: Call, near: DeviceArray, letter: str, n: int) -> DeviceArray:
+    """As many offsets."""
+    made = cast_argument(call, Datum(rows.multiply(call, rows.from_(call, near, 0, n), 0), "l"), letter, False).array
+    assert made is not None
+    return made
 
 
 def _grouped(call: Call, taken: DeviceArray, begins: DeviceArray, known: DeviceArray | None, n: int) -> DeviceArray:
     """Strings of all rows of ``taken`` from one of ``begins`` (int64, one more than rows) to the next."""
     letter = "i" if taken._format in "uz" else "l"
-    found = take_array(call, _offsets(call, taken), begins, False)
-    offsets = cast_argument(call, Datum(found, "l"), letter, False).array if letter == "i" else found
-    assert offsets is not None
+    if taken.length:
+        offsets = take_array(call, offsets_of(taken, letter), begins, False)
+    else:
+        offsets = _zeros(call, begins, letter, n + 1)
     content = None if not taken.length else (taken, 2)
     bitmap = None if known is None else (known, 1)
     return assemble(
@@ -105,7 +106,7 @@ def _require_offsets(call: Call, strings: DeviceArray, times: DeviceArray) -> De
     """How often each row is repeated: what has no bytes not at all.  Blocks.
 
     Raises ArgumentError for more bytes than the offsets can count."""
-    ends = _offsets(call, strings)
+    ends = rows.as_int64(call, offsets_of(strings, "i" if strings._format in "uz" else "l"))
     sizes = rows.subtract(call, ends[1:], ends[:-1])
     times = rows.choose(call, rows.less(call, 0, sizes), times, 0)
     total = rows.real_product_sum(call, sizes, times)
@@ -203,34 +204,27 @@ def binary_join_element_wise(call: Call, *args: Datum) -> DeviceArray:
         raise ArgumentError(f"{call.function.name}: arguments of {' and '.join(map(str, sorted(lengths)))} rows")
     n = lengths.pop() if lengths else 1
     arrays = [_as(call, x, format) for x in arrays]
-    numbers = rows.from_(call, arrays[0], 0, n)
-    zero = rows.multiply(call, numbers, 0)
-    columns = [take_array(call, x, zero, False) if a.one else x for x, a in zip(arrays, args, strict=True)]
-    parts, between = columns[:-1], columns[-1]
+    one = args[-1].one and not arrays[-1].null_count
+    whole = [not a.one or (one and x is arrays[-1]) for x, a in zip(arrays, args, strict=True)]
+    if not all(whole):
+        zero = rows.multiply(call, rows.from_(call, arrays[0], 0, n), 0)
+        arrays = [x if w else take_array(call, x, zero, False) for x, w in zip(arrays, whole, strict=True)]
+    parts, between = arrays[:-1], arrays[-1]
+    if not n:
+        return (parts or arrays)[0][:0]
     how = options.null_handling
-    known = _known(call, columns if how == "emit_null" else [between])
+    known = _known(call, arrays if how == "emit_null" else [between])
     if how == "replace":
         by = _as(call, beside_string(call, text_option(call, between, "null_replacement"), format), format)
-        parts = [_filled(call, x, by, numbers) for x in parts]
-    if not n or not parts:
-        return (
-            columns[-1][:0]
-            if not n
-            else _grouped(call, between[:0], rows.multiply(call, rows.from_(call, numbers, 0, n + 1), 0), known, n)
-        )
+        parts = [_filled(call, x, by, n) for x in parts]
+    if not parts:
+        return _grouped(call, between[:0], between, known, n)
+    width = 2 * len(parts) - 1
     pool = concat([*parts, between], stream=call.owner)
-    k = len(parts)
-    width = 2 * k - 1
-    every = rows.from_(call, numbers, 0, n * width)
-    parents = rows.divide(call, every, width)
-    places = rows.subtract(call, every, rows.multiply(call, parents, width))
-    half = rows.divide(call, places, 2)
-    even = rows.equal(call, rows.multiply(call, half, 2), places)
-    column = rows.choose(call, even, half, k)
-    index = rows.add(call, rows.multiply(call, column, n), parents)
+    index = _native.compute_interleave(pool, n, len(parts), one, call.stream, call.owner)
     if how == "skip":  # a part and the separator before it are there where the part is, and for the latter one before
         index = _skipping(call, parts, index, n, width)
-    begins = rows.multiply(call, rows.from_(call, numbers, 0, n + 1), width)
+    begins = rows.multiply(call, rows.from_(call, index, 0, n + 1), width)
     return _grouped(call, take_array(call, pool, index, False), begins, known, n)
 
 
@@ -268,8 +262,8 @@ def beside_string(call: Call, data: bytes, format: str) -> DeviceArray:
     return out
 
 
-def _filled(call: Call, x: DeviceArray, by: DeviceArray, numbers: DeviceArray) -> DeviceArray:
+def _filled(call: Call, x: DeviceArray, by: DeviceArray, n: int) -> DeviceArray:
     if not x.null_count:
         return x
-    index = rows.choose(call, is_valid(call, Datum(x, x._format)), numbers, x.length)
+    index = rows.choose(call, is_valid(call, Datum(x, x._format)), rows.from_(call, x, 0, n), n)
     return take_array(call, concat([x, by], stream=call.owner), index, False)

@@ -86,18 +86,37 @@ int cdv_compute_find_runs(struct cdv_array *array, struct cdv_array *ends, struc
   return cdv_exec_finish(&w, r, made, out);
 }
 
-int cdv_compute_iota(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_stream_ref *stream_ref,
-                     struct cdv_array **out) {
+/* So many numbers (int64) of rows, as a kernel writes them. */
+static int row_numbers(struct cdv_array *near, struct cdv_kernel_launch *s, int64_t rows,
+                       const struct cdv_stream_ref *stream_ref, const char *doing, struct cdv_array **out) {
   struct cdv_array *made = NULL;
   struct cdv_schema *schema = cdv_schema_of_number('l');
   struct cdv_exec w;
-  int r = cdv_exec_begin(&w, &near, 1, stream_ref, "take");
-  if (!r) r = cdv_exec_alloc_array(&w, schema, n, false, &made);
+  int r = cdv_exec_begin(&w, &near, 1, stream_ref, doing);
+  if (!r) r = cdv_exec_alloc_array(&w, schema, rows, false, &made);
   cdv_schema_unref(schema);
   if (!r) {
-    struct cdv_kernel_launch s = {
-        "filter", "bits", "rows", CDV_PER_ROW, n, {[BUF_OUT] = buffer_of(made, 1)}, {[SCALAR_FIRST] = first}};
-    r = cdv_exec_launch(&w, &s);
+    s->buffers[BUF_OUT] = buffer_of(made, 1);
+    r = cdv_exec_launch(&w, s);
   }
   return cdv_exec_finish(&w, r, made, out);
+}
+
+int cdv_compute_iota(struct cdv_array *near, int64_t first, int64_t n, const struct cdv_stream_ref *stream_ref,
+                     struct cdv_array **out) {
+  struct cdv_kernel_launch s = {"filter", "bits", "rows", CDV_PER_ROW, n, {{0}}, {[SCALAR_FIRST] = first}};
+  return row_numbers(near, &s, n, stream_ref, "take", out);
+}
+
+int cdv_compute_interleave(struct cdv_array *near, int64_t n, int64_t parts, bool one_separator,
+                           const struct cdv_stream_ref *stream_ref, struct cdv_array **out) {
+  static const char doing[] = "binary_join_element_wise";
+  struct cdv_kernel_launch s = {"filter", "bits", "interleave", CDV_PER_ROW, n, {{0}}, {0}};
+  int64_t rows;
+  *out = NULL;
+  if (__builtin_mul_overflow(n, 2 * parts - 1, &rows) || rows > INT64_MAX / 8)
+    return cdv_fail(CDV_ARGUMENT, EFBIG, "%s: %lld rows of %lld columns", doing, (long long)n, (long long)parts);
+  s.scalars[SCALAR_PARTS] = parts;
+  s.scalars[SCALAR_SEPARATOR_STEP] = !one_separator;
+  return row_numbers(near, &s, rows, stream_ref, doing, out);
 }

@@ -90,6 +90,8 @@
 #define SCALAR_RUNS 3        /* run_of: how many */
 #define SCALAR_RUNS_OFFSET 4 /* rows before the first one */
 #define SCALAR_FIRST 2       /* rows, ends: the first number */
+#define SCALAR_PARTS 2          /* interleave: columns */
+#define SCALAR_SEPARATOR_STEP 3 /* interleave: 1: a separator for each row, 0: one for all */
 
 /* Buffers of values of variable length that are taken by index; BUF_VALUES: their offsets. */
 #define BUF_SIZES 1     /* of rows (i64), instead of offsets and indices */

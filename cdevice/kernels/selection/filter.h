@@ -188,6 +188,20 @@ KERNEL(spread) {
 KERNEL(rows) {
   ROWS(i, SCALAR(SCALAR_ROWS)) { OUT(i64, BUF_OUT)[i] = SCALAR(SCALAR_FIRST) + i; }
 }
+/* For each row the numbers (i64) of its parts, of columns that stand one behind the other, and between them that of its
+ * separator; these stand behind the columns. */
+KERNEL(interleave) {
+  GLOBAL i64 *RESTRICT o = OUT(i64, BUF_OUT);
+  const i64 n = SCALAR(SCALAR_ROWS), parts = SCALAR(SCALAR_PARTS), step = SCALAR(SCALAR_SEPARATOR_STEP);
+  ROWS(i, n) {
+    const i64 begin = i * (2 * parts - 1);
+    o[begin] = i;
+    for (i64 p = 1; p < parts; p++) {
+      o[begin + 2 * p - 1] = parts * n + i * step;
+      o[begin + 2 * p] = p * n + i;
+    }
+  }
+}
 /* As select.h's take, of values of any width, byte by byte: an item is a byte, and the offset is in bytes. */
 KERNEL(take_bytes) {
   INDICES;

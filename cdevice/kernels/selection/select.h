@@ -34,21 +34,29 @@ KERNEL(if_else) {
 #undef OF_ROW
 
 /* A null index takes the first value. */
+#define TAKE(index)                                                              \
+  ROWS(i, SCALAR(SCALAR_ROWS)) {                                                 \
+    const i64 at = (i64)(index)[i];                                              \
+    if ((u64)at < (u64)values) {                                                 \
+      o[i] = a[at];                                                              \
+    } else {                                                                     \
+      if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i)) \
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);               \
+      o[i] = values ? a[0] : ZERO(T);                                            \
+    }                                                                            \
+  }
 KERNEL(take) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const T *RESTRICT a = IN(T, BUF_VALUES);
   INDICES;
   const i64 values = SCALAR(SCALAR_VALUES_LENGTH);
-  ROWS(i, SCALAR(SCALAR_ROWS)) {
-    i64 at = INDEX(i);
-    if (at < 0 || at >= values) {
-      if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i))
-        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);
-      at = 0;
-    }
-    o[i] = values ? a[at] : ZERO(T);
+  if (short_index) {
+    TAKE(short_index)
+  } else {
+    TAKE(index)
   }
 }
+#undef TAKE
 
 /* The rows whose bit in the mask is set and valid; the words of BUF_OUT_VALIDITY are 0 before. */
 #define CHOSEN(i)                                             \

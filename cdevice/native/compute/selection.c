@@ -67,6 +67,21 @@ static PyObject *m_compute_rows(PyObject *self, PyObject *args) {
   return end_work(&w, r, out);
 }
 
+/* compute_interleave(an array of the device, rows, columns, is there one separator?, stream handle, its owner) */
+static PyObject *m_compute_interleave(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *near, *handle, *owner;
+  long long n, parts;
+  int one;
+  struct work w;
+  struct cdv_array *out = NULL;
+  if (!PyArg_ParseTuple(args, "OO&O&pOO", &near, to_int64, &n, to_int64, &parts, &one, &handle, &owner) ||
+      begin_work(&w, &near, 1, handle, owner))
+    return NULL;
+  int r = cdv_compute_interleave(w.x[0], n, parts, one, &w.stream_ref, &out);
+  return end_work(&w, r, out);
+}
+
 /* compute_scatter_rows(indices, how many targets, function, stream handle, its owner) */
 static PyObject *m_compute_scatter_rows(PyObject *self, PyObject *args) {
   (void)self;
