@@ -485,8 +485,8 @@ def group_by(
 def merge(states: Iterable[Any], *, partial: bool = False, stream: StreamLike = None) -> DeviceArray:
     """What groups come to whose rows were grouped in parts, on several devices or in several processes.
 
-    The result is that of grouping all rows at once; sums of floats may differ in their last digits.  Blocks.
-    Any thread.
+    The result is that of grouping all rows at once; sums and products of floats may differ in their last digits, and
+    where they overflow on the way.  Blocks.  Any thread.
 
     :param states: batches that ``group_by(...).partial(...)`` returned, with the same keys and aggregations, on one
         device
