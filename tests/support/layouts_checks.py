@@ -3,6 +3,7 @@ none."""
 
 import decimal
 
+import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -11,6 +12,7 @@ pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 from compute_cases import back, check, column, shown, there  # noqa: E402
 from everywhere import device, everywhere  # noqa: E402, F401
 
+import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
 
 LONG = "long enough not to lie in its view"
@@ -137,3 +139,36 @@ def test_more_rows_than_ends_count_are_told(device):
         arrays()["dense-union"][1].as_py(),
         None,
     ]
+
+
+LOGIC = ("and_", "or_", "xor", "and_not", "and_kleene", "or_kleene", "and_not_kleene", "equal", "less", "greater_equal")
+AT = ((0, 0, 0), (32, 0, 64), (0, 1, 0), (7, 8, 33), (31, 31, 31), (40, 3, 1))  # first rows of three columns
+
+
+def _bits(rng, n, nulls):
+    return pa.array(rng.random(n) < 0.5, mask=rng.random(n) < 0.3 if nulls else None)
+
+
+@pytest.mark.parametrize("nulls", ["none", "left", "right", "both"])
+@everywhere
+def test_bits_that_begin_anywhere_in_their_words_are_combined_and_counted(device, nulls):
+    rng = np.random.default_rng(len(nulls))
+    for n in (31, 64, 95, 1000, 9001):
+        columns = [_bits(rng, 10_000, nulls in kinds) for kinds in (("left", "both"), ("right", "both"), ("both",))]
+        moved = [cdevice.asarray(x).to(device) for x in columns]
+        for at in AT:
+            a, b, c = (x[k : k + n] for x, k in zip(columns, at, strict=True))
+            da, db, dc = (x[k : k + n] for x, k in zip(moved, at, strict=True))
+            for name in LOGIC:
+                got, want = getattr(cc, name)(da, db).to("cpu"), getattr(pc, name)(a, b)
+                assert pa.array(got).equals(want), (name, n, at)
+            for got, want in (
+                (cc.invert(da), pc.invert(a)),
+                (cc.is_null(da), pc.is_null(a)),
+                (cc.is_valid(da), pc.is_valid(a)),
+                (cc.if_else(dc, da, db), pc.if_else(c, a, b)),
+                (cc.or_kleene(da, True), pc.or_kleene(a, True)),
+                (cc.xor(db, True), pc.xor(b, True)),
+            ):
+                assert pa.array(got.to("cpu")).equals(want), (n, at)
+            assert (cc.sum(da).as_py(), cc.count(da).as_py()) == (pc.sum(a).as_py(), pc.count(a).as_py()), (n, at)

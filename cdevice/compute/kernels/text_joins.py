@@ -211,7 +211,8 @@ def binary_join_element_wise(call: Call, *args: Datum) -> DeviceArray:
         arrays = [x if w else take_array(call, x, zero, False) for x, w in zip(arrays, whole, strict=True)]
     parts, between = arrays[:-1], arrays[-1]
     if not n:
-        return (parts or arrays)[0][:0]
+        none: DeviceArray = arrays[0][:0]
+        return none
     how = options.null_handling
     known = _known(call, arrays if how == "emit_null" else [between])
     if how == "replace":
