@@ -94,8 +94,10 @@ static double groups_of(double rows, double seen, double groups) {
   double less = 0, more = 64; /* seen / D; beyond 64 all values were seen */
   for (int i = 0; i < 40; i++) {
     double x = (less + more) / 2;
-    if (-expm1(-x) * seen > groups * x) less = x;
-    else more = x;
+    if (-expm1(-x) * seen > groups * x)
+      less = x;
+    else
+      more = x;
   }
   return -expm1(-rows / seen * more) * seen / more;
 }
@@ -190,7 +192,7 @@ static int merge(struct numbering *s, struct part *p) {
     k.buffers[BUF_HASH_REMAP].data = p->remap;
     k.buffers[BUF_HASH_OLD_KEYS].data = p->keys;
     k.buffers[BUF_HASH_OLD_FIRST].data = p->first;
-    k.scalars[SCALAR_HASH_OLD_ROOM] = 0; /* the lists of the part begin there */
+    k.scalars[SCALAR_HASH_OLD_ROOM] = 0;             /* the lists of the part begin there */
     k.scalars[SCALAR_HASH_PART] = s->direct ? 1 : 0; /* whose state is the second one */
     int r = cdv_exec_launch(s->work, &k);
     memcpy(all->state, states[0], sizeof states[0]);

@@ -87,9 +87,9 @@
 #define SCALAR_LIST_SIZE 4
 #define BUF_OUT_TYPE_IDS 7 /* union_rows: of the result */
 #define SCALAR_TYPE_ID 3
-#define SCALAR_RUNS 3        /* run_of: how many */
-#define SCALAR_RUNS_OFFSET 4 /* rows before the first one */
-#define SCALAR_FIRST 2       /* rows, ends: the first number */
+#define SCALAR_RUNS 3           /* run_of: how many */
+#define SCALAR_RUNS_OFFSET 4    /* rows before the first one */
+#define SCALAR_FIRST 2          /* rows, ends: the first number */
 #define SCALAR_PARTS 2          /* interleave: columns */
 #define SCALAR_SEPARATOR_STEP 3 /* interleave: 1: a separator for each row, 0: one for all */
 

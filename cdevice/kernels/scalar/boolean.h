@@ -27,19 +27,19 @@ FN bit_argument bit_argument_of(const u32 *b, i64 offset, int kind, u32 scalar) 
 #define ALIGNED(x) (x).words[w]
 #define SHIFTED(x) (u32)(((u64)(x).words[w + 1] << 32 | (x).words[w]) >> (x).shift)
 #define ALL(x) (x).all
-#define WHOLE_WORDS(at_a, at_b, at_c, value)                      \
-  for (; w < whole; w++) {                                        \
-    const u32 a = at_a(x), b = at_b(y), c = at_c(z);              \
-    (void)a, (void)b, (void)c;                                    \
-    o[w] = value;                                                 \
+#define WHOLE_WORDS(at_a, at_b, at_c, value)         \
+  for (; w < whole; w++) {                           \
+    const u32 a = at_a(x), b = at_b(y), c = at_c(z); \
+    (void)a, (void)b, (void)c;                       \
+    o[w] = value;                                    \
   }
-#define WHOLE_WORDS_OF(at, value)            \
-  if (x.words && y.words && z.words)         \
-    WHOLE_WORDS(at, at, at, value)           \
-  else if (x.words && y.words)               \
-    WHOLE_WORDS(at, at, ALL, value)          \
-  else if (x.words && !z.words)              \
-    WHOLE_WORDS(at, ALL, ALL, value)
+#define WHOLE_WORDS_OF(at, value)    \
+  if (x.words && y.words && z.words) \
+    WHOLE_WORDS(at, at, at, value)   \
+  else if (x.words && y.words)       \
+    WHOLE_WORDS(at, at, ALL, value)  \
+  else if (x.words && !z.words)      \
+  WHOLE_WORDS(at, ALL, ALL, value)
 /* Whole words ahead of the others, in loops that become vectors. */
 #define BIT_WORDS(value)                                                                                            \
   {                                                                                                                 \
@@ -58,11 +58,11 @@ FN bit_argument bit_argument_of(const u32 *b, i64 offset, int kind, u32 scalar) 
 #else
 #define BIT_WORDS(value) WORDS(w, n) BIT_WORD(value)
 #endif
-#define BIT_WORD(value)                                                                       \
-  {                                                                                           \
-    const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1), c = WORD(2, BUF_ARG2);            \
-    (void)a, (void)b, (void)c;                                                                \
-    put32(OUT(u32, BUF_OUT), w, value, n);                                                    \
+#define BIT_WORD(value)                                                            \
+  {                                                                                \
+    const u32 a = WORD(0, BUF_ARG0), b = WORD(1, BUF_ARG1), c = WORD(2, BUF_ARG2); \
+    (void)a, (void)b, (void)c;                                                     \
+    put32(OUT(u32, BUF_OUT), w, value, n);                                         \
   }
 #define OF_BITS(name, value)           \
   KERNEL(name) {                       \
@@ -71,7 +71,7 @@ FN bit_argument bit_argument_of(const u32 *b, i64 offset, int kind, u32 scalar) 
   }
 
 /* ---- nulls: the arguments are bitmaps ---- */
-OF_BITS(valid_all, a &b &c)
+OF_BITS(valid_all, a & b & c)
 OF_BITS(is_valid, a)
 OF_BITS(is_null, ~a)
 /* Of if_else: the condition, the nulls of the two; BUF_COUNTED: the nulls of the condition. */
@@ -121,42 +121,41 @@ KERNEL(never) {
       put32(OUT(u32, BUF_OUT_VALIDITY), w, (va & vb) | (va & (decides_a)) | (vb & (decides_b)), n); \
   }
 #if defined(CDV_HOST)
-#define KNOWN_ARGUMENT(k, buffer)                                               \
+#define KNOWN_ARGUMENT(k, buffer)                                      \
   bit_argument_of(RAW(const u32, buffer), OFFSET(buffer), ARG_KIND(k), \
                   0u - (u32)((SCALAR(SCALAR_KLEENE_KNOWN) >> (k)) & 1))
-#define KLEENE_WHOLE(at, at_va, at_vb, value, decides_a, decides_b)      \
-  for (; w < whole; w++) {                                               \
-    const u32 a = at(x), b = at(y), va = at_va(kx), vb = at_vb(ky);      \
-    (void)va, (void)vb;                                                  \
-    o[w] = value;                                                        \
-    if (v) v[w] = (va & vb) | (va & (decides_a)) | (vb & (decides_b));   \
+#define KLEENE_WHOLE(at, at_va, at_vb, value, decides_a, decides_b)    \
+  for (; w < whole; w++) {                                             \
+    const u32 a = at(x), b = at(y), va = at_va(kx), vb = at_vb(ky);    \
+    (void)va, (void)vb;                                                \
+    o[w] = value;                                                      \
+    if (v) v[w] = (va & vb) | (va & (decides_a)) | (vb & (decides_b)); \
   }
-#define KLEENE_WHOLE_OF(at, value, decides_a, decides_b)             \
-  if (!x.words || !y.words) {                                        \
-  } else if (kx.words && ky.words)                                   \
-    KLEENE_WHOLE(at, at, at, value, decides_a, decides_b)            \
-  else if (kx.words)                                                 \
-    KLEENE_WHOLE(at, at, ALL, value, decides_a, decides_b)           \
-  else if (ky.words)                                                 \
-    KLEENE_WHOLE(at, ALL, at, value, decides_a, decides_b)           \
-  else                                                               \
+#define KLEENE_WHOLE_OF(at, value, decides_a, decides_b)   \
+  if (!x.words || !y.words) {                              \
+  } else if (kx.words && ky.words)                         \
+    KLEENE_WHOLE(at, at, at, value, decides_a, decides_b)  \
+  else if (kx.words)                                       \
+    KLEENE_WHOLE(at, at, ALL, value, decides_a, decides_b) \
+  else if (ky.words)                                       \
+    KLEENE_WHOLE(at, ALL, at, value, decides_a, decides_b) \
+  else                                                     \
     KLEENE_WHOLE(at, ALL, ALL, value, decides_a, decides_b)
-#define KLEENE_WORDS(value, decides_a, decides_b)                                                     \
-  {                                                                                                   \
-    const bit_argument x = BIT_ARGUMENT(0, BUF_ARG0), y = BIT_ARGUMENT(1, BUF_ARG1),                  \
-                       kx = KNOWN_ARGUMENT(0, BUF_KLEENE_VALIDITY0),                                  \
-                       ky = KNOWN_ARGUMENT(1, BUF_KLEENE_VALIDITY1);                                  \
-    const int shifted = x.shift || y.shift || kx.shift || ky.shift;                                   \
-    const i64 readable = n / 32 - shifted, whole = launch_->end < readable ? launch_->end : readable; \
-    u32 *RESTRICT o = OUT(u32, BUF_OUT), *RESTRICT v = RAW(u32, BUF_OUT_VALIDITY);                    \
-    i64 w = launch_->begin;                                                                           \
-    if (v) v = OUT(u32, BUF_OUT_VALIDITY);                                                            \
-    if (!shifted) {                                                                                   \
-      KLEENE_WHOLE_OF(ALIGNED, value, decides_a, decides_b)                                           \
-    } else {                                                                                          \
-      KLEENE_WHOLE_OF(SHIFTED, value, decides_a, decides_b)                                           \
-    }                                                                                                 \
-    for (; w < launch_->end; w++) KLEENE_WORD(value, decides_a, decides_b)                            \
+#define KLEENE_WORDS(value, decides_a, decides_b)                                                                  \
+  {                                                                                                                \
+    const bit_argument x = BIT_ARGUMENT(0, BUF_ARG0), y = BIT_ARGUMENT(1, BUF_ARG1),                               \
+                       kx = KNOWN_ARGUMENT(0, BUF_KLEENE_VALIDITY0), ky = KNOWN_ARGUMENT(1, BUF_KLEENE_VALIDITY1); \
+    const int shifted = x.shift || y.shift || kx.shift || ky.shift;                                                \
+    const i64 readable = n / 32 - shifted, whole = launch_->end < readable ? launch_->end : readable;              \
+    u32 *RESTRICT o = OUT(u32, BUF_OUT), *RESTRICT v = RAW(u32, BUF_OUT_VALIDITY);                                 \
+    i64 w = launch_->begin;                                                                                        \
+    if (v) v = OUT(u32, BUF_OUT_VALIDITY);                                                                         \
+    if (!shifted) {                                                                                                \
+      KLEENE_WHOLE_OF(ALIGNED, value, decides_a, decides_b)                                                        \
+    } else {                                                                                                       \
+      KLEENE_WHOLE_OF(SHIFTED, value, decides_a, decides_b)                                                        \
+    }                                                                                                              \
+    for (; w < launch_->end; w++) KLEENE_WORD(value, decides_a, decides_b)                                         \
   }
 #else
 #define KLEENE_WORDS(value, decides_a, decides_b) WORDS(w, n) KLEENE_WORD(value, decides_a, decides_b)

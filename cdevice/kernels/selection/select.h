@@ -34,16 +34,16 @@ KERNEL(if_else) {
 #undef OF_ROW
 
 /* A null index takes the first value. */
-#define TAKE(index)                                                              \
-  ROWS(i, SCALAR(SCALAR_ROWS)) {                                                 \
-    const i64 at = (i64)(index)[i];                                              \
-    if ((u64)at < (u64)values) {                                                 \
-      o[i] = a[at];                                                              \
-    } else {                                                                     \
+#define TAKE(index)                                                                \
+  ROWS(i, SCALAR(SCALAR_ROWS)) {                                                   \
+    const i64 at = (i64)(index)[i];                                                \
+    if ((u64)at < (u64)values) {                                                   \
+      o[i] = a[at];                                                                \
+    } else {                                                                       \
       if (bit1(RAW(const u32, BUF_INDEX_VALIDITY), OFFSET(BUF_INDEX_VALIDITY), i)) \
-        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);               \
-      o[i] = values ? a[0] : ZERO(T);                                            \
-    }                                                                            \
+        report_error(OUT(i64, BUF_ERROR), KERNEL_ERROR_INDEX, at);                 \
+      o[i] = values ? a[0] : ZERO(T);                                              \
+    }                                                                              \
   }
 KERNEL(take) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
