@@ -86,7 +86,7 @@ def declare(build):
         short=True,
         refuses=dict.fromkeys(
             "imports devices copies compute texts produce loop share share_stream pickles waits".split(),
-            "emory|thread|failed to map segment",  # Python's own modules are files that the loader maps
+            "emory|thread|lib-dynload/.*failed to map segment",  # a module of Python's own
         ),
     )
     for n in (96, 128, 256):

@@ -664,6 +664,13 @@ def test_joined_rows_are_the_models(device):
 
 
 @everywhere
+def test_one_scalar_may_be_a_part_and_the_separator(device):
+    column = cdevice.asarray(["a", None, "b"]).to(device)
+    one = cc.max(cdevice.asarray(["-", "+"]).to(device))
+    assert cc.binary_join_element_wise(one, column, one).to("cpu").to_pylist() == ["--a", None, "--b"]
+
+
+@everywhere
 def test_joined_lists_and_repeated_rows_are_pyarrows(device):
     rng = random.Random(9)
     some = [None if rng.random() < 0.2 else [*strings_of(rng.randrange(4), k, 0.1).to_pylist()] for k in range(60)]

@@ -205,10 +205,10 @@ def binary_join_element_wise(call: Call, *args: Datum) -> DeviceArray:
     n = lengths.pop() if lengths else 1
     arrays = [_as(call, x, format) for x in arrays]
     one = args[-1].one and not arrays[-1].null_count
-    whole = [not a.one or (one and x is arrays[-1]) for x, a in zip(arrays, args, strict=True)]
-    if not all(whole):
+    single = [a.one for a in args[:-1]] + [args[-1].one and not one]
+    if any(single):
         zero = rows.multiply(call, rows.from_(call, arrays[0], 0, n), 0)
-        arrays = [x if w else take_array(call, x, zero, False) for x, w in zip(arrays, whole, strict=True)]
+        arrays = [take_array(call, x, zero, False) if alone else x for x, alone in zip(arrays, single, strict=True)]
     parts, between = arrays[:-1], arrays[-1]
     if not n:
         none: DeviceArray = arrays[0][:0]
