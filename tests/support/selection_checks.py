@@ -308,3 +308,13 @@ def test_a_batch_without_columns_keeps_its_number_of_rows(device):
     empty = there(batch_of([pa.array(range(3))]), device).select([])
     assert len(cc.filter(empty, there(pa.array([True, False, True]), device))) == 2
     assert len(cc.take(empty, there(pa.array([2, 2, 2, 0], pa.int64()), device))) == 4
+
+
+@pytest.mark.parametrize("word", ["int8", "int16", "float32", "int64", "decimal128(30, 2)"])
+@everywhere
+def test_the_first_number_beyond_the_rows_is_refused(device, word):
+    kind = pa.decimal128(30, 2) if "decimal" in word else getattr(pa, word)()
+    column = cdevice.asarray(pa.array([1, 2, 3], pa.int64()).cast(kind)).to(device)
+    for numbers in (pa.array([0, 3]), pa.array([3, None], pa.uint32()), pa.array([-1])):
+        with pytest.raises(IndexError):
+            cc.take(column, cdevice.asarray(numbers).to(device)).to("cpu")
