@@ -28,14 +28,17 @@ print(json.dumps(sorted(taken)[n // 2]))
 """
 _READ = """
 import cdevice, json, sys, time
-stream, n = cdevice.open_shared(bytes.fromhex(sys.argv[1]), validate=None), 0
+stream, keep, n, kept = cdevice.open_shared(bytes.fromhex(sys.argv[1]), validate=None), int(sys.argv[2]), 0, []
 for batch in stream:
     if not n:
         begin = time.perf_counter()
+    if n % keep == 0:
+        kept.append(batch)
     n += 1
 print(json.dumps((time.perf_counter() - begin) / (n - 1)))
 """
 GIB, COLUMNS = 1 << 30, 1000
+_NONE = str(1 << 40)  # of so many batches a reader keeps one
 
 
 def _child(code: str, *arguments: str) -> float:
@@ -94,12 +97,17 @@ def _streams(quick: bool) -> list[list[Any]]:
     large = cdevice.record_batch({"x": cdevice.empty("float64", 4 << 20).freeze()})
     n, m = (10_000, 20) if quick else (200_000, 200)
     with cdevice.asstream([small] * n).share(batches=200) as s:
-        rate = 1 / _child(_READ, s.token.hex())
+        rate = 1 / _child(_READ, s.token.hex(), _NONE)
     with cdevice.asstream([large] * m).share() as s:
-        ratio = _copy(32 << 20, m, fresh=False) / _child(_READ, s.token.hex())
+        ratio = _copy(32 << 20, m, fresh=False) / _child(_READ, s.token.hex(), _NONE)
+    # of many sizes, so that there is room for some between those that are kept
+    sizes = [cdevice.record_batch({"x": cdevice.empty("uint8", 2400 + 300 * (i % 50)).freeze()}) for i in range(50)]
+    with cdevice.asstream(sizes * 40).share(nbytes=1 << 16) as s:
+        kept = 1 / _child(_READ, s.token.hex(), "3")
     return [
         ["batches/s of 100 rows between two processes", number(rate), 200_000, verdict(rate >= 200_000)],
         ["batches of 32 MiB, in the speed of memcpy", f"{ratio:.2f}", 0.8, verdict(ratio >= 0.8)],
+        ["batches/s where every third is kept and a ring of 64 KiB is full", number(kept), 2000, verdict(kept >= 2000)],
     ]
 
 

@@ -37,7 +37,10 @@
 #define PARTS 1024 /* batches that lie in the memory, at most */
 #define ALIGNMENT 64
 #define WORDS 256
-#define PATIENCE_NS 20000000 /* of a writer without room whose reader has taken all there is */
+/* A writer without room whose reader has taken all there is waits for what the reader releases: less each time in vain, more
+ * each time there is room.  What has no room then goes apart. */
+#define PATIENCE_NS 20000000
+#define PATIENCE_STEP_NS 1000
 
 enum kind { ARRAY, TICKET, END, FAILED };
 
@@ -83,6 +86,7 @@ struct cdv_ring {
   uint64_t want, at;     /* the item that is looked for, and where it was found */
   size_t before;         /* the piece behind it */
   int64_t crowded_since; /* 0: not crowded */
+  int64_t patience_ns;
   bool too_large, crowded, ended;
   struct cdv_saved_error why; /* of the wait for room that ended */
   cdevice_allocator allocator;
@@ -118,12 +122,24 @@ static void wake(_Atomic uint32_t *sleeps, _Atomic uint32_t *word) {
   syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* How long this end may sleep before it looks again. */
+static struct timespec nap(const struct cdv_ring *g) {
+  int64_t ns = CDV_SIGNAL_POLL_NS;
+  if (g->crowded_since) ns = g->crowded_since + g->patience_ns - now_ns() + 1;
+  return (struct timespec){.tv_nsec = ns < 1 ? 1 : ns < CDV_SIGNAL_POLL_NS ? (long)ns : CDV_SIGNAL_POLL_NS};
+}
+
 /* Blocks until ready(g) is true. */
 static int wait_until(struct cdv_ring *g, bool (*ready)(struct cdv_ring *)) {
   struct control *c = g->control;
   _Atomic uint32_t *sleeps = g->writes ? &c->writer_sleeps : &c->reader_sleeps;
   _Atomic uint32_t *word = g->writes ? &c->for_writer : &c->for_reader;
-  const struct timespec pause = {.tv_nsec = CDV_SIGNAL_POLL_NS};
   if (g->fork_generation != cdv_fork_generation())
     return cdv_fail(CDV_STREAM, EBUSY, "a shared stream belongs to the process that opened it, not to its children");
   for (int i = 0; i < CDV_SPINS && !atomic_load(&g->interrupted); i++) {
@@ -139,6 +155,7 @@ static int wait_until(struct cdv_ring *g, bool (*ready)(struct cdv_ring *)) {
     if (gone)
       r = cdv_fail(CDV_STREAM, ESHUTDOWN, "the %s of the shared stream has gone", g->writes ? "reader" : "writer");
     if (!r) {
+      const struct timespec pause = nap(g);
       syscall(SYS_futex, word, FUTEX_WAIT, now, &pause, NULL, 0);
       r = cdv_check_signals();
       gone = other_has_gone(g); /* its last item is looked for once more */
@@ -149,12 +166,6 @@ static int wait_until(struct cdv_ring *g, bool (*ready)(struct cdv_ring *)) {
 }
 
 /* ---- the writer's memory ---- */
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* What was released is free again. */
 static void reclaim(struct cdv_ring *g) {
   size_t kept = 0;
@@ -191,7 +202,7 @@ static bool has_room(struct cdv_ring *g) {
   bool all_taken = atomic_load(&c->taken) == atomic_load(&c->written);
   if (!all_taken) g->crowded_since = 0;
   if (all_taken && !g->crowded_since) g->crowded_since = now_ns();
-  g->crowded = all_taken && now_ns() - g->crowded_since > PATIENCE_NS;
+  g->crowded = all_taken && now_ns() - g->crowded_since > g->patience_ns;
   return g->crowded;
 }
 
@@ -201,7 +212,14 @@ static int claim(struct cdv_ring *g, int64_t nbytes, uint64_t *offset) {
   g->crowded = false;
   g->crowded_since = 0;
   int r = wait_until(g, has_room);
-  if (r || g->crowded) return r ? r : ENOBUFS;
+  g->crowded_since = 0;
+  if (r) return r;
+  if (g->crowded) {
+    g->patience_ns /= 2;
+    return ENOBUFS;
+  }
+  g->patience_ns += PATIENCE_STEP_NS;
+  if (g->patience_ns > PATIENCE_NS) g->patience_ns = PATIENCE_NS;
   memmove(&g->pieces[g->before + 1], &g->pieces[g->before], (g->n_pieces - g->before) * sizeof *g->pieces);
   g->pieces[g->before] = (struct piece){g->at, g->at + g->want, g->part};
   g->n_pieces++;
@@ -335,6 +353,7 @@ static struct cdv_ring *new_ring(bool writes, struct cdv_segment *memory, struct
   g->control = (struct control *)(void *)control->base;
   g->link = link;
   g->writes = writes;
+  g->patience_ns = PATIENCE_NS;
   g->fork_generation = cdv_fork_generation();
   g->allocator =
       (cdevice_allocator){.struct_size = sizeof g->allocator, .self = g, .alloc = allocate, .free = give_back};
