@@ -164,13 +164,13 @@ opencl_runtime() {
   apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
 }
 
-# PoCL compiles in less time: without optimization, and each kernel once, for groups of any size. With `own` programs are those of
-# this package alone: PoCL does not read opencl-c.h, which declares 14,500 functions and takes half of the time; those that the
-# kernels call are declared here, and "undeclared identifier" names one that is missing. The binaries are kept in build/quick.
+# PoCL compiles in less time: without optimization, and each kernel once, for groups of any size. PoCL does not
+# read opencl-c.h, which declares 14,500 functions and takes half of the time; those that kernels call are declared here, and
+# "undeclared identifier" names one that is missing. The binaries are kept in build/quick.
 quick_pocl() {
   local flags=-cl-opt-disable of='/**/__attribute__((overloadable))' at='volatile/**/__global/**/' all='' f t
-  if [[ ${1:-} == own ]] && grep -qs _OPENCL_H_ /usr/share/pocl/include/opencl-c.h; then
-    for f in get_global_id get_local_id get_group_id; do all+=";size_t$of$f(uint)"; done
+  if grep -qs _OPENCL_H_ /usr/share/pocl/include/opencl-c.h; then
+    for f in get_{global,local,group}_id get_{global,local}_size get_num_groups; do all+=";size_t$of$f(uint)"; done
     for f in popcount clz; do for t in uint ulong; do all+=";$t$of$f($t)"; done; done
     for f in or min add; do all+=";uint${of}atomic_$f(${at}uint*,uint)"; done
     all+=";int${of}atomic_max(${at}int*,int);uint${of}atomic_cmpxchg(${at}uint*,uint,uint);ulong${of}mul_hi(ulong,ulong)"

@@ -76,6 +76,8 @@ int cdv_select_add_top(struct cdv_select_plan *s, struct cdv_array *array);
 int64_t cdv_select_columns(struct cdv_select_plan *s, size_t begin);
 /* Does one of the first level need the numbers of its rows? */
 bool cdv_select_needs_numbers(const struct cdv_select_plan *s);
+/* Do the items of a list need the numbers of their rows?  Nulls have no memory. */
+bool cdv_select_numbers_items(const struct cdv_selected *x);
 /* Has the sizes added up of k > 0 columns from `begin` on; *sums: where each tile of the first begins, *stride:
  * those of one. totals: room for k words. */
 int cdv_select_measure(struct cdv_select_plan *s, size_t begin, int64_t k, cdevice_kernel_buffer totals,

@@ -119,7 +119,7 @@ static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cd
                      cdevice_kernel_buffer offsets) {
   bool list = x->from->schema->node->format[0] == '+';
   struct cdv_kernel_launch k = sizes_of(x, list ? "expand" : "gather");
-  if (!x->total) return 0;
+  if (!x->total || (list && !cdv_select_numbers_items(x))) return 0;
   if (list) k.granularity = CDV_PER_ROW;
   k.buffers[BUF_OUT] = to;
   if (!list) k.buffers[BUF_BYTES] = (cdevice_kernel_buffer){(void *)x->from->node->buffers[2], 0};
@@ -129,6 +129,7 @@ static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cd
 
 /* ---- nested ones ---- */
 static int put_spread(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to) {
+  if (!cdv_select_numbers_items(x)) return 0;
   struct cdv_kernel_launch k = step_of(x, "filter", "bits", "spread", CDV_PER_ROW);
   k.n *= x->layout.list_size;
   k.buffers[BUF_OUT] = to;

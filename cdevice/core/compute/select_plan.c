@@ -214,6 +214,10 @@ static int push_runs(const struct cdv_selected *x, struct sizes *block, struct s
   return r ? r : push(scratch, n, 0, 8);
 }
 
+bool cdv_select_numbers_items(const struct cdv_selected *x) {
+  return strcmp(x->from->schema->node->children[0]->format, "n") != 0;
+}
+
 static int push_sizes(struct cdv_selected *x, struct sizes *block, struct sizes *scratch) {
   const struct cdv_layout *l = &x->layout;
   int64_t n = x->rows->n;
@@ -230,10 +234,12 @@ static int push_sizes(struct cdv_selected *x, struct sizes *block, struct sizes 
     case CDV_LARGE_BINARY: r = push(block, n, 1, l->width); return r ? r : push(block, x->total, 0, 1);
     case CDV_LIST:
     case CDV_LARGE_LIST:
-    case CDV_MAP: r = push(block, n, 1, l->width); return r ? r : push(scratch, x->total, 0, 8);
+    case CDV_MAP:
+      r = push(block, n, 1, l->width);
+      return r ? r : push(scratch, cdv_select_numbers_items(x) ? x->total : 0, 0, 8);
     case CDV_LIST_VIEW:
     case CDV_LARGE_LIST_VIEW: r = push(block, n, 0, l->width); return r ? r : push(block, n, 0, l->width);
-    case CDV_FIXED_LIST: return push(scratch, n, 0, 8 * l->list_size);
+    case CDV_FIXED_LIST: return push(scratch, cdv_select_numbers_items(x) ? n : 0, 0, 8 * l->list_size);
     case CDV_RUN_END: return push_runs(x, block, scratch);
     case CDV_DENSE_UNION:
     case CDV_SPARSE_UNION: return push_union(x, block, scratch);
