@@ -40,13 +40,22 @@ def pytest_collection_modifyitems(config, items):
 
 
 def take_turns(config, items):
-    """Kernels are one text on each stand-in: the cases of a test, which differ in values and types, share them out."""
+    """Kernels are one text on each stand-in, and one in two shapes on OpenCL: the cases of a test, which differ in values and
+    types, share them out."""
     from sample import taking_turns
 
-    kept = functions = [item for item in items if item.path.name == "test_hostrt_compute.py"]
-    for devices in (("cuda", "cuda_managed", "rocm"), ("cuda_host", "rocm_host")):
-        kept = taking_turns(kept, devices)
-    left_out = {*functions} - {*kept}
+    left_out = set()
+    for where, turns in (
+        (
+            lambda path: path.name == "test_hostrt_compute.py",
+            [("cuda", "cuda_managed", "rocm"), ("cuda_host", "rocm_host")],
+        ),
+        (lambda path: path.match("unit/compute/*"), [("opencl-items", "opencl-block")]),
+    ):
+        kept = functions = [item for item in items if where(item.path)]
+        for devices in turns:
+            kept = taking_turns(kept, devices)
+        left_out |= {*functions} - {*kept}
     if left_out:
         config.hook.pytest_deselected(items=sorted(left_out, key=lambda item: item.nodeid))
         items[:] = [item for item in items if item not in left_out]

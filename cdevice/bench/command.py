@@ -80,7 +80,7 @@ def parser() -> Any:
         description="Cost per operation beside pyarrow, nanoarrow and arro3: medians, one process, rounds interleaved.",
         epilog="ratio: the better peer's time by cdevice's.",
     )
-    p.add_argument("--quick", action="store_true", help="a few seconds, noisier")
+    p.add_argument("--quick", action="store_true", help="small data, a minute or two")
     p.add_argument("--rounds", type=positive, default=15, metavar="N", help="rounds per row (%(default)s)")
     p.add_argument("--rows", type=positive, metavar="N", help="rows of the data of groups and scale (10 million)")
     p.add_argument("--plot", metavar="FILE.svg", help="draw what was measured there too; needs matplotlib")
