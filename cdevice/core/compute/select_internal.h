@@ -63,6 +63,8 @@ int cdv_select_share(struct cdv_select_plan *s, struct cdv_array *a, struct Arro
 int cdv_select_end(struct cdv_select_plan *s, int r, struct cdv_schema *schema, struct cdv_array **out);
 
 /* ---- select_kernels.c ---- */
+/* Do the items of a list need the numbers of their rows?  Nulls have no memory. */
+bool cdv_select_numbers_items(const struct cdv_selected *x);
 /* Sums of the sizes of each tile of rows; n: rows that are gone through, those that there are among them. */
 int cdv_select_tiles(struct cdv_select_plan *s, const struct cdv_selected *x, int64_t n, cdevice_kernel_buffer sums);
 /* Writes the buffers of a node; sums: where each tile begins.  block, scratch: the memory of its level, NULL: none. */
@@ -76,8 +78,6 @@ int cdv_select_add_top(struct cdv_select_plan *s, struct cdv_array *array);
 int64_t cdv_select_columns(struct cdv_select_plan *s, size_t begin);
 /* Does one of the first level need the numbers of its rows? */
 bool cdv_select_needs_numbers(const struct cdv_select_plan *s);
-/* Do the items of a list need the numbers of their rows?  Nulls have no memory. */
-bool cdv_select_numbers_items(const struct cdv_selected *x);
 /* Has the sizes added up of k > 0 columns from `begin` on; *sums: where each tile of the first begins, *stride:
  * those of one. totals: room for k words. */
 int cdv_select_measure(struct cdv_select_plan *s, size_t begin, int64_t k, cdevice_kernel_buffer totals,

@@ -115,6 +115,10 @@ static int put_offsets(struct cdv_select_plan *s, const struct cdv_selected *x, 
   return cdv_exec_launch(&s->work, &k);
 }
 
+bool cdv_select_numbers_items(const struct cdv_selected *x) {
+  return strcmp(x->from->schema->node->children[0]->format, "n") != 0;
+}
+
 static int put_items(struct cdv_select_plan *s, const struct cdv_selected *x, cdevice_kernel_buffer to,
                      cdevice_kernel_buffer offsets) {
   bool list = x->from->schema->node->format[0] == '+';

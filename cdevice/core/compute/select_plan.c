@@ -214,10 +214,6 @@ static int push_runs(const struct cdv_selected *x, struct sizes *block, struct s
   return r ? r : push(scratch, n, 0, 8);
 }
 
-bool cdv_select_numbers_items(const struct cdv_selected *x) {
-  return strcmp(x->from->schema->node->children[0]->format, "n") != 0;
-}
-
 static int push_sizes(struct cdv_selected *x, struct sizes *block, struct sizes *scratch) {
   const struct cdv_layout *l = &x->layout;
   int64_t n = x->rows->n;
