@@ -164,9 +164,9 @@ opencl_runtime() {
   apt_install pocl-opencl-icd ocl-icd-libopencl1 || say "no OpenCL runtime: its tests are skipped"
 }
 
-# PoCL compiles in less time: without optimization, and each kernel once, for groups of any size. PoCL does not
-# read opencl-c.h, which declares 14,500 functions and takes half of the time; those that kernels call are declared here, and
-# "undeclared identifier" names one that is missing. The binaries are kept in build/quick.
+# PoCL compiles in less time: without optimization, and each kernel once, for groups of any size. It does not read opencl-c.h, which
+# declares 14,500 functions and takes half of the time; those that kernels call are declared here, and "undeclared identifier"
+# names one that is missing. The binaries are kept in build/quick.
 quick_pocl() {
   local flags=-cl-opt-disable of='/**/__attribute__((overloadable))' at='volatile/**/__global/**/' all='' f t
   if grep -qs _OPENCL_H_ /usr/share/pocl/include/opencl-c.h; then

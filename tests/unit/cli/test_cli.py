@@ -246,18 +246,8 @@ def test_demo_computes_what_pyarrow_does_or_says_so(capsys):
 def test_bench_prints_its_table(tmp_path):
     pytest.importorskip("pyarrow", reason="pip install pyarrow")
     examples = ROOT / "examples"  # its plug-in in C is built
-    r = run(
-        "bench",
-        "--quick",
-        "--rounds",
-        "1",
-        "--rows",
-        "2000",
-        "--json",
-        tmp_path / "out.json",
-        cwd=tmp_path,
-        CDEVICE_EXAMPLES=str(examples),
-    )
+    command = [*"bench --quick --rounds 1 --rows 2000 --json".split(), tmp_path / "out.json"]
+    r = run(*command, cwd=tmp_path, CDEVICE_EXAMPLES=str(examples))
     assert r.returncode == 0, r.stdout + r.stderr
     assert "int64 export + destroy" in r.stdout and "growth" in r.stdout and "error" not in r.stdout
     data = json.loads((tmp_path / "out.json").read_text())

@@ -395,15 +395,19 @@ def test_what_has_no_memory_takes_no_time(device):
         nulls = cdevice.from_buffers("null", 1 << 40, [])
         done.append(cc.count(nulls, mode="only_null").as_py())
         done.append(cc.sum(nulls).as_py())
-        offsets = np.array([0, 1 << 39, 1 << 40])
-        lists = cdevice.from_buffers("large_list<item: null>", 2, [None, offsets], children=[nulls])
-        done.append(cc.filter(there(lists, device), there(pa.array([False, True]), device)).children[0].length)
-        done.append(cc.take(there(lists, device), there(pa.array([0, 1]), device)).children[0].length)
+        for kind, offsets in (
+            ("list", np.array([0, 1 << 29, 1 << 30], "i4")),
+            ("large_list", np.array([0, 1 << 39, 1 << 40])),
+        ):
+            here = cdevice.from_buffers(f"{kind}<item: null>", 2, [None, offsets], children=[nulls])
+            lists = there(here, device)
+            done.append(cc.filter(lists, there(pa.array([False, True]), device)).children[0].length)
+            done.append(cc.take(lists, there(pa.array([0, 1]), device)).children[0].length)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(300)  # kernels may have to be compiled
-    assert done == [1 << 40, 1 << 40, None, 1 << 39, 1 << 40]
+    assert done == [1 << 40, 1 << 40, None, 1 << 29, 1 << 30, 1 << 39, 1 << 40]
 
 
 def test_a_safe_cast_to_float16_keeps_integers(device):
