@@ -112,6 +112,17 @@ def test_a_reader_that_keeps_batches_gets_all_others(keep):
         assert batch.equals(given[i])
 
 
+def test_a_batch_that_no_gap_between_kept_ones_takes_goes_apart():
+    given = [cdevice.record_batch({"x": np.full(kib << 10, i, "u1")}) for i, kib in enumerate((16, 4, 16, 4, 16, 28))]
+    kept = {}
+    with shared(given, nbytes=SMALL) as s:
+        for i, batch in enumerate(cdevice.open_shared(s.token)):
+            if i in (1, 3, 5):
+                kept[i] = batch
+            del batch
+    assert sorted(kept) == [1, 3, 5] and all(batch.equals(given[i]) for i, batch in kept.items())
+
+
 @pytest.mark.parametrize("rows", [100, 5000, 100_000])
 def test_batches_of_every_size_fit(rows):
     given = batches(5, rows)
