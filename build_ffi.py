@@ -116,7 +116,7 @@ def write_builtin_list(names=None, path="build/builtin.c"):
 KERNELS = {
     "scalar": "arith compare boolean cast cast_bool decimal_rescale decimal_real real_decimal temporal timestamp_parts "
     "binary",
-    "aggregate": "reduce reduce_bool list_reduce",
+    "aggregate": "reduce reduce_bool list_reduce moments join_moments",
     "selection": "select filter varlen run_end scatter",
     "sort": "radix sort_key sort_binary",
     "scan": "running",
@@ -130,6 +130,8 @@ KERNELS = {
 }
 # what a family has in front of its text; "build/": written by this file
 SHARED = {
+    "reduce": ["aggregate/tiles"],
+    **{family: ["aggregate/tiles", "aggregate/moment_state"] for family in ("moments", "join_moments")},
     **{family: ["hash/words"] for family in KERNELS["hash"].split()},
     **{family: ["temporal/calendar"] for family in KERNELS["temporal"].split()},
     "time_zone": ["temporal/calendar", "temporal/zone"],

@@ -55,6 +55,8 @@ TYPES = {
     "scatter": ("bits",),
     "accumulate": (*NUMBERS, "w128"),
     "list_reduce": NUMBERS,
+    "moments": NUMBERS,
+    "join_moments": ("f64",),
     "key_words": ("u8", "u16", "u32", "u64", "w128"),
     "key_bytes": ("i32", "i64"),
     "hash_table": ("bits",),

@@ -14,6 +14,8 @@
 #include "cdevice/kernels/lang/wide.h"
 #include "cdevice/kernels/lang/half.h"
 #include "cdevice/kernels/lang/bits.h"
+#include "cdevice/kernels/aggregate/tiles.h"
+#include "cdevice/kernels/aggregate/moment_state.h"
 #include "cdevice/kernels/math/each.h"
 #include "cdevice/kernels/hash/words.h"
 #include "cdevice/kernels/temporal/calendar.h"
@@ -146,6 +148,9 @@
 #include "cdevice/kernels/sort/radix.h"
 #include "cdevice/kernels/hash/hash_table.h"
 #undef T
+#define T f64
+#include "cdevice/kernels/aggregate/join_moments.h"
+#undef T
 #define T bool
 #include "cdevice/kernels/aggregate/reduce_bool.h"
 #undef T
@@ -250,6 +255,8 @@
   PICK(t) ROUNDING(t) ROW(rounding, remainder_of, t) ROW(rounding, modulo_of, t)
 #define REDUCE(t) \
   ROW(reduce, sum, t) ROW(reduce, min_max, t) ROW(reduce, finish, t) ROW(reduce, finish_mean, t) ROW(reduce, product, t)
+#define MOMENTS(t) ROW(moments, moments_2, t) ROW(moments, moments_4, t)
+#define JOIN_MOMENTS(name) ROW(join_moments, name, f64)
 #define CAST_ROW(s, t)                                    \
   {"cast/" #s " " #t "/cast_" #s "_" #t, cast_##s##_##t}, \
       {"cast/" #s " " #t "/cast_checked_" #s "_" #t, cast_checked_##s##_##t},
@@ -388,7 +395,7 @@
   TIME_BETWEEN(microseconds, t) TIME_BETWEEN(nanoseconds, t)
 #define ALL_TIMES(t) TIME_ROUND(t) TIME_BETWEEN(month_day_nano, t)
 #define ZONED(t) ROW(time_zone, local_time, t) ROW(time_zone, is_dst, t) ROW(time_zone, assume, t)
-#define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) CASTS_OF(t) PICK(t) ROUNDING(t)
+#define NUMBERS(t) ARITH(t) COMPARE(t) REDUCE(t) MOMENTS(t) CASTS_OF(t) PICK(t) ROUNDING(t)
 
 /* clang-format off */
 const cpu_kernel CPU_KERNELS[] = {
@@ -408,7 +415,8 @@ const cpu_kernel CPU_KERNELS[] = {
     FILTER(check_rows) FILTER(scan_columns) FILTER(union_types) FILTER(union_rows) FILTER(filter_rows) FILTER(scan)
     FILTER(take_valid) FILTER(take) SCATTER(scatter_clear) SCATTER(scatter_rows) REDUCE_BOOL(sum)
     REDUCE_BOOL(count_rows)
-    REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_product)
+    JOIN_MOMENTS(join_moments) JOIN_MOMENTS(finish_variance) JOIN_MOMENTS(finish_stddev) JOIN_MOMENTS(finish_skew)
+    JOIN_MOMENTS(finish_kurtosis) REDUCE_BOOL(finish_any) REDUCE_BOOL(finish_all) REDUCE_BOOL(finish_count) REDUCE_BOOL(finish_product)
     REDUCE_BOOL(finish_extreme) SORT_KEY(u8) SORT_KEY(u16) SORT_KEY(u32) SORT_KEY(u64) SORT_BYTES(i32) SORT_BYTES(i64)
     RADIX_SORT(radix_buckets) RADIX_SORT(radix_pack) RADIX_SORT(sort_pair) RADIX_SORT(radix_ranges) RADIX_SORT(radix_count) RADIX_SORT(radix_scatter)
     RADIX_SORT(sort_key) RADIX_SORT(sort_rows_of) RADIX_SORT(sort_changes) RADIX_SORT(sort_validity)

@@ -2,6 +2,7 @@
 #include "cdevice/kernels/scalar/arith.h"
 #include "cdevice/kernels/scalar/compare.h"
 #include "cdevice/kernels/aggregate/reduce.h"
+#include "cdevice/kernels/aggregate/moments.h"
 #include "cdevice/kernels/scan/running.h"
 #include "cdevice/kernels/group_by/accumulate.h"
 #if defined(__GNUC__) && !defined(__clang__)

@@ -51,7 +51,8 @@ class Scalar:
 
         Blocks until the value was computed.  Raises DeviceError where that failed.
         """
-        return self.array.to("cpu").to_pylist()[0]
+        value = self.array._lone_number()
+        return self.array.to("cpu").to_pylist()[0] if value is NotImplemented else value
 
     def __getitem__(self, name: str) -> Scalar:
         """A field of a struct.  Raises KeyError."""

@@ -802,9 +802,9 @@ def variance(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Scalar:
-    """The variance of the rows, in float64: the mean first, then the distances from it.
+    """The variance of the rows, in float64, of their distances from the mean.
 
-    Blocks.  Any thread.  Null for as many rows as ddof, or fewer.
+    Does not block, but for a stream, which is read to its end.  Any thread.  Null for as many rows as ddof, or fewer.
 
     Accepted types -> result type::
 
@@ -844,9 +844,9 @@ def stddev(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Scalar:
-    """The standard deviation of the rows, in float64: the mean first, then the distances from it.
+    """The standard deviation of the rows, in float64, of their distances from the mean.
 
-    Blocks.  Any thread.  Null for as many rows as ddof, or fewer.
+    Does not block, but for a stream, which is read to its end.  Any thread.  Null for as many rows as ddof, or fewer.
 
     Accepted types -> result type::
 
@@ -886,9 +886,10 @@ def skew(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Scalar:
-    """The skewness of the rows, in float64: the mean first, then the distances from it.
+    """The skewness of the rows, in float64, of their distances from the mean.
 
-    Blocks.  Any thread.  Null without rows; NaN where all rows are equal.
+    Does not block, but for a stream, which is read to its end.  Any thread.  Null without rows; NaN where all rows are
+    equal.
 
     Accepted types -> result type::
 
@@ -928,9 +929,10 @@ def kurtosis(
     fallback: str | None = None,
     options: FunctionOptions | None = None,
 ) -> Scalar:
-    """The excess kurtosis of the rows, in float64: the mean first, then the distances from it.
+    """The excess kurtosis of the rows, in float64, of their distances from the mean.
 
-    Blocks.  Any thread.  Null without rows; NaN where all rows are equal.
+    Does not block, but for a stream, which is read to its end.  Any thread.  Null without rows; NaN where all rows are
+    equal.
 
     Accepted types -> result type::
 

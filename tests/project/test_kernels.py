@@ -140,6 +140,8 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "scatter": ["bits"],
     "accumulate": ["i8", "f32", "w128"],
     "list_reduce": ["i8", "f32"],
+    "moments": ["i8", "f64"],
+    "join_moments": ["f64"],
     "key_words": ["u8", "w128"],
     "key_bytes": ["i32"],
     "hash_table": ["bits"],

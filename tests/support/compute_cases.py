@@ -196,6 +196,10 @@ CALLS = {
     "sum": lambda x, b, s: cc.sum(x, stream=s).array,
     "mean": lambda x, b, s: cc.mean(x, stream=s).array,
     "product": lambda x, b, s: cc.product(x, stream=s).array,
+    "variance": lambda x, b, s: cc.variance(x, stream=s).array,
+    "stddev": lambda x, b, s: cc.stddev(x, ddof=1, stream=s).array,
+    "skew": lambda x, b, s: cc.skew(x, stream=s).array,
+    "kurtosis": lambda x, b, s: cc.kurtosis(x, biased=False, stream=s).array,
     "min_max": lambda x, b, s: cc.min_max(x, stream=s).array,
     "min": lambda x, b, s: cc.min(x, stream=s).array,
     "max": lambda x, b, s: cc.max(x, stream=s).array,
@@ -274,7 +278,7 @@ WAITS |= {"is_in", "index_in", "index", "dictionary_decode"}
 WAITS |= {n for n in cc.list_functions() if n.startswith("hash_")}
 WAITS |= {"strftime", "strptime", "round_binary", "round_to_multiple"}
 WAITS |= {"assume_timezone"}  # or else where no time may be an error
-WAITS |= {"rank_quantile", "variance", "stddev", "skew", "kurtosis", "quantile", "mode"}
+WAITS |= {"rank_quantile", "quantile", "mode"}
 WAITS |= {"case_when", "choose", "map_lookup", "list_dot"}
 LISTS = {"list_value_length"}  # of no number
 LISTS |= {n for n in cc.list_functions() if n.startswith("list_")} - WAITS | {"make_struct", "struct_field", "reshape"}

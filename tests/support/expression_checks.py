@@ -219,7 +219,8 @@ def test_aggregates_of_expressions_are_those_of_the_rows_that_are_chosen(device,
         "nulls": ("i", "count", {"mode": "only_null"}),
         "least": ("i", "min"),
         "middle": ("b", "quantile", {"q": 0.5}),
-        "spread": ("b", "variance"),
+        "spread": ("b", "variance", {"ddof": 1}),
+        "tails": ("b", "kurtosis", {"biased": False}),
         "first": ("s", "first"),
         "kinds": ("s", "count_distinct"),
     }
@@ -237,7 +238,8 @@ def test_aggregates_of_expressions_are_those_of_the_rows_that_are_chosen(device,
         assert found["rows"] == len(rows) and found["known"] == pc.count(rows["a"]).as_py()
         assert found["nulls"] == rows["i"].null_count and found["least"] == pc.min(rows["i"]).as_py()
         assert found["middle"] == pc.quantile(rows["b"], 0.5)[0].as_py()
-        assert _close(found["spread"], pc.variance(rows["b"]).as_py())
+        assert _close(found["spread"], pc.variance(rows["b"], ddof=1).as_py())
+        assert _close(found["tails"], pc.kurtosis(rows["b"], biased=False).as_py())
         assert found["first"] == pc.first(rows["s"]).as_py() and found["kinds"] == pc.count_distinct(rows["s"]).as_py()
 
 

@@ -1,5 +1,7 @@
 """Moments, quantiles, ends, extremes, parts of an order and rows by their targets, on every device, against pyarrow."""
 
+import fractions
+import functools
 import itertools
 import math
 import random
@@ -63,9 +65,10 @@ def test_moments_are_those_of_the_rows_that_count(device, word, name):
     options = [{}, {"skip_nulls": False}, {"min_count": 100}]
     options += [{"ddof": 1}, {"ddof": 90}] if name in ("variance", "stddev") else [{"biased": False}]
     for a, named in itertools.product(slices(word), options):
-        got = getattr(cc, name)(cdevice.asarray(a).to(device), **named)
+        x = cdevice.asarray(a).to(device)
+        got = getattr(cc, name)(x, **named)
         want = getattr(pc, name)(a, **named).as_py()
-        assert got.array.device == cdevice.asarray(a).to(device).device
+        assert got.array.device == cc.count(x).array.device
         assert near(got.as_py(), want, 1e-9), (named, got.as_py(), want)
 
 
@@ -82,6 +85,39 @@ def test_moments_of_chunks_are_those_of_all_their_rows(device, word):
 def test_the_variance_of_far_numbers_does_not_cancel():
     rows = [1e9 + x for x in (4.0, 7.0, 13.0, 16.0)]
     assert cc.variance([pa.array(rows[:2]), pa.array(rows[2:])]).as_py() == statistics.pvariance(rows) == 22.5
+
+
+def _exact_moments(rows):
+    """By fractions, which round once at the end."""
+    rows = [fractions.Fraction(x) for x in rows]
+    n, mean = len(rows), sum(rows) / len(rows)
+    m2, m3, m4 = (sum((x - mean) ** p for x in rows) for p in (2, 3, 4))
+    skew, kurtosis = math.sqrt(n) * float(m3) / float(m2) ** 1.5, float(n * m4 / m2**2 - 3)
+    return {"variance": float(m2 / n), "stddev": math.sqrt(m2 / n), "skew": skew, "kurtosis": kurtosis}
+
+
+@functools.cache
+def _many_tiles():
+    """Columns and their exact moments."""
+    rng = random.Random(11)
+    parts = [(rng.gauss(0, 1), rng.uniform(0.1, 9), n) for n in (4096, 4096, 300, 700)]
+    columns = [
+        [rng.gauss(5, 2) for _ in range(9000)],
+        [center + rng.expovariate(wide) for center, wide, n in parts for _ in range(n)],
+        [2.0**40 + rng.randrange(1000) for _ in range(9000)],
+        [rng.randrange(-(2**50), 2**50) for _ in range(9000)],
+    ]
+    columns.append([None if i % 7 == 3 else x for i, x in enumerate(columns[1])])
+    columns.append([None] * 5000 + columns[0][:4000])
+    return [(pa.array(c), _exact_moments([x for x in c if x is not None])) for c in columns]
+
+
+@each(["int64"])
+def test_moments_of_many_tiles_are_exact_to_twelve_digits(device, word):
+    for column, exact in _many_tiles():
+        x = cdevice.asarray(column).to(device)
+        for name, want in exact.items():
+            assert near(getattr(cc, name)(x).as_py(), want, 1e-12), name
 
 
 @each(NUMBERS)

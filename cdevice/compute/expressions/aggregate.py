@@ -182,7 +182,7 @@ def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream
 
     Of the CPU's batches, blocks that fit into its cache are computed one after the other; nothing of the size of the
     data is made.  Of a stream, one batch at a time is in memory, but for aggregates without a state of a few bytes
-    (quantile, mode, count_distinct, variance and their like), whose values are kept.  Sums of floats may differ in the
+    (quantile, mode, count_distinct and their like), whose values are kept.  Sums of floats may differ in the
     last digits from those of one array.  Blocks.  Any thread.
 
     :param data: a batch, chunks of batches, a table, or a stream of any length

@@ -63,7 +63,7 @@ class Reduce:
         self.scale = scale
         self.family, self.type, self.kernel, self.join, self.end = family, type, kernel, join, end
         self.out, self.which, self.values = out, which, values
-        self.plans: Bounded[tuple[int, int], Any] = Bounded(100)
+        self.plans: Bounded[tuple[int, int, int], Any] = Bounded(100)
         extreme = kernel == "min_max" or end[2] == "finish_extreme"
         self.least = int(extreme)  # nothing has no least
         ends = {"finish_mean": "mean", "finish_mean_of_integers": "mean", "finish_count": "count"}
@@ -78,11 +78,15 @@ class Reduce:
             first, second = _MODES[options.mode], 0
         else:
             first, second = max(options.min_count, self.least), int(options.skip_nulls)
-        plan = self.plans.get((first, second))
+        return self.plan_of(first, second, self.scale)
+
+    def plan_of(self, first: int, second: int, last: int) -> Any:
+        """The plan, by the numbers that the last kernel gets."""
+        plan = self.plans.get((first, second, last))
         if plan is None:
             words = (self.family, self.type, self.kernel, self.join, *self.end, self.function_name, self.values)
-            options = first, second, self.which, self.scale
-            plan = self.plans.put((first, second), _native.compute_reduction(words, options, self.out))
+            options = first, second, self.which, last
+            plan = self.plans.put((first, second, last), _native.compute_reduction(words, options, self.out))
         return plan
 
     def __call__(self, call: Call, argument: Datum) -> DeviceArray:
@@ -224,7 +228,8 @@ def reduced(call: Call, reduce: Reduce, array: DeviceArray) -> DeviceArray:
 
 def number(one: DeviceArray) -> Any:
     """The value of an array of one row.  Blocks."""
-    return one.to("cpu").to_pylist()[0]
+    value = one._lone_number()
+    return one.to("cpu").to_pylist()[0] if value is NotImplemented else value
 
 
 def count_valid(call: Call, array: DeviceArray) -> int:

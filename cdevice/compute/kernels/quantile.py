@@ -156,14 +156,19 @@ def quantile(call: Call, values: Datum) -> DeviceArray:
 
 def _interpolated(call: Call, low: DeviceArray, high: DeviceArray, parts: list[float], to: str) -> DeviceArray:
     def there(values: list[Any], format: str) -> Datum:
+        if len(values) == 1:
+            return Datum(value=values[0], format=format)
         return Datum(asarray(values, schema=schema_of(format)).to(low.device), format)
 
     def real(x: DeviceArray) -> Datum:
         rows = Datum(x, format_of(x))
         return as_float64(call, rows) if is_decimal(format_of(x)) else cast_argument(call, rows, to, False)
 
-    below, above = real(low), real(high)
-    upper = Datum(_multiply(call, above, there(parts, "g")), "g")
+    below = real(low)
+    if not any(parts):  # a row itself, which may be infinite
+        assert below.array is not None
+        return below.array
+    upper = Datum(_multiply(call, real(high), there(parts, "g")), "g")
     lower = Datum(_multiply(call, below, there([1 - p for p in parts], "g")), "g")
-    between = Datum(_add(call, upper, lower), "g")
-    return _choose(call, there([p > 0 for p in parts], "b"), between, below)  # a row itself may be infinite
+    between = _add(call, upper, lower)
+    return between if all(parts) else _choose(call, there([p > 0 for p in parts], "b"), Datum(between, "g"), below)

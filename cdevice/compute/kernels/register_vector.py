@@ -33,7 +33,7 @@ from .cast.decimal import is_decimal
 from .extremes import OrderedExtremes
 from .first_last import FirstLast
 from .mode import Mode
-from .moments import Moment
+from .moments import Moment, MomentOfDecimals
 from .quantile import quantile
 
 TYPE_CHECKING = False
@@ -191,8 +191,8 @@ def _statistics(r: FunctionRegistry) -> None:
     for name, (doc, options) in docs.items():
         f = Function(name, "scalar_aggregate", 1, doc, options)
         for n in NUMBERS:
-            _add(f, (n,), "g", Moment(name))
-        _add(f, (_DECIMAL,), "g", Moment(name))
+            _add(f, (n,), "g", Moment(name, n))
+        _add(f, (_DECIMAL,), "g", MomentOfDecimals(name))
         r.add_function(f)
     f = Function("quantile", "vector", 1, "The values at parts of the order.", QuantileOptions)
     _add(f, (_NUMBER,), None, quantile)

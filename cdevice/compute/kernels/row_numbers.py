@@ -115,7 +115,7 @@ def running_sum(call: Call, array: DeviceArray) -> DeviceArray:
 
 def number_at(array: DeviceArray, row: int) -> int:
     """A row of int64 without nulls.  Blocks."""
-    return int(array[row : row + 1].to("cpu").to_pylist()[0])
+    return int(number(array[row : row + 1]))
 
 
 def expanded(call: Call, lengths: DeviceArray) -> tuple[DeviceArray, DeviceArray]:

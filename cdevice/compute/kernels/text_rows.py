@@ -15,6 +15,7 @@ from ...schema import Schema
 from ..dispatch.datum import Datum
 from ..errors import NoKernel
 from . import row_numbers
+from .aggregate import number
 from .cast.binary import none_of, offsets_of
 from .cast.numeric import cast_argument
 from .elementwise import Map, schema_of
@@ -106,7 +107,7 @@ def _written(
 
 def _offset_at(rows: DeviceArray, row: int) -> int:
     offsets = offsets_of(rows, _letter(rows))
-    return int(offsets[row : row + 1].to("cpu").to_pylist()[0])
+    return int(number(offsets[row : row + 1]))
 
 
 def bytes_end(rows: DeviceArray) -> int:

@@ -25,14 +25,14 @@ _Static_assert(CDV_BUFFER_SLOTS(BUF_SUM_OUT, BUF_SUM_COUNT_OUT, BUF_SUM_IN, BUF_
 _Static_assert(CDV_BUFFER_SLOTS(BUF_RESULT, BUF_RESULT_VALIDITY, BUF_RESULT_VALUE, BUF_RESULT_COUNT) == 4 &&
                    CDV_SCALAR_SLOTS(SCALAR_ROWS, SCALAR_STATE_INDEX, SCALAR_LENGTH, SCALAR_MIN_COUNT,
                                     SCALAR_SKIP_NULLS) == 5 &&
-                   SCALAR_COUNT_MODE == SCALAR_MIN_COUNT,
+                   SCALAR_COUNT_MODE == SCALAR_MIN_COUNT && SCALAR_MOMENTS_OPTION == SCALAR_STATE_INDEX,
                "buffers and scalars of the last kernel are distinct, and option[0] goes to one place");
 
 struct call {
   const struct cdv_aggregate *f;
   struct cdv_exec work;
-  const char *join; /* the kernel that joins states */
-  bool extremes;
+  const char *join_family, *join; /* the kernel that joins states */
+  bool extremes, moments;
   bool in_order; /* one item goes through all rows */
   char letter;   /* of the values of states */
   int letters;   /* of one value: values of 16 bytes have two */
@@ -48,14 +48,19 @@ static char letter_of(const char *type) {
 
 static struct call call_of(const struct cdv_aggregate *f) {
   bool extremes = !strcmp(f->tile, "min_max"), product = !strcmp(f->tile, "product"), wide = f->merge[0] == 'w';
+  bool moments = !strcmp(f->family, "moments");
   return (struct call){.f = f,
-                       .join = extremes  ? "min_max"
-                               : product ? "product"
-                                         : "sum",
+                       .join_family = moments ? "join_moments" : "reduce",
+                       .join = moments    ? "join_moments"
+                               : extremes ? "min_max"
+                               : product  ? "product"
+                                          : "sum",
                        .extremes = extremes,
+                       .moments = moments,
                        .in_order = product && wide,
                        .letter = letter_of(f->merge),
-                       .letters = !wide                       ? 1
+                       .letters = moments                     ? MOMENT_WORDS
+                                  : !wide                     ? 1
                                   : !strcmp(f->merge, "w128") ? 2
                                                               : 4};
 }
@@ -91,8 +96,8 @@ static int merge(struct call *c, cdevice_kernel_buffer from[STATE], int64_t m, c
     cdevice_kernel_buffer next[STATE];
     int unit = c->in_order ? CDV_SINGLE_ITEM : CDV_REDUCE_TILE;
     struct cdv_kernel_launch s = {
-        "reduce", c->f->merge, c->join, unit, m, {{0}}, {[SCALAR_PRODUCT_SCALE] = c->f->option[3]}};
-    s.with = end_of(c->f, "reduce", c->f->merge);
+        c->join_family, c->f->merge, c->join, unit, m, {{0}}, {[SCALAR_PRODUCT_SCALE] = c->f->option[3]}};
+    s.with = end_of(c->f, c->join_family, c->f->merge);
     if (left == 1)
       memcpy(next, to, sizeof next);
     else
@@ -138,7 +143,7 @@ static int count_all(struct call *c, int64_t rows, const cdevice_kernel_buffer t
 
 static int one_chunk(struct call *c, const struct cdv_array *a, const cdevice_kernel_buffer to[STATE]) {
   const struct cdv_aggregate *f = c->f;
-  int unit = c->in_order ? CDV_SINGLE_ITEM : !strcmp(f->family, "reduce") ? CDV_REDUCE_TILE : CDV_FILTER_TILE;
+  int unit = c->in_order ? CDV_SINGLE_ITEM : !strcmp(f->family, "reduce_bool") ? CDV_FILTER_TILE : CDV_REDUCE_TILE;
   int64_t rows = unit == CDV_FILTER_TILE ? FILTER_TILE_ROWS : REDUCE_TILE_ROWS;
   int64_t length = a->schema->node->format[0] == 'n' ? 0 : a->length; /* of type null: no row counts */
   int64_t tiles = c->in_order ? 1 : length / rows + (length % rows != 0);
@@ -177,7 +182,7 @@ static int finalize(struct call *c, struct cdv_array *out, const cdevice_kernel_
     s.buffers[BUF_RESULT_VALIDITY].data = (void *)node->buffers[0];
     s.buffers[BUF_RESULT_VALUE] = state[c->extremes ? i : 0];
     s.buffers[BUF_RESULT_COUNT] = state[2];
-    s.scalars[SCALAR_STATE_INDEX] = i;
+    s.scalars[SCALAR_STATE_INDEX] = c->moments ? f->option[3] : i;
     s.scalars[SCALAR_LENGTH] = rows;
     s.scalars[SCALAR_MIN_COUNT] = f->option[0];
     s.scalars[SCALAR_SKIP_NULLS] = f->option[1];

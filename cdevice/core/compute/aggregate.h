@@ -13,11 +13,11 @@ struct cdv_schema;
 
 struct cdv_aggregate {
   char family[24], type[24], tile[32]; /* the kernel that goes through the rows */
-  char merge[24];                      /* the type of its states, which "reduce" joins */
+  char merge[24];                      /* the type of its states, which "reduce" joins, or of moments "join_moments" */
   char end_family[24], end_type[24], end[32];
   char function_name[32]; /* the function, in errors */
   /* Of the last kernel: SCALAR_MIN_COUNT or SCALAR_COUNT_MODE, SCALAR_SKIP_NULLS; which value of the state, 2: both in
-   * a struct; SCALAR_PRODUCT_SCALE. */
+   * a struct; SCALAR_PRODUCT_SCALE or SCALAR_MOMENTS_OPTION. */
   int64_t option[4];
   bool values; /* the rows are read, not their nulls alone */
   struct cdv_schema *out;

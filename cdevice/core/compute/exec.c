@@ -210,7 +210,7 @@ static bool needs_f64(const struct cdv_kernel_launch *s) {
   const char *means = s->type[0] == 'w' ? "finish_mean_of_integers" : "finish_mean";
   bool mean = !strcmp(s->name, means) || (s->with && !strcmp(s->with, means));
   bool real = !strcmp(s->name, "round_binary") && s->type[0] == 'f';
-  static const char *const families[] = {"exponential", "angles", "hyperbolic", "pairs"};
+  static const char *const families[] = {"exponential", "angles", "hyperbolic", "pairs", "moments", "join_moments"};
   for (size_t i = 0; i < sizeof families / sizeof *families; i++) real |= !strcmp(s->family, families[i]);
   return strstr(s->type, "f64") || (sums && s->type[0] == 'f') || mean || real || !strcmp(s->name, "subsecond_f64");
 }
@@ -344,7 +344,9 @@ static int kernel_error_message(const int64_t said[2], const char *name, const c
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: NaN was truncated converting to %s", to);
       if (type[0] == 'f')
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: a float %s %" PRId64 " was truncated converting to %s",
-                        said[1] == KERNEL_TRUNCATED_LOW ? "of at most" : said[1] == INT64_MAX ? "of at least" : "near",
+                        said[1] == KERNEL_TRUNCATED_LOW ? "of at most"
+                        : said[1] == INT64_MAX          ? "of at least"
+                                                        : "near",
                         said[1], to);
       if (type[0] == 'u')
         return cdv_fail(CDV_ARGUMENT, EDOM, "cast: integer value %" PRIu64 " not in the range of %s", (uint64_t)said[1],

@@ -1,57 +1,7 @@
-/* reduce.h - many numbers of type T become one, by a tree that is the same on every device: tiles of
- * REDUCE_TILE_ROWS rows in WORK_GROUP_SIZE lanes, lane l adding rows l, l + WORK_GROUP_SIZE, ... one after the
- * other; then the lanes by halves; then the tiles in the same way.
+/* reduce.h - many numbers of type T become one, by the tree of tiles.h.
  *
  * State: a value, and how many rows it is of (i64). */
 #define A OF(SUM, T)
-#define VALID(i) bits32(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i, n)
-
-#if defined(CDV_COARSE)
-#define TREE_REDUCE(s, join)                       \
-  for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) \
-    for (int l_ = 0; l_ < d_; l_++) s[l_] = join(s[l_], s[l_ + d_])
-/* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows. */
-#define FOR_TILE(add, c)                                                               \
-  const i64 from = t * REDUCE_TILE_ROWS;                                               \
-  if (from + REDUCE_TILE_ROWS <= n) {                                                  \
-    for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE)                        \
-      for (int g = 0; g < WORK_GROUP_SIZE; g += 32) {                                  \
-        const u32 m = VALID(from + r + g);                                             \
-        c += POPC(m);                                                                  \
-        for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, (m >> l) & 1u);      \
-      }                                                                                \
-  } else {                                                                             \
-    ONE_BY_ONE for (i64 i = from; i < n; i++) {                                        \
-      const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                          \
-      const u32 m = bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i); \
-      c += m;                                                                          \
-      add(l, i, m);                                                                    \
-    }                                                                                  \
-  }
-/* The same of states, of which there are few: one plain loop, as compilers take long for more. */
-#define FOR_STATES(add)                                                      \
-  const i64 from = t * REDUCE_TILE_ROWS;                                     \
-  ONE_BY_ONE for (i64 i = from; i < n && i < from + REDUCE_TILE_ROWS; i++) { \
-    const int l = (int)((u64)(i - from) % WORK_GROUP_SIZE);                  \
-    add(l, i, 1u);                                                           \
-  }
-#else
-#define TREE_REDUCE(s, join)                          \
-  SYNC;                                               \
-  for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) {  \
-    if (LID < d_) s[LID] = join(s[LID], s[LID + d_]); \
-    SYNC;                                             \
-  }
-#define FOR_TILE(add, c)                                                               \
-  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE) {                        \
-    const i64 i = BID * REDUCE_TILE_ROWS + r + LID;                                    \
-    if (i < n) {                                                                       \
-      const u32 m = bit1(RAW(const u32, BUF_VALIDITY_IN), OFFSET(BUF_VALIDITY_IN), i); \
-      c += m;                                                                          \
-      add(LID, i, m);                                                                  \
-    }                                                                                  \
-  }
-#endif
 #if OF(IS_WIDE, T)
 #define ADD_WRAP(x, y) OF(WIDE_ADD, T)(x, y)
 #define SUMMAND(x) (x)
@@ -60,7 +10,6 @@
 #define MULTIPLY_WRAP(x, y) ((A)((OF(WRAP, A))(x) * (OF(WRAP, A))(y)))
 #define SUMMAND(x) ((A)(x))
 #endif
-#define ADD_COUNT(x, y) ((x) + (y))
 
 /* Sums, or products, and counts of the tiles: of rows, or of the results of tiles before and their counts. */
 #define ADD(lane, i, m)                                       \
@@ -112,7 +61,7 @@
     }                                                                                        \
     counts[LID] = counted ? more : c;                                                        \
     TREE_REDUCE(s, join)                                                                     \
-    TREE_REDUCE(counts, ADD_COUNT)                                                           \
+    TREE_REDUCE(counts, TILE_ADD)                                                            \
     if (!LID) OUT(A, BUF_SUM_OUT)[BID] = s[0], OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0]; \
   }
 #endif
@@ -164,8 +113,8 @@ KERNEL(sum_exactly) {
     i64 c = 0;
     for (int l = 0; l < WORK_GROUP_SIZE; l++) low[l] = 0, high[l] = 0;
     FOR_TILE(ADD_HALVES, c)
-    TREE_REDUCE(low, ADD_COUNT);
-    TREE_REDUCE(high, ADD_COUNT);
+    TREE_REDUCE(low, TILE_ADD);
+    TREE_REDUCE(high, TILE_ADD);
     OUT(w128, BUF_SUM_OUT)[t] = OF_HALVES(low[0], high[0]);
     OUT(i64, BUF_SUM_COUNT_OUT)[t] = c;
   }
@@ -181,9 +130,9 @@ KERNEL(sum_exactly) {
   low[LID] = 0, high[LID] = 0;
   FOR_TILE(ADD_HALVES, c)
   counts[LID] = c;
-  TREE_REDUCE(low, ADD_COUNT)
-  TREE_REDUCE(high, ADD_COUNT)
-  TREE_REDUCE(counts, ADD_COUNT)
+  TREE_REDUCE(low, TILE_ADD)
+  TREE_REDUCE(high, TILE_ADD)
+  TREE_REDUCE(counts, TILE_ADD)
   if (!LID) OUT(w128, BUF_SUM_OUT)[BID] = OF_HALVES(low[0], high[0]), OUT(i64, BUF_SUM_COUNT_OUT)[BID] = counts[0];
 }
 #endif
@@ -262,7 +211,7 @@ KERNEL(min_max) {
   counts[LID] = counted ? more : c;
   TREE_REDUCE(low, MIN_SKIP_NAN)
   TREE_REDUCE(high, MAX_SKIP_NAN)
-  TREE_REDUCE(counts, ADD_COUNT)
+  TREE_REDUCE(counts, TILE_ADD)
   if (!LID) OUT(T, BUF_MIN_OUT)
   [BID] = low[0], OUT(T, BUF_MAX_OUT)[BID] = high[0], OUT(i64, BUF_EXTREMES_COUNT_OUT)[BID] = counts[0];
 }
@@ -275,10 +224,7 @@ KERNEL(min_max) {
 #undef NOTHING_GREATEST
 #undef NAN_OF
 
-/* The end of all of them: the result is valid where enough rows count, and, unless nulls are skipped, all. */
-#define IS_VALID                                               \
-  (IN(i64, BUF_RESULT_COUNT)[0] >= SCALAR(SCALAR_MIN_COUNT) && \
-   (SCALAR(SCALAR_SKIP_NULLS) || IN(i64, BUF_RESULT_COUNT)[0] == SCALAR(SCALAR_LENGTH)))
+/* The end of all of them. */
 #if OF(IS_FLOAT, T)
 #define ONE_NAN(x, type) ((x) != (x) ? OF(QUIET, type) : (x)) /* which of them an addition leaves is the compiler's */
 #else
@@ -288,7 +234,7 @@ KERNEL(finish) {
   ITEMS(only, 1) {
     const T x = IN(T, BUF_RESULT_VALUE)[0];
     OUT(T, BUF_RESULT)[only] = ONE_NAN(x, T);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, RESULT_IS_VALID, 1);
   }
 }
 KERNEL(finish_mean) {
@@ -296,11 +242,11 @@ KERNEL(finish_mean) {
     const i64 c = IN(i64, BUF_RESULT_COUNT)[0];
 #if OF(IS_WIDE, T)
     OUT(T, BUF_RESULT)[only] = OF(WIDE_MEAN, T)(IN(T, BUF_RESULT_VALUE)[0], c ? c : 1);
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && IS_VALID, 1); /* decimals have no NaN */
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, c && RESULT_IS_VALID, 1); /* decimals have no NaN */
 #else
     const f64 x = (f64)IN(T, BUF_RESULT_VALUE)[0] / (f64)c;
     OUT(f64, BUF_RESULT)[only] = c ? ONE_NAN(x, f64) : QUIET_f64;
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, RESULT_IS_VALID, 1);
 #endif
   }
 }
@@ -318,18 +264,12 @@ KERNEL(finish_mean_of_integers) {
     }
     const f64 x = (f64)m.low * unit / (f64)c;
     OUT(f64, BUF_RESULT)[only] = c ? (wide_below0(sum) ? -x : x) : QUIET_f64;
-    put32(OUT(u32, BUF_RESULT_VALIDITY), only, IS_VALID, 1);
+    put32(OUT(u32, BUF_RESULT_VALIDITY), only, RESULT_IS_VALID, 1);
   }
 }
 #endif
-#undef IS_VALID
 #undef ONE_NAN
 #undef A
-#undef VALID
-#undef TREE_REDUCE
-#undef FOR_TILE
-#undef FOR_STATES
 #undef ADD_WRAP
 #undef MULTIPLY_WRAP
 #undef SUMMAND
-#undef ADD_COUNT

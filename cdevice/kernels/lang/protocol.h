@@ -54,6 +54,7 @@
 #define BUF_MAX_IN 5
 #define BUF_VALIDITY_IN 3 /* of rows */
 #define BUF_COUNT_IN 6    /* of states; NULL: the input are rows */
+#define MOMENT_WORDS 5    /* of moment_state.h: what a sum is elsewhere */
 #define BUF_RESULT 0
 #define BUF_RESULT_VALIDITY 1
 #define BUF_RESULT_VALUE 2
@@ -61,8 +62,9 @@
 #define SCALAR_STATE_INDEX 1 /* 0: the first value of the state, 1: the second one */
 #define SCALAR_LENGTH 2      /* of all chunks */
 #define SCALAR_MIN_COUNT 3
-#define SCALAR_PRODUCT_SCALE 2 /* of decimals */
-#define SCALAR_COUNT_MODE 3    /* of finish_count: 0 valid rows, 1 nulls, 2 all rows */
+#define SCALAR_PRODUCT_SCALE 2  /* of decimals */
+#define SCALAR_MOMENTS_OPTION 1 /* of the last kernels of join_moments.h */
+#define SCALAR_COUNT_MODE 3     /* of finish_count: 0 valid rows, 1 nulls, 2 all rows */
 #define SCALAR_SKIP_NULLS 4
 
 /* Buffers of a filter. */

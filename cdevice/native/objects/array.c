@@ -202,6 +202,53 @@ static PyObject *a_wait_host(PyObject *self, PyObject *unused) {
   return done(a, r);
 }
 
+/* The value of an array of one row, a number, a bool or None, that the CPU may read now; NotImplemented for any other array. */
+static PyObject *a_lone_number(PyObject *self, PyObject *unused) {
+  (void)unused;
+  union {
+    int8_t c;
+    uint8_t C;
+    int16_t s;
+    uint16_t S;
+    int32_t i;
+    uint32_t I;
+    int64_t l;
+    uint64_t L;
+    float f;
+    double g;
+  } x;
+  struct cdv_array *a = array_incref(self);
+  if (!a) return NULL;
+  PyObject *o = NULL;
+  const struct ArrowSchema *s = a->schema->node;
+  char format = s->format[0];
+  bool plain = a->length == 1 && a->root->own.device_type == ARROW_DEVICE_CPU && !a->root->own.sync_event && format &&
+               !s->format[1] && !s->dictionary && !s->metadata && strchr("bcCsSiIlLfg", format);
+  const uint8_t *known = plain ? a->node->buffers[0] : NULL, *values = plain ? a->node->buffers[1] : NULL;
+  size_t width = plain ? (size_t)cdv_value_width(s) : 0;
+  if (values && width) memcpy(&x, values + (size_t)a->offset * width, width);
+  if (!values)
+    o = Py_NewRef(Py_NotImplemented);
+  else if (known && !cdv_bit(known, a->offset))
+    o = Py_NewRef(Py_None);
+  else
+    switch (format) {
+      case 'b': o = PyBool_FromLong(cdv_bit(values, a->offset)); break;
+      case 'c': o = PyLong_FromLong(x.c); break;
+      case 'C': o = PyLong_FromLong(x.C); break;
+      case 's': o = PyLong_FromLong(x.s); break;
+      case 'S': o = PyLong_FromLong(x.S); break;
+      case 'i': o = PyLong_FromLong(x.i); break;
+      case 'I': o = PyLong_FromUnsignedLong(x.I); break;
+      case 'l': o = PyLong_FromLongLong(x.l); break;
+      case 'L': o = PyLong_FromUnsignedLongLong(x.L); break;
+      case 'f': o = PyFloat_FromDouble((double)x.f); break;
+      default: o = PyFloat_FromDouble(x.g);
+    }
+  array_decref(a);
+  return o;
+}
+
 static PyObject *a_wait_for(PyObject *self, PyObject *seconds) { /* -> has it passed? */
   double s = PyFloat_AsDouble(seconds);
   int r, passed = 0;
@@ -384,6 +431,7 @@ static PyMethodDef a_methods[] = {
     {"_validate", a_validate, METH_O, NULL},
     {"_equal", a_equal, METH_VARARGS, NULL},
     {"_copy", a_copy, METH_VARARGS, NULL},
+    {"_lone_number", a_lone_number, METH_NOARGS, NULL},
     {"_wait_host", a_wait_host, METH_NOARGS, NULL},
     {"_wait_for", a_wait_for, METH_O, NULL},
     {"_wait_stream", a_wait_stream, METH_VARARGS, NULL},

@@ -1,0 +1,119 @@
+/* moments.h - how numbers of type T lie around their mean, by the tree of tiles.h: the rows of a tile are summed first, and
+ * then the powers of their distances from the mean, while the processor still has them near.  State: moment_state.h's. */
+#define ADD_ROW(lane, i, m)       \
+  {                               \
+    const f64 x_ = (f64)a[i];     \
+    s[lane] += (m) ? x_ : (f64)0; \
+  }
+#define ADD_SQUARE(lane, i, m)        \
+  {                                   \
+    const f64 x_ = (f64)a[i] - mean;  \
+    const f64 d_ = (m) ? x_ : (f64)0; \
+    s[lane] += d_;                    \
+    squares[lane] += d_ * d_;         \
+  }
+#define ADD_POWERS(lane, i, m)          \
+  {                                     \
+    const f64 x_ = (f64)a[i] - mean;    \
+    const f64 d_ = (m) ? x_ : (f64)0;   \
+    const f64 square_ = d_ * d_;        \
+    s[lane] += d_;                      \
+    squares[lane] += square_;           \
+    cubes[lane] += square_ * d_;        \
+    fourths[lane] += square_ * square_; \
+  }
+#if defined(CDV_COARSE)
+#define LANES(s) \
+  for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = 0
+/* The mean of tile t, which has c valid rows: then all is zero again. */
+#define MEAN_OF_TILE(c)                            \
+  LANES(s);                                        \
+  {FOR_TILE(ADD_ROW, c)} TREE_REDUCE(s, TILE_ADD); \
+  const f64 mean = c ? s[0] / (f64)c : (f64)0;     \
+  LANES(s);                                        \
+  c = 0
+KERNEL(moments_2) {
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  const i64 n = SCALAR(SCALAR_ROWS);
+  TILES(t, n, REDUCE_TILE_ROWS) {
+    f64 s[WORK_GROUP_SIZE], squares[WORK_GROUP_SIZE];
+    i64 c = 0;
+    MEAN_OF_TILE(c);
+    LANES(squares);
+    FOR_TILE(ADD_SQUARE, c)
+    TREE_REDUCE(s, TILE_ADD);
+    TREE_REDUCE(squares, TILE_ADD);
+    put_moments(MOMENTS_OUT, OUT(i64, BUF_SUM_COUNT_OUT), t, moments_around(mean, c, s[0], squares[0], 0, 0));
+  }
+}
+KERNEL(moments_4) {
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  const i64 n = SCALAR(SCALAR_ROWS);
+  TILES(t, n, REDUCE_TILE_ROWS) {
+    f64 s[WORK_GROUP_SIZE], squares[WORK_GROUP_SIZE], cubes[WORK_GROUP_SIZE], fourths[WORK_GROUP_SIZE];
+    i64 c = 0;
+    MEAN_OF_TILE(c);
+    LANES(squares);
+    LANES(cubes);
+    LANES(fourths);
+    FOR_TILE(ADD_POWERS, c)
+    TREE_REDUCE(s, TILE_ADD);
+    TREE_REDUCE(squares, TILE_ADD);
+    TREE_REDUCE(cubes, TILE_ADD);
+    TREE_REDUCE(fourths, TILE_ADD);
+    put_moments(MOMENTS_OUT, OUT(i64, BUF_SUM_COUNT_OUT), t,
+                moments_around(mean, c, s[0], squares[0], cubes[0], fourths[0]));
+  }
+}
+#undef LANES
+#else
+#define MEAN_OF_TILE(c)                            \
+  s[LID] = 0;                                      \
+  FOR_TILE(ADD_ROW, c)                             \
+  counts[LID] = c;                                 \
+  TREE_REDUCE(s, TILE_ADD)                         \
+  TREE_REDUCE(counts, TILE_ADD)                    \
+  const i64 all = counts[0];                       \
+  const f64 mean = all ? s[0] / (f64)all : (f64)0; \
+  SYNC; /* all have read it */                     \
+  s[LID] = 0
+KERNEL(moments_2) {
+  SHARED(f64, s, WORK_GROUP_SIZE);
+  SHARED(f64, squares, WORK_GROUP_SIZE);
+  SHARED(i64, counts, WORK_GROUP_SIZE);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  const i64 n = SCALAR(SCALAR_ROWS);
+  i64 c = 0;
+  MEAN_OF_TILE(c);
+  squares[LID] = 0;
+  FOR_TILE(ADD_SQUARE, c)
+  TREE_REDUCE(s, TILE_ADD)
+  TREE_REDUCE(squares, TILE_ADD)
+  if (!LID)
+    put_moments(MOMENTS_OUT, OUT(i64, BUF_SUM_COUNT_OUT), BID, moments_around(mean, all, s[0], squares[0], 0, 0));
+}
+KERNEL(moments_4) {
+  SHARED(f64, s, WORK_GROUP_SIZE);
+  SHARED(f64, squares, WORK_GROUP_SIZE);
+  SHARED(f64, cubes, WORK_GROUP_SIZE);
+  SHARED(f64, fourths, WORK_GROUP_SIZE);
+  SHARED(i64, counts, WORK_GROUP_SIZE);
+  GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
+  const i64 n = SCALAR(SCALAR_ROWS);
+  i64 c = 0;
+  MEAN_OF_TILE(c);
+  squares[LID] = 0, cubes[LID] = 0, fourths[LID] = 0;
+  FOR_TILE(ADD_POWERS, c)
+  TREE_REDUCE(s, TILE_ADD)
+  TREE_REDUCE(squares, TILE_ADD)
+  TREE_REDUCE(cubes, TILE_ADD)
+  TREE_REDUCE(fourths, TILE_ADD)
+  if (!LID)
+    put_moments(MOMENTS_OUT, OUT(i64, BUF_SUM_COUNT_OUT), BID,
+                moments_around(mean, all, s[0], squares[0], cubes[0], fourths[0]));
+}
+#endif
+#undef ADD_ROW
+#undef ADD_SQUARE
+#undef ADD_POWERS
+#undef MEAN_OF_TILE
