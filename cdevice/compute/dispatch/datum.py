@@ -207,3 +207,11 @@ def lone(call: Call, a: Datum, schema: Schema | None = None) -> Datum:
 def joined(a: Datum) -> Datum:
     """An argument of several chunks as one array."""
     return a if a.chunks is None else Datum(concat(list(a.chunks)), a.format, follows=a.follows)
+
+
+def chunks_of(argument: Datum) -> Iterator[DeviceArray]:
+    """The arrays of an argument of an aggregate, one at a time."""
+    if argument.array is not None:
+        yield argument.array
+    elif argument.chunks is not None:
+        yield from argument.chunks

@@ -5,11 +5,10 @@ from __future__ import annotations
 from ..._arrays.assemble import assemble
 from ...interop.concat import concat
 from ...schema import Schema
-from ..dispatch.datum import Datum, lone
+from ..dispatch.datum import Datum, chunks_of, lone
 from ..dispatch.types import format_of
 from .cast.dictionary import known_rows
 from .elementwise import schema_of
-from .moments import chunks_of
 from .selection.take import filter_array, take_array, with_schema
 from .sort import plain_layout, sorted_rows
 

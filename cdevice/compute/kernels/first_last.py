@@ -5,12 +5,11 @@ from __future__ import annotations
 from ..._arrays.assemble import assemble
 from ..._runtime.ext import _native
 from ...schema import Schema
-from ..dispatch.datum import Datum, lone
+from ..dispatch.datum import Datum, chunks_of, lone
 from ..options import ScalarAggregateOptions
 from . import row_numbers as rows
 from .aggregate import count_valid, extremes, number
 from .cast.dictionary import known_rows, may_be_null
-from .moments import chunks_of
 from .selection.take import take_array, with_bitmap
 
 TYPE_CHECKING = False

@@ -6,12 +6,11 @@ from ..._arrays.assemble import assemble
 from ..._runtime.ext import _native
 from ...interop.concat import concat
 from ...schema import Schema
-from ..dispatch.datum import Datum
+from ..dispatch.datum import Datum, chunks_of
 from ..dispatch.types import FLOATS, HALF, KERNEL_TYPES, format_of
 from . import row_numbers as rows
 from .cast.dictionary import known_rows
 from .elementwise import Map
-from .moments import chunks_of
 from .selection.take import chosen_rows, filter_array, take_array, with_schema
 from .sort import sorted_rows
 

@@ -10,21 +10,12 @@ from .elementwise import schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from ..._types import DeviceArray
     from ..dispatch.call import Call
 
 POWERS = {"variance": 2, "stddev": 2, "skew": 4, "kurtosis": 4}
-
-
-def chunks_of(argument: Datum) -> Iterator[DeviceArray]:
-    """The arrays of an argument of an aggregate, one at a time."""
-    if argument.array is not None:
-        yield argument.array
-    elif argument.chunks is not None:
-        yield from argument.chunks
 
 
 class Moment(Reduce):

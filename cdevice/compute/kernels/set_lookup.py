@@ -9,7 +9,7 @@ from ...errors import ArgumentError
 from ...interop.asarray import asarray
 from ...interop.concat import concat
 from ..dispatch.call import of_one_type
-from ..dispatch.datum import Datum, argument, joined, lone
+from ..dispatch.datum import Datum, argument, chunks_of, joined, lone
 from ..dispatch.implicit_casts import adapted
 from ..dispatch.types import DICTIONARY, FLOATS, SIGNED
 from ..errors import NoKernel
@@ -20,7 +20,6 @@ from .columns import on_device_of
 from .elementwise import schema_of
 from .fill import array_of, true_rows
 from .group_ids import ONE_NAN, group_ids
-from .moments import chunks_of
 from .nulls import as_type
 from .selection.take import both, chosen_rows, take_array, with_bitmap, with_schema
 
