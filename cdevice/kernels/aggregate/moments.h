@@ -25,22 +25,39 @@
 #if defined(CDV_COARSE)
 #define LANES(s) \
   for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = 0
+/* Is tile t whole and without nulls?  Then, the second time, a few lanes are summed after the others, so that their sums stay
+ * in registers. */
+#define IS_WHOLE (!RAW(const u32, BUF_VALIDITY_IN) && (t + 1) * REDUCE_TILE_ROWS <= n)
+#define FEW_LANES 8
+#define EACH_DISTANCE(add)                                            \
+  for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE)         \
+    for (int l = 0; l < FEW_LANES; l++) {                             \
+      const f64 d_ = (f64)a[t * REDUCE_TILE_ROWS + r + g + l] - mean; \
+      add                                                             \
+    }
 /* The mean of tile t, which has c valid rows: then all is zero again. */
 #define MEAN_OF_TILE(c)                            \
   LANES(s);                                        \
   {FOR_TILE(ADD_ROW, c)} TREE_REDUCE(s, TILE_ADD); \
   const f64 mean = c ? s[0] / (f64)c : (f64)0;     \
-  LANES(s);                                        \
-  c = 0
+  LANES(s)
 KERNEL(moments_2) {
   GLOBAL const T *RESTRICT a = IN(T, BUF_SUM_IN);
   const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, REDUCE_TILE_ROWS) {
     f64 s[WORK_GROUP_SIZE], squares[WORK_GROUP_SIZE];
-    i64 c = 0;
+    i64 c = 0, again = 0;
     MEAN_OF_TILE(c);
     LANES(squares);
-    FOR_TILE(ADD_SQUARE, c)
+    if (IS_WHOLE) {
+      for (int g = 0; g < WORK_GROUP_SIZE; g += FEW_LANES) {
+        f64 s1[FEW_LANES] = {0}, s2[FEW_LANES] = {0};
+        EACH_DISTANCE(s1[l] += d_; s2[l] += d_ * d_;)
+        for (int l = 0; l < FEW_LANES; l++) s[g + l] = s1[l], squares[g + l] = s2[l];
+      }
+    } else {
+      FOR_TILE(ADD_SQUARE, again)
+    }
     TREE_REDUCE(s, TILE_ADD);
     TREE_REDUCE(squares, TILE_ADD);
     put_moments(MOMENTS_OUT, OUT(i64, BUF_SUM_COUNT_OUT), t, moments_around(mean, c, s[0], squares[0], 0, 0));
@@ -51,12 +68,21 @@ KERNEL(moments_4) {
   const i64 n = SCALAR(SCALAR_ROWS);
   TILES(t, n, REDUCE_TILE_ROWS) {
     f64 s[WORK_GROUP_SIZE], squares[WORK_GROUP_SIZE], cubes[WORK_GROUP_SIZE], fourths[WORK_GROUP_SIZE];
-    i64 c = 0;
+    i64 c = 0, again = 0;
     MEAN_OF_TILE(c);
     LANES(squares);
     LANES(cubes);
     LANES(fourths);
-    FOR_TILE(ADD_POWERS, c)
+    if (IS_WHOLE) {
+      for (int g = 0; g < WORK_GROUP_SIZE; g += FEW_LANES) {
+        f64 s1[FEW_LANES] = {0}, s2[FEW_LANES] = {0}, s3[FEW_LANES] = {0}, s4[FEW_LANES] = {0};
+        EACH_DISTANCE(const f64 e_ = d_ * d_; s1[l] += d_; s2[l] += e_; s3[l] += e_ * d_; s4[l] += e_ * e_;)
+        for (int l = 0; l < FEW_LANES; l++)
+          s[g + l] = s1[l], squares[g + l] = s2[l], cubes[g + l] = s3[l], fourths[g + l] = s4[l];
+      }
+    } else {
+      FOR_TILE(ADD_POWERS, again)
+    }
     TREE_REDUCE(s, TILE_ADD);
     TREE_REDUCE(squares, TILE_ADD);
     TREE_REDUCE(cubes, TILE_ADD);
@@ -66,6 +92,9 @@ KERNEL(moments_4) {
   }
 }
 #undef LANES
+#undef IS_WHOLE
+#undef FEW_LANES
+#undef EACH_DISTANCE
 #else
 #define MEAN_OF_TILE(c)                            \
   s[LID] = 0;                                      \
