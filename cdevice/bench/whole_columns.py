@@ -28,7 +28,7 @@ PYARROW: dict[str, float | None] = {
     "sort_indices string, mixed lengths": 2.0,
     "rank": None,
     "mode, 100,000 values": None,
-    "variance": None,
+    "variance": 1.2,
     "product": None,
     "fill_null_forward": None,
     "run_end_encode, runs of ten": None,
