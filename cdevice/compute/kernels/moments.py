@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..dispatch.datum import ChunkStream, Datum
-from ..dispatch.types import KERNEL_TYPES, format_of
+from ..dispatch.types import KERNEL_TYPES
 from .aggregate import Reduce
-from .cast.decimal import as_float64
+from .cast.numeric import cast_argument
 from .elementwise import schema_of
 
 TYPE_CHECKING = False
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from ..._types import DeviceArray
     from ..dispatch.call import Call
+    from ..dispatch.datum import Datum
 
 POWERS = {"variance": 2, "stddev": 2, "skew": 4, "kurtosis": 4}
 
@@ -45,13 +45,4 @@ class MomentOfDecimals:
         self.of_float64 = Moment(name, "g")
 
     def __call__(self, call: Call, argument: Datum) -> DeviceArray:
-        def real(x: DeviceArray) -> DeviceArray:
-            made = as_float64(call, Datum(x, format_of(x))).array
-            assert made is not None
-            return made
-
-        if argument.array is not None:
-            return self.of_float64(call, Datum(real(argument.array), "g"))
-        if isinstance(argument.chunks, ChunkStream):
-            return self.of_float64(call, Datum(chunks=argument.chunks.mapped(real), format="g"))
-        return self.of_float64(call, Datum(chunks=[real(x) for x in argument.chunks or ()], format="g"))
+        return self.of_float64(call, cast_argument(call, argument, "g", False))

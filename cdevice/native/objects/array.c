@@ -224,12 +224,12 @@ static PyObject *a_lone_number(PyObject *self, PyObject *unused) {
   char format = s->format[0];
   bool plain = a->length == 1 && a->root->own.device_type == ARROW_DEVICE_CPU && !a->root->own.sync_event && format &&
                !s->format[1] && !s->dictionary && !s->metadata && strchr("bcCsSiIlLfg", format);
-  const uint8_t *known = plain ? a->node->buffers[0] : NULL, *values = plain ? a->node->buffers[1] : NULL;
+  const uint8_t *values = plain ? a->node->buffers[1] : NULL;
   size_t width = plain ? (size_t)cdv_value_width(s) : 0;
   if (values && width) memcpy(&x, values + (size_t)a->offset * width, width);
   if (!values)
     o = Py_NewRef(Py_NotImplemented);
-  else if (known && !cdv_bit(known, a->offset))
+  else if (cdv_may_be_null(a) && !cdv_bit(a->node->buffers[0], a->offset))
     o = Py_NewRef(Py_None);
   else
     switch (format) {

@@ -493,3 +493,20 @@ def test_encoded_arrays_are_added_up_as_their_values(device):
 def test_nothing_is_neither_any_nor_all():
     assert cc.any(None).as_py() is None and cc.all([]).as_py() is None
     assert cc.any([], min_count=0).as_py() is False and cc.all(pa.nulls(3), min_count=0).as_py() is True
+
+
+_OF_A_ROW = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64 bool string".split()
+
+
+@pytest.mark.parametrize("word", _OF_A_ROW)
+def test_a_scalar_has_the_value_that_the_list_of_its_row_has(word):
+    a = cdevice.asarray(pa.array([None, 1, 0, None, 1]).cast(word))
+    for row in (a[k : k + 1] for k in range(5)):
+        value, (listed,) = cc.Scalar(row).as_py(), row.to_pylist()
+        assert value == listed and type(value) is type(listed)
+
+
+def test_a_bitmap_of_no_nulls_is_not_looked_at():
+    bits, data = pa.py_buffer(b"\0"), pa.py_buffer(b"\7" + bytes(7))
+    one = cdevice.asarray(pa.Array.from_buffers(pa.int64(), 1, [bits, data], null_count=0))
+    assert cc.Scalar(one).as_py() == 7 == one.to_pylist()[0]
