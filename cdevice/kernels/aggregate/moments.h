@@ -25,9 +25,7 @@
 #if defined(CDV_COARSE)
 #define LANES(s) \
   for (int l = 0; l < WORK_GROUP_SIZE; l++) s[l] = 0
-/* Is tile t whole and without nulls?  Then, the second time, a few lanes are summed after the others, so that their sums stay
- * in registers. */
-#define IS_WHOLE (!RAW(const u32, BUF_VALIDITY_IN) && (t + 1) * REDUCE_TILE_ROWS <= n)
+/* Of a dense tile, the second time: a few lanes are summed after the others, so that their sums stay in registers. */
 #define FEW_LANES 8
 #define EACH_DISTANCE(add)                                            \
   for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE)         \
@@ -49,7 +47,7 @@ KERNEL(moments_2) {
     i64 c = 0, again = 0;
     MEAN_OF_TILE(c);
     LANES(squares);
-    if (IS_WHOLE) {
+    if (TILE_IS_DENSE) {
       for (int g = 0; g < WORK_GROUP_SIZE; g += FEW_LANES) {
         f64 s1[FEW_LANES] = {0}, s2[FEW_LANES] = {0};
         EACH_DISTANCE(s1[l] += d_; s2[l] += d_ * d_;)
@@ -73,7 +71,7 @@ KERNEL(moments_4) {
     LANES(squares);
     LANES(cubes);
     LANES(fourths);
-    if (IS_WHOLE) {
+    if (TILE_IS_DENSE) {
       for (int g = 0; g < WORK_GROUP_SIZE; g += FEW_LANES) {
         f64 s1[FEW_LANES] = {0}, s2[FEW_LANES] = {0}, s3[FEW_LANES] = {0}, s4[FEW_LANES] = {0};
         EACH_DISTANCE(const f64 e_ = d_ * d_; s1[l] += d_; s2[l] += e_; s3[l] += e_ * d_; s4[l] += e_ * e_;)
@@ -92,7 +90,6 @@ KERNEL(moments_4) {
   }
 }
 #undef LANES
-#undef IS_WHOLE
 #undef FEW_LANES
 #undef EACH_DISTANCE
 #else

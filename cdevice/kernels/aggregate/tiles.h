@@ -7,11 +7,13 @@
 #define TREE_REDUCE(s, join)                       \
   for (int d_ = WORK_GROUP_SIZE / 2; d_; d_ >>= 1) \
     for (int l_ = 0; l_ < d_; l_++) s[l_] = join(s[l_], s[l_ + d_])
-/* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows.  In a whole tile without
- * nulls no mask need be spread over the rows; they are read one after the other, as memory is fastest. */
+/* Is tile t whole, and without nulls? */
+#define TILE_IS_DENSE ((t + 1) * REDUCE_TILE_ROWS <= n && !RAW(const u32, BUF_VALIDITY_IN))
+/* Goes through the rows of tile t: add(lane, row, is it valid).  c becomes the number of valid rows.  In a dense tile no mask
+ * need be spread over the rows; they are read one after the other, as memory is fastest. */
 #define FOR_TILE(add, c)                                                               \
   const i64 from = t * REDUCE_TILE_ROWS;                                               \
-  if (from + REDUCE_TILE_ROWS <= n && !RAW(const u32, BUF_VALIDITY_IN)) {              \
+  if (TILE_IS_DENSE) {                                                                 \
     for (int r = 0; r < REDUCE_TILE_ROWS; r += WORK_GROUP_SIZE)                        \
       for (int g = 0; g < WORK_GROUP_SIZE; g += 32)                                    \
         for (int l = 0; l < 32; l++) add(g + l, from + r + g + l, 1u);                 \
