@@ -83,6 +83,13 @@ def test_no_row_of_a_table_is_torn_where_its_name_goes_on():
     assert not torn
 
 
+def test_the_pages_name_this_version():
+    pages = [*ROOT.glob("README.rst"), *(p for p in DOCS.glob("*.rst") if p.stem != "performance")]  # old runs there
+    named = {(p.name, v) for p in pages for v in re.findall(r"\b(?:cdevice|[Vv]ersion) (\d+\.\d+\.\d+)", p.read_text())}
+    assert len(named) > 1
+    assert [(page, version) for page, version in sorted(named) if version != cdevice.__version__] == []
+
+
 def test_the_page_of_platforms_names_commands_and_reports_that_exist():
     text = (DOCS / "platforms.rst").read_text(encoding="utf-8")
     named = re.findall(r"``((?:ci|docs|tests)/[\w./-]+)", text)
