@@ -76,6 +76,22 @@ if TYPE_CHECKING:
             options: FunctionOptions | None = None,
         ) -> DeviceArray: ...
 
+    class _OfShape(Protocol):
+        def __call__(
+            self,
+            values: ArrayLike,
+            group_ids: ArrayLike,
+            /,
+            num_groups: int | None = None,
+            *,
+            biased: bool = True,
+            skip_nulls: bool = True,
+            min_count: int = 0,
+            stream: StreamLike = None,
+            fallback: str | None = None,
+            options: FunctionOptions | None = None,
+        ) -> DeviceArray: ...
+
 
 _NUMBERS = "int8 to uint64, float16, float32, float64"
 _ROWS = """:param values: an array, or chunks, which become one array
@@ -242,6 +258,40 @@ def _of_spread(name: str, summary: str, types: str) -> _OfSpread:
     )
 
 
+def _of_shape(name: str, summary: str, types: str) -> _OfShape:
+    function = _registry.get_function(name)
+
+    def call(
+        values: ArrayLike,
+        group_ids: ArrayLike,
+        /,
+        num_groups: int | None = None,
+        *,
+        biased: bool = True,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        stream: StreamLike = None,
+        fallback: str | None = None,
+        options: FunctionOptions | None = None,
+    ) -> DeviceArray:
+        given = _given(values, group_ids, num_groups)
+        out: DeviceArray = _run(
+            function, given, options, stream, fallback, biased=biased, skip_nulls=skip_nulls, min_count=min_count
+        )
+        return out
+
+    return _named(
+        call,
+        name,
+        summary,
+        types,
+        """:param biased: False: corrected for the number of rows; null for fewer than three rows, or four of kurtosis
+    NULLS
+    COMMON
+    :param options: a SkewOptions, in place of the options by name""",
+    )
+
+
 hash_all = _of_valid(
     "hash_all",
     "Are all rows of each group true?",
@@ -282,6 +332,11 @@ hash_first_last = _of_valid(
     "The first and the last row of each group.",
     "any type -> struct of first and last",
 )
+hash_kurtosis = _of_shape(
+    "hash_kurtosis",
+    "The excess kurtosis of the rows of each group; NaN where all are equal.",
+    "NUMBERS, decimals -> float64",
+)
 hash_last = _of_valid(
     "hash_last",
     "The last row of each group.",
@@ -321,6 +376,11 @@ hash_product = _of_valid(
     "hash_product",
     "The product of the rows of each group; integers wrap.",
     "bool, NUMBERS -> int64, uint64 or float64",
+)
+hash_skew = _of_shape(
+    "hash_skew",
+    "The skewness of the rows of each group; NaN where all are equal.",
+    "NUMBERS, decimals -> float64",
 )
 hash_stddev = _of_spread(
     "hash_stddev",

@@ -45,6 +45,8 @@ NUMBER = (
     "max",
     "variance",
     "stddev",
+    "skew",
+    "kurtosis",
     "count_distinct",
     "list",
     "first",
@@ -55,7 +57,7 @@ SOME = ("min", "max", "count", "list", "first")
 FUNCTIONS = {
     "bool": ("any", "all", "sum", "min", "count", "list", "mean"),
     "string": (*SOME, "count_distinct"),
-    "decimal128": ("sum", "mean", "min", "max", "count", "list", "variance", "stddev"),
+    "decimal128": ("sum", "mean", "min", "max", "count", "list", "variance", "stddev", "skew", "kurtosis"),
     "date32": (*SOME, "min_max"),
 }
 
@@ -181,6 +183,13 @@ def test_options_tell_what_nulls_do_and_how_many_rows_there_must_be(device):
         for options in (cc.ScalarAggregateOptions(skip, least), {"skip_nulls": skip, "min_count": least}):
             got = pa.record_batch(cc.group_by(there, "k").aggregate([("x", f, options)]).to("cpu"))
             _require_equal(got, want.combine_chunks(), 1)
+    for biased, skip, least in itertools.product((True, False), (True, False), (0, 9)):
+        options = {"biased": biased, "skip_nulls": skip, "min_count": least}
+        want = table.group_by("k", use_threads=False).aggregate(
+            [("x", f, pc.SkewOptions(**options)) for f in ("skew", "kurtosis")]
+        )
+        got = cc.group_by(there, "k").aggregate([("x", f, options) for f in ("skew", "kurtosis")])
+        _require_equal(pa.record_batch(got.to("cpu")), want.combine_chunks(), 1)
     for mode in ("only_valid", "only_null", "all"):
         aggregates = [("x", f, pc.CountOptions(mode)) for f in ("count", "count_distinct")]
         want = table.group_by("k", use_threads=False).aggregate(aggregates)
@@ -192,6 +201,16 @@ def test_options_tell_what_nulls_do_and_how_many_rows_there_must_be(device):
         _require_equal(
             pa.record_batch(cc.group_by(there, "k").aggregate(aggregates).to("cpu")), want.combine_chunks(), 1
         )
+
+
+@everywhere
+def test_too_few_rows_for_a_corrected_skewness_or_kurtosis_are_null(device):
+    batch = pa.record_batch({"k": [1, 2, 2, 3, 3, 3, 4, 4, 4, 4], "x": [1, 1, 2, 1, 2, 5, 1, 2, 5, 9]})
+    got = _grouped(batch, "k", [("x", f, {"biased": False}) for f in ("skew", "kurtosis")], device).to_pydict()
+    assert [x is None for x in got["x_skew"]] == [True, True, False, False]
+    assert [x is None for x in got["x_kurtosis"]] == [True, True, True, False]
+    got = _grouped(batch, "k", [("x", f) for f in ("skew", "kurtosis")], device).to_pydict()
+    assert math.isnan(got["x_skew"][0]) and math.isnan(got["x_kurtosis"][0])  # all rows are equal
 
 
 @everywhere

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import random
 
 import pytest
@@ -10,6 +11,7 @@ from everywhere import device, everywhere  # noqa: F401 - a fixture
 np = pytest.importorskip("numpy", reason="pip install numpy")
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 
+from exact_moments import exact_moments  # noqa: E402
 from group_by_checks import same  # noqa: E402
 
 import cdevice  # noqa: E402
@@ -19,8 +21,8 @@ from cdevice.compute.kernels.group_ids import group_ids  # noqa: E402
 
 N = 3000
 NUMBER = (
-    "sum mean product min max min_max variance stddev count count_distinct distinct list first last first_last one "
-    "approximate_median quantile"
+    "sum mean product min max min_max variance stddev skew kurtosis count count_distinct distinct list first last "
+    "first_last one approximate_median quantile"
 ).split()
 OTHER = "min max first last list count_distinct distinct one".split()
 
@@ -72,7 +74,7 @@ AGGREGATES = {
 }
 
 
-FEW = "v_sum v_mean i_max v_stddev i_distinct v_quantile b_min s_first b_any rows nulls".split()
+FEW = "v_sum v_mean i_max v_stddev v_kurtosis i_distinct v_quantile b_min s_first b_any rows nulls".split()
 
 
 def _require_same(got, want):
@@ -104,6 +106,30 @@ def test_merged_states_of_any_split_are_the_groups_of_all_rows(device, keys):
         _require_same(cc.merge(states), whole)
         tree = [cc.merge(states[:2], partial=True), *states[2:]]
         _require_same(cc.merge(tree), whole)
+
+
+@everywhere
+def test_moments_of_groups_are_exact_to_eleven_digits(device):
+    n, rng = _rows(device), random.Random(12)
+    columns = {
+        "far": [2.0**40 + rng.randrange(1000) for _ in range(n)],
+        "skewed": [None if i % 7 == 3 else rng.expovariate(3) - 2 for i in range(n)],
+        "ints": [rng.randrange(-(2**50), 2**50) for _ in range(n)],
+    }
+    keys = [rng.choice("abc") for _ in range(n)]
+    names = ("variance", "stddev", "skew", "kurtosis")
+    wanted = [(c, name) for c in columns for name in names]
+    batch = cdevice.asarray(pa.record_batch({"k": keys} | columns)).to(device)
+    parts = [batch[a:b] for a, b in itertools.pairwise((0, 1, n // 4, n // 4 + 9, n))]
+    whole = cc.group_by(batch, "k").aggregate(wanted)
+    merged = cc.merge([cc.group_by(part, "k").partial(wanted) for part in parts])
+    for key in "abc":
+        rows = {c: [x for k, x in zip(keys, xs) if k == key and x is not None] for c, xs in columns.items()}
+        exact = {c: exact_moments(xs) for c, xs in rows.items()}
+        for how in (whole, merged):
+            found = next(row for row in how.to("cpu").to_pylist() if row["k"] == key)
+            for c, name in wanted:
+                assert math.isclose(found[f"{c}_{name}"], exact[c][name], rel_tol=1e-11, abs_tol=1e-11), (c, name)
 
 
 @everywhere

@@ -1,6 +1,5 @@
 """Moments, quantiles, ends, extremes, parts of an order and rows by their targets, on every device, against pyarrow."""
 
-import fractions
 import functools
 import itertools
 import math
@@ -14,6 +13,7 @@ pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
 pc = pytest.importorskip("pyarrow.compute", reason="pip install pyarrow")
 
 from compute_cases import back, check, drawn, places, shown  # noqa: E402
+from exact_moments import exact_moments  # noqa: E402
 
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
@@ -87,15 +87,6 @@ def test_the_variance_of_far_numbers_does_not_cancel():
     assert cc.variance([pa.array(rows[:2]), pa.array(rows[2:])]).as_py() == statistics.pvariance(rows) == 22.5
 
 
-def _exact_moments(rows):
-    """By fractions, which round once at the end."""
-    rows = [fractions.Fraction(x) for x in rows]
-    n, mean = len(rows), sum(rows) / len(rows)
-    m2, m3, m4 = (sum((x - mean) ** p for x in rows) for p in (2, 3, 4))
-    skew, kurtosis = math.sqrt(n) * float(m3) / float(m2) ** 1.5, float(n * m4 / m2**2 - 3)
-    return {"variance": float(m2 / n), "stddev": math.sqrt(m2 / n), "skew": skew, "kurtosis": kurtosis}
-
-
 @functools.cache
 def _many_tiles():
     """Columns and their exact moments."""
@@ -109,7 +100,7 @@ def _many_tiles():
     ]
     columns.append([None if i % 7 == 3 else x for i, x in enumerate(columns[1])])
     columns.append([None] * 5000 + columns[0][:4000])
-    return [(pa.array(c), _exact_moments([x for x in c if x is not None])) for c in columns]
+    return [(pa.array(c), exact_moments([x for x in c if x is not None])) for c in columns]
 
 
 @each(["int64"])

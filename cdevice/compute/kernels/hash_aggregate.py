@@ -6,13 +6,15 @@ rows, and the result follows from the state.
 
 from __future__ import annotations
 
+import math
+
 from ..._arrays.assemble import assemble
 from ...interop.concat import concat
 from ...schema import Schema
 from ..dispatch.datum import Datum
 from ..dispatch.types import FLOATS, HALF, NUMBERS, SIGNED, UNSIGNED, decimal_of, format_of, storage_of, words_of
 from ..errors import NoKernel
-from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, VarianceOptions
+from ..options import CountOptions, NoOptions, QuantileOptions, ScalarAggregateOptions, SkewOptions, VarianceOptions
 from . import row_numbers as rows
 from .aggregate import extremes, number, reduced
 from .cast.decimal import as_float64, is_decimal
@@ -39,6 +41,7 @@ _add = Map("arith", "f64", "add", "gg", "g")
 _divide = Map("arith", "f64", "divide", "gg", "g")
 _subtract = Map("arith", "f64", "subtract", "gg", "g")
 _multiply = Map("arith", "f64", "multiply", "gg", "g")
+_root = Map("arith", "f64", "square_root", "g", "g")
 _decimal_means = {
     bits: Map("arith", f"w{bits}", "mean", "WW", lambda formats: formats[0], function_name="hash_mean")
     for bits in (128, 256)
@@ -342,57 +345,133 @@ class _Pair(Aggregate):
         return assemble(Schema.make("+s", children=fields), made[0].length, [None], made, null_count=0, near=made[0])
 
 
-class _Spread(Aggregate):
-    """The variance or the standard deviation: by the mean first, then by the squares of the distances from it; states
-    are merged by the formula of Chan."""
+class _Numbers:
+    """A column of float64 with a row for each group, or each row of the groups, as formulas write it."""
 
-    options: ClassVar[type[FunctionOptions]] = VarianceOptions
-    fields = ("mean", "m2", "valid", "rows")
+    __slots__ = ("array", "call")
+
+    def __init__(self, call: Call, array: DeviceArray) -> None:
+        self.call, self.array = call, array
+
+    def _do(self, step: Map, other: _Numbers | float) -> _Numbers:
+        right = _float(other if isinstance(other, float) else other.array)
+        return _Numbers(self.call, step(self.call, _float(self.array), right))
+
+    def __add__(self, other: _Numbers | float) -> _Numbers:
+        return self._do(_add, other)
+
+    def __sub__(self, other: _Numbers | float) -> _Numbers:
+        return self._do(_subtract, other)
+
+    def __mul__(self, other: _Numbers | float) -> _Numbers:
+        return self._do(_multiply, other)
+
+    def __truediv__(self, other: _Numbers | float) -> _Numbers:
+        return self._do(_divide, other)
+
+    __rmul__ = __mul__
+
+    def root(self) -> _Numbers:
+        return _Numbers(self.call, _root(self.call, _float(self.array)))
+
+    def not_below_0(self) -> _Numbers:
+        below = Datum(_less(self.call, _float(self.array), _float(0.0)), "b")
+        return _Numbers(self.call, _choose(self.call, below, _float(0.0), _float(self.array)))
+
+    def of_groups(self, groups: Groups) -> _Numbers:
+        """For each row that of its group."""
+        return _Numbers(self.call, take_array(self.call, self.array, groups.ids, False))
+
+    def sum(self, groups: Groups) -> _Numbers:
+        return _Numbers(self.call, groups.accumulate(self.array, SUM))
+
+
+class _Moments(Aggregate):
+    """By the mean first, then by sums of powers of the distances from it, up to ``power``.  The state is that of
+    ``kernels/aggregate/moment_state.h``: the mean is the sum of two numbers, or far numbers would lose digits."""
+
+    def __init__(self, name: str, power: int) -> None:
+        super().__init__(name)
+        self.power = power
+        self.fields = ("mean", "rest", *(f"m{k}" for k in range(2, power + 1)), "valid", "rows")
 
     def state(self, groups: Groups, array: DeviceArray, options: Any) -> States:
         call = groups.call
-        numbers, valid = _real(groups, array, self.name), groups.valid(array)
-        mean = self._mean(call, groups.accumulate(numbers, SUM), valid)
-        return [mean, self._squares(groups, numbers, mean, None), valid, groups.lengths]
+        numbers, valid = _Numbers(call, _real(groups, array, self.name)), groups.valid(array)
+        pivot = numbers.sum(groups) / _some(call, valid)
+        distance = numbers - pivot.of_groups(groups)
+        powers = [distance]
+        while len(powers) < self.power:
+            powers.append(powers[-1] * distance)
+        return [*self._around(pivot, valid, [x.sum(groups) for x in powers]), valid, groups.lengths]
 
     @staticmethod
-    def _mean(call: Call, total: DeviceArray, valid: DeviceArray) -> DeviceArray:
-        """Of no row 0."""
-        some = rows.less(call, 0, valid)
-        n = _cast(call, rows.choose(call, some, valid, 1), "g")
-        return _divide(call, _float(total), _float(n))
-
-    @staticmethod
-    def _squares(groups: Groups, numbers: DeviceArray, mean: DeviceArray, weights: DeviceArray | None) -> DeviceArray:
-        """The sums of the squares of distances from the groups' means."""
-        call = groups.call
-        distance = _float(_subtract(call, _float(numbers), _float(take_array(call, mean, groups.ids, False))))
-        squares = _multiply(call, distance, distance)
-        if weights is not None:
-            squares = _multiply(call, _float(squares), _float(weights))
-        return groups.accumulate(squares, SUM)
+    def _around(pivot: _Numbers, valid: DeviceArray, sums: list[_Numbers]) -> States:
+        """The mean and the sums around it, of the sums of powers of the distances from ``pivot``, which is near it."""
+        s1, s2, *more = sums
+        rest = s1 / _some(pivot.call, valid)
+        out = [pivot, rest, (s2 - s1 * rest).not_below_0()]
+        if more:
+            out.append(more[0] - rest * (3.0 * s2 - 2.0 * s1 * rest))
+        if len(more) > 1:
+            out.append((more[1] - rest * (4.0 * more[0] - rest * (6.0 * s2 - 3.0 * s1 * rest))).not_below_0())
+        return [x.array for x in out]
 
     def merge(self, groups: Groups, states: States, options: Any) -> States:
         call = groups.call
-        mean, m2, valid, length = states
-        weights = _cast(call, valid, "g")
-        n = groups.accumulate(valid, SUM)
-        whole = self._mean(call, groups.accumulate(_multiply(call, _float(mean), _float(weights)), SUM), n)
-        between = self._squares(groups, mean, whole, weights)
-        within = groups.accumulate(m2, SUM)
-        return [whole, _add(call, _float(within), _float(between)), n, groups.accumulate(length, SUM)]
+        mean, rest, *m = (_Numbers(call, x) for x in states[:-2])
+        counts, length = states[-2:]
+        n, valid = _Numbers(call, _cast(call, counts, "g")), groups.accumulate(counts, SUM)
+        pivot = (mean * n).sum(groups) / _some(call, valid)
+        d = mean - pivot.of_groups(groups) + rest
+        square = n * d * d
+        sums = [n * d, m[0] + square]
+        if len(m) > 1:
+            sums.append(m[1] + d * (3.0 * m[0] + square))
+        if len(m) > 2:
+            sums.append(m[2] + d * (4.0 * m[1] + d * (6.0 * m[0] + square)))
+        return [*self._around(pivot, valid, [x.sum(groups) for x in sums]), valid, groups.accumulate(length, SUM)]
+
+
+def _some(call: Call, valid: DeviceArray) -> _Numbers:
+    """The numbers of valid rows as divisors: 1 for none."""
+    return _Numbers(call, _cast(call, rows.choose(call, rows.less(call, 0, valid), valid, 1), "g"))
+
+
+class _Spread(_Moments):
+    """The variance or the standard deviation."""
+
+    options: ClassVar[type[FunctionOptions]] = VarianceOptions
 
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
-        _, m2, valid, length = states
+        _, _, m2, valid, length = states
         by = _cast(call, rows.subtract(call, valid, options.ddof), "g")
         out = _divide(call, _float(m2), _float(by))
         if self.name == "stddev":
-            out = _root(call, out)
+            out = _root(call, _float(out))
         return with_bitmap(out, _enough(call, valid, length, options, options.ddof + 1))
 
 
-def _root(call: Call, array: DeviceArray) -> DeviceArray:
-    return Map("arith", "f64", "square_root", "g", "g")(call, _float(array))
+class _Shape(_Moments):
+    """The skewness or the excess kurtosis."""
+
+    options: ClassVar[type[FunctionOptions]] = SkewOptions
+
+    def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
+        m2, m3, *m4 = (_Numbers(call, x) for x in states[2:-2])
+        valid, length = states[-2:]
+        n = _Numbers(call, _cast(call, valid, "g"))
+        if not m4:
+            out = n.root() * m3 / (m2 * m2.root())
+            if not options.biased:
+                out = out * (n * (n - 1.0)).root() / (n - 2.0)
+        else:
+            out = n * m4[0] / (m2 * m2) - 3.0
+            if not options.biased:
+                out = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * out + 6.0)
+        x = _float(out.array)
+        same = _choose(call, Datum(_equal(call, x, x), "b"), x, _float(math.nan))  # which NaN it is, is the processor's
+        return with_bitmap(same, _enough(call, valid, length, options, 1 if options.biased else self.power))
 
 
 class _Collected(Aggregate):
@@ -592,6 +671,7 @@ AGGREGATES: dict[str, Aggregate] = {
         _Distinct("distinct"),
         _FIRST,
         _Pair("first_last", (_FIRST, _LAST)),
+        _Shape("kurtosis", 4),
         _LAST,
         _List("list"),
         _MAX,
@@ -601,8 +681,9 @@ AGGREGATES: dict[str, Aggregate] = {
         _One("one"),
         _Folded("product", PRODUCT),
         _Quantile("quantile"),
-        _Spread("stddev"),
+        _Shape("skew", 3),
+        _Spread("stddev", 2),
         _Folded("sum", SUM),
-        _Spread("variance"),
+        _Spread("variance", 2),
     )
 }

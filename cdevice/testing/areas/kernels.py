@@ -229,7 +229,7 @@ def check_groups(s: BackendSuite, word: str) -> None:
     for name in ("unique", "value_counts", "dictionary_encode"):
         everywhere(s, name, getattr(cc, name), x)
         compare(s, f"{name} of 9000 rows", getattr(cc, name), many)
-    asked = [("x", f) for f in ("sum", "mean", "min_max", "variance", "count_distinct", "first", "list")]
+    asked = [("x", f) for f in ("sum", "mean", "min_max", "variance", "kurtosis", "count_distinct", "first", "list")]
 
     def grouped(x: DeviceArray, *keys: DeviceArray) -> DeviceArray:
         names = [f"k{i}" for i in range(len(keys))]
