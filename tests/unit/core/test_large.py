@@ -88,7 +88,7 @@ print("ok")
 @pytest.mark.nosan  # which reserves all addresses
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
 def test_rows_are_found_without_memory_for_the_number_of_each_row():
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, env=child_env(), timeout=100)
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, env=child_env(), timeout=400)
     assert done.stdout == "ok\n", done.stderr
 
 
