@@ -185,6 +185,9 @@ class Consumer:
                 await self._wait()
         except StreamError as e:
             return await self._failed(e)
+        except Exception:
+            self.close()  # the loop is left; its iterator may live as long as this exception
+            raise
         if item is ...:
             raise StopAsyncIteration
         return self._taken(item)

@@ -497,6 +497,23 @@ def test_an_event_loop_that_ends_before_an_async_source_is_asked_leaves_no_corou
     assert not [str(w.message) for w in recwarn if "never awaited" in str(w.message)]
 
 
+def test_a_loop_that_cannot_wait_closes_its_consumer_before_the_exception_is_gone():
+    """A comprehension's frame, which the exception keeps, holds the loop's iterator; the event loop may end meanwhile."""
+
+    async def main():
+        consumer = aio.consume()
+
+        async def no_descriptor():
+            raise OSError("no file descriptor is free")
+
+        consumer._wait = no_descriptor
+        with pytest.raises(OSError, match="no file descriptor") as raised:
+            [a async for a in consumer]
+        assert raised.value.__traceback__ is not None and consumer.closed
+
+    run(main)
+
+
 def test_an_async_source_that_waits_is_interrupted_by_a_cancel():
     async def main():
         async def source():
