@@ -124,7 +124,7 @@ KERNELS = {
     "hash": "key_words key_bytes hash_table",
     "temporal": "time_fields time_zone time_round time_between",
     "math": "rounding integers pick exponential angles hyperbolic pairs",
-    "strings": "string_match string_class string_pieces string_case string_edit",
+    "strings": "string_match string_regex string_class string_pieces string_case string_edit",
     "text": "print_integer print_bool print_real print_decimal print_time print_format "
     "read_integer read_bool read_real read_decimal read_time read_format",
 }
@@ -140,6 +140,7 @@ SHARED = {
     **{family: ["math/each", "math/reals"] for family in ("exponential", "angles", "hyperbolic", "pairs")},
     "string_match": ["strings/utf8", "build/unicode_case", "strings/case_of"],
     "string_case": ["strings/utf8", "build/unicode_case", "strings/case_of"],
+    "string_regex": ["strings/utf8"],
     "string_pieces": ["strings/utf8"],
     "string_edit": ["strings/utf8"],
     "string_class": ["strings/utf8", "build/unicode_class", "strings/class_of"],

@@ -61,6 +61,7 @@ TYPES = {
     "key_bytes": ("i32", "i64"),
     "hash_table": ("bits",),
     "string_match": ("i32", "i64"),
+    "string_regex": ("i32", "i64"),
     "string_class": ("i32", "i64"),
     "string_case": ("i32", "i64"),
     "string_pieces": ("i32", "i64"),

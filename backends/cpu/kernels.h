@@ -311,6 +311,9 @@
   ROW(key_bytes, bytes_pack, t)  \
   ROW(key_bytes, bytes_hash, t) ROW(key_bytes, bytes_mismatch, t)
 #define TEXT_MATCH(t) ROW(string_match, matches, t) ROW(string_match, positions, t) ROW(string_match, characters, t)
+#define TEXT_REGEX(t)                    \
+  ROW(string_regex, regex_matches, t)    \
+  ROW(string_regex, regex_counts, t) ROW(string_regex, regex_positions, t)
 #define TEXT_PIECES(t)            \
   ROW(string_pieces, slices, t)   \
   ROW(string_pieces, trims, t)    \
@@ -328,6 +331,7 @@
   ROW(string_edit, split_counts, t) ROW(string_edit, split_parts, t)
 #define TEXT_ROWS(t)  \
   TEXT_MATCH(t)       \
+  TEXT_REGEX(t)       \
   TEXT_PIECES(t)      \
   TEXT_EDIT(t)        \
   ROW(string_class, classes, t) ROW(string_case, case_sizes, t) ROW(string_case, case_write, t)

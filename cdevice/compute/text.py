@@ -21,13 +21,15 @@ _BINARY = "string, binary, their large and view forms, fixed_size_binary, and di
 _LENGTHS = "int32; int64 of what is large"
 _UTF8 = "Raises ArgumentError with the row that is not valid UTF-8, for which it blocks."
 _PATTERN = "pattern, *, ignore_case=False"
+_REGEX = "The syntax is RE2's; characters are code points, of bytes these, as Latin-1."
+_LEFT = "Raises ArgumentError for what is no regular expression, NoKernel on devices for \\p, \\C and very large ones."
 _BYTES = "binary, large_binary, binary_view, fixed_size_binary"
 _SAME = "the same type with offsets: string, large_string, binary, large_binary"
 _SLICED = "the same type with offsets; of fixed_size_binary another one"
 _COUNTED = "Blocks: the device reports how many bytes the result has."
 _OPTIONS = {
     "pattern": "str or bytes",
-    "ignore_case": "True: letters that differ only in case (simple folding; of bytes that of Latin-1) are the same",
+    "ignore_case": "True: letters that differ only in case (simple folding; of bytes those of ASCII) are the same",
     "start": "the first character; a negative number counts from the end",
     "stop": "the character behind the last; a negative number counts from the end",
     "step": "each how many; a negative number goes back from start",
@@ -76,6 +78,28 @@ _FUNCTIONS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         "How often a pattern is in each row, without overlaps.",
         f"{_BINARY} -> {_LENGTHS}",
         ("A pattern of no bytes is before each byte and at the end.",),
+    ),
+    "match_substring_regex": (
+        _PATTERN,
+        "Does a regular expression match in each row?",
+        f"{_BINARY} -> bool",
+        (_REGEX, _LEFT),
+    ),
+    "find_substring_regex": (
+        _PATTERN,
+        "The byte of each row at which a regular expression first matches, or -1.",
+        f"{_BINARY} -> {_LENGTHS}",
+        (_REGEX, _LEFT),
+    ),
+    "count_substring_regex": (
+        _PATTERN,
+        "How often a regular expression matches in each row, without overlaps.",
+        f"{_BINARY} -> {_LENGTHS}",
+        (
+            _REGEX,
+            "Behind each match the rest of the row is searched as a row of its own: ^ matches there, too.",
+            _LEFT,
+        ),
     ),
     "string_is_ascii": ("", "Are all characters of each row ASCII?", f"{_TEXT} -> bool", ()),
 }

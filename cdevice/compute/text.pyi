@@ -529,6 +529,39 @@ def count_substring(
     options: FunctionOptions | None = None,
 ) -> DeviceArray: ...
 @overload
+def count_substring_regex(
+    x: Expression,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Expression: ...
+@overload
+def count_substring_regex(
+    x: ScalarLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Scalar: ...
+@overload
+def count_substring_regex(
+    x: ArrayLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+@overload
 def ends_with(
     x: Expression,
     /,
@@ -595,6 +628,39 @@ def find_substring(
     options: FunctionOptions | None = None,
 ) -> DeviceArray: ...
 @overload
+def find_substring_regex(
+    x: Expression,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Expression: ...
+@overload
+def find_substring_regex(
+    x: ScalarLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Scalar: ...
+@overload
+def find_substring_regex(
+    x: ArrayLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+@overload
 def match_like(
     x: Expression,
     /,
@@ -651,6 +717,39 @@ def match_substring(
 ) -> Scalar: ...
 @overload
 def match_substring(
+    x: ArrayLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> DeviceArray: ...
+@overload
+def match_substring_regex(
+    x: Expression,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Expression: ...
+@overload
+def match_substring_regex(
+    x: ScalarLike,
+    /,
+    pattern: str | bytes | None = None,
+    *,
+    ignore_case: bool = False,
+    stream: StreamLike = None,
+    fallback: str | None = None,
+    options: FunctionOptions | None = None,
+) -> Scalar: ...
+@overload
+def match_substring_regex(
     x: ArrayLike,
     /,
     pattern: str | bytes | None = None,

@@ -150,6 +150,7 @@ FAMILIES = {  # S and T; which of them matters to the text alone
     "time_between": ["date32", "ms32", "ns64"],
     "time_zone": ["s64", "ns64"],
     "string_match": ["i32"],
+    "string_regex": ["i32"],
     "string_class": ["i32"],
     "string_case": ["i32"],
     "string_pieces": ["i32"],

@@ -285,3 +285,4 @@ LISTS |= {n for n in cc.list_functions() if n.startswith("list_")} - WAITS | {"m
 LISTS |= {n for n in cc.list_functions() if n.split("_")[0] in ("ascii", "binary", "utf8")}
 LISTS |= set("count_substring ends_with find_substring match_like match_substring replace_substring".split())
 LISTS |= {"split_pattern", "starts_with", "string_is_ascii"}
+LISTS |= {"count_substring_regex", "find_substring_regex", "match_substring_regex"}

@@ -18,6 +18,7 @@ from ..text_options import (
     ZeroFillOptions,
 )
 from . import strings, text_joins, text_rows
+from .regex.match import Regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +82,13 @@ def _matches(r: FunctionRegistry) -> None:
     for name, (what, doc) in docs.items():
         out = "b" if what < strings.FIND else None
         _function(r, name, doc, strings.Match(what), False, MatchSubstringOptions, out)
+    regex = {
+        "match_substring_regex": ("match", "Does a regular expression match in each row?"),
+        "find_substring_regex": ("find", "The byte of each row at which a regular expression first matches, or -1."),
+        "count_substring_regex": ("count", "How often a regular expression matches in each row."),
+    }
+    for name, (word, doc) in regex.items():
+        _function(r, name, doc, Regex(word), False, MatchSubstringOptions, "b" if word == "match" else None)
 
 
 def _classes(r: FunctionRegistry) -> None:

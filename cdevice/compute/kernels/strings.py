@@ -104,7 +104,7 @@ def _number_format(array: DeviceArray) -> str:
     return "i" if array._format in "uz" else "l"
 
 
-def _numbers(
+def text_numbers(
     call: Call,
     rows: DeviceArray,
     kernel: str,
@@ -142,7 +142,7 @@ def checked_text(call: Call, made: DeviceArray) -> DeviceArray:
     """A result of strings whose bytes were moved one by one.  Raises ArgumentError where a row is not UTF-8; blocks."""
     if made._format in "uU" and made.length:
         said = f"{call.function.name}: cast to binary, a character is cut"  # 63 bytes at most
-        _numbers(call, made, "classes", None, (ALPHA,), family="string_class", bits=True, checked=True, name=said)
+        text_numbers(call, made, "classes", None, (ALPHA,), family="string_class", bits=True, checked=True, name=said)
     return made
 
 
@@ -151,7 +151,7 @@ def bytes_as_text(call: Call, array: DeviceArray, to: str, safe: bool) -> Device
     made = with_schema(to_offsets_layout(call, array, "z" if to == "u" else "Z"), schema_of(to))
     if safe and made.length:
         numbers = (ALPHA,)
-        _numbers(call, made, "classes", None, numbers, family="string_class", bits=True, checked=True, name="cast")
+        text_numbers(call, made, "classes", None, numbers, family="string_class", bits=True, checked=True, name="cast")
     return made
 
 
@@ -160,7 +160,7 @@ def binary_length(call: Call, rows: DeviceArray) -> DeviceArray:
     """How many bytes each row has: differences of offsets."""
     format, n = _number_format(rows), rows.length
     if not n:
-        return _numbers(call, rows, "characters")
+        return text_numbers(call, rows, "characters")
     offsets = offsets_of(rows, format)
     made = _subtract[format](call, Datum(offsets[1:], format), Datum(offsets[:n], format))
     return made if rows.null_count == 0 else _null_where(call, made, rows)
@@ -175,7 +175,7 @@ def _null_where(call: Call, values: DeviceArray, rows: DeviceArray) -> DeviceArr
 
 def utf8_length(call: Call, rows: DeviceArray) -> DeviceArray:
     """How many code points each row has."""
-    return _numbers(call, rows, "characters")
+    return text_numbers(call, rows, "characters")
 
 
 # ---- patterns ----
@@ -202,17 +202,17 @@ class Match:
         pattern = options.bytes_of("pattern")
         if self.what == LIKE:
             return _like(call, rows, pattern, options.ignore_case)
-        return _match(call, rows, self.what, pattern, options.ignore_case)
+        return match(call, rows, self.what, pattern, options.ignore_case)
 
 
-def _match(call: Call, rows: DeviceArray, what: int, pattern: bytes, folded: bool) -> DeviceArray:
+def match(call: Call, rows: DeviceArray, what: int, pattern: bytes, folded: bool) -> DeviceArray:
     how = what | FOLDED * folded | BYTES * (rows._format in "zZ")
     given = _codes(call, rows, pattern) if folded else pattern
     bits = what < FIND
     kernel = "matches" if bits else "positions"
     if not folded:
         how &= ~BYTES
-    return _numbers(call, rows, kernel, beside(call, given), (how, len(given)), bits=bits)
+    return text_numbers(call, rows, kernel, beside(call, given), (how, len(given)), bits=bits)
 
 
 def _like(call: Call, rows: DeviceArray, pattern: bytes, folded: bool) -> DeviceArray:
@@ -232,10 +232,10 @@ def _like(call: Call, rows: DeviceArray, pattern: bytes, folded: bool) -> Device
     if LIKE_ONE not in parts and len(inner) + begins + (ends and len(parts) > 1) == len(parts):
         what = {(True, True): CONTAINS, (True, False): ENDS, (False, True): STARTS}.get((begins, ends), EQUALS)
         plain = bytes(inner) if rows._format in "zZ" else "".join(map(chr, inner)).encode()
-        return _match(call, rows, what, plain, folded)
+        return match(call, rows, what, plain, folded)
     codes = numbers_of("I", parts)
     how = LIKE | FOLDED * folded | BYTES * (rows._format in "zZ")
-    return _numbers(call, rows, "matches", beside(call, codes), (how, len(codes)), bits=True)
+    return text_numbers(call, rows, "matches", beside(call, codes), (how, len(codes)), bits=True)
 
 
 # ---- classes ----
@@ -250,4 +250,4 @@ class IsOfClass:
 
     def __call__(self, call: Call, rows: DeviceArray) -> DeviceArray:
         checked = not self.kind & (ASCII | ONLY_ASCII)
-        return _numbers(call, rows, "classes", None, (self.kind,), family="string_class", bits=True, checked=checked)
+        return text_numbers(call, rows, "classes", None, (self.kind,), family="string_class", bits=True, checked=checked)

@@ -35,13 +35,14 @@ FN u32 OF(character, T)(GLOBAL const u8 *b, i64 i, i64 end, i64 how, i64 *next) 
   u32 c = b[i];
   *next = i + 1;
   if (c < 0x80) return how & STRING_FOLDED && c >= 65 && c <= 90 ? c + 32 : c; /* what most are */
-  if (!(how & STRING_BYTES)) c = utf8_at(b, i, end, next);
+  if (how & STRING_BYTES) return c; /* only those of ASCII have a case */
+  c = utf8_at(b, i, end, next);
   return how & STRING_FOLDED ? unicode_fold(c) : c;
 }
 /* Character k of a pattern, likewise. */
 FN u32 OF(wanted, T)(GLOBAL const u32 *p, i64 k, i64 how) {
   const u32 c = p[k];
-  if (c >= 97 && c < 0x80) return c;
+  if (c >= 97 && (c < 0x80 || how & STRING_BYTES)) return c;
   return how & STRING_FOLDED && c < LIKE_ANY ? unicode_fold(c) : c;
 }
 /* Where the m characters of a pattern, found at i, end; or -1. */
