@@ -115,6 +115,13 @@ def beside_pyarrow(rows: int, rounds: int) -> Iterator[Row]:
     yield against(
         "match_substring", 10, lambda: pc.match_substring(words, "123"), lambda: cc.match_substring(text, "123")
     )
+    pattern = "[13]+2|7$"
+    yield against(
+        "match_substring_regex",
+        10,
+        lambda: pc.match_substring_regex(words, pattern),
+        lambda: cc.match_substring_regex(text, pattern),
+    )
     yield against("sort_indices string", 5, lambda: pc.sort_indices(words), lambda: cc.sort_indices(text))
     yield against("cast int64 to string", 5, lambda: pc.cast(numbers, pa.string()), lambda: cc.cast(there, "string"))
     tables = pa.table(table), pa.table(side)

@@ -5,6 +5,7 @@ import decimal
 
 import pyarrow as pa
 from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, WIDE, any_type, column
+from regex_patterns import LETTERS, as_bytes, drawn
 
 FLOATS = (pa.float32(), pa.float64())
 ORDERED = [*SIZED, *TEXTS, *WIDE]
@@ -101,10 +102,23 @@ def text(rng, n):
     ]
     kinds += [("replace_substring", {"pattern": word or "b", "replacement": rng.choice(WORDS)})]
     kinds += [("split_pattern", {"pattern": word or "b", "max_splits": rng.choice((None, 0, 1))})]
+    if rng.random() < 0.2:
+        return _of_expressions(rng, is_text, t, n)
     if is_text:
         return rng.choice((_of_words, _of_letters))(rng, x, word)
     name, options = rng.choice(kinds)
     return name, [x], options
+
+
+def _of_expressions(rng, is_text, t, n):
+    """Functions of strings and a regular expression; find_ has it in parentheses in pyarrow, where (?i) is something else."""
+    pattern = drawn(rng, rng.randrange(4))
+    rows = ["".join(rng.choice(LETTERS) for _ in range(rng.choice((0, 1, 2, 5, 20)))) for _ in range(n)]
+    words = ("match", "count") if pattern.startswith("?") else ("match", "count", "find")
+    if not is_text:
+        pattern, rows = as_bytes(pattern), [as_bytes(row) for row in rows]
+    x = pa.array([None if rng.random() < 0.1 else row for row in rows], t)
+    return f"{rng.choice(words)}_substring_regex", [x], {"pattern": pattern, "ignore_case": rng.random() < 0.2}
 
 
 CLASSES = "alnum alpha decimal lower printable space title upper"

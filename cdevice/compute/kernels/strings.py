@@ -250,4 +250,6 @@ class IsOfClass:
 
     def __call__(self, call: Call, rows: DeviceArray) -> DeviceArray:
         checked = not self.kind & (ASCII | ONLY_ASCII)
-        return text_numbers(call, rows, "classes", None, (self.kind,), family="string_class", bits=True, checked=checked)
+        return text_numbers(
+            call, rows, "classes", None, (self.kind,), family="string_class", bits=True, checked=checked
+        )

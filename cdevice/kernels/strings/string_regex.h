@@ -10,7 +10,7 @@
 #define REGEX_STARTS_BACK 260
 
 FN u32 OF(regex_is_match, T)(GLOBAL const u8 *b, i64 i, i64 end, GLOBAL const u16 *classes, GLOBAL const u16 *table,
-                            u32 width) {
+                             u32 width) {
   u32 state = classes[REGEX_START];
   while (i < end && state > width) state = table[state + classes[b[i++]]];
   if (state > width) state = table[state + width - 1];
@@ -55,6 +55,7 @@ FN i64 OF(regex_count, T)(GLOBAL const u8 *b, i64 at, i64 end, GLOBAL const u16 
 
 #define PATTERN                                                   \
   ROWS_OF_TEXT;                                                   \
+  (void)last;                                                     \
   GLOBAL const u16 *RESTRICT classes = IN(u16, BUF_TEXT_PATTERN); \
   GLOBAL const u16 *RESTRICT table = classes + SCALAR(SCALAR_TEXT_A)
 /* Bits. */

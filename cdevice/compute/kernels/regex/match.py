@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....errors import ArgumentError
 from ...errors import NoKernel
 from .. import strings
-from .syntax import BadPattern, NotInTable
+from .syntax import InvalidPattern, UnsupportedPattern
 from .tables import tables_of
 
 TYPE_CHECKING = False
@@ -36,9 +36,9 @@ class Regex:
             return strings.match(call, rows, *plain, options.ignore_case)
         try:
             tables = tables_of(pattern, options.ignore_case, rows._format in "zZ", self.what)
-        except BadPattern as e:
+        except InvalidPattern as e:
             raise ArgumentError(f"{call.function.name}: pattern: {e}; the syntax is RE2's") from None
-        except NotInTable as e:
+        except UnsupportedPattern as e:
             raise NoKernel(f"{call.function.name}: pattern: {e}: it is left to pyarrow, on the CPU") from None
         return strings.text_numbers(
             call,

@@ -5,7 +5,7 @@ A node is a tuple:
 - ``("set", ranges)``: one character of sorted ranges of code points
 - ``("cat", nodes)``, ``("alt", nodes)``: one behind the other; one of them, the first that leads to a match
 - ``("repeat", node, least, most, greedy)``; ``most`` None: without limit
-- ``("at", where)``: no character; ``where`` is one of LOOKS
+- ``("at", which)``: no character; an assertion, ``which`` is one of ASSERTIONS
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Ranges = tuple[tuple[int, int], ...]
     Node = tuple[Any, ...]
 
-LOOKS = BEGIN_TEXT, END_TEXT, BEGIN_LINE, END_LINE, WORD, NOT_WORD = range(6)
+ASSERTIONS = BEGIN_TEXT, END_TEXT, BEGIN_LINE, END_LINE, WORD, NOT_WORD = range(6)
 GREATEST = 0x10FFFF
 MOST_REPEATS = 1000
 DEEPEST = 100  # groups in groups, which RE2 has up to 1000 of
@@ -47,12 +47,12 @@ _POSIX: dict[str, Ranges] = {
 _CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
-class BadPattern(ValueError):
-    """It is no regular expression; RE2 refuses it, too."""
+class InvalidPattern(ValueError):
+    """Not a regular expression of RE2's."""
 
 
-class NotInTable(ValueError):
-    """A regular expression, but one that is not made a table."""
+class UnsupportedPattern(ValueError):
+    """A regular expression that this package makes no table of."""
 
 
 # ---- sets of characters ----
@@ -110,7 +110,7 @@ class _Parser:
         self.depth = 0
 
     def _bad(self, what: str) -> NoReturn:
-        raise BadPattern(f"{what}, at character {self.i}")
+        raise InvalidPattern(f"{what}, at character {self.i}")
 
     def _peek(self, n: int = 1) -> str:
         return "".join(chr(c) if c < 0x80 else "\ufffd" for c in self.p[self.i : self.i + n])
@@ -139,7 +139,7 @@ class _Parser:
     def _alternatives(self) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise NotInTable("groups are too deep in groups")
+            raise UnsupportedPattern("groups are too deep in groups")
         branches = [self._sequence()]
         while self._take("|"):
             branches.append(self._sequence())
@@ -166,7 +166,7 @@ class _Parser:
         return nodes[0] if len(nodes) == 1 else ("cat", nodes)
 
     def _repeat(self) -> tuple[int, int | None] | None:
-        """What is repeated how often; None: no repetition stands here."""
+        """The least and the most repetitions; None: no repetition stands here."""
         for sign, limits in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self._take(sign):
                 return limits
@@ -240,7 +240,7 @@ class _Parser:
         if not name:
             self._bad("a group without a name")
         if not all(c < 0x80 and (chr(c).isalnum() or c == 95) for c in name):
-            raise NotInTable("the name of a group is not of ASCII's letters, digits and _")
+            raise UnsupportedPattern("the name of a group is not of ASCII's letters, digits and _")
 
     def _flags(self) -> bool:
         """(?flags: and (?flags), of which the latter is no group."""
@@ -275,7 +275,7 @@ class _Parser:
             self.i += 2
             nodes.append(("at", where))
         elif c == "C":
-            raise NotInTable("\\C, a byte of a character")
+            raise UnsupportedPattern("\\C, a byte of a character")
         elif c == "Q":
             self.i += 2
             while self.i < len(self.p) and not self._take("\\E"):
@@ -289,7 +289,7 @@ class _Parser:
         """\\d and the like; None: it is another escape."""
         c = self._peek(2)[1:]
         if c in ("p", "P"):
-            raise NotInTable("\\p, a class of Unicode's")
+            raise UnsupportedPattern("\\p, a class of Unicode's")
         ranges = _PERL.get(c.lower())
         if ranges is None or not c:
             return None
@@ -305,7 +305,7 @@ class _Parser:
         c = self._peek(2)[1:]
         self.i += 2
         if "0" <= c <= "7":
-            if c != "0" and not self._peek() in tuple("01234567"):
+            if c != "0" and self._peek() not in tuple("01234567"):
                 self._bad("a reference to a group")
             value, n = int(c), 1
             while n < 3 and self._peek() in tuple("01234567"):
@@ -388,5 +388,5 @@ class _Parser:
 
 
 def parse(pattern: list[int], ignore_case: bool, latin1: bool) -> Node:
-    """The tree of a pattern, a list of code points.  Raises BadPattern, NotInTable."""
+    """The tree of a pattern, a list of code points.  Raises InvalidPattern, UnsupportedPattern."""
     return _Parser(pattern, ignore_case, latin1).whole()
