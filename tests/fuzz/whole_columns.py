@@ -4,8 +4,8 @@ groups and joins."""
 import decimal
 
 import pyarrow as pa
+import regex_patterns
 from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, WIDE, any_type, column
-from regex_patterns import LETTERS, as_bytes, drawn
 
 FLOATS = (pa.float32(), pa.float64())
 ORDERED = [*SIZED, *TEXTS, *WIDE]
@@ -112,11 +112,11 @@ def text(rng, n):
 
 def _of_expressions(rng, is_text, t, n):
     """Functions of strings and a regular expression; find_ has it in parentheses in pyarrow, where (?i) is something else."""
-    pattern = drawn(rng, rng.randrange(4))
-    rows = ["".join(rng.choice(LETTERS) for _ in range(rng.choice((0, 1, 2, 5, 20)))) for _ in range(n)]
+    pattern = regex_patterns.drawn(rng, rng.randrange(4))
+    rows = ["".join(rng.choice(regex_patterns.LETTERS) for _ in range(rng.choice((0, 1, 2, 5, 20)))) for _ in range(n)]
     words = ("match", "count") if pattern.startswith("?") else ("match", "count", "find")
     if not is_text:
-        pattern, rows = as_bytes(pattern), [as_bytes(row) for row in rows]
+        pattern, rows = regex_patterns.as_bytes(pattern), [regex_patterns.as_bytes(row) for row in rows]
     x = pa.array([None if rng.random() < 0.1 else row for row in rows], t)
     return f"{rng.choice(words)}_substring_regex", [x], {"pattern": pattern, "ignore_case": rng.random() < 0.2}
 

@@ -80,7 +80,9 @@ class NFA:
             begins = [self._add(part, then) for part in node[1]]
             return self._one_of(begins)
         if kind == "at":
-            where = _REVERSED.get(node[1], node[1]) if self.backwards else node[1]
+            where: int = node[1]
+            if self.backwards:
+                where = _REVERSED.get(where, where)
             self.assertions.add(where)
             return self._emit(ASSERTION, where, then)
         return self._repeat(node, then)

@@ -5,7 +5,7 @@ A node is a tuple:
 - ``("set", ranges)``: one character of sorted ranges of code points
 - ``("cat", nodes)``, ``("alt", nodes)``: one behind the other; one of them, the first that leads to a match
 - ``("repeat", node, least, most, greedy)``; ``most`` None: without limit
-- ``("at", which)``: no character; an assertion, ``which`` is one of ASSERTIONS
+- ``("at", which)``: no character: an assertion, BEGIN_TEXT to NOT_WORD
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     Ranges = tuple[tuple[int, int], ...]
     Node = tuple[Any, ...]
 
-ASSERTIONS = BEGIN_TEXT, END_TEXT, BEGIN_LINE, END_LINE, WORD, NOT_WORD = range(6)
+BEGIN_TEXT, END_TEXT, BEGIN_LINE, END_LINE, WORD, NOT_WORD = range(6)  # assertions
 GREATEST = 0x10FFFF
 MOST_REPEATS = 1000
 DEEPEST = 100  # groups in groups, which RE2 has up to 1000 of
-EMPTY: Node = ("cat", [])
 NEWLINE: Ranges = ((10, 10),)
 DIGITS: Ranges = ((48, 57),)
 WORDS: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
@@ -228,7 +227,7 @@ class _Parser:
         if not self._take(")"):
             self._bad("missing )")
         self.fold, self.lines, self.dot_all, self.lazy = before
-        nodes.append(inner if inner[0] != "cat" or inner[1] else ("cat", []))
+        nodes.append(inner)
 
     def _name(self) -> None:
         begin = self.i
@@ -353,7 +352,7 @@ class _Parser:
                 found += escaped
                 continue
             lo = hi = self._member()
-            if self._peek(2)[:1] == "-" and len(self.p) > self.i + 1 and self._peek(2)[1:] != "]":
+            if self._peek() == "-" and self.i + 1 < len(self.p) and self._peek(2) != "-]":
                 self.i += 1
                 hi = self._member()
                 if hi < lo:
