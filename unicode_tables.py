@@ -31,7 +31,10 @@ class Cases:
             if up is None:
                 found = inverse.get(c, [])
                 self.upper_of[c] = found[0] if len(found) == 1 else c
-        self.fold_of = {c: _one(chr(c).casefold()) or _one(chr(c).lower()) or c for c in CODE_POINTS}
+        alike = {}  # some become several letters, each with those that become the same ones
+        for c in CODE_POINTS:
+            alike.setdefault(chr(c).casefold(), c)
+        self.fold_of = {c: _one(fold := chr(c).casefold()) or alike[fold] for c in CODE_POINTS}
         assert all(self.fold_of[f] == f for f in self.fold_of.values())
 
 

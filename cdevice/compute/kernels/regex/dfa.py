@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     State = tuple[tuple[int, ...], int, bool]  # instructions, the byte before (EDGE to OTHER), has a match ended there?
 
-MOST_STEPS = 2_000_000  # instructions that the construction assertions at: seconds
+MOST_STEPS = 5_000_000  # of the construction: a second or two
+STEPS_OF_CLOSURE = 5  # for each instruction
 MOST_ENTRIES = 1 << 16  # of a table: its numbers have 16 bits
+TOO_LARGE = f"its automaton would have too many states, more than {MOST_ENTRIES:,} transitions"
 # beside a position: an end of the row, a newline, a letter of a word, another byte
 EDGE, LINE, LETTER, OTHER = range(4)
 
@@ -78,12 +80,14 @@ class DFA:
     - "longest": where the last match ends
 
     ``anywhere``: a match may begin at each byte, else at the first one.  ``begins``: the kinds of bytes (EDGE to OTHER)
-    that may be before the first.  Raises UnsupportedPattern.
+    that may be before the first.  ``steps``: the work that may be done.  Raises UnsupportedPattern.
     """
 
     DEAD, DONE = 0, 1  # no match any more; "any": a match; else: a match ended here, and no longer one can
 
-    def __init__(self, nfa: NFA, classes: ByteClasses, how: str, anywhere: bool, begins: Iterable[int]) -> None:
+    def __init__(
+        self, nfa: NFA, classes: ByteClasses, how: str, anywhere: bool, begins: Iterable[int], steps: int = MOST_STEPS
+    ) -> None:
         self.nfa, self.classes, self.how = nfa, classes, how
         self.code = [*nfa.code]
         start = nfa.start
@@ -91,14 +95,14 @@ class DFA:
             again = len(self.code)
             self.code += [(FORK, start, again + 1), (BYTES, 0, 255, again)]
             start = again
-        self.steps_left = MOST_STEPS
+        self.steps_left = steps
         self.numbers: dict[State, int] = {}
         self.states: list[State] = []
         self.starts = {before: self._number((start,), before, False) for before in begins}
         self.rows: list[list[int]] = []
         while len(self.rows) < len(self.states):
             if (len(self.states) + 2) * classes.count > MOST_ENTRIES:
-                raise UnsupportedPattern("too many states")
+                raise UnsupportedPattern(TOO_LARGE)
             self.rows.append(self._steps(self.states[len(self.rows)]))
         self._end_early()
 
@@ -116,29 +120,38 @@ class DFA:
 
     def _closure(self, instructions: tuple[int, ...], before: int, behind: int) -> tuple[int, ...]:
         """The instructions that take a byte or match, in the order in which a search tries them."""
-        out, seen = [], set()
+        out: list[int] = []
+        seen: set[int] = set()
         for first in instructions:
-            stack = [first]
-            while stack:
-                at = stack.pop()
-                if at in seen:
-                    continue
-                seen.add(at)
-                self.steps_left -= 1
-                code = self.code[at]
-                kind = code[0]
-                if kind == FORK:
-                    stack += [code[2], code[1]]
-                elif kind == ASSERTION:
-                    if _holds(code[1], before, behind):
-                        stack.append(code[2])
-                else:
-                    out.append(at)
-                    if kind == MATCH and self.how == "first":
-                        return tuple(out)  # what comes later is tried no more
-        if self.steps_left < 0:
-            raise UnsupportedPattern("too many states")
+            self._follow(first, before, behind, seen, out)
+            if self.how == "first" and out[-1:] == [0]:
+                break  # behind a match nothing is tried any more
+        self._spend(STEPS_OF_CLOSURE * len(seen))
         return tuple(out)
+
+    def _follow(self, first: int, before: int, behind: int, seen: set[int], out: list[int]) -> None:
+        stack = [first]
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            code = self.code[at]
+            kind = code[0]
+            if kind == FORK:
+                stack += [code[2], code[1]]
+            elif kind == ASSERTION:
+                if _holds(code[1], before, behind):
+                    stack.append(code[2])
+            else:
+                out.append(at)
+                if kind == MATCH and self.how == "first":
+                    return
+
+    def _spend(self, steps: int) -> None:
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise UnsupportedPattern(TOO_LARGE)
 
     def _steps(self, state: State) -> list[int]:
         """Which state follows, of each class."""
@@ -159,7 +172,7 @@ class DFA:
         targets: dict[int, None] = {}
         if k < self.classes.count - 1:
             byte = self.classes.firsts[k]
-            self.steps_left -= len(instructions)
+            self._spend(len(instructions))
             for at in instructions:
                 code = self.code[at]
                 if code[0] == BYTES and code[1] <= byte <= code[2]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .syntax import BEGIN_LINE, BEGIN_TEXT, END_LINE, END_TEXT, GREATEST, UnsupportedPattern
+from .syntax import BEGIN_LINE, BEGIN_TEXT, END_LINE, END_TEXT, GREATEST, UnsupportedPattern, may_be_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,17 +53,19 @@ _MANY_BYTES = (
 
 class NFA:
     """``code``: instructions (BYTES, lo, hi, next), (FORK, first, second), (ASSERTION, which, next), and (MATCH,),
-    number 0; ``start``: the first one.  ``backwards``: it reads a row from its end.  Raises UnsupportedPattern."""
+    number 0; ``start``: the first one; ``repeats_empty``: a repetition without limit may go round without a byte.
+    ``backwards``: it reads a row from its end.  Raises UnsupportedPattern."""
 
     def __init__(self, tree: Node, latin1: bool, backwards: bool) -> None:
         self.code: list[tuple[int, ...]] = [(MATCH,)]
         self.latin1, self.backwards = latin1, backwards
         self.assertions: set[int] = set()
+        self.repeats_empty = False
         self.start = self._add(tree, 0)
 
     def _emit(self, *instruction: int) -> int:
         if len(self.code) >= MOST_INSTRUCTIONS:
-            raise UnsupportedPattern("too large")
+            raise UnsupportedPattern(f"more than {MOST_INSTRUCTIONS:,} instructions, it is too large")
         self.code.append(instruction)
         return len(self.code) - 1
 
@@ -134,6 +136,7 @@ class NFA:
 
     def _plus(self, inner: Node, least: int, greedy: bool, then: int, optional: bool) -> int:
         """least or more; optional: or none."""
+        self.repeats_empty |= may_be_empty(inner)
         fork = self._emit(FORK, 0, 0)  # behind the last copy: once more, or on
         body = self._add(inner, fork)
         self.code[fork] = (FORK, body, then) if greedy else (FORK, then, body)

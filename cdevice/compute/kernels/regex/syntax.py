@@ -11,6 +11,7 @@ A node is a tuple:
 from __future__ import annotations
 
 from functools import lru_cache
+from unicodedata import category
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _POSIX: dict[str, Ranges] = {
     "word": WORDS,
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }
+_OF_NAMES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Mn", "Mc", "Nd", "Pc")
 _CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
@@ -82,13 +84,8 @@ def _same_but_for_case() -> dict[int, tuple[int, ...]]:
     """Of each character that has others which differ in case alone: all of them (simple folding of Unicode)."""
     by_fold: dict[str, list[int]] = {}
     for c in range(0x1F000):
-        if 0xD800 <= c < 0xE000:
-            continue
-        text = chr(c)
-        fold = text.casefold()
-        if len(fold) != 1:
-            fold = text.lower()
-        by_fold.setdefault(fold, []).append(c)
+        if not 0xD800 <= c < 0xE000:
+            by_fold.setdefault(chr(c).casefold(), []).append(c)
     return {c: tuple(same) for same in by_fold.values() if len(same) > 1 for c in same}
 
 
@@ -99,6 +96,25 @@ def _folded(ranges: Ranges, latin1: bool) -> Ranges:
     return _united([*ranges, *more])
 
 
+def may_be_empty(node: Node) -> bool:
+    """Does it match a row of no bytes, assertions aside?"""
+    kind = node[0]
+    if kind == "repeat":
+        return node[2] == 0 or may_be_empty(node[1])
+    if kind in ("cat", "alt"):
+        return (all if kind == "cat" else any)(map(may_be_empty, node[1]))
+    return kind == "at"
+
+
+def _copies_left(node: Node, n: int) -> int:
+    """n, divided by how often the innermost repetitions are written out; 0: too often.  As RE2 counts."""
+    kind = node[0]
+    if kind == "repeat":
+        times = node[2] if node[3] is None else node[3]
+        return _copies_left(node[1], n // times if times else n)
+    return min((_copies_left(part, n) for part in node[1]), default=n) if kind in ("cat", "alt") else n
+
+
 # ---- the parser ----
 class _Parser:
     def __init__(self, pattern: list[int], ignore_case: bool, latin1: bool) -> None:
@@ -107,6 +123,7 @@ class _Parser:
         self.i = 0
         self.fold, self.lines, self.dot_all, self.lazy = ignore_case, False, False, False
         self.depth = 0
+        self.unsupported = ""  # the first reason; what follows may still be no regular expression
 
     def _bad(self, what: str) -> NoReturn:
         raise InvalidPattern(f"{what}, at character {self.i}")
@@ -133,12 +150,14 @@ class _Parser:
         out = self._alternatives()
         if self.i < len(self.p):
             self._bad("unexpected )")
+        if self.unsupported:
+            raise UnsupportedPattern(self.unsupported)
         return out
 
     def _alternatives(self) -> Node:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise UnsupportedPattern("groups are too deep in groups")
+        if self.depth > DEEPEST + 1:
+            raise UnsupportedPattern(f"groups in more than {DEEPEST} groups")
         branches = [self._sequence()]
         while self._take("|"):
             branches.append(self._sequence())
@@ -161,6 +180,8 @@ class _Parser:
             least, most = limits
             greedy = not self._take("?")
             nodes[-1] = ("repeat", nodes[-1], least, most, greedy != self.lazy)
+            if (most or least) >= 2 and not _copies_left(nodes[-1], MOST_REPEATS):
+                self._bad(f"more than {MOST_REPEATS} repetitions in repetitions")
             repeated = True
         return nodes[0] if len(nodes) == 1 else ("cat", nodes)
 
@@ -172,13 +193,13 @@ class _Parser:
         if self._peek() != "{":
             return None
         begin, self.i = self.i, self.i + 1
-        least = self._number()
-        most = least
-        if least is not None and self._take(","):
-            most = None if self._peek() == "}" else self._number()
-            if most is None and self._peek() != "}":
-                least = None
-        if least is None or not self._take("}"):
+        least = most = self._number()
+        wrong = least is None
+        if self._take(","):
+            limited = self._peek() != "}"
+            most = self._number() if limited else None
+            wrong = wrong or (limited and most is None)
+        if wrong or least is None or not self._take("}"):
             self.i = begin  # the character itself
             return None
         if least > MOST_REPEATS or (most or 0) > MOST_REPEATS or (most is not None and most < least):
@@ -186,13 +207,14 @@ class _Parser:
         return least, most
 
     def _number(self) -> int | None:
+        """None: none stands here, or one that RE2 takes for characters."""
         begin = self.i
         while self._peek() in tuple("0123456789"):
             self.i += 1
         digits = self.p[begin : self.i]
-        if not digits or (digits[0] == 48 and len(digits) > 1):
+        if not digits or (digits[0] == 48 and len(digits) > 1) or len(digits) > 9:
             return None
-        return min(int(bytes(digits[:9])), 10**8)
+        return int(bytes(digits))
 
     def _item(self, nodes: list[Node]) -> None:
         c = self._peek()
@@ -238,8 +260,9 @@ class _Parser:
             self._bad("missing >")
         if not name:
             self._bad("a group without a name")
-        if not all(c < 0x80 and (chr(c).isalnum() or c == 95) for c in name):
-            raise UnsupportedPattern("the name of a group is not of ASCII's letters, digits and _")
+        text = "".join(map(chr, name))
+        if not all(category(c) in _OF_NAMES for c in text):
+            self._bad("a group with a wrong name")
 
     def _flags(self) -> bool:
         """(?flags: and (?flags), of which the latter is no group."""
@@ -274,7 +297,8 @@ class _Parser:
             self.i += 2
             nodes.append(("at", where))
         elif c == "C":
-            raise UnsupportedPattern("\\C, a byte of a character")
+            self.i += 2
+            self.unsupported = self.unsupported or "\\C, a byte of a character"
         elif c == "Q":
             self.i += 2
             while self.i < len(self.p) and not self._take("\\E"):
@@ -288,13 +312,24 @@ class _Parser:
         """\\d and the like; None: it is another escape."""
         c = self._peek(2)[1:]
         if c in ("p", "P"):
-            raise UnsupportedPattern("\\p, a class of Unicode's")
+            return self._unicode_class()
         ranges = _PERL.get(c.lower())
         if ranges is None or not c:
             return None
         self.i += 2
         found = self._cased(ranges)
         return found if c.islower() else _complement(found)
+
+    def _unicode_class(self) -> Ranges:
+        self.unsupported = self.unsupported or "\\p, a class of Unicode's"
+        self.i += 2
+        if self._take("{"):
+            while self.i < len(self.p) and self._peek() != "}":
+                self.i += 1
+        if self.i >= len(self.p):
+            self._bad("a class of Unicode's without a name")
+        self.i += 1
+        return ()
 
     def _escape(self) -> int:
         """The character behind a backslash."""
@@ -309,7 +344,7 @@ class _Parser:
             value, n = int(c), 1
             while n < 3 and self._peek() in tuple("01234567"):
                 value, n, self.i = value * 8 + int(self._peek()), n + 1, self.i + 1
-            return value
+            return self._checked(value)
         if c == "x":
             return self._hex()
         if c in _CONTROLS:
@@ -331,9 +366,13 @@ class _Parser:
             if len(digits) < 2 or not all(d in "0123456789abcdefABCDEF" for d in digits):
                 self._bad("a wrong number behind \\x")
             self.i += 2
-        if int(digits, 16) > GREATEST:
-            self._bad("a number behind \\x above 10FFFF")
-        return int(digits, 16)
+        return self._checked(int(digits[-9:], 16) if len(digits.lstrip("0")) <= 9 else GREATEST + 1)
+
+    def _checked(self, c: int) -> int:
+        greatest = 0xFF if self.latin1 else GREATEST
+        if c > greatest:
+            self._bad(f"an escape above {greatest:X}")
+        return c
 
     def _class(self) -> Ranges:
         """A class in brackets."""
