@@ -100,10 +100,10 @@ def may_be_empty(node: Node) -> bool:
     """Does it match a row of no bytes, assertions aside?"""
     kind = node[0]
     if kind == "repeat":
-        return node[2] == 0 or may_be_empty(node[1])
-    if kind in ("cat", "alt"):
-        return (all if kind == "cat" else any)(map(may_be_empty, node[1]))
-    return kind == "at"
+        return bool(node[2] == 0) or may_be_empty(node[1])
+    if kind == "cat":
+        return all(map(may_be_empty, node[1]))
+    return any(map(may_be_empty, node[1])) if kind == "alt" else bool(kind == "at")
 
 
 def _copies_left(node: Node, n: int) -> int:
