@@ -82,6 +82,15 @@ def test_long_rows_and_rows_with_bytes_of_zero_are_searched_to_their_end(device)
             agree(device, x, name, pattern=pattern)
 
 
+def test_a_named_class_takes_the_characters_that_it_takes_in_pyarrow():
+    x = pa.array([*map(chr, range(128)), "é", "٣", "\u2028"])
+    posix = "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()
+    classes = [f"[[:{sign}{name}:]]" for name in posix for sign in ("", "^")]
+    for pattern in (*classes, "\\d", "\\D", "\\s", "\\S", "\\w", "\\W", "[^\\s\\d]", "."):
+        for ignore_case in (False, True):
+            agree("cpu", x, "match_substring_regex", pattern=pattern, ignore_case=ignore_case)
+
+
 # ---- case ----
 @everywhere
 def test_of_bytes_only_letters_of_ascii_have_a_case(device):
