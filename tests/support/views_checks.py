@@ -112,7 +112,7 @@ def test_each_function_of_strings_takes_views(device, kind):
 
 def test_functions_of_pyarrow_take_views():
     for name, options in (
-        ("match_substring_regex", {"pattern": "a+"}),
+        ("split_pattern_regex", {"pattern": "a+"}),
         ("extract_regex", {"pattern": "(?P<l>a)"}),
         ("replace_substring_regex", {"pattern": "a", "replacement": "b"}),
         ("utf8_normalize", {"form": "NFC"}),

@@ -90,7 +90,7 @@ def test_every_function_takes_it():
         "struct_field": {"indices": 0},
     }
     for word in ("starts_with", "ends_with", "match_substring", "match_like", "find_substring", "count_substring"):
-        more[word] = {"pattern": "a"}
+        more[word] = more[f"{word}_regex"] = {"pattern": "a"}
     for kind in ("utf8", "ascii"):
         more |= {f"{kind}_{word}": {"width": 1} for word in ("lpad", "rpad", "center", "zero_fill")}
         more |= {f"{kind}_{word}": {"characters": "a"} for word in ("trim", "ltrim", "rtrim")}
