@@ -140,6 +140,7 @@ def test_a_set_of_characters_takes_those_that_differ_in_case_alone():
         ("(?=a)", "a group of an unknown kind"),
         ("(?P<>a)", "a group without a name"),
         (b"\xff+", "not valid UTF-8"),
+        (b"^a\xff", "not valid UTF-8"),
     ],
 )
 def test_a_pattern_that_is_no_regular_expression_is_refused_with_its_place(pattern, message):

@@ -6,7 +6,7 @@ from ....errors import ArgumentError
 from ...errors import NoKernel
 from .. import strings
 from .syntax import InvalidPattern, UnsupportedPattern
-from .tables import tables_of
+from .tables import characters_of, tables_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ class Regex:
     def __call__(self, call: Call, rows: DeviceArray) -> DeviceArray:
         options: Any = call.options
         pattern = options.bytes_of("pattern")
-        plain = self._plain(pattern)
-        if plain is not None:
-            return strings.match(call, rows, *plain, options.ignore_case)
+        plain, latin1 = self._plain(pattern), rows._format in "zZ"
         try:
-            tables = tables_of(pattern, options.ignore_case, rows._format in "zZ", self.what)
+            if plain is not None:
+                characters_of(pattern, latin1)
+                return strings.match(call, rows, *plain, options.ignore_case)
+            tables = tables_of(pattern, options.ignore_case, latin1, self.what)
         except InvalidPattern as e:
             raise ArgumentError(f"{call.function.name}: pattern: {e}; the syntax is RE2's") from None
         except UnsupportedPattern as e:
