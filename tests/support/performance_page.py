@@ -17,6 +17,33 @@ DRAWN = {
     "compute": "performance-functions.svg",
 }
 PEERS = ("pyarrow", "nanoarrow", "arro3")
+ENGINES = ("pyarrow", "polars", "duckdb")
+BESIDE = ("pyarrow", ", polars", ", a thread of the CPU")
+FUNCTIONS = {"text": "Strings", "times": "Dates and times", "numbers": "Numbers", "casts": "Casts"}
+LABELS = {  # of rows whose title leaves out how many rows there are
+    "add, one row": "add, one row, a thousand calls",
+    "sum, one row": "sum, one row, a thousand calls",
+    "filter 20 string columns, half": "filter 20 string columns of 100,000 rows, half",
+    "filter 20 string columns, 1 %": "filter 20 string columns of 100,000 rows, 1 %",
+}
+FUNCTIONS_WORDS = """\
+Ten million rows without nulls, on the CPU by one thread: how many times as long pyarrow and polars take; the last column: that
+time of cdevice by its time on OpenCL (PoCL, by all threads)."""
+GROUPS_WORDS = {
+    "Groups": """\
+The questions of db-benchmark, ten million rows, by two threads and by one; the last column: the fastest of the others by cdevice
+on the CPU.""",
+    "Joins": """\
+Ten million rows with a table of 10, of 10,000 or of as many rows, by two threads and by one; the last column: the fastest of the
+others by cdevice on the CPU.""",
+}
+SMALL = {
+    "dlpack": ("DLPack", "Beside numpy, and by DLPack's exchange table in C. x: times as long."),
+    "embed": ("Programs in C", "Calls of ``cdevice.h``. x: times as long."),
+    "plugins": ("Plug-ins", "x: times as long."),
+}
+STREAM_WORDS = """\
+Ten thousand batches of a thousand rows; the last column: the time of the same rows in one array by that of the stream."""
 
 HEAD = """\
 Performance
@@ -25,8 +52,8 @@ Performance
 {about}
 
 A ratio holds within one run only; figures of two runs or two machines are not compared. A ratio above 1: cdevice takes less time.
-Rows where it takes more are in the tables as the others are. ``docs/compute.rst`` has functions beside pyarrow and polars,
-``tests/benchmarks/README.rst`` groups, joins and batches for training; ``docs/reliability.rst`` has what was attacked, and how long.
+Rows where it takes more are in the tables as the others are. ``tests/benchmarks/README.rst`` has batches for training, and where the
+time of some rows goes; ``docs/reliability.rst`` has what was attacked, and how long.
 """
 ABOUT = """\
 Written by ``python tests/support/performance_page.py`` from ``tests/benchmarks/results/{name}``, which
@@ -48,6 +75,15 @@ def time(ns):
         if ns >= size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.0f} ns"
+
+
+def ms(value):
+    return "–" if value is None else time(value * 1e6)
+
+
+def ratio(value):
+    """Two digits."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
 
 
 def simple(head, rows):
@@ -102,12 +138,95 @@ def transfers(d):
 
 def compute(d):
     rows = [
-        [c["device"], c["function"], f"{c['their ms']:.3g} ms", f"{c['ms']:.3g} ms", f"{c['ratio']:.2g}"]
+        [c["device"], LABELS.get(c["function"], c["function"]), ms(c["their ms"]), ms(c["ms"]), ratio(c["ratio"])]
         for c in d["compute"]
         if "by one" not in c["function"] and c["device"] != "floor"
     ]
     words = "Ten million rows, beside pyarrow, or beside pyopencl's arrays where a row names it."
     return section("Computing", words, ["device", "function", "theirs", "cdevice", "ratio"], rows, "compute")
+
+
+def functions(d):
+    """Strings, dates, numbers and casts: a row for each function, a column for each that it is beside."""
+    lines = []
+    for part, title in FUNCTIONS.items():
+        by_name = {}
+        for c in d[part]:
+            name, beside = c["function"], "pyarrow"
+            for end in (", polars", ", a thread of the CPU"):
+                if name.endswith(end):
+                    name, beside = name.removesuffix(end), end
+            by_name.setdefault(name, {})[beside] = c
+        rows = [
+            [name, ms(found["pyarrow"]["ms"]), *(ratio(found[b]["ratio"]) if b in found else "–" for b in BESIDE)]
+            for name, found in by_name.items()
+        ]
+        lines += section(title, FUNCTIONS_WORDS, ["function", "cdevice", "pyarrow", "polars", "OpenCL"], rows)
+    return lines
+
+
+def groups(d):
+    """Questions of groups and joins: by two threads and by one."""
+    lines = []
+    for title, chosen in (("Groups", lambda q: q[0] == "q"), ("Joins", lambda q: "key" in q)):
+        by_question = {}
+        for g in d["groups"]:
+            if chosen(g["question"]):
+                by_question.setdefault((g["threads"], g["question"]), {}).setdefault(g["device"], g)
+        rows = []
+        for (threads, question), found in by_question.items():
+            here, there = found["cpu"], found.get("opencl")
+            peers = [here.get(f"{p} ms") for p in ENGINES]
+            rows.append([question, str(threads), *map(ms, peers), ms(here["ms"]), ms(there and there["ms"])])
+            rows[-1].append(ratio(min(t for t in peers if t) / here["ms"]))
+        head = ["question", "threads", *ENGINES, "cdevice", "OpenCL", "ratio"]
+        lines += section(title, GROUPS_WORDS[title], head, rows)
+    rows = [
+        [g["question"].removeprefix("stream, "), str(g["threads"]), ms(g["ms"]), ratio(g["ratio"])]
+        for g in d["groups"]
+        if g["question"].startswith("stream")
+    ]
+    return lines + section("Groups of streams", STREAM_WORDS, ["question", "threads", "stream", "ratio"], rows)
+
+
+def expressions(d):
+    rows = [
+        [e["device"], e["question"], *(ms(e["ms"].get(p)) for p in (*ENGINES, "cdevice")), ratio(min(
+            t for p, t in e["ms"].items() if p in ENGINES) / e["ms"]["cdevice"])]
+        for e in d["expressions"]
+    ]  # fmt: skip
+    words = "Ten million rows, two threads, in one pass; the last column: the fastest of the others by cdevice."
+    lines = section("Expressions", words, ["device", "expression", *ENGINES, "cdevice", "ratio"], rows)
+    rows = [
+        [f["device"], ms(f["decode ms"]), ms(f["compute ms"]), ms(f["ms"]), f"{f['memory by the table']:.2f}"]
+        for f in d["files"]
+    ]
+    words = (
+        "TPC-H Q6 of a Parquet file of ten million rows: to decode it, to compute on batches in memory, and both as one "
+        "stream; the last column: the memory of the stream by that of the table."
+    )
+    return lines + section("Files", words, ["device", "decode", "compute", "stream", "memory"], rows)
+
+
+def processes(d):
+    rows = [[s["row"], s["measured"]] for s in d["shared"] if re.match(r"[\d.,]+$", s["measured"])]
+    return section("Other processes", "Shared memory on one machine.", ["row", "measured"], rows)
+
+
+def small(d):
+    """What stands alone: DLPack, programs in C, plug-ins, wake-ups."""
+    lines = []
+    for part, (title, words) in SMALL.items():
+        rows = [[r.get("row") or r["title"], f"{r['value']:.3g} {r['unit']}"] for r in d[part]]
+        lines += section(title, words, ["row", "measured"], rows)
+    rows = [[w["row"], f"{w['a thousand batches']:.2g}"] for w in d["wake-ups"]]
+    return lines + section("Wake-ups", "Of a thousand batches.", ["row", "times"], rows)
+
+
+def first(d):
+    rows = [[f["row"], ms(f["ms"])] for f in d["first"]]
+    words = "The first call of a function on OpenCL (PoCL), where the program is compiled or comes from the disk."
+    return section("First calls", words, ["row", "time"], rows)
 
 
 def gpu(path):
@@ -118,6 +237,9 @@ def gpu(path):
     lines = [line for line in part.partition("::")[2].splitlines() if line.startswith("    ")]
     words = f"``ci/gpu``, {date_of(path)}, {about}: ``tests/benchmarks/results/{path.name}`` has the whole report."
     return ["On a GPU", "--------", "", words, "", "::", "", *lines, ""]
+
+
+PARTS = (handover, streams, startup, transfers, compute, functions, groups, expressions, processes, small, first)
 
 
 def page():
@@ -134,8 +256,9 @@ def page():
         spin=spin,
     )
     lines = [HEAD.format(about=about)]
-    for part in (handover(d), streams(d), startup(d), transfers(d), compute(d), gpu(report)):
-        lines += part
+    for part in PARTS:
+        lines += part(d)
+    lines += gpu(report)
     return "\n".join(lines).rstrip() + "\n"
 
 
