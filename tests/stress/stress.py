@@ -564,13 +564,13 @@ def soak(world, seed, options, faults):
                 if not part(world, seed + k, options.seconds, options.threads, stormy):
                     return False
             pass_through(k)
-            for d in world.devices:
+            for d in (*world.devices, cdevice.device("cpu")):
                 d.trim()
             found.append(state())
             print(f"  round {k + 1}: " + ", ".join(f"{v} {n}" for n, v in found[-1].items()), flush=True)
         grown = growing(found) if not stormy else []  # what is given up under faults is said above
         if grown:
-            print(f"FAILED: {', '.join(grown)} grew")
+            print(f"FAILED: {', '.join(grown)} grew", flush=True)
             return False
         span = ", ".join(f"{min(f[n] for f in found)} to {max(f[n] for f in found)} {n}" for n in ROOM)
         print(
@@ -607,7 +607,7 @@ def main():
         traceback.print_exc()
         good = False
     if not good:
-        print(f"again: --seed {seed}")
+        print(f"again: --seed {seed}", flush=True)
         os._exit(1)  # threads may be stuck
     world.close()
     faulthandler.cancel_dump_traceback_later()
