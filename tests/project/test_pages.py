@@ -103,15 +103,14 @@ def test_the_page_of_comparison_has_a_command_for_each_feature():
 
     text = (DOCS / "comparison.rst").read_text(encoding="utf-8")
     table = text.partition("Features, and the command that shows each\n")[2].partition("\n\nDevices and events\n")[0]
-    rows = [line for line in table.splitlines() if line.endswith("``")]
-    assert len(rows) > 10
-    for row in rows:
-        command = re.search(r"``([^`]+)``$", row)[1].split()
+    commands = re.findall(r"^   \* - .+:\n       ``([^`]+)``$", table, re.M)
+    assert len(commands) == table.count("\n   * - ") - 1 > 10
+    for command in map(str.split, commands):
         if command[:3] == ["python", "-m", "cdevice"]:
             bench = command[3] == "bench"
             (parser() if bench else parsers()[0]).parse_args(command[3 + bench :])  # SystemExit: not one
         else:
-            assert (ROOT / command[command[0] == "python"]).exists(), row
+            assert (ROOT / command[command[0] == "python"]).exists(), command
 
 
 def test_the_page_of_libraries_counts_the_rules_of_all_suites():
