@@ -46,14 +46,21 @@ def run(tool, arguments):
     """The record of a run; exits where it failed."""
     begin, said = time.monotonic(), []
     command = [str(ROOT / "ci" / tool), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child:
+    log = ROOT / "build" / f"record-{tool}.log"  # findings of a run of hours do not depend on what became of stdout
+    log.parent.mkdir(exist_ok=True)
+    with (
+        log.open("w", encoding="utf-8", buffering=1) as kept,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child,
+    ):
         for line in child.stdout:
+            kept.write(line)
             sys.stdout.write(line)
             sys.stdout.flush()
             if re.fullmatch(TOOLS[tool][1], line.strip()):
                 said.append(" ".join(SPENT.sub("", line).split()))
     if child.returncode or not said:
-        sys.exit(f"ci/record: not kept: ci/{tool} " + (f"failed ({child.returncode})" if said else "printed nothing"))
+        why = f"failed ({child.returncode})" if said else "printed nothing"
+        sys.exit(f"ci/record: not kept: ci/{tool} {why}; its output: {log.relative_to(ROOT)}")
     return {
         "tool": tool,
         "command": " ".join(["ci/" + tool, *arguments]),
