@@ -157,7 +157,7 @@ def functions(d):
         by_name = {}
         for c in d[part]:
             name, beside = c["function"], "pyarrow"
-            for end in (", polars", ", a thread of the CPU"):
+            for end in BESIDE[1:]:
                 if name.endswith(end):
                     name, beside = name.removesuffix(end), end
             by_name.setdefault(name, {})[beside] = c

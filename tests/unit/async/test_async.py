@@ -843,8 +843,8 @@ def test_after_a_thread_that_could_not_be_started_owners_are_dropped_again():
     code = """
 import source_tree, gc, threading, _thread
 import cdevice
-there = hasattr(threading, "_start_joinable_thread")  # from 3.13 on
-name = "_start_joinable_thread" if there else "_start_new_thread"
+name = "_start_joinable_thread"  # from 3.13 on
+if not hasattr(threading, name): name = "_start_new_thread"
 real = getattr(threading, name)
 def fails(*a, **k): raise RuntimeError("can't start new thread")
 setattr(threading, name, fails)
