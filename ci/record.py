@@ -46,7 +46,8 @@ def run(tool, arguments):
     """The record of a run; exits where it failed."""
     begin, said = time.monotonic(), []
     command = [str(ROOT / "ci" / tool), *arguments]
-    log = ROOT / "build" / f"record-{tool}.log"  # findings of a run of hours do not depend on what became of stdout
+    # Findings of a run of hours do not depend on what became of stdout. Each command has a log: two may run at once.
+    log = ROOT / "build" / f"{'-'.join(['record', tool, *arguments])}.log"
     log.parent.mkdir(exist_ok=True)
     with (
         log.open("w", encoding="utf-8", buffering=1) as kept,
