@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._values import to_python as _values
     from .compute import functions as _functions
     from .compute.expressions import batches as _expressions
+    from .compute.expressions import expression as _expression
     from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda_array_interface as _cuda
@@ -41,6 +42,7 @@ else:
     _buffer = LazyModule("cdevice.buffer")
     _functions = LazyModule("cdevice.compute.functions")
     _expressions = LazyModule("cdevice.compute.expressions.batches")
+    _expression = LazyModule("cdevice.compute.expressions.expression")
     _pickling = LazyModule("cdevice.pickling")
     _device = LazyModule("cdevice._devices.device")
     _registry = LazyModule("cdevice._devices.backends")
@@ -192,11 +194,11 @@ class DeviceArray(_native.Array):
 
     def filter(self, mask: Any) -> DeviceArray:
         """The rows whose ``mask`` is true: bools, as :func:`cdevice.compute.filter` takes them, or of a record batch an
-        :class:`~cdevice.compute.Expression`.
+        :class:`~cdevice.compute.Expression`, or its text.
 
         Blocks until the number of rows is known.  Raises ValueError for a mask of another length, NoKernel.
         """
-        return _functions.filter(self, mask)
+        return _functions.filter(self, _expression.condition(mask, "filter") if isinstance(mask, str) else mask)
 
     def take(self, indices: Any) -> DeviceArray:
         """The rows with these numbers.

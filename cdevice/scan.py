@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .compute.dispatch.deferred import ours
 from .compute.expressions.batches import named
 from .compute.expressions.bound import bind
-from .compute.expressions.expression import Expression
+from .compute.expressions.expression import Expression, condition
 from .compute.expressions.graph import names_in
 from .compute.expressions.pushdown import pushed_down
 from .errors import ArgumentError
@@ -53,11 +52,7 @@ def scan(
     """
     if type(batch_rows) is not int or batch_rows < 1:
         raise ArgumentError(f"scan: batch_rows must be an int of 1 or more, not {batch_rows!r}")
-    if isinstance(where, str):
-        where = Expression.parse(where)
-    where = ours(where)
-    if where is not None and not isinstance(where, Expression):
-        raise TypeError(f"scan: where must be an expression or its text, not {type(where).__name__}")
+    where = None if where is None else condition(where, "scan: where")
     dataset = dataset_of(source, "scan")
     schema = asschema(dataset.schema)
     wanted = None if columns is None else named(columns, "scan")
@@ -96,8 +91,15 @@ def _total_rows(dataset: Any) -> int | None:
 
 
 def _batches(dataset: Any, read: list[str] | None, where: Expression | None, batch_rows: int) -> Iterator[Any]:
-    pushed = None if where is None else pushed_down(where)
-    scanner = dataset.scanner(columns=read, filter=pushed, batch_size=batch_rows)
+    import pyarrow
+
+    types = [f.type for f in dataset.schema if read is None or f.name in read]
+    views = any("_view" in str(t) for t in types)  # pyarrow cannot filter them
+    pushed = None if where is None or views else pushed_down(where, dataset.schema)
+    try:
+        scanner = dataset.scanner(columns=read, filter=pushed, batch_size=batch_rows)
+    except pyarrow.ArrowException:  # it has no such comparison: the rows are filtered in any case
+        scanner = dataset.scanner(columns=read, batch_size=batch_rows)
     for batch in scanner.to_batches():
         if batch.num_rows:
             yield batch

@@ -142,12 +142,12 @@ class DeviceArrayStream(_native.Stream):
         return _shared.SharedStream._of(self, _encode.from_list([], self.schema), nbytes, batches)
 
     # ---- of record batches, by expressions ----
-    def filter(self, where: Expression, *, stream: StreamLike = None) -> DeviceArrayStream:
+    def filter(self, where: Expression | str, *, stream: StreamLike = None) -> DeviceArrayStream:
         """The rows of each batch that a condition is true for: a new stream; this one is used up.
 
-        ``where``: an :class:`~cdevice.compute.Expression`.  ``stream``: of the device, as in :meth:`DeviceArray.to`.
-        A batch is computed when it is asked for.  Does not block.  Raises ArgumentError for columns that the schema
-        does not have, with the place in the expression, NoKernel, TypeError.
+        ``where``: an :class:`~cdevice.compute.Expression`, or its text.  ``stream``: of the device, as in
+        :meth:`DeviceArray.to`.  A batch is computed when it is asked for.  Does not block.  Raises ArgumentError for
+        columns that the schema does not have, with the place in the expression, NoKernel, TypeError.
         """
         return _by_expressions.filter(self, where, stream)
 
@@ -194,7 +194,9 @@ class DeviceArrayStream(_native.Stream):
         """
         return _progress.reported(self, report, total_rows)
 
-    def aggregate(self, wanted: Any, *, where: Expression | None = None, stream: StreamLike = None) -> DeviceArray:
+    def aggregate(
+        self, wanted: Any, *, where: Expression | str | None = None, stream: StreamLike = None
+    ) -> DeviceArray:
         """One row of what all rows come to, as :func:`cdevice.compute.aggregate`.  Uses this stream up.
 
         ``wanted``, ``where``, ``stream``: as there.  Blocks until the source has ended.  Raises as there, StreamError,
@@ -203,7 +205,12 @@ class DeviceArrayStream(_native.Stream):
         return _aggregate.aggregate(self, wanted, where=where, stream=stream)
 
     def group_by(
-        self, keys: Any, *, where: Expression | None = None, normalize_floats: bool = False, stream: StreamLike = None
+        self,
+        keys: Any,
+        *,
+        where: Expression | str | None = None,
+        normalize_floats: bool = False,
+        stream: StreamLike = None,
     ) -> GroupBy:
         """The groups of the rows, as :func:`cdevice.compute.group_by`, whose ``aggregate`` uses this stream up.
 

@@ -164,7 +164,7 @@ def add_query(command: Callable[..., argparse.ArgumentParser]) -> None:
     d.add_argument("--limit", type=positive, metavar="N", help="only the first N rows of the result")
     d.add_argument("--device", metavar="NAME", help="where it is computed, for example opencl or cuda:1 (default: cpu)")
     shown = d.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="the rows as JSON")
+    shown.add_argument("--json", action="store_true", help="the rows as JSON, NaN and infinities as null")
     shown.add_argument("--csv", action="store_true", help="the rows as CSV")
     shown.add_argument("--output", metavar="FILE.parquet", help="the rows as a Parquet file")
     d.add_argument("--progress", action="store_true", help="show how many rows were read, on the standard error output")

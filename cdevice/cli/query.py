@@ -157,7 +157,7 @@ def run(args: Any) -> int:
             cdevice.asstream(out).write_parquet(args.output)
             complain(f"{out.length} rows written to {args.output}; {seconds:.2f} s on {out.device}")
         elif args.json:
-            print(json.dumps([plain(row) for row in out.to("cpu")], indent=2, allow_nan=True))
+            print(json.dumps([plain(row) for row in out.to("cpu")], indent=2, allow_nan=False))
         elif args.csv:
             _print_csv(out)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import os
 import re
 import sys
@@ -61,7 +62,7 @@ def as_dict(info: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON can hold."""
+    """A value that JSON can hold: NaN and infinities are None."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -71,7 +72,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)  # an enum member becomes its number
     if isinstance(value, float):
-        return value
+        return value if math.isfinite(value) else None
     return str(value)
 
 

@@ -18,7 +18,7 @@ from .dispatch.registry import Function
 from .dispatch.types import DICTIONARY, format_of
 from .expressions.batches import named, projected
 from .expressions.bound import bind, require_condition
-from .expressions.expression import Expression, field
+from .expressions.expression import Expression, condition, field
 from .expressions.graph import is_column_named, names_in
 from .expressions.streams import gathered
 from .functions import filter, sum
@@ -449,7 +449,7 @@ def group_by(
     keys: str | Sequence[str] | Mapping[str, Any],
     use_threads: bool = True,
     *,
-    where: Expression | None = None,
+    where: Expression | str | None = None,
     normalize_floats: bool = False,
     stream: StreamLike = None,
     fallback: str | None = None,
@@ -463,7 +463,7 @@ def group_by(
     :param keys: the name of a column, or several; none: one group of all rows.  A mapping of names of the result to
         expressions: their values are the keys
     :param use_threads: as pyarrow has it; the result does not depend on it
-    :param where: a condition: an :class:`Expression`; only the rows count that it is true for
+    :param where: a condition: an :class:`Expression`, or its text; only the rows count that it is true for
     :param normalize_floats: True: 0.0 and -0.0 are one group, and so are all NaN
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :param fallback: "error" or "copy", see :func:`cdevice.compute.fallback`
@@ -474,9 +474,7 @@ def group_by(
         named_keys = named(keys, "group_by: keys")
     else:
         named_keys = {name: field(name) for name in names_of("group_by: keys", keys)}
-    where = ours(where)
-    if where is not None and not isinstance(where, Expression):
-        raise TypeError(f"group_by: where must be an expression, not {type(where).__name__}")
+    where = None if where is None else condition(where, "group_by: where")
     copies_wanted(fallback)
     floats = NORMALIZED if normalize_floats else BITS
     return GroupBy(argument(data, False), named_keys, stream, fallback, floats, where)

@@ -11,9 +11,8 @@ from dask.threaded import get as _threaded
 
 from .._runtime.ext import _native
 from .._values.from_python import from_list
-from ..compute.dispatch.deferred import ours
 from ..compute.expressions.batches import named
-from ..compute.expressions.expression import Expression, field
+from ..compute.expressions.expression import Expression, condition, field
 from ..errors import ArgumentError
 from ..interop.asarray import asarray
 from ..schema import asschema
@@ -138,9 +137,7 @@ class Batches(DaskMethodsMixin):  # type: ignore[misc]
         ``where``: an :class:`~cdevice.compute.Expression`, or its text.  Raises ArgumentError for a column that is not
         there, with its place in the expression, NoKernel, TypeError.
         """
-        where = ours(Expression.parse(where) if isinstance(where, str) else where)
-        if not isinstance(where, Expression):
-            raise TypeError(f"filter: expected an expression or its text, not {type(where).__name__}")
+        where = condition(where, "filter")
         return self._then(partial(steps.filter_rows, where=where), "filter", _bytes(where))
 
     def project(self, columns: Mapping[str, Any] | Iterable[Any]) -> Batches:

@@ -13,6 +13,7 @@ TIMES = [pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("ms"), pa.ti
 NARROW = [pa.decimal32(7, 2), pa.decimal32(9, 0), pa.decimal64(16, 4), pa.decimal64(18, 18)]
 WIDE = [pa.decimal256(40, 3), pa.decimal256(76, 0)]
 DECIMALS = [pa.decimal128(12, 3), pa.decimal128(5, 0), pa.decimal128(20, 18), pa.decimal128(38, 2), *NARROW, *WIDE]
+SCALES = [pa.decimal128(38, 38), pa.decimal128(38, 37), pa.decimal256(76, 76), pa.decimal64(18, 17)]  # at their limits
 SIZED = [*NUMBERS, *TIMES, pa.bool_(), pa.decimal128(12, 3), pa.binary(5), pa.float16(), NARROW[0], NARROW[2], WIDE[0]]
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 VIEWS = [pa.string_view(), pa.binary_view()]

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import vectors
 import whole_columns
-from columns import DECIMALS, INTEGERS, NUMBERS, SIZED, TEXTS, TIMES, VIEWS, any_type, column
+from columns import DECIMALS, INTEGERS, NUMBERS, SCALES, SIZED, TEXTS, TIMES, VIEWS, any_type, column
 from model import rows
 
 import cdevice
@@ -79,7 +79,13 @@ def of_two_types(rng, n):
 
 def casts(rng, n):
     """Any two types of a family; lists of such too."""
-    families = ([*NUMBERS, pa.bool_()], [*TIMES, pa.int64()], [*INTEGERS, *DECIMALS], [*FLOATS, *DECIMALS], LAYOUTS)
+    families = (
+        [*NUMBERS, pa.bool_()],
+        [*TIMES, pa.int64()],
+        [*INTEGERS, *DECIMALS, *SCALES],
+        [*FLOATS, *DECIMALS, *SCALES],
+        LAYOUTS,
+    )
     kinds = rng.choice(families)
     t, to = rng.choice([*kinds, pa.null()]), rng.choice([*TEXTS, *VIEWS] if kinds is LAYOUTS else kinds)
     safe = kinds[-1] == pa.bool_() or rng.random() < 0.5
@@ -96,6 +102,18 @@ def casts(rng, n):
     elif rng.random() < 0.1:
         t, to = rng.choice([*NUMBERS, *DECIMALS, *TIMES[:5]]), rng.choice(VIEWS[:1])
     return "cast", [column(rng, t, n)], {"target_type": to, "safe": safe}
+
+
+# one value of all rows, or one of each, whatever encodes them
+BY_VALUE = ("count_distinct", "mode", "min", "max", "min_max", "sum", "mean", "is_in", "index_in", "index")
+
+
+def encoded(rng, x):
+    """The same rows with their nulls among the values, too."""
+    try:
+        return pc.run_end_encode(x) if rng.random() < 0.5 else x.dictionary_encode(rng.choice(("mask", "encode")))
+    except pa.ArrowNotImplementedError:
+        return x
 
 
 def in_chunks(rng, x):
@@ -229,6 +247,14 @@ def ours(name, args, options, device, rng=None):
     for a in args:
         if rng is not None and isinstance(a, pa.Array) and rng.random() < 0.3:
             a = in_chunks(rng, a)
+        if (
+            rng is not None
+            and isinstance(a, pa.Array)
+            and name in BY_VALUE
+            and not is_encoded(a.type)
+            and rng.random() < 0.3
+        ):
+            a = encoded(rng, a)
         if isinstance(a, literals.Literal):
             at.append(a.value)
         elif isinstance(a, pa.Scalar):
@@ -298,6 +324,8 @@ def _of_pyarrow(name, args, options):
             (_, order), *_ = options["sort_keys"]
             return pc.array_sort_indices(known[0], order=order)[: options["k"]]
         theirs = getattr(pc, name, None)
+        if name.endswith("_substring_regex") and not len(known[0]):  # it reads the pattern where there is a row
+            theirs(pa.array([b"" if is_bytes(known[0].type) else ""], known[0].type), **options)
         out = theirs(*known, **options) if theirs else pc.call_function(name, known)
         if name in CUTS:  # theirs cuts characters of strings
             out.validate(full=True)

@@ -5,7 +5,7 @@ import math
 import decimals
 import pyarrow as pa
 from columns import INTEGERS, NUMBERS, TIMES, column
-from model import Refused, Unknown, aggregate, arithmetic, common, one, rows
+from model import Open, Refused, Unknown, aggregate, arithmetic, common, one, rows
 from model import cast as cast_numbers
 
 ALONG = ("list_sum", "list_mean", "list_min", "list_max")
@@ -194,6 +194,8 @@ def of_lists(name, args):
     """A function of numbers, of each value of lists of one size."""
     n = next((len(a) for a in args if not isinstance(a, pa.Scalar)), 1)
     size = next(a.type.list_size for a in args if pa.types.is_fixed_size_list(a.type))
+    if not n * size and any(isinstance(a, pa.Scalar) and not pa.types.is_fixed_size_list(a.type) for a in args):
+        raise Open("whether a value fits that meets no other")
     flat, known = [], [True] * n
     for a in args:
         values = rows(a) * n if isinstance(a, pa.Scalar) else rows(a)

@@ -1,6 +1,8 @@
 """Decimals on every device, against pyarrow.compute."""
 
 import decimal
+import fractions
+import itertools
 import random
 
 import pytest
@@ -142,6 +144,30 @@ def test_decimals_are_cast(device):
             check(device, "cast", (whole, target))
     check(device, "cast", (pa.array([1, -30, None], pa.int8()), pa.decimal32(5, 2)))
     check(device, "cast", (decimals(9, 2, bits=32), pa.decimal64(18, 4)))
+
+
+@everywhere
+def test_a_value_has_room_in_a_great_scale_or_is_refused(device):
+    """Whether all digits have room is decided by exact numbers: the product with 10^scale may have more bits than the type."""
+    targets = [pa.decimal128(38, s) for s in (38, 37, 20, -2)]
+    targets += [pa.decimal128(5, 5), pa.decimal256(76, 76), pa.decimal256(76, 75), pa.decimal256(60, 60)]
+    floats = (0.0, 0.5, -0.25, 1.0, 9.0, 10.0, -10.0, 99.0, 100.0, 65504.0, 2.0**60, 1e22, 3e300)
+    columns = [pa.array([x], pa.float64()) for x in floats] + [pa.array([x], pa.float32()) for x in floats[:-1]]
+    wholes = [decimal.Decimal(x).scaleb(2) for x in (0, 1, 9, -9, 999)]
+    columns += [pa.array([x], pa.decimal128(3, -2)) for x in wholes] + [
+        pa.array([x], pa.decimal256(3, -2)) for x in wholes
+    ]
+    for a, target in itertools.product(columns, targets):
+        scaled = fractions.Fraction(a[0].as_py()) * fractions.Fraction(10) ** target.scale
+        if abs(scaled) < 10**target.precision and (pa.types.is_floating(a.type) or scaled.denominator == 1):
+            got = fractions.Fraction(cc.cast(there(a, device), target).to("cpu").to_pylist()[0])
+            assert abs(got * fractions.Fraction(10) ** target.scale - scaled) <= max(0.5, abs(scaled) / 10**6), (
+                a,
+                target,
+            )
+        else:
+            with pytest.raises(cdevice.ArgumentError, match="does not fit in precision|cause data loss"):
+                cc.cast(there(a, device), target).to("cpu")
 
 
 @everywhere

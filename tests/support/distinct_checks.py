@@ -79,6 +79,9 @@ def test_other_layouts_are_looked_at_by_value(device):
         there = cdevice.asarray(made).to(device)
         assert cc.unique(there).to("cpu").to_pylist() == pc.unique(words).to_pylist()
         assert cc.count_distinct(there).as_py() == 3
+    for made in (pc.run_end_encode(words), words.dictionary_encode("encode")):  # their nulls are nulls of the values
+        there = cdevice.asarray(made).to(device)
+        assert [cc.count_distinct(there, mode).as_py() for mode in ("only_valid", "only_null", "all")] == [3, 1, 4]
     encoded = cdevice.asarray(words.dictionary_encode()).to(device)
     assert cc.dictionary_encode(encoded).schema.equals(encoded.schema)
 

@@ -244,6 +244,32 @@ def test_aggregates_of_expressions_are_those_of_the_rows_that_are_chosen(device,
 
 
 @everywhere
+def test_aggregates_of_encoded_columns_are_those_of_their_rows(device):
+    numbers, words = pa.array([3, 1, None, 2, 1]), pa.array(["b", "a", None, "c", "a"])
+    columns = {
+        "d": numbers.dictionary_encode("encode"),
+        "r": pc.run_end_encode(numbers),
+        "words": words.dictionary_encode(),
+        "runs": pc.run_end_encode(words),
+    }
+    batch = cdevice.asarray(pa.record_batch(columns)).to(device)
+    for data in (batch, cdevice.asstream([batch[:2], batch[2:2], batch[2:]])):
+        wanted = {f"{c} {a}": (c, a) for c in ("d", "r") for a in ("sum", "min", "mean", "variance", "count_distinct")}
+        wanted |= {f"{c} {a}": (c, a) for c in ("words", "runs") for a in ("max", "count", "first")}
+        (found,) = cc.aggregate(data, wanted).to("cpu").to_pylist()
+        for c in ("d", "r"):
+            assert [found[f"{c} {a}"] for a in ("sum", "min", "mean", "variance", "count_distinct")] == [
+                7,
+                1,
+                1.75,
+                0.6875,
+                3,
+            ]
+        for c in ("words", "runs"):
+            assert [found[f"{c} {a}"] for a in ("max", "count", "first")] == ["c", 4, "b"]
+
+
+@everywhere
 @pytest.mark.parametrize("least", [0.0, 7.5, 100.0])  # most rows, few, none
 def test_groups_are_of_expressions_and_of_the_rows_that_are_chosen(device, least):
     batch = cdevice.asarray(TABLE).to(device)

@@ -152,7 +152,7 @@ def test_a_pattern_that_is_no_regular_expression_is_refused_with_its_place(patte
             getattr(cc, name)(x, pattern)
 
 
-WITHOUT_TABLE = ["\\pL+", "[\\p{Greek}]", "\\C\\C", "(" * 150 + "a" + ")" * 150, "[ab]*a[ab]{14}"]
+WITHOUT_TABLE = ["\\pL+", "[\\p{Greek}]", "\\C\\C", "\\C*", "x|\\C?y", "(" * 150 + "a" + ")" * 150, "[ab]*a[ab]{14}"]
 
 
 def test_patterns_without_a_table_are_left_to_pyarrow_on_the_cpu():

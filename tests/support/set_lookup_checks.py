@@ -61,6 +61,14 @@ def test_chunks_views_and_sets_of_other_types_are_looked_up(device):
     one = pa.array(["b" * 20])
     for value_set in (one, one.cast(pa.string_view()), one.dictionary_encode()):
         assert cc.is_in(words, value_set).to("cpu").to_pylist() == [False, True, False]
+    for rows in (words, cdevice.asarray(pa.array(["a", "b" * 20, None])).to(device)):
+        for value_set in (
+            one.dictionary_encode(),
+            pc.run_end_encode(one),
+            pa.chunked_array([one.dictionary_encode()] * 2),
+        ):
+            assert cc.is_in(rows, value_set).to("cpu").to_pylist() == [False, True, False]
+            assert cc.index_in(rows, value_set).to("cpu").to_pylist() == [None, 0, None]
     small = cdevice.asarray(pa.array([1, 2], pa.int8())).to(device)
     assert cc.index_in(small, pa.array([300, 2])).to("cpu").to_pylist() == [None, 1]
     assert cc.is_in(small, cdevice.asarray([2]).to(device)).to("cpu").to_pylist() == [False, True]

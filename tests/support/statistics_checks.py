@@ -87,6 +87,16 @@ def test_the_variance_of_far_numbers_does_not_cancel():
     assert cc.variance([pa.array(rows[:2]), pa.array(rows[2:])]).as_py() == statistics.pvariance(rows) == 22.5
 
 
+@everywhere
+def test_the_variance_of_numbers_whose_squares_overflow_is_infinite_however_they_lie(device):
+    for rows in ([5.1e299, 5.0, 5.0], [5.0, 5.1e299, 5.0], [1e300, 1.0], [-3e299, 7e299, 1.0, 2.0]):
+        there = cdevice.asarray(rows).to(device)
+        assert cc.variance(there).as_py() == cc.stddev([there[:1], there[1:]]).as_py() == math.inf
+        groups = cc.group_by(cdevice.asarray({"k": [1] * len(rows), "v": rows}).to(device), "k")
+        assert groups.aggregate([("v", "variance")]).to("cpu")["v_variance"].to_pylist() == [math.inf]
+        assert cc.merge([groups.partial([("v", "stddev")])]).to("cpu")["v_stddev"].to_pylist() == [math.inf]
+
+
 @functools.cache
 def _many_tiles():
     """Columns and their exact moments."""

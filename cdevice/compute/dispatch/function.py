@@ -281,11 +281,12 @@ class Function:
         asked = ", ".join(map(words_of, formats))
         others = [k for k in self._kernels if not k.signature.matches(formats)]  # those that match were asked
         here = [k.signature.taken for k in others if k.device in (None, device)]
-        there = here or [str(k) for k in self._kernels]
-        told = f"there is {'one for ' * bool(here)}{_some(there, 30 if here else 4)}" + (f"; {said}" if said else "")
+        there = here or [str(k) for k in self._kernels if not (said and k.device in (None, device))]
+        told = [f"there is {'one for ' * bool(here)}{_some(there, 30 if here else 4)}"] if there or not said else []
+        told += [said] if said else []
         if device != 1 and self._rank(tuple(formats), 1):
-            told += '; fallback="copy" computes it on the CPU and copies both ways'
-        return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; {told}")
+            told.append('fallback="copy" computes it on the CPU and copies both ways')
+        return NoKernel(f"{self.name}({asked}): no kernel on {device_word(device)}; {'; '.join(told)}")
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind} function, {len(self._kernels)} kernels"

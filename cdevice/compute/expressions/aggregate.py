@@ -15,13 +15,14 @@ from ..dispatch.deferred import ours
 from ..dispatch.types import format_of
 from ..functions import get_function
 from ..kernels.aggregate import Reduce
+from ..kernels.cast.dictionary import dictionary_decode
 from ..kernels.columns import batch_of
 from ..kernels.selection.take import is_batch
 from ..options import NoOptions
 from ..scalar import Scalar
 from .batches import filtered, mask_of
 from .bound import bind
-from .expression import Expression, field, scalar
+from .expression import Expression, condition, field, scalar
 from .graph import Called
 
 TYPE_CHECKING = False
@@ -123,8 +124,11 @@ class _Running:
             if where is not None and not self.filters:
                 value = _where(value, where)
         self.bound = None if value is None else bind(value, schema)
-        format = "n" if self.bound is None else self.bound.type.format
-        self.format = format
+        type = Schema.make("n") if self.bound is None else self.bound.type
+        self.encoded = type.format == "+r" or type.dictionary is not None  # its batches are decoded
+        while (values := type.children[1] if type.format == "+r" else type.dictionary) is not None:
+            type = values
+        self.format = type.format
 
     def start(self, batch: DeviceArray, stream: StreamLike) -> None:
         function = self.wanted.function
@@ -145,6 +149,8 @@ class _Running:
         if self.fold is None:
             self.kept.append(values)
         else:
+            if self.encoded:
+                values = dictionary_decode(self.call, Datum(values, format_of(values))).array
             _native.compute_fold_add(self.fold, values)
 
     def end(self, stream: StreamLike) -> DeviceArray:
@@ -177,7 +183,9 @@ def _batches(data: Datum, what: str) -> Iterator[DeviceArray]:
         yield batch
 
 
-def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream: StreamLike = None) -> DeviceArray:
+def aggregate(
+    data: Any, wanted: Any, *, where: Expression | str | None = None, stream: StreamLike = None
+) -> DeviceArray:
     """What the rows of a batch or a stream come to: one row.
 
     Of the CPU's batches, blocks that fit into its cache are computed one after the other; nothing of the size of the
@@ -188,7 +196,7 @@ def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream
     :param data: a batch, chunks of batches, a table, or a stream of any length
     :param wanted: a mapping of names of the result to (expression, aggregate) or (expression, aggregate, options), or a
         list of these; a name stands for the column, [] for none (``count_all``)
-    :param where: a condition: an :class:`Expression`; only the rows count that it is true for
+    :param where: a condition: an :class:`Expression`, or its text; only the rows count that it is true for
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :returns: a batch of one row on the device of the data
     :raises ArgumentError: for a column or an aggregate that does not exist, with near names
@@ -196,9 +204,7 @@ def aggregate(data: Any, wanted: Any, *, where: Expression | None = None, stream
     :raises TypeError: for objects of other types
     """
     specs = aggregations(wanted)
-    where = ours(where)
-    if where is not None and not isinstance(where, Expression):
-        raise TypeError(f"aggregate: where must be an expression, not {type(where).__name__}")
+    where = None if where is None else condition(where, "aggregate: where")
     running: list[_Running] | None = None
     last: DeviceArray | None = None
     for batch in _batches(argument(data, False), "aggregate"):

@@ -241,6 +241,15 @@ class Expression(Node):
 deferred.converted.append(Expression.from_pyarrow)
 
 
+def condition(where: Any, what: str) -> Expression:
+    """An argument that is an expression, another library's, or the text of one; ``what``: of the errors.  Raises
+    TypeError, ArgumentError for text that is none."""
+    where = deferred.ours(Expression.parse(where) if isinstance(where, str) else where)
+    if not isinstance(where, Expression):
+        raise TypeError(f"{what}: expected an expression or its text, not {type(where).__name__}")
+    return where
+
+
 # ---- making ----
 def field(*path: str) -> Expression:
     """A column of a batch, to be computed with when there is one.

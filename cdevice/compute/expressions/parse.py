@@ -184,16 +184,24 @@ class _Parser:
             return self.cls._column(path)
         if name in _VALUES and len(x.args) == 1 and isinstance(x.args[0], (ast.Constant, ast.UnaryOp)):
             return self._made_scalar(self.literal(name, x), x)
-        args: list[Node] = []
         named = {k.arg: self.value(k.value) for k in x.keywords if k.arg is not None}
-        positional = [*x.args]
-        if name == "cast" and len(positional) == 2:
-            named["target_type"] = self.value(positional.pop())
-        if _ALIASES.get(name, name) in ("is_in", "index_in") and len(positional) == 2:
-            named["value_set"] = self.value(positional.pop())
-        for a in positional:
-            args.append(self.node(a))
-        return self.call(name, *args, options=named, at=x)
+        options = _options_by_position(_ALIASES.get(name, name), len(x.args))
+        first = len(x.args) - len(options)
+        for option, value in zip(options, x.args[first:]):
+            if option in named:
+                raise self.fail(f"{name}() got {option} twice", value)
+            named[option] = self.value(value)
+        return self.call(name, *map(self.node, x.args[:first]), options=named, at=x)
+
+
+def _options_by_position(name: str, n: int) -> list[str]:
+    """The options that the last of n arguments are, as in a call of the function in Python."""
+    try:
+        function = get_function(name)
+    except KeyError:
+        return []
+    named, more = [*function.options.defaults], n - function.arity
+    return named[:more] if function.arity >= 0 and 0 < more <= len(named) else []
 
 
 def parsed(text: str, cls: type[Node]) -> Any:
@@ -207,8 +215,9 @@ def parsed(text: str, cls: type[Node]) -> Any:
         tree = ast.parse(parser.text, mode="eval")
         return parser.node(tree)
     except SyntaxError as e:
-        at = ast.Constant(None, lineno=e.lineno or 1, col_offset=max((e.offset or 1) - 1, 0))
-        raise parser.fail(f"invalid syntax: {e.msg}", at) from None
+        column = e.offset - 1 if e.offset else len(parser.text.split("\n")[-1].encode())  # 0: the text ends too early
+        said = e.msg if e.msg.startswith("invalid syntax") else f"invalid syntax: {e.msg}"
+        raise parser.fail(said, ast.Constant(None, lineno=e.lineno or 1, col_offset=column)) from None
     except (RecursionError, MemoryError):
         raise ArgumentError("Expression.parse(): the expression is nested too deeply") from None
     except ValueError as e:

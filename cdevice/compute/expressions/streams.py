@@ -6,10 +6,9 @@ from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.concat import concat
 from ...schema import Schema
-from ..dispatch.deferred import ours
 from .batches import filtered, named, projected, projected_schema
 from .bound import require_condition
-from .expression import Expression, field
+from .expression import condition, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +44,7 @@ def _require_batches(source: DeviceArrayStream, what: str) -> Schema:
 def filter(source: DeviceArrayStream, where: Any, stream: StreamLike) -> DeviceArrayStream:
     """See :meth:`DeviceArrayStream.filter`."""
     schema = _require_batches(source, "filter")
-    where = ours(where)
-    if not isinstance(where, Expression):
-        raise TypeError(f"filter: expected an expression, not {type(where).__name__}")
+    where = condition(where, "filter")
     require_condition(where, schema, "filter")
     return mapped(source, schema, lambda batch: filtered(batch, where, stream))
 

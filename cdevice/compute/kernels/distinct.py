@@ -13,7 +13,7 @@ from ..dispatch.datum import Datum, lone
 from ..dispatch.types import format_of
 from ..errors import NoKernel
 from . import row_numbers as rows
-from .aggregate import count_valid
+from .aggregate import count_true
 from .cast.binary import offsets_of
 from .cast.dictionary import known_rows, may_be_null
 from .elementwise import Map, schema_of
@@ -103,7 +103,7 @@ def count_distinct(call: Call, values: Datum) -> DeviceArray:
         first = first_rows(call, array, ONE_NAN)
         n = first.length
         if options.mode != "all" and (may_be_null(array) or array._format == "n"):
-            valid = count_valid(call, take_array(call, array, first, False))
+            valid = count_true(call, known_rows(call, take_array(call, array, first, False)))
             n = valid if options.mode == "only_valid" else n - valid
         elif options.mode == "only_null":
             n = 0

@@ -7,6 +7,7 @@ rows, and the result follows from the state.
 from __future__ import annotations
 
 import math
+import sys
 
 from ..._arrays.assemble import assemble
 from ...interop.concat import concat
@@ -378,6 +379,12 @@ class _Numbers:
         below = Datum(_less(self.call, _float(self.array), _float(0.0)), "b")
         return _Numbers(self.call, _choose(self.call, below, _float(0.0), _float(self.array)))
 
+    def finite(self) -> _Numbers:
+        """The greatest number where it is infinite or no number: infinity less that is infinity."""
+        most = _float(sys.float_info.max)
+        below = Datum(_less(self.call, _float(self.array), most), "b")
+        return _Numbers(self.call, _choose(self.call, below, _float(self.array), most))
+
     def of_groups(self, groups: Groups) -> _Numbers:
         """For each row that of its group."""
         return _Numbers(self.call, take_array(self.call, self.array, groups.ids, False))
@@ -410,7 +417,7 @@ class _Moments(Aggregate):
         """The mean and the sums around it, of the sums of powers of the distances from ``pivot``, which is near it."""
         s1, s2, *more = sums
         rest = s1 / _some(pivot.call, valid)
-        out = [pivot, rest, (s2 - s1 * rest).not_below_0()]
+        out = [pivot, rest, (s2 - (s1 * rest).finite()).not_below_0()]
         if more:
             out.append(more[0] - rest * (3.0 * s2 - 2.0 * s1 * rest))
         if len(more) > 1:

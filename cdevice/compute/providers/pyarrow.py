@@ -155,7 +155,7 @@ def _made(options: FunctionOptions) -> Any:
 
         given = values["value_set"]
         whole = given if isinstance(given, (pa.Array, pa.ChunkedArray)) else pa.array(given)
-        values["value_set"] = _without_views(whole)[1]
+        values["value_set"] = _without_views(_decoded(whole))[1]
     if isinstance(options, (SortOptions, SelectKOptions)):
         values = _keys_placed(values)
     return theirs(**values)
@@ -219,15 +219,25 @@ class FunctionProvider:
         except pa.ArrowTypeError:  # few functions take batches; other messages contain all of the data
             if not any(map(_is_batch, args)):
                 raise
-            return pc.call_function(self.name, [_taken(a, True) for a in args], options)
+            given = [_taken(a, True) if _is_batch(a) else x for a, x in zip(args, given)]  # a stream is read once
+            return pc.call_function(self.name, given, options)
         except (pa.ArrowNotImplementedError, pa.ArrowKeyError):  # few functions take views, as polars gives them
-            to_offsets_layout = [_without_views(_taken(a, False)) for a in args]
+            to_offsets_layout = [_without_views(x) for x in given]
             if all(a is b for a, b in to_offsets_layout):
                 raise
             return pc.call_function(self.name, [b for _, b in to_offsets_layout], options)
 
 
 _LAYOUTS = {"string_view": "string", "binary_view": "binary"}
+
+
+def _decoded(x: Any) -> Any:
+    """The values of a dictionary or run-end encoded array."""
+    import pyarrow as pa
+
+    while isinstance(x.type, (pa.DictionaryType, pa.RunEndEncodedType)):
+        x = x.cast(x.type.value_type) if isinstance(x.type, pa.DictionaryType) else _compute().run_end_decode(x)
+    return x
 
 
 def _without_views(x: Any) -> tuple[Any, Any]:

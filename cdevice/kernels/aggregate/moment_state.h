@@ -9,9 +9,9 @@ typedef struct {
 FN moment_state moments_around(f64 pivot, i64 n, f64 s1, f64 s2, f64 s3, f64 s4) {
   moment_state x = NO_MOMENTS;
   if (!n) return x;
-  const f64 c = (f64)n, r = s1 / c, r2 = r * r;
+  const f64 c = (f64)n, r = s1 / c, r2 = r * r, less = c * r2;
   x.mean = pivot, x.rest = r, x.n = n;
-  x.m2 = s2 - c * r2;
+  x.m2 = less - less == 0 ? s2 - less : s2; /* where both are infinite, so is the sum of squares */
   x.m3 = s3 - 3 * r * s2 + 2 * c * r2 * r;
   x.m4 = s4 - 4 * r * s3 + 6 * r2 * s2 - 3 * c * r2 * r2;
   if (x.m2 < 0) x.m2 = 0;

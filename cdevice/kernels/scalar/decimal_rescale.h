@@ -24,13 +24,14 @@
 #define CUT_OF(w) ((T)OF(WIDE_LOW, M)(w).low)
 #define BACK(r) OF(WIDE_128, M)(OF(IS_SIGNED, T) ? wide_signed((i64)(r)) : wide_make(0, (u64)(r)))
 #endif
+#define DIGITS_OF(by) ((by) < 0 ? 0 : (by) > OF(WIDE_MOST, M) ? OF(WIDE_MOST, M) : (by))
 #define GROWN(x) (by < 0 ? OF(WIDE_CUT, M)(x, -by, &lost) : OF(WIDE_MULTIPLY, M)(x, power))
 
 KERNEL(OF(rescale, S)) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   const int by = (int)SCALAR(SCALAR_ARG1);
-  const M power = OF(WIDE_POWER, M)(by < 0 ? 0 : by);
+  const M power = OF(WIDE_POWER, M)(DIGITS_OF(by));
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     int lost = 0;
     const M x = WIDE_OF(a[i]), w = by ? GROWN(x) : x;
@@ -42,8 +43,8 @@ KERNEL(OF(rescale_checked, S)) {
   GLOBAL T *RESTRICT o = OUT(T, BUF_OUT);
   GLOBAL const S *RESTRICT a = IN(S, BUF_ARG0);
   const int by = (int)SCALAR(SCALAR_ARG1), digits = (int)SCALAR(SCALAR_ARG2);
-  const M power = OF(WIDE_POWER, M)(by < 0 ? 0 : by), limit = OF(WIDE_LIMIT, M)(digits);
-  const M room = OF(WIDE_LIMIT, M)(OF(WIDE_MOST, M) - (by < 0 ? 0 : by));
+  const M power = OF(WIDE_POWER, M)(DIGITS_OF(by)), limit = OF(WIDE_LIMIT, M)(digits);
+  const M room = OF(WIDE_LIMIT, M)(OF(WIDE_MOST, M) - DIGITS_OF(by)); /* by more digits 0 alone grows */
   ROWS(i, SCALAR(SCALAR_ROWS)) {
     int lost = 0;
     const M x = WIDE_OF(a[i]), w = by ? GROWN(x) : x;
@@ -63,4 +64,5 @@ KERNEL(OF(rescale_checked, S)) {
 #undef WIDE_OF
 #undef CUT_OF
 #undef BACK
+#undef DIGITS_OF
 #undef GROWN

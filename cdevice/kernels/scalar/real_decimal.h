@@ -43,6 +43,8 @@ FN T CAT(OF(decimal_at, S), T)(S x, const CAT(OF(wanted, S), T) * w, int *none) 
     const int step = w->most > w->precision ? w->most - w->precision : 1;
     int left = w->scale - w->first, down = -up, power = 0, shifted = 0;
     if (down > MANTISSA + 1 + POWER_BITS(w->scale)) return OF(FROM, T)(0);
+    *none = !OF(WIDE_BELOW, T)(OF(WIDE_128, T)(wide_make(0, down < 64 ? mantissa >> down : 0)), w->whole);
+    if (*none) return OF(FROM, T)(0);
     r = OF(WIDE_MULTIPLY, T)(r, w->power);
     for (; left > 0 && down > 0;) {
       const int k = left < step ? left : step;

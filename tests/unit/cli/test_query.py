@@ -53,6 +53,11 @@ def test_groups_are_aggregated_sorted_and_cut(path, capsys):
     assert [r["month"] for r in _rows(capsys, path, "--limit", "3")] == [1, 1, 2]
 
 
+def test_json_has_null_for_what_is_not_finite(tmp_path, capsys):
+    pq.write_table(pa.table({"x": [float("nan"), float("-inf"), 1.5, None]}), tmp_path / "t.parquet")
+    assert [row["x"] for row in _rows(capsys, str(tmp_path / "t.parquet"))] == [None, None, 1.5, None]
+
+
 def test_the_answer_is_a_table_csv_or_a_file(path, capsys, tmp_path):
     assert main(["query", path, "--by", "month", "--agg", "count"]) == 0
     out, err = capsys.readouterr()

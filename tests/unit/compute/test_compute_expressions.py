@@ -41,7 +41,12 @@ def test_expressions_that_differ_are_not_equal():
         ("a if p else -1", cc.if_else(f("p"), f("a"), -1)),
         ("field('odd name') + a ** 2", f("odd name") + f("a") ** 2),
         ("round(a, ndigits=2) % 3", cc.round(f("a"), ndigits=2) % 3),
+        ("round(a, 2)", cc.round(f("a"), 2)),
+        ("starts_with(s, 'x')", cc.starts_with(f("s"), "x")),
+        ("utf8_slice_codeunits(s, 0, 2)", cc.utf8_slice_codeunits(f("s"), 0, 2)),
+        ("isin(s, ['x'])", f("s").isin(["x"])),
         ("cast(a, 'int64')", f("a").cast("int64")),
+        ("cast(a, 'int64', False)", f("a").cast("int64", False)),
         ("struct_field(s, indices=['x'])", f("s", "x")),
         ("-a", -f("a")),
         ("-1.5", cc.scalar(-1.5)),
@@ -71,6 +76,8 @@ def test_python_s_grammar_means_arrow_s_functions(text, same):
         "cast(a)",
         "year(a, b)",
         "round(a, nope=1)",
+        "round(a, 1, ndigits=1)",
+        "starts_with(s, 'x', True, 1)",
         "date('yesterday')",
         "1j",
         "(" * 500 + "a" + ")" * 500,
@@ -95,6 +102,9 @@ def test_the_place_of_a_mistake_is_marked():
     with pytest.raises(cdevice.ArgumentError) as e:
         cc.Expression.parse("a > nope(b)")
     assert str(e.value).splitlines()[-1] == "      ^"
+    with pytest.raises(cdevice.ArgumentError) as e:
+        cc.Expression.parse("a >")
+    assert str(e.value).splitlines() == ["invalid syntax, at column 4:", "  a >", "     ^"]
 
 
 def test_what_is_no_condition_or_no_batch_is_refused():
@@ -105,12 +115,24 @@ def test_what_is_no_condition_or_no_batch_is_refused():
         cdevice.asarray([1, 2]).filter(f("a") > 1)
     with pytest.raises(TypeError, match="expected a name and an expression"):
         batch.project({"x": 1})
-    with pytest.raises(TypeError, match="aggregate: where must be an expression"):
-        cc.aggregate(batch, [("a", "sum")], where="a > 1")
+    with pytest.raises(TypeError, match="aggregate: where: expected an expression or its text, not int"):
+        cc.aggregate(batch, [("a", "sum")], where=1)
     with pytest.raises(cdevice.ArgumentError, match="no aggregate 'summ'; did you mean 'sum'"):
         cc.aggregate(batch, [("a", "summ")])
     with pytest.raises(cdevice.ArgumentError, match="no column 'aa'"):
         cc.group_by(batch, "s", where=f("aa") > 1).aggregate([("a", "sum")])
+
+
+def test_the_text_of_a_condition_stands_for_it_wherever_rows_are_chosen():
+    batch, text, where = cdevice.asarray(TABLE), "a > 0.5", f("a") > 0.5
+    assert batch.filter(text).equals(batch.filter(where)) and batch.filter(where).length < batch.length
+    stream = cdevice.asstream([batch]).filter(text)
+    assert stream.read_all().equals(batch.filter(where))
+    assert cc.aggregate(batch, [("b", "max")], where=text).equals(cc.aggregate(batch, [("b", "max")], where=where))
+    groups = [cc.group_by(batch, "s", where=x).aggregate([("b", "max")]) for x in (text, where)]
+    assert groups[0].equals(groups[1])
+    with pytest.raises(cdevice.ArgumentError, match="no column 'missing'"):
+        batch.filter("missing > 1")
 
 
 def test_an_expression_is_neither_true_nor_iterable_nor_an_array():

@@ -121,7 +121,7 @@ def test_a_batch_is_a_column_of_structs_where_pyarrow_takes_no_batch():
 
 def test_errors_of_pyarrows_are_ours():
     with pytest.raises(
-        cc.NoKernel, match=r"utf8_normalize\(int64\): no kernel on cpu; .*; pyarrow: Function 'utf8_normalize'"
+        cc.NoKernel, match=r"utf8_normalize\(int64\): no kernel on cpu; pyarrow: Function 'utf8_normalize'"
     ):
         cc.call_function("utf8_normalize", [[1]], form="NFC")
     with pytest.raises(cdevice.ArgumentError, match="strptime: "):

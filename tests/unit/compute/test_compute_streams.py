@@ -161,6 +161,17 @@ def test_other_functions_read_a_stream_to_its_end():
     assert cc.cast(cdevice.asstream([["1"], ["2"]]), "int64").to_pylist() == [1, 2]
 
 
+def test_a_stream_is_read_once_by_what_computes_with_it():
+    for t in (pa.string_view(), pa.binary_view()):
+        values = pa.array(["b", "a"], t)
+        chunks = [cdevice.asarray(values[:1]), cdevice.asarray(values[1:])]
+        assert cc.min(cdevice.asstream(chunks)).as_py() == values[1].as_py()
+        assert cc.min_max(cdevice.asstream(chunks)).as_py() == {"min": values[1].as_py(), "max": values[0].as_py()}
+    for name in ("sum", "mean", "mode", "product", "variance", "any"):
+        with pytest.raises(cc.NoKernel, match=name):
+            cc.call_function(name, [cdevice.asstream([["a"], ["b"]])])
+
+
 def test_copies_are_made_chunk_by_chunk():
     from cdevice.testing.fake import FakeBackend
 

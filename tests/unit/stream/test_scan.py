@@ -1,6 +1,8 @@
 """Streams of files, and streams into files."""
 
+import datetime
 import os
+from decimal import Decimal
 
 import pytest
 
@@ -14,7 +16,7 @@ import pyarrow.parquet as pq  # noqa: E402
 import cdevice  # noqa: E402
 import cdevice.compute as cc  # noqa: E402
 
-f = cc.field
+f, Expression = cc.field, cc.Expression
 TABLE = pa.table({"k": list(range(1000)), "x": [i / 7 for i in range(1000)], "s": [f"v{i % 13}" for i in range(1000)]})
 
 
@@ -72,6 +74,56 @@ def test_columns_and_row_groups_that_are_not_needed_are_not_read(tmp_path):
     assert cdevice.scan(path, columns=["s"], where=f("k") >= 100).read_all().length == 900
     with pytest.raises((cdevice.StreamError, OSError)):
         cdevice.scan(path, columns=["s"]).read_all()
+
+
+def _typed_table():
+    moments = pa.array([0, 1, 3], pa.timestamp("s", "Europe/Berlin"))
+    words = pa.array(["a", "b", None])
+    return pa.table(
+        {
+            "n": [1, 2, 3],
+            "t": moments,
+            "naive": moments.cast(pa.timestamp("us")),
+            "u": pa.array([2**64 - 1, 0, 2], pa.uint64()),
+            "d": pa.array([-1, 0, 1], pa.decimal128(5, 2)),
+            "wide": pa.array([-1, 0, 1], pa.decimal256(50, 2)),
+            "view": words.cast(pa.string_view()),
+            "word": words.dictionary_encode(),
+            "half": pa.array([1.5, 2.5, None], pa.float16()),
+        }
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_condition_of_any_type_chooses_the_rows_of_a_file_as_of_a_batch(tmp_path, ending):
+    table, utc = _typed_table(), datetime.timezone.utc
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as w:
+            w.write_table(table)
+    batch = cdevice.asarray(table)
+    where = [
+        *(f("t") > datetime.datetime(1970, 1, 1, 0, 0, s, us, utc) for s, us in ((2, 0), (0, 5), (1, 999_999))),
+        f("t").isin([datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=utc)]),
+        f("naive") < datetime.datetime(1970, 1, 1, 0, 0, 1, 1),
+        *(f(c) < v for c in ("d", "wide") for v in (0, 1, Decimal("0.005"), 10**6)),
+        f("d").isin([0, 1]),
+        *(Expression.parse(text) for text in ("u > 5", "u == 18446744073709551615", "u in (0, 2)", "d < 0 or u < 1")),
+        f("view") > "a",
+        f("view").isin(["b"]),
+        f("word") == "b",
+        f("word").isin(["b"]),
+        f("half") > 2.25,
+    ]
+    for e in where:
+        assert cdevice.scan(path, where=e).read_all()["n"].to_pylist() == batch.filter(e)["n"].to_pylist(), e
+
+
+def test_a_file_is_not_read_up_to_a_number_that_was_cut(tmp_path):
+    pq.write_table(pa.table({"u": pa.array([1, 2, 3], pa.uint64())}), tmp_path / "t.parquet")
+    assert cdevice.scan(tmp_path / "t.parquet", where=f("u") < 2.5).read_all().to_pylist() == [{"u": 1}, {"u": 2}]
 
 
 @pytest.mark.parametrize("write", ["write_parquet", "write_ipc"])

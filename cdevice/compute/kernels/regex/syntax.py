@@ -299,6 +299,7 @@ class _Parser:
         elif c == "C":
             self.i += 2
             self.unsupported = self.unsupported or "\\C, a byte of a character"
+            nodes.append(("set", ((0, GREATEST),)))  # for a repetition behind it
         elif c == "Q":
             self.i += 2
             while self.i < len(self.p) and not self._take("\\E"):
