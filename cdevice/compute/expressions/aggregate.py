@@ -150,7 +150,7 @@ class _Running:
             self.kept.append(values)
         else:
             if self.encoded:
-                values = dictionary_decode(self.call, Datum(values, format_of(values))).array
+                values = dictionary_decode(self.call, Datum(values, format_of(values))).array or values
             _native.compute_fold_add(self.fold, values)
 
     def end(self, stream: StreamLike) -> DeviceArray:
