@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .compute import functions as _functions
     from .compute.expressions import batches as _expressions
     from .compute.expressions import expression as _expression
+    from .compute.kernels import columns as _columns
     from .interop import asarray as _asarray
     from .interop import compare as _compare
     from .interop import cuda_array_interface as _cuda
@@ -41,6 +42,7 @@ else:
     _batch = LazyModule("cdevice._arrays.record_batch")
     _buffer = LazyModule("cdevice.buffer")
     _functions = LazyModule("cdevice.compute.functions")
+    _columns = LazyModule("cdevice.compute.kernels.columns")
     _expressions = LazyModule("cdevice.compute.expressions.batches")
     _expression = LazyModule("cdevice.compute.expressions.expression")
     _pickling = LazyModule("cdevice.pickling")
@@ -377,15 +379,19 @@ class DeviceArray(_native.Array):
         functions in expressions do.  Raises ArgumentError for arrays without columns and for another length or device.
         """
         given = {**(columns or {}), **named}
+        computed = {
+            k: hasattr(v, "evaluate") or type(v).__name__ == "Expression" for k, v in given.items()
+        }  # pyarrow's
+        batch = _columns.where_computed(self) if any(computed.values()) else self
         made = {
-            k: _asarray.near(v, self.device) if isinstance(v, _LISTS) else self._column_of(v) for k, v in given.items()
+            k: _asarray.near(v, batch.device)
+            if isinstance(v, _LISTS)
+            else _expressions.column_of(batch, v)
+            if computed[k]
+            else _asarray.asarray(v)
+            for k, v in given.items()
         }
-        return _batch.with_columns(self, made)
-
-    def _column_of(self, value: Any) -> DeviceArray:
-        """What :func:`asarray` makes, and of an expression its values."""
-        computed = hasattr(value, "evaluate") or type(value).__name__ == "Expression"  # pyarrow's
-        return _expressions.column_of(self, value) if computed else _asarray.asarray(value)
+        return _batch.with_columns(batch, made)
 
     def project(self, columns: Mapping[str, Any] | Iterable[Any]) -> DeviceArray:
         """The record batch of some expressions.

@@ -24,7 +24,7 @@ from .expressions.streams import gathered
 from .functions import filter, sum
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
-from .kernels.columns import batch_of, column_of, names_of, on_device_of
+from .kernels.columns import batch_of, column_of, names_of, on_device_of, where_computed
 from .kernels.group_ids import BITS, NORMALIZED, SUM
 from .kernels.group_rows import GroupRows
 from .kernels.hash_aggregate import AGGREGATES
@@ -399,6 +399,7 @@ class GroupBy:
         """The rows and columns that the query is about."""
         if not is_batch(batch):
             raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
+        batch = where_computed(batch)
         for e in columns.values():
             bind(e, batch._schema)  # a column that is missing is named
         if self._where is not None:

@@ -757,7 +757,8 @@ def profile(here):
     def run():
         with cdevice.device(here).profile() as p:
             same(cc.add(x, x).to("cpu", copy=True).to_pylist(), [2, 4, 6])
-        same([e.name.split(".")[1] for e in p.events if e.kind == "kernel"], ["add"])
+        by_cpu = str(here).endswith("_host")
+        same([e.name.split(".")[1] for e in p.events if e.kind == "kernel"], [] if by_cpu else ["add"])
 
     return run
 

@@ -169,7 +169,8 @@ class Cold(Tried):
 
     def run(self):
         """In the process that has imported everything, and forks one for each fault."""
-        first = forked(self.target, lambda: Cold(self.target, self.make, 0).undisturbed())
+        for _ in range(2):  # the first time programs are compiled, and then they are read from the disk
+            first = forked(self.target, lambda: Cold(self.target, self.make, 0).undisturbed())
         if "state" not in first:
             self.findings += first["findings"]
             return

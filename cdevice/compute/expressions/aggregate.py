@@ -16,7 +16,7 @@ from ..dispatch.types import format_of
 from ..functions import get_function
 from ..kernels.aggregate import Reduce
 from ..kernels.cast.dictionary import dictionary_decode
-from ..kernels.columns import batch_of
+from ..kernels.columns import batch_of, where_computed
 from ..kernels.selection.take import is_batch
 from ..options import NoOptions
 from ..scalar import Scalar
@@ -180,7 +180,7 @@ def _batches(data: Datum, what: str) -> Iterator[DeviceArray]:
     for batch in found:
         if batch is None or not is_batch(batch):
             raise ArgumentError(f"{what}: expected a batch, chunks of batches or a stream of them")
-        yield batch
+        yield where_computed(batch)
 
 
 def aggregate(

@@ -6,6 +6,7 @@ from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.concat import concat
 from ...schema import Schema
+from ..kernels.columns import is_computed_by_cpu, where_computed
 from .batches import filtered, named, projected, projected_schema
 from .bound import require_condition
 from .expression import condition, field
@@ -22,13 +23,14 @@ def mapped(
     source: DeviceArrayStream, schema: Schema, change: Callable[[DeviceArray], DeviceArray]
 ) -> DeviceArrayStream:
     """A stream of the batches of another, each changed when it is asked for; the other is used up."""
-    return _native.stream_of_iterator(schema, source.device_type_id, _each(source, change))
+    here = source.device_type_id
+    return _native.stream_of_iterator(schema, 1 if is_computed_by_cpu(here) else here, _each(source, change))
 
 
 def _each(source: DeviceArrayStream, change: Callable[[DeviceArray], DeviceArray]) -> Iterator[DeviceArray]:
     with source:
         for batch in source:
-            made = change(batch)
+            made = change(where_computed(batch))
             del batch  # its memory is free before the next is asked for
             yield made
             del made

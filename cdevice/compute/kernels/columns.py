@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 
 from ..._arrays.assemble import assemble
+from ..._devices.backends import ensure_backend
 from ..._runtime.ext import lib
-from ...errors import ArgumentError
+from ...errors import ArgumentError, BackendUnavailable
 from ...schema import Schema
 
 TYPE_CHECKING = False
@@ -35,6 +37,9 @@ def batch_of(
     names: Sequence[str], columns: Sequence[DeviceArray], length: int, near: DeviceArray, metadata: Any = None
 ) -> DeviceArray:
     """A batch of columns that kernels made, without a copy."""
+    if len({(x.device_type_id, x.device_id) for x in columns}) > 1:
+        columns = [where_computed(x) for x in columns]
+    near = columns[0] if columns else near
     fields = [x._schema.with_name(n) for n, x in zip(names, columns, strict=True)]
     schema = Schema.make("+s", children=fields, nullable=False, metadata=metadata)
     return assemble(schema, length, [None], columns, null_count=0, near=near)
@@ -49,11 +54,25 @@ def names_of(what: str, keys: str | Sequence[str]) -> list[str]:
     return names
 
 
+def is_computed_by_cpu(device_type: int) -> bool:
+    """Are functions of a device's memory computed by the CPU: it reads the memory, and the device has no kernels?"""
+    if device_type == 1 or not lib.cdv_is_host_accessible(device_type):
+        return device_type == 1
+    with contextlib.suppress(BackendUnavailable):
+        ensure_backend(device_type)
+    return not lib.cdv_has_kernels(device_type)
+
+
+def where_computed(array: DeviceArray) -> DeviceArray:
+    """An array where functions of it are computed: pinned memory becomes the CPU's, without a copy, after its event."""
+    here = array.device_type_id == 1 or not is_computed_by_cpu(array.device_type_id)
+    return array if here else array.to((1, -1))
+
+
 def on_device_of(call: Call, array: DeviceArray) -> DeviceArray:
     """An array on the device that computes the call.  Memory that the CPU reads, of a device without kernels, becomes
     the CPU's without a copy."""
-    by_cpu = lib.cdv_is_host_accessible(call.device_type) and not lib.cdv_has_kernels(call.device_type)
-    here = (1, -1) if by_cpu else (call.device_type, call.device_id)
+    here = (1, -1) if is_computed_by_cpu(call.device_type) else (call.device_type, call.device_id)
     if (array.device_type_id, array.device_id) == here:
         return array
     return array.to(here, stream=call.owner if here[0] != 1 else None)

@@ -16,6 +16,7 @@ from ..errors import NoKernel
 from . import row_numbers as rows
 from .cast.binary import offsets_of, to_offsets_layout
 from .cast.numeric import cast_argument
+from .columns import on_device_of
 from .elementwise import schema_of
 from .lists import Lists
 from .selection.take import both, filter_array, is_valid, take_array, with_bitmap
@@ -37,7 +38,7 @@ def _rows(call: Call, a: Datum) -> DeviceArray:
 
 
 def _as(call: Call, array: DeviceArray, format: str) -> DeviceArray:
-    return to_offsets_layout(call, array, format) if array._format != format else array
+    return on_device_of(call, to_offsets_layout(call, array, format) if array._format != format else array)
 
 
 def _zeros(call: Call, near: DeviceArray, letter: str, n: int) -> DeviceArray:

@@ -113,6 +113,28 @@ def test_hostrt_the_cpu_waits_for_memory_that_it_reads(device, runtime):
     assert got[0].device.type.name == "CPU" and got[0].to_pylist() == [v and v + 1 for v in ROWS]
 
 
+@pytest.mark.parametrize("device", ["cuda_host", "rocm_host"], indirect=True)
+def test_hostrt_expressions_of_pinned_memory_are_computed_by_the_cpu_with_the_columns_beside_them(device):
+    f, here = cc.field, cdevice.asarray({"k": ["x", "y", "x"], "v": [1, 2, 3]})
+    batch = here.to(device)
+    assert batch.project(["v"]).device == batch.device  # nothing is computed
+
+    def both(way):
+        got = way(batch)
+        assert got.device.type.name == "CPU"
+        assert got.to_pylist() == way(here).to_pylist()
+
+    both(lambda b: b.project({"twice": f("v") * 2, "k": "k"}))
+    both(lambda b: b.with_columns(twice=f("v") * 2, more=[7, 8, 9]))
+    both(lambda b: b.filter(f("v") > 1))
+    both(lambda b: cc.aggregate(b, {"total": ("v", "sum"), "middle": ("v", "quantile")}, where=f("v") > 1))
+    both(lambda b: cc.group_by(b, "k", where=f("v") < 3).aggregate([("v", "sum")]))
+    both(lambda b: cc.group_by(b, {"odd": f("v") % 2}).aggregate([(f("v") * 2, "max")]))
+    both(lambda b: cdevice.asstream([b, b]).filter(f("v") > 1).with_columns(twice=f("v") * 2).read_all())
+    both(lambda b: cdevice.asstream([b, b]).project(["v"]).read_all())
+    both(lambda b: cc.binary_join_element_wise(b["k"], cc.utf8_upper(b["k"]), "-"))
+
+
 @computes
 def test_hostrt_the_second_device_has_its_own_programs(device):
     there = cdevice.asarray(ROWS).to(f"{device}:1")
