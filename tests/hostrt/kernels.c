@@ -19,10 +19,12 @@
 
 extern char **environ;
 static pthread_mutex_t L = PTHREAD_MUTEX_INITIALIZER;
-static int64_t live_programs, live_modules, launches;
+static int64_t live_programs, live_modules, launches, codes, code_bytes;
 int64_t hostrt_programs(void) { return __atomic_load_n(&live_programs, __ATOMIC_SEQ_CST); }
 int64_t hostrt_modules(void) { return __atomic_load_n(&live_modules, __ATOMIC_SEQ_CST); }
 int64_t hostrt_launches(void) { return __atomic_load_n(&launches, __ATOMIC_SEQ_CST); }
+int64_t hostrt_codes(void) { return __atomic_load_n(&codes, __ATOMIC_SEQ_CST); }
+int64_t hostrt_code_bytes(void) { return __atomic_load_n(&code_bytes, __ATOMIC_SEQ_CST); }
 static void add(int64_t *count, int64_t n) { __atomic_fetch_add(count, n, __ATOMIC_SEQ_CST); }
 
 /* ---------------------------------------------------------------- the compiler */
@@ -95,7 +97,7 @@ int hrt_program_code(void *program, int portable, size_t *n, char *out) {
     if (!p || !p->code) return RTC_INVALID_PROGRAM;
     int there = (strncmp(((struct image *)p->code)->target, "compute_", 8) == 0) == portable; /* a cubin, or PTX */
     if (n) *n = there ? p->n : 0;
-    if (out && there) memcpy(out, p->code, p->n);
+    if (out && there) { memcpy(out, p->code, p->n); add(&codes, 1); add(&code_bytes, (int64_t)p->n); }
     return 0;
 }
 

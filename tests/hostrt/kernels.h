@@ -20,4 +20,6 @@ int hrt_launch(void *function, unsigned blocks, unsigned lanes, void *stream, vo
 HRT_EXPORT int64_t hostrt_programs(void);  /* that live */
 HRT_EXPORT int64_t hostrt_modules(void);
 HRT_EXPORT int64_t hostrt_launches(void);  /* so far */
+HRT_EXPORT int64_t hostrt_codes(void);     /* of programs, handed out so far, and their bytes */
+HRT_EXPORT int64_t hostrt_code_bytes(void);
 #endif

@@ -27,7 +27,7 @@ class Runtime:
         self.library = ctypes.CDLL(str(engine), mode=ctypes.RTLD_LOCAL)
         self.library.hostrt_gate.argtypes = [ctypes.c_void_p]
         self.library.hostrt_limit.argtypes = [ctypes.c_int64]
-        for name in ("storm_hits", "calls", "programs", "modules", "launches"):
+        for name in ("storm_hits", "calls", "programs", "modules", "launches", "codes", "code_bytes"):
             getattr(self.library, f"hostrt_{name}").restype = ctypes.c_int64
         self.library.hostrt_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
 
