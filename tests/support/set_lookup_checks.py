@@ -110,6 +110,7 @@ def test_integers_of_python_are_found_among_the_greatest(device):
         assert cc.is_in(x, value_set=some).to("cpu").to_pylist() == [False, True, null, False]
     assert cc.index_in(x, value_set=[1, 5]).to("cpu").to_pylist() == [None, 1, None, None]
     assert cc.is_in(x, value_set=[2**63, 2**64 - 1]).to("cpu").to_pylist() == [True, False, False, True]
+    assert cc.is_in(x, value_set=pa.array([], pa.int64())).to("cpu").to_pylist() == [False] * 4
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,9 @@ class _Running:
             self.kept.append(values)
         else:
             if self.encoded:
-                values = dictionary_decode(self.call, Datum(values, format_of(values))).array or values
+                decoded = dictionary_decode(self.call, Datum(values, format_of(values))).array
+                assert decoded is not None
+                values = decoded
             _native.compute_fold_add(self.fold, values)
 
     def end(self, stream: StreamLike) -> DeviceArray:

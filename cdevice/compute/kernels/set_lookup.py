@@ -63,7 +63,8 @@ def _as_one_type(call: Call, values: Datum) -> tuple[DeviceArray, DeviceArray]:
         found = made
     if array._format == "L" and found._format in SIGNED:  # int64, which both would become, has not all rows
         with contextlib.suppress(ArgumentError):
-            found = cast_argument(call, Datum(on_device_of(call, found), found._format), "L", True).array or found
+            made = cast_argument(call, Datum(on_device_of(call, found), found._format), "L", True).array
+            found = found if made is None else made  # one without rows is false
     try:
         one = of_one_type(call, Datum(chunks=[found, array], format=values.format))
     except ArgumentError as e:
