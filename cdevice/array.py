@@ -78,6 +78,10 @@ def _wait_host(array: DeviceArray, timeout: float | None) -> None:
             raise TimeoutError(f"the data on {array.device} was not ready after {timeout} s")
 
 
+def _is_expression(value: Any) -> bool:
+    return hasattr(value, "evaluate") or type(value).__name__ == "Expression"  # pyarrow's
+
+
 class DeviceArray(_native.Array):
     """An Arrow array, or a record batch (a struct array), on some device.
 
@@ -379,19 +383,16 @@ class DeviceArray(_native.Array):
         functions in expressions do.  Raises ArgumentError for arrays without columns and for another length or device.
         """
         given = {**(columns or {}), **named}
-        computed = {
-            k: hasattr(v, "evaluate") or type(v).__name__ == "Expression" for k, v in given.items()
-        }  # pyarrow's
-        batch = _columns.where_computed(self) if any(computed.values()) else self
+        batch = _columns.where_computed(self) if any(map(_is_expression, given.values())) else self
         made = {
-            k: _asarray.near(v, batch.device)
-            if isinstance(v, _LISTS)
-            else _expressions.column_of(batch, v)
-            if computed[k]
-            else _asarray.asarray(v)
+            k: _asarray.near(v, batch.device) if isinstance(v, _LISTS) else batch._column_of(v)
             for k, v in given.items()
         }
         return _batch.with_columns(batch, made)
+
+    def _column_of(self, value: Any) -> DeviceArray:
+        """What :func:`asarray` makes, and of an expression its values."""
+        return _expressions.column_of(self, value) if _is_expression(value) else _asarray.asarray(value)
 
     def project(self, columns: Mapping[str, Any] | Iterable[Any]) -> DeviceArray:
         """The record batch of some expressions.

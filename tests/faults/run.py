@@ -244,6 +244,7 @@ def zygote(target_name, device, most, pattern, build, how):
     if target_name == "callbacks":
         import callbacks  # noqa: F401 - more operations
     target = targets.target(target_name, device, build)
+    target.compares_processes = how is cold
     for name in operations.chosen(target.device, pattern):
         begun = time.monotonic()
         report = how(target, operations.OPERATIONS[name], most)

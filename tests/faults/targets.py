@@ -28,9 +28,11 @@ LIVE = ("arrays", "exports", "schemas", "streams", "async", "segments", "tickets
 
 
 class Target:
-    """``codes``: what the n-th call may answer; each is tried."""
+    """``codes``: what the n-th call may answer; each is tried.  ``compares_processes``: are states those of two processes,
+    each new, which may differ in what they keep for the next call?"""
 
     codes = (0,)
+    compares_processes = False
     device = "cpu"
 
     def prepare(self):
@@ -54,7 +56,7 @@ class Target:
     def state(self):
         """The same of the package, once nothing is on its way."""
         bound = sys.modules.get("cdevice.compute.expressions.bound")
-        if bound:
+        if bound and self.compares_processes:
             bound._same.clear()  # a few schemas for each expression: which, depends on what failed
         gc.collect()
         _native.drain()
@@ -117,7 +119,9 @@ class Malloc(Target):
 
     def counts(self):
         out = {"blocks": self.lib.faults_live(), "bytes": self.lib.faults_live_bytes()}
-        if self.standin:  # a program that was compiled keeps its code, one that was read from the disk does not
+        if (
+            self.standin and self.compares_processes
+        ):  # a program that was compiled keeps its code, one that was read from the disk does not
             out["blocks"] -= self.standin.hostrt_codes()
             out["bytes"] -= self.standin.hostrt_code_bytes()
         if self.backend:

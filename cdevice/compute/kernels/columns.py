@@ -37,7 +37,7 @@ def batch_of(
     names: Sequence[str], columns: Sequence[DeviceArray], length: int, near: DeviceArray, metadata: Any = None
 ) -> DeviceArray:
     """A batch of columns that kernels made, without a copy."""
-    if len({(x.device_type_id, x.device_id) for x in columns}) > 1:
+    if near.device_type_id != 1 and len({(x.device_type_id, x.device_id) for x in columns}) > 1:
         columns = [where_computed(x) for x in columns]
     near = columns[0] if columns else near
     fields = [x._schema.with_name(n) for n, x in zip(names, columns, strict=True)]
