@@ -14,8 +14,8 @@ if _sys.byteorder != "little":  # before what would say that there is no extensi
 
 if _sys.implementation.name != "cpython":
     raise ImportError(
-        f"cdevice: this interpreter is {_sys.implementation.name}; the extension module makes types by the API of CPython,"
-        " so use CPython 3.10 or newer"
+        f"cdevice: this interpreter is {_sys.implementation.name}; the extension module makes types by the API of"
+        " CPython, so use CPython 3.10 or newer"
     )
 
 from ._runtime.lazy import load as _load

@@ -31,6 +31,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 
 import descriptors  # noqa: E402
 import numpy as np  # noqa: E402
+from memory import resident  # noqa: E402
 from waiting import until  # noqa: E402
 
 import cdevice  # noqa: E402
@@ -503,10 +504,8 @@ def state():
     """What must not grow."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what it keeps is not lost
-    with open("/proc/self/statm") as f:
-        resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
     return {
-        "MiB": resident >> 20,
+        "MiB": resident() >> 20,
         "MiB in use": in_use() >> 20,
         "descriptors": descriptors.count(),
         "threads": len(os.listdir("/proc/self/task")),

@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from memory import growth, resident
 from paths import ROOT
 from waiting import dropped
 
@@ -259,38 +260,29 @@ def test_device_id_and_reserved_of_others_are_accepted_and_not_forwarded():
     release(again)
 
 
+EXPORTS_AND_IMPORTS = """
+import cdevice, numpy as np, pyarrow as pa
+arrays = [cdevice.asarray(np.arange(100)), cdevice.asarray(pa.record_batch({f"c{i}": [1, 2] for i in range(200)}))]
+def rounds(n):
+    for a in arrays:
+        for _ in range(n):
+            cdevice.import_capsules(*a.__arrow_c_device_array__()).release()
+rounds(2000)
+before = resident()
+rounds(50000)
+print(resident() - before)
+"""
+
+
 @pytest.mark.nosan  # a sanitizer keeps freed memory
 def test_memory_stays_flat_over_many_exports_and_imports():
-    import resource
-
-    arrays = [cdevice.asarray(np.arange(100)), cdevice.asarray(pa.record_batch({f"c{i}": [1, 2] for i in range(200)}))]
-
-    def rounds(n):
-        for a in arrays:
-            for _ in range(n):
-                cdevice.import_capsules(*a.__arrow_c_device_array__()).release()
-
-    def resident():
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * resource.getpagesize()
-
-    rounds(2000)
-    before = resident()
-    rounds(50000)
-    assert resident() - before < 2 << 20
+    assert growth(EXPORTS_AND_IMPORTS) < 2 << 20
 
 
 @pytest.mark.slow
 @pytest.mark.notrace
 def test_ten_million_exports_imports_and_releases_leave_memory_flat():
-    import resource
-
     array = cdevice.asarray(np.arange(100))
-
-    def resident():
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * resource.getpagesize()
-
     for _ in range(1000):
         cdevice.import_capsules(*array.__arrow_c_device_array__())
     before = resident()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from memory import resident
 
 import cdevice
 
@@ -201,10 +202,6 @@ def test_trim_gives_it_back_to_the_system():
 @pools
 def test_what_threads_gave_back_is_the_systems_after_a_trim():
     """malloc would keep it, up to 64 MiB for each thread."""
-
-    def resident():
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     source = cdevice.asarray(np.zeros(47 << 20, "u1"))
 
