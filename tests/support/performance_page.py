@@ -64,7 +64,8 @@ def date_of(path):
 
 
 def newest(pattern):
-    return max(RESULTS.glob(pattern), key=lambda p: (date_of(p), p.stem))  # "...-later" behind the file without it
+    """Of one day: "...-night" behind "...-later" behind a name without either."""
+    return max(RESULTS.glob(pattern), key=lambda p: (date_of(p), p.stem.rpartition("-cores")[2]))
 
 
 def time(ns):
