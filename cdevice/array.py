@@ -239,7 +239,8 @@ class DeviceArray(_native.Array):
         """The rows as Python objects, null as None; types as pyarrow's ``to_pylist``.
 
         Blocks until the data is ready.  Raises CannotExport for memory that the CPU cannot read, ValueError for a value
-        that Python's types cannot hold (year 0, a nanosecond where pandas is missing).
+        that Python's types cannot hold (year 0, a nanosecond where pandas is missing).  Of time64[ns] the microseconds
+        are what Python's ``time`` has; nanoseconds are cut.
         """
         return self._slice(0, self.length)._rows("to_pylist()")  # its own share: another thread may release this one
 
@@ -424,7 +425,7 @@ class DeviceArray(_native.Array):
     def to_batch(self) -> DeviceArray:
         """This struct array as a record batch: without nulls at its top, they are pushed into its fields.
 
-        Nothing is copied but the fields' bitmaps; an array without nulls is returned as it is.  Consumers of batches
+        Nothing is copied but the fields' bitmaps; its schema is not nullable.  Consumers of batches
         (pyarrow.record_batch, polars) refuse a struct array with nulls.  Blocks until the data is ready where there are
         nulls.  Raises ArgumentError for other types, CannotExport where the CPU cannot read the memory, and for unions
         and run-end encoded fields, which have no bitmap.

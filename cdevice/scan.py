@@ -39,19 +39,20 @@ def scan(
     their statistics are skipped; Arrow IPC files are mapped, not read.  pyarrow decodes with its threads, ahead of what
     is asked for.
 
-    ``source``: the path of a file (Parquet, Arrow IPC file or stream, CSV) or of a folder of them, a list of paths of
-    one format, or a ``pyarrow.dataset.Dataset``.  ``columns``: of the result: names, or a mapping of names to
-    :class:`~cdevice.compute.Expression`; None: all.  ``where``: an expression, or its text: the rows that it is true
-    for.  ``device``, ``stream``, ``prefetch``: see :meth:`DeviceArrayStream.to`; where a device is named, expressions
-    are computed there.  ``batch_rows``: rows of a batch at most.  ``progress``: True shows how far the files are read,
-    a callable gets the numbers, see :meth:`DeviceArrayStream.progress`; the number of all rows is known of Parquet and
-    Arrow IPC files without ``where``.
+    ``source``: the path of a file (Parquet, Arrow IPC file or stream, CSV) or of a folder of them, in which folders
+    named ``column=value`` are a column, a list of paths of one format, or a ``pyarrow.dataset.Dataset``.  ``columns``:
+    of the result: names, or a mapping of names to :class:`~cdevice.compute.Expression`; None: all.  ``where``: an
+    expression, or its text: the rows that it is true for.  ``device``, ``stream``, ``prefetch``: see
+    :meth:`DeviceArrayStream.to`; where a device is named, expressions are computed there.  ``batch_rows``: rows of a
+    batch at most.  ``progress``: True shows how far the files are read, a callable gets the numbers, see
+    :meth:`DeviceArrayStream.progress`; the number of all rows is known of Parquet and Arrow IPC files without
+    ``where``.
 
     Blocks until the schema is known.  Any thread.  Raises ModuleNotFoundError without pyarrow, OSError for a path that
     cannot be read, ArgumentError for a column that is not there and for a file of an unknown format.
     """
-    if type(batch_rows) is not int or batch_rows < 1:
-        raise ArgumentError(f"scan: batch_rows must be an int of 1 or more, not {batch_rows!r}")
+    if type(batch_rows) is not int or not 1 <= batch_rows < 1 << 31:
+        raise ArgumentError(f"scan: batch_rows must be an int from 1 to 2**31 - 1, not {batch_rows!r}")
     where = None if where is None else condition(where, "scan: where")
     dataset = dataset_of(source, "scan")
     schema = asschema(dataset.schema)
@@ -90,12 +91,22 @@ def _total_rows(dataset: Any) -> int | None:
     return int(dataset.count_rows()) if isinstance(dataset, ds.InMemoryDataset) else None
 
 
+def _can_filter(type: Any) -> bool:
+    """Has pyarrow a kernel that chooses rows of the type?"""
+    import pyarrow as pa
+
+    if isinstance(type, pa.BaseExtensionType):
+        return _can_filter(type.storage_type)
+    if pa.types.is_run_end_encoded(type) or "_view" in str(type):
+        return False
+    return all(_can_filter(type.field(i).type) for i in range(type.num_fields))
+
+
 def _batches(dataset: Any, read: list[str] | None, where: Expression | None, batch_rows: int) -> Iterator[Any]:
     import pyarrow
 
     types = [f.type for f in dataset.schema if read is None or f.name in read]
-    views = any("_view" in str(t) for t in types)  # pyarrow cannot filter them
-    pushed = None if where is None or views else pushed_down(where, dataset.schema)
+    pushed = pushed_down(where, dataset.schema) if where is not None and all(map(_can_filter, types)) else None
     try:
         scanner = dataset.scanner(columns=read, filter=pushed, batch_size=batch_rows)
     except pyarrow.ArrowException:  # it has no such comparison: the rows are filtered in any case

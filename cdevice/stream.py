@@ -202,7 +202,8 @@ class DeviceArrayStream(_native.Stream):
         ``wanted``, ``where``, ``stream``: as there.  Blocks until the source has ended.  Raises as there, StreamError,
         and what a Python source raised.
         """
-        return _aggregate.aggregate(self, wanted, where=where, stream=stream)
+        with self:
+            return _aggregate.aggregate(self, wanted, where=where, stream=stream)
 
     def group_by(
         self,
@@ -253,7 +254,7 @@ class DeviceArrayStream(_native.Stream):
         stream up.
 
         ``path``: as in :meth:`write_parquet`.  ``options``: of ``pyarrow.ipc.IpcWriteOptions``.  Blocks until the
-        source has ended.  Raises as :meth:`write_parquet`.
+        source has ended.  Raises as :meth:`write_parquet`, ArgumentError where the dictionaries of a column differ.
         """
         return _files.write_ipc(self, path, options)
 

@@ -14,7 +14,7 @@ from .from_buffers import from_buffers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from .._types import DeviceArray, StreamLike
@@ -212,18 +212,31 @@ def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     )
 
 
+def as_batch(array: DeviceArray) -> DeviceArray:
+    """A struct array that is known to have no nulls as the batch that it is; anything else stays."""
+    if array._format != "+s" or not array._schema.nullable or array.null_count:
+        return array
+    children = [array._child(i) for i in range(array._n_children)]
+    return assemble(_required(array.schema, children), array.length, [None], children, null_count=0, near=array)
+
+
+def _required(schema: Schema, children: Sequence[DeviceArray]) -> Schema:
+    fields = [c.schema for c in children]
+    flags = schema.flags & ~NULLABLE
+    return Schema.make("+s", schema.name, children=fields, flags=flags, metadata=schema._metadata)
+
+
 def to_batch(array: DeviceArray) -> DeviceArray:
     """See :meth:`DeviceArray.to_batch`."""
     if array._format != "+s":
         raise ArgumentError(f"expected a struct array as record batch, not {array.type}")
     if array.null_count == 0:
-        return array
+        return as_batch(array)
     array._readable("to_batch()")
     array = array.to("cpu")
     if array.null_count == 0:  # not known before
-        return array
+        return as_batch(array)
     mask = _bits(array, array.offset, array.length)
     fields = [_masked(array._child(i), mask) for i in range(array._n_children)]
-    s = array.schema
-    schema = Schema.make("+s", s.name, children=[f.schema for f in fields], flags=s.flags, metadata=s._metadata)
+    schema = _required(array.schema, fields)
     return assemble(schema, array.length, [None], fields, null_count=0, near=array, validate="structure")

@@ -87,14 +87,17 @@ def temporal_of(f: str) -> tuple[str, Callable[[Any], int]]:
         if hasattr(v, "__index__"):
             return integer(v)  # integers go in as they are
         count = make(v)
-        if not -1 << 63 <= count < 1 << 63:  # nanoseconds: the classes reach no further in any other unit
-            raise ValueError(_NANOSECONDS[kind])
+        if (
+            not -1 << 63 <= count < 1 << 63
+        ):  # moments of other units, and spans of ms and s, reach further than the classes
+            raise ValueError(_REACH[unit if kind == "D" else "s"])
         return integer(count)
 
     return code, convert
 
 
-_NANOSECONDS = {
+_REACH = {
     "s": "64 bits of nanoseconds reach from 1677-09-21 to 2262-04-11",
-    "D": "64 bits of nanoseconds reach 106751 days in both directions",
+    "n": "64 bits of nanoseconds reach 106751 days in both directions",
+    "u": "64 bits of microseconds reach 106751991 days in both directions",
 }

@@ -7,6 +7,8 @@ import importlib.util
 import os
 import zipfile
 
+from ..interop.datasets import is_csv_named
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +105,9 @@ def _read(pa: Any, path: str) -> Any:
             import pyarrow.ipc
 
             return pyarrow.ipc.open_stream(pa.memory_map(path)).read_all(), "Arrow IPC stream"
+        if not is_csv_named(path):
+            suffix = os.path.splitext(path)[1]
+            raise InputError(f"cannot read {path}: the file is text and not of the format that {suffix} names")
         return read_csv(pa, path), "CSV"
     except OSError as exc:
         raise InputError(f"cannot read {path}: {exc.strerror or exc}") from None

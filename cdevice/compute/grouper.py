@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._arrays.record_batch import as_batch
 from ..errors import ArgumentError
 from ..interop.concat import concat
 from ..schema import asschema
@@ -11,7 +12,7 @@ from .dispatch.registry import Function
 from .kernels import row_numbers as rows
 from .kernels.columns import batch_of, on_device_of
 from .kernels.group_ids import BITS, NORMALIZED, group_ids
-from .kernels.selection.take import is_batch, take_array
+from .kernels.selection.take import hint_of, is_batch, take_array
 from .options import NoOptions
 
 TYPE_CHECKING = False
@@ -51,8 +52,9 @@ class Grouper:
 
     def _batch(self, data: Any, stream: StreamLike) -> tuple[Call, DeviceArray]:
         batch = joined(argument(data)).array
+        batch = None if batch is None else as_batch(batch)
         if batch is None or not is_batch(batch):
-            raise ArgumentError("Grouper: expected a batch")
+            raise ArgumentError(f"Grouper: expected a batch{hint_of(batch)}")
         found, wanted = ([(c.name, c.type) for c in s.children] for s in (batch._schema, self._schema))
         if found != wanted:
             raise ArgumentError(f"Grouper: expected columns {_words(wanted)}, not {_words(found)}")

@@ -7,7 +7,7 @@ import difflib
 import json
 from collections.abc import Mapping
 
-from .._arrays.record_batch import select, with_columns
+from .._arrays.record_batch import as_batch, select, with_columns
 from ..errors import ArgumentError
 from ..interop.concat import concat
 from .dispatch.call import Call
@@ -24,11 +24,11 @@ from .expressions.streams import gathered
 from .functions import filter, sum
 from .kernels import row_numbers as rows
 from .kernels.cast.dictionary import dictionary_decode
-from .kernels.columns import batch_of, column_of, names_of, on_device_of, where_computed
+from .kernels.columns import batch_of, column_of, names_of, on_device_of, require_one_device, where_computed
 from .kernels.group_ids import BITS, NORMALIZED, SUM
-from .kernels.group_rows import GroupRows
+from .kernels.group_rows import GroupRows, Groups
 from .kernels.hash_aggregate import AGGREGATES
-from .kernels.selection.take import filter_array, is_batch, rows_of_null, take_array
+from .kernels.selection.take import filter_array, hint_of, is_batch, rows_of_null, take_array
 from .options import FunctionOptions, NoOptions
 
 TYPE_CHECKING = False
@@ -170,19 +170,27 @@ class _Query:
             raise ArgumentError(f"merge: a state has the columns {', '.join(names)}; this batch has others")
         return cls(keys, wanted, floats)
 
+    def read(self, batch: DeviceArray) -> DeviceArray:
+        """The columns of a batch that the query is about."""
+        names = list(dict.fromkeys([*self.keys, *(w.column for w in self.wanted if w.column is not None)]))
+        batch, there = as_batch(batch), batch._schema.names
+        return select(batch, names) if names and len(there) > len(names) and {*names} < {*there} else batch
+
     # ---- rows to states ----
     def _groups(
         self, call: Call, batch: DeviceArray, mask: DeviceArray | None = None
-    ) -> tuple[GroupRows, list[DeviceArray]]:
+    ) -> tuple[Groups, list[DeviceArray]]:
         columns = [column_of(batch, name, "group_by") for name in self.keys]
         where = batch.device_type_id, batch.device_id
+        if not batch.length:  # of no keys: one group, of no rows
+            return Groups(call, rows.as_uint32(call, rows.from_(call, batch, 0, 0)), not columns), columns
         by = columns if mask is None else [*columns, mask]
         return GroupRows(call, by or [rows_of_null(where, batch.length)], self.floats), columns
 
     def _mask(self, batch: DeviceArray) -> DeviceArray | None:
         return None if self.mask is None or self.mask not in batch._schema.names else batch.field(self.mask)
 
-    def _values(self, call: Call, batch: DeviceArray, groups: GroupRows) -> list[DeviceArray | None]:
+    def _values(self, call: Call, batch: DeviceArray, groups: Groups) -> list[DeviceArray | None]:
         """The column of each aggregation, one object for those of one name."""
         known: dict[tuple[str, bool], DeviceArray] = {}
         out: list[DeviceArray | None] = []
@@ -197,9 +205,9 @@ class _Query:
         groups.columns = [*known.values()]
         return out
 
-    def _shown(self, call: Call, made: DeviceArray, mask: DeviceArray | None, groups: GroupRows) -> DeviceArray:
+    def _shown(self, call: Call, made: DeviceArray, mask: DeviceArray | None, groups: Groups) -> DeviceArray:
         """The groups that the mask is true for."""
-        if mask is None:
+        if mask is None or not groups.ids.length:
             return made
         return filter_array(call, made, take_array(call, mask, groups.first, False), False)
 
@@ -226,7 +234,7 @@ class _Query:
 
     def result(self, call: Call, batch: DeviceArray) -> DeviceArray:
         """What the rows of a batch come to."""
-        if not batch.length:
+        if not batch.length and self.keys:
             return self._empty(call, batch, self.result)
         self._require_columns(batch)
         mask = self._mask(batch)
@@ -246,8 +254,9 @@ class _Query:
     # ---- states ----
     def merged(self, call: Call, state: DeviceArray) -> DeviceArray:
         """A row for each group of a batch of states."""
-        if not state.length:
-            return state
+        return self._merged(call, state) if state.length else state
+
+    def _merged(self, call: Call, state: DeviceArray) -> DeviceArray:
         groups, columns = self._groups(call, state)
         out = [take_array(call, x, groups.first, False) for x in columns]
         for i, w in enumerate(self.wanted):
@@ -260,8 +269,10 @@ class _Query:
 
     def finished(self, call: Call, state: DeviceArray) -> DeviceArray:
         """What a state with a row for each group comes to."""
-        if not state.length:
+        if not state.length and self.keys:
             return self._empty(call, state, self.finished)
+        if not state.length:
+            state = self._merged(call, state)
         out = [state.field(i) for i in range(len(self.keys))]
         for i, w in enumerate(self.wanted):
             packed = state.field(len(self.keys) + i)
@@ -302,9 +313,9 @@ class _Blocks:
 
 
 def _call_of(function: Function, data: Datum, batch: DeviceArray, stream: StreamLike) -> tuple[Call, DeviceArray]:
-    call = Call(function, NoOptions(), [data], stream)
+    call, batch = Call(function, NoOptions(), [data], stream), as_batch(batch)
     if not is_batch(batch):
-        raise ArgumentError(f"{function.name}: expected a batch, chunks of batches or a stream of them")
+        raise ArgumentError(f"{function.name}: expected a batch, chunks of batches or a stream of them{hint_of(batch)}")
     return call, on_device_of(call, batch)
 
 
@@ -379,6 +390,8 @@ class GroupBy:
             data = arguments[0]
             if columns is not None:
                 data = _mapped(data, lambda batch: self._prepared(batch, columns, stream))
+            elif isinstance(data.chunks, ChunkStream):
+                data = _mapped(data, query.read)  # small batches are copied together
             return _grouped(data, query, partial, stream)
 
         if copies_wanted(self._fallback):
@@ -397,8 +410,9 @@ class GroupBy:
 
     def _prepared(self, batch: DeviceArray, columns: dict[str, Expression], stream: StreamLike) -> DeviceArray:
         """The rows and columns that the query is about."""
+        batch = as_batch(batch)
         if not is_batch(batch):
-            raise ArgumentError("group_by: expected a batch, chunks of batches or a stream of them")
+            raise ArgumentError(f"group_by: expected a batch, chunks of batches or a stream of them{hint_of(batch)}")
         batch = where_computed(batch)
         for e in columns.values():
             bind(e, batch._schema)  # a column that is missing is named
@@ -511,6 +525,7 @@ def merge(states: Iterable[Any], *, partial: bool = False, stream: StreamLike = 
             raise ArgumentError(f"merge: state {i} has columns of other types than state 0")
         arrays.append(state)
     assert query is not None
+    require_one_device("merge", arrays)
     call, first = _call_of(_merge_function, Datum(arrays[0]), arrays[0], stream)
     whole = concat([first, *(on_device_of(call, x) for x in arrays[1:])], stream=call.owner) if arrays[1:] else first
     merged = query.merged(call, whole)

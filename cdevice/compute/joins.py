@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._arrays.record_batch import as_batch
 from .._runtime.ext import _native
 from ..errors import ArgumentError
 from ..interop.asarray import asarray
@@ -12,9 +13,9 @@ from .dispatch.deferred import Deferred, ours
 from .dispatch.fallback import copies_wanted, run_with_fallback
 from .dispatch.registry import Function
 from .expressions.streams import gathered
-from .kernels.columns import batch_of, column_of, names_of, on_device_of
+from .kernels.columns import batch_of, column_of, names_of, on_device_of, require_one_device
 from .kernels.join_rows import JOIN_TYPES, JoinRows, SideRows, keys_of_one_type
-from .kernels.selection.take import is_batch
+from .kernels.selection.take import hint_of, is_batch
 from .options import NoOptions
 
 TYPE_CHECKING = False
@@ -73,7 +74,9 @@ class _Sides:
     ) -> None:
         name = function.name
         self.call = call = Call(function, NoOptions(), list(data), stream)
-        self.left, self.right = (on_device_of(call, _batch(name, d)) for d in data)
+        batches = [_batch(name, d) for d in data]
+        require_one_device(name, batches)
+        self.left, self.right = (on_device_of(call, b) for b in batches)
         self.left_keys, self.right_keys = names
         columns = [
             [_key_column(batch, n, name) for n in keys]
@@ -96,8 +99,9 @@ class _Sides:
 
 def _batch(function: str, data: Datum) -> DeviceArray:
     batch = joined(data).array
+    batch = None if batch is None else as_batch(batch)
     if batch is None or not is_batch(batch):
-        raise ArgumentError(f"{function}: expected two batches, or chunks or streams of them")
+        raise ArgumentError(f"{function}: expected two batches, or chunks or streams of them{hint_of(batch)}")
     return batch
 
 
@@ -171,8 +175,9 @@ def join(
             return join(batch, whole, keys, right_keys, join_type, **named, stream=stream, fallback=fallback)  # type: ignore[arg-type]
 
         empty = asarray([], schema=found.schema).to(whole.device)
-        blocks = gathered(found, lambda batch: STREAM_ROWS)
-        made_later: Any = asstream(map(one, blocks), schema=one(empty).schema)
+        schema = one(empty).schema
+        blocks = gathered(found._moved(), lambda batch: STREAM_ROWS)
+        made_later: Any = asstream(map(one, blocks), schema=schema)
         return made_later  # type: ignore[no-any-return]
 
     def made(sides: _Sides) -> DeviceArray:

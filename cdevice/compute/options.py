@@ -27,6 +27,45 @@ def _plain(word: str) -> Any:
     )
 
 
+_BY_VALUE = (int, str, bytes, bool, type(None), range)
+_BY_TEXT = ("datetime", "decimal", "zoneinfo", "fractions", "uuid", "ipaddress", "enum")
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Is it the same value, of the same type?  0.0 and -0.0, 1 and True, a moment in two zones are not.  Objects of
+    other kinds are the same where they are one object."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    if isinstance(a, dict):
+        return len(a) == len(b) and all(map(is_same, a, b)) and all(map(is_same, a.values(), b.values()))
+    if type(a) in _BY_VALUE:
+        return bool(a == b)
+    module = type(a).__module__.partition(".")[0]
+    if type(a) is float or module in _BY_TEXT:
+        return repr(a) == repr(b)
+    if module == "numpy" and hasattr(a, "dtype") and not a.dtype.hasobject:
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if module == "cdevice" and not hasattr(a, "__arrow_c_device_array__"):
+        return bool(a == b)
+    if module in ("cdevice", "pyarrow"):
+        return _is_same_data(a, b)
+    return False
+
+
+def _is_same_data(a: Any, b: Any) -> bool:
+    """Of arrays, scalars and types: equal, and of the same bytes."""
+    import pickle
+
+    try:
+        return bool(a == b) and pickle.dumps(a) == pickle.dumps(b)
+    except Exception:  # as the object has it
+        return False
+
+
 class FunctionOptions:
     """Base of all options: what a function needs to know beside its arguments.
 
@@ -61,7 +100,7 @@ class FunctionOptions:
             value = options.get(name, default)
             if value is ...:
                 raise TypeError(f"{type(self).__name__} needs {name}=")
-            setattr(self, name, value)
+            setattr(self, name, [*value] if type(value) is list else value)  # the caller may change a list
         self.check()
 
     def check(self) -> None:
@@ -129,7 +168,10 @@ class FunctionOptions:
         raise AttributeError(f"{type(self).__name__} has no option {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        if type(self) is not type(other):
+            return False
+        own, others = vars(self), vars(other)
+        return own is others or (own.keys() == others.keys() and all(is_same(v, others[k]) for k, v in own.items()))
 
     def __hash__(self) -> int:
         return hash((type(self), *map(repr, vars(self).items())))

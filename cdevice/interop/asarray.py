@@ -220,8 +220,9 @@ def record_batch(
     """A record batch (a struct array without nulls of its own) of columns, without a copy of those that are arrays.
 
     ``columns``: a mapping of names to what :func:`asarray` takes, or a sequence of such with ``names`` (default: the
-    names that the arrays have).  ``schema``: a struct of the columns' types.  ``device``, ``stream``: where the batch
-    shall be; without ``device`` the columns are on one device already, and lists of Python's values go there.
+    names that the arrays have).  ``schema``: a struct of the columns' types, in its order.  ``device``, ``stream``:
+    where the batch shall be; without ``device`` the columns are on one device already, and lists of Python's values go
+    there.
 
     Does not block for the columns' events: the batch carries one behind them.  Copies block as in :func:`asarray`.  Any
     thread.  Raises ArgumentError for columns of several lengths or devices and for names that do not fit, KeyError for
@@ -244,6 +245,10 @@ def record_batch(
     want = None if schema is None else asschema(schema)
     if want is not None and (want.format != "+s" or len(want) != len(values)):
         raise _errors.ArgumentError(f"a batch of {len(values)} columns cannot be {want.type}")
+    if want is not None and words != want.names and sorted(words) == sorted(want.names):  # in the order of the schema
+        given = dict(zip(words, values, strict=True))
+        if len(given) == len(words):
+            words, values = want.names, [given[n] for n in want.names]
     if want is None:
         types: list[Any] = [None] * len(values)
     elif words:

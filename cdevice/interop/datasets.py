@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .._types import Schema
 
 _STREAM_MARK = b"\xff\xff\xff\xff"
+_TABS = {".tab", ".tsv"}
+_OTHERS = {".arrow", ".arrows", ".avro", ".feather", ".ipc", ".json", ".jsonl", ".ndjson", ".orc", ".parquet", ".pq"}
+_KNOWN = "known formats: Parquet, Arrow IPC (file or stream), CSV"
 
 
 def dataset_of(source: Any, what: str) -> Any:
@@ -25,9 +28,13 @@ def dataset_of(source: Any, what: str) -> Any:
         raise ModuleNotFoundError(f"{what}: reading files needs pyarrow: pip install pyarrow ({e})") from None
     if isinstance(source, ds.Dataset):
         return source
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise TypeError(f"{what}: source must be a path, a list of paths, or a pyarrow dataset")
+    alone = isinstance(source, (str, os.PathLike)) or not hasattr(source, "__iter__")
+    paths = [source] if alone else list(source)
+    odd = [type(p).__name__ for p in paths if not isinstance(p, (str, os.PathLike))]
+    if odd:
+        raise TypeError(f"{what}: source must be a path, a list of paths, or a pyarrow dataset, not {odd[0]}")
+    if not paths:
+        raise ArgumentError(f"{what}: the list of paths is empty")
     files = [Path(p) for p in paths]
     inside = (
         sorted(x for x in files[0].rglob("*") if x.is_file() and x.name[:1] not in "._") if files[0].is_dir() else files
@@ -39,13 +46,18 @@ def dataset_of(source: Any, what: str) -> Any:
         return _stream_dataset(inside)
     given = str(files[0]) if len(files) == 1 else [str(f) for f in files]
     try:
-        return ds.dataset(given, format=format)
+        if format == "csv" and inside[0].suffix.lower() in _TABS:
+            import pyarrow.csv
+
+            format = ds.CsvFileFormat(parse_options=pyarrow.csv.ParseOptions(delimiter="\t"))
+        folders = ds.partitioning(flavor="hive") if files[0].is_dir() else None  # columns of "name=value"
+        return ds.dataset(given, format=format, partitioning=folders)
     except (ValueError, TypeError) as e:  # of pyarrow: ArrowInvalid
         raise ArgumentError(f"{what}: {inside[0]}: {e}") from None
 
 
-def _format_of(path: Path, what: str) -> str:
-    """By the first bytes of a file; anything that is text is CSV."""
+def _format_of(path: Path, what: str) -> Any:
+    """By the first bytes of a file; text is CSV, if the name does not promise another format."""
     with open(path, "rb") as f:
         begin = f.read(4096)
     if begin[:4] == b"PAR1":
@@ -54,9 +66,20 @@ def _format_of(path: Path, what: str) -> str:
         return "ipc"
     if begin[:4] == _STREAM_MARK:
         return "stream"
+    if not begin:
+        raise ArgumentError(f"{what}: {path}: the file is empty")
     if b"\0" in begin:
-        raise ArgumentError(f"{what}: {path}: unknown format; known formats: Parquet, Arrow IPC (file or stream), CSV")
+        raise ArgumentError(f"{what}: {path}: unknown format; {_KNOWN}")
+    if not is_csv_named(path):
+        raise ArgumentError(
+            f"{what}: {path}: the file is text and not of the format that {path.suffix} names; {_KNOWN}"
+        )
     return "csv"
+
+
+def is_csv_named(path: str | Path) -> bool:
+    """False where the name of a file of text promises another format."""
+    return Path(path).suffix.lower() not in _OTHERS
 
 
 def _stream_dataset(files: list[Path]) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ..errors import ArgumentError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -26,7 +28,15 @@ def write_ipc(stream: DeviceArrayStream, path: Any, options: dict[str, Any]) -> 
         import pyarrow.ipc as ipc
     except ImportError as e:
         raise ModuleNotFoundError(f"write_ipc: writing files needs pyarrow: pip install pyarrow ({e})") from None
-    return _written(stream, path, lambda f, schema: ipc.new_file(f, schema, options=ipc.IpcWriteOptions(**options)))
+    try:
+        return _written(stream, path, lambda f, schema: ipc.new_file(f, schema, options=ipc.IpcWriteOptions(**options)))
+    except ValueError as e:  # ArrowInvalid
+        if "Dictionary replacement" not in str(e):
+            raise
+        raise ArgumentError(
+            "write_ipc: the dictionaries of the batches differ, and an Arrow IPC file has one for a column: write"
+            " Parquet, or cast the columns to their values"
+        ) from None
 
 
 def _written(stream: DeviceArrayStream, path: Any, open_writer: Any) -> int:
@@ -38,12 +48,11 @@ def _written(stream: DeviceArrayStream, path: Any, open_writer: Any) -> int:
     rows = 0
     here = stream if stream.device_type_id == 1 else stream.to("cpu")
     try:
-        with here, open(beside, "wb") as f:
-            reader = pa.RecordBatchReader.from_stream(here)
-            with open_writer(f, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-                    rows += batch.num_rows
+        with here, open(beside, "wb") as f, open_writer(f, pa.schema(here.schema)) as writer:
+            for batch in here:  # not by pyarrow's reader: what a source raises comes out as it is
+                writer.write_batch(pa.record_batch(batch))
+                rows += batch.length
+                del batch
         os.replace(beside, target)
     except BaseException:
         try:

@@ -42,18 +42,18 @@ def from_numpy(array: Any, schema: Schema | None = None, *, copy: bool | None = 
 
     One-dimensional contiguous numbers, datetimes and void bytes are taken without a copy and kept alive; NaT becomes
     null; n dimensions become nested fixed-size lists; bool, strings, strided and foreign-endian data are converted.
-    A structured array becomes a struct, a masked array keeps its mask as nulls.  copy=False raises where a
-    copy is needed.
+    A structured array becomes a struct, a masked array keeps its mask as nulls, one of a structured array as nulls of
+    the fields.  copy=False raises where a copy is needed.
     """
     if array.ndim == 0:
         raise TypeError("a zero-dimensional numpy array has no rows")
     mask: Any = None
-    if isinstance(array, numpy.ma.MaskedArray):
+    masked = isinstance(array, numpy.ma.MaskedArray)
+    if masked and array.ndim == 1 and not array.dtype.fields:
         mask = numpy.ma.getmaskarray(array)
         array = array.data
-        if array.ndim != 1:
-            raise TypeError("masked arrays of more than one dimension are not supported")
-    if type(array) is not numpy.ndarray:  # a matrix always has two dimensions
+        masked = False
+    if type(array) is not numpy.ndarray and not masked:  # a matrix always has two dimensions
         array = array.view(numpy.ndarray)
     if array.ndim > 1:
         if not array.flags.c_contiguous:
@@ -203,10 +203,12 @@ def _with_nan(a: DeviceArray, values: Any) -> Any:
     """A copy of numbers or times with NaN or NaT where they are null."""
     missing = ~_bits(a, 0)
     if values.dtype.kind in "iu":
-        exact = values.astype("f8")
-        if values.dtype.itemsize == 8 and (numpy.abs(exact[~missing]) > 2**53).any():
+        known = values[~missing]  # as integers: 2**53 + 1 is 2**53 as a float
+        if values.dtype.itemsize == 8 and (
+            (known > 2**53).any() or (values.dtype.kind == "i" and (known < -(2**53)).any())
+        ):
             raise ValueError(f'values of {a.type} beyond 2**53 are not exact as floats with NaN: pass nulls="object"')
-        values = exact
+        values = values.astype("f8")
     else:
         values = values.copy()
     values[missing] = "NaT" if values.dtype.kind in "mM" else numpy.nan

@@ -105,8 +105,8 @@ def reported(source: DeviceArrayStream, report: Any, total_rows: int | None) -> 
         raise TypeError(f"progress: report must be True or a callable, not {report!r}")
     if total_rows is not None and (type(total_rows) is not int or total_rows < 0):
         raise ArgumentError(f"progress: total_rows must be an int of 0 or more, not {total_rows!r}")
-    batches = _reporting(source, report, total_rows)
-    return _native.stream_of_iterator(source.schema, source.device_type_id, batches)
+    schema, here = source.schema, source.device_type_id
+    return _native.stream_of_iterator(schema, here, _reporting(source._moved(), report, total_rows))
 
 
 def _reporting(source: DeviceArrayStream, report: Any, total_rows: int | None) -> Iterator[DeviceArray]:

@@ -100,7 +100,7 @@ class SharedStream:
             lib.cdv_retract(schema.number)
             raise
         self.token = token_of_tickets(STREAM, ffi.buffer(ticket)[:] + ffi.buffer(schema)[:])
-        self._writer = _Writer(source, ring[0], [int(schema.number)])
+        self._writer = _Writer(source._moved(), ring[0], [int(schema.number)])
         self._close = weakref.finalize(self, self._writer.end)
         self._writer.start()
         return self

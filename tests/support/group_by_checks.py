@@ -159,6 +159,28 @@ def test_a_product_of_decimals_is_rounded_step_by_step_in_the_order_of_rows(devi
         )
 
 
+@pytest.mark.parametrize("word", ["int64", "float64", "bool", "decimal128", "string"])
+@everywhere
+def test_no_rows_are_one_group_where_there_are_no_keys(device, word):
+    batch = pa.record_batch({"x": _rows(word, 0, 1, VALUES)})
+    aggregates = [
+        *(("x", f) for f in FUNCTIONS.get(word, NUMBER) if f not in ("distinct", "list", "one")),
+        ([], "count_all"),
+    ]
+    want = (
+        pa.Table.from_batches([batch], batch.schema)
+        .group_by([], use_threads=False)
+        .aggregate(aggregates)
+        .combine_chunks()
+    )
+    _require_equal(_grouped(batch, [], aggregates, device), want, 0)
+    groups = cc.group_by(cdevice.asarray(batch).to(device), [])
+    assert (
+        cc.merge([groups.partial(aggregates)]).to("cpu").to_pylist()
+        == groups.aggregate(aggregates).to("cpu").to_pylist()
+    )
+
+
 @pytest.mark.parametrize("keys", [[], ["int32", "string"], ["float64", "bool", "decimal128"]], ids=str)
 @everywhere
 def test_keys_may_be_any_number_of_columns(device, keys):

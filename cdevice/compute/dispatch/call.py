@@ -105,7 +105,7 @@ _known: Bounded[tuple[Any, ...], FunctionOptions] = Bounded(1000)
 def _made(wanted: type[FunctionOptions], given: dict[str, Any]) -> FunctionOptions:
     if any(type(v) not in _PLAIN for v in given.values()):  # 1 and True are one key
         return wanted(**given)
-    key = (wanted, *[(k, type(v), v) for k, v in given.items()])
+    key = (wanted, *[(k, type(v), repr(v) if type(v) is float else v) for k, v in given.items()])  # -0.0 == 0.0
     return _known.get(key) or _known.put(key, wanted(**given))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from ..._arrays.record_batch import as_batch
 from ..._runtime.ext import _native
 from ...errors import ArgumentError
 from ...interop.concat import concat
@@ -17,7 +18,7 @@ from ..functions import get_function
 from ..kernels.aggregate import Reduce
 from ..kernels.cast.dictionary import dictionary_decode
 from ..kernels.columns import batch_of, where_computed
-from ..kernels.selection.take import is_batch
+from ..kernels.selection.take import hint_of, is_batch
 from ..options import NoOptions
 from ..scalar import Scalar
 from .batches import filtered, mask_of
@@ -180,8 +181,9 @@ def blocks(batch: DeviceArray) -> Iterator[DeviceArray]:
 def _batches(data: Datum, what: str) -> Iterator[DeviceArray]:
     found = [data.array] if data.chunks is None else data.chunks
     for batch in found:
+        batch = None if batch is None else as_batch(batch)
         if batch is None or not is_batch(batch):
-            raise ArgumentError(f"{what}: expected a batch, chunks of batches or a stream of them")
+            raise ArgumentError(f"{what}: expected a batch, chunks of batches or a stream of them{hint_of(batch)}")
         yield where_computed(batch)
 
 

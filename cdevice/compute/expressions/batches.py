@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..._arrays.record_batch import as_batch
 from ...errors import ArgumentError
 from ...interop.asarray import asarray, near
 from ...schema import Schema
@@ -12,7 +13,7 @@ from ..dispatch.datum import Datum
 from ..dispatch.deferred import ours
 from ..dispatch.function import Function
 from ..kernels.columns import batch_of, on_device_of
-from ..kernels.selection.take import filter_array, is_batch
+from ..kernels.selection.take import filter_array, hint_of, is_batch
 from ..options import NoOptions
 from .bound import bind, repeated, require_condition
 from .expression import Expression, field
@@ -28,19 +29,22 @@ _filter = Function("filter", "vector", 2, "The rows of a batch that an expressio
 _LISTS = (list, tuple, range)
 
 
-def _require_batch(batch: DeviceArray, what: str) -> None:
+def _batch(batch: DeviceArray, what: str) -> DeviceArray:
+    batch = as_batch(batch)
     if not is_batch(batch):
-        raise ArgumentError(f"{what}: an expression needs a batch, not {batch._schema.type}")
+        raise ArgumentError(f"{what}: an expression needs a batch, not {batch._schema.type}{hint_of(batch)}")
+    return batch
 
 
 def mask_of(batch: DeviceArray, where: Expression, stream: StreamLike, what: str = "filter") -> Datum:
     """The values of a condition.  Raises ArgumentError where it is not one."""
-    _require_batch(batch, what)
+    batch = _batch(batch, what)
     return require_condition(where, batch._schema, what)._datum(batch, stream)
 
 
 def filtered(batch: DeviceArray, where: Expression, stream: StreamLike = None, what: str = "filter") -> DeviceArray:
     """The rows that a condition is true for."""
+    batch = _batch(batch, what)
     mask = mask_of(batch, where, stream, what)
     call = Call(_filter, NoOptions(), [Datum(batch)], stream)
     batch = on_device_of(call, batch)
@@ -56,7 +60,7 @@ def column_of(batch: DeviceArray, value: Any, stream: StreamLike = None) -> Devi
     """A column for a batch: of an expression its values, of anything else what :func:`asarray` makes."""
     value = ours(value)
     if isinstance(value, Expression):
-        _require_batch(batch, "with_columns")
+        batch = _batch(batch, "with_columns")
         return bind(value, batch._schema)._rows(batch, stream)
     made: DeviceArray = near(value, batch.device) if isinstance(value, _LISTS) else asarray(value)
     return made
@@ -85,7 +89,7 @@ def named(columns: Mapping[str, Any] | Iterable[Any], what: str) -> dict[str, Ex
 
 def projected(batch: DeviceArray, columns: Mapping[str, Expression], stream: StreamLike = None) -> DeviceArray:
     """The batch of some expressions."""
-    _require_batch(batch, "project")
+    batch = _batch(batch, "project")
     made = [bind(e, batch._schema)._rows(batch, stream) for e in columns.values()]
     return batch_of([*columns], made, batch.length, batch)
 

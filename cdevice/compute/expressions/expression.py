@@ -24,8 +24,9 @@ class Expression(Node):
 
     Comes from :func:`field`, :func:`scalar`, operators, and functions of :mod:`cdevice.compute` that give a row for
     each row, called with an expression: ``cc.year(cc.field("time")) == 2013``.  Operators are Arrow's: ``+ - * / % **``
-    are checked, ``& | ~`` are Kleene's.  Immutable.  ``==`` gives an expression; :meth:`equals` compares.  Equal
-    expressions have one hash; an expression can be pickled.  ``str()`` gives what :meth:`parse` reads.  No method but
+    are checked, ``& | ~`` are Kleene's.  Immutable.  ``==`` gives an expression, so a dict finds only the same object;
+    :meth:`equals` compares.  Equal expressions have one hash; an expression can be pickled.  ``str()`` gives what
+    :meth:`parse` reads, where no value is on a device and no list of an array has more than 20 rows.  No method but
     :meth:`evaluate` computes anything, and none blocks.  Any thread.
     """
 
@@ -198,8 +199,8 @@ class Expression(Node):
 
         ``text``: names are columns, calls are functions: ``"delay > 15 and carrier in ('UA', 'AA')"``.  ``and``,
         ``or``, ``not``, chained comparisons, ``x is None``, ``a if c else b``, ``date("2013-01-31")``,
-        ``timestamp("2013-01-31T12:00:00")``, ``field("any name")`` mean what they say.  Does not block.  Raises
-        ArgumentError with the place.
+        ``timestamp("2013-01-31T12:00:00")``, ``float("nan")``, ``scalar(1, "int8")``, ``field("any name")`` mean what
+        they say.  Does not block.  Raises ArgumentError with the place.
         """
         made: Expression = parsed(text, Expression)
         return made

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import keyword
+import math
 
+from ...schema import asschema
 from ..dispatch.call import options_of
 from ..dispatch.datum import argument
 from ..dispatch.deferred import Deferred, is_foreign, ours
 from ..functions import get_function
-from ..options import FunctionOptions, NoOptions
+from ..options import FunctionOptions, NoOptions, is_same
 from ..scalar import Scalar
 
 TYPE_CHECKING = False
@@ -44,6 +46,8 @@ INFIX = {
     "power_checked": "**",
 }
 PREFIX = {"invert": "~", "negate_checked": "-"}
+_TYPED = "scalar("
+_ROWS = 20  # of a list of values that are printed
 _WORDS = 2000  # of a printed expression in an error
 
 
@@ -86,7 +90,8 @@ class Node(Deferred):
         made = None if rows else argument(value)
         if made is None or (made.array is not None and not made.one) or made.chunks is not None:
             raise TypeError(f"scalar(): expected one value, not {type(value).__name__}: field() names a column")
-        return cls._made(Literal(value))
+        typed = made.array is not None and type(value).__module__.partition(".")[0] in ("numpy", "pandas", "pyarrow")
+        return cls._made(Literal(value, _shown(Scalar(made.array) if typed and made.array is not None else value)))
 
     @classmethod
     def _column(cls, path: Sequence[str]) -> Self:
@@ -156,45 +161,27 @@ class Column:
 
 
 class Literal:
-    """One value; ``shown``: of Python's, for printing."""
+    """One value; ``shown``: its text, with the type where Python's objects do not tell it."""
 
     __slots__ = ("shown", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self.shown = repr(value)
-        if isinstance(value, Scalar):
-            self.shown = f"scalar({value.as_py()!r}, {value.type!r})" if value.ready else repr(value)
-        elif type(value).__module__.partition(".")[0] in ("datetime", "decimal"):
-            self.shown = _time_or_decimal(value)
+    def __init__(self, value: Any, shown: str) -> None:
+        self.value, self.shown = value, shown
 
     def datum(self) -> Datum:
         """As functions take it; a new one, since a call may move it."""
         return argument(self.value)
 
-    def _key(self) -> Any:
-        return Literal, type(self.value), self.shown
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and other._key() == self._key()
+        if not isinstance(other, Literal) or other.shown != self.shown:
+            return False
+        return self.shown.startswith(_TYPED) or is_same(self.value, other.value)
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash((Literal, self.shown))
 
     def __str__(self) -> str:
         return self.shown
-
-
-def _time_or_decimal(value: Any) -> str:
-    """As :meth:`Expression.parse` reads it."""
-    import datetime
-
-    if isinstance(value, datetime.datetime):
-        return f"timestamp({value.isoformat()!r})"
-    if isinstance(value, datetime.timedelta):
-        return f"duration({value.total_seconds()!r})"
-    kind = {"date": "date", "time": "time"}.get(type(value).__name__)
-    return f"{kind}({value.isoformat()!r})" if kind else f"decimal({str(value)!r})"
 
 
 class Called:
@@ -206,11 +193,7 @@ class Called:
         self.function, self.options = function, options
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Called)
-            and other.function is self.function
-            and (other.options is self.options or _equal_options(self.options, other.options))
-        )
+        return isinstance(other, Called) and other.function is self.function and other.options == self.options
 
     def __hash__(self) -> int:
         return hash((self.function.name, type(self.options)))
@@ -240,7 +223,7 @@ class Called:
             out += [", "] * (i > 0) + [x]
         defaults = self.options.defaults
         for option, value in vars(self.options).items():
-            if option in defaults and not _equal(value, defaults[option]):
+            if option in defaults and not is_same(value, defaults[option]):
                 out.append(f"{', ' if len(out) > 1 else ''}{option}={_shown(value)}")
         return [*out, ")"]
 
@@ -254,32 +237,46 @@ def _called(name: str, options: str, values: dict[str, Any]) -> Called:
     return Called(function, made)
 
 
-def _equal_options(a: FunctionOptions, b: FunctionOptions) -> bool:
-    if type(a) is not type(b) or vars(a).keys() != vars(b).keys():
-        return False
-    return all(_equal(x, vars(b)[name]) for name, x in vars(a).items())
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Of one type and value; what cannot be compared is not."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    try:
-        return bool(a == b)
-    except Exception:  # an object of another library's
-        return False
-
-
 def _shown(value: Any) -> str:
-    if hasattr(value, "to_pylist") and hasattr(value, "device_type_id"):
-        return (
-            repr(value.to_pylist()) if value.ready and value.device_type_id == 1 and len(value) <= 20 else repr(value)
-        )
-    if type(value).__name__ == "Schema":
-        return repr(value.type)
+    """As :meth:`Expression.parse` reads it; where it has no word, and of values on a device, what Python prints."""
+    if type(value) is float and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, Scalar):
+        if value.array.released or not value.ready:
+            return repr(value)
+        try:
+            one = value.as_py()
+        except ValueError:  # Python has no such value
+            return repr(value)
+        one = getattr(one, "value", one) if type(one).__module__.startswith("pandas") else one  # nanoseconds
+        return f"{_TYPED}{_shown(one)}, {value.type!r})"
+    if type(value).__name__ == "ndarray" and value.ndim == 1 and value.size <= _ROWS:
+        return _shown(value.tolist())
+    if hasattr(value, "to_pylist"):
+        there = hasattr(value, "device_type_id") and not (value.ready and value.device_type_id == 1)
+        return repr(value) if there or len(value) > _ROWS else _shown(value.to_pylist())
+    if hasattr(value, "__arrow_c_schema__") and not hasattr(value, "__arrow_c_array__"):
+        return repr(asschema(value).type)
+    if type(value).__module__ in ("datetime", "decimal"):
+        return _time_or_decimal(value)
     return repr(value)
+
+
+def _time_or_decimal(value: Any) -> str:
+    import datetime
+    import decimal
+
+    if isinstance(value, datetime.datetime):
+        return f"timestamp({value.isoformat()!r})"
+    if isinstance(value, datetime.timedelta):
+        seconds: Any = value.total_seconds()
+        if datetime.timedelta(seconds=seconds) != value:  # more digits than a float has
+            seconds = str(decimal.Decimal(value // datetime.timedelta(microseconds=1)).scaleb(-6))
+        return f"duration({seconds!r})"
+    kind = {"date": "date", "time": "time"}.get(type(value).__name__)
+    return f"{kind}({value.isoformat()!r})" if kind else f"decimal({str(value)!r})"
 
 
 # ---- walks ----

@@ -7,8 +7,10 @@ import datetime
 import decimal
 
 from ...errors import ArgumentError, Error
+from ...interop.asarray import asarray
 from ..dispatch.call import options_of
 from ..functions import get_function
+from ..scalar import Scalar
 from .graph import Called, Column, Node, is_row_wise
 
 TYPE_CHECKING = False
@@ -39,8 +41,13 @@ _VALUES: Mapping[str, Callable[[Any], Any]] = {
     "date": datetime.date.fromisoformat,
     "time": datetime.time.fromisoformat,
     "timestamp": lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")),
-    "duration": lambda seconds: datetime.timedelta(seconds=seconds),
+    "duration": lambda seconds: (
+        datetime.timedelta(microseconds=int(decimal.Decimal(seconds).scaleb(6)))
+        if isinstance(seconds, str)
+        else datetime.timedelta(seconds=seconds)
+    ),
     "decimal": decimal.Decimal,
+    "float": float,
 }
 _FORMS = {
     "date": "'2013-01-31'",
@@ -48,6 +55,7 @@ _FORMS = {
     "timestamp": "'2013-01-31T12:30:00'",
     "duration": "90.5",
     "decimal": "'1.50'",
+    "float": "'nan'",
 }
 # words of Python and of databases for functions of Arrow
 _ALIASES = {"and_": "and", "or_": "or", "isin": "is_in", "length": "utf8_length"}
@@ -170,6 +178,19 @@ class _Parser:
                 pass
         raise self.fail(f"{name}() takes one value, such as {name}({_FORMS[name]})", x)
 
+    def scalar(self, x: ast.Call) -> Node:
+        """``scalar(value)``, ``scalar(value, 'type')``."""
+        given = [self.value(a) for a in x.args]
+        if x.keywords or not 1 <= len(given) <= 2 or not isinstance((*given, "")[1], str):
+            raise self.fail("scalar() takes a value and perhaps its type, such as scalar(1, 'int8')", x)
+        if len(given) == 1:
+            return self._made_scalar(given[0], x)
+        try:
+            made = Scalar(asarray([given[0]], schema=given[1]))
+        except (TypeError, ValueError, Error, OverflowError) as e:
+            raise self.fail(str(e), x) from None
+        return self._made_scalar(made, x)
+
     def _Call(self, x: ast.Call) -> Node:
         if not isinstance(x.func, ast.Name):
             raise self.fail("expected the name of a function", x.func)
@@ -182,6 +203,8 @@ class _Parser:
             if x.keywords or not path or not all(isinstance(p, str) for p in path):
                 raise self.fail("field() takes the name of a column, such as field('name')", x)
             return self.cls._column(path)
+        if name == "scalar":
+            return self.scalar(x)
         if name in _VALUES and len(x.args) == 1 and isinstance(x.args[0], (ast.Constant, ast.UnaryOp)):
             return self._made_scalar(self.literal(name, x), x)
         named = {k.arg: self.value(k.value) for k in x.keywords if k.arg is not None}

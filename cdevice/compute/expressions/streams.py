@@ -24,7 +24,7 @@ def mapped(
 ) -> DeviceArrayStream:
     """A stream of the batches of another, each changed when it is asked for; the other is used up."""
     here = source.device_type_id
-    return _native.stream_of_iterator(schema, 1 if is_computed_by_cpu(here) else here, _each(source, change))
+    return _native.stream_of_iterator(schema, 1 if is_computed_by_cpu(here) else here, _each(source._moved(), change))
 
 
 def _each(source: DeviceArrayStream, change: Callable[[DeviceArray], DeviceArray]) -> Iterator[DeviceArray]:
@@ -48,7 +48,8 @@ def filter(source: DeviceArrayStream, where: Any, stream: StreamLike) -> DeviceA
     schema = _require_batches(source, "filter")
     where = condition(where, "filter")
     require_condition(where, schema, "filter")
-    return mapped(source, schema, lambda batch: filtered(batch, where, stream))
+    batches = Schema.make("+s", schema.name, children=schema.children, nullable=False, metadata=schema.metadata)
+    return mapped(source, batches, lambda batch: filtered(batch, where, stream))
 
 
 def project(source: DeviceArrayStream, columns: Any, stream: StreamLike) -> DeviceArrayStream:
@@ -70,7 +71,8 @@ def rebatch(source: DeviceArrayStream, rows: int) -> DeviceArrayStream:
     """See :meth:`DeviceArrayStream.rebatch`."""
     if type(rows) is not int or rows < 1:
         raise ArgumentError(f"rebatch: rows must be an int of 1 or more, not {rows!r}")
-    return _native.stream_of_iterator(source.schema, source.device_type_id, _of_size(source, rows))
+    schema, here = source.schema, source.device_type_id
+    return _native.stream_of_iterator(schema, here, _of_size(source._moved(), rows))
 
 
 def _of_size(source: DeviceArrayStream, rows: int) -> Iterator[DeviceArray]:

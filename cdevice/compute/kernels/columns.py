@@ -69,6 +69,15 @@ def where_computed(array: DeviceArray) -> DeviceArray:
     return array if here else array.to((1, -1))
 
 
+def require_one_device(what: str, arrays: Sequence[DeviceArray]) -> None:
+    """Raises ArgumentError for arrays of two devices; all memory that the CPU computes on is of one."""
+    first, there = arrays[0], is_computed_by_cpu(arrays[0].device_type_id)
+    for other in arrays[1:]:
+        here = is_computed_by_cpu(other.device_type_id)
+        if (there, None if there else first.device) != (here, None if here else other.device):
+            raise ArgumentError(f"{what}: arguments on {first.device} and {other.device}; move one with .to()")
+
+
 def on_device_of(call: Call, array: DeviceArray) -> DeviceArray:
     """An array on the device that computes the call.  Memory that the CPU reads, of a device without kernels, becomes
     the CPU's without a copy."""

@@ -13,6 +13,7 @@ from ..dispatch.datum import Datum, argument, chunks_of, joined, lone
 from ..dispatch.implicit_casts import adapted
 from ..dispatch.types import DICTIONARY, FLOATS, SIGNED
 from ..errors import NoKernel
+from ..scalar import Scalar
 from . import row_numbers as rows
 from .cast.dictionary import dictionary_decode, known_rows
 from .cast.numeric import cast_argument
@@ -114,15 +115,26 @@ def _found(call: Call, value_set: DeviceArray, values: DeviceArray) -> tuple[Dev
     return first, found
 
 
-def is_in(call: Call, values: Datum) -> DeviceArray:
+def _of_one(call: Call, values: Datum, run: Callable[[Call, Datum], Any]) -> Scalar:
+    """The same of one value."""
+    one = lone(call, values).array if values.array is None else values.array
+    assert one is not None
+    return Scalar(run(call, Datum(one, values.format or "n")))
+
+
+def is_in(call: Call, values: Datum) -> DeviceArray | Scalar:
     """``exec`` of is_in.  Blocks."""
+    if values.array is None or values.one:
+        return _of_one(call, values, is_in)
     value_set, compared = _as_one_type(call, values)
     made = _looked_up(call, value_set, compared, "b")
     return _found(call, value_set, compared)[1] if made is None else made
 
 
-def index_in(call: Call, values: Datum) -> DeviceArray:
+def index_in(call: Call, values: Datum) -> DeviceArray | Scalar:
     """``exec`` of index_in.  Blocks."""
+    if values.array is None or values.one:
+        return _of_one(call, values, index_in)
     value_set, compared = _as_one_type(call, values)
     made = _looked_up(call, value_set, compared, "i")
     if made is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 
+from ..._arrays.record_batch import as_batch
 from ..._runtime.ext import _native
 from ...errors import ArgumentError, Unsupported
 from ..dispatch.datum import Datum
@@ -82,6 +83,8 @@ def rows_of(call: Call, values: Datum) -> DeviceArray:
 def keys_of(call: Call, array: DeviceArray, sort_keys: Any, null_placement: str | None) -> list[Key]:
     """The columns of a batch by sort keys; of an array it alone, by the first."""
     keys = [(name, order, (placement or null_placement or "at_end")) for name, order, placement in sort_keys]
+    if keys and (isinstance(keys[0][0], Deferred) or keys[0][0] != ""):  # the name of a column
+        array = as_batch(array)
     if not is_batch(array):
         _, order, placement = keys[0] if keys else ("", "ascending", null_placement or "at_end")
         return [(array, order == "descending", placement == "at_start")]

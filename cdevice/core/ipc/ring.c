@@ -367,7 +367,7 @@ int cdv_ring_new(int64_t nbytes, int64_t batches, struct cdv_ring **out, struct 
   struct cdv_ring *g = NULL;
   if (nbytes < 64 << 10 || nbytes >= (int64_t)1 << 48 || batches < 1)
     return cdv_fail(CDV_ARGUMENT, EINVAL,
-                    "a ring of %lld bytes and %lld batches: expected 65,536 bytes or more, and 1 batch",
+                    "a ring of %lld bytes and %lld batches: expected 65,536 bytes to 2**48 - 1, and 1 batch or more",
                     (long long)nbytes, (long long)batches);
   int r = cdv_segment_create((nbytes + 4095) & ~(int64_t)4095, false, &parts[0]);
   if (!r) r = cdv_segment_create(sizeof(struct control), true, &parts[1]);

@@ -230,6 +230,17 @@ static PyObject *t_copied(PyObject *self, PyObject *args) {
   return r ? raise_last() : wrap_stream(out);
 }
 
+/* _moved(): the same source in a new object; this one is used up. Does not block, runs no code of Python's. */
+static PyObject *t_moved(PyObject *self, PyObject *unused) {
+  (void)unused;
+  StreamObject *o = (StreamObject *)self;
+  struct cdv_stream *s = stream_lock(o);
+  if (!s) return NULL;
+  o->stream = NULL;
+  stream_unlock(o);
+  return wrap_stream(s);
+}
+
 static PyObject *t_order(PyObject *self, PyObject *handle) { /* a stream handle, or None */
   StreamObject *o = (StreamObject *)self;
   void *stream = handle == Py_None ? NULL : PyLong_AsVoidPtr(handle);
@@ -348,6 +359,7 @@ static PyMethodDef t_methods[] = {
      "Raises RuntimeError where another thread uses the stream."},
     {"_export_struct", t_export_struct, METH_VARARGS, NULL},
     {"_copied", t_copied, METH_VARARGS, NULL},
+    {"_moved", t_moved, METH_NOARGS, NULL},
     {"_order", t_order, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef t_getset[] = {{"device_type_id", t_get_device_type_id, NULL, "The ArrowDeviceType as int.", NULL},

@@ -35,7 +35,7 @@ def test_a_dict_of_columns_becomes_a_batch():
 
 def test_a_dict_of_columns_takes_a_schema():
     out = cdevice.asarray({"a": [1, 2], "b": [None, "x"]}, schema={"b": "large_string", "a": "int8"})
-    assert [f.type for f in out.schema] == ["int8", "large_string"]
+    assert [(f.name, f.type) for f in out.schema] == [("b", "large_string"), ("a", "int8")]  # in its order
     with pytest.raises(KeyError, match="no field 'c'"):
         cdevice.asarray({"c": [1]}, schema={"a": "int8"})
 
@@ -242,6 +242,20 @@ def test_notebooks_get_tables(place):
 
 
 # ---- numpy ----
+def test_the_mask_of_a_structured_array_is_the_nulls_of_its_fields():
+    inner = np.dtype([("c", "i8"), ("d", "f4")])
+    data = np.array([(1, 2.5, (3, 4.0)), (5, 6.5, (7, 8.0))], [("a", "i4"), ("b", "f8"), ("s", inner)])
+    masked = np.ma.array(data, mask=[(1, 0, (0, 1)), (0, 1, (1, 0))])
+    assert cdevice.asarray(masked).to_pylist() == [
+        {"a": None, "b": 2.5, "s": {"c": 3, "d": None}},
+        {"a": 5, "b": None, "s": {"c": None, "d": 8.0}},
+    ]
+    table = np.ma.array(np.arange(6).reshape(2, 3), mask=[[0, 1, 0], [1, 0, 0]])
+    assert cdevice.asarray(table).to_pylist() == [[0, None, 2], [None, 4, 5]]
+    rows = cdevice.asarray(np.ma.array(data[["a", "b"]], mask=[1, 0])).to_pylist()
+    assert rows == [{"a": None, "b": None}, {"a": 5, "b": 6.5}]
+
+
 def test_nulls_become_nan_and_nat_where_numpy_has_them():
     floats = cdevice.asarray([1.5, None, 2.5])
     assert np.isnan(floats.to_numpy()[1]) and floats.to_numpy().dtype == np.float64
@@ -251,6 +265,10 @@ def test_nulls_become_nan_and_nat_where_numpy_has_them():
     assert np.isnan(np.asarray(ints, dtype=float)[0])
     with pytest.raises(ValueError, match="2\\*\\*53"):
         cdevice.asarray([2**60, None]).to_numpy(nulls="nan")
+    for value in (2**53 + 1, -(2**53) - 1):
+        with pytest.raises(ValueError, match="not exact"):
+            cdevice.asarray([value, None]).to_numpy(nulls="nan")
+        assert cdevice.asarray([value - value // 2**53, None]).to_numpy(nulls="nan")[0] == value - value // 2**53
     times = cdevice.asarray([dt.datetime(2020, 1, 1), None])
     assert times.to_numpy().dtype == "M8[us]" and np.isnat(times.to_numpy()[1])
     dates = cdevice.asarray([dt.date(2020, 1, 1), None])

@@ -510,3 +510,19 @@ def test_a_bitmap_of_no_nulls_is_not_looked_at():
     buffers = [np.zeros(8, "u1"), np.array([7])]
     one = cdevice.from_buffers("l", 1, buffers, null_count=0, validate=None)  # the check of an import refuses it
     assert cc.Scalar(one).as_py() == 7 == one.to_pylist()[0]
+
+
+def test_one_value_is_looked_up_in_a_set_as_arrows_is():
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for value, values in ((1, [1, 2]), (3, [1]), (None, [1, None]), ("a", ["b", "a"]), (2.5, [2.5])):
+        for name in ("is_in", "index_in"):
+            want = getattr(pc, name)(pa.scalar(value), value_set=pa.array(values)).as_py()
+            assert getattr(cc, name)(value, values).as_py() == want
+    assert cdevice.asarray({"a": [1, 2]}).filter("1 in (1, 2)").num_rows == 2
+
+
+def test_no_row_is_taken_by_an_empty_list():
+    assert cc.take(cdevice.asarray([1, 2]), []).to_pylist() == [] and cdevice.asarray(["a"])[[]].to_pylist() == []
+    assert cdevice.asarray({"a": [1]}).take([]).to_pylist() == []

@@ -1,11 +1,16 @@
 """Expressions: on every device, as text, as objects, and what is refused."""
 
+import datetime
 import gc
+import math
 import pickle
 import weakref
+import zoneinfo
+from decimal import Decimal
 
+import numpy as np
 from expression_checks import *  # noqa: F403
-from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, everywhere, f, pa, pytest
+from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, everywhere, f, pa, pc, pytest
 
 SCHEMA = TABLE.schema
 
@@ -28,6 +33,101 @@ def test_expressions_that_differ_are_not_equal():
     assert a.equals(f("a") + 1) and not a.equals(f("a") + 2) and not a.equals(f("b") + 1) and not a.equals(f("a") - 1)
     assert not a.equals(f("a") + 1.0) and not a.equals("a + 1") and len({f("a"), f("b")}) == 2
     assert not cc.round(f("a"), ndigits=1).equals(cc.round(f("a"), ndigits=2))
+
+
+ALIKE = [  # each beside each is another value
+    [0.0, -0.0, 0, False, Decimal(0), np.float64(0), np.float32(0), np.float32(-0.0), pa.scalar(-0.0)],
+    [1, 1.0, True, Decimal(1), Decimal("1.0"), np.int8(1), np.int64(1), pa.scalar(1, pa.int16()), pa.scalar(True)],
+    [pa.scalar(Decimal("1.5"), pa.decimal128(5, 2)), pa.scalar(Decimal("1.5"), pa.decimal128(6, 2)), Decimal("1.5")],
+    ["a", b"a"],
+    [
+        datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.timezone.utc),
+        datetime.datetime(2020, 1, 1, 12, tzinfo=zoneinfo.ZoneInfo("Africa/Abidjan")),
+        datetime.datetime(2020, 1, 1, 12),
+        pa.scalar(datetime.datetime(2020, 1, 1, 12), pa.timestamp("ns")),
+        pa.scalar(datetime.datetime(2020, 1, 1, 12), pa.timestamp("ms")),
+    ],
+    [datetime.timedelta(days=200_000, microseconds=k) for k in range(4)],
+]
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=lambda v: str(v[0]))
+def test_values_that_python_takes_for_equal_are_those_of_other_expressions(values):
+    literals = [f("a") == v for v in values]
+    sets = [f("a").isin([v]) for v in values]
+    for made in (literals, sets):
+        for i, a in enumerate(made):
+            assert [a.equals(b) for b in made] == [i == k for k in range(len(made))], a
+            assert pickle.loads(pickle.dumps(a)).equals(a)
+
+
+def test_an_expression_is_not_computed_as_another_one_that_python_takes_for_equal():
+    batch = cdevice.asarray({"x": [0.0, -0.0, 1.0]})
+    for _ in range(2):
+        for value, wanted in ((0.0, [True, False, False]), (-0.0, [False, True, False])):
+            assert f("x").isin([value]).evaluate(batch).to_pylist() == wanted
+            assert cc.is_in(f("x"), value_set=np.array([value])).evaluate(batch).to_pylist() == wanted
+            assert cc.is_in(batch["x"], [value]).to_pylist() == wanted
+
+
+def test_a_list_that_is_changed_later_does_not_change_the_expression():
+    values = [1]
+    e = f("a").isin(values)
+    values.append(2)
+    assert str(e) == "is_in(a, value_set=[1])" and e.evaluate(cdevice.asarray({"a": [1, 2]})).to_pylist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(float(x) for x in ("nan", "inf", "-inf", "-0.0", "1e-320")),
+        np.int8(5), np.float32(0.1), np.bool_(True), np.datetime64("2020-01-01T00:00:01", "s"), np.timedelta64(5, "ns"),
+        pa.scalar(5), pa.scalar(None, pa.int8()), pa.scalar("a'b"), pa.scalar(b"\0"), pa.scalar(1.5, pa.float32()),
+        pa.scalar(1, pa.timestamp("ns")), pa.scalar(1, pa.timestamp("us", "Europe/Berlin")), pa.scalar(1, pa.date32()),
+        pa.scalar(Decimal("1.50"), pa.decimal256(50, 3)), pa.scalar(5, pa.time32("ms")), pa.scalar(7, pa.duration("ns")),
+        datetime.timedelta(days=200_000, microseconds=1), datetime.timedelta(days=-200_000, microseconds=1),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_text_of_any_value_is_read_back_as_that_value(value):
+    e = f("a") == value
+    again = cc.Expression.parse(str(e))
+    assert again.equals(e) and hash(again) == hash(e), e
+
+
+@pytest.mark.parametrize(
+    "e",
+    [
+        cc.Expression.from_pyarrow(pc.field("a") > 1),
+        f("a").cast(pa.decimal128(5, 2)),
+        f("a").isin(pa.array([1, 2])),
+        f("a").isin(np.array([1, 2])),
+        f("a").isin([datetime.date(2020, 1, 1), None]),
+        f("a").isin([math.nan, -math.inf]),
+    ],
+    ids=str,
+)
+def test_options_and_values_of_other_libraries_have_a_text_that_is_read(e):
+    again = cc.Expression.parse(str(e))
+    assert str(again) == str(e)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a == scalar()", "scalar\\(\\) takes a value and perhaps its type"),
+        ("a == scalar(1, 2)", "scalar\\(\\) takes a value and perhaps its type"),
+        ("a == scalar(300, 'int8')", "int8"),
+        ("a == scalar(1, 'no type')", "no type"),
+        ("a == float('x')", "float\\(\\) takes one value, such as float\\('nan'\\)"),
+    ],
+)
+def test_a_value_in_text_that_is_none_is_named(text, why):
+    with pytest.raises(cdevice.ArgumentError, match=f"(?s){why}.*at column 6"):
+        cc.Expression.parse(text)
 
 
 @pytest.mark.parametrize(

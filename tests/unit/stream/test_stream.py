@@ -608,6 +608,107 @@ def test_ten_thousand_batches_leave_the_memory_as_it_was():
     assert growth(BATCHES) < 4 << 20
 
 
+@pytest.mark.parametrize(
+    ("word", "change"),
+    {
+        "to": lambda s: s.to("cpu"),
+        "filter": lambda s: s.filter("x >= 0"),
+        "select": lambda s: s.select(["x"]),
+        "project": lambda s: s.project({"x": "x"}),
+        "with_columns": lambda s: s.with_columns(y=cdevice.compute.field("x")),
+        "rebatch": lambda s: s.rebatch(9),
+        "progress": lambda s: s.progress(lambda p: None),
+        "join": lambda s: s.join({"x": [1]}, "x"),
+    }.items(),
+)
+def test_a_stream_that_another_one_was_made_of_is_used_up(word, change):
+    old = cdevice.asstream([{"x": [i]} for i in range(4)])
+    new = change(old)
+    with pytest.raises(cdevice.Released):
+        next(old)
+    assert old.closed and [row["x"] for row in new.to_pylist()] == [0, 1, 2, 3]
+
+
+def test_a_stream_stays_where_the_next_one_cannot_be_made():
+    stream = cdevice.asstream([{"x": [1]}, {"x": [2]}])
+    for wrong in (
+        lambda: stream.filter("y > 1"),
+        lambda: stream.select(["y"]),
+        lambda: stream.with_columns(z=cdevice.compute.field("y")),
+        lambda: stream.rebatch(0),
+        lambda: stream.progress(5),
+        lambda: stream.share(batches=0),
+        lambda: stream.join({"x": [1]}, "y"),
+    ):
+        with pytest.raises((cdevice.ArgumentError, TypeError)):
+            wrong()
+    assert stream.to_pylist() == [{"x": 1}, {"x": 2}]
+
+
+def test_a_stream_is_closed_after_an_aggregate_that_fails():
+    stream = cdevice.asstream([{"x": [1]}, {"x": [2]}])
+    with pytest.raises(cdevice.ArgumentError):
+        stream.aggregate([("nope", "sum")])
+    assert stream.closed
+
+
+def _nullable_structs():
+    yield "pyarrow", [pa.array([{"x": 1}, {"x": 2}])]
+    yield "lists of dicts", [[{"x": 1}, {"x": 2}]]
+    yield "to_batch()", [cdevice.asarray([{"x": 1}, {"x": 2}]).to_batch()]
+    yield "polars", pytest.importorskip("polars", reason="pip install polars").Series([{"x": 1}, {"x": 2}])
+
+
+@pytest.mark.parametrize("word", ["pyarrow", "lists of dicts", "to_batch()", "polars"])
+def test_struct_arrays_without_nulls_are_batches_whatever_their_schema_says(word):
+    source = dict(_nullable_structs())[word]
+    rows = [{"x": 1}, {"x": 2}]
+    made = lambda: cdevice.asstream(source)
+    assert made().filter("x > 1").to_pylist() == rows[1:] and made().select(["x"]).to_pylist() == rows
+    assert made().aggregate({"s": ("x", "sum")}).to_pylist() == [{"s": 3}]
+    assert made().group_by("x").aggregate([([], "count_all")])["count_all"].to_pylist() == [1, 1]
+    assert made().top_k(1, [("x", "descending")]).to_pylist() == rows[1:]
+    assert made().join({"x": [2], "y": [5]}, "x").to_pylist() == [{"x": 1, "y": None}, {"x": 2, "y": 5}]
+    array = made().read_all()
+    assert array.filter("x > 1").to_pylist() == rows[1:]
+    assert cdevice.compute.sort_by(array, [("x", "descending")]).to_pylist() == rows[::-1]
+    assert cdevice.compute.join(array, array, "x").to_pylist() == rows
+    assert not array.to_batch().schema.nullable
+
+
+def test_a_struct_array_with_nulls_is_told_how_to_become_a_batch():
+    array = cdevice.asarray([{"x": 1}, None])
+    for call in (
+        lambda: cdevice.compute.group_by(array, "x").aggregate([([], "count_all")]),
+        lambda: cdevice.compute.aggregate(array, {"s": ("x", "sum")}),
+        lambda: cdevice.compute.join(array, array, "x"),
+    ):
+        with pytest.raises(cdevice.ArgumentError, match=r"its method to_batch\(\)"):
+            call()
+    assert array.to_batch().filter("x is None").to_pylist() == [{"x": None}]
+
+
+@pytest.mark.parametrize("schema", [{"x": "int64"}, pa.schema({"x": pa.int64()})], ids=["dict", "pyarrow"])
+def test_an_empty_stream_of_any_form_of_schema_is_grouped_and_joined(schema):
+    empty = lambda: cdevice.asstream(iter(()), schema=schema)
+    assert empty().group_by("x").aggregate([([], "count_all")]).to_pylist() == []
+    assert empty().group_by([]).aggregate([("x", "sum"), ([], "count_all")]).to_pylist() == [
+        {"x_sum": None, "count_all": 0}
+    ]
+    assert empty().aggregate({"n": ("x", "sum")}).to_pylist() == [{"n": None}]
+    assert cdevice.compute.join(cdevice.asarray({"x": [1]}), empty(), "x").to_pylist() == [{"x": 1}]
+    assert cdevice.asstream(({"x": [k]} for k in (1, 2)), schema=schema).join(
+        {"x": [1]}, "x", join_type="inner"
+    ).to_pylist() == [{"x": 1}]
+
+
+def test_dicts_of_columns_have_the_order_of_the_schema():
+    schema = {"a": "int64", "b": "int8"}
+    assert cdevice.asarray({"b": [1], "a": [2]}, schema=schema).schema.names == ["a", "b"]
+    assert cdevice.asstream([{"b": [1], "a": [2]}], schema=schema).read_all().to_pylist() == [{"a": 2, "b": 1}]
+    assert cdevice.record_batch({"b": [1], "a": [2]}, schema=schema).to_pylist() == [{"a": 2, "b": 1}]
+
+
 def test_prefetch_has_a_range_and_an_unknown_device_leaves_the_stream():
     stream = cdevice.asstream(TABLE)
     with pytest.raises(cdevice.ArgumentError, match="prefetch"):

@@ -52,6 +52,8 @@ def take_rows(call: Call, values: Datum, indices: Datum) -> DeviceArray:
     options: Any = call.options
     if values.array is None or values.one:
         raise TypeError("take: expected an array or a batch, and indices")
+    if indices.format == "n" and indices.array is not None and not indices.array.length:  # an empty list
+        return values.array._slice(0, 0)
     if indices.format is None or indices.format not in NUMBERS or indices.format in "fg":
         raise NoKernel(f"take: indices must be integers, not {words_of(indices.format or 'n')}")
     if indices.array is None:

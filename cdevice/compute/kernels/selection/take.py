@@ -114,3 +114,9 @@ def values_of(array: DeviceArray, near: DeviceArray) -> DeviceArray:
 def is_batch(array: DeviceArray) -> bool:
     """Batches are structs that are never null themselves, and struct arrays are not."""
     return array._format == "+s" and not array._schema.nullable
+
+
+def hint_of(array: DeviceArray | None) -> str:
+    """For an error about an array that is no batch."""
+    nulls = array is not None and array._format == "+s"
+    return "; a struct array with nulls becomes one by its method to_batch()" if nulls else ""
