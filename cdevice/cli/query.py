@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from ..errors import BackendUnavailable, Error
+from ..errors import ArgumentError, BackendUnavailable, Error
 from .output import complain
 from .show import OK, UNAVAILABLE, USAGE, columns, plain
 from .tables import InputError
@@ -138,6 +138,15 @@ def _print_csv(out: DeviceArray) -> None:
         w.writerow(["" if v is None else v for v in row.values()])
 
 
+def _is_there(device: str) -> bool:
+    import cdevice
+
+    try:
+        return cdevice.device(device).is_available
+    except ValueError:  # no name of a device
+        return True
+
+
 def run(args: Any) -> int:
     """The command."""
     from .. import compute as cc
@@ -170,6 +179,9 @@ def run(args: Any) -> int:
     except BackendUnavailable as e:
         complain(f"cdevice query: {e}")
         return UNAVAILABLE
+    except ArgumentError as e:
+        complain(f"cdevice query: {e}")
+        return UNAVAILABLE if args.device and not _is_there(args.device) else USAGE
     except (_Wrong, InputError, Error, ValueError, LookupError, TypeError, OSError, ModuleNotFoundError) as e:
         text = e.args[0] if e.args and isinstance(e.args[0], str) and not isinstance(e, OSError) else str(e)
         complain(f"cdevice query: {text}")

@@ -138,6 +138,8 @@ def _from_object(
             source = _frames.stream_of(method, want, validate)
             return _frames.one_array(source, type(obj).__name__, copy, device, stream)
     if isinstance(obj, dict):
+        if copy is False:
+            obj = {name: asarray(column, copy=False) for name, column in obj.items()}
         try:
             return record_batch(obj, schema=want), False
         except RecursionError:

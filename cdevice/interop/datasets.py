@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -41,6 +42,9 @@ def dataset_of(source: Any, what: str) -> Any:
     )
     if not inside:
         raise ArgumentError(f"{what}: there is no file in {files[0]}")
+    odd = [str(f) for f in inside if f.exists() and not f.is_file()]
+    if odd:  # a pipe
+        raise ArgumentError(f"{what}: {odd[0]} is not a regular file: write its bytes into a file first")
     format = _format_of(inside[0], what)
     if format == "stream":
         return _stream_dataset(inside)
@@ -50,8 +54,10 @@ def dataset_of(source: Any, what: str) -> Any:
             import pyarrow.csv
 
             format = ds.CsvFileFormat(parse_options=pyarrow.csv.ParseOptions(delimiter="\t"))
-        folders = ds.partitioning(flavor="hive") if files[0].is_dir() else None  # columns of "name=value"
-        return ds.dataset(given, format=format, partitioning=folders)
+        if files[0].is_dir():
+            with contextlib.suppress(ValueError, TypeError):  # the files have it too, of another type: theirs is read
+                return ds.dataset(given, format=format, partitioning="hive")  # folders "name=value"
+        return ds.dataset(given, format=format)
     except (ValueError, TypeError) as e:  # of pyarrow: ArrowInvalid
         raise ArgumentError(f"{what}: {inside[0]}: {e}") from None
 

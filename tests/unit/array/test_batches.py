@@ -466,3 +466,12 @@ def test_classes_that_are_no_type_are_told_what_was_meant(kind, near):
 def test_no_type_at_all_is_an_unknown_type():
     with pytest.raises(cdevice.InvalidArray, match="unknown type ''"):
         cdevice.asschema(" ")
+
+
+def test_a_dict_of_columns_is_not_copied_where_that_is_forbidden():
+    column = np.arange(3)
+    batch = cdevice.asarray({"a": column}, copy=False)
+    assert batch["a"].buffers[1].address == column.ctypes.data
+    for odd in ([1, 2], np.array([True]), np.arange(6)[::2]):
+        with pytest.raises(ValueError, match="cop(y|ied)"):
+            cdevice.asarray({"a": odd}, copy=False)

@@ -104,3 +104,6 @@ def test_files_and_devices_that_are_not_there_are_named(path, tmp_path, capsys):
     assert "nope.parquet" in capsys.readouterr().err
     assert main(["query", path, "--device", "vpi"]) == 3
     assert "vpi" in capsys.readouterr().err
+    assert main(["query", path, "--device", "opencl:99"]) == 3  # whether there is one, or none
+    assert "opencl:99" in capsys.readouterr().err
+    assert main(["query", path, "--device", "no such"]) == 2

@@ -230,6 +230,9 @@ def test_text_is_not_read_as_csv_under_the_name_of_another_format(tmp_path):
         (tmp_path / name).write_text("hello,x\nworld,1\n")
         with pytest.raises(cdevice.ArgumentError, match=f"{name}: the file is text and not of the format"):
             cdevice.scan(tmp_path / name)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(cdevice.ArgumentError, match="pipe is not a regular file"):
+        cdevice.scan(tmp_path / "pipe")
     (tmp_path / "empty.parquet").write_text("")
     with pytest.raises(cdevice.ArgumentError, match=r"empty\.parquet: the file is empty"):
         cdevice.scan(tmp_path / "empty.parquet")
@@ -241,6 +244,12 @@ def test_folders_of_name_and_value_are_a_column(tmp_path):
     pq.write_to_dataset(pa.table({"k": ["a", "b"], "v": [1, 2]}), tmp_path, partition_cols=["k"])
     assert cdevice.scan(tmp_path).read_all().to_pylist() == [{"v": 1, "k": "a"}, {"v": 2, "k": "b"}]
     assert cdevice.scan(tmp_path, where="k == 'b'", columns=["v"]).to_pylist() == [{"v": 2}]
+
+
+def test_a_column_of_the_files_is_not_replaced_by_the_name_of_their_folder(tmp_path):
+    (tmp_path / "k=1").mkdir()
+    pq.write_table(pa.table({"k": ["x", "y"], "v": [1, 2]}), tmp_path / "k=1" / "t.parquet")
+    assert cdevice.scan(tmp_path).to_pylist() == [{"k": "x", "v": 1}, {"k": "y", "v": 2}]
 
 
 def test_columns_that_pyarrow_cannot_filter_hinder_no_condition(tmp_path):
