@@ -254,7 +254,7 @@ class GroupedBatches:
         name = f"{states._name}-finish"
         graph, last = tree(f"{states._name}-merge", states.__dask_keys__(), steps.merge_states, MERGED)
         graph[name, 0] = (steps.finish_states, last)
-        empty = steps.finish_states([states._empty])
+        empty = steps.finish_states([states._empty])[:0]  # of no keys there is one group
         return Batches._of(name, [(name, 0)], empty, {**states.__dask_graph__(), **graph}, Steps())
 
 

@@ -128,6 +128,14 @@ def test_groups_of_the_whole_are_those_of_pyarrow(batches):
     assert made.compute()["k"].to_pylist() == first
 
 
+def test_groups_of_no_keys_are_one_row_also_of_no_rows(local):
+    for where, count in (("k >= 0", None), ("k < -5", 0)):
+        made = local.filter(where).group_by([]).aggregate([([], "count_all")])
+        assert made._empty.length == 0
+        (row,) = made.compute().to_pylist()
+        assert count is None or row == {"count_all": count}
+
+
 def test_groups_have_conditions_and_keys_that_are_expressions(local):
     made = local.group_by({"odd": f("n") % 2 == 1}, where=f("x") > 10).aggregate([("x", "mean")])
     whole = cc.group_by(TABLE, {"odd": f("n") % 2 == 1}, where=f("x") > 10).aggregate([("x", "mean")])
