@@ -28,6 +28,7 @@ def _plain(word: str) -> Any:
 
 
 _BY_VALUE = (int, str, bytes, bool, type(None), range)
+_PLAIN = {*_BY_VALUE, float}
 _BY_TEXT = ("datetime", "decimal", "zoneinfo", "fractions", "uuid", "ipaddress", "enum")
 
 
@@ -39,7 +40,12 @@ def is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(is_same, a, b))
+        kinds = [*map(type, a)]
+        if kinds != [*map(type, b)]:
+            return False
+        if {*kinds} <= _PLAIN:  # there may be a million
+            return bool(a == b) and (float not in kinds or repr(a) == repr(b))
+        return all(map(is_same, a, b))
     if isinstance(a, dict):
         return len(a) == len(b) and all(map(is_same, a, b)) and all(map(is_same, a.values(), b.values()))
     if type(a) in _BY_VALUE:
