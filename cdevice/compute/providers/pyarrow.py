@@ -18,7 +18,7 @@ from ..scalar import Scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..dispatch.call import Call
@@ -135,8 +135,8 @@ def _value(x: Any) -> Any:
     return x
 
 
-def _made(options: FunctionOptions) -> Any:
-    """Options as pyarrow has them."""
+def _made(options: FunctionOptions, given: Sequence[Any]) -> Any:
+    """Options as pyarrow has them.  ``given``: the arguments."""
     fields: Mapping[str, Any] = vars(options)
     name = type(options).__name__
     if isinstance(options, NoOptions):
@@ -153,9 +153,10 @@ def _made(options: FunctionOptions) -> Any:
     if name == "SetLookupOptions":
         import pyarrow as pa
 
-        given = values["value_set"]
-        whole = given if isinstance(given, (pa.Array, pa.ChunkedArray)) else pa.array(given)
-        values["value_set"] = _without_views(_decoded(whole))[1]
+        found = values["value_set"]
+        whole = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else pa.array(found)
+        whole = _without_views(_decoded(whole))[1]
+        values["value_set"] = whole.cast(given[0].type) if pa.types.is_null(whole.type) else whole  # nulls of no type
     if isinstance(options, (SortOptions, SelectKOptions)):
         values = _keys_placed(values)
     return theirs(**values)
@@ -210,10 +211,10 @@ class FunctionProvider:
     def _call(self, pc: Any, call: Call, args: tuple[Datum, ...]) -> Any:
         import pyarrow as pa
 
-        options = _made(call.options)
         given = [_taken(a, False) for a in args]
         if type(call.options).__name__ == "SetLookupOptions":  # their set has no views
             given = [_without_views(x)[1] for x in given]
+        options = _made(call.options, given)
         try:
             return pc.call_function(self.name, given, options)
         except pa.ArrowTypeError:  # few functions take batches; other messages contain all of the data

@@ -526,3 +526,11 @@ def test_one_value_is_looked_up_in_a_set_as_arrows_is():
 def test_no_row_is_taken_by_an_empty_list():
     assert cc.take(cdevice.asarray([1, 2]), []).to_pylist() == [] and cdevice.asarray(["a"])[[]].to_pylist() == []
     assert cdevice.asarray({"a": [1]}).take([]).to_pylist() == []
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "binary", "int64", "bool"])
+def test_a_set_of_nulls_alone_finds_nulls_of_every_type(kind):
+    rows = {"binary": [b"a", None], "int64": [1, None], "bool": [True, None]}.get(kind, ["a", None])
+    x = cdevice.asarray(rows, schema=kind)
+    assert cc.is_in(x, [None]).to_pylist() == [False, True] and cc.index_in(x, [None]).to_pylist() == [None, 0]
+    assert cc.is_in(x, [None], skip_nulls=True).to_pylist() == [False, False]
