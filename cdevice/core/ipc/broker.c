@@ -242,7 +242,7 @@ static void serve(int fd, bool full) {
   struct answer a = {.magic = MAGIC};
   struct cdv_segment *segments[CDV_IMAGE_SEGMENTS];
   int fds[CDV_IMAGE_SEGMENTS];
-  set_patience(fd, 1000000000);
+  set_patience(fd, PATIENCE_NS / 2); /* a reader on a busy machine may connect and ask seconds later */
   if (!is_of(fd, geteuid(), -1) || recv(fd, &q, sizeof q, 0) != (ssize_t)sizeof q ||
       memcmp(q.magic, MAGIC, sizeof q.magic) != 0)
     return;
@@ -565,7 +565,7 @@ int cdv_ask_ticket(const struct cdv_ticket *t, int *fds, int64_t *n) {
     r = r                 ? r
         : errno == EAGAIN ? silent(t)
         : errno == EMFILE ? cdv_fail(CDV_DEVICE, EMFILE, "opening a shared array: too many open files; ulimit -n")
-                          : gone(t, "ended while it was asked");
+                          : gone(t, "ended while it was asked, or this process was slow to ask");
   else if (a.status == EMFILE)
     r = cdv_fail(CDV_DEVICE, EMFILE,
                  "process %lld, which shares the array, has no free file descriptor; raise its limit, ulimit -n",
