@@ -87,9 +87,7 @@ def temporal_of(f: str) -> tuple[str, Callable[[Any], int]]:
         if hasattr(v, "__index__"):
             return integer(v)  # integers go in as they are
         count = make(v)
-        if (
-            not -1 << 63 <= count < 1 << 63
-        ):  # moments of other units, and spans of ms and s, reach further than the classes
+        if not -1 << 63 <= count < 1 << 63:  # in other units 64 bits reach further than Python's classes
             raise ValueError(_REACH[unit if kind == "D" else "s"])
         return integer(count)
 
