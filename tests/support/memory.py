@@ -13,12 +13,15 @@ def resident():
         return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def growth(program, timeout=300):
-    """Bytes by which a new process grew, as `program` prints them; it may call resident().
+def growth(program, few, many, timeout=300):
+    """Bytes by which a new process grows in `many` turns after `few`; `program` defines run(turns).
 
     In a process that has run other tests, what they freed hides growth or looks like it.
     """
-    program = "import source_tree\nfrom memory import resident\n" + program
+    program = (
+        f"import source_tree\nfrom memory import resident\n{program}\n"
+        f"run({few})\nbefore = resident()\nrun({many})\nprint(resident() - before)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env=child_env(), timeout=timeout
     )
