@@ -20,7 +20,7 @@ import time
 BATCH = 400
 
 
-OF_FILES = {"scan", "write_ipc", "write_parquet"}  # which document OSError
+OF_FILES = {"loader", "scan", "write_ipc", "write_parquet"}  # which document OSError
 
 
 class Hostile(Exception):
