@@ -171,12 +171,11 @@ if __name__ == "__main__":
     own_kernels_alone()
     for device in given.devices:
         runtime = _runtime(device)
+        names = [n for n in given.only.split(",") if n in cc.list_functions()]
+        answers = {n: types_of(n, device) for n in names} if given.only else ask(device)
+        # now: another one may have ended meanwhile
         kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-        if given.only:
-            names = [n for n in given.only.split(",") if n in cc.list_functions()]
-            kept[device] = put_in(kept[device], {n: types_of(n, device) for n in names})
-        else:
-            kept[device] = summary(runtime, ask(device))
+        kept[device] = put_in(kept[device], answers) if given.only else summary(runtime, answers)
         KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     if not given.devices:
         write_page()
