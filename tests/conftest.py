@@ -18,10 +18,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if config.getoption("--unit"):
-        import unit_only
+    import unit_only
 
-        config.pluginmanager.register(unit_only.Watch())
+    config.pluginmanager.register(unit_only.Watch() if config.getoption("--unit") else unit_only.Processes())
 
 
 def pytest_collection_modifyitems(config, items):

@@ -102,6 +102,17 @@ def test_what_a_unit_test_may_not_do_fails_it_and_is_named(tmp_path):
 
 @pytest.mark.nosan
 @pytest.mark.notrace
+def test_a_unit_test_that_starts_a_process_by_python_fails_in_every_run(tmp_path):
+    names = "\n".join(f"def test_{name}(): {name}()" for name in ("started", "forked", "by_a_shell", "caught"))
+    slow = "@pytest.mark.slow\ndef test_slow(): started()"
+    (tmp_path / "test_wrong.py").write_text(f"{WRONG}\n{names}\n{slow}\ndef test_afterwards(): pass\n")
+    out = run(tmp_path)
+    assert len(re.findall(r"^E +Failed: starts a child process.*a unit test needs no device", out, re.M)) == 4, out
+    assert "test_slow PASSED" in out and "test_afterwards PASSED" in out, out
+
+
+@pytest.mark.nosan
+@pytest.mark.notrace
 def test_only_unit_tests_run_and_elsewhere_all_do(tmp_path):
     (tmp_path / "test_right.py").write_text(RIGHT)
     (tmp_path / "test_cli.py").write_text("raise SystemExit('a file without unit tests is not even imported')")

@@ -2,9 +2,11 @@
 
 A unit test needs no device (no OpenCL platform, no stand-in runtime), no compiler and no child process.  A test is one
 unless it is named here, uses the stand-in runtimes, or has a parameter that names a device but the CPU.  With ``--unit``
-nothing else runs, and a test that starts a process or loads a backend but the CPU's fails.
+nothing else runs, and a test that starts a process or loads a backend but the CPU's fails.  Without it, too, a unit test
+that starts a process by Python fails: so one that is not named here is found by every run.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
@@ -81,9 +83,11 @@ TESTS = {
     """,
     "test_cpu_pool.py": """
         test_repeated_results_fault_no_pages
+        test_small_blocks_beyond_256_mib_the_system_may_take_too
         test_the_limit_is_the_environments
         test_the_oldest_go_first_when_there_are_too_many
         test_threads_and_forks_share_it
+        test_what_is_kept_beyond_256_mib_the_system_may_take
     """,
     "test_compute_expressions.py": """
         test_without_a_compiler_the_functions_are_called_one_by_one
@@ -128,6 +132,7 @@ TESTS = {
         test_a_fork_while_another_thread_imports_leaves_no_module_locked
         test_after_fork_the_child_drops_its_own_owners
         test_an_export_released_by_an_exit_handler_of_c_is_quiet
+        test_memory_stays_flat_over_many_exports_and_imports
         test_release_during_and_after_the_end_of_the_interpreter_is_quiet
         test_what_waited_for_python_at_a_fork_is_the_parents_to_drop
     """,
@@ -163,6 +168,7 @@ TESTS = {
     """,
     "test_stream.py": """
         test_a_ready_stream_is_drained_by_a_thread_while_another_holds_the_gil
+        test_ten_thousand_batches_leave_the_memory_as_it_was
     """,
     "test_stream_ends.py": """
         test_a_consumer_that_nobody_had_may_be_used_on_the_other_side_of_a_fork
@@ -173,6 +179,7 @@ TESTS = {
         test_its_kernels_compute
     """,
     "test_unit_only.py": """
+        test_a_unit_test_that_starts_a_process_by_python_fails_in_every_run
         test_only_unit_tests_run_and_elsewhere_all_do
         test_what_a_unit_test_may_not_do_fails_it_and_is_named
     """,
@@ -217,16 +224,60 @@ def is_unit(item):
     return not (DEVICES | {"kernel"}) & set(parameters)  # a kernel of an expression is compiled
 
 
-class Watch:
-    """Ends a test, by failing it, where it starts a process, or loads a device's library or a backend but the CPU's."""
+class Processes:
+    """Ends a unit test, by failing it, where it starts a process by Python: in every run."""
+
+    def __init__(self):
+        self.on = False
+        self.found = []
+        sys.addaudithook(self.audit)  # cannot be taken out again
+
+    def refuse(self, what):
+        if self.on:
+            what += ": a unit test needs no device, no compiler and no child process (tests/support/unit_only.py)"
+            self.found.append(what)
+            pytest.fail(what)
+
+    def audit(self, event, args):
+        if (
+            self.on and event in CHILDREN and args[:1] != ("fc-list",)
+        ):  # matplotlib's list of fonts, made once for a user
+            self.refuse(f"starts a child process, {args[0] if args else event}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        self.on, self.found = item.get_closest_marker("unit") is not None, []
+        try:
+            return (yield)
+        finally:
+            self.on = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        try:
+            yield
+        except pytest.fail.Exception as e:
+            if e.msg in self.found:
+                self.found = []  # once is enough
+            raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item):
+        yield
+        if self.found:  # and the test caught it
+            pytest.fail(self.found[0])
+
+
+class Watch(Processes):
+    """``--unit``: where it starts a process in any way, or loads a device's library or a backend but the CPU's, too."""
 
     def __init__(self):
         # programs that earlier runs compiled would hide that one is needed
         self.cache = tempfile.TemporaryDirectory()
         os.environ["CDEVICE_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"] = self.cache.name
-        self.on = False
-        self.found = []
-        sys.addaudithook(self.audit)  # cannot be taken out again
+        with contextlib.suppress(ImportError):
+            importlib.import_module("matplotlib.font_manager")  # its list of fonts, by a child process
+        super().__init__()
         spawn = importlib.import_module("_posixsubprocess")
         fork_exec = spawn.fork_exec
 
@@ -257,46 +308,18 @@ class Watch:
     def pytest_ignore_collect(self, collection_path):
         return True if collection_path.name in FILES else None
 
-    def refuse(self, what):
-        if self.on:
-            what = f"{what}: a unit test needs no device, no compiler and no child process (tests/unit_only.py)"
-            self.found.append(what)
-            pytest.fail(what)
-
     def audit(self, event, args):
+        super().audit(event, args)
         if not self.on:
             return
-        if event in CHILDREN and args[:1] == ("fc-list",):
-            return  # matplotlib's list of fonts, made once for a user
-        if event in CHILDREN:
-            self.refuse(f"starts a child process, {args[0] if args else event}")
-        elif event == "ctypes.dlopen" and any(name in str(args[0]) for name in DRIVERS):
+        if event == "ctypes.dlopen" and any(name in str(args[0]) for name in DRIVERS):
             self.refuse(f"loads {args[0]}")
         elif event == "import" and args[0].partition(".")[0] in BINDINGS:
             self.refuse(f"imports {args[0]}")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
-        self.on, self.found = True, []
-        try:
-            return (yield)
-        finally:
-            self.on = False
-
-    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-        try:
-            yield
-        except pytest.fail.Exception as e:
-            if e.msg in self.found:
-                self.found = []  # once is enough
-            raise
+        yield from super().pytest_runtest_call(item)
         if resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt != before:
             self.refuse("a library started a child process")
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, item):
-        yield
-        if self.found:  # and the test caught it
-            pytest.fail(self.found[0])

@@ -23,12 +23,19 @@ def segment(data, seals=SEAL_ALL):
     return fd
 
 
+@contextlib.contextmanager
+def connected(token):
+    """(a socket that a reader has connected to the process of a token, this one; the request that it would send)"""
+    ticket = ffi.from_buffer("struct cdv_ticket *", token[7:-4])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(f"\0cdevice-{os.getpid()}-{ffi.buffer(ticket.socket)[:].hex()}")
+        yield s, OK + ffi.buffer(ffi.addressof(ticket, "number"))[:] + ffi.buffer(ticket.secret)[:]
+
+
 def captured(array):
     """[description, contents of the segments] of an array, as this process hands them out."""
-    with array.share() as shared, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        ticket = ffi.from_buffer("struct cdv_ticket *", shared.token[7:-4])
-        s.connect(f"\0cdevice-{os.getpid()}-{ffi.buffer(ticket.socket)[:].hex()}")
-        s.send(OK + ffi.buffer(ffi.addressof(ticket, "number"))[:] + ffi.buffer(ticket.secret)[:])
+    with array.share() as shared, connected(shared.token) as (s, request):
+        s.send(request)
         _, fds, _, _ = socket.recv_fds(s, 1000, 250)
         out = []
         for fd in fds:

@@ -214,6 +214,8 @@ class FunctionProvider:
         given = [_taken(a, False) for a in args]
         if type(call.options).__name__ == "SetLookupOptions":  # their set has no views
             given = [_without_views(x)[1] for x in given]
+        if self.name == "find_substring_regex" and _reads_latin1(pc, given[0], call.options):
+            raise pa.ArrowNotImplementedError(f"{pa.__version__} reads strings as Latin-1: pip install 'pyarrow>=26'")
         options = _made(call.options, given)
         try:
             return pc.call_function(self.name, given, options)
@@ -247,6 +249,14 @@ def _without_views(x: Any) -> tuple[Any, Any]:
 
     plain = _LAYOUTS.get(str(getattr(x, "type", "")))
     return x, x if plain is None else x.cast(getattr(pa, plain)())
+
+
+def _reads_latin1(pc: Any, x: Any, options: Any) -> bool:
+    """Would places in strings be wrong?  Before version 26, find_substring_regex takes each byte for a character."""
+    if str(x.type) in ("binary", "large_binary", "binary_view") or pc.find_substring_regex("é", "^.$").as_py() == 0:
+        return False
+    ascii = pc.all(pc.string_is_ascii(_without_views(x)[1]), min_count=0).as_py()
+    return not (ascii and options.bytes_of("pattern").isascii())
 
 
 # ---- what there is ----

@@ -94,6 +94,8 @@ def test_a_picture_is_drawn(path, tmp_path):
     ],
 )
 def test_wrong_arguments_are_named_and_nothing_of_them_is_run(path, args, said, capsys):
+    if "--plot" in args:
+        pytest.importorskip("matplotlib", reason="pip install matplotlib")
     assert main(["query", path, *args]) == 2
     out, err = capsys.readouterr()
     assert said in err and out == "" and "Traceback" not in err

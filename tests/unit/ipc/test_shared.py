@@ -6,6 +6,8 @@ import mmap
 import os
 import resource
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -14,7 +16,7 @@ import pytest
 from children import child_env
 from readers import Reader
 from waiting import until
-from wrong_broker import with_checksum
+from wrong_broker import OK, connected, with_checksum
 
 import cdevice
 from cdevice._runtime.ext import _native, ffi, lib
@@ -304,6 +306,29 @@ def test_a_shared_travels_as_its_token(reader):
         assert reader("lambda s: s.open().to_pylist()", shared) == [0, 1, 2, 3]
         assert reader("lambda s: repr(s)", shared) == "<cdevice.Shared 32 bytes, elsewhere>"
         assert shared.times_opened == 1
+
+
+def receive_timeouts(address):
+    """Seconds for each connection to the socket with that address whose end is in this process."""
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as s:
+                if s.getsockname() == address and not s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    seconds, microseconds = struct.unpack("ll", s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16))
+                    yield seconds + microseconds / 1e6
+
+
+def test_a_reader_that_asks_some_seconds_after_it_has_connected_is_waited_for():
+    with numbers().share() as shared, connected(shared.token) as (reader, request):
+        until(lambda: any(receive_timeouts(reader.getpeername())))
+        assert [*receive_timeouts(reader.getpeername())] == [5]
+        reader.send(request)
+        answer, fds, _, _ = socket.recv_fds(reader, 1000, 250)
+        for fd in fds:
+            os.close(fd)
+        assert answer.startswith(OK) and fds
 
 
 def test_many_threads_share_and_open():

@@ -40,7 +40,8 @@ class Regex:
         except InvalidPattern as e:
             raise ArgumentError(f"{call.function.name}: pattern: {e}; the syntax is RE2's") from None
         except UnsupportedPattern as e:
-            raise NoKernel(f"{call.function.name}: pattern: {e}: it is left to pyarrow, on the CPU") from None
+            by = "pyarrow 26 or newer" if self.what == "find" and not latin1 else "pyarrow"  # an older one: Latin-1
+            raise NoKernel(f"{call.function.name}: pattern: {e}: it is left to {by}, on the CPU") from None
         return strings.text_numbers(
             call,
             rows,
