@@ -239,9 +239,9 @@ class Processes:
             pytest.fail(what)
 
     def audit(self, event, args):
-        if (
-            self.on and event in CHILDREN and args[:1] != ("fc-list",)
-        ):  # matplotlib's list of fonts, made once for a user
+        if not self.on or event not in CHILDREN:
+            return
+        if args[:1] != ("fc-list",):  # matplotlib's list of fonts, made once for a user
             self.refuse(f"starts a child process, {args[0] if args else event}")
 
     @pytest.hookimpl(wrapper=True)
