@@ -10,12 +10,14 @@ takes an hour or two; what a stopped run has asked of the same package is not as
 """
 
 import argparse
+import atexit
 import datetime
 import hashlib
 import importlib.metadata
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -156,7 +158,9 @@ def _runtime(device):
     if device in ("cuda", "rocm") and not cdevice.device(device).is_available:
         import standin
 
-        standin.start(pathlib.Path(tempfile.mkdtemp()))
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        standin.start(pathlib.Path(folder))
     info = cdevice.device(device).info
     if "hostrt" in info.name:
         return "stand-in of tests/hostrt, kernels by gcc"

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from ctypes import c_void_p
@@ -38,6 +39,7 @@ class Child:
 
     def __init__(self, suite: Any, rules: list[Any]) -> None:
         self.words, self.at, self.rest = "", "", b""
+        self.folder: tempfile.TemporaryDirectory[str] | None = None  # for files that a library makes
         self.read, write = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -51,7 +53,12 @@ class Child:
         kind = type(suite)
         told = repr((kind.__module__, kind.__qualname__, suite.subject, suite.known, [r.name for r in rules], write))
         start = f"import sys\nsys.path[:] = {sys.path!r}\nfrom {__name__} import serve\nserve()"
-        process = subprocess.Popen([sys.executable, "-c", start, told, *suite.dead], pass_fds=[write])
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", start, told, *suite.dead],
+            pass_fds=[write],
+            env={**os.environ, "TMPDIR": self.folder.name},
+        )
         process.returncode = 0  # this class waits for it
         return process.pid
 
@@ -91,6 +98,8 @@ class Child:
             os.kill(pid, signal.SIGKILL)
             gone = os.waitpid(pid, 0)[1]
         os.close(self.read)
+        if self.folder:
+            self.folder.cleanup()
         if not self.words:
             if os.WIFSIGNALED(gone):
                 self.words = f"{self.at}: died of {signal.Signals(os.WTERMSIG(gone)).name}"

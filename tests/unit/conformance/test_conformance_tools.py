@@ -1,6 +1,7 @@
 """The suites of other libraries by name, from the command line and from pytest."""
 
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,9 +11,10 @@ import pytest
 from cdevice.testing.conformance import libraries
 
 
-def check(*args, cwd):
+def check(*args, cwd, **environment):
     command = [sys.executable, "-m", "cdevice", "check", *args]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=environment)
 
 
 def test_cdevice_breaks_no_must(tmp_path):
@@ -39,6 +41,17 @@ def test_the_program_of_a_broken_rule_is_shown_on_request(tmp_path):
     done = check("--capsule", "acme:make", "-v", cwd=tmp_path)
     assert done.returncode == 1 and "make(): the name is None" in done.stdout, done.stdout
     assert "from acme import make" in done.stdout and "ProducerSuite" not in done.stdout
+
+
+def test_files_that_a_library_makes_are_gone_afterwards(tmp_path):
+    (tmp_path / "acme.py").write_text(
+        "import tempfile\n"
+        "class Acme:\n    def __arrow_c_schema__(self): open(tempfile.mkdtemp() + '/x', 'w'); raise SystemExit(3)\n\nmake = Acme\n"
+    )
+    (tmp_path / "temporary").mkdir()
+    done = check("--capsule", "acme:make", cwd=tmp_path, TMPDIR=str(tmp_path / "temporary"))
+    assert done.returncode == 1 and "SystemExit: 3" in done.stdout, done.stdout
+    assert not [*(tmp_path / "temporary").iterdir()]
 
 
 def test_wrong_words_are_a_sentence(tmp_path):

@@ -162,9 +162,8 @@ def test_ten_thousand_turns_leave_nothing_behind(ours, nothing_left):
             ours.delete(ours.allocate([7, 3]))
     del a
     gc.collect()
-    until(
-        lambda: lib.cdv_live_arrays() <= before + 1
-    )  # the child of `lists`; the release thread may still be at what it took
+    # the child of `lists`; the release thread may still be at what it took
+    until(lambda: lib.cdv_live_arrays() <= before + 1)
     *now, of_class = [sys.getrefcount(x) for x in (array, lists, words, cdevice.DeviceArray)]
     assert now == counts[:3]
     # without a GIL each thread has a count of its own for a class; a collection adds them up but for some of the last
