@@ -284,6 +284,15 @@ def test_a_first_row_that_is_null_stays_null_where_nulls_count(device):
 
 
 @everywhere
+def test_group_ids_that_could_have_nulls_and_have_none_are_taken(device):
+    values = cdevice.asarray([1, 2, 3]).to(device)
+    for ids in (pa.array([0, 2, 0, None], pa.uint32()), pa.array([0, 2, 0, None])):
+        there = cdevice.asarray(ids).to(device)
+        for without_null in (there[:3], cc.drop_null(there)):
+            assert cc.hash_sum(values, without_null).to("cpu").to_pylist() == [4, None, 2]
+
+
+@everywhere
 def test_group_ids_that_are_no_groups_are_refused(device):
     values = cdevice.asarray([1, 2, 3]).to(device)
     for ids, arguments, words in (

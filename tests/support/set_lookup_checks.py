@@ -53,6 +53,36 @@ def test_rows_are_found_in_a_set_as_arrow_finds_them(device, word):
             assert got.type == want.type and got.to_pylist() == want.to_pylist()
 
 
+@each
+def test_a_set_that_could_have_nulls_and_has_none_finds_no_null_row(device, word):
+    whole, wanted = SETS[word]
+    value_set = pa.array([*[w for w in wanted if w is not None], None], whole.type)
+    there = cdevice.asarray(value_set).to(device)
+    x = cdevice.asarray(whole).to(device)
+    for name in ("is_in", "index_in"):
+        want = getattr(pc, name)(whole, value_set=value_set[:-1]).to_pylist()
+        for without_null in (there[:-1], cc.drop_null(there), cc.filter(there, cc.is_valid(there))):
+            assert getattr(cc, name)(x, without_null).to("cpu").to_pylist() == want
+
+
+@everywhere
+def test_a_set_of_a_type_that_the_rows_cannot_have_is_refused_alike_on_every_device(device):
+    def there(x):
+        return cdevice.asarray(x).to(device)
+
+    for rows, value_set in (
+        (there([True, None]), [2]),
+        (there([True]), [1.5]),
+        (there([True]), ["true"]),
+        (there(["1", None]), [1]),
+    ):
+        for f in (cc.is_in, cc.index_in):
+            with pytest.raises(cdevice.ArgumentError, match="have no common type: cast one"):
+                f(rows, value_set)
+    assert cc.is_in(there(pa.nulls(2)), ["a"]).to("cpu").to_pylist() == [False, False]
+    assert cc.is_in(there(pa.array([b"a"], pa.binary(1))), ["abc"]).to("cpu").to_pylist() == [False]
+
+
 @everywhere
 def test_chunks_views_and_sets_of_other_types_are_looked_up(device):
     chunks = [cdevice.asarray(pa.array(x, pa.int32())).to(device) for x in ([1, None], [], [5])]

@@ -238,15 +238,16 @@ _CODES = {"c": "b", "s": "h", "i": "i", "l": "q", "C": "B", "S": "H", "I": "I", 
 
 
 def bits_of(value: bool | int | float, format: str) -> int:
-    """A Python number as the bits of a type.  Raises ValueOutOfRange where the type has no such number; floats are
-    rounded."""
+    """A Python number as the bits of a type.  Raises ValueOutOfRange where the type has no such number, integers that a
+    float would round among them; floats are rounded."""
     if format == "b":
         return int(bool(value))
     try:
         if format in FLOATS + HALF:
-            if isinstance(value, int) and int(float(value)) != value:
+            bits = struct.pack("<" + _CODES[format], float(value))
+            if isinstance(value, int) and struct.unpack("<" + _CODES[format], bits)[0] != value:
                 raise OverflowError
-            return int.from_bytes(struct.pack("<" + _CODES[format], float(value)), "little")
+            return int.from_bytes(bits, "little")
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         struct.pack("<" + _CODES[format], value)

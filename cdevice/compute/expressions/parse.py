@@ -99,7 +99,11 @@ class _Parser:
         return self.node(x.body)
 
     def _Name(self, x: ast.Name) -> Node:
-        return self.cls._column([x.id])
+        return self.cls._column([self.written(x)])
+
+    def written(self, x: ast.Name) -> str:
+        """A name as the text has it: ast gives its NFKC form, which may be the name of another column."""
+        return x.id if self.text.isascii() else ast.get_source_segment(self.text, x) or x.id
 
     def _Constant(self, x: ast.Constant) -> Node:
         if x.value is ... or isinstance(x.value, complex):
@@ -171,12 +175,17 @@ class _Parser:
         raise self.fail("expected a value, or a list of values", x)
 
     def literal(self, name: str, x: ast.Call) -> Any:
+        why = ""
         if len(x.args) == 1 and not x.keywords:
             try:
                 return _VALUES[name](self.value(x.args[0]))
-            except (TypeError, ValueError, AttributeError, ArithmeticError):
+            except (TypeError, AttributeError, ArithmeticError):
                 pass
-        raise self.fail(f"{name}() takes one value, such as {name}({_FORMS[name]})", x)
+            except ValueError as e:
+                if isinstance(e, Error):
+                    raise
+                why = f"{e}: "
+        raise self.fail(f"{why}{name}() takes one value, such as {name}({_FORMS[name]})", x)
 
     def scalar(self, x: ast.Call) -> Node:
         """``scalar(value)``, ``scalar(value, 'type')``."""

@@ -6,7 +6,7 @@ from ...errors import ArgumentError
 from ..dispatch.datum import Datum
 from ..dispatch.registry import Function, FunctionRegistry, Kernel, Matcher, Signature
 from ..dispatch.types import format_of
-from .aggregate import extremes, number, reduced
+from .aggregate import count_valid, extremes, number, reduced
 from .cast.dictionary import may_be_null
 from .cast.numeric import cast_argument
 from .elementwise import schema_of
@@ -30,8 +30,9 @@ _INTEGER = Matcher("integers", lambda f: f in "cCsSiIlL")
 def _groups(call: Call, ids: Datum, count: Datum | None) -> Groups:
     """The groups that rows have by number.  Blocks."""
     name, array = call.function.name, array_of(call, ids)
-    if may_be_null(array) and array.null_count:
-        raise ArgumentError(f"{name}: group_ids has {array.null_count} nulls: each row needs a group")
+    nulls = array.length - count_valid(call, array) if may_be_null(array) else 0
+    if nulls:
+        raise ArgumentError(f"{name}: group_ids has {nulls} nulls: each row needs a group")
     least, greatest = _range(call, array) if array.length else (0, -1)
     if least < 0:
         raise ArgumentError(f"{name}: group_ids has the number {least}: they begin with 0")

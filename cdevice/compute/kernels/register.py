@@ -409,6 +409,7 @@ def _selection(r: FunctionRegistry) -> None:
     r.add_function(choose)
     r.add_function(fill)
     f = Function("filter", "vector", 2, "The rows whose mask is true.", FilterOptions)
+    f.nulls = (None, "b")
     _add(f, (ANY, "b"), None, select.filter_rows)
     r.add_function(f)
     f = Function("take", "vector", 2, "The rows with these numbers.", TakeOptions)

@@ -87,8 +87,9 @@ def _looked_up(call: Call, value_set: DeviceArray, values: DeviceArray, format: 
         value_set = take_array(call, value_set, row_of, False)
         if not options.skip_nulls:
             first = chosen_rows(call, rows.equal(call, rows.as_int64(call, known), 0))[:1]
-            null_row = row_of.length
-            row_of = concat([row_of, first], stream=call.owner)
+            if first.length:  # a null count of -1: there may be none
+                null_row = row_of.length
+                row_of = concat([row_of, first], stream=call.owner)
         value_set = rows.without_nulls(value_set)
     if not value_set.length:
         return None

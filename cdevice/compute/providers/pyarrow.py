@@ -156,7 +156,11 @@ def _made(options: FunctionOptions, given: Sequence[Any]) -> Any:
         found = values["value_set"]
         whole = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else pa.array(found)
         whole = _without_views(_decoded(whole))[1]
-        values["value_set"] = whole.cast(given[0].type) if pa.types.is_null(whole.type) else whole  # nulls of no type
+        if pa.types.is_null(whole.type):  # nulls of no type
+            whole = whole.cast(given[0].type)
+        elif _without_width(whole.type) != _without_width(given[0].type):  # theirs casts the set: 2 as bool is true
+            raise pa.ArrowNotImplementedError(f"a set of {whole.type} for {given[0].type}")
+        values["value_set"] = whole
     if isinstance(options, (SortOptions, SelectKOptions)):
         values = _keys_placed(values)
     return theirs(**values)
@@ -257,6 +261,13 @@ def _reads_latin1(pc: Any, x: Any, options: Any) -> bool:
         return False
     ascii = pc.all(pc.string_is_ascii(_without_views(x)[1]), min_count=0).as_py()
     return not (ascii and options.bytes_of("pattern").isascii())
+
+
+def _without_width(type: Any) -> str:
+    """A type, large or not, of values."""
+    while hasattr(type, "value_type") and str(type).startswith(("dictionary", "run_end")):
+        type = type.value_type
+    return str(type).replace("large_", "")
 
 
 # ---- what there is ----
