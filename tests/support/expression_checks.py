@@ -269,6 +269,77 @@ def test_aggregates_of_encoded_columns_are_those_of_their_rows(device):
             assert [found[f"{c} {a}"] for a in ("max", "count", "first")] == ["c", 4, "b"]
 
 
+def _forms(batch):
+    """A batch, chunks and a stream of the same rows."""
+    return batch, [batch[:1], batch[1:1], batch[1:]], cdevice.asstream([batch[:1], batch[1:]])
+
+
+@everywhere
+@pytest.mark.parametrize("q", [0.5, [0.5], [0, 0.5, 1], [0.9, 0.1]], ids=str)
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "midpoint"])
+def test_aggregate_gives_all_quantiles_as_groups_do(device, q, interpolation):
+    columns = {"k": [1] * 4, "y": pa.array([2, None, 9, 1], pa.int16()), "none": pa.array([None] * 4, pa.float64())}
+    batch = cdevice.asarray(pa.record_batch(columns)).to(device)
+    options = {"q": q, "interpolation": interpolation}
+    wanted = {"y": ("y", "quantile", options), "few": ("y", "quantile", {**options, "min_count": 4})}
+    wanted |= {"none": ("none", "quantile", options)}
+    for where in (None, "y > 50"):
+        groups = cc.group_by(batch, [], where=where).aggregate(wanted).to("cpu")
+        for data in _forms(batch):
+            made = cc.aggregate(data, wanted, where=where)
+            assert made.device == batch.device
+            found = pa.record_batch(made.to("cpu"))
+            found.validate(full=True)
+            assert (
+                found.to_pylist() == groups.to_pylist() and found.schema.types == pa.record_batch(groups).schema.types
+            )
+    (row,) = cc.aggregate(batch, wanted).to("cpu").to_pylist()
+    judged = pc.quantile(columns["y"], q=q, interpolation=interpolation).to_pylist()
+    assert row == {"y": judged if len(judged) > 1 else judged[0], "few": None, "none": None}
+
+
+@everywhere
+def test_aggregate_gives_all_modes_as_a_list(device):
+    batch = cdevice.asarray(pa.record_batch({"y": pa.array([3, 1, None, 3, 1, 2, 3], pa.int32())})).to(device)
+    wanted = {f"n{n}": ("y", "mode", {"n": n}) for n in (1, 2, 5)}
+    modes = [{"mode": 3, "count": 3}, {"mode": 1, "count": 2}, {"mode": 2, "count": 1}]
+    one = pa.struct([("mode", pa.int32()), ("count", pa.int64())])
+    for data in _forms(batch):
+        made = cc.aggregate(data, wanted)
+        assert made.device == batch.device
+        found = pa.record_batch(made.to("cpu"))
+        found.validate(full=True)
+        assert found.schema.types == [one, pa.list_(one), pa.list_(one)]
+        assert found.to_pylist() == [{"n1": modes[0], "n2": modes[:2], "n5": modes}]
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        (pa.array([1.0, None]), "y > 5"),
+        (pa.array([], pa.float64()), None),
+        (pa.array([None, None], pa.int8()), None),
+        (pa.array([None, None], pa.decimal128(9, 2)), None),
+        (pa.array([True, None]), "not y"),
+    ],
+    ids=["no row is chosen", "no rows", "nulls", "nulls of decimals", "no bool is chosen"],
+)
+def test_a_mode_of_no_values_leaves_the_row_of_the_other_aggregates(device, values, where):
+    batch = cdevice.asarray(pa.record_batch({"y": values})).to(device)
+    wanted = {"n": ([], "count_all"), "one": ("y", "mode"), "two": ("y", "mode", {"n": 2})}
+    wanted |= {"few": ("y", "mode", {"min_count": 9}), "sum": ("y", "sum")}
+    kind = pa.struct([("mode", values.type), ("count", pa.int64())])
+    for data in _forms(batch):
+        made = cc.aggregate(data, wanted, where=where)
+        assert made.device == batch.device
+        found = pa.record_batch(made.to("cpu"))
+        found.validate(full=True)
+        rows = 0 if where else len(values)
+        assert found.to_pylist() == [{"n": rows, "one": None, "two": [], "few": None, "sum": None}]
+        assert found.schema.types[1:4] == [kind, pa.list_(kind), kind]
+
+
 @everywhere
 @pytest.mark.parametrize("least", [0.0, 7.5, 100.0])  # most rows, few, none
 def test_groups_are_of_expressions_and_of_the_rows_that_are_chosen(device, least):

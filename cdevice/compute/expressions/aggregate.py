@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from ..._arrays.assemble import assemble
 from ..._arrays.record_batch import as_batch
 from ..._runtime.ext import _native
 from ...errors import ArgumentError
@@ -15,10 +16,12 @@ from ..dispatch.datum import Datum, argument
 from ..dispatch.deferred import ours
 from ..dispatch.types import format_of
 from ..functions import get_function
+from ..kernels import row_numbers as rows
 from ..kernels.aggregate import Reduce
 from ..kernels.cast.dictionary import dictionary_decode
+from ..kernels.cast.numeric import cast_argument
 from ..kernels.columns import batch_of, where_computed
-from ..kernels.selection.take import hint_of, is_batch
+from ..kernels.selection.take import hint_of, is_batch, is_valid, take_array
 from ..options import NoOptions
 from ..scalar import Scalar
 from .batches import filtered, mask_of
@@ -95,6 +98,43 @@ def aggregations(wanted: Any) -> list[Aggregation]:
     return [Aggregation(None, spec) for spec in wanted]
 
 
+def _list_of_quantiles(call: Call, values: DeviceArray) -> DeviceArray:
+    """Several quantiles as a list of fixed size, of the type that groups give."""
+    known = None
+    if values.null_count:  # all are null, or none is
+        known = is_valid(call, Datum(values[:1], format_of(values)))
+    schema = Schema.make(f"+w:{values.length}", children=[values._schema.with_name("item")])
+    bits = None if known is None else (known, 1)
+    return assemble(schema, 1, [bits], [values], null_count=-1 if bits else 0, near=values)
+
+
+def _list_of_modes(call: Call, values: DeviceArray) -> DeviceArray:
+    ends = rows.multiply(call, rows.from_(call, values, 0, 2), values.length)
+    offsets = cast_argument(call, Datum(ends, "l"), "i", False).array
+    assert offsets is not None
+    schema = Schema.make("+l", children=[values._schema.with_name("item")])
+    return assemble(schema, 1, [None, (offsets, 1)], [values], null_count=0)
+
+
+def _as_one_row(call: Call, values: DeviceArray) -> DeviceArray:
+    """The rows that a function gave as the one row of the result: quantile and mode have as many as they are asked for.
+
+    Raises ArgumentError for any other number: a registered kernel of a vector function may give it, and no row is cut
+    off."""
+    name, options = call.function.name, call.options
+    if name == "quantile" and len(options.q) > 1 and values.length == len(options.q):
+        return _list_of_quantiles(call, values)
+    if name == "mode" and options.n > 1:
+        return _list_of_modes(call, values)
+    if name == "mode" and not values.length:
+        return take_array(call, values, rows.nulls(call, values, 1), False)
+    if values.length != 1:
+        raise ArgumentError(
+            f"aggregate: {name} gave {values.length} rows, expected 1: call cdevice.compute.{name} for all of them"
+        )
+    return values
+
+
 _if_else = get_function("if_else")
 _NO_OPTIONS = NoOptions()
 
@@ -160,8 +200,7 @@ class _Running:
         if self.fold is None:
             whole = self.kept[0] if len(self.kept) == 1 else concat(self.kept)
             made = run_arguments(self.wanted.function, self.options, [Datum(whole, format_of(whole))], stream)
-            out = made.array if isinstance(made, Scalar) else made
-            return out
+            return _as_one_row(self.call, made.array if isinstance(made, Scalar) else made)
         assert self.kernel is not None
         made = _native.compute_fold_end(self.fold)
         if self.kernel.finalize:
@@ -197,13 +236,17 @@ def aggregate(
     (quantile, mode, count_distinct and their like), whose values are kept.  Sums of floats may differ in the
     last digits from those of one array.  Blocks.  Any thread.
 
+    Several quantiles are a list of fixed size in the one row, null where there is no number; of ``mode`` the row has a
+    struct, null where there is no value, or with ``n`` greater than 1 a list of them.
+
     :param data: a batch, chunks of batches, a table, or a stream of any length
     :param wanted: a mapping of names of the result to (expression, aggregate) or (expression, aggregate, options), or a
         list of these; a name stands for the column, [] for none (``count_all``)
     :param where: a condition: an :class:`Expression`, or its text; only the rows count that it is true for
     :param stream: of the device, as in :meth:`DeviceArray.to`
     :returns: a batch of one row on the device of the data
-    :raises ArgumentError: for a column or an aggregate that does not exist, with near names
+    :raises ArgumentError: for a column or an aggregate that does not exist, with near names, and where a kernel gave
+        another number of rows than one
     :raises NoKernel: for a type that an aggregate or a function is not defined for
     :raises TypeError: for objects of other types
     """

@@ -12,6 +12,8 @@ import numpy as np
 from expression_checks import *  # noqa: F403
 from expression_checks import EXPRESSIONS, TABLE, cc, cdevice, each, everywhere, f, pa, pc, pytest
 
+from cdevice.compute.expressions import aggregate as aggregate_module
+
 SCHEMA = TABLE.schema
 
 
@@ -221,6 +223,15 @@ def test_what_is_no_condition_or_no_batch_is_refused():
         cc.aggregate(batch, [("a", "summ")])
     with pytest.raises(cdevice.ArgumentError, match="no column 'aa'"):
         cc.group_by(batch, "s", where=f("aa") > 1).aggregate([("a", "sum")])
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_kernel_that_gives_another_number_of_rows_than_one_is_refused_by_aggregate(rows, monkeypatch):
+    function = cc.Function("quantile", "vector", 1, options=cc.QuantileOptions)
+    function.add_kernel(["float64"], "float64", lambda call, a: a.array[:rows], null_handling="computed")
+    monkeypatch.setattr(aggregate_module, "get_function", lambda name: function)
+    with pytest.raises(cdevice.ArgumentError, match=f"aggregate: quantile gave {rows} rows, expected 1: call"):
+        cc.aggregate(cdevice.asarray({"b": [1.0, 2.0, 3.0]}), [("b", "quantile")])
 
 
 def test_the_text_of_a_condition_stands_for_it_wherever_rows_are_chosen():
