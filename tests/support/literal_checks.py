@@ -246,3 +246,27 @@ def test_a_moment_without_a_zone_fills_one_with_a_zone_as_one_of_utc(device):
     naive = there(COLUMNS["timestamp[s, None]"], device)
     got = back(cc.fill_null(naive, dt.datetime(2020, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))))
     assert got[1].as_py() == dt.datetime(2020, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "bad"), [("float16", 2049), ("float16", 65505), ("float32", 2**24 + 1), ("float64", 2**53 + 1)]
+)
+@everywhere
+def test_an_integer_that_a_float_would_round_is_refused(device, word, bad):
+    x = pa.array([bad - 1, None], pa.float64()).cast(getattr(pa, word)())
+    column = cdevice.asarray(x).to(device)
+    calls = {
+        **{
+            name: lambda value, name=name: getattr(cc, name)(column, value)
+            for name in ("equal", "less", "index", "coalesce")
+        },
+        "fill_null": lambda value: cc.fill_null(column, value),
+        "if_else": lambda value: cc.if_else(cdevice.asarray([True, False]).to(device), column, value),
+        "filter": lambda value: cdevice.record_batch([column], ["x"]).filter(f"x == {value}"),
+    }
+    for call in calls.values():
+        with pytest.raises(cdevice.ArgumentError, match=f"{bad} cannot become {word} without loss"):
+            call(bad)
+        call(bad - 1)
+    with pytest.raises(REFUSED):
+        pc.equal(x, bad)

@@ -274,6 +274,28 @@ def test_an_expression_of_ten_thousand_functions_works_and_goes():
     assert ref() is None or ref()._known  # those that were bound last are kept
 
 
+def test_a_name_is_that_of_the_text_and_not_of_its_normal_form():
+    micro, greek = "\u00b5g", "\u03bcg"
+    batch = cdevice.record_batch([[1, 5], [5, 1]], [micro, greek])
+    for text in (
+        f"{micro} > 1",
+        f"({micro}) > 1 and {greek} == 1",
+        f"(1 <\r\n  {micro})",
+        f"if_else({micro} > 1, True, False)",
+    ):
+        assert batch.filter(text).to_pylist() == [{micro: 5, greek: 1}]
+    assert cc.Expression.parse(f"{micro} + {greek}").equals(f(micro) + f(greek))
+    assert cdevice.record_batch([[1, 2]], ["\ufb01t"]).filter("\ufb01t == 2").to_pylist() == [{"\ufb01t": 2}]
+
+
+def test_a_condition_that_is_null_chooses_no_row():
+    batch = cdevice.asarray(TABLE)
+    for condition in ("None", "a > 0 and None"):
+        assert batch.filter(condition).length == 0 and batch.filter(cc.Expression.parse(condition)).length == 0
+        assert cdevice.asstream([batch]).filter(condition).read_all().length == 0
+    assert cc.filter([1, 2], pa.nulls(2)).to_pylist() == cc.filter([1, 2], [None, None]).to_pylist() == []
+
+
 def test_numbers_take_the_type_of_the_column_where_they_are_numbers_of_it():
     batch = pa.record_batch({"i": pa.array([1], pa.int8()), "x": pa.array([1], pa.float32())})
     for e, wanted in (
