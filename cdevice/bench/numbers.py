@@ -46,9 +46,9 @@ def columns(rows: int) -> dict[str, Any]:
 
 
 def calls(x: dict[str, Any], lib: Any) -> dict[str, Any]:
-    """The rows of the table, for a library with Arrow's names."""
+    """The rows of the table, for a library with Arrow's names; without those that an older pyarrow has not."""
     modulo = getattr(lib, "modulo", None) or (lambda *args: lib.call_function("modulo", list(args)))
-    return {
+    found = {
         "round": partial(lib.round, x["x"]),
         "round, 2 digits": partial(lib.round, x["x"], 2),
         "exp": partial(lib.exp, x["small"]),
@@ -61,6 +61,7 @@ def calls(x: dict[str, Any], lib: Any) -> dict[str, Any]:
         "modulo": lambda: modulo(x["whole"], x["divisor"]),
         "min_element_wise": lambda: lib.min_element_wise(x["x"], x["positive"]),
     }
+    return found if "modulo" in lib.list_functions() else {k: v for k, v in found.items() if k != "modulo"}
 
 
 def _polars(x: dict[str, Any]) -> dict[str, Any]:

@@ -90,11 +90,12 @@ def beside(
     """(device, function, their ms, ms, ratio, target) of each call that has targets, one beside each that there is.
 
     ``targets``: the least ratio of pyarrow's time to cdevice's, and of polars'; None: no promise.  ``opencl``: the
-    calls of cdevice there, which are held against those with one thread of the CPU."""
+    calls of cdevice there, which are held against those with one thread of the CPU.  What another library has not is
+    left out."""
     found: list[tuple[Any, ...]] = []
     with one_thread():
         for name, (of_pyarrow, of_polars) in targets.items():
-            if chosen(name):
+            if name in pyarrow and chosen(name):
                 found.append(("cpu", name, *pairs(pyarrow[name], ours[name], few), of_pyarrow))
             if name in polars and chosen(f"{name}, polars"):
                 found.append(("cpu", f"{name}, polars", *pairs(polars[name], ours[name], few), of_polars))

@@ -283,8 +283,9 @@ EVERY = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "cpu-base", "opencl-items"], indirect=True)
 def test_every_code_point_has_pythons_classes_and_pyarrows_where_its_unicode_is_the_same(device):
-    from unicode_versions import assigned, same_as_python
+    from unicode_versions import assigned, require_unicode_of_the_build, same_as_python
 
+    require_unicode_of_the_build()
     there, x = cdevice.asarray(pa.array(EVERY)).to(device), pa.array(EVERY)
     for name in (*CLASSES, "digit", "numeric"):
         got = getattr(cc, f"utf8_is_{name}")(there).to("cpu").to_pylist()
@@ -533,8 +534,9 @@ def test_parts_of_rows_are_pyarrows(device, word):
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "cpu-base", "opencl-items"], indirect=True)
 def test_every_code_point_has_pyarrows_cases_where_its_unicode_is_the_same(device):
-    from unicode_versions import assigned
+    from unicode_versions import assigned, require_unicode_of_the_build
 
+    require_unicode_of_the_build()
     x = pa.array([f"{c}a{c}" for c in EVERY])
     there = cdevice.asarray(x).to(device)
     for name in ("upper", "lower", "swapcase", "capitalize", "title"):

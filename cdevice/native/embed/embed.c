@@ -4,7 +4,7 @@
  * cffi's embedding is not used: its start takes the version tag of a type of Python's for its lock, and aborts where
  * that was changed. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as Python's own headers define it */
 #endif
 #include <Python.h>
 
