@@ -176,11 +176,15 @@ def _bits(array: DeviceArray, offset: int, length: int) -> int:
     return (int.from_bytes(raw, "little") >> (offset & 7)) & every
 
 
-def _nullable(schema: Schema) -> Schema:
+def nullable_schema(schema: Schema) -> Schema:
+    """The same field, which may be null.  Unions and run-end encoded ones have no bitmap: their values may be."""
+    fields, first = schema.children, int(schema.format == "+r")  # run ends are never null
+    if schema.format.startswith(("+u", "+r")):
+        fields[first:] = map(nullable_schema, fields[first:])
     return Schema.make(
         schema.format,
         schema.name,
-        children=schema.children,
+        children=fields,
         dictionary=schema.dictionary,
         flags=schema.flags | NULLABLE,
         metadata=schema._metadata,
@@ -189,7 +193,7 @@ def _nullable(schema: Schema) -> Schema:
 
 def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     """The child with the rows null whose bit is 0; only its bitmap is new."""
-    schema, length, offset = _nullable(child.schema), child.length, child.offset
+    schema, length, offset = nullable_schema(child.schema), child.length, child.offset
     if child._format == "n":
         return child
     if child._format.startswith(("+u", "+r")):
