@@ -118,7 +118,7 @@ def with_columns(array: DeviceArray, columns: Mapping[str, DeviceArray]) -> Devi
     if len(made) < len(s.names):
         raise ArgumentError("cannot replace a column by name: two columns of the batch have the same name")
     made |= columns
-    return of_columns(list(made.values()), list(made), None)
+    return of_columns(list(made.values()), list(made), None, s._metadata)
 
 
 def names_columns(array: DeviceArray, key: list[Any]) -> bool:
@@ -145,8 +145,10 @@ def kind_of_key(key: Any) -> str:
     return "numbers" if word.lower().removeprefix("u").startswith("int") else ""
 
 
-def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike) -> DeviceArray:
-    """The record batch of columns on one device."""
+def of_columns(
+    columns: list[DeviceArray], names: list[str], stream: StreamLike, metadata: bytes | None = None
+) -> DeviceArray:
+    """The record batch of columns on one device.  ``metadata``: of its schema, encoded."""
     lengths = {c.length for c in columns}
     if len(lengths) > 1:
         told = ", ".join(f"{n!r} has {c.length}" for n, c in zip(names, columns))
@@ -156,7 +158,7 @@ def of_columns(columns: list[DeviceArray], names: list[str], stream: StreamLike)
         told = " and ".join(f"{n!r} on {d}" for d, n in places.items())
         raise ArgumentError(f"the columns of a batch must be on one device, got {told}: pass device=")
     fields = [c.schema.with_name(n) for n, c in zip(names, columns)]
-    schema = Schema.make("+s", children=fields, nullable=False)
+    schema = Schema.make("+s", children=fields, nullable=False, metadata=metadata)
     if not columns:
         return _native.build(schema, device_type=1, device_id=-1, length=0, buffers=(None,), validate="structure")
     return assemble(
@@ -176,11 +178,15 @@ def _bits(array: DeviceArray, offset: int, length: int) -> int:
     return (int.from_bytes(raw, "little") >> (offset & 7)) & every
 
 
-def _nullable(schema: Schema) -> Schema:
+def nullable_schema(schema: Schema) -> Schema:
+    """The same field, which may be null.  Unions and run-end encoded ones have no bitmap: their values may be."""
+    fields, first = schema.children, int(schema.format == "+r")  # run ends are never null
+    if schema.format.startswith(("+u", "+r")):
+        fields[first:] = map(nullable_schema, fields[first:])
     return Schema.make(
         schema.format,
         schema.name,
-        children=schema.children,
+        children=fields,
         dictionary=schema.dictionary,
         flags=schema.flags | NULLABLE,
         metadata=schema._metadata,
@@ -189,7 +195,7 @@ def _nullable(schema: Schema) -> Schema:
 
 def _masked(child: DeviceArray, mask: int) -> DeviceArray:
     """The child with the rows null whose bit is 0; only its bitmap is new."""
-    schema, length, offset = _nullable(child.schema), child.length, child.offset
+    schema, length, offset = nullable_schema(child.schema), child.length, child.offset
     if child._format == "n":
         return child
     if child._format.startswith(("+u", "+r")):

@@ -7,6 +7,7 @@ import sys
 import time
 
 from ..errors import ArgumentError, BackendUnavailable, Error
+from .names import named_columns
 from .output import complain
 from .show import OK, UNAVAILABLE, USAGE, columns, plain
 from .tables import InputError
@@ -26,9 +27,6 @@ class _Wrong(Exception):
 
 
 def _aggregations(specs: list[str], known: list[str]) -> Any:
-    from .. import compute as cc
-    from ..compute.expressions.parse import parsed_columns
-
     out: dict[str, Any] = {}
     for spec in specs:
         of, colon, words = spec.rpartition(":")
@@ -41,7 +39,7 @@ def _aggregations(specs: list[str], known: list[str]) -> Any:
                     raise _Wrong(f"--agg {spec!r}: expected COLUMN:AGGREGATE,... or count")
                 out["count"] = ([], "count_all")
                 continue
-            for name, expression in parsed_columns(of.strip(), cc.Expression, known).items():
+            for name, expression in named_columns(of.strip(), known).items():
                 out[f"{name}_{word}"] = (expression, word)
     return out
 
@@ -63,15 +61,14 @@ def _answer(args: Any) -> DeviceArray:
     from .. import compute as cc
     from ..compute.expressions.bound import bind
     from ..compute.expressions.graph import names_in
-    from ..compute.expressions.parse import parsed_columns
 
     source = args.file if len(args.file) > 1 else args.file[0]
     where = None if args.filter is None else cc.Expression.parse(args.filter)
     schema = cdevice.scan(source, batch_rows=1).schema
     known = [c.name for c in schema.children]
-    keys = parsed_columns(args.by, cc.Expression, known) if args.by else {}
+    keys = named_columns(args.by, known) if args.by else {}
     wanted = _aggregations(args.agg or [], known)
-    shown = parsed_columns(args.columns, cc.Expression, known) if args.columns else None
+    shown = named_columns(args.columns, known) if args.columns else None
     if shown is not None and (keys or wanted):
         raise _Wrong("--columns is for rows: --by and --agg name the columns of groups")
     if where is not None and bind(where, schema).type.format not in "bn":
@@ -149,8 +146,6 @@ def _is_there(device: str) -> bool:
 
 def run(args: Any) -> int:
     """The command."""
-    from .. import compute as cc
-    from ..compute.expressions.parse import parsed_columns
     from . import plot
 
     try:
@@ -172,7 +167,7 @@ def run(args: Any) -> int:
         else:
             _print_table(out, seconds, str(out.device))
         if args.plot:
-            keys = [*parsed_columns(args.by, cc.Expression)] if args.by else []
+            keys = [*named_columns(args.by)] if args.by else []
             numbers = [c.name for c in out.schema.children if c.format[:1] in _NUMBERS and c.name not in keys]
             plot.draw_answer(args.plot, out[:SHOWN].to("cpu").to_pylist(), numbers)
         return OK

@@ -426,7 +426,7 @@ def take(
     boundscheck: bool = True,
     options: FunctionOptions | None = None,
 ) -> Any:
-    """The rows of an array or a batch by their numbers; null where an index is null.
+    """The rows of an array or a batch by their numbers; null where an index is null, of a batch each column.
 
     Blocks where ``boundscheck``, and for types with offsets.  Any thread.
 

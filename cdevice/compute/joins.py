@@ -15,7 +15,7 @@ from .dispatch.registry import Function
 from .expressions.streams import gathered
 from .kernels.columns import batch_of, column_of, names_of, on_device_of, require_one_device
 from .kernels.join_rows import JOIN_TYPES, JoinRows, SideRows, keys_of_one_type
-from .kernels.selection.take import hint_of, is_batch
+from .kernels.selection.take import hint_of, is_batch, nullable
 from .options import NoOptions
 
 TYPE_CHECKING = False
@@ -143,9 +143,10 @@ def join(
 
     Null is equal to nothing, NaN to NaN, 0.0 not to -0.0.  The rows are in the order of the left side's, the matches of
     one in the order of the right side's, and right rows without a match last.  Keys of two types are cast where no
-    value changes.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of
-    both sides; by one column of numbers about 20 a row of the left and 40 of the right side.  Where right keys repeat,
-    the left side has up to 4294967295 rows.
+    value changes.  Columns of a side that may have no row, and the keys of outer joins, are nullable; others stay as
+    they are.  Blocks.  Any thread.  Memory beside the data: about 80 bytes a row of both sides; by one column of
+    numbers about 20 a row of the left and 40 of the right side.  Where right keys repeat, the left side has up to
+    4294967295 rows.
 
     :param left: a batch, chunks of batches, a table, or a :class:`DeviceArrayStream`
     :param right: a batch, chunks of batches, a table, or a stream, which is read to its end; on the same device
@@ -232,26 +233,33 @@ def _shown_batch(sides: _Sides, names: list[str], columns: list[DeviceArray]) ->
     return batch_of(names, columns, shown.length, shown)
 
 
+# in which joins the left and the right side may have no row
+_LEFT_MISSES, _RIGHT_MISSES = ("right outer", "full outer"), ("left outer", "full outer")
+
+
 def _result(sides: _Sides, join_type: str, suffixes: tuple[str, str], coalesce_keys: bool) -> DeviceArray:
     left, right = _shown(sides, join_type, coalesce_keys)
     names: list[str] = []
     columns: list[DeviceArray] = []
     merged = coalesce_keys and join_type == "full outer"
-    for batch, shown, side, others, suffix in (
-        (sides.left, left, sides.left_rows, right, suffixes[0]),
-        (sides.right, right, sides.right_rows, left, suffixes[1]),
+    for batch, shown, side, others, suffix, missed, side_keys in (
+        (sides.left, left, sides.left_rows, right, suffixes[0], _LEFT_MISSES, sides.left_keys),
+        (sides.right, right, sides.right_rows, left, suffixes[1], _RIGHT_MISSES, sides.right_keys),
     ):
-        keys = (sides.left_keys if batch is sides.left else sides.right_keys) if merged else []
+        keys = side_keys if merged else []
         own = [n for n in shown if n not in keys]
         taken = dict(zip(own, side.of([column_of(batch, n, "join") for n in own]) if side else (), strict=True))
         for name in shown:
             if name in taken:
-                columns.append(taken[name])
+                may_miss = join_type in missed or (
+                    name in side_keys and join_type.endswith("outer")
+                )  # as pyarrow's keys
+                columns.append(nullable(taken[name]) if may_miss else taken[name])
                 names.append(name + suffix if name in others else name)
             elif batch is sides.left:
                 assert sides.left_rows is not None and sides.right_rows is not None
                 right_key, left_key = sides.keys[sides.left_keys.index(name)]
-                columns.append(sides.left_rows.merged(left_key, sides.right_rows, right_key))
+                columns.append(nullable(sides.left_rows.merged(left_key, sides.right_rows, right_key)))
                 names.append(name)
     return _shown_batch(sides, names, columns)
 

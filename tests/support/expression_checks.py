@@ -355,6 +355,18 @@ def test_groups_are_of_expressions_and_of_the_rows_that_are_chosen(device, least
 
 
 @everywhere
+def test_columns_more_keep_the_metadata_of_the_schema(device):
+    schema = pa.schema([pa.field("a", pa.int64(), metadata={"of": "a"})], metadata={"of": "all"})
+    batch = cdevice.asarray(pa.record_batch([pa.array([1, 2])], schema=schema)).to(device)
+    parts = cdevice.asstream(iter([batch]), schema=batch.schema).with_columns(b=f("a") + 1)
+    assert parts.schema.metadata == {b"of": b"all"}
+    for got in (batch.with_columns(b=[1, 2]), batch.with_columns(b=f("a") + 1), *parts):
+        got = pa.record_batch(got.to("cpu")).schema
+        assert got.names == ["a", "b"] and got.field("a").metadata == {b"of": b"a"}
+        assert got.metadata == {b"of": b"all"} and got.field("b").metadata is None
+
+
+@everywhere
 def test_streams_are_chosen_from_extended_and_summed_batch_by_batch(device):
     def stream():
         return cdevice.asstream([TABLE[:50], TABLE[50:51], TABLE[51:]]).to(device)

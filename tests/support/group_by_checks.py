@@ -236,6 +236,36 @@ def test_too_few_rows_for_a_corrected_skewness_or_kurtosis_are_null(device):
 
 
 @everywhere
+def test_aggregates_of_a_column_without_nulls_are_nullable(device):
+    schema = pa.schema([pa.field(n, pa.int64(), nullable=False) for n in "kx"])
+    batch = pa.record_batch([pa.array([1, 2, 1]), pa.array([10, 20, 30])], schema=schema)
+    x = cdevice.asarray(batch).to(device)
+    few = {"min_count": 3}
+    words = {
+        "max": few,
+        "min": few,
+        "first": few,
+        "last": few,
+        "min_max": few,
+        "first_last": few,
+        "one": None,
+        "list": None,
+    }
+    wanted = {w: ("x", w, options) for w, options in words.items()}
+    wanted["quantile"] = ("x", "quantile", {"q": 0.5, "interpolation": "lower", "min_count": 3})
+    parts = cdevice.asstream(iter([x[:1], x[1:]]), schema=x.schema)
+    for got in (cc.group_by(x, "k").aggregate(wanted), cc.group_by(parts, "k").aggregate(wanted)):
+        got = pa.record_batch(got.to("cpu"))
+        got.validate(full=True)
+        assert [f.nullable for f in got.schema] == [False, *[True] * len(wanted)]
+        assert got["max"].null_count == got["first"].null_count == got["quantile"].null_count == 2
+        assert got["min_max"].type == pa.struct([("min", pa.int64()), ("max", pa.int64())])
+        assert got["first_last"].type == pa.struct([("first", pa.int64()), ("last", pa.int64())])
+        table = pa.Table.from_batches([batch]).group_by("k", use_threads=False)
+        assert got["list"].type == table.aggregate([("x", "list")])["x_list"].type
+
+
+@everywhere
 def test_groups_are_in_the_order_of_their_first_rows(device):
     batch = pa.record_batch({"k": ["b", None, "a", "b", None], "x": [1, 2, 3, 4, 5]})
     got = _grouped(batch, ["k"], {"total": ("x", "sum"), "n": ([], "count_all"), "rows": ("x", "distinct")}, device)

@@ -56,6 +56,29 @@ def test_joins_have_the_rows_of_arrows(device, kind):
                 assert _rows(got) == _rows(want)
 
 
+def _not_null(device, **columns):
+    schema = pa.schema([pa.field(n, pa.int64(), nullable=False) for n in columns])
+    return cdevice.asarray(pa.record_batch([pa.array(v) for v in columns.values()], schema=schema)).to(device)
+
+
+@pytest.mark.parametrize("coalesce_keys", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@everywhere
+def test_columns_of_a_side_that_may_be_missing_are_nullable(device, kind, coalesce_keys):
+    left, right = _not_null(device, k=[1, 2], x=[10, 20]), _not_null(device, k=[2, 3], y=[200, 300])
+    more = {"left_suffix": "_l", "right_suffix": "_r", "coalesce_keys": coalesce_keys}
+    got = cc.join(left, right, "k", join_type=kind, **more)
+    fields = {c.name: c.nullable for c in got.schema.children}
+    keys = {name: kind.endswith("outer") for name in fields if name.startswith("k")}
+    missed = {"x": kind in ("right outer", "full outer"), "y": kind in ("left outer", "full outer")}
+    assert fields == {**keys, **{name: missed[name] for name in fields if name in missed}}
+    whole = pa.record_batch(got.to("cpu"))
+    assert not any(c.null_count for c, f in zip(whole.columns, whole.schema) if not f.nullable)
+    if kind in ("inner", "left outer"):
+        parts = cdevice.asstream(iter([left]), schema=left.schema)
+        assert cc.join(parts, right, "k", join_type=kind, **more).schema == got.schema
+
+
 @everywhere
 def test_rows_are_in_the_order_of_the_left_side(device):
     left = cdevice.asarray(pa.record_batch({"k": [3, 1, None, 1], "x": ["a", "b", "c", "d"]})).to(device)

@@ -47,9 +47,9 @@ def counted(fake, monkeypatch):
     crossings = collections.Counter()
 
     def crossing(name, f):
-        def run(*args):
+        def run(*args, **named):
             crossings[name] += 1
-            return f(*args)
+            return f(*args, **named)
 
         return run
 
@@ -96,9 +96,8 @@ def test_a_take_of_a_batch_with_k_string_columns_waits_once(counted, checked):
     indices = pa.array([7, None, 0, 49, 7], pa.int64())
     x, i = cdevice.asarray(batch).to("kernelled"), cdevice.asarray(indices).to("kernelled")
     out, found = counted(lambda: cc.take(x, i, boundscheck=checked))
-    assert found == ({"compute_take": 1}, 1, 1)
-    rows = batch.to_pylist()
-    assert out.to("cpu").to_pylist() == [rows[7], None, rows[0], rows[49], rows[7]]
+    assert found == ({"compute_take": 1, "build": 1}, 1, 1)  # the batch is put together of columns with nulls
+    assert pa.record_batch(out.to("cpu")).equals(batch.take(indices))
 
 
 @compiles
@@ -230,6 +229,41 @@ def test_a_null_of_the_mask_is_a_null_in_each_column(device):
     got = cc.filter(there(batch, device), there(mask, device), null_selection_behavior="emit_null").to("cpu")
     got.validate("full")
     assert pa.record_batch(got).equals(batch.filter(mask, null_selection_behavior="emit_null"))
+
+
+@everywhere
+def test_rows_that_may_be_null_are_of_a_field_that_may_be(device):
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array([3, 4])])
+    columns = [
+        pa.array([1, 2]),
+        pa.array(["a", "b"]),
+        pa.array([{"x": 1}, {"x": 2}], pa.struct([pa.field("x", pa.int64(), nullable=False)])),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), [5, 6]),
+        union,
+    ]
+    fields = [pa.field(f"c{i}", c.type, nullable=False) for i, c in enumerate(columns)]
+    batch = pa.record_batch(columns, schema=pa.schema(fields, metadata={"of": "the schema"}))
+    x = there(batch, device)
+    picks, mask = pa.array([1, None]), pa.array([None, True])
+    for got, rows in (
+        (cc.take(x, there(picks, device)), [1, None]),
+        (cc.filter(x, there(mask, device), null_selection_behavior="emit_null"), [None, 1]),
+    ):
+        got = got.to("cpu")
+        got.validate("full")
+        whole = pa.record_batch(got)
+        whole.validate(full=True)
+        assert all(f.nullable for f in whole.schema) and whole.schema.metadata == batch.schema.metadata
+        assert whole.to_pylist() == [
+            dict.fromkeys(whole.schema.names) if i is None else batch.to_pylist()[i] for i in rows
+        ]
+        assert whole["c2"].type == columns[2].type  # a field below a null says nothing of it
+    for name in {*batch.schema.names} - {"c2"}:  # a struct that is never null is a batch
+        assert cc.take(x[name], there(picks, device)).schema.nullable
+        assert cc.filter(x[name], there(mask, device), null_selection_behavior="emit_null").schema.nullable
+    for got in (cc.take(x, there(pa.array([1]), device)), cc.filter(x, there(mask, device))):
+        assert not any(c.nullable for c in got.schema.children)
 
 
 @everywhere

@@ -87,14 +87,16 @@ def named(columns: Mapping[str, Any] | Iterable[Any], what: str) -> dict[str, Ex
     return out
 
 
-def projected(batch: DeviceArray, columns: Mapping[str, Expression], stream: StreamLike = None) -> DeviceArray:
-    """The batch of some expressions."""
+def projected(
+    batch: DeviceArray, columns: Mapping[str, Expression], stream: StreamLike = None, metadata: bytes | None = None
+) -> DeviceArray:
+    """The batch of some expressions.  ``metadata``: of its schema, encoded."""
     batch = _batch(batch, "project")
     made = [bind(e, batch._schema)._rows(batch, stream) for e in columns.values()]
-    return batch_of([*columns], made, batch.length, batch)
+    return batch_of([*columns], made, batch.length, batch, metadata)
 
 
-def projected_schema(schema: Schema, columns: Mapping[str, Expression]) -> Schema:
+def projected_schema(schema: Schema, columns: Mapping[str, Expression], metadata: bytes | None = None) -> Schema:
     """The schema that :func:`projected` gives."""
     fields = [bind(e, schema).type.with_name(n) for n, e in columns.items()]
-    return Schema.make("+s", children=fields, nullable=False)
+    return Schema.make("+s", children=fields, nullable=False, metadata=metadata)

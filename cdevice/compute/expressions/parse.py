@@ -11,11 +11,11 @@ from ...interop.asarray import asarray
 from ..dispatch.call import options_of
 from ..functions import get_function
 from ..scalar import Scalar
-from .graph import Called, Column, Node, is_row_wise
+from .graph import Called, Node, is_row_wise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 _BINARY = {
@@ -256,31 +256,3 @@ def parsed(text: str, cls: type[Node]) -> Any:
         if isinstance(e, Error):
             raise
         raise ArgumentError(f"Expression.parse(): {e}") from None
-
-
-def parsed_columns(text: str, cls: type[Node], known: Sequence[str] = ()) -> dict[str, Any]:
-    """Names and expressions of ``"a, b, total=price * amount"``; a text that is the name of a column is that.
-
-    ``cls``: of the nodes; ``known``: names of columns.  Raises ArgumentError with the place.
-    """
-    if text in known:
-        return {text: cls._column([text])}
-    parser = _Parser(f"columns({text})", cls)
-    try:
-        tree = ast.parse(parser.text, mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError, ValueError):
-        tree = ast.Constant(None)
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.func.id != "columns":
-        raise ArgumentError(f"expected names or name=expression, with commas between them, not {text!r}")
-    out: dict[str, Node] = {}
-    pairs = [(None, a) for a in tree.args] + [(k.arg, k.value) for k in tree.keywords]
-    pairs.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset))
-    for name, value in pairs:
-        if isinstance(value, ast.Starred) or (name is None and value in [k.value for k in tree.keywords]):
-            raise parser.fail("* is not part of an expression", value)
-        made = parser.node(value)
-        key = name or (made._value.name if isinstance(made._value, Column) else str(made))
-        if key in out:
-            raise parser.fail(f"two columns of the name {key!r}", value)
-        out[key] = made
-    return out

@@ -64,7 +64,9 @@ def with_columns(source: DeviceArrayStream, columns: Mapping[str, Any], stream: 
     names = [c.name for c in schema.children]
     if len(set(names)) < len(names):
         raise ArgumentError("with_columns: two columns of the stream have the same name")
-    return project(source, {**{n: field(n) for n in names}, **named(columns, "with_columns")}, stream)
+    wanted, metadata = {**{n: field(n) for n in names}, **named(columns, "with_columns")}, schema._metadata
+    made = projected_schema(schema, wanted, metadata)
+    return mapped(source, made, lambda batch: projected(batch, wanted, stream, metadata))
 
 
 def rebatch(source: DeviceArrayStream, rows: int) -> DeviceArrayStream:

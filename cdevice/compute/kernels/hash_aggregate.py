@@ -25,7 +25,7 @@ from .elementwise import CHOSEN, PACK, Map, schema_of
 from .group_ids import MAX, MIN, ONE_NAN, PRODUCT, SUM, Numbered
 from .group_rows import GroupRows, Groups
 from .lists import Lists
-from .selection.take import both, filter_array, row_numbers, take_array, with_bitmap, with_schema
+from .selection.take import both, filter_array, nullable, row_numbers, take_array, with_bitmap, with_schema
 from .sort import plain_layout, sorted_rows
 
 TYPE_CHECKING = False
@@ -213,7 +213,7 @@ class _Extreme(Aggregate):
 
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
         out, valid, length = states
-        return _with_nulls(call, out, _enough(call, valid, length, options, 1))
+        return nullable(_with_nulls(call, out, _enough(call, valid, length, options, 1)))
 
 
 def _is_number(array: DeviceArray) -> bool:
@@ -259,9 +259,9 @@ class _End(Aggregate):
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
         out, valid, _ = states
         if options.min_count <= 1:
-            return out
+            return nullable(out)
         few = rows.less_equal(call, options.min_count, valid)  # beside nulls of its own
-        return take_array(call, out, with_bitmap(rows.from_(call, out, 0, out.length), few), False)
+        return nullable(take_array(call, out, with_bitmap(rows.from_(call, out, 0, out.length), few), False))
 
 
 class _One(Aggregate):
@@ -278,7 +278,7 @@ class _One(Aggregate):
         return self.value(groups, states[0], options)
 
     def finish(self, call: Call, states: States, options: Any) -> DeviceArray:
-        return states[0]
+        return nullable(states[0])
 
 
 class _Count(Aggregate):
@@ -527,6 +527,7 @@ def _as_lists(call: Call, groups: int, values: DeviceArray, lengths: DeviceArray
         raise NoKernel(f"{call.function.name}: lists of {values.length} rows; a list array has up to 2**31 - 1")
     ends = rows.running_sum(call, lengths)
     offsets = _cast(call, concat([rows.from_(call, ends, 0, 1), ends], stream=call.owner), "i")
+    values = nullable(values)  # as pyarrow's, so that tables of both have one type
     schema = Schema.make("+l", children=[values._schema.with_name("item")])
     return assemble(schema, groups, [None, (offsets, 1)], [values], null_count=0)
 
@@ -593,7 +594,7 @@ class _Quantile(_Collected):
         plain = _without_nan(groups, values)
         parts = [self._one(groups, plain, q, options.interpolation) for q in options.q]
         if len(parts) == 1:
-            return _with_nulls(call, parts[0], kept)
+            return nullable(_with_nulls(call, parts[0], kept))
         n, k = groups.count, len(parts)
         numbers = rows.from_(call, parts[0], 0, n * k)
         row = rows.divide(call, numbers, k)

@@ -53,6 +53,29 @@ def test_groups_are_aggregated_sorted_and_cut(path, capsys):
     assert [r["month"] for r in _rows(capsys, path, "--limit", "3")] == [1, 1, 2]
 
 
+def test_names_may_stand_behind_expressions(path, capsys):
+    found = _rows(
+        capsys, path, "--columns", "n=month+1, month, list=coalesce(delay, 0.0) == 20, carrier,", "--limit", "1"
+    )
+    assert found == [{"n": 2, "month": 1, "list": True, "carrier": "UA"}]
+    assert _rows(capsys, path, "--by", "n=month+1, carrier", "--agg", "count", "--limit", "1") == [
+        {"n": 2, "carrier": "UA", "count": 1}
+    ]
+    found = _rows(capsys, path, "--columns", "s=carrier == 'a, (b=', m=month,\n carrier", "--limit", "1")
+    assert found == [{"s": False, "m": 1, "carrier": "UA"}]
+
+
+def test_names_are_taken_as_they_are_written(tmp_path, capsys):
+    micro, mu = "\u00b5g", "\u03bcg"  # one name for Python
+    pq.write_table(pa.table({micro: [1], "a": [2], mu: [3], "class": [4], "of a": [5]}), tmp_path / "t.parquet")
+    path = str(tmp_path / "t.parquet")
+    assert _rows(capsys, path, "--columns", f"{micro}, a") == [{micro: 1, "a": 2}]
+    assert _rows(capsys, path, "--columns", f"a, {mu}, {micro}=a, class, of a") == [
+        {"a": 2, mu: 3, micro: 2, "class": 4, "of a": 5}
+    ]
+    assert _rows(capsys, path, "--by", f"{micro}, a", "--agg", f"{mu}:sum") == [{micro: 1, "a": 2, f"{mu}_sum": 3}]
+
+
 def test_json_has_null_for_what_is_not_finite(tmp_path, capsys):
     pq.write_table(pa.table({"x": [float("nan"), float("-inf"), 1.5, None]}), tmp_path / "t.parquet")
     assert [row["x"] for row in _rows(capsys, str(tmp_path / "t.parquet"))] == [None, None, 1.5, None]
@@ -90,6 +113,14 @@ def test_a_picture_is_drawn(path, tmp_path):
         (["--by", "month", "--sort", "carrier"], "--sort: no column 'carrier'"),
         (["--sort", "nope", "--limit", "1"], "nope"),
         (["--columns", "x=,"], "expected names or name=expression"),
+        (["--columns", "month,,delay"], "expected names or name=expression"),
+        (["--columns", "month)"], "expected names or name=expression"),
+        (["--columns", "month) + (delay"], "expected names or name=expression"),
+        (["--columns", "coalesce(month"], "expected names or name=expression"),
+        (["--columns", " "], "expected names or name=expression"),
+        (["--columns", "month, month=delay"], "two columns of the name 'month'"),
+        (["--columns", "x=month, *delay"], "invalid syntax"),
+        (["--columns", "x=month, y=None is"], "invalid syntax"),
         (["--plot", "x.nope"], "known picture format"),
     ],
 )

@@ -10,7 +10,7 @@ from ...dispatch.types import NUMBERS, words_of
 from ...errors import IndexOutOfBounds, NoKernel
 from ..cast.dictionary import known_rows, may_be_null
 from ..cast.numeric import cast_argument
-from .take import both, filter_array, is_batch, take_array
+from .take import both, filter_array, is_batch, nullable, nullable_columns, take_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,14 @@ def filter_rows(call: Call, values: Datum, mask: Datum) -> DeviceArray:
         raise ValueError(
             f"filter: a mask of {mask.array.length} rows for {values.array.length}; arrays must have the same length"
         )
-    return filter_array(call, values.array, mask.array, options.null_selection_behavior == "emit_null")
+    emit_null = options.null_selection_behavior == "emit_null"
+    made = filter_array(call, values.array, mask.array, emit_null)
+    return _with_nulls(made) if emit_null else made  # whether there are any or not: parts of a stream have one schema
+
+
+def _with_nulls(made: DeviceArray) -> DeviceArray:
+    """Chosen rows, some of which may be null although the field of the values said that none is."""
+    return nullable_columns(made) if is_batch(made) else nullable(made)
 
 
 def drop_null(call: Call, values: Datum) -> DeviceArray:
@@ -61,7 +68,8 @@ def take_rows(call: Call, values: Datum, indices: Datum) -> DeviceArray:
     rows = cast_argument(call, indices, "l", True).array
     assert rows is not None
     try:
-        return take_array(call, values.array, rows, options.boundscheck)
+        made = take_array(call, values.array, rows, options.boundscheck)
+        return _with_nulls(made) if rows.null_count else made
     except ArgumentError as e:
         if e.code == errno.ERANGE:
             raise IndexOutOfBounds(str(e)) from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 
-from ...._arrays.assemble import assemble, parts_of
+from ...._arrays.assemble import assemble, parts_of, under
+from ...._arrays.record_batch import nullable_schema
 from ...._runtime.ext import _native
 from ....errors import ArgumentError
 from ....schema import Schema
@@ -46,6 +47,20 @@ def take_array(call: Call, array: DeviceArray, indices: DeviceArray, checked: bo
         return _native.compute_take(array, indices, checked, call.stream, call.owner)
     except ArgumentError as e:
         raise _refusal(call, e) from None
+
+
+def nullable(array: DeviceArray) -> DeviceArray:
+    """The same rows, whose field may be null: rows were put in that its own had not."""
+    plain = not array._format.startswith(("+u", "+r"))
+    return array if plain and array._schema.nullable else under(array, nullable_schema(array.schema))
+
+
+def nullable_columns(batch: DeviceArray) -> DeviceArray:
+    """A batch with null rows: its columns are null there, and not the batch itself."""
+    schema, columns = batch.schema, [nullable(x) for x in batch.children]
+    fields = [x.schema for x in columns]
+    schema = Schema.make("+s", schema.name, children=fields, flags=schema.flags, metadata=schema._metadata)
+    return assemble(schema, batch.length, [None], columns, null_count=0, near=batch, made=(batch,))
 
 
 def _refusal(call: Call, e: ArgumentError) -> Exception:
