@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..._arrays.assemble import assemble, children_of, dictionary_of, parts_of
+from ..._arrays.record_batch import nullable_schema
 from ...errors import ArgumentError
 from ...schema import NULLABLE, Schema
 from ..dispatch.datum import Datum, lone
@@ -28,17 +29,6 @@ def _bits(array: DeviceArray, length: int) -> Datum:
     return Datum(assemble(schema_of("b"), length, [None, (array, 0)], null_count=0, made=(array,)), "b")
 
 
-def _nullable(schema: Schema) -> Schema:
-    return Schema.make(
-        schema.format,
-        schema.name,
-        children=schema.children,
-        dictionary=schema.dictionary,
-        flags=schema.flags | NULLABLE,
-        metadata=schema._metadata,
-    )
-
-
 def masked(call: Call, child: DeviceArray, parent: DeviceArray) -> DeviceArray:
     """Rows of a field, null where the struct is; only their bitmap is new.  Both have one number of rows."""
     if not parent.null_count or child._format == "n":
@@ -54,7 +44,7 @@ def masked(call: Call, child: DeviceArray, parent: DeviceArray) -> DeviceArray:
     if known.array.device_type_id != child.device_type_id:  # the CPU computed, of memory that it reads
         child = child.to("cpu")
     return assemble(
-        _nullable(child._schema),
+        nullable_schema(child._schema),
         n,
         [(known.array, 1), *parts_of(child, 1)],
         children_of(child),

@@ -264,9 +264,7 @@ def _reads_latin1(pc: Any, x: Any, options: Any) -> bool:
 
 
 def _without_width(type: Any) -> str:
-    """A type, large or not, of values."""
-    while hasattr(type, "value_type") and str(type).startswith(("dictionary", "run_end")):
-        type = type.value_type
+    """A type, large or not."""
     return str(type).replace("large_", "")
 
 
