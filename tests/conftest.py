@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import sys
 
 import pytest
 import source_tree  # noqa: F401 - before the package is imported
@@ -20,7 +21,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     import unit_only
 
-    config.pluginmanager.register(unit_only.Watch() if config.getoption("--unit") else unit_only.Processes())
+    if config.getoption("--unit"):
+        config.pluginmanager.register(unit_only.Watch())
+    elif sys.gettrace() is None:  # a hook lets another thread into sys.settrace, where coverage starts it: CPython refuses
+        config.pluginmanager.register(unit_only.Processes())
 
 
 def pytest_collection_modifyitems(config, items):

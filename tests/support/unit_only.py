@@ -3,7 +3,7 @@
 A unit test needs no device (no OpenCL platform, no stand-in runtime), no compiler and no child process.  A test is one
 unless it is named here, uses the stand-in runtimes, or has a parameter that names a device but the CPU.  With ``--unit``
 nothing else runs, and a test that starts a process or loads a backend but the CPU's fails.  Without it, too, a unit test
-that starts a process by Python fails: so one that is not named here is found by every run.
+that starts a process by Python fails: so one that is not named here is found by every run, but those under coverage.
 """
 
 import contextlib
