@@ -23,7 +23,7 @@ def pytest_configure(config):
 
     if config.getoption("--unit"):
         config.pluginmanager.register(unit_only.Watch())
-    elif sys.gettrace() is None:  # a hook lets another thread into sys.settrace, where coverage starts it: CPython refuses
+    elif sys.gettrace() is None:  # its hook lets a thread into another's sys.settrace, which CPython refuses
         config.pluginmanager.register(unit_only.Processes())
 
 
