@@ -5,8 +5,6 @@ import os
 import sys
 import time
 
-HANG = 180  # seconds for one case: on a busy machine the first build of a dozen kernels takes a minute
-
 
 def run(name, case, seconds, seed=None):
     """Calls ``case(seed)``, ``case(seed + 1)`` ... and prints how they ended; case gives a word.  One case for 0 seconds.
@@ -23,7 +21,7 @@ def run(name, case, seconds, seed=None):
         if note:
             with open(note, "w") as f:
                 f.write(str(this))
-        faulthandler.dump_traceback_later(HANG, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True)
         try:
             outcome = case(this)
         except BaseException:
